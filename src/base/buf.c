@@ -1,0 +1,148 @@
+#include "base/buf.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BUF_FIRST = 64 };
+
+void buf_init(struct buf *b, size_t max)
+{
+	*b = (struct buf)BUF_INIT(max);
+}
+
+void buf_free(struct buf *b)
+{
+	free(b->p);
+	buf_init(b, b->max);
+}
+
+void buf_reset(struct buf *b)
+{
+	b->n = 0;
+	b->err = 0;
+}
+
+static void fail(struct buf *b, int err)
+{
+	if (!b->err)
+		b->err = err;
+}
+
+char *buf_room(struct buf *b, size_t n)
+{
+	size_t want, cap;
+	char *p;
+
+	if (b->err)
+		return NULL;
+	if (n <= b->cap - b->n)
+		return b->p + b->n;
+	if (n > b->max - b->n) {
+		fail(b, ERR_LIMIT);
+		return NULL;
+	}
+	want = b->n + n;
+	cap = b->cap ? b->cap : BUF_FIRST;
+	while (cap < want)
+		cap = cap > b->max / 2 ? b->max : cap * 2;
+	if (cap > b->max)
+		cap = b->max;
+	p = realloc(b->p, cap);
+	if (!p) {
+		fail(b, -ENOMEM);
+		return NULL;
+	}
+	b->p = p;
+	b->cap = cap;
+	return b->p + b->n;
+}
+
+void buf_commit(struct buf *b, size_t n)
+{
+	assert(n <= b->cap - b->n);
+	b->n += n;
+}
+
+void buf_put(struct buf *b, const void *p, size_t n)
+{
+	char *room;
+
+	if (n == 0)
+		return;
+	room = buf_room(b, n);
+	if (!room)
+		return;
+	memcpy(room, p, n);
+	b->n += n;
+}
+
+void buf_putc(struct buf *b, char c)
+{
+	buf_put(b, &c, 1);
+}
+
+void buf_puts(struct buf *b, const char *c)
+{
+	buf_put(b, c, strlen(c));
+}
+
+void buf_str(struct buf *b, struct str s)
+{
+	buf_put(b, s.p, s.n);
+}
+
+void buf_fmt(struct buf *b, const char *fmt, ...)
+{
+	char small[256];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(small, sizeof(small), fmt, ap);
+	va_end(ap);
+	if (n < 0) {
+		fail(b, -EINVAL);
+	} else if ((size_t)n < sizeof(small)) {
+		buf_put(b, small, (size_t)n);
+	} else {
+		/* vsnprintf wants room for its NUL, which is not kept. */
+		char *room = buf_room(b, (size_t)n + 1);
+
+		if (!room)
+			return;
+		va_start(ap, fmt);
+		vsnprintf(room, (size_t)n + 1, fmt, ap);
+		va_end(ap);
+		b->n += (size_t)n;
+	}
+}
+
+void buf_consume(struct buf *b, size_t n)
+{
+	assert(n <= b->n);
+	b->n -= n;
+	if (n && b->n)
+		memmove(b->p, b->p + n, b->n);
+}
+
+const char *buf_cstr(struct buf *b)
+{
+	char *room = buf_room(b, 1);
+
+	if (!room)
+		return NULL;
+	*room = '\0';
+	return b->p;
+}
+
+char *buf_detach(struct buf *b, size_t *n)
+{
+	char *p = b->p;
+
+	*n = b->n;
+	buf_init(b, b->max);
+	return p;
+}

@@ -1,0 +1,56 @@
+/*
+ * An owned, growing run of bytes with a maximum given at birth.
+ *
+ * Writers append freely and look at buf.err once at the end: the first failure
+ * (-ENOMEM or ERR_LIMIT) sticks and turns later writes into no-ops.
+ */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include "base/str.h"
+
+struct buf {
+	char *p;
+	size_t n;   /* bytes in use */
+	size_t cap; /* bytes allocated */
+	size_t max; /* cap never grows beyond this */
+	int err;    /* 0, or the first failure */
+};
+
+#define BUF_INIT(limit) {.max = (limit)}
+
+void buf_init(struct buf *b, size_t max);
+/* Releases the memory; the buf is empty again and keeps its maximum. */
+void buf_free(struct buf *b);
+/* Empties the buf and forgets the error; the memory stays. */
+void buf_reset(struct buf *b);
+
+void buf_put(struct buf *b, const void *p, size_t n);
+void buf_putc(struct buf *b, char c);
+void buf_puts(struct buf *b, const char *c);
+void buf_str(struct buf *b, struct str s);
+void buf_fmt(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
+
+/*
+ * Room for n more bytes at the end, to be filled by the caller and made part
+ * of the content by buf_commit. NULL (with err set) when there is none.
+ */
+char *buf_room(struct buf *b, size_t n) MUST_USE;
+void buf_commit(struct buf *b, size_t n);
+
+/* Drops the first n bytes and moves the rest to the front. */
+void buf_consume(struct buf *b, size_t n);
+
+/* The content with a NUL behind it (not counted); NULL when out of room. */
+const char *buf_cstr(struct buf *b) MUST_USE;
+
+/* Gives the memory to the caller, who frees it; the buf is empty again. */
+char *buf_detach(struct buf *b, size_t *n) MUST_USE;
+
+/* The content, borrowed until the next write. */
+static inline struct str buf_view(const struct buf *b)
+{
+	return (struct str){b->p, b->n};
+}
+
+#endif

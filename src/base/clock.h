@@ -1,0 +1,10 @@
+/* Time. All deadlines are absolute monotonic milliseconds. */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stdint.h>
+
+uint64_t clock_ms(void); /* monotonic, milliseconds */
+uint64_t clock_us(void); /* monotonic, microseconds */
+
+#endif

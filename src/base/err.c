@@ -1,0 +1,33 @@
+#include "base/err.h"
+
+#include <string.h>
+
+const char *err_text(int err)
+{
+	switch (err) {
+	case 0:
+		return "success";
+	case ERR_LIMIT:
+		return "a size limit was reached";
+	case ERR_SYNTAX:
+		return "malformed input";
+	case ERR_DEPTH:
+		return "nested too deeply";
+	case ERR_UTF8:
+		return "invalid UTF-8";
+	case ERR_DUPLICATE:
+		return "duplicate name";
+	case ERR_TYPE:
+		return "value of the wrong type";
+	case ERR_RANGE:
+		return "number out of range";
+	case ERR_CLOSED:
+		return "connection closed before the end";
+	case ERR_VERSION:
+		return "unsupported protocol version";
+	case ERR_TLS:
+		return "TLS failure";
+	default:
+		return err > 0 ? "not yet" : strerror(-err);
+	}
+}

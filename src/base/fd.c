@@ -1,0 +1,294 @@
+#include "base/fd.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static int result(int r)
+{
+	return r < 0 ? -errno : r;
+}
+
+int fd_open(const char *path, int flags, mode_t mode)
+{
+	return fd_openat(AT_FDCWD, path, flags, mode);
+}
+
+int fd_openat(int dir, const char *path, int flags, mode_t mode)
+{
+	int fd;
+
+	do
+		fd = openat(dir, path, flags | O_CLOEXEC | O_NOCTTY, mode);
+	while (fd < 0 && errno == EINTR);
+	return result(fd);
+}
+
+int fd_pipe(int pair[2])
+{
+	return result(pipe2(pair, O_CLOEXEC | O_NONBLOCK));
+}
+
+int fd_socketpair(int type, int pair[2])
+{
+	return result(socketpair(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair));
+}
+
+int fd_dup(int fd, int min)
+{
+	return result(fcntl(fd, F_DUPFD_CLOEXEC, min));
+}
+
+/* For kernels and filters without memfd: a file that has no name any more. */
+static int unlinked_file(void)
+{
+	static const char *const dirs[] = {"/dev/shm", "/tmp", "/var/tmp", "/run"};
+	char path[64];
+	int fd = -ENOENT;
+
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
+		snprintf(path, sizeof(path), "%s/.od-%d", dirs[i], (int)getpid());
+		fd = fd_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+		if (fd >= 0) {
+			unlink(path);
+			return fd;
+		}
+	}
+	return fd;
+}
+
+int fd_memory(const char *name, size_t n)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC);
+	int err;
+
+	/* An old seccomp filter answers EPERM where it means ENOSYS. */
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+		fd = unlinked_file();
+	else if (fd < 0)
+		fd = -errno;
+	if (fd < 0)
+		return fd;
+	if (ftruncate(fd, (off_t)n) == 0)
+		return fd;
+	err = -errno;
+	fd_close(&fd);
+	return err;
+}
+
+struct address {
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+		struct sockaddr_un un;
+	};
+	socklen_t n;
+};
+
+static int address_tcp(struct address *a, const char *text, uint16_t port)
+{
+	memset(a, 0, sizeof(*a));
+	if (inet_pton(AF_INET, text, &a->v4.sin_addr) == 1) {
+		a->v4.sin_family = AF_INET;
+		a->v4.sin_port = htons(port);
+		a->n = sizeof(a->v4);
+		return 0;
+	}
+	memset(a, 0, sizeof(*a));
+	if (inet_pton(AF_INET6, text, &a->v6.sin6_addr) == 1) {
+		a->v6.sin6_family = AF_INET6;
+		a->v6.sin6_port = htons(port);
+		a->n = sizeof(a->v6);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int socket_make(int family)
+{
+	return result(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+}
+
+int fd_listen_tcp(const char *address, uint16_t port, int backlog)
+{
+	struct address a;
+	int on = 1;
+	int r = address_tcp(&a, address, port);
+	int fd;
+
+	if (r)
+		return r;
+	fd = socket_make(a.sa.sa_family);
+	if (fd < 0)
+		return fd;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, &a.sa, a.n) == 0 && listen(fd, backlog) == 0)
+		r = fd_nonblocking(fd);
+	else
+		r = -errno;
+	if (r)
+		fd_close(&fd);
+	return r ? r : fd;
+}
+
+static int connect_to(const struct address *a)
+{
+	int fd = socket_make(a->sa.sa_family);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	do
+		r = connect(fd, &a->sa, a->n);
+	while (r < 0 && errno == EINTR);
+	r = r < 0 ? -errno : fd_nonblocking(fd);
+	if (r)
+		fd_close(&fd);
+	return r ? r : fd;
+}
+
+int fd_connect_unix(const char *path)
+{
+	struct address a = {.un.sun_family = AF_UNIX, .n = sizeof(a.un)};
+	size_t n = strlen(path);
+
+	if (n >= sizeof(a.un.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(a.un.sun_path, path, n + 1);
+	return connect_to(&a);
+}
+
+int fd_connect_tcp(const char *address, uint16_t port)
+{
+	struct address a;
+	int r = address_tcp(&a, address, port);
+
+	return r ? r : connect_to(&a);
+}
+
+int fd_accept(int listener)
+{
+	int on = 1;
+	int fd;
+
+	do
+		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
+	if (fd < 0)
+		return -errno;
+	/* Not a TCP socket: nothing to set, nothing lost. */
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	return fd;
+}
+
+static int set_nonblock(int fd, int on)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0)
+		return -errno;
+	flags = on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
+	return fcntl(fd, F_SETFL, flags) < 0 ? -errno : 0;
+}
+
+int fd_blocking(int fd)
+{
+	return set_nonblock(fd, 0);
+}
+
+int fd_nonblocking(int fd)
+{
+	return set_nonblock(fd, 1);
+}
+
+void fd_close(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+int fd_write_all(int fd, const void *p, size_t n)
+{
+	const char *at = p;
+
+	while (n) {
+		ssize_t put = write(fd, at, n);
+
+		if (put >= 0) {
+			at += put;
+			n -= (size_t)put;
+		} else if (errno == EAGAIN) {
+			struct pollfd w = {.fd = fd, .events = POLLOUT};
+
+			poll(&w, 1, -1);
+		} else if (errno != EINTR) {
+			return -errno;
+		}
+	}
+	return 0;
+}
+
+union control {
+	struct cmsghdr head;
+	char room[CMSG_SPACE(sizeof(int))];
+};
+
+int fd_send_record(int sock, const void *p, size_t n, int pass)
+{
+	struct iovec part = {.iov_base = (void *)(uintptr_t)p, .iov_len = n};
+	struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+	union control c;
+	ssize_t put;
+
+	if (pass >= 0) {
+		memset(&c, 0, sizeof(c));
+		c.head.cmsg_level = SOL_SOCKET;
+		c.head.cmsg_type = SCM_RIGHTS;
+		c.head.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&c.head), &pass, sizeof(int));
+		m.msg_control = &c;
+		m.msg_controllen = sizeof(c.room);
+	}
+	do
+		put = sendmsg(sock, &m, MSG_NOSIGNAL);
+	while (put < 0 && errno == EINTR);
+	if (put < 0)
+		return -errno;
+	return (size_t)put == n ? 0 : -EMSGSIZE;
+}
+
+ssize_t fd_recv_record(int sock, void *p, size_t n, int *fd)
+{
+	struct iovec part = {.iov_base = p, .iov_len = n};
+	union control c;
+	struct msghdr m = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &c,
+		.msg_controllen = sizeof(c.room),
+	};
+	struct cmsghdr *h;
+	ssize_t got;
+
+	do
+		got = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return -errno;
+	*fd = -1;
+	h = CMSG_FIRSTHDR(&m);
+	if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS)
+		memcpy(fd, CMSG_DATA(h), sizeof(int));
+	return got;
+}

@@ -1,0 +1,54 @@
+/*
+ * Every file descriptor of the program is born here: CLOEXEC always, and
+ * NONBLOCK wherever it can wait. -1 is the only "no fd"; 0 is an fd like any.
+ */
+#ifndef BASE_FD_H
+#define BASE_FD_H
+
+#include "base/str.h"
+
+#include <sys/types.h>
+
+/* All makers return the fd or -errno. */
+int fd_open(const char *path, int flags, mode_t mode) MUST_USE;
+int fd_openat(int dir, const char *path, int flags, mode_t mode) MUST_USE;
+int fd_pipe(int pair[2]) MUST_USE;
+/* A connected pair of AF_UNIX sockets; type is SOCK_STREAM or SOCK_SEQPACKET. */
+int fd_socketpair(int type, int pair[2]) MUST_USE;
+/* A copy with a number of at least min. */
+int fd_dup(int fd, int min) MUST_USE;
+/*
+ * Anonymous memory of n zero bytes: memfd, or an unlinked file in /dev/shm or
+ * /tmp where the kernel has no memfd.
+ */
+int fd_memory(const char *name, size_t n) MUST_USE;
+
+/* A TCP listener on the IPv4 or IPv6 address (numeric text), SO_REUSEADDR. */
+int fd_listen_tcp(const char *address, uint16_t port, int backlog) MUST_USE;
+/* A stream to a unix socket; blocking connect, then NONBLOCK. */
+int fd_connect_unix(const char *path) MUST_USE;
+/* A TCP stream to a numeric IPv4 address; blocking connect, then NONBLOCK. */
+int fd_connect_tcp(const char *address, uint16_t port) MUST_USE;
+/* The next connection, TCP_NODELAY set where it applies; -EAGAIN for none. */
+int fd_accept(int listener) MUST_USE;
+
+/* Clears NONBLOCK, for an fd that a child shall inherit. */
+int fd_blocking(int fd) MUST_USE;
+/* Sets NONBLOCK on an fd that came from elsewhere. */
+int fd_nonblocking(int fd) MUST_USE;
+
+/* Closes *fd unless it is -1, once (close is never retried), and sets it to -1. */
+void fd_close(int *fd);
+
+/* All n bytes, waiting as long as it takes; for blocking fds and files. */
+int fd_write_all(int fd, const void *p, size_t n) MUST_USE;
+
+/*
+ * One record with up to one fd beside it over a SOCK_SEQPACKET socket. pass is
+ * -1 for none. fd_recv_record returns the record's length, 0 at the end of the
+ * stream, or -errno; *fd is -1 or an fd that the caller now owns.
+ */
+int fd_send_record(int sock, const void *p, size_t n, int pass) MUST_USE;
+ssize_t fd_recv_record(int sock, void *p, size_t n, int *fd) MUST_USE;
+
+#endif

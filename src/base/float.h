@@ -1,0 +1,14 @@
+/* Numbers as Python prints them: the wire contract quotes its float texts. */
+#ifndef BASE_FLOAT_H
+#define BASE_FLOAT_H
+
+enum { FLOAT_TEXT = 32 };
+
+/*
+ * repr() of a Python float: the shortest decimal that reads back as v, ".0"
+ * after integral values, exponent form below 1e-4 and from 1e16 on, "inf",
+ * "-inf", "nan". out has FLOAT_TEXT bytes and is NUL-terminated.
+ */
+void float_text(double v, char out[FLOAT_TEXT]);
+
+#endif

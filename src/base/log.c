@@ -1,0 +1,61 @@
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { LINE_MAX_BYTES = 1024 };
+
+static const char *log_prefix = "od-runtime";
+
+void log_name(const char *name)
+{
+	log_prefix = name;
+}
+
+static void PRINTF(2, 0) line(const char *level, const char *fmt, va_list ap)
+{
+	char text[LINE_MAX_BYTES];
+	int head = snprintf(text, sizeof(text), "%s: %s", log_prefix, level);
+	size_t n = head < 0 ? 0 : (size_t)head;
+	int body = vsnprintf(text + n, sizeof(text) - n, fmt, ap);
+
+	if (body > 0)
+		n += (size_t)body;
+	if (n > sizeof(text) - 1)
+		n = sizeof(text) - 1;
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+			text[i] = '?';
+	text[n++] = '\n';
+	/* A log that cannot be written has nobody to tell. */
+	if (write(STDERR_FILENO, text, n) < 0)
+		return;
+}
+
+void log_info(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	line("", fmt, ap);
+	va_end(ap);
+}
+
+void log_warn(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	line("warning: ", fmt, ap);
+	va_end(ap);
+}
+
+void log_error(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	line("error: ", fmt, ap);
+	va_end(ap);
+}
