@@ -1,0 +1,307 @@
+#include "loop/loop.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	BATCH = 64,
+	SIGNALS = 32,
+	HEAP_FIRST = 16,
+};
+
+struct handler {
+	signal_fn *fn;
+	void *arg;
+};
+
+struct loop {
+	int ep;
+	bool stop;
+	bool in_batch;
+	uint64_t now;
+
+	struct timer **heap;
+	size_t heap_n, heap_cap;
+
+	struct later *later;
+
+	struct io signal_io;
+	struct handler handlers[SIGNALS];
+};
+
+/* The one global: a signal handler has no other way to find its pipe. */
+static int signal_pipe[2] = {-1, -1};
+
+static void on_signal(int signo)
+{
+	int saved = errno;
+	char c = (char)signo;
+
+	/* A full pipe has a wake-up in it already, and handlers look for all causes. */
+	if (write(signal_pipe[1], &c, 1) < 0)
+		errno = saved;
+	errno = saved;
+}
+
+static void signal_ready(struct io *io, uint32_t events)
+{
+	struct loop *l = container_of(io, struct loop, signal_io);
+	uint32_t pending = 0;
+	char got[64];
+	ssize_t n;
+
+	(void)events;
+	while ((n = read(io->fd, got, sizeof(got))) > 0)
+		for (ssize_t i = 0; i < n; i++)
+			pending |= 1u << got[i];
+	for (int s = 1; s < SIGNALS; s++)
+		if ((pending & 1u << s) && l->handlers[s].fn)
+			l->handlers[s].fn(l->handlers[s].arg, s);
+}
+
+struct loop *loop_new(int *err)
+{
+	struct loop *l = calloc(1, sizeof(*l));
+
+	if (!l) {
+		*err = -ENOMEM;
+		return NULL;
+	}
+	l->signal_io.fd = -1;
+	l->now = clock_ms();
+	l->ep = epoll_create1(EPOLL_CLOEXEC);
+	if (l->ep < 0) {
+		*err = -errno;
+		free(l);
+		return NULL;
+	}
+	return l;
+}
+
+static void run_later(struct loop *l)
+{
+	while (l->later) {
+		struct later *d = l->later;
+
+		l->later = d->next;
+		d->fn(d);
+	}
+}
+
+void loop_del(struct loop *l)
+{
+	if (!l)
+		return;
+	run_later(l);
+	for (int s = 1; s < SIGNALS; s++)
+		if (l->handlers[s].fn)
+			signal(s, SIG_DFL);
+	if (l->signal_io.fd >= 0) {
+		fd_close(&signal_pipe[0]);
+		fd_close(&signal_pipe[1]);
+	}
+	fd_close(&l->ep);
+	free(l->heap);
+	free(l);
+}
+
+uint64_t loop_now(const struct loop *l)
+{
+	return l->now;
+}
+
+void loop_stop(struct loop *l)
+{
+	l->stop = true;
+}
+
+int loop_add(struct loop *l, struct io *io, int fd, uint32_t events, io_fn *fn)
+{
+	struct epoll_event e = {.events = events, .data.ptr = io};
+
+	if (epoll_ctl(l->ep, EPOLL_CTL_ADD, fd, &e) < 0)
+		return -errno;
+	*io = (struct io){.fd = fd, .events = events, .fn = fn};
+	return 0;
+}
+
+void loop_want(struct loop *l, struct io *io, uint32_t events)
+{
+	struct epoll_event e = {.events = events, .data.ptr = io};
+
+	if (io->fd < 0 || io->events == events)
+		return;
+	io->events = events;
+	/* Changing an fd that is in the set takes no memory and cannot fail. */
+	if (epoll_ctl(l->ep, EPOLL_CTL_MOD, io->fd, &e) < 0)
+		assert(!"epoll lost an fd");
+}
+
+void loop_remove(struct loop *l, struct io *io)
+{
+	if (io->fd < 0)
+		return;
+	epoll_ctl(l->ep, EPOLL_CTL_DEL, io->fd, NULL);
+	io->fd = -1;
+}
+
+static void heap_put(struct loop *l, size_t slot, struct timer *t)
+{
+	l->heap[slot] = t;
+	t->slot = slot + 1;
+}
+
+static void heap_up(struct loop *l, size_t slot, struct timer *t)
+{
+	while (slot > 0) {
+		size_t parent = (slot - 1) / 2;
+
+		if (l->heap[parent]->at <= t->at)
+			break;
+		heap_put(l, slot, l->heap[parent]);
+		slot = parent;
+	}
+	heap_put(l, slot, t);
+}
+
+static void heap_down(struct loop *l, size_t slot, struct timer *t)
+{
+	for (;;) {
+		size_t child = 2 * slot + 1;
+
+		if (child >= l->heap_n)
+			break;
+		if (child + 1 < l->heap_n && l->heap[child + 1]->at < l->heap[child]->at)
+			child++;
+		if (t->at <= l->heap[child]->at)
+			break;
+		heap_put(l, slot, l->heap[child]);
+		slot = child;
+	}
+	heap_put(l, slot, t);
+}
+
+static int heap_grow(struct loop *l)
+{
+	size_t cap = l->heap_cap ? l->heap_cap * 2 : HEAP_FIRST;
+	struct timer **p = realloc(l->heap, cap * sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	l->heap = p;
+	l->heap_cap = cap;
+	return 0;
+}
+
+int timer_set(struct loop *l, struct timer *t, uint64_t ms, timer_fn *fn)
+{
+	if (!t->slot && l->heap_n == l->heap_cap && heap_grow(l) < 0)
+		return -ENOMEM;
+	timer_cancel(l, t);
+	t->at = clock_ms() + ms;
+	t->fn = fn;
+	l->heap_n++;
+	heap_up(l, l->heap_n - 1, t);
+	return 0;
+}
+
+void timer_cancel(struct loop *l, struct timer *t)
+{
+	size_t slot = t->slot - 1;
+	struct timer *last;
+
+	if (!t->slot)
+		return;
+	t->slot = 0;
+	last = l->heap[--l->heap_n];
+	if (last == t)
+		return;
+	heap_up(l, slot, last);
+	heap_down(l, last->slot - 1, last);
+}
+
+static void run_timers(struct loop *l)
+{
+	/* Timers set by these callbacks lie behind now and wait for their turn. */
+	uint64_t now = l->now;
+
+	while (l->heap_n && l->heap[0]->at <= now) {
+		struct timer *t = l->heap[0];
+
+		timer_cancel(l, t);
+		t->fn(t);
+	}
+}
+
+static int wait_ms(const struct loop *l)
+{
+	uint64_t now = clock_ms();
+
+	if (!l->heap_n)
+		return -1;
+	if (l->heap[0]->at <= now)
+		return 0;
+	return l->heap[0]->at - now > 60000 ? 60000 : (int)(l->heap[0]->at - now);
+}
+
+int loop_run(struct loop *l)
+{
+	struct epoll_event batch[BATCH];
+
+	l->stop = false;
+	while (!l->stop) {
+		int n = epoll_wait(l->ep, batch, BATCH, wait_ms(l));
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		l->now = clock_ms();
+		l->in_batch = true;
+		for (int i = 0; i < n; i++) {
+			struct io *io = batch[i].data.ptr;
+
+			/* Removed by an earlier callback of this batch. */
+			if (io->fd >= 0)
+				io->fn(io, batch[i].events);
+		}
+		run_timers(l);
+		l->in_batch = false;
+		run_later(l);
+	}
+	return 0;
+}
+
+int loop_signal(struct loop *l, int signo, signal_fn *fn, void *arg)
+{
+	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	int r;
+
+	assert(signo > 0 && signo < SIGNALS);
+	if (l->signal_io.fd < 0) {
+		r = fd_pipe(signal_pipe);
+		if (r < 0)
+			return r;
+		r = loop_add(l, &l->signal_io, signal_pipe[0], EPOLLIN, signal_ready);
+		if (r < 0)
+			return r;
+	}
+	l->handlers[signo] = (struct handler){.fn = fn, .arg = arg};
+	sigfillset(&sa.sa_mask);
+	return sigaction(signo, &sa, NULL) < 0 ? -errno : 0;
+}
+
+void loop_free_later(struct loop *l, struct later *d, later_fn *fn)
+{
+	if (!l->in_batch) {
+		fn(d);
+		return;
+	}
+	*d = (struct later){.next = l->later, .fn = fn};
+	l->later = d;
+}
