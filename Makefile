@@ -1,0 +1,267 @@
+# od-runtime: two static programs from one tree.
+#
+#   make              build/ARCH/od-runtime-client and build/ARCH/od-runtime
+#   make test         unit tests with sanitizers, then tests/e2e
+#   make test-release the unit tests against musl (under qemu for a foreign ARCH)
+#   make check        the link gate, layers, lint
+#   make fuzz         each tests/fuzz/*.c for FUZZ_SECONDS (default 60)
+#   make bench        tests/bench
+#   make dist         dist/od-runtime-VERSION.tar.gz, which builds without a network
+#   make install      into DESTDIR and PREFIX (default /usr/local)
+#   make third_party  third-party sources and archives only
+#   make clean
+#
+# ARCH=x86_64|aarch64 chooses the target, BUILD=dir another output folder, V=1
+# shows every command.
+
+VERSION = 0.1.0
+HOST_ARCH := $(shell uname -m)
+ARCH = $(HOST_ARCH)
+BUILD = build
+B = $(BUILD)/$(ARCH)
+PREFIX = /usr/local
+FUZZ_SECONDS = 60
+CLIENT_MAX_BYTES = 716800
+
+Q = $(if $(V),,@)
+ifeq ($(filter $(ARCH),x86_64 aarch64),)
+$(error ARCH is '$(ARCH)'; it can be x86_64 or aarch64)
+endif
+ifneq ($(ARCH),$(HOST_ARCH))
+CROSS = $(ARCH)-linux-gnu-
+RUN = qemu-$(ARCH)-static
+endif
+
+# --- Sources ------------------------------------------------------------------
+
+LIB_SRC := $(filter-out src/main.c,$(sort $(wildcard src/*.c src/*/*.c)))
+INJECT_SRC := $(filter-out inject/main.c,$(sort $(wildcard inject/*.c)))
+UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c tests/patches/test_*.c))
+FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+BENCH_SRC := $(sort $(wildcard tests/bench/bench_*.c))
+ALL_SRC := $(sort $(wildcard src/*.[ch] src/*/*.[ch] inject/*.[ch] \
+	tests/*.h tests/*/*.[ch]))
+
+PROGRAMS = $(B)/od-runtime-client $(B)/od-runtime
+
+all: $(PROGRAMS)
+
+# --- Flags --------------------------------------------------------------------
+
+WARN = -Wall -Wextra -Wconversion -Wshadow -Wvla -Wformat=2 -Wstrict-prototypes \
+	-Wmissing-prototypes -Werror
+THIRD_INC = $(addprefix -isystem third_party/src/,bearssl/inc jsmn zlib)
+COMMON = -std=gnu11 -D_GNU_SOURCE -DOD_VERSION='"$(VERSION)"' -Isrc -I. $(THIRD_INC)
+
+# musl's headers and the compiler's own; the kernel's stand with those of glibc,
+# which must not be seen, and are therefore linked into a folder of their own.
+MUSL = third_party/src/musl-$(ARCH)
+MUSL_LIB = $(MUSL)/lib/$(ARCH)-linux-musl
+KERNEL_INC = $(B)/kernel-include
+KERNEL_FROM = $(if $(CROSS),/usr/$(ARCH)-linux-gnu/include,/usr/include)
+KERNEL_ASM = $(KERNEL_FROM)$(if $(CROSS),,/$(ARCH)-linux-gnu)/asm
+MUSL_INC = -nostdinc -isystem $(MUSL)/include/$(ARCH)-linux-musl \
+	-isystem $(shell $(CC_release) -print-file-name=include) \
+	-idirafter $(KERNEL_INC)
+
+# Five kinds of build, each with its compiler and flags. "release" is what ships.
+CC_release = $(CROSS)gcc
+FLAGS_release_x86_64 = -fcf-protection=full
+FLAGS_release_aarch64 = -mbranch-protection=standard
+CFLAGS_release = -Os -g1 -fPIE -ffunction-sections -fdata-sections \
+	-fvisibility=hidden -fstack-protector-strong -fstack-clash-protection \
+	-fno-strict-aliasing -fno-delete-null-pointer-checks \
+	-ftrivial-auto-var-init=zero -fno-asynchronous-unwind-tables \
+	-ffile-prefix-map=$(CURDIR)=. $(FLAGS_release_$(ARCH)) $(MUSL_INC)
+
+SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all
+CC_test = $(CROSS)gcc
+CFLAGS_test = -O1 -g -fno-omit-frame-pointer $(SANITIZE)
+LDFLAGS_test = $(SANITIZE)
+
+CC_valgrind = $(CROSS)gcc
+CFLAGS_valgrind = -O1 -g -fno-omit-frame-pointer
+
+CC_fuzz = clang
+CFLAGS_fuzz = -O1 -g -fno-omit-frame-pointer $(SANITIZE) -fsanitize=fuzzer-no-link
+LDFLAGS_fuzz = $(SANITIZE) -fsanitize=fuzzer
+
+AR = $(CROSS)ar
+STRIP = $(CROSS)strip
+
+# gcc's -static-pie with musl's specs makes a dynamic program in silence, hence
+# by hand: rcrt1.o relocates the program itself, and there is no loader.
+gccfile = $(shell $(CC_release) -print-file-name=$1)
+LINK_release = $(CC_release) -nostdlib -nostartfiles -static-pie \
+	-Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code,-z,text \
+	-Wl,--no-dynamic-linker,--gc-sections,--build-id=none,--fatal-warnings \
+	-o $@ $(MUSL_LIB)/rcrt1.o $(MUSL_LIB)/crti.o $(call gccfile,crtbeginS.o) $1 \
+	-Wl,--start-group $(MUSL_LIB)/libc.a $(call gccfile,libgcc.a) \
+	$(call gccfile,libgcc_eh.a) -Wl,--end-group \
+	$(call gccfile,crtendS.o) $(MUSL_LIB)/crtn.o
+LINK_test = $(CC_test) $(LDFLAGS_test) -o $@ $1
+LINK_valgrind = $(CC_valgrind) -o $@ $1
+LINK_fuzz = $(CC_fuzz) $(LDFLAGS_fuzz) -o $@ $1
+
+# --- Rules for one kind of build --------------------------------------------------
+
+define kind
+$(B)/$1/obj/%.o: %.c Makefile third_party/src/.stamp | $(KERNEL_INC)
+	@mkdir -p $$(@D)
+	@echo "  CC   $$@"
+	$$(Q)$$(CC_$1) $$(COMMON) $$(CFLAGS_$1) $$(WARN) $$(WARN_$1) $$(WARN_$$(*D)) \
+		-MMD -MP -c -o $$@ $$<
+
+$(B)/$1/lib.a: $(LIB_SRC:%.c=$(B)/$1/obj/%.o)
+$(B)/$1/inject.a: $(INJECT_SRC:%.c=$(B)/$1/obj/%.o)
+$(B)/$1/lib.a $(B)/$1/inject.a:
+	@mkdir -p $$(@D)
+	$$(Q)rm -f $$@ && $$(AR) rcsD $$@ $$^
+
+$(B)/$1/third_party.a: Makefile third_party/build.mk third_party/src/.stamp | $(KERNEL_INC)
+	@echo "  CC   third_party ($1)"
+	+$$(Q)$$(MAKE) --no-print-directory -f third_party/build.mk LIB=$$@ \
+		OUT=$$(@D)/obj/third_party CC='$$(CC_$1)' AR='$$(AR)' CFLAGS='$$(CFLAGS_$1)'
+	@touch $$@
+
+$(B)/$1/od-runtime-client: $(B)/$1/obj/src/main.o $(B)/$1/lib.a $(B)/$1/third_party.a
+	@echo "  LINK $$@"
+	$$(Q)$$(call LINK_$1,$$^)
+
+$(B)/$1/od-runtime: $(B)/$1/obj/inject/main.o $(B)/$1/inject.a $(B)/$1/lib.a \
+		$(B)/$1/third_party.a
+	@echo "  LINK $$@"
+	$$(Q)$$(call LINK_$1,$$^)
+
+# Tests of any folder: tests/unit/test_str.c is linked to KIND/unit/test_str.
+$(B)/$1/%: $(B)/$1/obj/tests/%.o $(B)/$1/inject.a $(B)/$1/lib.a $(B)/$1/third_party.a
+	@mkdir -p $$(@D)
+	@echo "  LINK $$@"
+	$$(Q)$$(call LINK_$1,$$^)
+endef
+$(foreach k,release test valgrind fuzz,$(eval $(call kind,$k)))
+.SECONDARY:
+.DELETE_ON_ERROR:
+
+# musl's ioctl takes an int, in which half of the kernel's numbers are negative;
+# clang dislikes assert(!"why") and the enums of glibc. gcc's test build checks both.
+WARN_release = -Wno-sign-conversion
+WARN_fuzz = -Wno-sign-conversion -Wno-string-conversion
+WARN_tests/fuzz = -Wno-missing-prototypes
+WARN_tests/patches = -isystem third_party/src/bearssl/src -Wno-format-nonliteral
+
+-include $(shell test -d $(B) && find $(B) -name '*.d')
+
+$(KERNEL_INC):
+	@test -d $(KERNEL_ASM) || { \
+		echo "$(KERNEL_ASM) is missing: apt-get install $(if $(CROSS),\
+		linux-libc-dev-arm64-cross,linux-libc-dev)" >&2; exit 1; }
+	@mkdir -p $@.new && ln -sfn $(KERNEL_FROM)/linux $@.new/linux && \
+		ln -sfn $(KERNEL_FROM)/asm-generic $@.new/asm-generic && \
+		ln -sfn $(KERNEL_ASM) $@.new/asm && mv -T $@.new $@
+
+third_party/src/.stamp: third_party/pins third_party/fetch \
+		$(wildcard third_party/patches/*/*.patch)
+	third_party/fetch
+	@touch $@
+
+# --- Programs -----------------------------------------------------------------
+
+# The unstripped twins stay in release/ for debuggers and for the link gate.
+$(PROGRAMS): $(B)/%: $(B)/release/%
+	@$(STRIP) -o $@ $<
+	@printf '  DONE %s (%s bytes)\n' $@ "$$(stat -c %s $@)"
+
+# asan: the client with sanitizers; valgrind: plain, against glibc
+asan: $(B)/asan/od-runtime-client $(B)/asan/od-runtime
+$(B)/asan/%: $(B)/test/%
+	@mkdir -p $(@D) && cp $< $@
+valgrind: $(B)/valgrind/od-runtime-client
+
+third_party: $(foreach k,release test,$(B)/$k/third_party.a)
+
+# --- Tests --------------------------------------------------------------------
+
+unit_of = $(patsubst tests/%.c,$(B)/$1/%,$(UNIT_SRC))
+SCRIPTS := $(sort $(wildcard tests/unit/*.t tests/patches/*.t))
+E2E := $(sort $(foreach f,$(wildcard tests/e2e/*.t tests/e2e/*.py),\
+	$(shell test -x $f && echo $f)))
+TEST_ENV = OD_BUILD=$(abspath $(B)) OD_SOURCE=$(CURDIR) \
+	UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=detect_stack_use_after_return=1
+prove = $(if $(strip $2),$(TEST_ENV) prove -e '$1' $2,@echo "  no tests yet")
+
+test: unit e2e
+
+unit: $(call unit_of,test)
+	$(call prove,,$^ $(SCRIPTS))
+
+# OD_CLIENT and OD_RUNTIME name the programs under test; they may be set.
+OD_CLIENT = $(abspath $(B)/asan/od-runtime-client)
+OD_RUNTIME = $(abspath $(B)/asan/od-runtime)
+e2e: all asan
+	$(call prove,,$(E2E))
+e2e: export OD_CLIENT := $(OD_CLIENT)
+e2e: export OD_RUNTIME := $(OD_RUNTIME)
+
+test-release: $(call unit_of,release)
+	$(call prove,$(RUN),$^)
+
+fuzz: $(patsubst tests/fuzz/fuzz_%.c,fuzz-%,$(FUZZ_SRC))
+fuzz-%: $(B)/fuzz/fuzz/fuzz_%
+	@mkdir -p $(B)/corpus/$*
+	$(Q)cd $(B)/corpus && $(abspath $<) -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
+		-rss_limit_mb=2048 -print_final_stats=1 -verbosity=0 -artifact_prefix=$*- \
+		$* $(wildcard $(CURDIR)/tests/fuzz/corpus/$*)
+
+BENCH := $(sort $(wildcard tests/bench/*.sh tests/bench/*.py))
+bench: all $(BENCH_SRC:tests/%.c=$(B)/release/%)
+	$(Q)set -e; for b in $(wordlist 2,99,$(filter-out all,x $^)) $(BENCH); do \
+		echo "--- $$b"; $(TEST_ENV) $$b; done
+
+# --- Checks -------------------------------------------------------------------
+
+check: linkgate layers lint
+
+linkgate: $(PROGRAMS) $(B)/release/lib.a $(B)/release/inject.a
+	tools/linkgate -m $(CLIENT_MAX_BYTES) $(B)/od-runtime-client $(B)/release
+	tools/linkgate $(B)/od-runtime $(B)/release
+	tools/size $(B)/od-runtime-client $(CLIENT_MAX_BYTES)
+
+layers:
+	tools/layers
+
+# The text rules at once; the analysers file by file, again only after a change.
+ANALYSED = $(LIB_SRC) $(INJECT_SRC) $(wildcard src/main.c inject/main.c)
+lint: $(ANALYSED:%=$(B)/lint/%.ok) third_party/src/.stamp
+	tools/lint
+	tools/lint --cppcheck -DOD_VERSION='"$(VERSION)"'
+$(B)/lint/%.ok: % .clang-tidy Makefile third_party/src/.stamp
+	@mkdir -p $(@D)
+	@echo "  LINT $<"
+	$(Q)tools/lint --analyse $< -MMD -MP -MT $@ -MF $(@:.ok=.d) $(COMMON) $(WARN)
+	@touch $@
+
+# --- The rest -----------------------------------------------------------------
+
+repro:
+	tools/repro $(ARCH)
+
+NAME = od-runtime-$(VERSION)
+dist: third_party/src/.stamp
+	@rm -rf dist/$(NAME) && mkdir -p dist/$(NAME)
+	git archive HEAD | tar -x -C dist/$(NAME)
+	cp -r third_party/src/archives dist/$(NAME)/third_party/
+	tar -C dist --sort=name --owner=0 --group=0 --numeric-owner \
+		--mtime=@$$(git log -1 --format=%ct) -cf - $(NAME) | \
+		gzip -9n >dist/$(NAME).tar.gz
+	@rm -rf dist/$(NAME) && ls -l dist/$(NAME).tar.gz
+
+install: $(PROGRAMS)
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin/
+
+clean:
+	rm -rf $(BUILD) dist
+
+.PHONY: all asan valgrind third_party test unit e2e test-release fuzz bench check \
+	linkgate layers lint repro dist install clean
