@@ -1,0 +1,78 @@
+#include "base/swap.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SWAP_TRIES = 16, SWAP_NAME = 48 };
+
+/* A new file beside the target; O_EXCL makes guessing its name worthless. */
+static int neighbour(int dir, char name[SWAP_NAME])
+{
+	uint64_t salt = clock_us();
+	int fd = -EEXIST;
+
+	for (unsigned i = 0; i < SWAP_TRIES && fd == -EEXIST; i++) {
+		snprintf(name, SWAP_NAME, ".od-%d-%llx", (int)getpid(),
+			(unsigned long long)(salt + i));
+		fd = fd_openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+	}
+	return fd;
+}
+
+/* The owner first: chown takes the set-id bits away. */
+static int dress(int fd, const struct swap_attr *attr)
+{
+	struct stat st;
+	int r = 0;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if ((st.st_uid != attr->uid || st.st_gid != attr->gid) &&
+		fchown(fd, attr->uid, attr->gid) < 0)
+		r = -errno;
+	if (fchmod(fd, attr->mode) < 0 && !r)
+		r = -errno;
+	return r;
+}
+
+static int fill(int fd, const struct str *parts, size_t n)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n && !r; i++)
+		r = fd_write_all(fd, parts[i].p, parts[i].n);
+	return r;
+}
+
+int swap_file(int dir, const char *name, const struct swap_attr *attr,
+	const struct str *parts, size_t n, int *attr_err)
+{
+	char temp[SWAP_NAME];
+	int dressed = 0;
+	int r;
+	int fd = neighbour(dir, temp);
+
+	if (fd < 0)
+		return fd;
+	r = fill(fd, parts, n);
+	if (!r)
+		dressed = dress(fd, attr);
+	if (!r && !attr_err)
+		r = dressed;
+	/* A network file system tells of a full disk no sooner than here. */
+	if (close(fd) < 0 && !r && errno != EINTR)
+		r = -errno;
+	if (!r && renameat(dir, temp, dir, name) < 0)
+		r = -errno;
+	if (r)
+		unlinkat(dir, temp, 0);
+	else if (attr_err)
+		*attr_err = dressed;
+	return r;
+}
