@@ -7,6 +7,7 @@
 #   make fuzz         each tests/fuzz/*.c for FUZZ_SECONDS (default 60)
 #   make bench        tests/bench
 #   make dist         dist/od-runtime-VERSION.tar.gz, which builds without a network
+#   make format       lays out src and inject as .clang-format says
 #   make install      into DESTDIR and PREFIX (default /usr/local)
 #   make third_party  third-party sources and archives only
 #   make clean
@@ -39,8 +40,6 @@ INJECT_SRC := $(filter-out inject/main.c,$(sort $(wildcard inject/*.c)))
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c tests/patches/test_*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 BENCH_SRC := $(sort $(wildcard tests/bench/bench_*.c))
-ALL_SRC := $(sort $(wildcard src/*.[ch] src/*/*.[ch] inject/*.[ch] \
-	tests/*.h tests/*/*.[ch]))
 
 PROGRAMS = $(B)/od-runtime-client $(B)/od-runtime
 
@@ -51,7 +50,8 @@ all: $(PROGRAMS)
 WARN = -Wall -Wextra -Wconversion -Wshadow -Wvla -Wformat=2 -Wstrict-prototypes \
 	-Wmissing-prototypes -Werror
 THIRD_INC = $(addprefix -isystem third_party/src/,bearssl/inc jsmn zlib)
-COMMON = -std=gnu11 -D_GNU_SOURCE -DOD_VERSION='"$(VERSION)"' -Isrc -I. $(THIRD_INC)
+# -iquote, because src/limits.h must not hide the C library's <limits.h>
+COMMON = -std=gnu11 -D_GNU_SOURCE -DOD_VERSION='"$(VERSION)"' -iquote src -iquote . $(THIRD_INC)
 
 # musl's headers and the compiler's own; the kernel's stand with those of glibc,
 # which must not be seen, and are therefore linked into a folder of their own.
@@ -95,7 +95,7 @@ gccfile = $(shell $(CC_release) -print-file-name=$1)
 LINK_release = $(CC_release) -nostdlib -nostartfiles -static-pie \
 	-Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code,-z,text \
 	-Wl,--no-dynamic-linker,--gc-sections,--build-id=none,--fatal-warnings \
-	-o $@ $(MUSL_LIB)/rcrt1.o $(MUSL_LIB)/crti.o $(call gccfile,crtbeginS.o) $1 \
+	-Wl,-Map=$@.map -o $@ $(MUSL_LIB)/rcrt1.o $(MUSL_LIB)/crti.o $(call gccfile,crtbeginS.o) $1 \
 	-Wl,--start-group $(MUSL_LIB)/libc.a $(call gccfile,libgcc.a) \
 	$(call gccfile,libgcc_eh.a) -Wl,--end-group \
 	$(call gccfile,crtendS.o) $(MUSL_LIB)/crtn.o
@@ -114,9 +114,10 @@ $(B)/$1/obj/%.o: %.c Makefile third_party/src/.stamp | $(KERNEL_INC)
 
 $(B)/$1/lib.a: $(LIB_SRC:%.c=$(B)/$1/obj/%.o)
 $(B)/$1/inject.a: $(INJECT_SRC:%.c=$(B)/$1/obj/%.o)
+# q: two folders may have files of one name, and r would drop the first of them.
 $(B)/$1/lib.a $(B)/$1/inject.a:
 	@mkdir -p $$(@D)
-	$$(Q)rm -f $$@ && $$(AR) rcsD $$@ $$^
+	$$(Q)rm -f $$@ && $$(AR) qcsPD $$@ $$^
 
 $(B)/$1/third_party.a: Makefile third_party/build.mk third_party/src/.stamp | $(KERNEL_INC)
 	@echo "  CC   third_party ($1)"
@@ -223,7 +224,7 @@ bench: all $(BENCH_SRC:tests/%.c=$(B)/release/%)
 check: linkgate layers lint
 
 linkgate: $(PROGRAMS) $(B)/release/lib.a $(B)/release/inject.a
-	tools/linkgate -m $(CLIENT_MAX_BYTES) $(B)/od-runtime-client $(B)/release
+	tools/linkgate $(B)/od-runtime-client $(B)/release
 	tools/linkgate $(B)/od-runtime $(B)/release
 	tools/size $(B)/od-runtime-client $(CLIENT_MAX_BYTES)
 
@@ -242,6 +243,9 @@ $(B)/lint/%.ok: % .clang-tidy Makefile third_party/src/.stamp
 	@touch $@
 
 # --- The rest -----------------------------------------------------------------
+
+format:
+	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] inject/*.[ch])
 
 repro:
 	tools/repro $(ARCH)
@@ -264,4 +268,4 @@ clean:
 	rm -rf $(BUILD) dist
 
 .PHONY: all asan valgrind third_party test unit e2e test-release fuzz bench check \
-	linkgate layers lint repro dist install clean
+	linkgate layers lint format repro dist install clean

@@ -22,7 +22,7 @@ OBJ = $(patsubst third_party/src/%.c,$(OUT)/%.o,$(SRC_BEARSSL) $(SRC_ZLIB))
 
 $(LIB): $(OBJ)
 	@rm -f $@
-	@$(AR) rcsD $@ $(OBJ)
+	@$(AR) qcsPD $@ $(OBJ)
 
 # Written only when the compiler or its flags change, which then rebuilds all.
 $(OUT)/flags: FORCE

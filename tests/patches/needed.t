@@ -18,7 +18,7 @@ done
 run() {
 	from=$tmp/$1 test=$2
 	shift 2
-	gcc -std=gnu11 -D_GNU_SOURCE -w -g -fsanitize=address -I. -isystem "$from/inc" \
+	gcc -std=gnu11 -D_GNU_SOURCE -w -g -fsanitize=address -iquote . -isystem "$from/inc" \
 		-isystem "$from/src" -o "$from/$test" "tests/patches/$test.c" "$@" \
 		>"$tmp/log" 2>&1 || return 2
 	"$from/$test" >"$tmp/log" 2>&1 || return 1
