@@ -14,7 +14,7 @@
 #include "base/arena.h"
 
 struct json_caps {
-	size_t depth;  /* nested containers */
+	size_t depth;  /* nested containers, JSON_DEPTH_MAX or less */
 	size_t tokens; /* values and keys */
 	size_t keys;   /* members of one object */
 };
@@ -28,17 +28,16 @@ struct json_error {
 /*
  * Checks one text: a container or a scalar with blanks around it and nothing
  * else. 0 with the number of tokens jsmn will need; ERR_SYNTAX, ERR_DEPTH,
- * ERR_LIMIT (too many tokens or keys), ERR_UTF8 (also a lone surrogate escape),
- * ERR_DUPLICATE, with *e filled in.
+ * ERR_LIMIT (too many tokens or keys, 2 GiB of text), ERR_UTF8 (also a lone
+ * surrogate escape), ERR_DUPLICATE, -ENOMEM, with *e filled in.
  */
 int json_check(struct str text, const struct json_caps *caps, size_t *tokens,
 	       struct json_error *e) MUST_USE;
 
-struct jsmntok;
-
+/* Of use to json.c alone. */
 struct json {
 	struct str text;
-	const struct jsmntok *tok;
+	const void *index; /* jsmn's tokens */
 	int n;
 };
 
@@ -85,8 +84,12 @@ struct str json_raw(struct json_val v);
 int json_str(struct json_val v, struct arena *a, struct str *out) MUST_USE;
 /* true or false only. */
 int json_bool(struct json_val v, bool *out) MUST_USE;
-/* An integral number (1, 1.0 and 1e0 alike); ERR_RANGE when it does not fit. */
+/*
+ * An integral number (1, 1.0 and 1e0 alike), exactly; ERR_RANGE when it does not
+ * fit, ERR_TYPE when it has a fraction.
+ */
 int json_i64(struct json_val v, int64_t *out) MUST_USE;
+/* The nearest double; ERR_RANGE for what would be infinite. */
 int json_double(struct json_val v, double *out) MUST_USE;
 
 #endif

@@ -13,7 +13,7 @@ enum { JW_DEPTH = 32 };
 struct jw {
 	struct buf *out;
 	unsigned depth;
-	uint8_t state[JW_DEPTH + 1];
+	uint8_t state[JW_DEPTH + 2]; /* the root, what is open in it, a text */
 };
 
 void jw_init(struct jw *w, struct buf *out);

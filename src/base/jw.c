@@ -1,0 +1,255 @@
+#include "base/jw.h"
+
+#include "base/float.h"
+#include "base/json_text.h"
+#include "base/utf8.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+
+/* What may come next at one depth. */
+enum state {
+	/* The one value of the text. */
+	ROOT,
+	/* Nothing. */
+	ROOT_DONE,
+	/* A value or the end. */
+	ARRAY_FIRST,
+	/* A comma and a value, or the end. */
+	ARRAY_NEXT,
+	/* A key or the end. */
+	OBJECT_FIRST,
+	/* A comma and a key, or the end. */
+	OBJECT_NEXT,
+	/* The value of the key. */
+	OBJECT_VALUE,
+	/* Pieces of a string, or its end. */
+	TEXT,
+};
+
+static enum state state(const struct jw *w)
+{
+	return w->state[w->depth];
+}
+
+static void enter(struct jw *w, enum state s)
+{
+	w->state[w->depth] = (uint8_t)s;
+}
+
+void jw_init(struct jw *w, struct buf *out)
+{
+	w->out = out;
+	w->depth = 0;
+	enter(w, ROOT);
+}
+
+/* Writes what separates a value from what is before it. */
+static void value(struct jw *w)
+{
+	static const uint8_t after[] = {
+		[ROOT] = ROOT_DONE,
+		[ARRAY_FIRST] = ARRAY_NEXT,
+		[ARRAY_NEXT] = ARRAY_NEXT,
+		[OBJECT_VALUE] = OBJECT_NEXT,
+	};
+	enum state s = state(w);
+
+	assert(s == ROOT || s == ARRAY_FIRST || s == ARRAY_NEXT || s == OBJECT_VALUE);
+	if (s == ARRAY_NEXT)
+		buf_putc(w->out, ',');
+	enter(w, after[s]);
+}
+
+static void begin(struct jw *w, char bracket, enum state first)
+{
+	value(w);
+	buf_putc(w->out, bracket);
+	assert(w->depth < JW_DEPTH);
+	w->depth++;
+	enter(w, first);
+}
+
+void jw_object(struct jw *w)
+{
+	begin(w, '{', OBJECT_FIRST);
+}
+
+void jw_array(struct jw *w)
+{
+	begin(w, '[', ARRAY_FIRST);
+}
+
+void jw_end(struct jw *w)
+{
+	enum state s = state(w);
+	bool array = s == ARRAY_FIRST || s == ARRAY_NEXT;
+
+	assert(array || s == OBJECT_FIRST || s == OBJECT_NEXT);
+	buf_putc(w->out, array ? ']' : '}');
+	w->depth--;
+}
+
+/* One character that cannot stand for itself in a string. */
+static void escape(struct buf *out, unsigned char c)
+{
+	static const char letter[0x20] = {
+		['\b'] = 'b',
+		['\f'] = 'f',
+		['\n'] = 'n',
+		['\r'] = 'r',
+		['\t'] = 't',
+	};
+	static const char hex[] = "0123456789abcdef";
+	char text[] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
+
+	if (c < 0x20 && !letter[c]) {
+		buf_put(out, text, sizeof(text));
+		return;
+	}
+	text[1] = c < 0x20 ? letter[c] : (char)c;
+	buf_put(out, text, 2);
+}
+
+static void content(struct buf *out, struct str s)
+{
+	while (s.n) {
+		size_t plain = json_plain(s);
+
+		utf8_repair(out, str_make(s.p, plain));
+		s = str_skip(s, plain);
+		if (s.n) {
+			escape(out, (unsigned char)s.p[0]);
+			s = str_skip(s, 1);
+		}
+	}
+}
+
+static void quoted(struct buf *out, struct str s)
+{
+	buf_putc(out, '"');
+	content(out, s);
+	buf_putc(out, '"');
+}
+
+void jw_key(struct jw *w, const char *key)
+{
+	enum state s = state(w);
+
+	assert(s == OBJECT_FIRST || s == OBJECT_NEXT);
+	if (s == OBJECT_NEXT)
+		buf_putc(w->out, ',');
+	quoted(w->out, str_c(key));
+	buf_putc(w->out, ':');
+	enter(w, OBJECT_VALUE);
+}
+
+void jw_str(struct jw *w, struct str s)
+{
+	value(w);
+	quoted(w->out, s);
+}
+
+void jw_cstr(struct jw *w, const char *s)
+{
+	jw_str(w, str_c(s));
+}
+
+void jw_int(struct jw *w, int64_t v)
+{
+	value(w);
+	buf_fmt(w->out, "%" PRId64, v);
+}
+
+void jw_uint(struct jw *w, uint64_t v)
+{
+	value(w);
+	buf_fmt(w->out, "%" PRIu64, v);
+}
+
+void jw_double(struct jw *w, double v)
+{
+	char text[FLOAT_TEXT];
+
+	if (!isfinite(v)) {
+		jw_null(w);
+		return;
+	}
+	value(w);
+	float_text(v, text);
+	buf_puts(w->out, text);
+}
+
+void jw_bool(struct jw *w, bool v)
+{
+	value(w);
+	buf_puts(w->out, v ? "true" : "false");
+}
+
+void jw_null(struct jw *w)
+{
+	value(w);
+	buf_puts(w->out, "null");
+}
+
+void jw_raw(struct jw *w, struct str json)
+{
+	value(w);
+	buf_str(w->out, json);
+}
+
+void jw_text_begin(struct jw_text *t, struct jw *w)
+{
+	value(w);
+	buf_putc(w->out, '"');
+	w->depth++;
+	enter(w, TEXT);
+	t->w = w;
+	t->part_n = 0;
+}
+
+/* Completes the character that the last piece left unfinished, or gives it up. */
+static struct str join(struct jw_text *t, struct str s)
+{
+	while (t->part_n && s.n) {
+		struct str part = str_make(t->part, t->part_n + 1);
+
+		t->part[t->part_n] = s.p[0];
+		if (utf8_tail(part) == part.n) {
+			t->part_n++;
+			s = str_skip(s, 1);
+			continue;
+		}
+		if (utf8_valid(part))
+			s = str_skip(s, 1);
+		else
+			part.n--;
+		utf8_repair(t->w->out, part);
+		t->part_n = 0;
+	}
+	return s;
+}
+
+void jw_text_put(struct jw_text *t, struct str s)
+{
+	size_t tail;
+
+	assert(state(t->w) == TEXT);
+	s = join(t, s);
+	if (!s.n)
+		return;
+	tail = utf8_tail(s);
+	content(t->w->out, str_make(s.p, s.n - tail));
+	for (; t->part_n < tail; t->part_n++)
+		t->part[t->part_n] = s.p[s.n - tail + t->part_n];
+}
+
+void jw_text_end(struct jw_text *t)
+{
+	assert(state(t->w) == TEXT);
+	utf8_repair(t->w->out, str_make(t->part, t->part_n));
+	t->part_n = 0;
+	buf_putc(t->w->out, '"');
+	t->w->depth--;
+}

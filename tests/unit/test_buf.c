@@ -1,0 +1,127 @@
+#include "base/buf.h"
+
+#include "tests/tap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* The sanitizer shall answer a huge request as malloc does. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "allocator_may_return_null=1";
+}
+
+static void test_append(void)
+{
+	struct buf b = BUF_INIT(1 << 20);
+
+	is_int(b.n, 0, "a new buf is empty");
+	is_view(buf_view(&b), "", "and has an empty view");
+	buf_put(&b, NULL, 0);
+	is_int(b.err, 0, "nothing may be put without an address");
+	buf_putc(&b, 'a');
+	buf_puts(&b, "bc");
+	buf_str(&b, STR("d\0e"));
+	buf_put(&b, "f", 1);
+	is_mem(b.p, b.n, "abcd\0ef", 7, "all ways of appending");
+	buf_reset(&b);
+	is_int(b.n, 0, "reset empties");
+	for (int i = 0; i < 100000; i++)
+		buf_putc(&b, (char)('a' + i % 26));
+	is_int(b.n, 100000, "many bytes are all there");
+	is_int(b.p[99999], 'a' + 99999 % 26, "and in their places");
+	buf_free(&b);
+	ok(!b.p && !b.n && !b.cap && b.max == 1 << 20, "free empties and keeps the cap");
+	buf_free(&b);
+	buf_puts(&b, "again");
+	is_view(buf_view(&b), "again", "a freed buf can be used");
+	buf_free(&b);
+}
+
+static void test_limit(void)
+{
+	struct buf b;
+
+	buf_init(&b, 100);
+	for (int i = 0; i < 100; i++)
+		buf_putc(&b, 'x');
+	is_int(b.err, 0, "the maximum itself fits");
+	is_int(b.cap, 100, "the memory stays within the maximum");
+	buf_putc(&b, 'y');
+	is_int(b.err, ERR_LIMIT, "one more is an error");
+	is_int(b.n, 100, "and leaves the content");
+	buf_puts(&b, "");
+	buf_fmt(&b, "%d", 1);
+	ok(!buf_room(&b, 0) && b.n == 100, "the error sticks");
+	buf_reset(&b);
+	buf_puts(&b, "ok");
+	is_view(buf_view(&b), "ok", "reset forgets the error");
+	buf_put(&b, "?", SIZE_MAX);
+	is_int(b.err, ERR_LIMIT, "a length that would overflow is an error");
+	buf_free(&b);
+	buf_init(&b, 0);
+	buf_putc(&b, 'x');
+	is_int(b.err, ERR_LIMIT, "nothing fits into a maximum of nothing");
+	buf_free(&b);
+	buf_init(&b, SIZE_MAX);
+	ok(!buf_room(&b, SIZE_MAX / 2), "memory that nobody has");
+	is_int(b.err, -ENOMEM, "is out of memory");
+	buf_free(&b);
+}
+
+static void test_fmt(void)
+{
+	struct buf b = BUF_INIT(4096);
+
+	buf_fmt(&b, "%s-%d", "x", 7);
+	is_view(buf_view(&b), "x-7", "a short text");
+	buf_reset(&b);
+	for (int n = 254; n <= 258; n++) {
+		buf_reset(&b);
+		buf_fmt(&b, "%0*d", n, 1);
+		ok(b.n == (size_t)n && !b.err && b.p[n - 1] == '1', "%d bytes", n);
+	}
+	buf_reset(&b);
+	buf_fmt(&b, "%05000d", 1);
+	is_int(b.err, ERR_LIMIT, "a text beyond the maximum");
+	is_int(b.n, 0, "adds nothing");
+	buf_free(&b);
+}
+
+static void test_room(void)
+{
+	struct buf b = BUF_INIT(16);
+	char *room, *own;
+	size_t n = 99;
+
+	room = buf_room(&b, 4);
+	memcpy(room, "abcd", 4);
+	is_int(b.n, 0, "room is no content");
+	buf_commit(&b, 3);
+	is_view(buf_view(&b), "abc", "until it is committed");
+	is_str(buf_cstr(&b), "abc", "as a C string");
+	is_int(b.n, 3, "the NUL is not counted");
+	buf_consume(&b, 0);
+	buf_consume(&b, 1);
+	is_view(buf_view(&b), "bc", "consumed at the front");
+	buf_consume(&b, 2);
+	is_int(b.n, 0, "consumed to the end");
+	buf_puts(&b, "0123456789abcdef");
+	ok(!buf_cstr(&b) && b.err == ERR_LIMIT, "no room for a NUL");
+	own = buf_detach(&b, &n);
+	is_mem(own, n, "0123456789abcdef", 16, "detached");
+	ok(!b.p && !b.n && !b.err && b.max == 16, "the buf is as new");
+	free(own);
+	own = buf_detach(&b, &n);
+	ok(!own && !n, "nothing to detach");
+}
+
+int main(void)
+{
+	test_append();
+	test_limit();
+	test_fmt();
+	test_room();
+	return done_testing();
+}

@@ -1,0 +1,129 @@
+#include "base/hash.h"
+
+#include "tests/tap.h"
+
+/* Examples of FIPS 180-4 and its predecessor. */
+static const struct {
+	const char *text;
+	const char *hex;
+} vectors[] = {
+	{"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+	{"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+	{"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+		"248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+	{"abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmn"
+	 "hijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstnopqrstu",
+		"cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1"},
+};
+
+static void is_digest(const uint8_t *got, const char *hex, const char *name)
+{
+	char text[SHA256_HEX + 1];
+
+	hex_encode(got, SHA256_LEN, text);
+	is_str(text, hex, "%s", name);
+}
+
+static void test_sha256(void)
+{
+	uint8_t out[SHA256_LEN];
+	struct sha256 h;
+	char block[1000];
+
+	for (size_t i = 0; i < ARRAY_LEN(vectors); i++) {
+		sha256_of(str_c(vectors[i].text), out);
+		is_digest(out, vectors[i].hex, "a vector of the standard");
+	}
+	memset(block, 'a', sizeof(block));
+	sha256_init(&h);
+	for (int i = 0; i < 1000; i++)
+		sha256_update(&h, block, sizeof(block));
+	sha256_final(&h, out);
+	is_digest(out, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0",
+		"a million times a");
+}
+
+static void test_splits(void)
+{
+	struct str s = str_c(vectors[3].text);
+	uint8_t whole[SHA256_LEN], split[SHA256_LEN];
+	bool same = true;
+
+	sha256_of(s, whole);
+	for (size_t i = 0; i <= s.n; i++) {
+		struct sha256 h;
+
+		sha256_init(&h);
+		sha256_update(&h, s.p, i);
+		sha256_final(&h, split);
+		sha256_update(&h, s.p + i, s.n - i);
+		sha256_final(&h, split);
+		same = same && hash_equal(whole, split, SHA256_LEN);
+	}
+	ok(same, "a split anywhere, with a look in between, changes nothing");
+}
+
+static void test_hex(void)
+{
+	uint8_t out[3] = {9, 9, 9};
+	char text[7];
+
+	hex_encode((const uint8_t *)"\x00\xaf\xff", 3, text);
+	is_str(text, "00afff", "encoded in lower case");
+	is_int(hex_decode(STR("00aFFf"), out, 3), 0, "either case is decoded");
+	is_mem(out, 3, "\x00\xaf\xff", 3, "to the bytes");
+	is_int(hex_decode(STR("0102"), out, 3), ERR_SYNTAX, "too short");
+	is_int(hex_decode(STR("01020304"), out, 3), ERR_SYNTAX, "too long");
+	is_int(hex_decode(STR("01020g"), out, 3), ERR_SYNTAX, "no digit");
+	is_int(hex_decode(STR("0102 1"), out, 3), ERR_SYNTAX, "a blank");
+	is_int(hex_decode(STR("01@203"), out, 3), ERR_SYNTAX, "just below A");
+	is_int(hex_decode(STR("01`203"), out, 3), ERR_SYNTAX, "just below a");
+	is_int(hex_decode(STR("01\0"
+			      "203"),
+		       out, 3),
+		ERR_SYNTAX, "a NUL");
+	is_mem(out, 3, "\x00\xaf\xff", 3, "out is untouched on failure");
+	is_int(hex_decode(STR(""), out, 0), 0, "nothing of nothing");
+}
+
+static void test_equal(void)
+{
+	uint8_t a[32] = {0}, b[32] = {0};
+	bool seen = true;
+
+	ok(hash_equal(a, b, 32), "equal");
+	ok(hash_equal(a, b, 0), "nothing is equal to nothing");
+	for (size_t i = 0; i < 32 * 8; i++) {
+		b[i / 8] ^= (uint8_t)(1 << i % 8);
+		seen = seen && !hash_equal(a, b, 32);
+		b[i / 8] ^= (uint8_t)(1 << i % 8);
+	}
+	ok(seen, "every bit counts");
+}
+
+static void test_random(void)
+{
+	static uint8_t big[1000];
+	uint8_t a[32] = {0}, b[32] = {0};
+	size_t zeros = 0;
+
+	is_int(random_bytes(a, sizeof(a)), 0, "random bytes");
+	is_int(random_bytes(b, sizeof(b)), 0, "and more");
+	ok(!hash_equal(a, b, 32), "differ");
+	is_int(random_bytes(big, sizeof(big)), 0, "more than one call gives");
+	for (size_t i = 0; i < sizeof(big); i++)
+		zeros += big[i] == 0;
+	ok(zeros < 40, "are filled to the end");
+	ok(memchr(big + 900, 0, 100) != big + 900 || big[901], "also the last part");
+	is_int(random_bytes(a, 0), 0, "no bytes are no error");
+}
+
+int main(void)
+{
+	test_sha256();
+	test_splits();
+	test_hex();
+	test_equal();
+	test_random();
+	return done_testing();
+}
