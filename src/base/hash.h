@@ -4,7 +4,7 @@
 
 #include "base/str.h"
 
-#include <bearssl.h>
+#include <bearssl_hash.h>
 
 enum { SHA256_LEN = 32, SHA256_HEX = 64 };
 

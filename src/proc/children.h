@@ -1,0 +1,33 @@
+/*
+ * The children of this process: who is told when one of them ends.
+ */
+#ifndef PROC_CHILDREN_H
+#define PROC_CHILDREN_H
+
+#include "loop/loop.h"
+
+#include <sys/types.h>
+
+struct child;
+
+/* status is as from wait(2). */
+typedef void child_fn(struct child *c, int status);
+
+/* Interest in one child; embedded in its owner. */
+struct child {
+	pid_t pid; /* 0: not watched */
+	child_fn *fn;
+	struct child *next;
+};
+
+/* Takes SIGCHLD over. Once per process. */
+int children_init(struct loop *l) MUST_USE;
+
+/*
+ * Watches pid. fn is called once, from the loop, before the child is reaped: a
+ * status that fn writes down is known even if we are killed right after it.
+ */
+void children_watch(struct child *c, pid_t pid, child_fn *fn);
+void children_forget(struct child *c);
+
+#endif

@@ -1,0 +1,337 @@
+#include "proc/init.h"
+
+#include "base/clock.h"
+#include "base/exit.h"
+#include "base/fd.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	ENTRIES = 1024,        /* 256 sessions with room for what they need */
+	BACKOFF_FIRST = 100,   /* ms, after a crash */
+	BACKOFF_MAX = 5000,    /* ms */
+	CRASHES_MAX = 5,       /* within CRASH_WINDOW: give up */
+	CRASH_WINDOW = 60000,  /* ms */
+	RESTART_MIN_LIFE = 20, /* ms: killed sooner than this, wait this long */
+};
+
+struct entry {
+	int fd; /* -1: free */
+	pid_t pid;
+	bool exited;
+	int status;
+	bool fd_due;   /* serve has not got it back yet */
+	bool exit_due; /* serve does not know yet that pid is gone */
+	char name[STORE_NAME];
+};
+
+/* Static, so that start-up is the only moment at which init can fail. */
+static struct {
+	struct entry entries[ENTRIES];
+	size_t n; /* entries in use lie below this */
+	int sock; /* to serve; -1 while there is none */
+	bool end_due;
+	pid_t serve;
+	uint64_t started;
+	uint64_t restart_at; /* 0: serve is running */
+	uint64_t backoff;
+	uint64_t crashes[CRASHES_MAX];
+	size_t crash_n;
+	int exit_code; /* -1: go on */
+} init = {.sock = -1, .exit_code = -1};
+
+static volatile sig_atomic_t stop_signal;
+
+static void on_signal(int signo)
+{
+	if (signo != SIGCHLD)
+		stop_signal = signo;
+}
+
+static struct entry *find(const char *name)
+{
+	for (size_t i = 0; i < init.n; i++)
+		if (init.entries[i].fd >= 0 && !strcmp(init.entries[i].name, name))
+			return &init.entries[i];
+	return NULL;
+}
+
+static struct entry *vacant(void)
+{
+	for (size_t i = 0; i < init.n; i++)
+		if (init.entries[i].fd < 0)
+			return &init.entries[i];
+	return init.n < ENTRIES ? &init.entries[init.n++] : NULL;
+}
+
+static void drop(const char *name)
+{
+	struct entry *e = find(name);
+
+	if (e)
+		fd_close(&e->fd);
+}
+
+static void keep(const struct store_record *r, int fd)
+{
+	struct entry *e;
+
+	drop(r->name);
+	e = vacant();
+	if (!e) {
+		log_error("init: the fd store is full, %s is not kept", r->name);
+		fd_close(&fd);
+		return;
+	}
+	*e = (struct entry){.fd = fd, .pid = r->pid};
+	memcpy(e->name, r->name, sizeof(e->name));
+}
+
+static void disconnect(void)
+{
+	fd_close(&init.sock);
+}
+
+/* Takes what serve has sent; at its end serve is dead or dying. */
+static void receive(void)
+{
+	struct store s = {.sock = init.sock};
+	struct store_record r;
+	int fd, err;
+
+	while ((err = store_next(&s, &r, &fd)) == 0) {
+		if (r.op == STORE_PUT && fd >= 0)
+			keep(&r, fd);
+		else if (r.op == STORE_DROP)
+			drop(r.name);
+	}
+	if (err != -EAGAIN)
+		disconnect();
+}
+
+/* What is due to serve, one record: false when there is nothing. */
+static bool send_next(void)
+{
+	struct store_record r = {.op = STORE_END};
+	struct entry *e = NULL;
+	int fd = -1;
+
+	for (size_t i = 0; i < init.n && !e; i++) {
+		struct entry *at = &init.entries[i];
+
+		if (at->fd >= 0 && (at->fd_due || (!init.end_due && at->exit_due)))
+			e = at;
+	}
+	if (!e && !init.end_due)
+		return false;
+	if (e) {
+		fd = e->fd_due ? e->fd : -1;
+		r = (struct store_record){
+			.op = e->fd_due ? STORE_PUT : STORE_EXIT,
+			.pid = e->pid,
+			.exited = e->exited,
+			.status = e->status,
+		};
+		memcpy(r.name, e->name, sizeof(r.name));
+	}
+	if (fd_send_record(init.sock, &r, sizeof(r), fd) < 0)
+		return true; /* full, or dead: poll tells */
+	if (e)
+		e->fd_due = e->exit_due = false;
+	else
+		init.end_due = false;
+	return true;
+}
+
+static bool anything_due(void)
+{
+	for (size_t i = 0; i < init.n; i++)
+		if (init.entries[i].fd >= 0
+			&& (init.entries[i].fd_due || init.entries[i].exit_due))
+			return true;
+	return init.end_due;
+}
+
+static void start(serve_fn *serve, void *arg)
+{
+	int pair[2];
+	sigset_t none;
+
+	init.restart_at = 0;
+	init.started = clock_ms();
+	if (fd_socketpair(SOCK_SEQPACKET, pair) < 0)
+		goto fail;
+	init.serve = fork();
+	if (init.serve < 0) {
+		fd_close(&pair[0]);
+		fd_close(&pair[1]);
+		goto fail;
+	}
+	if (init.serve == 0) {
+		struct store s = {.sock = pair[1]};
+
+		fd_close(&pair[0]);
+		for (size_t i = 0; i < init.n; i++)
+			fd_close(&init.entries[i].fd);
+		for (int signo = 1; signo < NSIG; signo++)
+			signal(signo, SIG_DFL);
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		_exit(serve(&s, arg));
+	}
+	fd_close(&pair[1]);
+	init.sock = pair[0];
+	init.end_due = true;
+	for (size_t i = 0; i < init.n; i++)
+		init.entries[i].fd_due = init.entries[i].fd >= 0;
+	return;
+fail:
+	/* No process or descriptor to be had now: later, perhaps. */
+	init.serve = 0;
+	init.restart_at = clock_ms() + BACKOFF_MAX;
+}
+
+/* True when there were too many crashes within the window. */
+static bool crashed_too_often(uint64_t now)
+{
+	uint64_t *oldest = &init.crashes[init.crash_n++ % CRASHES_MAX];
+	bool often = init.crash_n > CRASHES_MAX - 1 && *oldest
+		  && now - *oldest < CRASH_WINDOW;
+
+	*oldest = now;
+	return often;
+}
+
+static void serve_ended(int status)
+{
+	uint64_t now = clock_ms();
+	uint64_t life = now - init.started;
+	uint64_t wait = 0;
+
+	/* Its last words may still be on the way. */
+	if (init.sock >= 0)
+		receive();
+	disconnect();
+	init.serve = 0;
+	if (WIFEXITED(status) || stop_signal) {
+		init.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+		return;
+	}
+	if (WTERMSIG(status) == SIGKILL) {
+		wait = life < RESTART_MIN_LIFE ? RESTART_MIN_LIFE : 0;
+	} else if (crashed_too_often(now)) {
+		log_error("init: serve crashed %d times within a minute (signal %d), "
+			  "giving up",
+			CRASHES_MAX, WTERMSIG(status));
+		init.exit_code = EXIT_ENVIRONMENT;
+		return;
+	} else {
+		wait = life > CRASH_WINDOW || !init.backoff ? BACKOFF_FIRST
+							    : init.backoff * 2;
+		init.backoff = wait > BACKOFF_MAX ? BACKOFF_MAX : wait;
+		wait = init.backoff;
+	}
+	log_warn("init: serve was killed by signal %d, starting it again in %d ms",
+		WTERMSIG(status), (int)wait);
+	init.restart_at = now + wait;
+}
+
+/* Signals coalesce, so every wake-up reaps until nothing is left. */
+static void reap(void)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid == init.serve) {
+			serve_ended(status);
+			continue;
+		}
+		for (size_t i = 0; i < init.n; i++) {
+			struct entry *e = &init.entries[i];
+
+			if (e->fd < 0 || e->pid != pid || e->exited)
+				continue;
+			e->exited = true;
+			e->exit_due = true;
+			e->status = status;
+		}
+	}
+}
+
+static void forward_stop(void)
+{
+	if (init.serve > 0)
+		kill(init.serve, SIGTERM);
+	else
+		init.exit_code = 0;
+}
+
+static void wait_for_event(const sigset_t *open)
+{
+	struct pollfd w = {.fd = init.sock, .events = POLLIN};
+	struct timespec left, *timeout = NULL;
+	uint64_t now = clock_ms();
+
+	if (anything_due())
+		w.events |= POLLOUT;
+	if (init.restart_at) {
+		uint64_t ms = init.restart_at > now ? init.restart_at - now : 0;
+
+		left.tv_sec = (time_t)(ms / 1000);
+		left.tv_nsec = (long)(ms % 1000) * 1000000;
+		timeout = &left;
+	}
+	if (ppoll(&w, 1, timeout, open) <= 0)
+		return;
+	if (w.revents & (POLLIN | POLLHUP | POLLERR))
+		receive();
+	while (init.sock >= 0 && (w.revents & POLLOUT) && send_next()) {
+		struct pollfd again = {.fd = init.sock, .events = POLLOUT};
+
+		if (poll(&again, 1, 0) <= 0 || !(again.revents & POLLOUT))
+			break;
+	}
+}
+
+int init_run(serve_fn *serve, void *arg)
+{
+	static const int forwarded[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+	struct sigaction act = {.sa_handler = on_signal};
+	sigset_t all, open;
+
+	/* Signals arrive only while waiting; a process 1 without handlers gets none. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	sigemptyset(&open);
+	sigaction(SIGCHLD, &act, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(forwarded); i++)
+		sigaction(forwarded[i], &act, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	/* Orphans come to us anyway as process 1; elsewhere they must be asked for. */
+	if (getpid() != 1 && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		log_warn("init: no subreaper here, orphans go to another parent");
+
+	start(serve, arg);
+	while (init.exit_code < 0) {
+		int before = stop_signal;
+
+		wait_for_event(&open);
+		reap();
+		if (stop_signal && !before)
+			forward_stop();
+		if (init.restart_at && init.exit_code < 0 && !stop_signal
+			&& clock_ms() >= init.restart_at)
+			start(serve, arg);
+	}
+	return init.exit_code;
+}

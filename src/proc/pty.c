@@ -1,0 +1,84 @@
+#include "proc/pty.h"
+
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#ifndef TIOCGPTPEER
+#define TIOCGPTPEER _IO('T', 0x41)
+#endif
+
+/* By the master's own ioctl, which needs no /dev/pts in sight; else by name. */
+static int open_slave(int master)
+{
+	char path[32];
+	unsigned number;
+	int fd = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	if (fd >= 0)
+		return fd;
+	if (ioctl(master, TIOCGPTN, &number) < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/dev/pts/%u", number);
+	return fd_open(path, O_RDWR, 0);
+}
+
+void pty_reset_modes(int master)
+{
+	struct termios t;
+
+	if (tcgetattr(master, &t) < 0)
+		return;
+	t.c_iflag |= ICRNL | IXON | IUTF8;
+	t.c_iflag &= ~(tcflag_t)(IGNBRK | INLCR | IGNCR | ISTRIP | INPCK);
+	t.c_oflag |= OPOST | ONLCR;
+	t.c_lflag |= ICANON | ISIG | IEXTEN;
+	t.c_lflag &= ~(tcflag_t)(ECHO | ECHOE | ECHOK | ECHONL);
+	t.c_cc[VINTR] = 0x03;
+	t.c_cc[VQUIT] = 0x1c;
+	t.c_cc[VSUSP] = 0x1a;
+	t.c_cc[VEOF] = 0x04;
+	t.c_cc[VERASE] = 0x7f;
+	t.c_cc[VKILL] = 0x15;
+	tcsetattr(master, TCSANOW, &t);
+}
+
+bool pty_signals_on(int master)
+{
+	struct termios t;
+
+	return tcgetattr(master, &t) == 0 && (t.c_lflag & ISIG);
+}
+
+int pty_open(uint16_t rows, uint16_t columns, int *master, int *slave)
+{
+	struct winsize size = {.ws_row = rows, .ws_col = columns};
+	int unlocked = 0;
+	int m = fd_open("/dev/ptmx", O_RDWR | O_NONBLOCK, 0);
+	int s;
+
+	if (m < 0)
+		return m;
+	s = ioctl(m, TIOCSPTLCK, &unlocked) < 0 ? -errno : open_slave(m);
+	if (s < 0) {
+		fd_close(&m);
+		return s;
+	}
+	ioctl(m, TIOCSWINSZ, &size);
+	pty_reset_modes(m);
+	*master = m;
+	*slave = s;
+	return 0;
+}
+
+pid_t pty_foreground(int master)
+{
+	int group;
+
+	return ioctl(master, TIOCGPGRP, &group) < 0 ? -errno : group;
+}

@@ -1,0 +1,30 @@
+/* Pseudo-terminals. */
+#ifndef PROC_PTY_H
+#define PROC_PTY_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * Makes a pty of the given size without echo: who writes to it knows what it
+ * wrote. *master is NONBLOCK, *slave blocking; both belong to the caller.
+ * -errno when the system has no ptys.
+ */
+int pty_open(uint16_t rows, uint16_t columns, int *master, int *slave) MUST_USE;
+
+/*
+ * Gives the terminal the modes in which a shell can read a line and keys raise
+ * signals, whatever a program has left behind. Echo stays off.
+ */
+void pty_reset_modes(int master);
+
+/* True while keys such as C-c raise signals (and a terminal would show them as ^C). */
+bool pty_signals_on(int master);
+
+/* The foreground process group, or -errno. */
+pid_t pty_foreground(int master) MUST_USE;
+
+#endif
