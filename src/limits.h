@@ -41,6 +41,7 @@ enum {
 	HTTP_STALL_MS = 30000,    /* longest pause inside a body or a reply */
 	HTTP_WAIT_MS = 24 * 3600 * 1000, /* actions have their own limit; bounds a bug */
 	HTTP_LINGER_MS = 2000,    /* time for the peer to read the reply and leave */
+	HTTP_YOUNG_MS = 250,      /* peers in good faith have sent something by then */
 	HTTP_PAUSE_MS = 100,      /* no accept while the system has no room */
 };
 
@@ -55,16 +56,21 @@ enum {
 	SHELL_READ_BUDGET = 65536,    /* per wake-up, so that others get their turn */
 	SHELL_ROWS = 1000,            /* the terminal size of the wire contract */
 	SHELL_COLUMNS = 1000,
+	SHELL_CWD_MAX = 4096,	      /* the kernel's longest path */
 	SHELL_COMMAND_MAX = 16 << 20, /* beyond the largest request body */
+};
 
-	/* Files. */
+/* Files. */
+enum {
 	FILE_PATH_MAX = 4096,         /* Linux takes no longer path, NUL included */
 	FILE_LINKS_MAX = 40,          /* symlinks in a row, as the kernel counts */
 	FILE_READ_MAX = 16 << 20,     /* one file, or the range of lines asked for */
 	FILE_CONTENT_MAX = 24 << 20,  /* the same as base64, with a few words around */
 	FILE_WORDS_MAX = 3 * 4096,    /* an error: two paths and a sentence */
+};
 
-	/* Users. */
+/* The sandbox user and his folders. */
+enum {
 	USER_NAME_MAX = 64,           /* useradd stops at 32; directories go on */
 	USER_PATH_MAX = 1024,         /* a home or a shell as passwd has it */
 	USER_GROUPS_MAX = 64,         /* further memberships are left out */
