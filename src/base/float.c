@@ -50,3 +50,13 @@ void float_text(double v, char out[FLOAT_TEXT])
 	decimals = digits - 1 - exponent;
 	snprintf(out, FLOAT_TEXT, "%.*f", decimals > 1 ? decimals : 1, v);
 }
+
+int float_read(const char *number, double *out)
+{
+	double v = strtod(number, NULL);
+
+	if (isinf(v))
+		return ERR_RANGE;
+	*out = v;
+	return 0;
+}

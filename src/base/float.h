@@ -2,6 +2,8 @@
 #ifndef BASE_FLOAT_H
 #define BASE_FLOAT_H
 
+#include "base/err.h"
+
 enum { FLOAT_TEXT = 32 };
 
 /*
@@ -10,5 +12,11 @@ enum { FLOAT_TEXT = 32 };
  * "-inf", "nan". out has FLOAT_TEXT bytes and is NUL-terminated.
  */
 void float_text(double v, char out[FLOAT_TEXT]);
+
+/*
+ * The double nearest to a decimal number of known grammar, behind which stands a
+ * byte that is no part of it. ERR_RANGE when that is infinite.
+ */
+int float_read(const char *number, double *out) MUST_USE;
 
 #endif

@@ -1,11 +1,10 @@
 #include "base/json.h"
 
+#include "base/float.h"
 #include "base/json_text.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <math.h>
-#include <stdlib.h>
 
 #define JSMN_STATIC
 #define JSMN_STRICT
@@ -253,14 +252,8 @@ int json_i64(struct json_val v, int64_t *out)
 
 int json_double(struct json_val v, double *out)
 {
-	double d;
-
 	if (json_type(v) != JSON_NUMBER)
 		return ERR_TYPE;
-	/* No copy: the bracket that closes the root ends the number at the latest. */
-	d = strtod(inside(v).p, NULL);
-	if (isinf(d))
-		return ERR_RANGE;
-	*out = d;
-	return 0;
+	/* The bracket that closes the root ends the number at the latest. */
+	return float_read(inside(v).p, out);
 }

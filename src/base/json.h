@@ -32,7 +32,7 @@ struct json_error {
  * surrogate escape), ERR_DUPLICATE, -ENOMEM, with *e filled in.
  */
 int json_check(struct str text, const struct json_caps *caps, size_t *tokens,
-	       struct json_error *e) MUST_USE;
+	struct json_error *e) MUST_USE;
 
 /* Of use to json.c alone. */
 struct json {
@@ -63,7 +63,7 @@ enum json_type {
  * arena is full.
  */
 int json_parse(struct json *j, struct str text, const struct json_caps *caps,
-	       struct arena *a, struct json_error *e) MUST_USE;
+	struct arena *a, struct json_error *e) MUST_USE;
 
 struct json_val json_root(const struct json *j);
 enum json_type json_type(struct json_val v);
@@ -75,8 +75,8 @@ size_t json_count(struct json_val v);
  * Walks an array or an object: start with *it = 0. False at the end. key may be
  * NULL; for objects it receives the key as a string value.
  */
-bool json_next(struct json_val container, int *it, struct json_val *key,
-	       struct json_val *value);
+bool json_next(
+	struct json_val container, int *it, struct json_val *key, struct json_val *value);
 
 /* The source text of the value, quotes and all. */
 struct str json_raw(struct json_val v);

@@ -103,13 +103,11 @@ static void escape(struct buf *out, unsigned char c)
 	};
 	static const char hex[] = "0123456789abcdef";
 	char text[] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
+	char two = c < 0x20 ? letter[c] : (char)c;
 
-	if (c < 0x20 && !letter[c]) {
-		buf_put(out, text, sizeof(text));
-		return;
-	}
-	text[1] = c < 0x20 ? letter[c] : (char)c;
-	buf_put(out, text, 2);
+	if (two)
+		text[1] = two;
+	buf_put(out, text, two ? 2 : sizeof(text));
 }
 
 static void content(struct buf *out, struct str s)
@@ -117,7 +115,8 @@ static void content(struct buf *out, struct str s)
 	while (s.n) {
 		size_t plain = json_plain(s);
 
-		utf8_repair(out, str_make(s.p, plain));
+		if (plain)
+			utf8_repair(out, str_make(s.p, plain));
 		s = str_skip(s, plain);
 		if (s.n) {
 			escape(out, (unsigned char)s.p[0]);

@@ -157,7 +157,7 @@ void utf8_repair(struct buf *out, struct str s)
 		s = str_skip(s, n);
 		if (!s.n)
 			return;
-		buf_puts(out, "\xef\xbf\xbd");
+		buf_str(out, STR("\xef\xbf\xbd"));
 		s = str_skip(s, step(s).n);
 	}
 }

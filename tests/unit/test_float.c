@@ -68,6 +68,17 @@ static bool is_shortest(double v)
 	return digits <= 1 || strtod(less, NULL) != v;
 }
 
+static void test_read(void)
+{
+	double v = 42;
+
+	is_int(float_read("2.5,", &v), 0, "a number is read up to what follows");
+	ok(v == 2.5, "as the nearest double");
+	is_int(float_read("1e309]", &v), ERR_RANGE, "infinity is out of range");
+	is_int(float_read("-1e309]", &v), ERR_RANGE, "on either side");
+	ok(v == 2.5, "out is untouched on failure");
+}
+
 int main(void)
 {
 	char text[FLOAT_TEXT];
@@ -91,5 +102,6 @@ int main(void)
 	for (int i = 0; i < 100000 && good; i += 7)
 		good = is_shortest(i / 100.0);
 	ok(good, "hundredths read back and are shortest");
+	test_read();
 	return done_testing();
 }

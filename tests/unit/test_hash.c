@@ -2,6 +2,15 @@
 
 #include "tests/tap.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 /* Examples of FIPS 180-4 and its predecessor. */
 static const struct {
 	const char *text;
@@ -118,6 +127,68 @@ static void test_random(void)
 	is_int(random_bytes(a, 0), 0, "no bytes are no error");
 }
 
+/* Makes the kernel answer two system calls with an error from now on. */
+static bool refuse(unsigned call1, unsigned call2, unsigned err)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call1, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | err),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {ARRAY_LEN(code), code};
+
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+		!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+enum { AS_WANTED = 0, NOT_SO = 1, NO_SECCOMP = 2 };
+
+static int without_getrandom(unsigned err)
+{
+	uint8_t a[32] = {0}, b[32] = {0};
+
+	if (!refuse(SYS_getrandom, SYS_getrandom, err))
+		return NO_SECCOMP;
+	return !random_bytes(a, 32) && !random_bytes(b, 32) && !hash_equal(a, b, 32)
+		? AS_WANTED
+		: NOT_SO;
+}
+
+static int without_both(unsigned err)
+{
+	uint8_t a[32];
+
+	if (!refuse(SYS_getrandom, SYS_openat, err))
+		return NO_SECCOMP;
+	return random_bytes(a, 32) == -(int)err ? AS_WANTED : NOT_SO;
+}
+
+/* Runs f in a process of its own, because a filter is for life. */
+static void in_child(int (*f)(unsigned), unsigned err, const char *name)
+{
+	int status = -1;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0)
+		_exit(f(err));
+	if (waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+		WEXITSTATUS(status) == NO_SECCOMP)
+		skip(name, "no seccomp here");
+	else
+		is_int(status, 0, "%s", name);
+}
+
+static void test_old_kernels(void)
+{
+	in_child(without_getrandom, ENOSYS, "without getrandom /dev/urandom is read");
+	in_child(without_getrandom, EPERM, "the same where a filter refuses it");
+	in_child(without_both, EACCES, "without both there is an error");
+}
+
 int main(void)
 {
 	test_sha256();
@@ -125,5 +196,6 @@ int main(void)
 	test_hex();
 	test_equal();
 	test_random();
+	test_old_kernels();
 	return done_testing();
 }

@@ -233,6 +233,9 @@ static int with_caps(const char *text, size_t depth, size_t tokens, size_t keys)
 
 static void test_caps(void)
 {
+	struct json_error e = {0};
+	size_t tokens;
+
 	is_int(with_caps("[[{}]]", 3, 9, 9), 0, "the full depth");
 	is_int(with_caps("[[{}]]", 2, 9, 9), ERR_DEPTH, "an object too deep");
 	is_int(with_caps("[[[]]]", 2, 9, 9), ERR_DEPTH, "an array too deep");
@@ -248,6 +251,9 @@ static void test_caps(void)
 	is_int(with_caps("{\"a\":{\"b\":2},\"c\":{\"d\":4}}", 9, 9, 2), 0,
 		"keys are counted per object");
 	is_int(with_caps("{}", 9, 9, 0), 0, "no keys");
+	is_int(json_check(str_make("[", (size_t)INT32_MAX + 1), &caps, &tokens, &e),
+		ERR_LIMIT, "a text of 2 GiB is not looked at");
+	is_str(e.why, "the text is too long", "and refused with words");
 }
 
 /* n keys in an order that is none; the one at twice stands again at the end. */

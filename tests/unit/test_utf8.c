@@ -17,6 +17,7 @@ static const struct {
 	{"nothing", STR(""), "", 0, 0},
 	{"ASCII", STR("plain text, long enough for words"),
 		"plain text, long enough for words", 33, 0},
+	{"ASCII of whole words", STR("01234567"), "01234567", 8, 0},
 	{"first of two bytes", STR("\xc2\x80"), "\xc2\x80", 1, 0},
 	{"last of two bytes", STR("\xdf\xbf"), "\xdf\xbf", 1, 0},
 	{"first of three bytes", STR("\xe0\xa0\x80"), "\xe0\xa0\x80", 1, 0},
