@@ -8,10 +8,13 @@ trap 'rm -rf "$tmp"' EXIT
 for tree in patched plain; do
 	mkdir "$tmp/$tree"
 	cp -r third_party/src/bearssl/inc third_party/src/bearssl/src "$tmp/$tree" || exit 1
+	cp third_party/src/jsmn/jsmn.h "$tmp/$tree/inc" || exit 1
 done
 for p in 03-no-rdrand 02-getrandom 01-skey-bound; do
 	patch -s -R -p1 -d "$tmp/plain" <"third_party/patches/bearssl/$p.patch" || exit 1
 done
+patch -s -R -p1 -d "$tmp/plain/inc" <third_party/patches/jsmn/01-close-innermost.patch ||
+	exit 1
 
 # run TREE TEST SOURCE...: compiled with the address sanitizer against that tree.
 # Status 0: it passed. 1: it failed. 2: it could not be compiled.
@@ -47,6 +50,8 @@ for tree in patched plain; do
 	expect $want "key decoder bound, $tree source" $?
 	run $tree test_seed
 	expect $want "seed from the kernel, $tree source" $?
+	run $tree test_jsmn
+	expect $want "jsmn closes in one step, $tree source" $?
 	if [ "$(uname -m)" = x86_64 ]; then
 		has_rdrand $tree
 		expect $want "no rdrand, $tree source" $?
