@@ -22,7 +22,7 @@ enum {
 	HTTP_CHUNK_SLACK = 16384, /* framing bytes allowed beyond 8 per data byte */
 	HTTP_REPLY_MAX = 64 << 20, /* a 32 MiB file as base64 in JSON, and its diff */
 	HTTP_REPLY_HEAD_MAX = 16384, /* a redirect repeats the target at most */
-	HTTP_ARENA_MAX = 4 << 20, /* JSON index, decoded strings and paths */
+	HTTP_ARENA_MAX = 12 << 20, /* a body of HTTP_BODY_MAX, decoded, and its index */
 	HTTP_BODY_MAX = 8 << 20,  /* buffered bodies; a handler asks for less */
 
 	/* HTTP connections. */
@@ -81,6 +81,15 @@ enum {
 	WORKDIR_WALK_MS = 3000,       /* the start must not wait for a network disk */
 };
 
+/* The server as a whole. */
+enum {
+	SERVE_DATA_MAX = 256 << 20, /* of memory: then requests fail, not the process */
+	WHO_MEMORY_MAX = 4 << 20,   /* the shell's environment; the kernel takes 2 MB */
+	LISTEN_BACKLOG = 512,	    /* clients wait here while serve is restarted */
+	STOP_GRACE_MS = 4000,	    /* docker stop kills after 10 s */
+	STOP_FLUSH_MS = 500,	    /* for the last replies */
+};
+
 /* The run action. */
 enum {
 	NO_CHANGE_DEFAULT_S = 10,   /* of the wire contract */
@@ -107,6 +116,12 @@ enum {
 	INJECT_ENGINE_MS = 30000,     /* longest silence of an engine that is asked */
 	INJECT_STREAM_MS = 600000,    /* the same while it builds or pulls */
 	INJECT_PROBE_MS = 1000,       /* one question for readiness */
+};
+
+/* TLS. */
+enum {
+	TLS_PEM_MAX = 256 << 10, /* a chain of TLS_CHAIN_MAX large certificates */
+	TLS_CHAIN_MAX = 10,      /* public chains have three */
 };
 
 #endif

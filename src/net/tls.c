@@ -1,0 +1,218 @@
+/* Connections of a server. */
+#include "net/tls_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct tls_state {
+	br_ssl_server_context ctx;
+	unsigned char io[BR_SSL_BUFSIZE_BIDI];
+};
+
+/* AES first: it is as fast as ChaCha20 where the CPU has it, and most have. */
+static const uint16_t rsa_suites[] = {
+	BR_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+	BR_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+	BR_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+};
+
+static const uint16_t ec_suites[] = {
+	BR_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+	BR_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+	BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+};
+
+static void use_credentials(br_ssl_server_context *c, const struct tls_server *s)
+{
+	if (s->key.key_type == BR_KEYTYPE_RSA) {
+		br_ssl_engine_set_suites(&c->eng, rsa_suites, ARRAY_LEN(rsa_suites));
+		br_ssl_server_set_single_rsa(c, s->chain, s->chain_n, &s->key.key.rsa,
+			BR_KEYTYPE_SIGN, NULL, br_rsa_pkcs1_sign_get_default());
+	} else {
+		/* The issuer's key type matters for static ECDH only, which is off. */
+		br_ssl_engine_set_suites(&c->eng, ec_suites, ARRAY_LEN(ec_suites));
+		br_ssl_server_set_single_ec(c, s->chain, s->chain_n, &s->key.key.ec,
+			BR_KEYTYPE_SIGN, BR_KEYTYPE_EC, br_ec_get_default(),
+			br_ecdsa_sign_asn1_get_default());
+	}
+}
+
+static void use_algorithms(br_ssl_engine_context *e)
+{
+	static const char *protocols[] = {"http/1.1"};
+
+	br_ssl_engine_set_versions(e, BR_TLS12, BR_TLS12);
+	br_ssl_engine_add_flags(
+		e, BR_OPT_NO_RENEGOTIATION | BR_OPT_ENFORCE_SERVER_PREFERENCES);
+	br_ssl_engine_set_hash(e, br_sha256_ID, &br_sha256_vtable);
+	br_ssl_engine_set_hash(e, br_sha384_ID, &br_sha384_vtable);
+	br_ssl_engine_set_hash(e, br_sha512_ID, &br_sha512_vtable);
+	br_ssl_engine_set_prf_sha256(e, &br_tls12_sha256_prf);
+	br_ssl_engine_set_prf_sha384(e, &br_tls12_sha384_prf);
+	br_ssl_engine_set_default_ec(e);
+	br_ssl_engine_set_default_aes_gcm(e);
+	br_ssl_engine_set_default_chapol(e);
+	br_ssl_engine_set_protocol_names(e, protocols, ARRAY_LEN(protocols));
+}
+
+static struct tls_state *state_new(void)
+{
+	return calloc(1, sizeof(struct tls_state));
+}
+
+int tls_init(struct tls *t, const struct tls_server *s)
+{
+	struct tls_state *state = state_new();
+
+	if (!state)
+		return -ENOMEM;
+	br_ssl_server_zero(&state->ctx);
+	use_algorithms(&state->ctx.eng);
+	use_credentials(&state->ctx, s);
+	br_ssl_engine_set_buffer(&state->ctx.eng, state->io, sizeof(state->io), 1);
+	if (!br_ssl_server_reset(&state->ctx)) {
+		free(state);
+		return ERR_TLS;
+	}
+	t->state = state;
+	return 0;
+}
+
+void tls_free(struct tls *t)
+{
+	if (!t->state)
+		return;
+	explicit_bzero(t->state, sizeof(*t->state));
+	free(t->state);
+	t->state = NULL;
+}
+
+static br_ssl_engine_context *engine(const struct tls *t)
+{
+	return &t->state->ctx.eng;
+}
+
+/* 0 while it lives, else how it ended. */
+static int ended(const struct tls *t)
+{
+	if (br_ssl_engine_current_state(engine(t)) != BR_SSL_CLOSED)
+		return 0;
+	return br_ssl_engine_last_error(engine(t)) == BR_ERR_OK ? TLS_END : ERR_TLS;
+}
+
+int tls_feed(struct tls *t, const void *p, size_t n, size_t *taken)
+{
+	const unsigned char *from = p;
+	size_t at = 0;
+	int r;
+
+	while (at < n) {
+		size_t room;
+		unsigned char *to = br_ssl_engine_recvrec_buf(engine(t), &room);
+
+		if (!to)
+			break;
+		if (room > n - at)
+			room = n - at;
+		memcpy(to, from + at, room);
+		br_ssl_engine_recvrec_ack(engine(t), room);
+		at += room;
+	}
+	r = ended(t);
+	if (!r)
+		*taken = at;
+	return r;
+}
+
+int tls_feed_end(const struct tls *t)
+{
+	int r = ended(t);
+
+	return r == TLS_END ? 0 : r ? r : ERR_CLOSED;
+}
+
+struct str tls_output(struct tls *t)
+{
+	size_t n;
+	unsigned char *p = br_ssl_engine_sendrec_buf(engine(t), &n);
+
+	if (!p) {
+		br_ssl_engine_flush(engine(t), 0);
+		p = br_ssl_engine_sendrec_buf(engine(t), &n);
+	}
+	return str_make((const char *)p, p ? n : 0);
+}
+
+void tls_output_done(struct tls *t, size_t n)
+{
+	br_ssl_engine_sendrec_ack(engine(t), n);
+}
+
+int tls_read(const struct tls *t, struct str *data)
+{
+	size_t n;
+	unsigned char *p = br_ssl_engine_recvapp_buf(engine(t), &n);
+	int r = ended(t);
+
+	if (!p)
+		return r ? r : TLS_WAIT;
+	*data = str_make((const char *)p, n);
+	return 0;
+}
+
+void tls_read_done(struct tls *t, size_t n)
+{
+	br_ssl_engine_recvapp_ack(engine(t), n);
+}
+
+int tls_write(struct tls *t, const void *p, size_t n, size_t *taken)
+{
+	size_t room;
+	unsigned char *to = br_ssl_engine_sendapp_buf(engine(t), &room);
+	int r = ended(t);
+
+	if (r)
+		return r == TLS_END ? ERR_CLOSED : r;
+	if (!to)
+		return TLS_WAIT;
+	if (room > n)
+		room = n;
+	if (room)
+		memcpy(to, p, room);
+	br_ssl_engine_sendapp_ack(engine(t), room);
+	*taken = room;
+	return 0;
+}
+
+void tls_close(struct tls *t)
+{
+	br_ssl_engine_close(engine(t));
+}
+
+const char *tls_error_text(const struct tls *t)
+{
+	/* Alerts: RFC 5246 7.2. */
+	enum { RECEIVED = BR_ERR_RECV_FATAL_ALERT, SENT = BR_ERR_SEND_FATAL_ALERT };
+	static const struct {
+		int first, last;
+		const char *text;
+	} reasons[] = {
+		{BR_ERR_OK, BR_ERR_OK, "no failure"},
+		{BR_ERR_UNSUPPORTED_VERSION, BR_ERR_BAD_VERSION,
+			"the peer does not speak TLS 1.2, or not TLS at all"},
+		{BR_ERR_BAD_MAC, BR_ERR_BAD_MAC, "a record was altered on its way"},
+		{BR_ERR_NO_RANDOM, BR_ERR_NO_RANDOM, "the system gives no random bytes"},
+		{RECEIVED + 42, RECEIVED + 49,
+			"the peer does not accept our certificate"},
+		{RECEIVED, RECEIVED + 255, "the peer gave up"},
+		{SENT + 40, SENT + 40, "no cipher suite, curve or hash in common"},
+		{SENT + 70, SENT + 70, "the peer offers nothing as new as TLS 1.2"},
+		{SENT + 86, SENT + 86, "the peer fell back to an older TLS without need"},
+	};
+	int err = br_ssl_engine_last_error(engine(t));
+
+	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
+		if (err >= reasons[i].first && err <= reasons[i].last)
+			return reasons[i].text;
+	return "the peer breaks the protocol";
+}

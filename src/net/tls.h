@@ -1,0 +1,96 @@
+/*
+ * TLS for one connection, the server's side, as a machine without I/O: it is fed
+ * with what came from the peer and gives what has to go there.
+ *
+ *	peer -> tls_feed -> [machine] -> tls_read  -> application
+ *	peer <- tls_output <- [machine] <- tls_write <- application
+ *
+ * After every feed, write or close, send what tls_output has. TLS 1.2 only (RFC
+ * 5246), ECDHE with AES-GCM or ChaCha20-Poly1305, no renegotiation, no
+ * resumption, no client certificates. There is no TLS 1.3.
+ */
+#ifndef NET_TLS_H
+#define NET_TLS_H
+
+#include "base/str.h"
+
+/* What a function answers besides 0 and errors. */
+enum tls_answer {
+	TLS_WAIT = 1, /* not before more bytes came from, or went to, the peer */
+	TLS_END = 2,  /* the peer ended the stream, as it should (close_notify) */
+};
+
+/* A certificate chain and its key, shared by all connections. */
+struct tls_server;
+
+/*
+ * Reads a certificate chain, leaf first, and its private key, both PEM, the key
+ * PKCS#1, SEC1 or PKCS#8 without a passphrase: RSA of 2048 to 4096 bits, or EC
+ * on P-256. The texts are not kept; tls_server_del wipes what was made of them.
+ * 0; ERR_LIMIT, ERR_SYNTAX, ERR_TYPE (a key of another kind), ERR_RANGE (an RSA
+ * key of another size), -EKEYREJECTED (not the key of the leaf), -ENOMEM, with
+ * *why set to a static sentence for the operator.
+ */
+int tls_server_new(struct str chain, struct str key, const char **why,
+	struct tls_server **out) MUST_USE;
+void tls_server_del(struct tls_server *s);
+
+/* One connection. Zeroed, or after tls_free, it is none. */
+struct tls {
+	struct tls_state *state;
+};
+
+/*
+ * Starts a connection, which waits for the client's first bytes; allocates about
+ * 37 KB. The server must outlive it. 0; -ENOMEM; ERR_TLS without random bytes.
+ */
+int tls_init(struct tls *t, const struct tls_server *s) MUST_USE;
+void tls_free(struct tls *t);
+
+/*
+ * Takes bytes from the peer, *taken of n. 0, and fewer than n are taken when
+ * there is something to read or to send first; TLS_END after the peer's
+ * close_notify, which makes the rest void; ERR_TLS, for good.
+ */
+int tls_feed(struct tls *t, const void *p, size_t n, size_t *taken) MUST_USE;
+
+/*
+ * Says that the peer's bytes have ended. 0 after its close_notify, ERR_CLOSED
+ * when the end may have been cut off by somebody else.
+ */
+int tls_feed_end(const struct tls *t) MUST_USE;
+
+/*
+ * Bytes for the peer, borrowed until the next call; empty for none. Gathers all
+ * that was written so far into records. Even after an error there may be some:
+ * the alert that tells the peer of it.
+ */
+struct str tls_output(struct tls *t);
+/* The first n bytes of tls_output have been sent. */
+void tls_output_done(struct tls *t, size_t n);
+
+/*
+ * Bytes of the application, borrowed until the next call. 0 with at least one
+ * byte; TLS_WAIT; TLS_END; ERR_TLS.
+ */
+int tls_read(const struct tls *t, struct str *data) MUST_USE;
+/* The first n bytes of tls_read have been used. */
+void tls_read_done(struct tls *t, size_t n);
+
+/*
+ * Takes bytes for the peer, *taken of n, which is 16 KB at most. 0 with at least
+ * one byte (or n is 0); TLS_WAIT, during the handshake or when tls_output must be
+ * sent first; ERR_CLOSED after either side's close; ERR_TLS.
+ */
+int tls_write(struct tls *t, const void *p, size_t n, size_t *taken) MUST_USE;
+
+/*
+ * Ends our side: what was written is sent, then close_notify. What the peer still
+ * sends is fed and dropped, until it answers with its own.
+ */
+void tls_close(struct tls *t);
+
+/* Why the connection failed, for the log; a static sentence, never NULL. */
+const char *tls_error_text(const struct tls *t);
+
+#endif

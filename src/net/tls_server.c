@@ -1,0 +1,196 @@
+/* Credentials of a server: read, checked, kept. */
+#include "net/tls_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+	RSA_BITS_MIN = 2048,
+	RSA_BITS_MAX = 4096, /* BearSSL takes no larger one */
+	RSA_BYTES_MAX = RSA_BITS_MAX / 8,
+};
+
+static void append(void *out, const void *p, size_t n)
+{
+	buf_put(out, p, n);
+}
+
+/*
+ * The next object of a PEM text (RFC 7468), its bytes appended to der. 0 with its
+ * name; TLS_END when there is no more; ERR_SYNTAX; the error of der.
+ */
+static int pem_next(
+	br_pem_decoder_context *d, struct str *text, struct buf *der, const char **name)
+{
+	bool inside = false;
+
+	while (text->n) {
+		*text = str_skip(*text, br_pem_decoder_push(d, text->p, text->n));
+		switch (br_pem_decoder_event(d)) {
+		case BR_PEM_BEGIN_OBJ:
+			inside = true;
+			br_pem_decoder_setdest(d, append, der);
+			break;
+		case BR_PEM_END_OBJ:
+			*name = br_pem_decoder_name(d);
+			return der->err;
+		case BR_PEM_ERROR:
+			return ERR_SYNTAX;
+		}
+	}
+	return inside ? ERR_SYNTAX : TLS_END;
+}
+
+static int chain_read(struct tls_server *s, struct str text, const char **why)
+{
+	br_pem_decoder_context d;
+	const char *name;
+	size_t at = 0;
+	int r;
+
+	br_pem_decoder_init(&d);
+	*why = "the certificate chain is not PEM";
+	while ((r = pem_next(&d, &text, &s->der, &name)) == 0) {
+		if (strcmp(name, "CERTIFICATE") != 0 &&
+			strcmp(name, "X509 CERTIFICATE") != 0) {
+			*why = "the certificate chain holds something else";
+			return ERR_TYPE;
+		}
+		if (s->chain_n == TLS_CHAIN_MAX) {
+			*why = "the certificate chain is too long";
+			return ERR_LIMIT;
+		}
+		s->chain[s->chain_n++].data_len = s->der.n - at;
+		at = s->der.n;
+	}
+	if (r < 0)
+		return r;
+	if (s->chain_n == 0) {
+		*why = "there is no certificate in the chain";
+		return ERR_SYNTAX;
+	}
+	at = 0;
+	for (size_t i = 0; i < s->chain_n; i++) {
+		s->chain[i].data = (unsigned char *)s->der.p + at;
+		at += s->chain[i].data_len;
+	}
+	return 0;
+}
+
+static int key_check(const br_skey_decoder_context *key, const char **why)
+{
+	if (key->key_type == BR_KEYTYPE_EC) {
+		if (key->key.ec.curve == BR_EC_secp256r1)
+			return 0;
+		*why = "the private key is on another curve than P-256";
+		return ERR_TYPE;
+	}
+	if (key->key.rsa.n_bitlen >= RSA_BITS_MIN &&
+		key->key.rsa.n_bitlen <= RSA_BITS_MAX)
+		return 0;
+	*why = "the RSA key has fewer than 2048 or more than 4096 bits";
+	return ERR_RANGE;
+}
+
+static int key_read(struct tls_server *s, struct str text, const char **why)
+{
+	br_pem_decoder_context d;
+	struct buf der = BUF_INIT(TLS_PEM_MAX);
+	const char *name;
+	int r;
+
+	/* All room at once: a buffer that grows would leave copies of the key. */
+	*why = "the private key is too long";
+	if (!buf_room(&der, text.n + 1))
+		return der.err;
+	br_pem_decoder_init(&d);
+	*why = "the private key is not PEM";
+	/* openssl ecparam puts the curve's name before the key. */
+	while ((r = pem_next(&d, &text, &der, &name)) == 0 &&
+		strcmp(name, "EC PARAMETERS") == 0)
+		buf_reset(&der);
+	if (r == 0) {
+		br_skey_decoder_init(&s->key);
+		br_skey_decoder_push(&s->key, der.p, der.n);
+		*why = "the private key is neither RSA nor EC, or has a passphrase";
+		r = br_skey_decoder_last_error(&s->key) ? ERR_TYPE : 0;
+	} else if (r > 0) {
+		r = ERR_SYNTAX;
+	}
+	explicit_bzero(der.p, der.cap);
+	explicit_bzero(&d, sizeof(d));
+	buf_free(&der);
+	return r ? r : key_check(&s->key, why);
+}
+
+static bool rsa_fits(const br_rsa_private_key *key, const br_rsa_public_key *cert)
+{
+	unsigned char n[RSA_BYTES_MAX];
+	br_rsa_compute_modulus modulus = br_rsa_compute_modulus_get_default();
+	size_t len = modulus(NULL, key);
+
+	return len == cert->nlen && len <= sizeof(n) && modulus(n, key) == len &&
+		memcmp(n, cert->n, len) == 0;
+}
+
+static bool ec_fits(const br_ec_private_key *key, const br_ec_public_key *cert)
+{
+	unsigned char q[BR_EC_KBUF_PUB_MAX_SIZE];
+	size_t len = br_ec_compute_pub(br_ec_get_default(), NULL, q, key);
+
+	return key->curve == cert->curve && len && len == cert->qlen &&
+		memcmp(q, cert->q, len) == 0;
+}
+
+/* A wrong pair would fail only when the first client comes. */
+static int key_fits(const struct tls_server *s, const char **why)
+{
+	br_x509_decoder_context d;
+	const br_x509_pkey *cert;
+	bool fits;
+
+	br_x509_decoder_init(&d, NULL, NULL);
+	br_x509_decoder_push(&d, s->chain[0].data, s->chain[0].data_len);
+	cert = br_x509_decoder_get_pkey(&d);
+	if (!cert) {
+		*why = "the first certificate cannot be read";
+		return ERR_SYNTAX;
+	}
+	fits = cert->key_type == s->key.key_type &&
+		(cert->key_type == BR_KEYTYPE_RSA
+				? rsa_fits(&s->key.key.rsa, &cert->key.rsa)
+				: ec_fits(&s->key.key.ec, &cert->key.ec));
+	*why = "the private key does not belong to the first certificate";
+	return fits ? 0 : -EKEYREJECTED;
+}
+
+int tls_server_new(
+	struct str chain, struct str key, const char **why, struct tls_server **out)
+{
+	struct tls_server *s = calloc(1, sizeof(*s));
+	int r;
+
+	*why = "no memory";
+	if (!s)
+		return -ENOMEM;
+	buf_init(&s->der, TLS_PEM_MAX);
+	r = chain_read(s, chain, why);
+	if (!r)
+		r = key_read(s, key, why);
+	if (!r)
+		r = key_fits(s, why);
+	if (r)
+		tls_server_del(s);
+	else
+		*out = s;
+	return r;
+}
+
+void tls_server_del(struct tls_server *s)
+{
+	if (!s)
+		return;
+	buf_free(&s->der);
+	explicit_bzero(s, sizeof(*s));
+	free(s);
+}
