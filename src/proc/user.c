@@ -1,0 +1,468 @@
+#include "proc/user.h"
+
+#include "base/fd.h"
+#include "base/swap.h"
+#include "proc/userdb.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DB_PIECE = 4096, MODE_BITS = 07777 };
+
+static const char passwd_path[] = "/etc/passwd";
+static const char group_path[] = "/etc/group";
+static const char shadow_path[] = "/etc/shadow";
+static const char sudoers_path[] = "/etc/sudoers";
+
+/* A path below the root, NUL-terminated in out. */
+static int join(const char *root, const char *path, char out[FILE_PATH_MAX])
+{
+	int n = snprintf(out, FILE_PATH_MAX, "%s%s", root, path);
+
+	return n < 0 || n >= FILE_PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+/* Opens a regular file below the root; nothing else, and never waiting. */
+static int open_file(const char *root, const char *path, int flags, struct stat *st)
+{
+	char full[FILE_PATH_MAX];
+	int r = join(root, path, full);
+	int fd;
+
+	if (r)
+		return r;
+	fd = fd_open(full, flags | O_NONBLOCK, 0644);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, st) < 0)
+		r = -errno;
+	else if (!S_ISREG(st->st_mode))
+		r = -EINVAL;
+	if (!r)
+		return fd;
+	fd_close(&fd);
+	return r;
+}
+
+/*
+ * Appends the file's text. Of one above the maximum the whole lines that fit
+ * are kept and the answer is ERR_LIMIT.
+ */
+static int load(const char *root, const char *path, struct buf *text)
+{
+	struct stat st;
+	int fd = open_file(root, path, O_RDONLY, &st);
+	ssize_t got = 1;
+
+	if (fd < 0)
+		return fd;
+	while (got > 0 && text->max - text->n >= DB_PIECE) {
+		char *room = buf_room(text, DB_PIECE);
+
+		if (!room)
+			break;
+		got = read(fd, room, DB_PIECE);
+		if (got > 0)
+			buf_commit(text, (size_t)got);
+	}
+	fd_close(&fd);
+	if (got == 0 || text->err)
+		return text->err;
+	while (text->n && text->p[text->n - 1] != '\n')
+		text->n--;
+	return got < 0 ? -EIO : ERR_LIMIT;
+}
+
+/* What the image knows of its users. */
+struct db {
+	struct buf passwd;
+	struct buf group;
+};
+
+static int db_load(struct db *db, const char *root)
+{
+	*db = (struct db){BUF_INIT(USER_DB_MAX), BUF_INIT(USER_DB_MAX)};
+	/* Without groups a user still is one. */
+	if (load(root, group_path, &db->group))
+		buf_free(&db->group);
+	return load(root, passwd_path, &db->passwd);
+}
+
+static void db_free(struct db *db)
+{
+	buf_free(&db->passwd);
+	buf_free(&db->group);
+}
+
+/* Copies a view that is shorter than size and free of NUL, or else nothing. */
+static bool copy(char *to, size_t size, struct str s)
+{
+	bool fits = s.n < size && str_find_byte(s, '\0') == s.n;
+
+	if (fits && s.n)
+		memcpy(to, s.p, s.n);
+	to[fits ? s.n : 0] = '\0';
+	return fits;
+}
+
+static void add_group(struct user *u, gid_t gid)
+{
+	for (size_t i = 0; i < u->groups_n; i++)
+		if (u->groups[i] == gid)
+			return;
+	if (u->groups_n < USER_GROUPS_MAX)
+		u->groups[u->groups_n++] = gid;
+}
+
+static void add_memberships(struct user *u, const struct db *db)
+{
+	struct str text = buf_view(&db->group);
+	struct userdb_group g;
+
+	add_group(u, u->gid);
+	while (userdb_next_group(&text, &g))
+		if (userdb_has_member(&g, str_c(u->name)))
+			add_group(u, g.gid);
+}
+
+/* Makes a user of an entry; false for one whose name is too long to be used. */
+static bool take_entry(const struct userdb_user *e, const struct db *db, struct user *out)
+{
+	struct user u = {.uid = e->uid, .gid = e->gid, .origin = USER_FOUND};
+
+	if (!copy(u.name, sizeof(u.name), e->name))
+		return false;
+	if (!copy(u.home, sizeof(u.home), e->home) || !*u.home)
+		copy(u.home, sizeof(u.home), STR("/"));
+	/* passwd(5): empty means the default shell. */
+	if (!copy(u.shell, sizeof(u.shell), e->shell) || !*u.shell)
+		copy(u.shell, sizeof(u.shell), STR("/bin/sh"));
+	add_memberships(&u, db);
+	*out = u;
+	return true;
+}
+
+static bool db_find_name(const struct db *db, struct str name, struct user *out)
+{
+	struct userdb_user e;
+
+	return userdb_find_name(buf_view(&db->passwd), name, &e) &&
+		take_entry(&e, db, out);
+}
+
+static bool db_find_uid(const struct db *db, uid_t uid, struct user *out)
+{
+	struct userdb_user e;
+
+	return userdb_find_uid(buf_view(&db->passwd), uid, &e) && take_entry(&e, db, out);
+}
+
+int user_find_name(const char *root, struct str name, struct user *out)
+{
+	struct db db;
+	int r = db_load(&db, root);
+
+	if (db_find_name(&db, name, out))
+		r = 0;
+	else if (!r)
+		r = -ENOENT;
+	db_free(&db);
+	return r;
+}
+
+int user_find_uid(const char *root, uid_t uid, struct user *out)
+{
+	struct db db;
+	int r = db_load(&db, root);
+
+	if (db_find_uid(&db, uid, out))
+		r = 0;
+	else if (!r)
+		r = -ENOENT;
+	db_free(&db);
+	return r;
+}
+
+/*
+ * Adds lines to the end of a file by one write, so that other readers see all
+ * of them or none; what a full disk cut short is taken back.
+ */
+static int append(const char *root, const char *path, int flags, const char *lines)
+{
+	struct buf text = BUF_INIT(USER_NOTES_MAX);
+	struct stat st;
+	ssize_t put = -1;
+	char last = '\n';
+	int r = 0;
+	int fd = open_file(root, path, O_RDWR | O_APPEND | flags, &st);
+
+	if (fd < 0)
+		return fd;
+	if (st.st_size && pread(fd, &last, 1, st.st_size - 1) != 1)
+		r = -EIO;
+	if (last != '\n')
+		buf_putc(&text, '\n');
+	buf_puts(&text, lines);
+	if (!r)
+		r = text.err;
+	if (!r)
+		put = write(fd, text.p, text.n);
+	if (!r && put != (ssize_t)text.n) {
+		r = put < 0 ? -errno : -ENOSPC;
+		if (ftruncate(fd, st.st_size) < 0)
+			r = -errno;
+	}
+	fd_close(&fd);
+	buf_free(&text);
+	return r;
+}
+
+/* One line: what was tried where, and how it went. */
+static void note(struct buf *notes, int err, const char *what, const char *path)
+{
+	buf_fmt(notes, "%s %s: %s\n", what, path, err ? err_text(err) : "done");
+}
+
+/* A first line for files that are not there: many programs look for root. */
+static int append_or_make(
+	const char *root, const char *path, const char *first, const char *line)
+{
+	char full[FILE_PATH_MAX];
+	int r = append(root, path, 0, line);
+
+	if (r != -ENOENT)
+		return r;
+	r = join(root, "/etc", full);
+	if (!r && mkdir(full, 0755) < 0 && errno != EEXIST)
+		r = -errno;
+	if (!r)
+		r = append(root, path, O_CREAT, first);
+	return r ? r : append(root, path, 0, line);
+}
+
+static bool exists(const char *root, const char *path)
+{
+	char full[FILE_PATH_MAX];
+
+	return join(root, path, full) == 0 && access(full, F_OK) == 0;
+}
+
+/* Makes the user a member, in the line where the group stands. */
+static int join_group(const char *root, const struct user *u, struct str text,
+	const struct userdb_group *g)
+{
+	size_t at = (size_t)(g->members.p - text.p) + g->members.n;
+	struct str parts[] = {
+		str_make(text.p, at),
+		g->members.n ? STR(",") : STR(""),
+		str_c(u->name),
+		str_skip(text, at),
+	};
+	struct swap_attr attr;
+	char etc[FILE_PATH_MAX];
+	struct stat st;
+	int r = join(root, "/etc", etc);
+	int dir;
+
+	/* A line that ends before its last colon would get a wrong number. */
+	if (!r && g->members.p[-1] != ':')
+		r = ERR_SYNTAX;
+	if (r)
+		return r;
+	dir = fd_open(etc, O_PATH | O_DIRECTORY, 0);
+	if (dir < 0)
+		return dir;
+	/* A link or a mount has a reason, which a rename would undo. */
+	if (fstatat(dir, "group", &st, AT_SYMLINK_NOFOLLOW) < 0)
+		r = -errno;
+	else if (!S_ISREG(st.st_mode) || st.st_size != (off_t)text.n)
+		r = -EBUSY;
+	if (!r) {
+		attr = (struct swap_attr){st.st_mode & MODE_BITS, st.st_uid, st.st_gid};
+		r = swap_file(dir, "group", &attr, parts, ARRAY_LEN(parts), NULL);
+	}
+	fd_close(&dir);
+	return r;
+}
+
+/* True when the user is a member of the group sudo afterwards. */
+static bool join_sudo(
+	const char *root, struct user *u, const struct db *db, struct buf *notes)
+{
+	struct str text = buf_view(&db->group);
+	struct userdb_group g;
+	int r;
+
+	if (!userdb_find_group(text, STR("sudo"), &g))
+		return false;
+	if (!userdb_has_member(&g, str_c(u->name))) {
+		r = join_group(root, u, text, &g);
+		note(notes, r, "join the group sudo in", group_path);
+		if (r)
+			return false;
+	}
+	add_group(u, g.gid);
+	return true;
+}
+
+static bool has_line(struct str text, struct str line)
+{
+	while (text.n)
+		if (str_eq(str_trim(str_cut(&text, '\n'), " \t\r"), line))
+			return true;
+	return false;
+}
+
+/* Lets the user become root without a password, where sudo is installed. */
+static void allow_sudo(const char *root, struct user *u, bool member, struct buf *notes)
+{
+	struct buf sudoers = BUF_INIT(USER_DB_MAX);
+	char line[USER_NAME_MAX + 64];
+	int r = load(root, sudoers_path, &sudoers);
+	int n = snprintf(line, sizeof(line), "%s ALL=(ALL) NOPASSWD:ALL\n",
+		member ? "%sudo" : u->name);
+
+	/* No file, no sudo; one made by us would be in its package's way. */
+	if (r != -ENOENT &&
+		!has_line(buf_view(&sudoers), str_make(line, (size_t)n - 1))) {
+		r = append(root, sudoers_path, 0, line);
+		note(notes, r, "add the line for sudo to", sudoers_path);
+	}
+	buf_free(&sudoers);
+}
+
+static void make_home(const char *root, const struct user *u, struct buf *notes)
+{
+	char full[FILE_PATH_MAX];
+	int r = join(root, "/home", full);
+
+	if (!r && mkdir(full, 0755) < 0 && errno != EEXIST)
+		r = -errno;
+	if (!r)
+		r = join(root, u->home, full);
+	if (!r && mkdir(full, 0755) < 0)
+		r = -errno;
+	/* Whoever made it had his reasons; the ladder of homes looks on. */
+	if (r == -EEXIST)
+		return;
+	if (!r && lchown(full, u->uid, u->gid) < 0)
+		r = -errno;
+	note(notes, r, "make the home", u->home);
+}
+
+static void add_user(
+	const struct user_want *w, struct user *u, const struct db *db, struct buf *notes)
+{
+	char line[USER_NAME_MAX + 2 * USER_PATH_MAX + 64];
+	bool shadow = exists(w->root, shadow_path);
+	/* What would break the line is nobody's shell. */
+	const char *shell = strpbrk(u->shell, ":\n") ? "/bin/sh" : u->shell;
+	struct userdb_user other;
+	int r;
+
+	if (userdb_find_uid(buf_view(&db->passwd), u->uid, &other))
+		buf_fmt(notes, "uid %u is %.*s's as well\n", u->uid, STR_ARG(other.name));
+	snprintf(line, sizeof(line), "%s:%s:%u:%u::%s:%s\n", u->name, shadow ? "x" : "*",
+		u->uid, u->gid, u->home, shell);
+	r = append_or_make(w->root, passwd_path, "root:*:0:0:root:/root:/bin/sh\n", line);
+	note(notes, r, "add the user to", passwd_path);
+	if (r)
+		return;
+	u->origin = USER_MADE;
+	if (shadow) {
+		/* Locked, and no age that could run out. */
+		snprintf(line, sizeof(line), "%s:!:::::::\n", u->name);
+		r = append(w->root, shadow_path, 0, line);
+		note(notes, r, "add the user to", shadow_path);
+	}
+	if (!exists(w->root, group_path)) {
+		r = append(w->root, group_path, O_CREAT, "root:x:0:\n");
+		note(notes, r, "make", group_path);
+	}
+	allow_sudo(w->root, u, join_sudo(w->root, u, db, notes), notes);
+}
+
+/* A user without an entry. */
+static struct user by_number(const struct user_want *w, uid_t uid, gid_t gid)
+{
+	struct user u = {.uid = uid, .gid = gid, .origin = USER_NUMBER};
+
+	if (!copy(u.name, sizeof(u.name), w->name) || !*u.name)
+		snprintf(u.name, sizeof(u.name), "%u", uid);
+	copy(u.shell, sizeof(u.shell), str_c(w->shell));
+	copy(u.home, sizeof(u.home), STR("/"));
+	add_group(&u, gid);
+	return u;
+}
+
+/* The server is not root: it works as what it is, whatever was asked for. */
+static void be_self(const struct user_want *w, const struct db *db, struct user *out,
+	struct buf *notes)
+{
+	gid_t groups[USER_GROUPS_MAX];
+	int n = getgroups(USER_GROUPS_MAX, groups);
+
+	if ((db_find_name(db, w->name, out) && out->uid == geteuid()) ||
+		db_find_uid(db, geteuid(), out)) {
+		out->gid = getegid();
+		out->groups_n = 0;
+		add_group(out, out->gid);
+	} else {
+		*out = by_number(w, geteuid(), getegid());
+		buf_fmt(notes, "uid %u has no entry in %s\n", geteuid(), passwd_path);
+	}
+	for (int i = 0; i < n; i++)
+		add_group(out, groups[i]);
+	if (!str_eq(str_c(out->name), w->name))
+		buf_fmt(notes, "not root: working as %s (uid %u), not as %.*s\n",
+			out->name, out->uid, STR_ARG(w->name));
+	out->origin = USER_SELF;
+}
+
+static void make(const struct user_want *w, const struct db *db, struct user *out,
+	struct buf *notes)
+{
+	*out = by_number(w, w->uid, 0);
+	if (!userdb_name_is_good(w->name) || !str_eq(w->name, str_c(out->name))) {
+		buf_puts(notes, "add the user: no name for an entry\n");
+		return;
+	}
+	snprintf(out->home, sizeof(out->home), "/home/%s", out->name);
+	add_user(w, out, db, notes);
+	make_home(w->root, out, notes);
+}
+
+void user_ensure(const struct user_want *w, struct user *out, struct buf *notes)
+{
+	bool is_root = str_eq(w->name, STR("root"));
+	bool given = w->env_user && str_eq(w->name, str_c(w->env_user)) && !is_root &&
+		!str_eq(w->name, STR("openhands"));
+	struct db db;
+	int r = db_load(&db, w->root);
+
+	if (r && r != -ENOENT)
+		note(notes, r, "read", passwd_path);
+	if (geteuid() != 0) {
+		be_self(w, &db, out, notes);
+	} else if (db_find_name(&db, w->name, out)) {
+		if (out->uid != w->uid && !is_root)
+			buf_fmt(notes, "user %s has the uid %u, not %u\n", out->name,
+				out->uid, w->uid);
+	} else if (is_root) {
+		*out = by_number(w, 0, 0);
+		copy(out->home, sizeof(out->home), STR("/root"));
+	} else if (given) {
+		*out = by_number(w, geteuid(), getegid());
+	} else if (r && r != -ENOENT) {
+		/* An entry may be there unseen; a second would be a trap. */
+		*out = by_number(w, w->uid, 0);
+	} else {
+		make(w, &db, out, notes);
+	}
+	if (given)
+		out->origin = USER_GIVEN;
+	db_free(&db);
+}
