@@ -1,0 +1,182 @@
+#include "proc/shells.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Where a shell that is given by its name may be, and busybox beside it. */
+static const char *const folders[] = {
+	"/bin", "/usr/bin", "/usr/local/bin", "/busybox", "/.od/bin"};
+
+/* The ladder, best first. */
+static const char *const ladder[] = {"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash",
+	"/bin/sh", "/usr/bin/sh", "/bin/ash", "/bin/busybox", "/usr/bin/busybox",
+	"/busybox/busybox", "/.od/bin/busybox"};
+
+struct kind_name {
+	const char *file;
+	const char *arg0;
+	enum shells_kind kind;
+};
+
+/* By the name of the file that a path leads to in the end. */
+static const struct kind_name kind_names[] = {
+	{"bash", "bash", SHELLS_BASH},
+	{"rbash", "bash", SHELLS_BASH},
+	{"zsh", "zsh", SHELLS_ZSH},
+	{"zsh5", "zsh", SHELLS_ZSH},
+	{"mksh", "mksh", SHELLS_MKSH},
+	{"mksh-static", "mksh", SHELLS_MKSH},
+	{"lksh", "mksh", SHELLS_MKSH},
+	{"busybox", "sh", SHELLS_ASH},
+	{"busybox.static", "sh", SHELLS_ASH},
+	{"ash", "sh", SHELLS_ASH},
+	{"dash", "dash", SHELLS_POSIX},
+};
+
+const char *shells_kind_name(enum shells_kind kind)
+{
+	static const char *const names[] = {
+		[SHELLS_POSIX] = "POSIX sh",
+		[SHELLS_BASH] = "bash",
+		[SHELLS_ASH] = "ash",
+		[SHELLS_MKSH] = "mksh",
+		[SHELLS_ZSH] = "zsh",
+	};
+
+	return names[kind];
+}
+
+static int join(const char *root, const char *path, char out[FILE_PATH_MAX])
+{
+	int n = snprintf(out, FILE_PATH_MAX, "%s%s", root, path);
+
+	return n < 0 || n >= FILE_PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/*
+ * Follows the links of path's last part, inside the root: *full is where they
+ * end. -errno when there is no file that can be executed.
+ */
+static int resolve(const char *root, const char *path, char full[FILE_PATH_MAX])
+{
+	struct stat st;
+	int r = join(root, path, full);
+
+	for (int links = 0; !r && links <= FILE_LINKS_MAX; links++) {
+		char next[FILE_PATH_MAX], link[FILE_PATH_MAX];
+		size_t folder = (size_t)(last_part(full) - full);
+		ssize_t n = readlink(full, link, sizeof(link) - 1);
+
+		if (n < 0)
+			break;
+		link[n] = '\0';
+		if (*link == '/') {
+			r = join(root, link, full);
+		} else if (folder + (size_t)n < sizeof(next)) {
+			memcpy(full + folder, link, (size_t)n + 1);
+		} else {
+			r = -ENAMETOOLONG;
+		}
+	}
+	if (r)
+		return r;
+	if (stat(full, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || !(st.st_mode & 0111))
+		return -EACCES;
+	return faccessat(AT_FDCWD, full, X_OK, AT_EACCESS) < 0 ? -errno : 0;
+}
+
+/* Some images link all names of busybox hard, so that none leads to another. */
+static bool is_busybox(const char *root, const char *full)
+{
+	struct stat st, box;
+	char path[FILE_PATH_MAX];
+
+	if (stat(full, &st) < 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+		int n = snprintf(path, sizeof(path), "%s%s/busybox", root, folders[i]);
+
+		if (n > 0 && n < FILE_PATH_MAX && stat(path, &box) == 0 &&
+			box.st_ino == st.st_ino && box.st_dev == st.st_dev)
+			return true;
+	}
+	return false;
+}
+
+static struct kind_name kind_of(const char *root, const char *full)
+{
+	const char *file = is_busybox(root, full) ? "busybox" : last_part(full);
+
+	for (size_t i = 0; i < ARRAY_LEN(kind_names); i++)
+		if (strcmp(kind_names[i].file, file) == 0)
+			return kind_names[i];
+	return (struct kind_name){file, "sh", SHELLS_POSIX};
+}
+
+static int try_path(const char *root, const char *path, struct shells_found *out)
+{
+	char full[FILE_PATH_MAX];
+	struct kind_name k;
+	int r = strlen(path) < sizeof(out->path) ? 0 : -ENAMETOOLONG;
+
+	if (!r)
+		r = resolve(root, path, full);
+	if (r)
+		return r;
+	k = kind_of(root, full);
+	memcpy(out->path, path, strlen(path) + 1);
+	out->arg0 = k.arg0;
+	out->kind = k.kind;
+	return 0;
+}
+
+static int try_name(const char *root, const char *name, struct shells_found *out)
+{
+	int r = -ENOENT;
+
+	for (size_t i = 0; i < ARRAY_LEN(folders) && r; i++) {
+		char path[FILE_PATH_MAX];
+		int n = snprintf(path, sizeof(path), "%s/%s", folders[i], name);
+
+		r = n > 0 && n < FILE_PATH_MAX ? try_path(root, path, out)
+					       : -ENAMETOOLONG;
+	}
+	return r;
+}
+
+int shells_find(const char *root, const char *configured, struct shells_found *out,
+	struct buf *notes)
+{
+	bool asked = configured && *configured;
+	int r = -ENOENT;
+
+	if (asked) {
+		r = strchr(configured, '/') ? try_path(root, configured, out)
+					    : try_name(root, configured, out);
+		if (!r)
+			return 0;
+		buf_fmt(notes, "no shell %s: %s\n", configured, err_text(r));
+	}
+	for (size_t i = 0; i < ARRAY_LEN(ladder); i++)
+		if (try_path(root, ladder[i], out) == 0)
+			return 0;
+	buf_puts(notes, "no shell in this image: looked for ");
+	if (asked)
+		buf_fmt(notes, "%s, ", configured);
+	for (size_t i = 0; i < ARRAY_LEN(ladder); i++)
+		buf_fmt(notes, "%s%s", i ? ", " : "", ladder[i]);
+	buf_putc(notes, '\n');
+	return -ENOENT;
+}

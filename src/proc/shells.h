@@ -1,0 +1,38 @@
+/*
+ * Which shell there is in an image, and of what kind: what it is asked to run
+ * at its prompt, and how, depends on the kind.
+ */
+#ifndef PROC_SHELLS_H
+#define PROC_SHELLS_H
+
+#include "base/buf.h"
+#include "limits.h"
+
+enum shells_kind {
+	SHELLS_POSIX, /* dash, and any other of which no more is known */
+	SHELLS_BASH,
+	SHELLS_ASH, /* busybox */
+	SHELLS_MKSH,
+	SHELLS_ZSH,
+};
+
+struct shells_found {
+	char path[FILE_PATH_MAX]; /* as the image names it; without the root */
+	const char *arg0;         /* argv[0]: busybox goes by it */
+	enum shells_kind kind;
+};
+
+/* "bash", "ash"...: for people. */
+const char *shells_kind_name(enum shells_kind kind);
+
+/*
+ * Finds a shell below root ("" for the running system): the configured one (an
+ * absolute path, or a name that is looked for in the usual folders; NULL or ""
+ * for none), then bash, sh, ash, busybox, and the shell that the program brings
+ * along. notes tells of a configured shell that is not there, as one line. 0,
+ * or -ENOENT with the ladder in words as one line of notes.
+ */
+int shells_find(const char *root, const char *configured, struct shells_found *out,
+	struct buf *notes) MUST_USE;
+
+#endif
