@@ -77,7 +77,7 @@ enum {
 	USER_DB_MAX = 4 << 20,        /* passwd of a site with 50,000 users */
 	USER_NOTES_MAX = 16 << 10,    /* a dozen log lines with paths in them */
 	WORKDIR_DEPTH_MAX = 64,       /* one open fd each; node_modules has 30 */
-	WORKDIR_ENTRIES_MAX = 500000, /* 2 s of lstat; a checkout of chromium fits */
+	WORKDIR_ENTRIES_MAX = 500000, /* 1 s to look at, 3 s to chown; chromium fits */
 	WORKDIR_WALK_MS = 3000,       /* the start must not wait for a network disk */
 };
 
@@ -97,6 +97,7 @@ enum {
 	RUN_CONTENT_CHARS = 30000,  /* of the wire contract: more is cut in the middle */
 	TIMEOUT_MAX = 1 << 30,	    /* 12 days: longer waits are no deadline */
 	RUN_QUEUE_MAX = 64,	    /* requests waiting for one session */
+	RUN_WORDS_MAX = 1024,	    /* a prefix or a suffix without the command in it */
 	RUN_OUTPUT_MAX = 16 << 20,  /* the text of one report, before it is cut */
 	OBSERVATION_MAX = 64 << 20, /* an escaped report, six bytes for one */
 
@@ -116,6 +117,19 @@ enum {
 	INJECT_ENGINE_MS = 30000,     /* longest silence of an engine that is asked */
 	INJECT_STREAM_MS = 600000,    /* the same while it builds or pulls */
 	INJECT_PROBE_MS = 1000,       /* one question for readiness */
+};
+
+/* The terminal model. */
+enum {
+	VT_COLUMNS = SHELL_COLUMNS,
+	VT_ROWS = SHELL_ROWS,
+	VT_LINES_KEPT = 10500, /* the wire contract has 10,001 to 11,360 */
+	VT_GLYPH_MAX = 47, /* bytes of one character; a family with skin tones has 41 */
+	VT_CHUNK = 65472,  /* holds the longest row; a bit less than malloc's 64 KiB */
+	VT_CHUNKS = 40,
+	VT_MEMORY_MAX = VT_CHUNKS * VT_CHUNK, /* 2.6 MB: text and open rows together */
+	VT_PARAMS = 16,                       /* of one sequence, as xterm */
+	VT_PARAM_MAX = 9999,                  /* beyond any screen */
 };
 
 /* TLS. */
