@@ -1,0 +1,22 @@
+/*
+ * Commands are handed to a shell in a file: nothing else takes any length and
+ * any bytes, needs no descriptor in the shell, and works in every shell.
+ */
+#ifndef TERM_HANDOVER_H
+#define TERM_HANDOVER_H
+
+#include "base/str.h"
+#include "proc/spawn.h"
+
+enum { HANDOVER_PATH = 64 };
+
+/*
+ * Writes content to a new file that only owner (NULL: we) can read, in the
+ * first folder of /dev/shm, /tmp, /run, /var/tmp that takes it. path receives
+ * its name, which needs no quoting; the caller removes it. -errno of the last
+ * folder tried.
+ */
+int handover_write(struct str content, const struct spawn_user *owner,
+		   char path[HANDOVER_PATH]) MUST_USE;
+
+#endif

@@ -1,0 +1,488 @@
+#include "term/shell_private.h"
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "proc/pty.h"
+#include "term/script.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char note_ended[] = "The shell has ended. The next command gets a new one in the "
+				 "same directory.";
+static const char note_stuck[] = "The shell did not take the command within 5 seconds and was "
+				 "killed. The next command gets a new one in the same "
+				 "directory.";
+static const char note_replaced[] = "The shell had ended before this command, which ran in a new "
+				    "one in the same directory.";
+
+void shell_enter(struct shell *s, enum shell_state to)
+{
+	static const bool legal[5][5] = {
+		[SHELL_GONE] = {[SHELL_STARTING] = true},
+		[SHELL_STARTING] = {[SHELL_IDLE] = true, [SHELL_GONE] = true},
+		[SHELL_IDLE] = {[SHELL_RUNNING] = true, [SHELL_GONE] = true},
+		[SHELL_RUNNING] = {[SHELL_DONE] = true},
+		[SHELL_DONE] = {[SHELL_IDLE] = true, [SHELL_GONE] = true},
+	};
+
+	assert(legal[s->rec->state][to]);
+	timer_cancel(s->loop, &s->timer);
+	__atomic_store_n(&s->rec->state, to, __ATOMIC_RELEASE);
+}
+
+void shell_store_name(const struct shell *s, const char *kind, char out[STORE_NAME])
+{
+	snprintf(out, STORE_NAME, "%s:%s", kind, s->setup.name);
+}
+
+static void remove_handover(struct shell *s)
+{
+	if (s->rec->handover[0])
+		unlink(s->rec->handover);
+	s->rec->handover[0] = '\0';
+}
+
+/* Lets go of the pty: whoever still reads from it gets a hang-up. */
+void shell_close_pty(struct shell *s)
+{
+	char name[STORE_NAME];
+
+	if (s->master < 0)
+		return;
+	shell_store_name(s, "pty", name);
+	store_drop(s->store, name);
+	loop_remove(s->loop, &s->io);
+	fd_close(&s->master);
+}
+
+void shell_arm(struct shell *s, uint64_t ms, timer_fn *fn)
+{
+	if (timer_set(s->loop, &s->timer, ms, fn) < 0)
+		log_warn("shell %s: out of memory for a deadline", s->setup.name);
+}
+
+int shell_new_id(char id[MARK_ID + 1])
+{
+	uint8_t random[MARK_ID / 2];
+	int r = random_bytes(random, sizeof(random));
+
+	if (r == 0)
+		hex_encode(random, sizeof(random), id);
+	return r;
+}
+
+/* What a person would type: it is short, and the terminal's queue is empty. */
+int shell_type_line(struct shell *s, struct str line)
+{
+	ssize_t n = write(s->master, line.p, line.n);
+
+	if (n < 0)
+		return -errno;
+	return (size_t)n == line.n ? 0 : -EAGAIN;
+}
+
+/* The first "python" on a PATH: what the wire contract calls py_interpreter_path. */
+static void find_python(struct shell *s, struct str path)
+{
+	s->rec->python[0] = '\0';
+	while (path.n) {
+		struct str dir = str_cut(&path, ':');
+		int n = snprintf(s->rec->python, sizeof(s->rec->python), "%.*s/python",
+			STR_ARG(dir));
+
+		if (dir.n && n > 0 && (size_t)n < sizeof(s->rec->python)
+			&& access(s->rec->python, X_OK) == 0)
+			return;
+		s->rec->python[0] = '\0';
+	}
+}
+
+static void at_prompt(struct shell *s, const struct mark_event *e)
+{
+	if (e->cwd.n && e->cwd.n < sizeof(s->rec->cwd)) {
+		memcpy(s->rec->cwd, e->cwd.p, e->cwd.n);
+		s->rec->cwd[e->cwd.n] = '\0';
+	}
+	s->rec->background = e->background;
+	find_python(s, e->path);
+}
+
+static void finish(struct shell *s)
+{
+	remove_handover(s);
+	shell_enter(s, SHELL_DONE);
+}
+
+static void prompt_overdue(struct timer *t)
+{
+	struct shell *s = container_of(t, struct shell, timer);
+
+	/* The user has taken the prompt away; the command is over all the same. */
+	finish(s);
+	s->ops.done(s->arg);
+}
+
+static void on_mark(struct shell *s, const struct mark_event *e)
+{
+	struct record *rec = s->rec;
+
+	/* A line typed ahead of the present command has marks of its own. */
+	if (!str_eq(e->id, str_c(rec->id)))
+		return;
+	if (rec->state == SHELL_STARTING && e->kind == MARK_PROMPT) {
+		at_prompt(s, e);
+		shell_enter(s, SHELL_IDLE);
+	} else if (rec->state == SHELL_RUNNING && e->kind == MARK_START) {
+		rec->started = true;
+		timer_cancel(s->loop, &s->timer);
+		if (s->setup.kind == SHELLS_BASH)
+			remove_handover(s);
+	} else if (rec->state == SHELL_RUNNING && e->kind == MARK_TEXT_DONE) {
+		rec->status = e->status;
+		rec->text_done = true;
+		at_prompt(s, e);
+		shell_arm(s, SHELL_PROMPT_MS, prompt_overdue);
+	} else if (rec->state == SHELL_RUNNING && e->kind == MARK_PROMPT) {
+		if (!rec->text_done)
+			rec->status = e->status;
+		at_prompt(s, e);
+		finish(s);
+	}
+}
+
+/* Feeds what the terminal printed. True when there was something to show. */
+bool shell_feed(struct shell *s, struct str in)
+{
+	struct mark_event e;
+	struct str data;
+	enum mark_step step;
+	bool shown = false;
+
+	while ((step = mark_next(&s->marks, &in, &data, &e)) != MARK_MORE) {
+		if (step == MARK_EVENT) {
+			on_mark(s, &e);
+		} else if (s->rec->state != SHELL_STARTING) {
+			shown = true;
+			if (vt_feed(s->vt, data) < 0)
+				log_warn("shell %s: out of memory, output is lost",
+					s->setup.name);
+		}
+	}
+	return shown;
+}
+
+/*
+ * Tells the owner what the bytes just fed have changed. Not done while they are
+ * looked at: the owner may begin the next command, which clears the spool.
+ */
+static void settle(struct shell *s, enum shell_state before)
+{
+	if (before == SHELL_STARTING && s->rec->state == SHELL_IDLE) {
+		spool_reset(&s->spool);
+		s->ops.ready(s->arg, 0, NULL);
+	} else if (before == SHELL_RUNNING && s->rec->state == SHELL_DONE) {
+		s->ops.done(s->arg);
+	}
+}
+
+/* 0 when the terminal has no more for now, positive when the budget is used up. */
+static int drain(struct shell *s)
+{
+	enum shell_state before = s->rec->state;
+	bool shown = false;
+	size_t total = 0;
+	int r = 1;
+
+	while (total < SHELL_READ_BUDGET && s->rec->state == before) {
+		size_t room;
+		char *p = spool_room(&s->spool, &room);
+		ssize_t n = read(s->master, p, room);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			r = n == 0 ? ERR_CLOSED : errno == EAGAIN ? 0 : -errno;
+			break;
+		}
+		total += (size_t)n;
+		shown |= shell_feed(s, spool_commit(&s->spool, (size_t)n));
+	}
+	if (shown && s->rec->state == SHELL_RUNNING)
+		s->ops.output(s->arg);
+	settle(s, before);
+	return r;
+}
+
+static void pty_ready(struct io *io, uint32_t events)
+{
+	struct shell *s = container_of(io, struct shell, io);
+
+	(void)events;
+	/*
+	 * EIO means that nobody holds the terminal now. The end of the shell is
+	 * told by its status; the next command looks here again.
+	 */
+	if (drain(s) < 0)
+		loop_remove(s->loop, &s->io);
+}
+
+int shell_watch(struct shell *s)
+{
+	if (s->io.fd >= 0)
+		return 0;
+	return loop_add(s->loop, &s->io, s->master, EPOLLIN, pty_ready);
+}
+
+void shell_exited(struct shell *s, int status)
+{
+	struct record *rec = s->rec;
+	enum shell_state before;
+
+	rec->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	rec->ended = true;
+	rec->pid = 0;
+	/* Its last words lie in the terminal; who writes on after it may not keep us. */
+	for (int i = 0; i < 16 && s->master >= 0 && drain(s) > 0; i++)
+		;
+	if (shell_start_again_clean(s))
+		return;
+	shell_close_pty(s);
+	before = rec->state;
+	if (before == SHELL_STARTING) {
+		shell_enter(s, SHELL_GONE);
+		s->ops.ready(s->arg, -ECHILD, "it ended while it was starting");
+	} else if (before == SHELL_RUNNING) {
+		if (!s->note)
+			s->note = note_ended;
+		finish(s);
+		s->ops.done(s->arg);
+	} else if (before == SHELL_IDLE) {
+		s->note = note_replaced;
+		shell_enter(s, SHELL_GONE);
+	}
+}
+
+/* The shell leads its session; what it started elsewhere goes with the hang-up. */
+void shell_kill(struct shell *s)
+{
+	if (s->rec->pid > 0)
+		kill(-s->rec->pid, SIGKILL);
+}
+
+void shell_accept_overdue(struct timer *t)
+{
+	struct shell *s = container_of(t, struct shell, timer);
+
+	/* A line typed ahead is still running: its turn comes first. */
+	if (pty_foreground(s->master) != s->rec->pid) {
+		shell_arm(s, SHELL_ACCEPT_MS, shell_accept_overdue);
+		return;
+	}
+	s->note = note_stuck;
+	shell_kill(s);
+}
+
+/* A new command: what came before it and was not taken belongs to it. */
+static int begin(struct shell *s)
+{
+	struct record *rec = s->rec;
+
+	rec->started = false;
+	rec->text_done = false;
+	rec->reports = 0;
+	pty_reset_modes(s->master);
+	shell_enter(s, SHELL_RUNNING);
+	return shell_watch(s);
+}
+
+int shell_submit(struct shell *s, struct str command)
+{
+	struct buf line = BUF_INIT(SPOOL_READ);
+	struct record *rec = s->rec;
+	int r;
+
+	assert(rec->state == SHELL_IDLE);
+	if (command.n > SHELL_COMMAND_MAX)
+		return ERR_LIMIT;
+	r = shell_new_id(rec->id);
+	if (r == 0)
+		r = handover_write(command, s->setup.user, rec->handover);
+	if (r < 0)
+		return r;
+	script_submit(&line, s->setup.kind, rec->handover, rec->id, rec->status);
+	r = begin(s);
+	if (r == 0)
+		r = line.err ? line.err : shell_type_line(s, buf_view(&line));
+	buf_free(&line);
+	/* A terminal that takes no line has a stuck shell behind it. */
+	shell_arm(s, r < 0 ? 1 : SHELL_ACCEPT_MS, shell_accept_overdue);
+	return 0;
+}
+
+int shell_type(struct shell *s, struct str bytes)
+{
+	assert(s->rec->state == SHELL_RUNNING);
+	while (bytes.n) {
+		ssize_t n = write(s->master, bytes.p, bytes.n);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0)
+			bytes = str_skip(bytes, (size_t)n);
+	}
+	return 0;
+}
+
+/* The terminal does not echo, so what it would show for a key comes from here. */
+static void echo_key(struct shell *s, char key)
+{
+	char text[2] = {'^', key};
+	size_t room;
+
+	if (!strchr("CZ\\", key) || !pty_signals_on(s->master))
+		return;
+	/* Not into the middle of a mark. */
+	if (s->marks.matched)
+		return;
+	for (size_t i = 0; i < sizeof(text); i++) {
+		*spool_room(&s->spool, &room) = text[i];
+		shell_feed(s, spool_commit(&s->spool, 1));
+	}
+}
+
+int shell_key(struct shell *s, char key)
+{
+	bool idle = s->rec->state == SHELL_IDLE;
+	char up = (char)(key >= 'a' && key <= 'z' ? key - 0x20 : key);
+	char control = (char)(key & 0x1f);
+
+	assert(idle || s->rec->state == SHELL_RUNNING);
+	/* At the prompt only these two do something; for the others it shows again. */
+	if (idle && up != 'C' && up != 'D')
+		control = '\n';
+	if (idle) {
+		int r = begin(s);
+
+		if (r < 0)
+			return r;
+		s->rec->started = true;
+	}
+	echo_key(s, up);
+	return shell_type(s, str_make(&control, 1));
+}
+
+int shell_report(struct shell *s, struct buf *out, size_t *kept)
+{
+	int r = vt_report(s->vt, &s->shown, out, kept);
+
+	s->rec->reported = spool_end(&s->spool);
+	s->rec->reports++;
+	return r;
+}
+
+unsigned shell_reports(const struct shell *s)
+{
+	return s->rec->reports;
+}
+
+struct shell_result shell_result(const struct shell *s)
+{
+	assert(s->rec->state == SHELL_DONE);
+	return (struct shell_result){
+		.status = s->rec->status,
+		.ended = s->rec->ended,
+		.background = s->rec->background,
+		.note = s->note,
+	};
+}
+
+struct shell_result shell_take(struct shell *s)
+{
+	struct shell_result result = shell_result(s);
+	struct record *rec = s->rec;
+
+	s->note = NULL;
+	rec->reports = 0;
+	rec->reported = 0;
+	spool_reset(&s->spool);
+	vt_reset(s->vt);
+	s->shown = (struct vt_mark){0};
+	shell_enter(s, rec->ended ? SHELL_GONE : SHELL_IDLE);
+	return result;
+}
+
+enum shell_state shell_state(const struct shell *s)
+{
+	return s->rec->state;
+}
+
+pid_t shell_pid(const struct shell *s)
+{
+	return s->rec->pid;
+}
+
+struct str shell_cwd(const struct shell *s)
+{
+	return str_c(s->rec->cwd);
+}
+
+struct str shell_python(const struct shell *s)
+{
+	return str_c(s->rec->python);
+}
+
+struct shell *shell_new(struct loop *l, struct store *store, const struct shell_setup *setup,
+			const struct shell_ops *ops, void *arg, int *err)
+{
+	struct shell *s = calloc(1, sizeof(*s));
+
+	*err = -ENOMEM;
+	if (!s)
+		return NULL;
+	s->loop = l;
+	s->store = store;
+	s->setup = *setup;
+	s->ops = *ops;
+	s->arg = arg;
+	s->master = -1;
+	s->io.fd = -1;
+	s->spool.fd = -1;
+	s->vt = vt_new();
+	if (s->vt)
+		*err = spool_make(&s->spool);
+	if (*err < 0) {
+		vt_free(s->vt);
+		free(s);
+		return NULL;
+	}
+	s->rec = spool_state(&s->spool);
+	snprintf(s->rec->cwd, sizeof(s->rec->cwd), "%s", setup->cwd);
+	return s;
+}
+
+void shell_del(struct shell *s)
+{
+	char name[STORE_NAME];
+
+	if (!s)
+		return;
+	shell_kill(s);
+	children_forget(&s->child);
+	timer_cancel(s->loop, &s->timer);
+	remove_handover(s);
+	shell_close_pty(s);
+	shell_store_name(s, "spool", name);
+	store_drop(s->store, name);
+	mark_free(&s->marks);
+	vt_free(s->vt);
+	spool_free(&s->spool);
+	free(s);
+}
+

@@ -1,0 +1,105 @@
+/*
+ * One shell session: a shell on a pty, the command that runs in it, its output.
+ *
+ * The command is handed over in a file and the pty receives one short line that
+ * evaluates it, because a typed line is cut silently at 4,095 bytes. What the
+ * shell prints goes through the mark splitter (where a command ends is told by
+ * the shell, never read off the screen) into the terminal model. State and raw
+ * output lie in a spool that survives a crash of this process, as the pty and
+ * the shell do; shell_adopt goes on where the last process stopped.
+ *
+ *   GONE -> STARTING -> IDLE -> RUNNING -> DONE -> IDLE | GONE
+ */
+#ifndef TERM_SHELL_H
+#define TERM_SHELL_H
+
+#include "base/buf.h"
+#include "loop/loop.h"
+#include "proc/shells.h"
+#include "proc/spawn.h"
+#include "proc/store.h"
+
+enum shell_state {
+	SHELL_GONE,     /* there is no process; shell_start makes one */
+	SHELL_STARTING, /* it reads its start-up files */
+	SHELL_IDLE,     /* at its prompt */
+	SHELL_RUNNING,  /* a command runs */
+	SHELL_DONE,     /* the command has ended, its result is not taken yet */
+};
+
+/* What a session is made from. Everything belongs to the caller and stays. */
+struct shell_setup {
+	const char *name; /* of the session, short; keys it in the fd store */
+	const char *path;    /* of the shell; NULL: there is none */
+	const char *missing; /* then: why, in words */
+	const char *arg0;
+	enum shells_kind kind;
+	const char *cwd; /* where the first shell starts */
+	const char *const *env;
+	const struct spawn_user *user; /* NULL: the present identity */
+};
+
+struct shell;
+
+/* Called from the loop; any of them may call back into the shell. */
+struct shell_ops {
+	/* The shell is at its prompt (err 0), or could not be started (why says it). */
+	void (*ready)(void *arg, int err, const char *why);
+	/* The running command has printed something. */
+	void (*output)(void *arg);
+	/* The running command has ended: state DONE. */
+	void (*done)(void *arg);
+};
+
+/* A session without a shell yet; NULL with *err set. store may have no init. */
+struct shell *shell_new(struct loop *l, struct store *store, const struct shell_setup *setup,
+			const struct shell_ops *ops, void *arg, int *err) MUST_USE;
+/* Hangs up, kills the shell, frees everything. */
+void shell_del(struct shell *s);
+
+/*
+ * Takes over what an earlier process left in the fd store, both fds included:
+ * the pty master with the shell's pid (and its status if it has ended), and the
+ * spool. On failure the fds are closed and the session stays GONE.
+ */
+int shell_adopt(struct shell *s, int master, pid_t pid, const int *status, int spool) MUST_USE;
+/* Init has reaped the shell of an adopted session. */
+void shell_exited(struct shell *s, int status);
+
+enum shell_state shell_state(const struct shell *s);
+/* The shell's process, 0 for none. */
+pid_t shell_pid(const struct shell *s);
+
+/* GONE: starts a shell; ops->ready follows, at once if it cannot be started. */
+void shell_start(struct shell *s);
+/* IDLE: runs command (no NUL in it). ERR_LIMIT, or -errno if it cannot be handed over. */
+int shell_submit(struct shell *s, struct str command) MUST_USE;
+/* RUNNING: types bytes. -EAGAIN when the terminal takes no more input. */
+int shell_type(struct shell *s, struct str bytes) MUST_USE;
+/* IDLE or RUNNING: the control character of key, a letter or one of [\]^_. */
+int shell_key(struct shell *s, char key) MUST_USE;
+
+/*
+ * Appends the text that has not been reported yet and counts it as reported.
+ * *kept is 0, or the number of lines left where older ones had to be dropped.
+ */
+int shell_report(struct shell *s, struct buf *out, size_t *kept) MUST_USE;
+/* Reports made about the present command so far. */
+unsigned shell_reports(const struct shell *s);
+
+struct shell_result {
+	int status;       /* exit code; 128 + n for signal n */
+	bool ended;       /* the shell itself has ended with that status */
+	int64_t background; /* process of the last background job, -1 for none */
+	const char *note; /* why the shell was replaced, or NULL */
+};
+/* DONE: the result. */
+struct shell_result shell_result(const struct shell *s);
+/* The same; the session is IDLE again, or GONE if the shell has ended. */
+struct shell_result shell_take(struct shell *s);
+
+/* The working directory and the python on PATH, as of the last prompt. */
+struct str shell_cwd(const struct shell *s);
+struct str shell_python(const struct shell *s);
+
+#endif

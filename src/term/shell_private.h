@@ -1,0 +1,78 @@
+/* The inside of a shell session, shared by shell.c and shell_start.c. */
+#ifndef TERM_SHELL_PRIVATE_H
+#define TERM_SHELL_PRIVATE_H
+
+#include "limits.h"
+#include "proc/children.h"
+#include "term/handover.h"
+#include "term/mark.h"
+#include "term/shell.h"
+#include "term/spool.h"
+#include "term/vt.h"
+
+/* Lies in the spool: what the next process must know if this one is killed. */
+struct record {
+	enum shell_state state;
+	pid_t pid; /* 0: no shell */
+	char nonce[MARK_NONCE + 1];
+	char id[MARK_ID + 1]; /* of the command, or of the start */
+	bool started;	      /* its start mark has come */
+	bool text_done;	      /* its text has been executed; the prompt is due */
+	bool ended;	      /* the shell has ended with status */
+	int status;	      /* of the last command */
+	int64_t background;   /* process of the last background job, -1 for none */
+	unsigned reports;     /* made about the present command */
+	uint64_t reported;    /* raw bytes covered by them */
+	char handover[HANDOVER_PATH];
+	char cwd[SHELL_CWD_MAX];
+	char python[1024];
+};
+_Static_assert(sizeof(struct record) <= SPOOL_STATE, "the record fits its place");
+
+struct shell {
+	struct loop *loop;
+	struct store *store;
+	struct shell_setup setup;
+	struct shell_ops ops;
+	void *arg;
+
+	struct record *rec;
+	struct spool spool;
+	struct mark_splitter marks;
+	struct vt *vt;
+	struct vt_mark shown;
+
+	int master; /* of the pty; -1: none */
+	struct io io;
+	struct child child;
+	struct timer timer; /* of the state, or of the prompt after a command */
+	bool clean;	    /* this start leaves start-up files out */
+	const char *note;
+};
+
+/* The one place that changes the state; what is not legal asserts. */
+void shell_enter(struct shell *s, enum shell_state to);
+/* The entry of the session in the fd store: kind is "pty" or "spool". */
+void shell_store_name(const struct shell *s, const char *kind, char out[STORE_NAME]);
+
+/* Has the loop look at the pty. */
+int shell_watch(struct shell *s) MUST_USE;
+/* Lets go of the pty: whoever still reads from it gets a hang-up. */
+void shell_close_pty(struct shell *s);
+/* Kills the shell and its process group; the rest goes with the hang-up. */
+void shell_kill(struct shell *s);
+/* Sets the state's deadline. */
+void shell_arm(struct shell *s, uint64_t ms, timer_fn *fn);
+void shell_accept_overdue(struct timer *t);
+
+/* STARTING: once more, without the user's start-up files; false after that. */
+bool shell_start_again_clean(struct shell *s) MUST_USE;
+
+/* A random id for a command. */
+int shell_new_id(char id[MARK_ID + 1]) MUST_USE;
+/* Writes one whole line to the terminal; -EAGAIN when it takes less. */
+int shell_type_line(struct shell *s, struct str line) MUST_USE;
+/* Feeds bytes of the spool; true when they held something to show. */
+bool shell_feed(struct shell *s, struct str in);
+
+#endif

@@ -1,0 +1,199 @@
+#include "term/shell_private.h"
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "proc/pty.h"
+#include "term/script.h"
+
+#include <errno.h>
+
+static void start_failed(struct shell *s, int err, const char *why)
+{
+	shell_close_pty(s);
+	s->rec->pid = 0;
+	shell_enter(s, SHELL_GONE);
+	s->ops.ready(s->arg, err, why);
+}
+
+/* One more try, without the user's start-up files: they must not cost the shell. */
+bool shell_start_again_clean(struct shell *s)
+{
+	if (s->clean || s->rec->state != SHELL_STARTING)
+		return false;
+	log_warn("shell %s: its start-up files end it or hang, starting without them",
+		s->setup.name);
+	shell_close_pty(s);
+	s->rec->pid = 0;
+	shell_enter(s, SHELL_GONE);
+	s->clean = true;
+	shell_start(s);
+	return true;
+}
+
+static void start_overdue(struct timer *t)
+{
+	struct shell *s = container_of(t, struct shell, timer);
+
+	shell_kill(s);
+}
+
+static int keep(struct shell *s)
+{
+	char name[STORE_NAME];
+	int r;
+
+	shell_store_name(s, "pty", name);
+	r = store_put(s->store, name, s->master, s->rec->pid);
+	if (r < 0)
+		return r;
+	shell_store_name(s, "spool", name);
+	return store_put(s->store, name, s->spool.fd, 0);
+}
+
+static int new_nonce(struct shell *s)
+{
+	uint8_t random[MARK_NONCE / 2];
+	int r = random_bytes(random, sizeof(random));
+
+	if (r < 0)
+		return r;
+	hex_encode(random, sizeof(random), s->rec->nonce);
+	mark_free(&s->marks);
+	mark_init(&s->marks, s->rec->nonce);
+	return shell_new_id(s->rec->id);
+}
+
+static int type_setup(struct shell *s)
+{
+	struct buf line = BUF_INIT(SPOOL_READ);
+	int r;
+
+	script_setup(&line, s->setup.kind, s->rec->nonce, s->rec->id);
+	r = line.err ? line.err : shell_type_line(s, buf_view(&line));
+	buf_free(&line);
+	return r;
+}
+
+static void child_ended(struct child *c, int status)
+{
+	shell_exited(container_of(c, struct shell, child), status);
+}
+
+static int spawn_shell(struct shell *s, const char **why)
+{
+	const char *argv[8] = {s->setup.arg0};
+	const char *const *more = script_argv(s->setup.kind, s->clean);
+	struct spawn_error e = {.step = ""};
+	struct spawn sp = {
+		.path = s->setup.path,
+		.argv = argv,
+		.env = s->setup.env,
+		.cwd = s->rec->cwd,
+		.user = s->setup.user,
+	};
+	pid_t pid;
+	int r;
+
+	*why = s->setup.missing;
+	if (!s->setup.path)
+		return -ENOENT;
+	for (size_t i = 0; more[i]; i++)
+		argv[i + 1] = more[i];
+	*why = "no pseudo-terminal can be opened (is /dev/ptmx there?)";
+	r = pty_open(SHELL_ROWS, SHELL_COLUMNS, &s->master, &sp.tty);
+	if (r < 0)
+		return r;
+	r = spawn(&sp, &pid, &e);
+	*why = e.step;
+	fd_close(&sp.tty);
+	if (r < 0)
+		return r;
+	s->rec->pid = pid;
+	children_watch(&s->child, pid, child_ended);
+	*why = "the event loop takes no more descriptors";
+	return shell_watch(s);
+}
+
+void shell_start(struct shell *s)
+{
+	const char *why = "no random numbers";
+	int r;
+
+	shell_enter(s, SHELL_STARTING);
+	s->rec->ended = false;
+	spool_reset(&s->spool);
+	vt_reset(s->vt);
+	s->shown = (struct vt_mark){0};
+	r = new_nonce(s);
+	if (r == 0)
+		r = spawn_shell(s, &why);
+	if (r == 0) {
+		why = "the terminal takes no input";
+		r = type_setup(s);
+	}
+	if (r == 0 && keep(s) < 0)
+		log_warn("shell %s: init keeps nothing, a crash would end it", s->setup.name);
+	if (r == 0)
+		shell_arm(s, SHELL_START_MS, start_overdue);
+	else
+		start_failed(s, r, why);
+}
+
+/* Shows the terminal model again all that it has seen, up to where the ring goes back. */
+static void replay(struct shell *s)
+{
+	uint64_t at = spool_first(&s->spool);
+	uint64_t end = spool_end(&s->spool);
+
+	while (at < end) {
+		struct str part = spool_at(&s->spool, at);
+
+		/* Stop where the last report stopped, to mark it as shown. */
+		if (at < s->rec->reported && part.n > s->rec->reported - at)
+			part.n = (size_t)(s->rec->reported - at);
+		at += part.n;
+		shell_feed(s, part);
+		if (at == s->rec->reported)
+			vt_mark_now(s->vt, &s->shown);
+		/* The command was over, and what it left was taken with it. */
+		if (spool_end(&s->spool) < end)
+			break;
+	}
+}
+
+int shell_adopt(struct shell *s, int master, pid_t pid, const int *status, int spool)
+{
+	struct spool old = {.fd = -1};
+	int r = spool_adopt(&old, spool);
+
+	if (r < 0)
+		goto fail;
+	spool_free(&s->spool);
+	s->spool = old;
+	spool = -1;
+	s->rec = spool_state(&s->spool);
+	s->rec->pid = pid;
+	mark_init(&s->marks, s->rec->nonce);
+	s->master = master;
+	r = shell_watch(s);
+	if (r < 0)
+		return r;
+	if (s->rec->state == SHELL_STARTING) {
+		/* How far it got cannot be told: a new one is quickly made. */
+		shell_kill(s);
+		shell_close_pty(s);
+		shell_enter(s, SHELL_GONE);
+		return 0;
+	}
+	replay(s);
+	if (s->rec->state == SHELL_RUNNING && !s->rec->started)
+		shell_arm(s, SHELL_ACCEPT_MS, shell_accept_overdue);
+	if (status)
+		shell_exited(s, *status);
+	return 0;
+fail:
+	fd_close(&master);
+	fd_close(&spool);
+	return r;
+}
