@@ -255,7 +255,6 @@ int loop_run(struct loop *l)
 {
 	struct epoll_event batch[BATCH];
 
-	l->stop = false;
 	while (!l->stop) {
 		int n = epoll_wait(l->ep, batch, BATCH, wait_ms(l));
 
@@ -274,6 +273,7 @@ int loop_run(struct loop *l)
 		l->in_batch = false;
 		run_later(l);
 	}
+	l->stop = false;
 	return 0;
 }
 

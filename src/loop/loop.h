@@ -56,6 +56,7 @@ void loop_del(struct loop *l);
 
 /* Runs until loop_stop, or returns -errno if waiting itself fails. */
 int loop_run(struct loop *l) MUST_USE;
+/* Ends loop_run after the present batch; called before it, makes it return at once. */
 void loop_stop(struct loop *l);
 /* The time at which the present batch was woken, monotonic ms. */
 uint64_t loop_now(const struct loop *l);
