@@ -1,0 +1,88 @@
+#include "act/act.h"
+
+#include "act/observe.h"
+
+#include <errno.h>
+#include <math.h>
+
+int arg_str(struct act *a, const char *name, struct str fallback, struct str *out)
+{
+	struct json_val v = json_get(a->args, name);
+	enum json_type type = json_type(v);
+
+	if (type != JSON_ABSENT && type != JSON_NULL)
+		return json_str(v, a->arena, out);
+	if (!fallback.p)
+		return ERR_TYPE;
+	*out = fallback;
+	return 0;
+}
+
+/* Models send "true" where they mean true, and upstream took any such text. */
+bool arg_bool(struct act *a, const char *name, bool fallback)
+{
+	struct json_val v = json_get(a->args, name);
+	struct str text;
+	bool b;
+
+	if (json_bool(v, &b) == 0)
+		return b;
+	if (json_type(v) == JSON_STRING && json_str(v, a->arena, &text) == 0)
+		return text.n && !str_eq_nocase(text, STR("false")) && !str_eq(text, STR("0"));
+	return fallback;
+}
+
+int64_t arg_int(struct act *a, const char *name, int64_t fallback)
+{
+	int64_t v;
+
+	return json_i64(json_get(a->args, name), &v) == 0 ? v : fallback;
+}
+
+static const struct action *find(struct str name)
+{
+	for (size_t i = 0; i < actions_n; i++)
+		if (str_eq(name, str_c(actions[i]->name)))
+			return actions[i];
+	return NULL;
+}
+
+int act_start(struct act *a, const char **why)
+{
+	struct json_val type = json_get(a->event, "action");
+	struct json_val args = json_get(a->event, "args");
+	struct json_val timeout = json_get(a->event, "timeout");
+	struct str name;
+	int r;
+
+	*why = "the action is not an object";
+	if (json_type(a->event) != JSON_OBJECT)
+		return ERR_TYPE;
+	*why = "the action has no name: \"action\" must be a string";
+	r = json_str(type, a->arena, &name);
+	if (r < 0)
+		return r;
+	*why = "\"args\" must be an object";
+	if (json_type(args) != JSON_OBJECT && json_type(args) != JSON_ABSENT)
+		return ERR_TYPE;
+	*why = "\"timeout\" must be a number of seconds or null";
+	a->timeout = 0;
+	if (json_type(timeout) != JSON_NULL && json_type(timeout) != JSON_ABSENT
+		&& (json_double(timeout, &a->timeout) < 0 || !isfinite(a->timeout)))
+		return ERR_TYPE;
+	a->args = args;
+	a->hidden = arg_bool(a, "hidden", false);
+	a->action = find(name);
+	if (!a->action) {
+		observe_errorf(a, "There is no action named %.*s.", (int)(name.n < 100 ? name.n : 100),
+			name.p);
+		return ACT_DONE;
+	}
+	return a->action->start(a);
+}
+
+void act_abandon(struct act *a)
+{
+	if (a->action && a->action->abandon)
+		a->action->abandon(a);
+}

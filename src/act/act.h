@@ -1,0 +1,84 @@
+/*
+ * Actions: what a request asks for, and the observation that answers it.
+ *
+ * An action is one file with one const struct action; actions[] in table.c lists
+ * them all. Whatever the agent can mend is an observation with HTTP 200; only a
+ * request that is no action at all is refused with a status. The exact shapes
+ * and words are in docs/protocol.md.
+ */
+#ifndef ACT_ACT_H
+#define ACT_ACT_H
+
+#include "base/jw.h"
+#include "base/json.h"
+#include "config.h"
+#include "loop/loop.h"
+#include "proc/store.h"
+
+struct act;
+struct action;
+struct session;
+struct shell_setup;
+
+/* What all actions of a sandbox share. Made by srv; lives as long as the server. */
+struct sandbox {
+	struct loop *loop;
+	struct store *store;
+	const struct config *config;
+	const struct spawn_user *user; /* of shells and new files; NULL: ours */
+	const char *user_name;	       /* as a shell would show it */
+	char host_name[65];	       /* up to the first dot */
+	struct session *session;       /* the default shell session */
+	const struct shell_setup *shell_setup; /* what further shells are made from */
+};
+
+enum act_result {
+	ACT_DONE, /* the observation is in act->out */
+	ACT_WAIT, /* act->done follows */
+};
+
+/* Called once after ACT_WAIT, when the observation is in act->out. */
+typedef void act_done_fn(struct act *a);
+
+/* One action on its way. The caller fills in the first part and keeps it alive. */
+struct act {
+	struct sandbox *box;
+	struct arena *arena; /* of the request */
+	struct buf *out;     /* receives the observation */
+	struct json_val event;
+	act_done_fn *done;
+	void *user;
+
+	const struct action *action;
+	struct json_val args;
+	double timeout; /* seconds; 0: none */
+	bool hidden;
+	void *state; /* of the action, in the arena */
+};
+
+struct action {
+	const char *name;
+	int (*start)(struct act *a);
+	/* The one who asked has hung up; NULL where start never waits. */
+	void (*abandon)(struct act *a);
+};
+
+extern const struct action *const actions[];
+extern const size_t actions_n;
+
+/*
+ * Starts the action of a->event, the object under "action" in a request. ACT_DONE
+ * or ACT_WAIT; ERR_TYPE when the event is no action (words in *why), -ENOMEM.
+ */
+int act_start(struct act *a, const char **why) MUST_USE;
+/* The one who asked is gone: a->done will not be called, a may be freed. */
+void act_abandon(struct act *a);
+
+/* Arguments, with the contract's leniency; absent and null give the default. */
+/* A string; ERR_TYPE when it is none, or absent and fallback.p is NULL. */
+int arg_str(struct act *a, const char *name, struct str fallback, struct str *out) MUST_USE;
+/* true, false, or the strings that mean them. */
+bool arg_bool(struct act *a, const char *name, bool fallback);
+int64_t arg_int(struct act *a, const char *name, int64_t fallback);
+
+#endif

@@ -1,0 +1,33 @@
+/* Observations: the answers to actions, key by key as the wire contract has them. */
+#ifndef ACT_OBSERVE_H
+#define ACT_OBSERVE_H
+
+#include "act/act.h"
+
+/* An error observation; for a hidden run a run observation, as clients need it. */
+void observe_error(struct act *a, struct str text);
+void observe_errorf(struct act *a, const char *fmt, ...) PRINTF(2, 3);
+
+struct run_observation {
+	struct str command;
+	struct str content;
+	bool hidden;
+	int exit_code; /* -1: still running, or nothing was run */
+	bool known;    /* the metadata below is known */
+	int64_t pid;   /* of the last background process, -1 for none */
+	struct str username, hostname, working_dir, python;
+	struct str prefix, suffix;
+};
+/* Content of more than the contract's limit is cut in the middle unless hidden. */
+void observe_run(struct buf *out, const struct run_observation *o);
+
+void observe_read(struct act *a, struct str path, struct str content);
+void observe_write(struct act *a, struct str path);
+
+/* Begins an observation up to its extras, which are left open for the caller. */
+void observe_begin(struct jw *w, struct buf *out, const char *kind, struct str message,
+		   struct str content);
+/* Closes extras and the observation. */
+void observe_end(struct jw *w);
+
+#endif

@@ -1,0 +1,217 @@
+/*
+ * A static run: a shell of its own, which shares nothing with the session and
+ * ends with the command. Nobody can come back to it, so a timeout kills it.
+ */
+#include "act/observe.h"
+#include "act/run_text.h"
+#include "act/session.h"
+#include "act/table.h"
+
+#include "base/log.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct static_run {
+	struct act *act; /* NULL: answered, waits to be freed */
+	struct loop *loop;
+	struct shell *shell;
+	struct str command;
+	struct timer no_change;
+	struct timer hard;
+	struct later later;
+	char cwd[SHELL_CWD_MAX];
+};
+
+/* Its shell never outlives this process, so there is nothing for init to keep. */
+static struct store no_store = {.sock = -1};
+
+static void reap(struct later *l)
+{
+	struct static_run *r = container_of(l, struct static_run, later);
+
+	shell_del(r->shell);
+	free(r);
+}
+
+/* From here on callbacks of the shell find nobody to answer. */
+static struct act *detach(struct static_run *r)
+{
+	struct act *a = r->act;
+
+	if (!a)
+		return NULL;
+	timer_cancel(r->loop, &r->no_change);
+	timer_cancel(r->loop, &r->hard);
+	r->act = NULL;
+	a->state = NULL;
+	loop_free_later(r->loop, &r->later, reap);
+	return a;
+}
+
+static void answer(struct static_run *r, struct run_observation *o, struct buf *suffix)
+{
+	struct buf text = BUF_INIT(RUN_OUTPUT_MAX);
+	struct buf prefix = BUF_INIT(RUN_WORDS_MAX);
+	struct act *a = r->act;
+	size_t kept = 0;
+
+	if (shell_report(r->shell, &text, &kept) < 0)
+		log_warn("static run: out of memory, a part of the output is left out");
+	if (kept)
+		run_prefix_truncated(&prefix, kept);
+	o->command = r->command;
+	o->content = run_strip(buf_view(&text));
+	o->hidden = a->hidden;
+	o->prefix = buf_view(&prefix);
+	o->suffix = buf_view(suffix);
+	observe_run(a->out, o);
+	buf_free(&text);
+	buf_free(&prefix);
+	buf_free(suffix);
+	detach(r);
+	a->done(a);
+}
+
+static void answer_killed(struct static_run *r, struct buf *suffix)
+{
+	buf_puts(suffix, "\n[It was a static run, which nobody can come back to: it was killed.]");
+	answer(r, &(struct run_observation){.exit_code = -1, .pid = -1}, suffix);
+}
+
+static void on_no_change(struct timer *t)
+{
+	struct static_run *r = container_of(t, struct static_run, no_change);
+	struct buf suffix = BUF_INIT(RUN_WORDS_MAX);
+
+	run_suffix_no_change(&suffix, r->act->box->config->no_change_s);
+	answer_killed(r, &suffix);
+}
+
+static void on_hard(struct timer *t)
+{
+	struct static_run *r = container_of(t, struct static_run, hard);
+	struct buf suffix = BUF_INIT(RUN_WORDS_MAX);
+
+	run_suffix_timed_out(&suffix, r->act->timeout);
+	answer_killed(r, &suffix);
+}
+
+static void fail(struct static_run *r, int err, const char *why)
+{
+	struct act *a = detach(r);
+
+	observe_errorf(a, "ERROR: The static command could not be started: %s (%s).", why,
+		err_text(err));
+	a->done(a);
+}
+
+static void arm_no_change(struct static_run *r)
+{
+	uint64_t ms = r->act->box->config->no_change_s * 1000ull;
+
+	if (!arg_bool(r->act, "blocking", false)
+		&& timer_set(r->loop, &r->no_change, ms, on_no_change) < 0)
+		log_warn("static run: out of memory for a deadline");
+}
+
+static void shell_ready(void *arg, int err, const char *why)
+{
+	struct static_run *r = arg;
+
+	if (!r->act)
+		return;
+	if (err == 0) {
+		why = "it cannot be handed to the shell";
+		err = shell_submit(r->shell, r->command);
+	}
+	if (err < 0)
+		fail(r, err, why);
+}
+
+static void shell_output(void *arg)
+{
+	struct static_run *r = arg;
+
+	if (r->act)
+		arm_no_change(r);
+}
+
+static void shell_done(void *arg)
+{
+	struct static_run *r = arg;
+	struct sandbox *box;
+	struct shell_result res;
+	struct run_observation o;
+	struct buf suffix = BUF_INIT(RUN_WORDS_MAX);
+
+	if (!r->act)
+		return;
+	box = r->act->box;
+	res = shell_result(r->shell);
+	res.note = NULL;
+	run_suffix_finished(&suffix, &res, '\0');
+	o = (struct run_observation){
+		.exit_code = res.status,
+		.pid = res.background,
+		.known = true,
+		.username = str_c(box->user_name),
+		.hostname = str_c(box->host_name),
+		.working_dir = shell_cwd(r->shell),
+		.python = shell_python(r->shell),
+	};
+	answer(r, &o, &suffix);
+}
+
+static int make_shell(struct static_run *r, struct sandbox *box)
+{
+	static const struct shell_ops ops = {
+		.ready = shell_ready,
+		.output = shell_output,
+		.done = shell_done,
+	};
+	struct shell_setup setup = *box->shell_setup;
+	int err;
+
+	setup.name = "static";
+	if (r->cwd[0])
+		setup.cwd = r->cwd;
+	r->shell = shell_new(box->loop, &no_store, &setup, &ops, r, &err);
+	return r->shell ? 0 : err;
+}
+
+int run_static_start(struct act *a, struct str command)
+{
+	struct static_run *r = calloc(1, sizeof(*r));
+	double ms = a->timeout * 1000.0;
+	struct str cwd;
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	r->loop = a->box->loop;
+	r->command = command;
+	if (arg_str(a, "cwd", STR(""), &cwd) == 0 && cwd.n < sizeof(r->cwd))
+		memcpy(r->cwd, cwd.p, cwd.n);
+	err = make_shell(r, a->box);
+	if (err < 0) {
+		free(r);
+		return err;
+	}
+	r->act = a;
+	a->state = r;
+	arm_no_change(r);
+	if (ms > 0
+		&& timer_set(r->loop, &r->hard, ms < TIMEOUT_MAX ? (uint64_t)ms : TIMEOUT_MAX,
+			   on_hard) < 0)
+		log_warn("static run: out of memory for a deadline");
+	shell_start(r->shell);
+	return ACT_WAIT;
+}
+
+void run_static_abandon(struct act *a)
+{
+	if (a->state)
+		detach(a->state);
+}

@@ -1,0 +1,26 @@
+/* The words of the run action, exactly as the wire contract has them. */
+#ifndef ACT_RUN_TEXT_H
+#define ACT_RUN_TEXT_H
+
+#include "base/buf.h"
+#include "term/shell.h"
+
+#define RUN_OUTPUT_OF_PREVIOUS "[Below is the output of the previous command.]\n"
+#define RUN_NOTHING_TO_READ "ERROR: No previous running command to retrieve logs from."
+#define RUN_NOTHING_TO_TYPE_TO "ERROR: No previous running command to interact with."
+
+/* Empty lines before and blanks behind are not output; leading blanks may be. */
+struct str run_strip(struct str text);
+
+/* The key of a command such as "C-c", or 0 if it is none. */
+char run_key(struct str command);
+
+/* Suffixes; each is appended to out. key is 0, or the key that was sent. */
+void run_suffix_finished(struct buf *out, const struct shell_result *r, char key);
+void run_suffix_no_change(struct buf *out, unsigned seconds);
+void run_suffix_timed_out(struct buf *out, double seconds);
+void run_suffix_refused(struct buf *out, struct str command);
+/* The prefix where older lines were dropped. */
+void run_prefix_truncated(struct buf *out, size_t kept);
+
+#endif

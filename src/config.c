@@ -1,0 +1,335 @@
+#include "config.h"
+
+#include "limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { PORT_MAX = 65535, UID_MAX_TEXT = 0x7fffffff };
+
+struct reader {
+	struct config *c;
+	struct buf *errors;
+	bool lenient; /* started in another program's place: its options are skipped */
+	bool has_port;
+	char **argv; /* what is left */
+};
+
+static const char usage[] =
+	"usage: od-runtime-client [ROLE] PORT [OPTION...]\n"
+	"\n"
+	"roles\n"
+	"  init              supervise serve (default as process 1)\n"
+	"  serve             the server (default otherwise)\n"
+	"  health            exit 0 if the server on PORT answers\n"
+	"  copy-self DEST    copy this program to DEST\n"
+	"  --version, --licences, --help\n"
+	"\n"
+	"options\n"
+	"  --address ADDR      address to listen on (default 0.0.0.0)\n"
+	"  --working-dir DIR   where the shell starts (default: the current directory)\n"
+	"  --username NAME     user of the shell (default openhands)\n"
+	"  --user-id N         its id, if it has to be made (default 1000)\n"
+	"  --shell PATH        shell to use (default: bash, sh, ash, the bundled one)\n"
+	"  --key-sha256 HEX    SHA-256 of the session key that requests must carry\n"
+	"  --tls-cert FILE     certificate chain (PEM), with --tls-key: serve TLS 1.2\n"
+	"  --tls-key FILE      private key (PEM)\n"
+	"  --plugins NAME...   plugins to start\n"
+	"  --no-enable-browser no browser\n"
+	"\n"
+	"environment: SESSION_API_KEY, NO_CHANGE_TIMEOUT_SECONDS, SU_TO_USER,\n"
+	"RUNTIME_USERNAME\n";
+
+const char *config_usage(void)
+{
+	return usage;
+}
+
+static void complain(struct reader *r, const char *option, const char *value, const char *why)
+{
+	buf_fmt(r->errors, "%s %s: %s\n", option, value, why);
+}
+
+static void number(struct reader *r, const char *option, const char *text, uint64_t max,
+		   uint32_t *out)
+{
+	uint64_t v;
+
+	if (str_u64(str_c(text), max, &v) < 0)
+		complain(r, option, text, "must be a number in range");
+	else
+		*out = (uint32_t)v;
+}
+
+static void set_address(struct reader *r, const char *v)
+{
+	r->c->address = v;
+}
+
+static void set_working_dir(struct reader *r, const char *v)
+{
+	if (v[0] != '/')
+		complain(r, "--working-dir", v, "must be an absolute path");
+	r->c->working_dir = v;
+}
+
+static void set_username(struct reader *r, const char *v)
+{
+	if (!*v || strpbrk(v, ":/\n") || v[0] == '-')
+		complain(r, "--username", v, "is not a user name");
+	r->c->username = v;
+}
+
+static void set_user_id(struct reader *r, const char *v)
+{
+	number(r, "--user-id", v, UID_MAX_TEXT, &r->c->uid);
+}
+
+static void set_shell(struct reader *r, const char *v)
+{
+	if (v[0] != '/')
+		complain(r, "--shell", v, "must be an absolute path");
+	r->c->shell = v;
+}
+
+static void set_key_sha256(struct reader *r, const char *v)
+{
+	if (hex_decode(str_c(v), r->c->key, sizeof(r->c->key)) < 0)
+		complain(r, "--key-sha256", v, "must be 64 hexadecimal digits");
+	r->c->has_key = true;
+}
+
+static void set_tls_cert(struct reader *r, const char *v)
+{
+	r->c->tls_cert = v;
+}
+
+static void set_tls_key(struct reader *r, const char *v)
+{
+	r->c->tls_key = v;
+}
+
+static void set_browser(struct reader *r, const char *v)
+{
+	r->c->browser = v != NULL;
+}
+
+static void ignore(struct reader *r, const char *v)
+{
+	(void)r;
+	(void)v;
+}
+
+enum arity { NONE, ONE, MANY };
+
+static const struct option {
+	const char *name;
+	enum arity arity;
+	void (*set)(struct reader *r, const char *value);
+} options[] = {
+	{"--address", ONE, set_address},
+	{"--working-dir", ONE, set_working_dir},
+	{"--username", ONE, set_username},
+	{"--user-id", ONE, set_user_id},
+	{"--shell", ONE, set_shell},
+	{"--key-sha256", ONE, set_key_sha256},
+	{"--tls-cert", ONE, set_tls_cert},
+	{"--tls-key", ONE, set_tls_key},
+	{"--plugins", MANY, ignore},
+	{"--enable-browser", NONE, ignore},
+	{"--no-enable-browser", NONE, set_browser},
+	{"--browsergym-eval-env", MANY, ignore},
+	{"--git-user-name", ONE, ignore},
+	{"--git-user-email", ONE, ignore},
+};
+
+static bool is_number(const char *word)
+{
+	return *word && strspn(word, "0123456789") == strlen(word);
+}
+
+static bool is_option(const char *word)
+{
+	return word && word[0] == '-' && word[1] == '-';
+}
+
+static void read_option(struct reader *r, const struct option *o, const char *value)
+{
+	if (o->arity == NONE) {
+		if (value)
+			complain(r, o->name, value, "takes no value");
+		o->set(r, NULL);
+	} else if (value) {
+		o->set(r, value);
+	} else if (!*r->argv || is_option(*r->argv)) {
+		buf_fmt(r->errors, "%s: needs a value\n", o->name);
+	} else {
+		o->set(r, *r->argv++);
+	}
+	while (o->arity == MANY && *r->argv && !is_option(*r->argv))
+		o->set(r, *r->argv++);
+}
+
+static void unknown_option(struct reader *r, const char *word)
+{
+	if (!r->lenient)
+		buf_fmt(r->errors, "%s: unknown option (see --help)\n", word);
+	/* Its value goes with it, unless that is the port. */
+	if (*r->argv && !is_option(*r->argv) && (r->has_port || !is_number(*r->argv)))
+		r->argv++;
+}
+
+static void read_word(struct reader *r, char *word)
+{
+	const char *equals = strchr(word, '=');
+	struct str name = equals ? str_make(word, (size_t)(equals - word)) : str_c(word);
+	uint32_t port = 0;
+
+	if (is_option(word)) {
+		for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+			if (!str_eq(name, str_c(options[i].name)))
+				continue;
+			read_option(r, &options[i], equals ? equals + 1 : NULL);
+			return;
+		}
+		unknown_option(r, word);
+	} else if (is_number(word) && !r->has_port) {
+		number(r, "port", word, PORT_MAX, &port);
+		if (port == 0)
+			complain(r, "port", word, "must be from 1 to 65535");
+		r->c->port = (uint16_t)port;
+		r->has_port = true;
+	} else if (!r->lenient) {
+		buf_fmt(r->errors, "%s: unexpected argument (see --help)\n", word);
+	}
+}
+
+/*
+ * The command line of an unmodified backend starts with a launcher and a Python
+ * module in whose place we stand; what counts comes after the module's name.
+ */
+static char **skip_launcher(char **argv)
+{
+	for (char **word = argv; *word; word++)
+		if (str_ends(str_c(*word), STR("action_execution_server"))
+			|| str_ends(str_c(*word), STR("client.client")))
+			return word + 1;
+	return argv;
+}
+
+static bool is_drop_in(const char *argv0)
+{
+	const char *slash = strrchr(argv0, '/');
+	const char *base = slash ? slash + 1 : argv0;
+
+	return !strcmp(base, "micromamba") || !strcmp(base, "mamba");
+}
+
+static const struct role_word {
+	const char *word;
+	enum config_role role;
+} roles[] = {
+	{"init", ROLE_INIT},
+	{"serve", ROLE_SERVE},
+	{"health", ROLE_HEALTH},
+	{"copy-self", ROLE_COPY_SELF},
+	{"--version", ROLE_VERSION},
+	{"--licences", ROLE_LICENCES},
+	{"--help", ROLE_HELP},
+	{"help", ROLE_HELP},
+};
+
+static bool read_role(struct reader *r)
+{
+	for (size_t i = 0; *r->argv && i < ARRAY_LEN(roles); i++) {
+		if (strcmp(*r->argv, roles[i].word))
+			continue;
+		r->c->role = roles[i].role;
+		r->argv++;
+		return true;
+	}
+	return false;
+}
+
+/* The key in the clear is overwritten where it stands, for /proc to show no more. */
+static void take_key(struct config *c)
+{
+	static const char name[] = "SESSION_API_KEY";
+	char *key = getenv(name);
+
+	if (!key)
+		return;
+	if (*key) {
+		sha256_of(str_c(key), c->key);
+		c->has_key = true;
+		explicit_bzero(key, strlen(key));
+	}
+	unsetenv(name);
+}
+
+static bool truthy(const char *text)
+{
+	static const char *const words[] = {"1", "true", "t", "yes", "y", "on"};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (str_eq_nocase(str_c(text), str_c(words[i])))
+			return true;
+	return false;
+}
+
+static void read_environment(struct reader *r)
+{
+	struct config *c = r->c;
+	const char *no_change = getenv("NO_CHANGE_TIMEOUT_SECONDS");
+	const char *su = getenv("SU_TO_USER");
+	const char *extra = getenv("RUNTIME_USERNAME");
+
+	take_key(c);
+	if (no_change)
+		number(r, "NO_CHANGE_TIMEOUT_SECONDS", no_change, NO_CHANGE_MAX_S,
+			&c->no_change_s);
+	c->as_user = (!su || truthy(su))
+		  && (!strcmp(c->username, "root") || !strcmp(c->username, "openhands")
+			  || (extra && !strcmp(c->username, extra)));
+}
+
+int config_read(struct config *c, int argc, char **argv, struct buf *errors)
+{
+	struct reader r = {.c = c, .errors = errors, .argv = argv + (argc > 0)};
+
+	*c = (struct config){
+		.role = ROLE_SERVE,
+		.address = "0.0.0.0",
+		.username = "openhands",
+		.uid = 1000,
+		.no_change_s = NO_CHANGE_DEFAULT_S,
+		.browser = true,
+	};
+	if (argc > 0 && is_drop_in(argv[0])) {
+		r.lenient = true;
+		r.argv = skip_launcher(r.argv);
+		c->role = ROLE_INIT;
+	} else if (!read_role(&r)) {
+		c->role = getpid() == 1 ? ROLE_INIT : ROLE_SERVE;
+	}
+	if (c->role == ROLE_COPY_SELF) {
+		c->copy_to = *r.argv;
+		if (!c->copy_to || r.argv[1])
+			buf_puts(r.errors, "copy-self: needs one destination\n");
+		return r.errors->n ? -EINVAL : 0;
+	}
+	if (c->role != ROLE_SERVE && c->role != ROLE_INIT && c->role != ROLE_HEALTH)
+		return 0;
+	while (*r.argv) {
+		char *word = *r.argv++;
+
+		read_word(&r, word);
+	}
+	if (!r.has_port)
+		buf_puts(r.errors, "no port: the first number is the TCP port to listen on\n");
+	if (!c->tls_cert != !c->tls_key)
+		buf_puts(r.errors, "--tls-cert and --tls-key go together\n");
+	read_environment(&r);
+	return r.errors->n ? -EINVAL : 0;
+}

@@ -1,0 +1,51 @@
+/*
+ * The command line and the environment, read once into one const struct.
+ */
+#ifndef CONFIG_H
+#define CONFIG_H
+
+#include "base/buf.h"
+#include "base/hash.h"
+
+enum config_role {
+	ROLE_SERVE,
+	ROLE_INIT,
+	ROLE_HEALTH,
+	ROLE_COPY_SELF,
+	ROLE_VERSION,
+	ROLE_LICENCES,
+	ROLE_HELP,
+};
+
+struct config {
+	enum config_role role;
+	const char *copy_to; /* COPY_SELF */
+
+	const char *address; /* numeric */
+	uint16_t port;
+	bool has_key;
+	uint8_t key[SHA256_LEN]; /* the SHA-256 of the session key */
+	const char *tls_cert;	 /* PEM files; both or none */
+	const char *tls_key;
+
+	const char *working_dir; /* absolute */
+	const char *username;
+	uint32_t uid;
+	const char *shell; /* NULL: the ladder */
+	bool as_user;	   /* shells run as username */
+	uint32_t no_change_s;
+	bool browser;
+};
+
+/*
+ * Reads argv and the environment as docs/protocol.md says. Takes the session
+ * key out of the environment, so that no child and no reader of /proc finds it;
+ * only its SHA-256 stays. 0, or -EINVAL with all that was wrong appended to
+ * errors, a line each. The strings belong to argv and the environment.
+ */
+int config_read(struct config *c, int argc, char **argv, struct buf *errors) MUST_USE;
+
+/* The usage text of the client. */
+const char *config_usage(void);
+
+#endif
