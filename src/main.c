@@ -1,0 +1,57 @@
+/* The program inside the sandbox: argv picks the role, nothing else happens here. */
+#include "base/exit.h"
+#include "base/log.h"
+#include "config.h"
+#include "proc/init.h"
+#include "srv/roles.h"
+#include "srv/serve.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+enum { ERRORS_MAX = 1 << 20 };
+
+static int serve_in_child(struct store *store, void *arg)
+{
+	return serve_run(store, arg);
+}
+
+static int usage_error(struct buf *errors)
+{
+	struct str rest = buf_view(errors);
+
+	while (rest.n) {
+		struct str line = str_cut(&rest, '\n');
+
+		log_error("%.*s", STR_ARG(line));
+	}
+	return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	struct buf errors = BUF_INIT(ERRORS_MAX);
+	struct store none = {.sock = -1};
+	struct config config;
+
+	log_name("od-runtime-client");
+	if (config_read(&config, argc, argv, &errors) < 0)
+		return usage_error(&errors);
+	switch (config.role) {
+	case ROLE_INIT:
+		return init_run(serve_in_child, &config);
+	case ROLE_SERVE:
+		return serve_run(&none, &config);
+	case ROLE_HEALTH:
+		return role_health(config.port);
+	case ROLE_COPY_SELF:
+		return role_copy_self(config.copy_to);
+	case ROLE_VERSION:
+		return role_print("od-runtime-client " OD_VERSION "\n");
+	case ROLE_LICENCES:
+		return role_licences();
+	case ROLE_HELP:
+		return role_print(config_usage());
+	}
+	return EXIT_BUG;
+}

@@ -1,0 +1,242 @@
+#include "srv/api.h"
+
+#include "base/clock.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define JSON_TYPE "application/json"
+
+static void alive(struct api *api, struct request *rq)
+{
+	(void)api;
+	buf_puts(request_out(rq), "{\"status\":\"ok\"}");
+	request_reply(rq, 200, JSON_TYPE);
+}
+
+static void server_info(struct api *api, struct request *rq)
+{
+	info_write(request_out(rq), api);
+	request_reply(rq, 200, JSON_TYPE);
+}
+
+/* The contract's shape for a request that is not understood. */
+static void refuse(struct request *rq, unsigned status, const char *errors)
+{
+	struct buf *out = request_out(rq);
+	struct jw w;
+
+	buf_reset(out);
+	jw_init(&w, out);
+	jw_object(&w);
+	jw_key(&w, "detail");
+	jw_cstr(&w, "Invalid request parameters");
+	jw_key(&w, "errors");
+	jw_cstr(&w, errors);
+	jw_end(&w);
+	request_reply(rq, status, JSON_TYPE);
+}
+
+static void invalid(struct request *rq, const char *errors)
+{
+	refuse(rq, 422, errors);
+}
+
+/* Missing counts as JSON; parameters such as a charset do not matter. */
+static bool is_json_type(struct request *rq)
+{
+	struct str type;
+
+	if (request_header(rq, STR("content-type"), &type) != 0)
+		return true;
+	type = str_trim(str_cut(&type, ';'), " \t");
+	return str_eq_nocase(type, STR(JSON_TYPE))
+	       || (type.n > 5 && str_eq_nocase(str_skip(type, type.n - 5), STR("+json")));
+}
+
+static void action_done(struct act *a)
+{
+	struct request *rq = a->user;
+
+	rq->user = NULL;
+	request_reply(rq, 200, JSON_TYPE);
+}
+
+static void start_action(struct api *api, struct request *rq, struct json_val event)
+{
+	struct act *a = arena_alloc(&rq->arena, sizeof(*a));
+	const char *why = "";
+	int r = -ENOMEM;
+
+	if (a) {
+		*a = (struct act){
+			.box = api->box,
+			.arena = &rq->arena,
+			.out = request_out(rq),
+			.event = event,
+			.done = action_done,
+			.user = rq,
+		};
+		rq->user = a;
+		api->last_action = clock_ms();
+		r = act_start(a, &why);
+	}
+	/* With ACT_WAIT the answer is on its way, or given already. */
+	if (r == ACT_WAIT)
+		return;
+	rq->user = NULL;
+	if (r == ACT_DONE)
+		request_reply(rq, 200, JSON_TYPE);
+	else if (r == ERR_TYPE)
+		invalid(rq, why);
+	else
+		request_fail(rq, 503, STR("The sandbox is out of memory for this request."));
+}
+
+static void execute_action(struct api *api, struct request *rq)
+{
+	static const struct json_caps caps = {
+		.depth = JSON_DEPTH_MAX,
+		.tokens = JSON_TOKENS_MAX,
+		.keys = JSON_KEYS_MAX,
+	};
+	struct json_error e = {.why = "it is not a JSON object"};
+	struct json *doc = arena_alloc(&rq->arena, sizeof(*doc));
+	struct json_val event;
+	int r;
+
+	if (!is_json_type(rq)) {
+		invalid(rq, "the content type must be application/json");
+		return;
+	}
+	r = doc ? json_parse(doc, rq->body, &caps, &rq->arena, &e) : -ENOMEM;
+	if (r == -ENOMEM) {
+		request_fail(rq, 503, STR("The sandbox is out of memory for this request."));
+		return;
+	}
+	if (r < 0) {
+		char words[256];
+
+		snprintf(words, sizeof(words), "body: %s (at byte %zu)", e.why, e.at);
+		refuse(rq, r == ERR_SYNTAX || r == ERR_TYPE ? 422 : 400, words);
+		return;
+	}
+	event = json_get(json_root(doc), "action");
+	if (json_type(event) != JSON_OBJECT)
+		invalid(rq, "body: an object under \"action\" is required");
+	else
+		start_action(api, rq, event);
+}
+
+enum access { OPEN, KEY };
+
+static const struct route {
+	const char *method;
+	const char *path;
+	enum access access;
+	size_t body_max;
+	void (*handle)(struct api *api, struct request *rq);
+} routes[] = {
+	{"GET", "/alive", OPEN, 0, alive},
+	{"GET", "/server_info", OPEN, 0, server_info},
+	{"POST", "/execute_action", KEY, HTTP_BODY_MAX, execute_action},
+};
+
+static const struct route *route_of_path(struct str path)
+{
+	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
+		if (str_eq(path, str_c(routes[i].path)))
+			return &routes[i];
+	return NULL;
+}
+
+static const struct route *route_of(const struct request *rq)
+{
+	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
+		if (str_eq(rq->path, str_c(routes[i].path))
+			&& str_eq(rq->method, str_c(routes[i].method)))
+			return &routes[i];
+	return NULL;
+}
+
+/* Compares digests, so that time tells nothing of how much of a key was right. */
+static bool knows_key(const struct config *c, const struct request *rq)
+{
+	uint8_t digest[SHA256_LEN];
+	struct str key;
+
+	if (!c->has_key)
+		return true;
+	if (request_header(rq, STR("x-session-api-key"), &key) != 0)
+		return false;
+	sha256_of(key, digest);
+	return hash_equal(digest, c->key, sizeof(digest));
+}
+
+static void no_route(struct request *rq)
+{
+	const struct route *other = route_of_path(rq->path);
+	struct str trimmed = rq->path;
+
+	if (other) {
+		request_add_field(rq, STR("allow"), str_c(other->method));
+		request_fail(rq, 405, STR("Method Not Allowed"));
+		return;
+	}
+	while (trimmed.n > 1 && trimmed.p[trimmed.n - 1] == '/')
+		trimmed.n--;
+	if (trimmed.n < rq->path.n && route_of_path(trimmed)) {
+		request_add_field(rq, STR("location"), trimmed);
+		request_reply(rq, 307, NULL);
+		return;
+	}
+	request_fail(rq, 404, STR("Not Found"));
+}
+
+/* The key comes first: without it nobody learns which paths there are. */
+static void on_head(void *arg, struct request *rq)
+{
+	struct api *api = arg;
+	const struct route *known = route_of_path(rq->path);
+	const struct route *route;
+
+	if (!known || known->access == KEY) {
+		if (!knows_key(api->box->config, rq)) {
+			request_fail(rq, 403, STR("Invalid API Key"));
+			return;
+		}
+		request_trust(rq);
+	}
+	route = route_of(rq);
+	if (!route)
+		no_route(rq);
+	else
+		rq->body_max = route->body_max;
+}
+
+static void on_ready(void *arg, struct request *rq)
+{
+	route_of(rq)->handle(arg, rq);
+}
+
+static void on_gone(void *arg, struct request *rq)
+{
+	(void)arg;
+	if (rq->user)
+		act_abandon(rq->user);
+}
+
+static void on_drained(void *arg)
+{
+	struct api *api = arg;
+
+	loop_stop(api->box->loop);
+}
+
+const struct server_ops api_ops = {
+	.head = on_head,
+	.ready = on_ready,
+	.gone = on_gone,
+	.drained = on_drained,
+};

@@ -1,0 +1,126 @@
+#include "srv/roles.h"
+
+#include "base/exit.h"
+#include "base/fd.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { HEALTH_MS = 5000, COPY_CHUNK = 65536, DEST_MAX = 4096 };
+
+int role_print(const char *text)
+{
+	return fd_write_all(STDOUT_FILENO, text, strlen(text)) < 0 ? EXIT_ENVIRONMENT : EXIT_DONE;
+}
+
+/* The first bytes of the answer are enough: a status line is never split by us. */
+static int ask_alive(int fd)
+{
+	static const char request[] = "GET /alive HTTP/1.1\r\nHost: localhost\r\n"
+				      "Connection: close\r\n\r\n";
+	static const char ok[] = "HTTP/1.1 200 ";
+	struct pollfd w = {.fd = fd, .events = POLLIN};
+	char head[sizeof(ok)];
+	ssize_t n;
+	int r = fd_write_all(fd, request, sizeof(request) - 1);
+
+	if (r < 0)
+		return r;
+	if (poll(&w, 1, HEALTH_MS) <= 0)
+		return -ETIMEDOUT;
+	n = read(fd, head, sizeof(ok) - 1);
+	if (n < 0)
+		return -errno;
+	return n == (ssize_t)sizeof(ok) - 1 && !memcmp(head, ok, sizeof(ok) - 1) ? 0 : -EPROTO;
+}
+
+int role_health(uint16_t port)
+{
+	int fd = fd_connect_tcp("127.0.0.1", port);
+	int r = fd < 0 ? fd : ask_alive(fd);
+
+	fd_close(&fd);
+	if (r == 0)
+		return EXIT_DONE;
+	log_error("no healthy server on port %u: %s", port, err_text(r));
+	return 1;
+}
+
+static int copy(int from, int to)
+{
+	static char chunk[COPY_CHUNK];
+	ssize_t n;
+
+	while ((n = read(from, chunk, sizeof(chunk))) > 0) {
+		int r = fd_write_all(to, chunk, (size_t)n);
+
+		if (r < 0)
+			return r;
+	}
+	if (n < 0 || fchmod(to, 0555) < 0 || fsync(to) < 0)
+		return -errno;
+	return 0;
+}
+
+int role_copy_self(const char *dest)
+{
+	char temp[DEST_MAX + 16];
+	const char *step = "opening /proc/self/exe";
+	int from = fd_open("/proc/self/exe", O_RDONLY, 0);
+	int to = -1;
+	int r = from;
+
+	snprintf(temp, sizeof(temp), "%.*s.%d", DEST_MAX, dest, (int)getpid());
+	if (r >= 0) {
+		step = temp;
+		r = to = fd_open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0700);
+	}
+	if (r >= 0)
+		r = copy(from, to);
+	fd_close(&from);
+	fd_close(&to);
+	if (r >= 0 && rename(temp, dest) < 0) {
+		step = dest;
+		r = -errno;
+	}
+	if (r >= 0)
+		return EXIT_DONE;
+	log_error("copy-self: %s: %s", step, err_text(r));
+	unlink(temp);
+	return EXIT_ENVIRONMENT;
+}
+
+int role_licences(void)
+{
+	return role_print(
+		"od-runtime-client is under the MIT licence.\n"
+		"Copyright (c) 2026 The od-runtime authors\n"
+		"\n"
+		"It holds, linked into this one file:\n"
+		"  musl      MIT   Copyright (c) 2005-2020 Rich Felker, et al.\n"
+		"  BearSSL   MIT   Copyright (c) 2016 Thomas Pornin <pornin@bolet.org>\n"
+		"  jsmn      MIT   Copyright (c) 2010 Serge Zaitsev\n"
+		"\n"
+		"The MIT licence:\n"
+		"Permission is hereby granted, free of charge, to any person obtaining a\n"
+		"copy of this software and associated documentation files (the\n"
+		"\"Software\"), to deal in the Software without restriction, including\n"
+		"without limitation the rights to use, copy, modify, merge, publish,\n"
+		"distribute, sublicense, and/or sell copies of the Software, and to permit\n"
+		"persons to whom the Software is furnished to do so, subject to the\n"
+		"following conditions: The above copyright notice and this permission\n"
+		"notice shall be included in all copies or substantial portions of the\n"
+		"Software.\n"
+		"THE SOFTWARE IS PROVIDED \"AS IS\", WITHOUT WARRANTY OF ANY KIND, EXPRESS\n"
+		"OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF\n"
+		"MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN\n"
+		"NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM,\n"
+		"DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR\n"
+		"OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE\n"
+		"USE OR OTHER DEALINGS IN THE SOFTWARE.\n");
+}

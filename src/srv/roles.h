@@ -1,0 +1,16 @@
+/* The small roles of the client. Each returns the exit code of the program. */
+#ifndef SRV_ROLES_H
+#define SRV_ROLES_H
+
+#include <stdint.h>
+
+/* 0 when a server on this machine's port answers /alive with 200. */
+int role_health(uint16_t port);
+/* Copies this program to dest, mode 0555, by a temporary file and rename. */
+int role_copy_self(const char *dest);
+/* The licences of everything that this static binary holds. */
+int role_licences(void);
+/* text to stdout. */
+int role_print(const char *text);
+
+#endif

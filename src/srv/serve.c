@@ -1,0 +1,299 @@
+#include "srv/serve.h"
+
+#include "act/session.h"
+#include "base/clock.h"
+#include "base/exit.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "limits.h"
+#include "proc/children.h"
+#include "srv/api.h"
+#include "srv/who.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum kept { KEPT_LISTEN, KEPT_PTY, KEPT_SPOOL, KEPT_N };
+
+static const char *const kept_names[] = {
+	[KEPT_LISTEN] = "listen",
+	[KEPT_PTY] = "pty:default",
+	[KEPT_SPOOL] = "spool:default",
+};
+
+enum phase {
+	PHASE_SERVE,
+	PHASE_DRAIN, /* no new requests, the running ones may end */
+	PHASE_CUT,   /* they have been answered, the answers are on their way */
+};
+
+/* What an earlier process left behind. */
+struct kept_entry {
+	int fd; /* -1: nothing */
+	struct store_record record;
+};
+
+struct serve {
+	struct loop *loop;
+	struct store *store;
+	struct io store_io;
+	struct sandbox box;
+	struct who who;
+	struct api api;
+	struct server *server;
+	struct timer grace;
+	struct kept_entry kept[KEPT_N];
+	enum phase phase;
+	int code; /* of the exit */
+};
+
+/* Exhaustion shall be an error that can be answered. (Sanitizers map more than all.) */
+static void cap_memory(void)
+{
+#ifndef __SANITIZE_ADDRESS__
+	struct rlimit data;
+
+	if (getrlimit(RLIMIT_DATA, &data) < 0 || data.rlim_cur <= SERVE_DATA_MAX)
+		return;
+	data.rlim_cur = SERVE_DATA_MAX;
+	if (setrlimit(RLIMIT_DATA, &data) < 0)
+		log_warn("the memory limit cannot be set: %s", err_text(-errno));
+#endif
+}
+
+static void harden(void)
+{
+	spawn_remember_limits();
+	cap_memory();
+	/* The session key was in our environment: /proc shall not show it. */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+}
+
+static int take_kept(struct serve *s)
+{
+	struct store_record r = {0};
+	int fd, err;
+
+	for (int k = 0; k < KEPT_N; k++)
+		s->kept[k].fd = -1;
+	while ((err = store_take(s->store, &r, &fd)) == 0 && r.op != STORE_END) {
+		int k = 0;
+
+		while (k < KEPT_N && strcmp(r.name, kept_names[k]))
+			k++;
+		if (r.op != STORE_PUT || k == KEPT_N) {
+			fd_close(&fd);
+			continue;
+		}
+		s->kept[k].fd = fd;
+		s->kept[k].record = r;
+	}
+	return err;
+}
+
+/* Init tells of the end of a shell that an earlier process had started. */
+static void store_ready(struct io *io, uint32_t events)
+{
+	struct serve *s = container_of(io, struct serve, store_io);
+	struct store_record r;
+	int fd, err;
+
+	(void)events;
+	while ((err = store_next(s->store, &r, &fd)) == 0) {
+		if (r.op == STORE_EXIT && !strcmp(r.name, kept_names[KEPT_PTY]))
+			shell_exited(session_shell(s->box.session), r.status);
+		fd_close(&fd);
+	}
+	if (err == -EAGAIN)
+		return;
+	log_error("init is gone, stopping");
+	loop_remove(s->loop, &s->store_io);
+	loop_stop(s->loop);
+}
+
+static void grace_over(struct timer *t);
+
+static void enter(struct serve *s, enum phase to)
+{
+	static const uint64_t patience[] = {
+		[PHASE_DRAIN] = STOP_GRACE_MS,
+		[PHASE_CUT] = STOP_FLUSH_MS,
+	};
+
+	assert(to == s->phase + 1);
+	s->phase = to;
+	if (timer_set(s->loop, &s->grace, patience[to], grace_over) < 0)
+		loop_stop(s->loop);
+	if (to == PHASE_DRAIN)
+		server_stop(s->server);
+	else
+		session_cut(s->box.session);
+}
+
+static void grace_over(struct timer *t)
+{
+	struct serve *s = container_of(t, struct serve, grace);
+
+	if (s->phase == PHASE_DRAIN)
+		enter(s, PHASE_CUT);
+	else
+		loop_stop(s->loop);
+}
+
+/* The second signal does not wait for anybody. */
+static void on_stop(void *arg, int signo)
+{
+	struct serve *s = arg;
+
+	log_info("stopping on signal %d", signo);
+	if (s->phase == PHASE_SERVE)
+		enter(s, PHASE_DRAIN);
+	else
+		loop_stop(s->loop);
+}
+
+static void fail(struct serve *s, const char *what, int err)
+{
+	log_error("%s: %s", what, err_text(err));
+	s->code = EXIT_ENVIRONMENT;
+	loop_stop(s->loop);
+}
+
+static int open_listener(struct serve *s)
+{
+	const struct config *c = s->box.config;
+	int fd = s->kept[KEPT_LISTEN].fd;
+	int err;
+
+	if (fd < 0) {
+		fd = fd_listen_tcp(c->address, c->port, LISTEN_BACKLOG);
+		if (fd < 0)
+			return fd;
+		err = store_put(s->store, kept_names[KEPT_LISTEN], fd, 0);
+		if (err < 0)
+			log_warn("init does not keep the listener: %s", err_text(err));
+	}
+	s->kept[KEPT_LISTEN].fd = -1;
+	return server_listen(s->server, fd);
+}
+
+/* The shell is there, or is known to be impossible: only now may clients come. */
+static void on_ready(void *arg, int err, const char *why)
+{
+	static const char line[] = "Runtime client initialized.\n";
+	struct serve *s = arg;
+	char what[128];
+
+	if (err < 0)
+		log_warn("no shell: %s: %s", why, err_text(err));
+	err = open_listener(s);
+	if (err < 0) {
+		snprintf(what, sizeof(what), "cannot listen on %s port %u",
+			s->box.config->address, s->box.config->port);
+		fail(s, what, err);
+		return;
+	}
+	/* Old clients look for this line in the log before they try to connect. */
+	if (fd_write_all(STDOUT_FILENO, line, sizeof(line) - 1) < 0)
+		log_warn("standard output is closed");
+}
+
+static void host_name(char *out, size_t n)
+{
+	if (gethostname(out, n) < 0)
+		out[0] = '\0';
+	out[n - 1] = '\0';
+	out[strcspn(out, ".")] = '\0';
+}
+
+static int make_session(struct serve *s)
+{
+	struct kept_entry *pty = &s->kept[KEPT_PTY];
+	struct kept_entry *spool = &s->kept[KEPT_SPOOL];
+	struct shell_setup setup = s->who.setup;
+	int err;
+
+	setup.name = "default";
+	s->box.session = session_new(&s->box, &setup, &err);
+	if (!s->box.session)
+		return err;
+	if (pty->fd >= 0 && spool->fd >= 0) {
+		const struct store_record *r = &pty->record;
+
+		err = shell_adopt(session_shell(s->box.session), pty->fd, r->pid,
+			r->exited ? &r->status : NULL, spool->fd);
+		if (err < 0)
+			log_warn("the session of the last process is lost: %s", err_text(err));
+	} else {
+		fd_close(&pty->fd);
+		fd_close(&spool->fd);
+	}
+	return 0;
+}
+
+static int build(struct serve *s)
+{
+	struct server_conf conf = {.ops = &api_ops, .arg = &s->api};
+	int err;
+
+	s->loop = loop_new(&err);
+	if (!s->loop)
+		return err;
+	s->box.loop = s->loop;
+	err = children_init(s->loop);
+	if (err == 0)
+		err = loop_signal(s->loop, SIGTERM, on_stop, s);
+	if (err == 0)
+		err = loop_signal(s->loop, SIGINT, on_stop, s);
+	if (err == 0)
+		err = take_kept(s);
+	if (err == 0 && s->store->sock >= 0)
+		err = loop_add(s->loop, &s->store_io, s->store->sock, EPOLLIN, store_ready);
+	if (err == 0)
+		err = who_find(&s->who, s->box.config);
+	if (err < 0)
+		return err;
+	s->box.user = s->who.setup.user;
+	s->box.shell_setup = &s->who.setup;
+	s->box.user_name = s->who.user.name;
+	host_name(s->box.host_name, sizeof(s->box.host_name));
+	s->server = server_new(s->loop, &conf, &err);
+	return s->server ? make_session(s) : err;
+}
+
+int serve_run(struct store *store, const struct config *config)
+{
+	struct serve s = {
+		.store = store,
+		.store_io.fd = -1,
+		.box = {.store = store, .config = config},
+		.api = {.started = clock_ms(), .last_action = clock_ms()},
+	};
+	int err;
+
+	harden();
+	s.api.box = &s.box;
+	err = build(&s);
+	if (err == 0) {
+		session_start(s.box.session, on_ready, &s);
+		err = loop_run(s.loop);
+	}
+	if (err < 0) {
+		log_error("cannot start: %s", err_text(err));
+		s.code = EXIT_ENVIRONMENT;
+	}
+	if (s.server)
+		server_del(s.server);
+	session_del(s.box.session);
+	who_free(&s.who);
+	loop_del(s.loop);
+	return s.code;
+}

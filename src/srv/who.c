@@ -1,0 +1,189 @@
+#include "srv/who.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "limits.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* Where what has no other place goes: a home for a user without one. */
+static const char state_dir[] = "/tmp/.od-state";
+
+/* Set for the shell below, whatever they were before. */
+static const char *const replaced[] = {"HOME", "SHELL", "USER", "LOGNAME", "TERM", "PWD", "OLDPWD",
+	"TMPDIR", "LINES", "COLUMNS"};
+
+static void log_notes(struct buf *notes)
+{
+	struct str rest = buf_view(notes);
+
+	while (rest.n) {
+		struct str line = str_cut(&rest, '\n');
+
+		log_info("%.*s", STR_ARG(line));
+	}
+	buf_reset(notes);
+}
+
+static void find_user(struct who *w, const struct config *c, struct buf *notes)
+{
+	struct user_want want = {
+		.root = "",
+		.name = str_c(c->username),
+		.uid = c->uid,
+		.shell = "/bin/sh",
+		.env_user = getenv("USER"),
+	};
+
+	if (!c->as_user && user_find_uid("", geteuid(), &w->user) == 0)
+		return;
+	if (c->as_user)
+		user_ensure(&want, &w->user, notes);
+	else
+		w->user = (struct user){
+			.uid = geteuid(),
+			.gid = getegid(),
+			.origin = USER_SELF,
+		};
+}
+
+/* Nobody else than we are needs no change of identity, and it might be refused. */
+static void set_identity(struct who *w)
+{
+	w->identity = (struct spawn_user){.uid = w->user.uid, .gid = w->user.gid};
+	if (w->user.uid == geteuid() && (w->user.uid != 0 || w->user.gid == getegid()))
+		return;
+	w->identity.ngroups = w->user.groups_n < SPAWN_GROUPS ? w->user.groups_n : SPAWN_GROUPS;
+	memcpy(w->identity.groups, w->user.groups, w->identity.ngroups * sizeof(gid_t));
+	w->setup.user = &w->identity;
+}
+
+static gid_t work_group(void)
+{
+	const char *text = getenv("SANDBOX_GROUP_ID");
+	uint64_t gid = 0;
+
+	if (text && str_u64(str_c(text), INT32_MAX, &gid) < 0)
+		gid = 0;
+	return (gid_t)gid;
+}
+
+static void prepare_cwd(struct who *w, const struct config *c)
+{
+	struct workdir_report report;
+	int r;
+
+	if (!c->working_dir) {
+		if (!getcwd(w->cwd, sizeof(w->cwd)))
+			snprintf(w->cwd, sizeof(w->cwd), "/");
+		return;
+	}
+	snprintf(w->cwd, sizeof(w->cwd), "%s", c->working_dir);
+	/* A whole image is not given away, whatever the words say. */
+	if (!strcmp(w->cwd, "/") || w->user.origin == USER_GIVEN)
+		return;
+	r = userdirs_work(w->cwd, &w->user, work_group(), clock_ms() + WORKDIR_WALK_MS, &report);
+	if (r < 0)
+		log_warn("working directory %s: %s", w->cwd, err_text(r));
+	else if (report.stopped)
+		log_warn("working directory %s: not all of it was given to %s: %s", w->cwd,
+			w->user.name, report.stopped);
+}
+
+static bool is_replaced(const char *entry)
+{
+	size_t n = strcspn(entry, "=");
+
+	for (size_t i = 0; i < ARRAY_LEN(replaced); i++)
+		if (strlen(replaced[i]) == n && !strncmp(entry, replaced[i], n))
+			return true;
+	return false;
+}
+
+static int add(struct who *w, const char **env, size_t *n, const char *name, const char *value)
+{
+	size_t room = strlen(name) + strlen(value) + 2;
+	char *entry = arena_alloc(&w->memory, room);
+
+	if (!entry)
+		return -ENOMEM;
+	snprintf(entry, room, "%s=%s", name, value);
+	env[(*n)++] = entry;
+	return 0;
+}
+
+/* What su would set, a terminal that nearly every image knows, and UTF-8. */
+static int make_env(struct who *w)
+{
+	char home[USER_PATH_MAX], tmp[USER_PATH_MAX];
+	const char *env_tmp = getenv("TMPDIR");
+	const char **env;
+	size_t have = 0, n = 0;
+	int r = 0;
+
+	while (environ[have])
+		have++;
+	env = arena_array(&w->memory, have + ARRAY_LEN(replaced) + 2, sizeof(*env));
+	if (!env)
+		return -ENOMEM;
+	for (size_t i = 0; i < have; i++)
+		if (!is_replaced(environ[i]))
+			env[n++] = environ[i];
+	if (userdirs_home(&w->user, w->setup.user ? NULL : getenv("HOME"), state_dir, home) < 0)
+		snprintf(home, sizeof(home), "/");
+	r |= add(w, env, &n, "HOME", home);
+	if (userdirs_tmp(&w->user, env_tmp, state_dir, tmp) == 0
+		&& (env_tmp || strcmp(tmp, "/tmp")))
+		r |= add(w, env, &n, "TMPDIR", tmp);
+	if (w->setup.path)
+		r |= add(w, env, &n, "SHELL", w->setup.path);
+	if (w->user.name[0]) {
+		r |= add(w, env, &n, "USER", w->user.name);
+		r |= add(w, env, &n, "LOGNAME", w->user.name);
+	}
+	r |= add(w, env, &n, "TERM", "xterm-256color");
+	if (!getenv("LANG") && !getenv("LC_ALL"))
+		r |= add(w, env, &n, "LANG", "C.UTF-8");
+	assert(n < have + ARRAY_LEN(replaced) + 2);
+	w->setup.env = env;
+	return r ? -ENOMEM : 0;
+}
+
+int who_find(struct who *w, const struct config *c)
+{
+	struct buf notes = BUF_INIT(USER_NOTES_MAX);
+	int r;
+
+	memset(w, 0, sizeof(*w));
+	arena_init(&w->memory, WHO_MEMORY_MAX);
+	buf_init(&w->missing, USER_NOTES_MAX);
+	find_user(w, c, &notes);
+	log_notes(&notes);
+	set_identity(w);
+	prepare_cwd(w, c);
+	if (shells_find("", c->shell, &w->shell, &w->missing) == 0) {
+		w->setup.path = w->shell.path;
+		w->setup.arg0 = w->shell.arg0;
+		w->setup.kind = w->shell.kind;
+		log_notes(&w->missing);
+	} else {
+		w->missing.n -= w->missing.n && w->missing.p[w->missing.n - 1] == '\n';
+		w->setup.missing = buf_cstr(&w->missing);
+	}
+	w->setup.cwd = w->cwd;
+	r = make_env(w);
+	buf_free(&notes);
+	return r;
+}
+
+void who_free(struct who *w)
+{
+	arena_reset(&w->memory);
+	buf_free(&w->missing);
+}
