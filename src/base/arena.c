@@ -28,6 +28,22 @@ void arena_reset(struct arena *a)
 	a->used = 0;
 }
 
+void arena_rewind(struct arena *a)
+{
+	struct arena_chunk *keep = a->head;
+
+	if (!keep || keep->cap > CHUNK_MIN) {
+		arena_reset(a);
+		return;
+	}
+	a->head = keep->next;
+	arena_reset(a);
+	memset(keep->bytes, 0, keep->n);
+	keep->n = 0;
+	keep->next = NULL;
+	a->head = keep;
+}
+
 static struct arena_chunk *chunk_new(struct arena *a, size_t n)
 {
 	size_t cap = n > CHUNK_MIN ? n : CHUNK_MIN;

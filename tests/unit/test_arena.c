@@ -48,6 +48,28 @@ static void test_pieces(void)
 	arena_reset(&a);
 }
 
+static void test_rewind(void)
+{
+	struct arena a;
+	char *p;
+
+	arena_init(&a, 20000);
+	arena_rewind(&a);
+	p = arena_alloc(&a, 4000);
+	if (p)
+		memset(p, 'x', 4000);
+	ok(p && arena_alloc(&a, 4000), "two chunks");
+	arena_rewind(&a);
+	is_int(a.used, 0, "rewind gives all back");
+	p = arena_alloc(&a, 4000);
+	ok(p && zeroed(p, 4000), "the chunk that is kept is zeroed");
+	arena_rewind(&a);
+	ok(arena_alloc(&a, 20000), "the whole cap is there again");
+	arena_rewind(&a);
+	ok(!a.head, "a large chunk is not kept");
+	arena_reset(&a);
+}
+
 static void test_limit(void)
 {
 	struct arena a;
@@ -88,6 +110,7 @@ static void test_cstr(void)
 int main(void)
 {
 	test_pieces();
+	test_rewind();
 	test_limit();
 	test_cstr();
 	return done_testing();

@@ -1,0 +1,468 @@
+#include "net/conn.h"
+
+#include "base/fd.h"
+#include "net/resp.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+/* What a connection may still use of this wake-up. */
+struct turn {
+	size_t bytes;
+	unsigned replies;
+	bool dry; /* the socket had less than was asked for */
+};
+
+/* Steps return 0 to go on, 1 to wait for an event, ERR_CLOSED when c has ended. */
+typedef int step_fn(struct conn *c, struct turn *turn);
+
+struct trait {
+	step_fn *step;
+	uint32_t events; /* that are waited for */
+	unsigned next;   /* the states that may follow, one bit each */
+};
+
+static step_fn step_head, step_body, step_wait, step_send, step_linger;
+
+#define TO(state) (1u << (state))
+
+static const struct trait traits[C_STATES] = {
+	[C_FREE] = {.next = TO(C_HEAD)},
+	[C_IDLE] = {step_head, EPOLLIN, TO(C_HEAD) | TO(C_FREE)},
+	[C_HEAD] = {step_head, EPOLLIN, TO(C_ROUTE) | TO(C_SEND) | TO(C_FREE)},
+	[C_ROUTE] = {.next = TO(C_BODY) | TO(C_READY) | TO(C_SEND)},
+	[C_BODY] = {step_body, EPOLLIN, TO(C_READY) | TO(C_SEND) | TO(C_FREE)},
+	[C_READY] = {.next = TO(C_WAIT) | TO(C_SEND)},
+	/* Hang-ups are reported without being asked for. */
+	[C_WAIT] = {step_wait, 0, TO(C_SEND) | TO(C_FREE)},
+	[C_SEND] = {step_send, EPOLLOUT,
+		TO(C_IDLE) | TO(C_HEAD) | TO(C_LINGER) | TO(C_FREE)},
+	[C_LINGER] = {step_linger, EPOLLIN, TO(C_FREE)},
+};
+
+static const struct http_fault no_memory = {503, "Out of memory."};
+static const struct http_fault bad_escape = {
+	400, "The request target has a malformed escape."};
+static const struct http_fault bad_chunks = {400, "The chunked body is malformed."};
+static const struct http_fault too_large = {413, "The request body is too large."};
+static const struct http_fault cut_short = {400, "The request is incomplete."};
+static const struct http_fault too_slow = {408, "The request came too slowly."};
+
+static timer_fn on_deadline;
+
+static void set_deadline(struct conn *c, unsigned ms)
+{
+	int r = timer_set(c->server->loop, &c->timer, ms, on_deadline);
+
+	/* An armed timer has its place; one that fires has just left it. */
+	assert(r == 0);
+}
+
+void conn_enter(struct conn *c, enum conn_state next)
+{
+	assert(traits[c->state].next & TO(next));
+	c->state = next;
+	if (c->server->ms[next])
+		set_deadline(c, c->server->ms[next]);
+}
+
+/* Whether the layer above counts on an answer or on server_ops.gone. */
+static bool is_owed(const struct conn *c)
+{
+	return c->state == C_ROUTE || c->state == C_BODY || c->state == C_WAIT;
+}
+
+static void tell_gone(struct conn *c)
+{
+	if (is_owed(c))
+		c->server->conf.ops->gone(c->server->conf.arg, &c->x->rq);
+}
+
+static void conn_free(struct later *later)
+{
+	free(container_of(later, struct conn, later));
+}
+
+int conn_drop(struct conn *c)
+{
+	struct server *s = c->server;
+
+	tell_gone(c);
+	conn_enter(c, C_FREE);
+	exchange_give(c);
+	timer_cancel(s->loop, &c->timer);
+	loop_remove(s->loop, &c->io);
+	transport_close(&c->transport);
+	*(c->prev ? &c->prev->next : &s->first) = c->next;
+	*(c->next ? &c->next->prev : &s->last) = c->prev;
+	loop_free_later(s->loop, &c->later, conn_free);
+	server_conn_ended(s);
+	return ERR_CLOSED;
+}
+
+/* Answers what cannot be understood, or not in time; the connection ends with it. */
+static int refuse(struct conn *c, const struct http_fault *fault)
+{
+	tell_gone(c);
+	c->x->last = true;
+	exchange_fail(c->x, fault->status, str_c(fault->words));
+	conn_enter(c, C_SEND);
+	return 0;
+}
+
+/* The peer will send no more; it may still wait for an answer. */
+static int ended(struct conn *c)
+{
+	if (!c->x || c->x->in.n == 0)
+		return conn_drop(c);
+	return refuse(c, &cut_short);
+}
+
+/* Up to n more bytes of input: 0; 1: none now; or c has ended. */
+static int fill(struct conn *c, struct turn *turn, size_t n)
+{
+	struct buf *in = &c->x->in;
+	ssize_t got;
+	char *room;
+
+	if (turn->dry)
+		return 1;
+	if (n > turn->bytes)
+		n = turn->bytes;
+	room = buf_room(in, n);
+	if (!room)
+		return in->n ? refuse(c, &no_memory) : conn_drop(c);
+	got = transport_recv(&c->transport, room, n);
+	if (got == -EAGAIN)
+		return 1;
+	if (got < 0)
+		return conn_drop(c);
+	if (got == 0)
+		return ended(c);
+	turn->dry = (size_t)got < n;
+	turn->bytes -= (size_t)got;
+	buf_commit(in, (size_t)got);
+	return 0;
+}
+
+static int ready(struct conn *c)
+{
+	c->x->rq.body = buf_view(&c->x->body);
+	conn_enter(c, C_READY);
+	c->server->conf.ops->ready(c->server->conf.arg, &c->x->rq);
+	if (c->state != C_READY)
+		return 0;
+	conn_enter(c, C_WAIT);
+	return 1;
+}
+
+/* The request's strings point into the input, so it must not move from here on. */
+static bool fix_input(struct exchange *x)
+{
+	const struct http_head *h = &x->http.head;
+	size_t here = x->in.n - h->n;
+
+	if (h->framing == HTTP_NO_BODY ||
+		(h->framing == HTTP_LENGTH && here >= h->length))
+		return true;
+	return buf_room(&x->in, x->in.max - x->in.n);
+}
+
+static int route(struct conn *c)
+{
+	struct exchange *x = c->x;
+	const struct http_head *h = &x->http.head;
+
+	x->used = h->n;
+	if (!fix_input(x))
+		return refuse(c, &no_memory);
+	if (exchange_route(x))
+		return refuse(c, &bad_escape);
+	conn_enter(c, C_ROUTE);
+	c->server->conf.ops->head(c->server->conf.arg, &x->rq);
+	if (c->state != C_ROUTE)
+		return 0;
+	if (h->framing == HTTP_NO_BODY)
+		return ready(c);
+	if (h->framing == HTTP_LENGTH && h->length > x->rq.body_max)
+		return refuse(c, &too_large);
+	body_init(&x->decoder, h->framing, h->length);
+	x->body.max = x->rq.body_max;
+	x->body_from = loop_now(c->server->loop);
+	conn_enter(c, C_BODY);
+	return 0;
+}
+
+static int step_head(struct conn *c, struct turn *turn)
+{
+	struct buf *in;
+	size_t n;
+	int r;
+
+	if (c->x) {
+		r = http_request_parse(&c->x->http, buf_view(&c->x->in));
+		if (r < 0)
+			return refuse(c, c->x->http.fault);
+		if (r == 0)
+			return route(c);
+	} else if (turn->dry) {
+		return 1;
+	} else {
+		c->x = exchange_take(c);
+		if (!c->x)
+			return conn_drop(c);
+	}
+	in = &c->x->in;
+	/* Grows by doubling, so that a slow peer holds little. */
+	n = in->cap > in->n ? in->cap - in->n : in->n ? in->n : HTTP_READ_FIRST;
+	if (n > HTTP_HEAD_MAX - in->n)
+		n = HTTP_HEAD_MAX - in->n;
+	r = fill(c, turn, n);
+	if (r == 1 && in->n == 0)
+		exchange_give(c);
+	if (r == 0 && c->state == C_IDLE)
+		conn_enter(c, C_HEAD);
+	return r;
+}
+
+/*
+ * Decodes what is here. This is the one place through which body bytes pass: a route
+ * that wants them as they come would take them from here instead of the buffer.
+ */
+static int take_body(struct exchange *x, const struct http_fault **fault)
+{
+	struct str in = str_skip(buf_view(&x->in), x->used);
+	int r = 1;
+
+	while (r == 1 && in.n) {
+		struct str piece;
+
+		r = body_next(&x->decoder, &in, &piece);
+		if (r < 0)
+			*fault = &bad_chunks;
+		else if (piece.n > x->body.max - x->body.n)
+			*fault = &too_large;
+		else
+			buf_str(&x->body, piece);
+		if (!*fault && x->body.err)
+			*fault = &no_memory;
+		if (*fault)
+			return ERR_SYNTAX;
+	}
+	x->used = x->in.n - in.n;
+	return r;
+}
+
+/* RFC 9110, 10.1.1. A body that is on its way already needs no invitation. */
+static int invite_body(struct conn *c)
+{
+	struct http_head *h = &c->x->http.head;
+	const struct str words = RESP_CONTINUE;
+	struct iovec v = {.iov_base = (void *)(uintptr_t)words.p, .iov_len = words.n};
+	ssize_t n;
+
+	if (!h->expect_continue || c->x->decoder.data || c->x->decoder.overhead)
+		return 0;
+	h->expect_continue = false;
+	n = transport_send(&c->transport, &v, 1);
+	/* The peer may go on without it, but not with half of it. */
+	return n == -EAGAIN || n == (ssize_t)words.n ? 0 : conn_drop(c);
+}
+
+/* Demands body_rate on the whole, and no long pause. */
+static void set_body_deadline(struct conn *c)
+{
+	const struct server_conf *conf = &c->server->conf;
+	uint64_t allowed = conf->body_ms + c->x->decoder.data * 1000 / conf->body_rate;
+	uint64_t spent = loop_now(c->server->loop) - c->x->body_from;
+	uint64_t left = allowed > spent ? allowed - spent : 0;
+
+	set_deadline(c, left < conf->stall_ms ? (unsigned)left : conf->stall_ms);
+}
+
+static int step_body(struct conn *c, struct turn *turn)
+{
+	struct exchange *x = c->x;
+	const struct http_fault *fault = NULL;
+	int r = take_body(x, &fault);
+
+	if (r < 0)
+		return refuse(c, fault);
+	if (r == 0)
+		return ready(c);
+	x->in.n = x->used = x->http.head.n;
+	r = invite_body(c);
+	if (r == 0)
+		r = fill(c, turn, x->in.cap - x->in.n);
+	if (r == 0 && c->state == C_BODY)
+		set_body_deadline(c);
+	return r;
+}
+
+static int step_wait(struct conn *c, struct turn *turn)
+{
+	(void)c;
+	(void)turn;
+	return 1;
+}
+
+static int reply_done(struct conn *c)
+{
+	struct exchange *x = c->x;
+
+	if (x->status < 400 && c->rank == RANK_NEW)
+		c->rank = RANK_SERVED;
+	if (x->last || (c->server->stopping && x->in.n == x->used)) {
+		exchange_give(c);
+		/* Closing with unread input would take the reply back (RFC 9112, 9.6). */
+		transport_end(&c->transport);
+		conn_enter(c, C_LINGER);
+		return 0;
+	}
+	exchange_next(x);
+	if (x->in.n) {
+		conn_enter(c, C_HEAD);
+	} else {
+		exchange_give(c);
+		conn_enter(c, C_IDLE);
+	}
+	return 0;
+}
+
+static void spend(struct turn *turn, ssize_t n)
+{
+	turn->bytes -= (size_t)n < turn->bytes ? (size_t)n : turn->bytes;
+}
+
+/* A reply in pieces would refill x->out here when it has run empty. */
+static int step_send(struct conn *c, struct turn *turn)
+{
+	struct exchange *x = c->x;
+	struct str head = str_skip(buf_view(&x->head), x->sent);
+	struct str body = buf_view(&x->out);
+	struct iovec v[2];
+	ssize_t n;
+
+	/* Not even the error found memory. */
+	if (x->head.err)
+		return conn_drop(c);
+	if (head.n == 0)
+		body = str_skip(body, x->sent - x->head.n);
+	if (body.n > HTTP_TURN_BYTES)
+		body.n = HTTP_TURN_BYTES;
+	v[0] = (struct iovec){(void *)(uintptr_t)head.p, head.n};
+	v[1] = (struct iovec){(void *)(uintptr_t)body.p, body.n};
+	n = transport_send(&c->transport, v, 2);
+	if (n == -EAGAIN)
+		return 1;
+	if (n < 0)
+		return conn_drop(c);
+	spend(turn, n);
+	x->sent += (size_t)n;
+	if (x->sent == x->head.n + x->out.n) {
+		turn->replies--;
+		return reply_done(c);
+	}
+	set_deadline(c, c->server->conf.stall_ms);
+	return 0;
+}
+
+static int step_linger(struct conn *c, struct turn *turn)
+{
+	char unread[4096];
+	ssize_t n;
+
+	if (turn->dry)
+		return 1;
+	n = transport_recv(&c->transport, unread, sizeof(unread));
+	if (n == -EAGAIN)
+		return 1;
+	if (n <= 0)
+		return conn_drop(c);
+	turn->dry = (size_t)n < sizeof(unread);
+	spend(turn, n);
+	return 0;
+}
+
+/* Waits for what the state needs; for a writable socket, too, when input is left. */
+static void settle(struct conn *c, bool more)
+{
+	uint32_t events = traits[c->state].events;
+
+	loop_want(c->server->loop, &c->io, more ? events | EPOLLOUT : events);
+}
+
+static void go_on(struct conn *c)
+{
+	struct turn turn = {.bytes = HTTP_TURN_BYTES, .replies = HTTP_TURN_REPLIES};
+	int r = 0;
+
+	while (r == 0 && turn.bytes && turn.replies)
+		r = traits[c->state].step(c, &turn);
+	if (r >= 0)
+		settle(c, r == 0);
+}
+
+void conn_resume(struct conn *c)
+{
+	struct turn turn = {.bytes = HTTP_TURN_BYTES, .replies = 1};
+	int r = 0;
+
+	/* Only sends: a next request must not start inside the end of this one. */
+	while (r == 0 && c->state == C_SEND && turn.bytes)
+		r = step_send(c, &turn);
+	if (r >= 0)
+		settle(c, c->state == C_HEAD);
+}
+
+static void on_event(struct io *io, uint32_t events)
+{
+	struct conn *c = container_of(io, struct conn, io);
+
+	if (events & (EPOLLERR | EPOLLHUP))
+		conn_drop(c);
+	else
+		go_on(c);
+}
+
+static void on_deadline(struct timer *t)
+{
+	struct conn *c = container_of(t, struct conn, timer);
+
+	if (c->state == C_BODY || (c->state == C_HEAD && c->x)) {
+		refuse(c, &too_slow);
+		go_on(c);
+	} else {
+		conn_drop(c);
+	}
+}
+
+int conn_open(struct server *s, int fd)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c) {
+		fd_close(&fd);
+		return -ENOMEM;
+	}
+	c->server = s;
+	c->born = loop_now(s->loop);
+	transport_plain(&c->transport, fd);
+	r = timer_set(s->loop, &c->timer, s->ms[C_HEAD], on_deadline);
+	if (!r)
+		r = loop_add(s->loop, &c->io, fd, EPOLLIN, on_event);
+	if (r) {
+		timer_cancel(s->loop, &c->timer);
+		transport_close(&c->transport);
+		free(c);
+		return r;
+	}
+	c->prev = s->last;
+	*(s->last ? &s->last->next : &s->first) = c;
+	s->last = c;
+	s->conns_n++;
+	conn_enter(c, C_HEAD);
+	return 0;
+}

@@ -1,0 +1,112 @@
+/* The inside of the server: connections and exchanges. For src/net only. */
+#ifndef NET_CONN_H
+#define NET_CONN_H
+
+#include "net/body.h"
+#include "net/server.h"
+#include "net/transport.h"
+
+enum conn_state {
+	C_FREE,
+	C_IDLE,   /* kept alive, nothing of a next request is here */
+	C_HEAD,   /* new, or the head is incomplete */
+	C_ROUTE,  /* inside server_ops.head */
+	C_BODY,   /* the body is incomplete */
+	C_READY,  /* inside server_ops.ready */
+	C_WAIT,   /* the layer above owes the answer */
+	C_SEND,   /* the reply is on its way */
+	C_LINGER, /* all is sent; the peer shall close first */
+	C_STATES
+};
+
+/* What is known of a peer; those with little to lose make room first. */
+enum conn_rank {
+	RANK_NEW,     /* has not completed a request */
+	RANK_SERVED,  /* got an answer that is no error */
+	RANK_TRUSTED, /* see request_trust */
+};
+
+/*
+ * The memory of a request and its reply. A connection has one only from the first
+ * byte of a request to the last of the reply; idle connections cost little.
+ */
+struct exchange {
+	struct request rq;
+	struct conn *conn;
+	struct exchange *next; /* among the spares */
+
+	struct buf in; /* the head; behind it a window of the body, or what follows */
+	size_t used;   /* bytes of in that belong to this request */
+	struct http_request http;
+	struct body decoder;
+	struct buf body;
+	uint64_t body_from; /* when the body was due, monotonic ms */
+
+	struct buf head, fields, out; /* of the reply */
+	size_t sent;
+	unsigned status;
+	bool last; /* the connection ends after this reply */
+};
+
+struct conn {
+	enum conn_state state;
+	enum conn_rank rank;
+	struct server *server;
+	struct conn *prev, *next; /* oldest first */
+	uint64_t born;            /* monotonic ms */
+	struct transport transport;
+	struct io io;
+	struct timer timer;
+	struct later later;
+	struct exchange *x; /* NULL while nothing of a request is here */
+};
+
+struct listener {
+	struct io io;
+	int fd;
+	struct server *server;
+};
+
+struct server {
+	struct loop *loop;
+	struct server_conf conf; /* no zeros left */
+	unsigned ms[C_STATES];   /* deadline of each state; 0: keeps the last one */
+	struct conn *first, *last;
+	unsigned conns_n;
+	struct exchange *spares;
+	unsigned spares_n;
+	struct listener listeners[HTTP_LISTENERS_MAX];
+	unsigned listeners_n;
+	struct timer pause;
+	int spare_fd; /* given up for a moment to refuse a peer when fds are out */
+	uint64_t warned;
+	bool stopping;
+};
+
+/* Takes fd and starts to read a head. -errno, with fd closed. */
+int conn_open(struct server *s, int fd) MUST_USE;
+/* Ends c at once; its memory goes after the batch. Always ERR_CLOSED. */
+int conn_drop(struct conn *c);
+/* The only function that assigns a state. */
+void conn_enter(struct conn *c, enum conn_state next);
+/* The layer above has answered after it had returned: sends, and goes on. */
+void conn_resume(struct conn *c);
+
+/* A fresh or recycled exchange of c; NULL when out of memory. */
+struct exchange *exchange_take(struct conn *c) MUST_USE;
+/* Gives c->x back. */
+void exchange_give(struct conn *c);
+/* Frees those that are kept for reuse. */
+void exchange_free_spares(struct server *s);
+/* Forgets the request that was answered; the input keeps what follows it. */
+void exchange_next(struct exchange *x);
+/* Fills the public part from the parsed head. ERR_SYNTAX: a bad escape. */
+int exchange_route(struct exchange *x) MUST_USE;
+/* Writes the reply for request_out; head.err tells when even an error found no room. */
+void exchange_reply(struct exchange *x, unsigned status, const char *type);
+void exchange_fail(struct exchange *x, unsigned status, struct str words);
+
+/* c has ended and left the list. The last thing that is done with the server. */
+void server_conn_ended(struct server *s);
+
+#endif

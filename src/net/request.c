@@ -1,0 +1,260 @@
+#include "base/jw.h"
+#include "net/conn.h"
+#include "net/resp.h"
+#include "net/uri.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define JSON_TYPE "application/json"
+
+static struct exchange *exchange_of(const struct request *rq)
+{
+	return container_of((struct request *)(uintptr_t)rq, struct exchange, rq);
+}
+
+struct exchange *exchange_take(struct conn *c)
+{
+	struct server *s = c->server;
+	struct exchange *x = s->spares;
+
+	if (x) {
+		s->spares = x->next;
+		s->spares_n--;
+	} else {
+		x = calloc(1, sizeof(*x));
+		if (!x)
+			return NULL;
+		buf_init(&x->in, HTTP_HEAD_MAX + HTTP_WINDOW);
+		buf_init(&x->body, HTTP_BODY_MAX);
+		buf_init(&x->head, HTTP_REPLY_HEAD_MAX);
+		buf_init(&x->fields, HTTP_REPLY_HEAD_MAX);
+		buf_init(&x->out, HTTP_REPLY_MAX);
+		arena_init(&x->rq.arena, HTTP_ARENA_MAX);
+		http_request_init(&x->http);
+	}
+	x->conn = c;
+	return x;
+}
+
+static void exchange_free(struct exchange *x)
+{
+	buf_free(&x->in);
+	buf_free(&x->body);
+	buf_free(&x->head);
+	buf_free(&x->fields);
+	buf_free(&x->out);
+	arena_reset(&x->rq.arena);
+	free(x);
+}
+
+/* Empties b; keeps its memory when that is little. */
+static void recycle(struct buf *b)
+{
+	if (b->cap > HTTP_KEEP_MAX)
+		buf_free(b);
+	buf_reset(b);
+}
+
+void exchange_next(struct exchange *x)
+{
+	struct arena arena = x->rq.arena;
+
+	buf_consume(&x->in, x->used);
+	x->used = 0;
+	recycle(&x->body);
+	recycle(&x->head);
+	recycle(&x->fields);
+	recycle(&x->out);
+	x->sent = 0;
+	http_request_init(&x->http);
+	arena_rewind(&arena);
+	x->rq = (struct request){.arena = arena};
+}
+
+void exchange_give(struct conn *c)
+{
+	struct server *s = c->server;
+	struct exchange *x = c->x;
+
+	c->x = NULL;
+	if (!x)
+		return;
+	if (s->spares_n == HTTP_SPARES) {
+		exchange_free(x);
+		return;
+	}
+	x->used = x->in.n;
+	exchange_next(x);
+	recycle(&x->in);
+	x->conn = NULL;
+	x->next = s->spares;
+	s->spares = x;
+	s->spares_n++;
+}
+
+void exchange_free_spares(struct server *s)
+{
+	while (s->spares) {
+		struct exchange *x = s->spares;
+
+		s->spares = x->next;
+		exchange_free(x);
+	}
+	s->spares_n = 0;
+}
+
+int exchange_route(struct exchange *x)
+{
+	struct request *rq = &x->rq;
+	struct http_request *h = &x->http;
+	size_t n = 0;
+	int r;
+
+	/* What is decoded is never longer: it goes where it came from. */
+	r = uri_decode(http_text(x->in.p, h->path), false, x->in.p + h->path.at, &n);
+	if (r)
+		return r;
+	rq->method = http_text(x->in.p, h->method);
+	rq->path = str_make(x->in.p + h->path.at, n);
+	rq->query = http_text(x->in.p, h->query);
+	return 0;
+}
+
+static void write_head(struct exchange *x, unsigned status, const char *type)
+{
+	struct buf *head = &x->head;
+
+	x->status = status;
+	buf_reset(head);
+	resp_start(head, status);
+	if (type)
+		resp_field(head, STR("content-type"), str_c(type));
+	if (status != 204 && status != 304)
+		resp_length(head, x->out.n);
+	if (x->last)
+		resp_field(head, STR("connection"), STR("close"));
+	else if (x->http.head.minor == 0)
+		resp_field(head, STR("connection"), STR("keep-alive"));
+	buf_str(head, buf_view(&x->fields));
+	resp_end(head);
+}
+
+static void write_detail(struct exchange *x, struct str words)
+{
+	struct jw w;
+
+	recycle(&x->fields);
+	recycle(&x->out);
+	jw_init(&w, &x->out);
+	jw_object(&w);
+	jw_key(&w, "detail");
+	jw_str(&w, words);
+	jw_end(&w);
+}
+
+/* The first error among the parts of the reply. */
+static int reply_err(const struct exchange *x)
+{
+	if (x->out.err)
+		return x->out.err;
+	return x->fields.err ? x->fields.err : x->head.err;
+}
+
+static void reply_trouble(struct exchange *x, int err)
+{
+	if (err == -ENOMEM) {
+		write_detail(x, STR("Out of memory."));
+		write_head(x, 503, JSON_TYPE);
+	} else {
+		write_detail(x,
+			str_c(err == ERR_LIMIT ? "The reply is too large."
+					       : "The reply is malformed."));
+		write_head(x, 500, JSON_TYPE);
+	}
+}
+
+void exchange_reply(struct exchange *x, unsigned status, const char *type)
+{
+	write_head(x, status, type);
+	if (reply_err(x))
+		reply_trouble(x, reply_err(x));
+	if (reply_err(x))
+		x->head.err = reply_err(x);
+	/* The head says what GET would have got (RFC 9110, 9.3.2). */
+	if (str_eq(x->rq.method, STR("HEAD")))
+		buf_reset(&x->out);
+}
+
+void exchange_fail(struct exchange *x, unsigned status, struct str words)
+{
+	write_detail(x, words);
+	exchange_reply(x, status, JSON_TYPE);
+}
+
+int request_header(const struct request *rq, struct str name, struct str *value)
+{
+	const struct exchange *x = exchange_of(rq);
+
+	return http_field_find(&x->http.head, x->in.p, name, value);
+}
+
+int request_query(struct request *rq, struct str name, struct str *value)
+{
+	return uri_query_find(rq->query, name, &rq->arena, value);
+}
+
+void request_trust(struct request *rq)
+{
+	exchange_of(rq)->conn->rank = RANK_TRUSTED;
+}
+
+struct buf *request_out(struct request *rq)
+{
+	return &exchange_of(rq)->out;
+}
+
+void request_add_field(struct request *rq, struct str name, struct str value)
+{
+	resp_field(&exchange_of(rq)->fields, name, value);
+}
+
+/* An answer that comes before the body makes the rest of the input useless. */
+static void settle_end(struct exchange *x)
+{
+	const struct http_head *h = &x->http.head;
+	struct conn *c = x->conn;
+
+	assert(c->state == C_ROUTE || c->state == C_READY || c->state == C_WAIT);
+	x->last = !h->keep_alive || c->server->stopping ||
+		(c->state == C_ROUTE && h->framing != HTTP_NO_BODY);
+}
+
+static void answered(struct conn *c)
+{
+	enum conn_state before = c->state;
+
+	conn_enter(c, C_SEND);
+	/* Inside a callback the step that called it goes on and sends. */
+	if (before == C_WAIT)
+		conn_resume(c);
+}
+
+void request_reply(struct request *rq, unsigned status, const char *type)
+{
+	struct exchange *x = exchange_of(rq);
+
+	settle_end(x);
+	exchange_reply(x, status, type);
+	answered(x->conn);
+}
+
+void request_fail(struct request *rq, unsigned status, struct str words)
+{
+	struct exchange *x = exchange_of(rq);
+
+	settle_end(x);
+	exchange_fail(x, status, words);
+	answered(x->conn);
+}

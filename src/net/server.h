@@ -1,0 +1,63 @@
+/*
+ * An HTTP/1.1 server on the loop: listeners, connections, deadlines and caps. What
+ * requests mean is decided above, in server_ops.
+ */
+#ifndef NET_SERVER_H
+#define NET_SERVER_H
+
+#include "loop/loop.h"
+#include "net/request.h"
+
+struct server;
+
+/*
+ * Each request is announced by head. Unless head answers it, ready or gone follows;
+ * unless it is answered then, or later, gone follows.
+ */
+struct server_ops {
+	/* The head is in; no byte of the body is read. Sets rq->body_max, or answers. */
+	void (*head)(void *arg, struct request *rq);
+	/* The body is complete: answer now or later. */
+	void (*ready)(void *arg, struct request *rq);
+	/* The peer left, or its body was bad. Forget rq; it is too late to answer. */
+	void (*gone)(void *arg, struct request *rq);
+	/* After server_stop: the last connection has ended. May be NULL. */
+	void (*drained)(void *arg);
+};
+
+/* Zero means the value of limits.h. Tests have no time to wait for those. */
+struct server_conf {
+	const struct server_ops *ops;
+	void *arg; /* of the ops */
+	unsigned conns_max;
+	unsigned head_ms; /* from the first byte to the end of the head */
+	unsigned idle_ms; /* between a reply and the next request */
+	unsigned body_ms; /* before a body must come at body_rate bytes per second */
+	unsigned body_rate;
+	unsigned stall_ms;  /* pause within a body or a reply */
+	unsigned wait_ms;   /* from the end of a request to its answer */
+	unsigned linger_ms; /* after the last reply, for the peer to close */
+	unsigned young_ms;  /* a connection this young is not closed to make room */
+};
+
+/* NULL with *err set to -errno. */
+struct server *server_new(
+	struct loop *l, const struct server_conf *conf, int *err) MUST_USE;
+/*
+ * Cuts every connection (gone is called where it is due) and closes all fds. Of the
+ * server_ops only drained may call it.
+ */
+void server_del(struct server *s);
+
+/* Accepts from fd, a listening non-blocking socket, which s owns from now on. */
+int server_listen(struct server *s, int fd) MUST_USE;
+/*
+ * Closes the listeners and idle connections and lets running requests end; then, or
+ * at once, drained is called, which may delete s.
+ */
+void server_stop(struct server *s);
+
+/* How many connections are open. */
+unsigned server_conns(const struct server *s);
+
+#endif

@@ -1,0 +1,348 @@
+/*
+ * A server with a few routes and the peers that talk to it, all on one loop and
+ * over loopback. Waiting is done by running the loop until something is there.
+ */
+#ifndef TESTS_UNIT_HTTP_PEER_H
+#define TESTS_UNIT_HTTP_PEER_H
+
+#include "base/fd.h"
+#include "net/server.h"
+#include "tests/tap.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+enum { GUARD_MS = 10000, PARKED = 8 };
+
+static struct loop *loop;
+static struct server *server;
+static uint16_t port;
+static struct request *parked[PARKED]; /* by /later, to be answered by the test */
+static unsigned parked_n, gone_n, drained_n, ready_n, depth, deepest;
+
+static inline void on_head(void *arg, struct request *rq)
+{
+	(void)arg;
+	rq->user = &server;
+	if (str_eq(rq->path, STR("/echo")) || str_eq(rq->path, STR("/later")))
+		rq->body_max = 1 << 20;
+	if (str_eq(rq->path, STR("/small")))
+		rq->body_max = 10;
+	if (str_eq(rq->path, STR("/trust")))
+		request_trust(rq);
+	if (str_eq(rq->path, STR("/forbidden")))
+		request_fail(rq, 403, STR("No \"way\"."));
+}
+
+/* METHOD PATH QUERY HOST BODY, so that a test sees what the server understood. */
+static inline void echo(struct request *rq)
+{
+	struct buf *out = request_out(rq);
+	struct str host = STR("-");
+
+	ok(rq->user == &server, "user is kept");
+	if (request_header(rq, STR("host"), &host))
+		host = STR("-");
+	buf_fmt(out, "%.*s %.*s %.*s %.*s ", STR_ARG(rq->method), STR_ARG(rq->path),
+		STR_ARG(rq->query), STR_ARG(host));
+	buf_str(out, rq->body);
+	request_reply(rq, 200, "text/plain");
+}
+
+static inline void big(struct request *rq)
+{
+	struct str n = STR("0");
+	uint64_t size = 0;
+
+	if (request_query(rq, STR("n"), &n) || str_u64(n, 64 << 20, &size))
+		size = 0;
+	for (uint64_t i = 0; i < size; i++)
+		buf_putc(request_out(rq), (char)('a' + i % 26));
+	request_reply(rq, 200, NULL);
+}
+
+static inline void route(struct request *rq)
+{
+	struct buf *out = request_out(rq);
+
+	if (str_eq(rq->path, STR("/echo"))) {
+		echo(rq);
+	} else if (str_eq(rq->path, STR("/later"))) {
+		parked[parked_n++ % PARKED] = rq;
+	} else if (str_eq(rq->path, STR("/big"))) {
+		big(rq);
+	} else if (str_eq(rq->path, STR("/empty"))) {
+		request_reply(rq, 204, NULL);
+	} else if (str_eq(rq->path, STR("/moved"))) {
+		request_add_field(rq, STR("location"), STR("/echo"));
+		request_reply(rq, 307, NULL);
+	} else if (str_eq(rq->path, STR("/split"))) {
+		request_add_field(rq, STR("location"), STR("/\r\nx: y"));
+		request_reply(rq, 307, NULL);
+	} else if (str_eq(rq->path, STR("/overflow"))) {
+		size_t max = out->max;
+
+		/* More than the memory that may be left from the last reply. */
+		out->max = 9000;
+		for (int i = 0; i < 10000; i++)
+			buf_putc(out, 'x');
+		out->max = max;
+		request_reply(rq, 200, "text/plain");
+	} else {
+		buf_puts(out, "ok");
+		request_reply(rq, 200, "text/plain");
+	}
+}
+
+static inline void on_ready(void *arg, struct request *rq)
+{
+	(void)arg;
+	ready_n++;
+	if (++depth > deepest)
+		deepest = depth;
+	route(rq);
+	depth--;
+}
+
+static inline void on_gone(void *arg, struct request *rq)
+{
+	(void)arg;
+	(void)rq;
+	gone_n++;
+}
+
+static inline void on_drained(void *arg)
+{
+	(void)arg;
+	drained_n++;
+	loop_stop(loop);
+}
+
+static const struct server_ops ops = {on_head, on_ready, on_gone, on_drained};
+
+static inline void server_up(struct server_conf conf)
+{
+	struct sockaddr_in a;
+	socklen_t a_n = sizeof(a);
+	int fd, err = 0;
+
+	conf.ops = &ops;
+	parked_n = gone_n = drained_n = ready_n = deepest = 0;
+	loop = loop_new(&err);
+	server = loop ? server_new(loop, &conf, &err) : NULL;
+	fd = fd_listen_tcp("127.0.0.1", 0, 64);
+	if (!server || fd < 0 || getsockname(fd, (struct sockaddr *)&a, &a_n) < 0 ||
+		server_listen(server, fd)) {
+		printf("Bail out! no server\n");
+		exit(1);
+	}
+	port = ntohs(a.sin_port);
+}
+
+static inline void server_down(void)
+{
+	server_del(server);
+	loop_del(loop);
+	server = NULL;
+}
+
+/* One client connection. */
+struct peer {
+	struct io io;
+	int fd;
+	struct buf got;
+	bool eof;
+	int err;
+};
+
+static bool guard_fired;
+
+static inline void on_guard(struct timer *t)
+{
+	(void)t;
+	guard_fired = true;
+	loop_stop(loop);
+}
+
+static inline void on_tick(struct timer *t)
+{
+	(void)t;
+	loop_stop(loop);
+}
+
+/* One round of the loop: what is ready now. */
+static inline void tick(void)
+{
+	struct timer t = {0};
+
+	if (timer_set(loop, &t, 0, on_tick) || loop_run(loop))
+		abort();
+	timer_cancel(loop, &t);
+}
+
+static inline void on_peer(struct io *io, uint32_t events)
+{
+	struct peer *p = container_of(io, struct peer, io);
+	char *room = buf_room(&p->got, 65536);
+	ssize_t n;
+
+	(void)events;
+	if (!room)
+		abort();
+	n = recv(p->fd, room, 65536, 0);
+	if (n > 0) {
+		buf_commit(&p->got, (size_t)n);
+	} else {
+		p->eof = n == 0;
+		p->err = n < 0 ? errno : 0;
+		loop_remove(loop, &p->io);
+	}
+	loop_stop(loop);
+}
+
+/* Connects; the peer does not read before peer_read. */
+static inline void peer_open(struct peer *p)
+{
+	*p = (struct peer){.fd = fd_connect_tcp("127.0.0.1", port), .io.fd = -1};
+	buf_init(&p->got, 128 << 20);
+	if (p->fd < 0) {
+		printf("Bail out! no connection\n");
+		exit(1);
+	}
+}
+
+static inline void peer_read(struct peer *p)
+{
+	if (p->io.fd < 0 && !p->eof && !p->err &&
+		loop_add(loop, &p->io, p->fd, EPOLLIN, on_peer))
+		abort();
+}
+
+static inline void peer_close(struct peer *p)
+{
+	loop_remove(loop, &p->io);
+	fd_close(&p->fd);
+	buf_free(&p->got);
+}
+
+/* Closes with a reset. */
+static inline void peer_abort(struct peer *p)
+{
+	struct linger l = {.l_onoff = 1};
+
+	setsockopt(p->fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+	peer_close(p);
+}
+
+static inline void peer_put(struct peer *p, const char *text, size_t n)
+{
+	if (send(p->fd, text, n, MSG_NOSIGNAL) != (ssize_t)n)
+		printf("# short send\n");
+}
+
+static inline void peer_say(struct peer *p, const char *text)
+{
+	peer_put(p, text, strlen(text));
+}
+
+typedef bool until_fn(struct peer *p, const void *arg);
+
+/* Runs the loop until cond, the end of the stream, or the guard's time. */
+static inline bool run_until(struct peer *p, until_fn *cond, const void *arg)
+{
+	struct timer guard = {0};
+	bool good;
+
+	guard_fired = false;
+	if (timer_set(loop, &guard, GUARD_MS, on_guard))
+		abort();
+	while (!(good = cond(p, arg)) && !guard_fired)
+		if (loop_run(loop))
+			abort();
+	timer_cancel(loop, &guard);
+	if (!good)
+		printf("# nothing came for %d ms\n", GUARD_MS);
+	return good;
+}
+
+static inline bool has_text(struct peer *p, const void *arg)
+{
+	return p->eof || p->err || str_find(buf_view(&p->got), str_c(arg)) < p->got.n;
+}
+
+static inline bool has_bytes(struct peer *p, const void *arg)
+{
+	return p->eof || p->err || p->got.n >= *(const size_t *)arg;
+}
+
+static inline bool has_ended(struct peer *p, const void *arg)
+{
+	(void)arg;
+	return p->eof || p->err;
+}
+
+/* Waits for text, which must be the end of what is there; what was got is dropped. */
+static inline bool peer_expect(struct peer *p, const char *text, const char *name)
+{
+	bool good;
+
+	peer_read(p);
+	run_until(p, has_text, text);
+	good = ok(str_ends(buf_view(&p->got), str_c(text)), "%s", name);
+	if (!good)
+		tap_bytes("got", p->got.p, p->got.n);
+	buf_reset(&p->got);
+	return good;
+}
+
+/* Waits for the end of the stream; what came before is left in got. */
+static inline bool peer_expect_end(struct peer *p, const char *name)
+{
+	peer_read(p);
+	run_until(p, has_ended, NULL);
+	return ok(p->eof, "%s", name);
+}
+
+static inline bool peer_has(struct peer *p, const char *text)
+{
+	return str_find(buf_view(&p->got), str_c(text)) < p->got.n;
+}
+
+#define HOST "Host: h\r\n\r\n"
+#define GET(path) "GET " path " HTTP/1.1\r\n" HOST
+
+static inline bool is_parked(struct peer *p, const void *arg)
+{
+	(void)p;
+	return parked_n >= *(const unsigned *)arg;
+}
+
+static inline bool is_gone(struct peer *p, const void *arg)
+{
+	(void)p;
+	return gone_n >= *(const unsigned *)arg;
+}
+
+static inline bool is_count(struct peer *p, const void *arg)
+{
+	(void)p;
+	return server_conns(server) == *(const unsigned *)arg;
+}
+
+/* These change without a peer that would stop the loop: look every millisecond. */
+static inline bool poll_until(until_fn *cond, unsigned n)
+{
+	for (unsigned i = 0; i < GUARD_MS && !cond(NULL, &n); i++) {
+		struct timer t = {0};
+
+		if (timer_set(loop, &t, 1, on_tick) || loop_run(loop))
+			abort();
+		timer_cancel(loop, &t);
+	}
+	return cond(NULL, &n);
+}
+
+#endif
