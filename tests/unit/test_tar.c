@@ -73,13 +73,20 @@ static void test_names(void)
 		enum tar_type type;
 		int want;
 	} rows[] = {
-		{"", TAR_FILE, ERR_SYNTAX},      {"/", TAR_DIR, ERR_SYNTAX},
-		{"/a", TAR_FILE, ERR_SYNTAX},    {"a//b", TAR_FILE, ERR_SYNTAX},
-		{"a/../b", TAR_FILE, ERR_SYNTAX}, {"..", TAR_FILE, ERR_SYNTAX},
-		{".", TAR_FILE, ERR_SYNTAX},     {"./", TAR_DIR, ERR_SYNTAX},
-		{"a", TAR_DIR, ERR_SYNTAX},      {"a/", TAR_FILE, ERR_SYNTAX},
-		{"a/", TAR_LINK, ERR_SYNTAX},    {"a//", TAR_DIR, ERR_SYNTAX},
-		{"...", TAR_FILE, 0},            {"a/.b/..c", TAR_FILE, 0},
+		{"", TAR_FILE, ERR_SYNTAX},
+		{"/", TAR_DIR, ERR_SYNTAX},
+		{"/a", TAR_FILE, ERR_SYNTAX},
+		{"a//b", TAR_FILE, ERR_SYNTAX},
+		{"a/../b", TAR_FILE, ERR_SYNTAX},
+		{"..", TAR_FILE, ERR_SYNTAX},
+		{".", TAR_FILE, ERR_SYNTAX},
+		{"./", TAR_DIR, ERR_SYNTAX},
+		{"a", TAR_DIR, ERR_SYNTAX},
+		{"a/", TAR_FILE, ERR_SYNTAX},
+		{"a/", TAR_LINK, ERR_SYNTAX},
+		{"a//", TAR_DIR, ERR_SYNTAX},
+		{"...", TAR_FILE, 0},
+		{"a/.b/..c", TAR_FILE, 0},
 		{"a/", TAR_DIR, 0},
 	};
 	struct buf out = BUF_INIT(1 << 16);

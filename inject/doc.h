@@ -1,0 +1,28 @@
+/* One JSON answer of an engine or a sandbox with the memory of its index. */
+#ifndef INJECT_DOC_H
+#define INJECT_DOC_H
+
+#include "base/json.h"
+
+struct doc {
+	struct arena arena;
+	struct json json;
+};
+
+/*
+ * Indexes text, which stays in place as long as d, which must not move. Errors
+ * of json_parse; after one d is empty. doc_free takes a zeroed object too.
+ */
+int doc_parse(struct doc *d, struct str text) MUST_USE;
+void doc_free(struct doc *d);
+
+struct json_val doc_root(const struct doc *d);
+
+/* A string, decoded; the empty str for everything else. Lives as long as d. */
+struct str doc_str(struct doc *d, struct json_val v);
+/* An integral number, or other for everything else. */
+int64_t doc_int(struct json_val v, int64_t other);
+/* True for the literal true only. */
+bool doc_true(struct json_val v);
+
+#endif

@@ -1,0 +1,64 @@
+/*
+ * The two kinds of stream that engines send: lines of JSON while they build or
+ * pull, and frames of a container's output. Engines without I/O.
+ */
+#ifndef INJECT_ENGINE_STREAM_H
+#define INJECT_ENGINE_STREAM_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+/* Puts together lines that arrive in pieces. */
+struct lines {
+	struct buf part; /* the unfinished line */
+	bool taken;      /* part was handed out and goes with the next call */
+};
+
+/* A line is at most max bytes long. */
+void lines_init(struct lines *l, size_t max);
+void lines_free(struct lines *l);
+/*
+ * Takes bytes from the front of *in. 0: *line is a line without its end (LF or
+ * CR LF), valid until the next call; there may be more. 1: *in is used up.
+ * ERR_LIMIT when a line is too long.
+ */
+int lines_next(struct lines *l, struct str *in, struct str *line) MUST_USE;
+/* What stands behind the last line end; *line may be empty. */
+void lines_rest(struct lines *l, struct str *line);
+
+enum progress_kind {
+	PROGRESS_OTHER, /* nothing for people */
+	PROGRESS_TEXT,  /* what the builder says */
+	PROGRESS_ERROR, /* the operation failed, whatever the HTTP status was */
+};
+
+struct progress {
+	enum progress_kind kind;
+	struct str text;  /* lives as long as the arena */
+	struct str image; /* an id that the builder names as its result, or empty */
+};
+
+/*
+ * Reads one line. Lines that are no JSON object are PROGRESS_OTHER: engines send
+ * keep-alives. -ENOMEM only.
+ */
+int progress_read(struct str line, struct arena *a, struct progress *p) MUST_USE;
+
+/* Takes frames apart: stream (1 out, 2 err), three zeros, length, bytes. */
+struct frames {
+	unsigned char head[8];
+	unsigned head_n;
+	uint32_t left; /* bytes of this frame still to come */
+};
+
+/* Zeroed is a valid start. */
+void frames_init(struct frames *f);
+/*
+ * Takes bytes from the front of *in. 0: *piece is output of the stream *fd. 1:
+ * *in is used up. ERR_SYNTAX when this is no frame.
+ */
+int frames_next(struct frames *f, struct str *in, int *fd, struct str *piece) MUST_USE;
+/* 0 between two frames, else ERR_CLOSED. */
+int frames_close(const struct frames *f) MUST_USE;
+
+#endif

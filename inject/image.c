@@ -1,0 +1,94 @@
+#include "inject/image.h"
+
+int image_read_take(struct image *im, struct buf *text)
+{
+	struct json_val root;
+	int r;
+
+	*im = (struct image){.text = *text};
+	buf_init(text, text->max);
+	r = doc_parse(&im->doc, buf_view(&im->text));
+	if (r) {
+		image_free(im);
+		return r;
+	}
+	root = doc_root(&im->doc);
+	im->id = doc_str(&im->doc, json_get(root, "Id"));
+	im->os = doc_str(&im->doc, json_get(root, "Os"));
+	im->arch = doc_str(&im->doc, json_get(root, "Architecture"));
+	im->config = json_get(root, "Config");
+	im->layers = json_get(json_get(root, "RootFS"), "Layers");
+	if (im->id.n)
+		return 0;
+	image_free(im);
+	return ERR_TYPE;
+}
+
+void image_free(struct image *im)
+{
+	doc_free(&im->doc);
+	buf_free(&im->text);
+	*im = (struct image){0};
+}
+
+struct str image_label(struct image *im, const char *name)
+{
+	return doc_str(&im->doc, json_get(json_get(im->config, "Labels"), name));
+}
+
+static bool hides_client(struct str path)
+{
+	while (path.n > 1 && path.p[path.n - 1] == '/')
+		path.n--;
+	return str_eq(path, STR("/")) || str_eq(path, STR("/.od")) ||
+		str_starts(path, STR("/.od/"));
+}
+
+const char *image_refusal(struct image *im)
+{
+	struct json_val volumes = json_get(im->config, "Volumes");
+	struct json_val key, value;
+	int it = 0;
+
+	if (!str_eq(im->os, STR("linux")))
+		return "it is not a Linux image";
+	if (!im->arch.n)
+		return "it does not say for which architecture it is";
+	if (json_count(json_get(im->config, "OnBuild")))
+		return "it has ONBUILD instructions, which would run on our files";
+	while (json_next(volumes, &it, &key, &value))
+		if (hides_client(doc_str(&im->doc, key)))
+			return "it declares a VOLUME over /.od, where the client stands";
+	return NULL;
+}
+
+bool image_is_above(struct image *im, struct image *base, size_t more)
+{
+	size_t n = json_count(base->layers);
+	struct json_val above, below;
+	int i = 0, k = 0;
+
+	if (json_count(im->layers) != n + more)
+		return false;
+	while (json_next(base->layers, &k, NULL, &below)) {
+		if (!json_next(im->layers, &i, NULL, &above))
+			return false;
+		if (!str_eq(json_raw(above), json_raw(below)))
+			return false;
+	}
+	return true;
+}
+
+int image_base_layers(struct image *im, size_t *n)
+{
+	uint64_t v;
+
+	if (!str_eq(image_label(im, "od.managed"), STR("1")))
+		return ERR_TYPE;
+	if (str_u64(image_label(im, "od.base.layers"), 1000, &v))
+		return ERR_TYPE;
+	if (json_count(im->layers) <= v)
+		return ERR_TYPE;
+	*n = (size_t)v;
+	return 0;
+}

@@ -1,0 +1,48 @@
+/*
+ * What an engine says about an image, read from GET /images/{name}/json. No I/O.
+ * From API 1.52 on members without a value are left out; absent, null and empty
+ * mean the same here.
+ */
+#ifndef INJECT_IMAGE_H
+#define INJECT_IMAGE_H
+
+#include "base/buf.h"
+#include "inject/doc.h"
+
+/* Where the client stands in an image; also the first word of its entry point. */
+#define IMAGE_CLIENT "/.od/od-runtime-client"
+
+struct image {
+	struct buf text; /* owned; what the doc indexes */
+	struct doc doc;
+	struct str id;
+	struct str os, arch;
+	struct json_val config; /* Config */
+	struct json_val layers; /* RootFS.Layers */
+};
+
+/*
+ * Reads the answer in *text, which becomes im's. im must not move afterwards. 0,
+ * or ERR_SYNTAX and its like when it is no description of an image; then im is
+ * freed. image_free takes a zeroed object too.
+ */
+int image_read_take(struct image *im, struct buf *text) MUST_USE;
+void image_free(struct image *im);
+
+/* A label's value; the empty str when there is none. */
+struct str image_label(struct image *im, const char *name);
+
+/* Why no runtime image can be made from im, in words; NULL when it can. */
+const char *image_refusal(struct image *im);
+
+/* True if im's file system is base's with more layers on top of it. */
+bool image_is_above(struct image *im, struct image *base, size_t more);
+
+/*
+ * The layers that the base of an image of ours had, from its labels: 0 with *n,
+ * or ERR_TYPE when im was not made by us or from an image of ours, or says
+ * so without having the layers for it.
+ */
+int image_base_layers(struct image *im, size_t *n) MUST_USE;
+
+#endif

@@ -1,0 +1,182 @@
+#include "inject/out.h"
+
+#include "base/fd.h"
+#include "base/utf8.h"
+#include "inject/stop.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { STEP_COLUMNS = 79 };
+
+static bool step_shown;
+
+static bool is_plain(uint32_t c, bool lines)
+{
+	if (c == '\n' || c == '\t')
+		return lines;
+	return c >= 0x20 && (c < 0x7f || c > 0x9f);
+}
+
+void out_clean(struct buf *b, struct str s, bool lines)
+{
+	while (s.n) {
+		struct str rest = s;
+		uint32_t c = utf8_next(&rest);
+		size_t n = s.n - rest.n;
+		bool valid = utf8_valid(str_make(s.p, n));
+
+		if (valid && is_plain(c, lines))
+			buf_put(b, s.p, n);
+		else
+			for (size_t i = 0; i < n; i++)
+				buf_fmt(b, "\\x%02x", (unsigned char)s.p[i]);
+		s = rest;
+	}
+}
+
+/* Losing words for the user is no reason to fail as well. */
+static void to_stderr(struct str s)
+{
+	if (fd_write_all(STDERR_FILENO, s.p, s.n) < 0)
+		return;
+}
+
+static void PRINTF(2, 0) line(const char *head, const char *fmt, va_list ap)
+{
+	char text[2048];
+	struct buf b = BUF_INIT(INJECT_TEXT_MAX);
+	int n = vsnprintf(text, sizeof(text), fmt, ap);
+	size_t len = n < 0 ? 0 : (size_t)n;
+
+	if (len > sizeof(text) - 1)
+		len = sizeof(text) - 1;
+	out_step_end();
+	buf_puts(&b, head);
+	out_clean(&b, str_make(text, len), false);
+	buf_putc(&b, '\n');
+	to_stderr(buf_view(&b));
+	buf_free(&b);
+}
+
+static void next_step(const char *next)
+{
+	if (!next)
+		return;
+	to_stderr(STR("  next: "));
+	to_stderr(str_c(next));
+	to_stderr(STR("\n"));
+}
+
+int out_fail(const char *next, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	line("od-runtime: ", fmt, ap);
+	va_end(ap);
+	next_step(next);
+	return FAIL_ENVIRONMENT;
+}
+
+int out_fail_usage(const char *next, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	line("od-runtime: ", fmt, ap);
+	va_end(ap);
+	next_step(next);
+	return FAIL_USAGE;
+}
+
+void out_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	line("", fmt, ap);
+	va_end(ap);
+}
+
+void out_step(const char *fmt, ...)
+{
+	char text[1024];
+	struct buf b = BUF_INIT(INJECT_TEXT_MAX);
+	va_list ap;
+	int n;
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	buf_puts(&b, "\r\x1b[K");
+	if (n > 0)
+		out_clean(&b, str_trim(str_c(text), " \t\r\n"), false);
+	/* A line that wraps cannot be taken back; columns are bytes or fewer. */
+	if (b.n > STEP_COLUMNS)
+		b.n = utf8_prefix(str_make(b.p, STEP_COLUMNS));
+	to_stderr(buf_view(&b));
+	buf_free(&b);
+	step_shown = true;
+}
+
+void out_step_end(void)
+{
+	if (step_shown)
+		to_stderr(STR("\r\x1b[K"));
+	step_shown = false;
+}
+
+int out_text(int fd, struct str s)
+{
+	struct buf b = BUF_INIT(4 * (size_t)INJECT_REPLY_MAX);
+	int r;
+
+	out_step_end();
+	if (!isatty(fd))
+		return fd_write_all(fd, s.p, s.n);
+	out_clean(&b, s, true);
+	r = b.err ? b.err : fd_write_all(fd, b.p, b.n);
+	buf_free(&b);
+	return r;
+}
+
+int out_buf(const struct buf *b)
+{
+	out_step_end();
+	return b->err ? b->err : fd_write_all(STDOUT_FILENO, b->p, b->n);
+}
+
+int out_exit_code(int r)
+{
+	switch (r) {
+	case 0:
+		return 0;
+	case FAIL_USAGE:
+	case FAIL_BUG:
+	case FAIL_ENVIRONMENT:
+		return FAIL_BASE - r;
+	case -EINTR:
+		if (stop_signal()) {
+			out_step_end();
+			return 128 + stop_signal();
+		}
+		break;
+	case -ENOMEM:
+	case -EPIPE:
+	case -ENOSPC:
+	case -EIO:
+		out_fail(NULL, "%s", err_text(r));
+		return EXIT_ENVIRONMENT;
+	default:
+		break;
+	}
+	out_fail("this is a bug of od-runtime; please report it with the command line",
+		"unexpected error %d: %s", r, err_text(r));
+	return EXIT_BUG;
+}

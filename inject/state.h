@@ -1,0 +1,40 @@
+/*
+ * What we have to remember about a sandbox: the key, which the engine never
+ * sees. One file of mode 0600 per sandbox, NAME.json, in a folder of mode 0700:
+ * $OD_STATE_DIR/sandboxes, or ${XDG_STATE_HOME:-~/.local/state}/od-runtime/sandboxes.
+ */
+#ifndef INJECT_STATE_H
+#define INJECT_STATE_H
+
+#include "base/hash.h"
+
+enum {
+	STATE_NAME_MAX = 128,
+	STATE_ID_MAX = 128,
+	STATE_KEY_LEN = 32,
+	STATE_ENGINE_MAX = 107
+};
+
+struct state {
+	char name[STATE_NAME_MAX + 1];
+	char id[STATE_ID_MAX + 1]; /* of the container; empty before there is one */
+	char engine[STATE_ENGINE_MAX + 1]; /* the socket of the engine that runs it */
+	char key[2 * STATE_KEY_LEN + 1];
+};
+
+/* [a-zA-Z0-9][a-zA-Z0-9_.-]+, which is both a container's name and a file's. */
+bool state_is_name(struct str name);
+
+/* Writes the file anew, all or nothing. 0 or FAIL_*. */
+int state_save(const struct state *s) MUST_USE;
+
+/* 0; -ENOENT when there is no such file; FAIL_* otherwise. */
+int state_load(const char *name, struct state *s) MUST_USE;
+
+/* Removes the file; that it is not there is no error. */
+void state_remove(const char *name);
+
+/* Overwrites the key. */
+void state_forget(struct state *s);
+
+#endif

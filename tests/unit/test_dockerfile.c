@@ -1,0 +1,195 @@
+#include "inject/dockerfile.h"
+
+#include "inject/context.h"
+#include "limits.h"
+#include "tests/tap.h"
+
+#include <stdlib.h>
+
+static bool load(struct image *im, const char *config)
+{
+	struct buf text = BUF_INIT(1 << 20);
+
+	buf_fmt(&text,
+		"{\"Id\":\"sha256:ab\",\"Os\":\"linux\",\"Architecture\":\"amd64\","
+		"\"RootFS\":{\"Type\":\"layers\",\"Layers\":[\"l1\",\"l2\"]}%s%s}",
+		*config ? ",\"Config\":" : "", config);
+	return ok(image_read_take(im, &text) == 0, "image is read");
+}
+
+static int write(struct image *im, struct buf *out)
+{
+	struct dockerfile d = {
+		.from = STR("base:x"),
+		.base = im,
+		.base_ref = STR("debian:12"),
+		.arch = STR("amd64"),
+		.client_sha256 = STR("cafe"),
+		.key = STR("oh_v1"),
+	};
+
+	return dockerfile_write(&d, out);
+}
+
+/* The Dockerfile of an image with this Config; freed by the caller. */
+static struct buf text_of(const char *config)
+{
+	struct buf out = BUF_INIT(INJECT_DOCKERFILE_MAX);
+	struct image im;
+
+	if (load(&im, config)) {
+		is_int(write(&im, &out), 0, "written");
+		image_free(&im);
+	}
+	return out;
+}
+
+static bool has(const struct buf *b, const char *part)
+{
+	return str_find(buf_view(b), str_c(part)) < b->n;
+}
+
+static void test_plain(void)
+{
+	struct buf b = text_of("");
+
+	is_view(buf_view(&b),
+		"# od-runtime " OD_VERSION "\n"
+		"FROM base:x\n"
+		"COPY rootfs/ /\n"
+		"LABEL od.version=\"" OD_VERSION "\" \\\n"
+		"\tod.protocol=\"openhands-v0\" \\\n"
+		"\tod.arch=\"amd64\" \\\n"
+		"\tod.client.sha256=\"cafe\" \\\n"
+		"\tod.base.ref=\"debian:12\" \\\n"
+		"\tod.base.id=\"sha256:ab\" \\\n"
+		"\tod.base.layers=\"2\" \\\n"
+		"\tod.key.source=\"oh_v1\" \\\n"
+		"\tod.managed=\"1\"\n"
+		"ENTRYPOINT [\"/.od/od-runtime-client\",\"init\"]\n",
+		"all of it, for a base without settings");
+	buf_free(&b);
+	b = text_of("{\"Entrypoint\":null,\"Cmd\":[],\"User\":\"\",\"WorkingDir\":\"\","
+		    "\"Healthcheck\":null,\"StopSignal\":\"\"}");
+	ok(!has(&b, "od.orig"), "null and empty are left out");
+	ok(!has(&b, "HEALTHCHECK"), "no check to switch off");
+	buf_free(&b);
+}
+
+static void test_originals(void)
+{
+	struct buf b =
+		text_of("{\"Entrypoint\":[\"/bin/sh\",\"-c\"],\"Cmd\":[\"a "
+			"b\"],\"User\":\"1001:7\","
+			"\"WorkingDir\":\"/srv\",\"StopSignal\":\"SIGQUIT\","
+			"\"Healthcheck\":{\"Test\":[\"CMD\",\"x\"],\"Interval\":5}}");
+
+	ok(has(&b, "od.orig.entrypoint=\"[\\\"/bin/sh\\\",\\\"-c\\\"]\""), "entrypoint");
+	ok(has(&b, "od.orig.cmd=\"[\\\"a b\\\"]\""), "cmd");
+	ok(has(&b, "od.orig.user=\"\\\"1001:7\\\"\""), "user");
+	ok(has(&b, "od.orig.workdir=\"\\\"/srv\\\"\""), "workdir");
+	ok(has(&b, "od.orig.stopsignal=\"\\\"SIGQUIT\\\"\""), "stopsignal");
+	ok(has(&b,
+		   "od.orig.healthcheck=\"{\\\"Test\\\":[\\\"CMD\\\",\\\"x\\\"],"
+		   "\\\"Interval\\\":5}\""),
+		"healthcheck");
+	ok(has(&b, "\nHEALTHCHECK NONE\n"), "the check is switched off");
+	ok(!has(&b, "RUN") && !has(&b, "\nENV") && !has(&b, "\nUSER") &&
+			!has(&b, "\nWORKDIR"),
+		"nothing else is set");
+	buf_free(&b);
+	b = text_of("{\"Healthcheck\":{\"Test\":[\"NONE\"]}}");
+	ok(!has(&b, "HEALTHCHECK"), "a check that is off already");
+	buf_free(&b);
+	b = text_of(
+		"{\"Entrypoint\":[\"/.od/od-runtime-client\",\"init\"],\"User\":\"u\"}");
+	ok(!has(&b, "od.orig.entrypoint") && has(&b, "od.orig.user"),
+		"our own entry point is nobody's original");
+	buf_free(&b);
+}
+
+static void test_hostile(void)
+{
+	struct buf b = text_of("{\"Cmd\":[\"$HOME ${x} \\\" ' \\\\ ` \\n \\u001b[2J #\"],"
+			       "\n\"User\":\"a\\\"\\nRUN evil\\nUSER x\"}");
+	struct str rest = buf_view(&b);
+	size_t lines = 0;
+
+	ok(has(&b,
+		   "\"[\\\"\\$HOME \\${x} \\\\\\\" ' \\\\\\\\ ` \\\\n \\\\u001b[2J "
+		   "#\\\"]\""),
+		"quotes, dollars, backslashes");
+	while (rest.n) {
+		struct str line = str_cut(&rest, '\n');
+
+		lines++;
+		ok(!str_starts(line, STR("RUN")) && !str_starts(line, STR("USER")),
+			"no line of theirs");
+	}
+	is_int(lines, 3 + 9 + 2 + 1, "as many lines as values");
+	buf_free(&b);
+	b = text_of("{\"Cmd\":[\n\"a\"\r\n,\n\"b\"]}");
+	ok(has(&b, "od.orig.cmd=\"[ \\\"a\\\"  , \\\"b\\\"]\""),
+		"line ends between tokens become blanks");
+	buf_free(&b);
+}
+
+static void test_limit(void)
+{
+	struct buf out = BUF_INIT(INJECT_DOCKERFILE_MAX);
+	struct buf config = BUF_INIT(1 << 18);
+	struct image im;
+
+	buf_puts(&config, "{\"Cmd\":[\"");
+	for (size_t i = 0; i < INJECT_LABEL_MAX; i++)
+		buf_putc(&config, 'a');
+	buf_puts(&config, "\"]}");
+	if (load(&im, buf_cstr(&config))) {
+		is_int(write(&im, &out), ERR_LIMIT, "a value too long for a line");
+		image_free(&im);
+	}
+	buf_free(&out);
+	buf_free(&config);
+}
+
+static struct buf pack(bool drop_in)
+{
+	struct buf all = BUF_INIT(1 << 20);
+	struct context c;
+
+	is_int(context_init(&c, STR("FROM x\n"), STR("\177ELF"), drop_in), 0, "packed");
+	for (size_t i = 0; i < CONTEXT_PARTS; i++)
+		buf_str(&all, c.parts[i]);
+	context_free(&c);
+	return all;
+}
+
+static void test_context(void)
+{
+	struct buf a = pack(true), b = pack(true), c = pack(false);
+	const char *client = a.p + 4 * 512;
+
+	is_mem(a.p, a.n, b.p, b.n, "the same bytes each time");
+	is_int(a.n % 512, 0, "whole blocks");
+	is_int(a.n, 512 * (2 + 1 + 1 + 2 + 3 + 1 + 2), "the number of entries");
+	is_int(c.n, 512 * (2 + 1 + 1 + 2 + 2), "and without the drop-in link");
+	is_str(a.p, "Dockerfile", "first entry");
+	is_str(client, "rootfs/.od/od-runtime-client", "the client");
+	is_str(client + 100, "0000555", "its mode");
+	is_mem(client + 512, 4, "\177ELF", 4, "its bytes");
+	is_str(client + 5 * 512, "rootfs/openhands/micromamba/bin/micromamba", "link");
+	is_str(client + 5 * 512 + 157, "/.od/od-runtime-client", "its target");
+	buf_free(&a);
+	buf_free(&b);
+	buf_free(&c);
+}
+
+int main(void)
+{
+	test_plain();
+	test_originals();
+	test_hostile();
+	test_limit();
+	test_context();
+	return done_testing();
+}

@@ -1,0 +1,99 @@
+#include "inject/tag.h"
+
+#include "base/hash.h"
+#include "inject/ref.h"
+#include "tests/tap.h"
+
+static void test_truncate(void)
+{
+	static const struct {
+		const char *hex, *want;
+	} rows[] = {
+		{"b08f254d76b1c6a7ad924708c0032251", "pma2wc71uq3c9a85"},
+		{"102aecc0cea025253c0278f54ebef078", "4titk6gquia3taj5"},
+		{"00000000000000000000000000000000", ""},
+		{"00000000000000000000000000000023", "z"},
+		{"00000000000000000000000000000024", "01"},
+		{"ffffffffffffffffffffffffffffffff", "33psmzhlgqnyronp"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		uint8_t digest[16];
+		char out[TAG_HASH_MAX];
+
+		if (hex_decode(str_c(rows[i].hex), digest, 16))
+			continue;
+		tag_truncate(digest, out);
+		is_str(out, rows[i].want, "%s", rows[i].hex);
+	}
+}
+
+static struct tag_inputs inputs(void)
+{
+	return (struct tag_inputs){
+		.base_ref = STR("docker.io/library/debian:12"),
+		.base_id = STR("sha256:ab"),
+		.arch = STR("amd64"),
+		.client_sha256 = STR("cd"),
+	};
+}
+
+static struct buf tag_of(struct tag_inputs in)
+{
+	struct buf out = BUF_INIT(256);
+
+	tag_source(&in, &out);
+	return out;
+}
+
+/* Whether the tag changes, and in which of its two hashes. */
+static void changes(struct tag_inputs in, bool lock, const char *name)
+{
+	struct buf a = tag_of(inputs()), b = tag_of(in);
+	size_t at = sizeof("oh_v" OD_VERSION "_") - 1;
+	bool same_lock = a.n == b.n && memcmp(a.p, b.p, at + TAG_DIGITS) == 0;
+	bool same = str_eq(buf_view(&a), buf_view(&b));
+
+	ok(!same && same_lock == !lock, "depends on %s", name);
+	buf_free(&a);
+	buf_free(&b);
+}
+
+static void test_source(void)
+{
+	struct buf a = tag_of(inputs()), b = tag_of(inputs());
+	char ref[512] = "x:";
+	struct tag_inputs in = inputs();
+	const char *why;
+	struct ref r;
+
+	is_mem(a.p, a.n, b.p, b.n, "the same inputs give the same tag");
+	is_int(a.n, strlen("oh_v" OD_VERSION) + 34, "its length");
+	ok(str_starts(buf_view(&a), STR("oh_v" OD_VERSION "_")), "its start");
+	memcpy(ref + 2, a.p, a.n);
+	is_int(ref_parse(&r, str_make(ref, a.n + 2), &why), 0, "is a legal tag");
+	in.base_ref = STR("docker.io/library/debian:13");
+	changes(in, true, "the reference");
+	in = inputs();
+	in.base_id = STR("sha256:ac");
+	changes(in, true, "the image id");
+	in = inputs();
+	in.arch = STR("arm64");
+	changes(in, true, "the architecture");
+	in = inputs();
+	in.client_sha256 = STR("ce");
+	changes(in, false, "the client");
+	in = inputs();
+	in.base_ref = STR("docker.io/library/debian:12sha256:ab");
+	in.base_id = STR("");
+	changes(in, true, "where one part ends");
+	buf_free(&a);
+	buf_free(&b);
+}
+
+int main(void)
+{
+	test_truncate();
+	test_source();
+	return done_testing();
+}
