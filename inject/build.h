@@ -1,0 +1,14 @@
+/* Making a runtime image: the context goes to the engine's builder. */
+#ifndef INJECT_BUILD_H
+#define INJECT_BUILD_H
+
+#include "inject/plan.h"
+
+/*
+ * Builds what p plans, if anything. 0: the image p->name is there and is what was
+ * planned. On failure nothing of it stays: no tag, no image, no container.
+ * -EINTR, -ENOMEM or FAIL_*.
+ */
+int build_run(struct plan *p, bool force) MUST_USE;
+
+#endif

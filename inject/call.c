@@ -1,0 +1,270 @@
+#include "inject/call.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "inject/stop.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { WINDOW = HTTP_HEAD_MAX + 65536, CHUNK = 65536 };
+
+void call_begin(struct call *c, int fd, uint32_t idle_ms, bool calm)
+{
+	*c = (struct call){
+		.fd = fd,
+		.idle_ms = idle_ms,
+		.calm = calm,
+		.in = BUF_INIT(WINDOW),
+	};
+}
+
+void call_close(struct call *c)
+{
+	fd_close(&c->fd);
+	buf_free(&c->in);
+}
+
+static uint64_t waited_us;
+
+uint64_t call_waited_us(void)
+{
+	return waited_us;
+}
+
+/* Waits for events; 0 once there are any, *got saying which. */
+static int await(struct call *c, short events, short *got)
+{
+	uint64_t deadline = c->idle_ms ? clock_ms() + c->idle_ms : 0;
+	uint64_t from = clock_us();
+	int r = stop_wait(c->fd, events, deadline, c->calm);
+
+	waited_us += clock_us() - from;
+	if (r < 0)
+		return r;
+	if (r == 0)
+		return -ETIMEDOUT;
+	*got = (short)r;
+	return 0;
+}
+
+/* One read into c->in. 0, also at the end of the stream; 1 for nothing there. */
+static int fill(struct call *c)
+{
+	size_t free_n = c->in.max - c->in.n;
+	size_t n = free_n < CHUNK ? free_n : CHUNK;
+	char *room = n ? buf_room(&c->in, n) : NULL;
+	ssize_t got;
+
+	if (!room)
+		return n ? -ENOMEM : ERR_LIMIT;
+	got = recv(c->fd, room, n, 0);
+	if (got > 0)
+		buf_commit(&c->in, (size_t)got);
+	else if (got == 0)
+		c->ended = true;
+	else if (errno == EAGAIN || errno == EINTR)
+		return 1;
+	else if (errno == ECONNRESET)
+		c->ended = true; /* what came before it still counts */
+	else
+		return -errno;
+	return 0;
+}
+
+static int read_more(struct call *c)
+{
+	short got;
+	int r;
+
+	if (c->ended)
+		return ERR_CLOSED;
+	do {
+		r = await(c, POLLIN, &got);
+		if (!r)
+			r = fill(c);
+	} while (r == 1);
+	return r;
+}
+
+/* Parses what has come; interim responses are passed over. */
+static int parse_head(struct call *c)
+{
+	for (;;) {
+		struct str in = str_skip(buf_view(&c->in), c->at);
+		int r = http_response_parse(&c->head, in);
+
+		if (r)
+			return r;
+		c->at += c->head.head.n;
+		if (c->head.status >= 200 || c->head.status == 101)
+			return 0;
+		http_response_init(&c->head, c->head.to_head);
+	}
+}
+
+/*
+ * Sends n bytes, while listening: 0 when they are on their way, 1 when the rest
+ * of the request is not wanted any more.
+ */
+static int push(struct call *c, const char *p, size_t n, bool *answered)
+{
+	while (n) {
+		short got;
+		ssize_t put;
+		short listen = c->in.n < WINDOW / 2 && !c->ended ? POLLIN : 0;
+		int r = await(c, (short)(POLLOUT | listen), &got);
+
+		if (r)
+			return r;
+		if (got & POLLIN) {
+			r = fill(c);
+			if (r < 0)
+				return r;
+			if (!*answered && parse_head(c) == 0)
+				*answered = true;
+			if (c->ended || (*answered && c->head.status >= 300))
+				return 1;
+		}
+		put = send(c->fd, p, n, MSG_NOSIGNAL);
+		if (put < 0 && (errno == EPIPE || errno == ECONNRESET))
+			return 1;
+		if (put < 0 && errno != EAGAIN && errno != EINTR)
+			return -errno;
+		if (put > 0) {
+			p += put;
+			n -= (size_t)put;
+		}
+	}
+	return 0;
+}
+
+static size_t length_of(const struct call_request *q)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < q->parts_n; i++)
+		n += q->parts[i].n;
+	return n;
+}
+
+static void write_head(const struct call_request *q, struct buf *out)
+{
+	buf_fmt(out, "%s ", q->method);
+	buf_puts(out, q->target);
+	buf_puts(out,
+		" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+		"User-Agent: od-runtime/" OD_VERSION "\r\n");
+	if (q->type)
+		buf_fmt(out, "Content-Type: %s\r\n", q->type);
+	if (q->chunked)
+		buf_puts(out, "Transfer-Encoding: chunked\r\n");
+	else if (q->type || strcmp(q->method, "POST") == 0)
+		buf_fmt(out, "Content-Length: %zu\r\n", length_of(q));
+	if (q->headers)
+		buf_puts(out, q->headers);
+	buf_puts(out, "\r\n");
+}
+
+static int push_chunks(struct call *c, struct str part, bool *answered)
+{
+	int r = 0;
+
+	while (part.n && !r) {
+		size_t n = part.n < CHUNK ? part.n : CHUNK;
+		struct buf line = BUF_INIT(32);
+
+		buf_fmt(&line, "%zx\r\n", n);
+		r = line.err ? line.err : push(c, line.p, line.n, answered);
+		if (!r)
+			r = push(c, part.p, n, answered);
+		if (!r)
+			r = push(c, "\r\n", 2, answered);
+		buf_free(&line);
+		part = str_skip(part, n);
+	}
+	return r;
+}
+
+static int push_all(struct call *c, const struct call_request *q, bool *answered)
+{
+	struct buf head = BUF_INIT(HTTP_HEAD_MAX);
+	int r;
+
+	write_head(q, &head);
+	r = head.err ? head.err : push(c, head.p, head.n, answered);
+	buf_free(&head);
+	for (size_t i = 0; i < q->parts_n && !r; i++)
+		r = q->chunked ? push_chunks(c, q->parts[i], answered)
+			       : push(c, q->parts[i].p, q->parts[i].n, answered);
+	if (!r && q->chunked)
+		r = push(c, "0\r\n\r\n", 5, answered);
+	return r;
+}
+
+int call_send(struct call *c, const struct call_request *q)
+{
+	bool answered = false;
+	int r;
+
+	http_response_init(&c->head, strcmp(q->method, "HEAD") == 0);
+	r = push_all(c, q, &answered);
+	if (r < 0)
+		return r;
+	r = answered ? 0 : 1;
+	while (r == 1) {
+		r = parse_head(c);
+		if (r == 1) {
+			r = read_more(c);
+			r = r ? r : 1;
+		}
+	}
+	if (r)
+		return r;
+	body_init(&c->body, c->head.head.framing, c->head.head.length);
+	return 0;
+}
+
+int call_read(struct call *c, struct str *piece)
+{
+	for (;;) {
+		struct str in = str_skip(buf_view(&c->in), c->at);
+		struct str data = {0};
+		int r = body_next(&c->body, &in, &data);
+
+		c->at = c->in.n - in.n;
+		if (r < 0)
+			return r;
+		if (data.n) {
+			*piece = data;
+			return 1;
+		}
+		if (r == 0)
+			return 0;
+		if (in.n)
+			continue;
+		buf_consume(&c->in, c->at);
+		c->at = 0;
+		if (c->ended)
+			return body_close(&c->body);
+		r = read_more(c);
+		if (r)
+			return r;
+	}
+}
+
+int call_collect(struct call *c, struct buf *out)
+{
+	struct str piece = {0};
+	int r;
+
+	while ((r = call_read(c, &piece)) == 1) {
+		buf_str(out, piece);
+		if (out->err)
+			return out->err;
+	}
+	return r;
+}

@@ -1,0 +1,57 @@
+/*
+ * One HTTP/1.1 exchange over one connection, blocking, with a limit on silence.
+ * Used for engines (unix sockets) and for sandboxes (TCP on loopback).
+ */
+#ifndef INJECT_CALL_H
+#define INJECT_CALL_H
+
+#include "net/body.h"
+
+#include "base/buf.h"
+
+struct call_request {
+	const char *method;
+	const char *target;      /* encoded, starts with '/' */
+	const char *headers;     /* more lines, each with its CR LF; NULL for none */
+	const char *type;        /* of the body; NULL when there is no body */
+	const struct str *parts; /* the body, borrowed */
+	size_t parts_n;
+	bool chunked; /* send the parts as chunks instead of with their length */
+};
+
+struct call {
+	int fd;           /* owned */
+	uint32_t idle_ms; /* longest silence; 0 for any */
+	bool calm;        /* signals do not end it: clean-up */
+	struct http_response head;
+	struct body body;
+	struct buf in; /* from the first byte of the head on */
+	size_t at;     /* how much of it is dealt with */
+	bool ended;    /* the peer has closed its side */
+};
+
+/* Takes over fd. Every call that was begun is closed, whatever happened to it. */
+void call_begin(struct call *c, int fd, uint32_t idle_ms, bool calm);
+void call_close(struct call *c);
+
+/*
+ * Sends q and receives the head of the answer. A server may refuse before it has
+ * read all of the body and close: then the rest stays unsent and its answer
+ * counts. 0 with c->head filled in; -ETIMEDOUT; -EINTR; ERR_CLOSED when the
+ * connection ended without an answer; ERR_SYNTAX when that is no HTTP; -errno.
+ */
+int call_send(struct call *c, const struct call_request *q) MUST_USE;
+
+/*
+ * The next piece of the answer's body, valid until the next call. 1 with *piece
+ * not empty, 0 at the end of the body, or an error as above.
+ */
+int call_read(struct call *c, struct str *piece) MUST_USE;
+
+/* Appends all the rest of the body; ERR_LIMIT when it does not fit. */
+int call_collect(struct call *c, struct buf *out) MUST_USE;
+
+/* Microseconds that this program has spent waiting for its peers. */
+uint64_t call_waited_us(void);
+
+#endif

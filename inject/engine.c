@@ -1,0 +1,344 @@
+#include "inject/engine.h"
+
+#include "base/fd.h"
+#include "inject/out.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The first version with filters on images, and the newest that we have read. */
+enum { MINOR_OLDEST = 24, MINOR_NEWEST = 47 };
+
+#define NEXT_HOST "start Docker or Podman, or say where it is: --host unix:///path"
+
+void reply_init(struct reply *r)
+{
+	*r = (struct reply){.body = BUF_INIT(INJECT_REPLY_MAX)};
+}
+
+void reply_free(struct reply *r)
+{
+	buf_free(&r->body);
+}
+
+int engine_version(struct str text, unsigned *minor)
+{
+	uint64_t v;
+
+	if (!str_starts(text, STR("1.")) || str_u64(str_skip(text, 2), 9999, &v))
+		return ERR_SYNTAX;
+	if (v < MINOR_OLDEST)
+		return ERR_VERSION;
+	*minor = v < MINOR_NEWEST ? (unsigned)v : MINOR_NEWEST;
+	return 0;
+}
+
+void engine_encode(struct buf *out, struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			(c >= '0' && c <= '9') || (c && strchr("-._~", c));
+
+		if (plain)
+			buf_putc(out, (char)c);
+		else
+			buf_fmt(out, "%%%02X", c);
+	}
+}
+
+int engine_broken(const struct engine *e, int r)
+{
+	switch (r) {
+	case -EINTR:
+	case -ENOMEM:
+		return r;
+	case -ENOENT:
+		return out_fail(NEXT_HOST, "no container engine at %s", e->path);
+	case -EACCES:
+	case -EPERM:
+		return out_fail("run as a user who may use it, root or group docker",
+			"no permission for the engine's socket %s", e->path);
+	case -ECONNREFUSED:
+		return out_fail(NEXT_HOST, "nobody answers at %s", e->path);
+	case -ETIMEDOUT:
+		return out_fail(
+			"look into its log", "the engine at %s stays silent", e->path);
+	case ERR_SYNTAX:
+		return out_fail(
+			NEXT_HOST, "what answers at %s is no container engine", e->path);
+	default:
+		if (r <= FAIL_BASE)
+			return r;
+		return out_fail("look into its log", "talking to the engine at %s: %s",
+			e->path, err_text(r));
+	}
+}
+
+static int exchange(const struct engine *e, struct call *c, const struct call_request *q,
+	uint32_t idle_ms)
+{
+	int fd = fd_connect_unix(e->path);
+
+	call_begin(c, fd < 0 ? -1 : fd, idle_ms, e->calm);
+	return fd < 0 ? fd : call_send(c, q);
+}
+
+int engine_stream(const struct engine *e, struct call *c, const struct call_request *q,
+	uint32_t idle_ms)
+{
+	struct buf target = BUF_INIT(ENGINE_TARGET_MAX + 64);
+	struct call_request with = *q;
+	int r;
+
+	buf_puts(&target, e->prefix);
+	buf_puts(&target, q->target);
+	with.target = buf_cstr(&target);
+	if (with.target) {
+		r = exchange(e, c, &with, idle_ms);
+	} else {
+		call_begin(c, -1, 0, false);
+		r = target.err;
+	}
+	buf_free(&target);
+	return r ? engine_broken(e, r) : 0;
+}
+
+/* The answer whole, without a word to the user. */
+static int ask(const struct engine *e, struct reply *reply, const char *method,
+	const char *target, struct str body)
+{
+	struct call_request q = {
+		.method = method,
+		.target = target,
+		.type = body.n ? "application/json" : NULL,
+		.parts = &body,
+		.parts_n = body.n ? 1 : 0,
+	};
+	struct call c;
+	int r = exchange(e, &c, &q, INJECT_ENGINE_MS);
+
+	if (!r)
+		r = call_collect(&c, &reply->body);
+	if (!r)
+		reply->status = c.head.status;
+	call_close(&c);
+	return r;
+}
+
+static int make_target(char *out, size_t room, const char *prefix, const char *fmt,
+	va_list ap) __attribute__((format(printf, 4, 0)));
+
+static int make_target(
+	char *out, size_t room, const char *prefix, const char *fmt, va_list ap)
+{
+	size_t n = strlen(prefix);
+	int m;
+
+	memcpy(out, prefix, n);
+	m = vsnprintf(out + n, room - n, fmt, ap);
+	return m < 0 || (size_t)m >= room - n ? ERR_LIMIT : 0;
+}
+
+int engine_ask(const struct engine *e, struct reply *reply, const char *method,
+	struct str body, const char *fmt, ...)
+{
+	char target[ENGINE_TARGET_MAX];
+	va_list ap;
+	int r;
+
+	reply_init(reply);
+	va_start(ap, fmt);
+	r = make_target(target, sizeof(target), e->prefix, fmt, ap);
+	va_end(ap);
+	if (!r)
+		r = ask(e, reply, method, target, body);
+	return r ? engine_broken(e, r) : 0;
+}
+
+struct engine engine_calm(const struct engine *e)
+{
+	struct engine calm = *e;
+
+	calm.calm = true;
+	return calm;
+}
+
+int engine_tidy(const struct engine *e, const char *method, const char *fmt, ...)
+{
+	const struct engine calm = engine_calm(e);
+	char target[ENGINE_TARGET_MAX];
+	struct reply reply;
+	va_list ap;
+	int r;
+
+	reply_init(&reply);
+	va_start(ap, fmt);
+	r = make_target(target, sizeof(target), e->prefix, fmt, ap);
+	va_end(ap);
+	if (!r)
+		r = ask(&calm, &reply, method, target, (struct str){0});
+	if (!r && reply.status >= 400 && reply.status != 404)
+		r = ERR_TYPE;
+	reply_free(&reply);
+	return r;
+}
+
+void engine_words(const struct reply *r, struct buf *out)
+{
+	struct doc d;
+	struct str text = buf_view(&r->body);
+	struct str words = {0};
+
+	if (doc_parse(&d, text) == 0) {
+		words = doc_str(&d, json_get(doc_root(&d), "message"));
+		out_clean(out, words, false);
+		doc_free(&d);
+	}
+	if (!words.n) {
+		text = str_trim(text, " \r\n");
+		text.n = text.n < 1024 ? text.n : 1024;
+		out_clean(out, text, false);
+	}
+	if (!out->n)
+		buf_fmt(out, "status %u", r->status);
+}
+
+int engine_refused(const struct reply *r, const char *next, const char *fmt, ...)
+{
+	struct buf words = BUF_INIT(INJECT_TEXT_MAX);
+	char doing[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(doing, sizeof(doing), fmt, ap);
+	va_end(ap);
+	engine_words(r, &words);
+	out_fail(next, "%s: %.*s", doing, STR_ARG(buf_view(&words)));
+	buf_free(&words);
+	return FAIL_ENVIRONMENT;
+}
+
+static int read_ping(struct engine *e, const struct call *c)
+{
+	const struct http_head *h = &c->head.head;
+	struct str version = {0}, builder = {0}, other;
+	unsigned minor;
+	int r;
+
+	if (c->head.status != 200 ||
+		http_field_find(h, c->in.p, STR("Api-Version"), &version))
+		return ERR_SYNTAX;
+	r = engine_version(version, &minor);
+	if (r == ERR_VERSION)
+		return out_fail("update the engine",
+			"the engine at %s is too old: API %.*s, at least 1.%d is needed",
+			e->path, STR_ARG(version), MINOR_OLDEST);
+	if (r)
+		return r;
+	snprintf(e->prefix, sizeof(e->prefix), "/v1.%u", minor);
+	e->podman = http_field_find(h, c->in.p, STR("Libpod-Api-Version"), &other) == 0;
+	if (http_field_find(h, c->in.p, STR("Builder-Version"), &builder) == 0)
+		e->buildkit = str_eq(builder, STR("2"));
+	return 0;
+}
+
+static int ping(struct engine *e)
+{
+	const struct call_request q = {.method = "GET", .target = "/_ping"};
+	struct call c;
+	int r = exchange(e, &c, &q, INJECT_ENGINE_MS);
+
+	if (!r)
+		r = read_ping(e, &c);
+	call_close(&c);
+	return r;
+}
+
+/* Podman calls itself so in the list of its parts; the list may be null. */
+static int ask_name(struct engine *e)
+{
+	struct reply reply;
+	struct doc d;
+	int r = engine_ask(e, &reply, "GET", (struct str){0}, "/version");
+
+	if (!r && reply.status == 200 && doc_parse(&d, buf_view(&reply.body)) == 0) {
+		struct json_val parts = json_get(doc_root(&d), "Components"), part;
+		int it = 0;
+
+		if (json_next(parts, &it, NULL, &part) &&
+			str_starts(doc_str(&d, json_get(part, "Name")), STR("Podman")))
+			e->podman = true;
+		doc_free(&d);
+	}
+	reply_free(&reply);
+	if (e->podman)
+		e->buildkit = false;
+	return r;
+}
+
+static int take_path(struct engine *e, const char *path)
+{
+	size_t n = strlen(path);
+
+	if (n == 0 || n > ENGINE_PATH_MAX)
+		return out_fail_usage("a socket's path has 107 bytes at most",
+			"not the path of a socket: %s", path);
+	memcpy(e->path, path, n + 1);
+	return 0;
+}
+
+static int take_host(struct engine *e, const char *host, const char *from)
+{
+	if (strncmp(host, "unix://", 7) != 0)
+		return out_fail_usage("give unix:///path/of/the.sock",
+			"%s is '%s', but engines are reached by unix sockets only", from,
+			host);
+	return take_path(e, host + 7);
+}
+
+/* The first of the usual sockets that is there; Docker's when none is. */
+static int search(struct engine *e)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char user[ENGINE_PATH_MAX + 1] = "";
+	const char *const usual[] = {
+		"/var/run/docker.sock", user, "/run/podman/podman.sock"};
+
+	if (runtime && *runtime == '/' && strlen(runtime) < sizeof(user) - 20)
+		snprintf(user, sizeof(user), "%s/podman/podman.sock", runtime);
+	for (size_t i = 0; i < ARRAY_LEN(usual); i++) {
+		int fd = *usual[i] ? fd_connect_unix(usual[i]) : -ENOENT;
+
+		/* One that refuses us is there and deserves to be named. */
+		if (fd == -ENOENT || fd == -ECONNREFUSED)
+			continue;
+		if (fd >= 0)
+			fd_close(&fd);
+		return take_path(e, usual[i]);
+	}
+	return take_path(e, usual[0]);
+}
+
+int engine_open(struct engine *e, const char *host)
+{
+	const char *env = getenv("DOCKER_HOST");
+	int r;
+
+	*e = (struct engine){0};
+	if (host)
+		r = take_host(e, host, "--host");
+	else if (env && *env)
+		r = take_host(e, env, "DOCKER_HOST");
+	else
+		r = search(e);
+	if (r)
+		return r;
+	r = ping(e);
+	if (r)
+		return engine_broken(e, r);
+	return ask_name(e);
+}

@@ -1,0 +1,83 @@
+/*
+ * A container engine (Docker, or Podman's compatible service) behind its unix
+ * socket: finding it, agreeing on a version of its API, asking it things.
+ */
+#ifndef INJECT_ENGINE_H
+#define INJECT_ENGINE_H
+
+#include "inject/call.h"
+#include "inject/doc.h"
+
+enum { ENGINE_PATH_MAX = 107, ENGINE_TARGET_MAX = 2048 };
+
+struct engine {
+	char path[ENGINE_PATH_MAX + 1]; /* of the socket */
+	char prefix[16];                /* "/v1.41" */
+	bool podman;
+	bool buildkit; /* its default builder */
+	bool calm;     /* signals do not end what is asked */
+};
+
+/* An answer that was read to its end. */
+struct reply {
+	unsigned status;
+	struct buf body; /* owned */
+};
+
+/*
+ * Finds the engine: host ("unix:///path"; NULL for none given), DOCKER_HOST,
+ * /var/run/docker.sock, Podman's sockets; greets it and settles the version. 0,
+ * -EINTR, -ENOMEM or FAIL_*.
+ */
+int engine_open(struct engine *e, const char *host) MUST_USE;
+
+/*
+ * The version to speak to a server whose newest is text: the lower of that and
+ * ours. 0 with *minor (of 1.x); ERR_SYNTAX; ERR_VERSION when it is too old.
+ */
+int engine_version(struct str text, unsigned *minor) MUST_USE;
+
+/*
+ * One question with a JSON body (empty for none) and an answer that is kept whole.
+ * The target is made from fmt, behind the version. 0 with any status, -EINTR, or
+ * FAIL_*. reply_free in any case.
+ */
+int engine_ask(const struct engine *e, struct reply *r, const char *method,
+	struct str body, const char *fmt, ...) PRINTF(5, 6) MUST_USE;
+/*
+ * The same for clean-up: signals do not end it and nothing is ever printed. 0 when
+ * done or not there to begin with; ERR_TYPE when refused; otherwise negative.
+ */
+int engine_tidy(const struct engine *e, const char *method, const char *fmt, ...)
+	PRINTF(3, 4);
+/*
+ * e as it is used to make things: to be told to stop must not leave us in doubt
+ * whether something was made. Ask stop_signal afterwards.
+ */
+struct engine engine_calm(const struct engine *e);
+void reply_init(struct reply *r);
+void reply_free(struct reply *r);
+
+/*
+ * Begins a call whose answer is a stream; q->target stands behind the version. 0
+ * with the head received, -EINTR, or FAIL_*. The caller closes c in any case.
+ */
+int engine_stream(const struct engine *e, struct call *c, const struct call_request *q,
+	uint32_t idle_ms) MUST_USE;
+
+/* Says that talking failed with r, unless that was said before; returns FAIL_*. */
+int engine_broken(const struct engine *e, int r);
+
+/*
+ * Prints what the engine says in answer to a failed request, as "doing: words",
+ * and returns FAIL_ENVIRONMENT. next as in out_fail.
+ */
+int engine_refused(const struct reply *r, const char *next, const char *fmt, ...)
+	PRINTF(3, 4);
+/* The engine's words in a reply: "message" of its JSON, or all of it. */
+void engine_words(const struct reply *r, struct buf *out);
+
+/* Appends s percent-encoded, fit for a query value or a part of a path. */
+void engine_encode(struct buf *out, struct str s);
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * What is to be done to a user's image: which image it really is, whether it
+ * carries our client already, what the product is called, whether that exists.
+ */
+#ifndef INJECT_PLAN_H
+#define INJECT_PLAN_H
+
+#include "inject/client.h"
+#include "inject/engine.h"
+#include "inject/image.h"
+#include "inject/options.h"
+
+enum plan_kind {
+	PLAN_AS_IS,  /* the image has our client in it */
+	PLAN_EXISTS, /* the product is there from an earlier build */
+	PLAN_BUILD,
+};
+
+struct plan {
+	enum plan_kind kind;
+	struct engine *engine; /* borrowed */
+	struct client client;
+	struct image images[2]; /* what was named; what that was made from */
+	struct image *base;     /* the one that the product is made from, or is */
+	struct buf base_ref;    /* as typed, for people and labels */
+	struct buf canonical;   /* the same, so that all spellings agree */
+	struct buf tag;         /* of the product: "oh_v..." */
+	struct buf name;   /* of the image to start: "od-runtime:oh_v...", or an id */
+	struct buf old_id; /* of what stood under that name before; may be empty */
+};
+
+/*
+ * Looks at the image called operand, fetching it first if o->pull says so, and
+ * decides. 0; -EINTR, -ENOMEM, FAIL_*. plan_free in any case.
+ */
+int plan_make(struct plan *p, struct engine *e, const struct options *o,
+	const char *operand) MUST_USE;
+void plan_free(struct plan *p);
+
+/* Writes the Dockerfile of the product, with from as its base. 0 or FAIL_*. */
+int plan_dockerfile(struct plan *p, struct str from, struct buf *out) MUST_USE;
+
+/*
+ * Inspects the image called name. 0; 1 when there is none; -EINTR, -ENOMEM or
+ * FAIL_*. im is freed by the caller only after 0.
+ */
+int plan_inspect(const struct engine *e, const char *name, struct image *im) MUST_USE;
+
+/* Whether im is what p would build: our key, and our layer on p's base. */
+bool plan_matches(struct plan *p, struct image *im);
+
+#endif

@@ -1,0 +1,130 @@
+#include "inject/pull.h"
+
+#include "inject/out.h"
+#include "inject/ref.h"
+#include "limits.h"
+
+#include <errno.h>
+
+struct reading {
+	const char *doing;
+	pull_fn *seen;
+	void *arg;
+	struct lines lines;
+	struct arena arena;
+	bool failed;
+};
+
+static int take_line(struct reading *rd, struct str line)
+{
+	struct progress p;
+	int r;
+
+	arena_reset(&rd->arena);
+	r = progress_read(line, &rd->arena, &p);
+	if (r)
+		return r;
+	if (p.kind == PROGRESS_ERROR) {
+		struct str words = str_trim(p.text, " \r\n");
+
+		rd->failed = true;
+		out_fail(NULL, "%s: %.*s", rd->doing,
+			STR_ARG(words.n ? words : STR("an error without words")));
+		return 0;
+	}
+	if (p.kind == PROGRESS_TEXT)
+		out_step("%s: %.*s", rd->doing, STR_ARG(p.text));
+	if (rd->seen)
+		rd->seen(rd->arg, &p);
+	return 0;
+}
+
+static int read_stream(struct reading *rd, struct call *c)
+{
+	struct str piece, line;
+	int r, s = 1;
+
+	while ((r = call_read(c, &piece)) == 1) {
+		while ((s = lines_next(&rd->lines, &piece, &line)) == 0) {
+			s = take_line(rd, line);
+			if (s)
+				return s;
+		}
+		if (s < 0)
+			return s;
+	}
+	if (r)
+		return r;
+	lines_rest(&rd->lines, &line);
+	return line.n ? take_line(rd, line) : 0;
+}
+
+static int refused(struct call *c, const char *doing)
+{
+	struct reply reply;
+	int r;
+
+	reply_init(&reply);
+	reply.status = c->head.status;
+	r = call_collect(c, &reply.body);
+	/* Half of the engine's words are better than none. */
+	if (r != -EINTR)
+		r = engine_refused(&reply, NULL, "%s", doing);
+	reply_free(&reply);
+	return r;
+}
+
+int pull_lines(const struct engine *e, const struct call_request *q, const char *doing,
+	pull_fn *seen, void *arg)
+{
+	struct reading rd = {.doing = doing, .seen = seen, .arg = arg};
+	struct call c;
+	int r;
+
+	lines_init(&rd.lines, INJECT_LINE_MAX);
+	arena_init(&rd.arena, INJECT_ARENA_MAX);
+	r = engine_stream(e, &c, q, INJECT_STREAM_MS);
+	if (!r && c.head.status != 200)
+		r = refused(&c, doing);
+	else if (!r)
+		r = read_stream(&rd, &c);
+	call_close(&c);
+	lines_free(&rd.lines);
+	arena_reset(&rd.arena);
+	out_step_end();
+	/* What the engine said explains more than how its stream broke off. */
+	if (rd.failed && r != -EINTR)
+		return FAIL_ENVIRONMENT;
+	return r ? engine_broken(e, r) : 0;
+}
+
+int pull_image(const struct engine *e, const char *name)
+{
+	struct buf target = BUF_INIT(ENGINE_TARGET_MAX);
+	struct call_request q = {.method = "POST"};
+	const char *why;
+	struct ref ref;
+	int r = ref_parse(&ref, str_c(name), &why);
+
+	if (!r && ref.is_id)
+		r = out_fail(
+			"give the name of the image", "an id cannot be pulled: %s", name);
+	if (r)
+		return r;
+	buf_puts(&target, "/images/create?fromImage=");
+	if (ref.domain.n) {
+		engine_encode(&target, ref.domain);
+		buf_puts(&target, "%2F");
+	}
+	engine_encode(&target, ref.path);
+	/* Without a tag the engine would fetch all of them. */
+	buf_puts(&target, "&tag=");
+	if (ref.digest.n)
+		engine_encode(&target, ref.digest);
+	else
+		engine_encode(&target, ref.tag.n ? ref.tag : STR("latest"));
+	q.target = buf_cstr(&target);
+	r = q.target ? pull_lines(e, &q, "pulling", NULL, NULL) : target.err;
+	buf_free(&target);
+	return r;
+}
