@@ -1,0 +1,192 @@
+#include "inject/commands.h"
+
+#include "base/jw.h"
+#include "inject/out.h"
+#include "inject/sandbox.h"
+#include "inject/tail.h"
+#include "limits.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+/* One container of the engine's list; the strings live as long as its doc. */
+struct row {
+	struct str name, id, image, state;
+	uint16_t port;
+	int64_t created; /* seconds since 1970 */
+};
+
+static void read_row(struct doc *d, struct json_val v, struct row *row)
+{
+	struct json_val labels = json_get(v, "Labels"), port, name = {0};
+	int it = 0;
+
+	*row = (struct row){
+		.id = doc_str(d, json_get(v, "Id")),
+		.image = doc_str(d, json_get(labels, "od.sandbox.image")),
+		.state = doc_str(d, json_get(v, "State")),
+		.created = doc_int(json_get(v, "Created"), 0),
+	};
+	if (json_next(json_get(v, "Names"), &it, NULL, &name))
+		row->name = doc_str(d, name);
+	if (str_starts(row->name, STR("/")))
+		row->name = str_skip(row->name, 1);
+	if (!row->image.n)
+		row->image = doc_str(d, json_get(v, "Image"));
+	it = 0;
+	while (json_next(json_get(v, "Ports"), &it, NULL, &port))
+		if (doc_int(json_get(port, "PrivatePort"), 0) == SANDBOX_PORT)
+			row->port = (uint16_t)doc_int(json_get(port, "PublicPort"), 0);
+}
+
+static void print_age(int64_t created, struct buf *out)
+{
+	static const struct {
+		int64_t seconds;
+		char unit;
+	} units[] = {{86400, 'd'}, {3600, 'h'}, {60, 'm'}, {1, 's'}};
+	int64_t age = (int64_t)time(NULL) - created;
+
+	age = age < 0 ? 0 : age;
+	for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+		if (age < 2 * units[i].seconds && units[i].seconds > 1)
+			continue;
+		buf_fmt(out, "%lld%c", (long long)(age / units[i].seconds),
+			units[i].unit);
+		return;
+	}
+}
+
+static void column(struct buf *line, struct str text, size_t width)
+{
+	size_t from = line->n;
+
+	out_clean(line, text.n ? text : STR("-"), false);
+	buf_putc(line, ' ');
+	while (line->n < from + width)
+		buf_putc(line, ' ');
+}
+
+static void print_row(const struct row *row, struct buf *out)
+{
+	char port[16] = "";
+
+	if (row->port)
+		snprintf(port, sizeof(port), "%u", row->port);
+	column(out, row->name, 16);
+	column(out, row->image, 32);
+	column(out, row->state, 10);
+	column(out, str_c(port), 7);
+	print_age(row->created, out);
+	buf_putc(out, '\n');
+}
+
+static void json_row(const struct row *row, struct jw *w)
+{
+	jw_object(w);
+	jw_key(w, "name");
+	jw_str(w, row->name);
+	jw_key(w, "id");
+	jw_str(w, row->id);
+	jw_key(w, "image");
+	jw_str(w, row->image);
+	jw_key(w, "state");
+	jw_str(w, row->state);
+	jw_key(w, "port");
+	if (row->port)
+		jw_uint(w, row->port);
+	else
+		jw_null(w);
+	jw_key(w, "created");
+	jw_int(w, row->created);
+	jw_end(w);
+}
+
+static int print_list(const struct options *o, struct doc *d)
+{
+	struct buf out = BUF_INIT(INJECT_REPLY_MAX);
+	struct json_val v;
+	struct row row;
+	struct jw w;
+	int it = 0, r;
+
+	jw_init(&w, &out);
+	if (o->json)
+		jw_array(&w);
+	else
+		buf_puts(&out,
+			"NAME            IMAGE                           STATE     "
+			"PORT   AGE\n");
+	while (json_next(doc_root(d), &it, NULL, &v)) {
+		read_row(d, v, &row);
+		if (o->json)
+			json_row(&row, &w);
+		else
+			print_row(&row, &out);
+	}
+	if (o->json) {
+		jw_end(&w);
+		buf_putc(&out, '\n');
+	}
+	r = out_buf(&out);
+	buf_free(&out);
+	return r;
+}
+
+int cmd_ps(const struct options *o)
+{
+	struct reply reply;
+	struct engine e;
+	struct doc d;
+	int r = engine_open(&e, o->host);
+
+	if (r)
+		return r;
+	r = engine_ask(&e, &reply, "GET", (struct str){0},
+		"/containers/json?all=1&filters="
+		"%%7B%%22label%%22%%3A%%5B%%22od.sandbox%%3D1%%22%%5D%%7D");
+	if (!r && reply.status != 200)
+		r = engine_refused(&reply, NULL, "listing the sandboxes");
+	if (!r) {
+		r = doc_parse(&d, buf_view(&reply.body));
+		r = r ? out_fail(NULL, "the engine's list is no JSON")
+		      : print_list(o, &d);
+		doc_free(&d);
+	}
+	reply_free(&reply);
+	return r;
+}
+
+int cmd_logs(const struct options *o)
+{
+	struct buf target = BUF_INIT(512);
+	struct call_request q = {.method = "GET"};
+	struct sandbox s;
+	struct engine e;
+	struct call c;
+	int r = engine_open(&e, o->host);
+
+	if (!r)
+		r = sandbox_need(&e, o->operand[0], &s);
+	if (r)
+		return r;
+	buf_fmt(&target, "/containers/%s/logs?stdout=1&stderr=1&follow=%d", s.state.id,
+		o->follow);
+	if (o->has_tail)
+		buf_fmt(&target, "&tail=%llu", (unsigned long long)o->tail);
+	q.target = buf_cstr(&target);
+	r = q.target ? engine_stream(&e, &c, &q, o->follow ? 0 : INJECT_ENGINE_MS)
+		     : target.err;
+	if (!r && c.head.status != 200)
+		r = out_fail(NULL, "the engine does not give the log: status %u",
+			c.head.status);
+	if (!r) {
+		r = tail_copy(&c);
+		r = r == ERR_SYNTAX || r == ERR_CLOSED ? engine_broken(&e, r) : r;
+	}
+	if (q.target)
+		call_close(&c);
+	buf_free(&target);
+	return r;
+}

@@ -1,0 +1,115 @@
+#include "inject/commands.h"
+
+#include "inject/act.h"
+#include "inject/build.h"
+#include "inject/launch.h"
+#include "inject/out.h"
+#include "limits.h"
+
+#include <stdio.h>
+
+static int print(const struct options *o, const struct sandbox *s, const struct plan *p,
+	const struct timing *t)
+{
+	struct buf out = BUF_INIT(INJECT_TEXT_MAX);
+	struct jw w;
+	int r;
+
+	if (o->json) {
+		jw_init(&w, &out);
+		jw_object(&w);
+		jw_key(&w, "name");
+		jw_cstr(&w, s->state.name);
+		jw_key(&w, "id");
+		jw_cstr(&w, s->state.id);
+		jw_key(&w, "image");
+		jw_str(&w, buf_view(&p->name));
+		jw_key(&w, "port");
+		jw_uint(&w, s->port);
+		jw_key(&w, "timings");
+		timing_json(t, &w);
+		jw_end(&w);
+	} else {
+		buf_puts(&out, s->state.name);
+	}
+	buf_putc(&out, '\n');
+	r = out_buf(&out);
+	buf_free(&out);
+	return r;
+}
+
+/* Starts a sandbox of the planned image. */
+static int launch(
+	const struct options *o, struct plan *p, struct timing *t, struct sandbox *s)
+{
+	struct buf dir = BUF_INIT(4096);
+	struct launch l = {
+		.engine = p->engine,
+		.image = buf_cstr(&p->name),
+		.shown_image = o->operand[0],
+		.name = o->name,
+		.username = o->username,
+		.has_user_id = o->has_user_id,
+		.user_id = o->user_id,
+		.port = (uint16_t)o->port,
+		/* With a command we know when it has ended, and see how. */
+		.auto_remove = o->remove && !o->word_n,
+		.timeout_ms = o->timeout_start * 1000,
+	};
+	int r;
+
+	if (o->working_dir)
+		buf_puts(&dir, o->working_dir);
+	else
+		buf_str(&dir,
+			doc_str(&p->base->doc, json_get(p->base->config, "WorkingDir")));
+	if (!dir.n)
+		buf_putc(&dir, '/');
+	l.working_dir = buf_cstr(&dir);
+	r = l.image && l.working_dir ? launch_run(&l, t, s) : ERR_LIMIT;
+	buf_free(&dir);
+	return r;
+}
+
+/* The sandbox is ready: say so, or execute the command in it. */
+static int use(const struct options *o, struct plan *p, const struct timing *t,
+	const struct sandbox *s)
+{
+	int r;
+
+	if (!o->word_n)
+		return print(o, s, p, t);
+	if (!o->remove)
+		out_note("sandbox %s", s->state.name);
+	r = act_words(o, s);
+	if (o->remove)
+		sandbox_remove(p->engine, &s->state);
+	return r;
+}
+
+int cmd_run(const struct options *o)
+{
+	struct sandbox s = {0};
+	struct plan p = {0};
+	struct engine e;
+	struct timing t;
+	int r;
+
+	timing_start(&t);
+	r = engine_open(&e, o->host);
+	if (!r)
+		r = plan_make(&p, &e, o, o->operand[0]);
+	timing_step(&t, "resolve");
+	if (!r)
+		r = build_run(&p, o->force);
+	timing_step(&t, "build");
+	if (!r)
+		r = launch(o, &p, &t, &s);
+	if (!r && o->timings)
+		timing_print(&t);
+	if (!r)
+		r = use(o, &p, &t, &s);
+	state_forget(&s.state);
+	plan_free(&p);
+	return r;
+}

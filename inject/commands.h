@@ -1,0 +1,19 @@
+/* What the commands do; commands.c has the table. Each returns 0, an exit code, or
+ * a negative error. */
+#ifndef INJECT_COMMANDS_H
+#define INJECT_COMMANDS_H
+
+#include "inject/options.h"
+
+int cmd_build(const struct options *o);
+int cmd_dockerfile(const struct options *o);
+int cmd_run(const struct options *o);
+int cmd_exec(const struct options *o);
+int cmd_action(const struct options *o);
+int cmd_ps(const struct options *o);
+int cmd_logs(const struct options *o);
+int cmd_stop(const struct options *o);
+int cmd_rm(const struct options *o);
+int cmd_help(const struct options *o);
+
+#endif

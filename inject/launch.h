@@ -1,0 +1,29 @@
+/* From an image with our client in it to a sandbox that is ready. */
+#ifndef INJECT_LAUNCH_H
+#define INJECT_LAUNCH_H
+
+#include "inject/sandbox.h"
+#include "inject/timing.h"
+
+struct launch {
+	const struct engine *engine;
+	const char *image;       /* what the engine shall start */
+	const char *shown_image; /* as the user calls it */
+	const char *name;        /* of the sandbox; NULL for a random one */
+	const char *working_dir;
+	const char *username; /* NULL: the client decides */
+	bool has_user_id;
+	uint64_t user_id;
+	uint16_t port;       /* of 127.0.0.1; 0 for a free one */
+	bool auto_remove;    /* the engine removes it once it has stopped */
+	uint64_t timeout_ms; /* until it has to be ready */
+};
+
+/*
+ * Creates, starts and waits. 0 with *s open; the steps are noted in t. On failure
+ * the container and its state are gone, and the last lines that the sandbox has
+ * written are shown. -EINTR, -ENOMEM or FAIL_*.
+ */
+int launch_run(const struct launch *l, struct timing *t, struct sandbox *s) MUST_USE;
+
+#endif

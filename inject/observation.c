@@ -1,0 +1,154 @@
+#include "inject/observation.h"
+
+#include "base/jw.h"
+
+enum { VALUE_SHOWN = 200 };
+
+int observation_read(struct observation *ob, struct str text)
+{
+	struct json_val root, meta;
+	int r;
+
+	*ob = (struct observation){0};
+	r = doc_parse(&ob->doc, text);
+	if (r)
+		return r;
+	root = doc_root(&ob->doc);
+	meta = json_get(json_get(root, "extras"), "metadata");
+	ob->kind = doc_str(&ob->doc, json_get(root, "observation"));
+	ob->content = doc_str(&ob->doc, json_get(root, "content"));
+	ob->exit_code = doc_int(json_get(meta, "exit_code"), -1);
+	ob->prefix = doc_str(&ob->doc, json_get(meta, "prefix"));
+	ob->suffix = doc_str(&ob->doc, json_get(meta, "suffix"));
+	if (ob->kind.n)
+		return 0;
+	observation_free(ob);
+	return ERR_TYPE;
+}
+
+void observation_free(struct observation *ob)
+{
+	doc_free(&ob->doc);
+}
+
+bool observation_is_remarkable(const struct observation *ob)
+{
+	struct str s = str_trim(ob->suffix, "\n");
+	const struct str head = STR("[The command completed with exit code ");
+
+	if (!s.n)
+		return false;
+	return !str_starts(s, head) || str_find_byte(s, '.') != s.n - 2;
+}
+
+static void print_value(struct observation *ob, struct json_val v, struct buf *out)
+{
+	struct str text =
+		json_type(v) == JSON_STRING ? doc_str(&ob->doc, v) : json_raw(v);
+	bool cut = text.n > VALUE_SHOWN;
+
+	if (cut)
+		text.n = VALUE_SHOWN;
+	for (size_t i = 0; i < text.n; i++)
+		buf_putc(out, text.p[i] == '\n' ? ' ' : text.p[i]);
+	buf_puts(out, cut ? "...\n" : "\n");
+}
+
+static bool is_shown(struct json_val v)
+{
+	switch (json_type(v)) {
+	case JSON_NUMBER:
+	case JSON_BOOL:
+		return true;
+	case JSON_STRING:
+		return json_raw(v).n > 2;
+	default:
+		return false;
+	}
+}
+
+/* Members of an object, those of one within it as "outer.inner". */
+static void print_members(
+	struct observation *ob, struct json_val object, struct str outer, struct buf *out)
+{
+	struct json_val key, v;
+	int it = 0;
+
+	while (json_next(object, &it, &key, &v)) {
+		struct str name = doc_str(&ob->doc, key);
+
+		if (json_type(v) == JSON_OBJECT && !outer.n) {
+			print_members(ob, v, name, out);
+		} else if (is_shown(v)) {
+			buf_fmt(out, "  %.*s%s%.*s: ", STR_ARG(outer), outer.n ? "." : "",
+				STR_ARG(name));
+			print_value(ob, v, out);
+		}
+	}
+}
+
+void observation_print(struct observation *ob, struct buf *out)
+{
+	buf_fmt(out, "%.*s\n", STR_ARG(ob->kind));
+	print_members(ob, json_get(doc_root(&ob->doc), "extras"), (struct str){0}, out);
+	if (!ob->content.n)
+		return;
+	buf_putc(out, '\n');
+	buf_str(out, ob->content);
+	if (!str_ends(ob->content, STR("\n")))
+		buf_putc(out, '\n');
+}
+
+int observation_request(struct str text, struct buf *out)
+{
+	enum json_type type;
+	struct doc d;
+	int r = doc_parse(&d, text);
+
+	if (r)
+		return r;
+	type = json_type(json_get(doc_root(&d), "action"));
+	doc_free(&d);
+	if (type == JSON_OBJECT) {
+		buf_str(out, text);
+	} else if (type == JSON_STRING) {
+		buf_puts(out, "{\"action\":");
+		buf_str(out, text);
+		buf_putc(out, '}');
+	} else {
+		return ERR_TYPE;
+	}
+	return out->err;
+}
+
+void observation_request_run(
+	char *const *words, size_t n, uint64_t timeout, struct buf *out)
+{
+	struct jw w;
+	struct jw_text t;
+
+	jw_init(&w, out);
+	jw_object(&w);
+	jw_key(&w, "action");
+	jw_object(&w);
+	jw_key(&w, "action");
+	jw_cstr(&w, "run");
+	jw_key(&w, "args");
+	jw_object(&w);
+	jw_key(&w, "command");
+	jw_text_begin(&t, &w);
+	for (size_t i = 0; i < n; i++) {
+		if (i)
+			jw_text_put(&t, STR(" "));
+		jw_text_put(&t, str_c(words[i]));
+	}
+	jw_text_end(&t);
+	/* Without it silence alone would end the wait. */
+	jw_key(&w, "blocking");
+	jw_bool(&w, true);
+	jw_end(&w);
+	jw_key(&w, "timeout");
+	jw_uint(&w, timeout);
+	jw_end(&w);
+	jw_end(&w);
+}

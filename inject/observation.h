@@ -1,0 +1,41 @@
+/* What a sandbox answers to an action, for people and as an exit code. No I/O. */
+#ifndef INJECT_OBSERVATION_H
+#define INJECT_OBSERVATION_H
+
+#include "base/buf.h"
+#include "inject/doc.h"
+
+struct observation {
+	struct doc doc;
+	struct str kind; /* "run", "error", ... */
+	struct str content;
+	/* Of a run. */
+	int64_t exit_code; /* -1 while the command runs on */
+	struct str prefix, suffix;
+};
+
+/*
+ * Indexes text, which stays in place as long as ob, which must not move. Errors of
+ * json_parse; ERR_TYPE when it is no observation. observation_free takes a zeroed
+ * object too.
+ */
+int observation_read(struct observation *ob, struct str text) MUST_USE;
+void observation_free(struct observation *ob);
+
+/* True if the suffix says more than that the command has ended. */
+bool observation_is_remarkable(const struct observation *ob);
+
+/* Appends a form that people can read: kind, extras, content. */
+void observation_print(struct observation *ob, struct buf *out);
+
+/*
+ * Appends the request for an action: text is {"action":"name",...} or has its
+ * envelope already. 0 or ERR_TYPE, or an error of json_parse.
+ */
+int observation_request(struct str text, struct buf *out) MUST_USE;
+
+/* Appends the request to run the words, joined by blanks, for so many seconds. */
+void observation_request_run(
+	char *const *words, size_t n, uint64_t timeout, struct buf *out);
+
+#endif

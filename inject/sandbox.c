@@ -1,0 +1,226 @@
+#include "inject/sandbox.h"
+
+#include "base/fd.h"
+#include "inject/out.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* Copies s with a NUL; false when it does not fit or holds one. */
+static bool copy(char *out, size_t room, struct str s)
+{
+	if (s.n >= room || (s.n && memchr(s.p, '\0', s.n)))
+		return false;
+	if (s.n)
+		memcpy(out, s.p, s.n);
+	out[s.n] = '\0';
+	return true;
+}
+
+static uint16_t published_port(struct doc *d)
+{
+	struct json_val ports =
+		json_get(json_get(doc_root(d), "NetworkSettings"), "Ports");
+	struct json_val list = json_get(ports, "8000/tcp"), binding;
+	uint64_t port;
+	int it = 0;
+
+	while (json_next(list, &it, NULL, &binding))
+		if (str_u64(doc_str(d, json_get(binding, "HostPort")), 65535, &port) == 0)
+			return (uint16_t)port;
+	return 0;
+}
+
+static int read_container(struct doc *d, const char *asked, struct sandbox *s)
+{
+	struct json_val root = doc_root(d), state = json_get(root, "State");
+	struct json_val labels = json_get(json_get(root, "Config"), "Labels");
+	struct str name = doc_str(d, json_get(root, "Name"));
+
+	if (!str_eq(doc_str(d, json_get(labels, "od.sandbox")), STR("1")))
+		return out_fail("od-runtime ps shows those that are",
+			"the container %s is no sandbox of od-runtime", asked);
+	if (str_starts(name, STR("/")))
+		name = str_skip(name, 1);
+	if (!state_is_name(name) || !copy(s->state.name, sizeof(s->state.name), name) ||
+		!copy(s->state.id, sizeof(s->state.id), doc_str(d, json_get(root, "Id"))))
+		return out_fail(
+			NULL, "the engine's description of %s is not understood", asked);
+	s->running = doc_true(json_get(state, "Running"));
+	s->exit_code = (int)doc_int(json_get(state, "ExitCode"), -1);
+	s->auto_remove = doc_true(json_get(json_get(root, "HostConfig"), "AutoRemove"));
+	s->port = s->running ? published_port(d) : 0;
+	return 0;
+}
+
+int sandbox_find(const struct engine *e, const char *name, struct sandbox *s)
+{
+	struct sandbox got = {0};
+	struct reply reply;
+	struct doc d;
+	int r;
+
+	if (!state_is_name(str_c(name)))
+		return out_fail_usage("od-runtime ps shows the names",
+			"%s is not the name of a sandbox", name);
+	r = engine_ask(e, &reply, "GET", (struct str){0}, "/containers/%s/json", name);
+	if (!r && reply.status == 404)
+		r = 1;
+	else if (!r && reply.status != 200)
+		r = engine_refused(&reply, NULL, "asking for %s", name);
+	if (!r) {
+		r = doc_parse(&d, buf_view(&reply.body));
+		r = r ? out_fail(NULL, "the engine's description of %s is no JSON", name)
+		      : read_container(&d, name, &got);
+		doc_free(&d);
+	}
+	reply_free(&reply);
+	if (!r) {
+		copy(got.state.engine, sizeof(got.state.engine), str_c(e->path));
+		*s = got;
+	}
+	return r;
+}
+
+/* A sandbox that removed itself leaves its key behind; this is where we notice. */
+static void forget_lost(const struct engine *e, const char *name)
+{
+	struct state old;
+
+	if (state_load(name, &old))
+		return;
+	if (strcmp(old.engine, e->path) == 0)
+		state_remove(name);
+	state_forget(&old);
+}
+
+static int load_key(struct sandbox *s)
+{
+	struct state saved;
+	int r = state_load(s->state.name, &saved);
+
+	if (r == -ENOENT || (r == 0 && strcmp(saved.id, s->state.id) != 0))
+		return out_fail("use it as the user who ran it, or remove it with rm -f",
+			"the key of the sandbox %s is not known here", s->state.name);
+	if (r)
+		return r;
+	memcpy(s->state.key, saved.key, sizeof(saved.key));
+	state_forget(&saved);
+	return 0;
+}
+
+int sandbox_need(const struct engine *e, const char *name, struct sandbox *s)
+{
+	int r = sandbox_find(e, name, s);
+
+	if (r != 1)
+		return r;
+	forget_lost(e, name);
+	return out_fail("od-runtime ps shows those that are there",
+		"there is no sandbox %s", name);
+}
+
+int sandbox_open(const struct engine *e, const char *name, struct sandbox *s)
+{
+	int r = sandbox_need(e, name, s);
+
+	if (r)
+		return r;
+	if (!s->running || !s->port)
+		return out_fail("od-runtime logs shows why; run makes a new one",
+			"the sandbox %s does not run", name);
+	return load_key(s);
+}
+
+static int exchange(uint16_t port, const struct call_request *q, uint32_t idle_ms,
+	struct call *c, struct reply *reply)
+{
+	int fd = fd_connect_tcp("127.0.0.1", port);
+	int r;
+
+	call_begin(c, fd < 0 ? -1 : fd, idle_ms, false);
+	r = fd < 0 ? fd : call_send(c, q);
+	if (!r)
+		r = call_collect(c, &reply->body);
+	if (!r)
+		reply->status = c->head.status;
+	call_close(c);
+	return r;
+}
+
+int sandbox_alive(uint16_t port, uint32_t idle_ms)
+{
+	const struct call_request q = {.method = "GET", .target = "/alive"};
+	struct reply reply;
+	struct call c;
+	struct doc d;
+	int r;
+
+	reply_init(&reply);
+	r = exchange(port, &q, idle_ms, &c, &reply);
+	/* Nobody there yet, or somebody in the middle who has nobody behind him. */
+	if (r && r != -EINTR && r != -ENOMEM)
+		r = 1;
+	if (!r && (reply.status != 200 || doc_parse(&d, buf_view(&reply.body)))) {
+		r = 1;
+	} else if (!r) {
+		struct str status = doc_str(&d, json_get(doc_root(&d), "status"));
+
+		r = str_eq(status, STR("ok")) ? 0 : 1;
+		doc_free(&d);
+	}
+	reply_free(&reply);
+	return r;
+}
+
+static int explain(const struct sandbox *s, const struct reply *reply)
+{
+	struct buf words = BUF_INIT(INJECT_TEXT_MAX);
+	struct doc d;
+
+	if (reply->status == 403 || reply->status == 401)
+		return out_fail("remove it with rm -f and run it again",
+			"the sandbox %s does not accept our key", s->state.name);
+	if (doc_parse(&d, buf_view(&reply->body)) == 0) {
+		out_clean(&words, doc_str(&d, json_get(doc_root(&d), "detail")), false);
+		doc_free(&d);
+	}
+	out_fail(NULL, "the sandbox %s answers with status %u%s%.*s", s->state.name,
+		reply->status, words.n ? ": " : "", STR_ARG(buf_view(&words)));
+	buf_free(&words);
+	return FAIL_ENVIRONMENT;
+}
+
+int sandbox_act(
+	const struct sandbox *s, struct str action, uint32_t idle_ms, struct reply *reply)
+{
+	char header[128];
+	const struct call_request q = {
+		.method = "POST",
+		.target = "/execute_action",
+		.headers = header,
+		.type = "application/json",
+		.parts = &action,
+		.parts_n = 1,
+	};
+	struct call c;
+	int r;
+
+	reply_init(reply);
+	snprintf(header, sizeof(header), "X-Session-API-Key: %s\r\n", s->state.key);
+	r = exchange(s->port, &q, idle_ms, &c, reply);
+	explicit_bzero(header, sizeof(header));
+	if (r == -EINTR || r == -ENOMEM)
+		return r;
+	if (r)
+		return out_fail("od-runtime logs shows what it says",
+			"the sandbox %s did not answer: %s", s->state.name, err_text(r));
+	return reply->status == 200 ? 0 : explain(s, reply);
+}
+
+void sandbox_remove(const struct engine *e, const struct state *s)
+{
+	engine_tidy(e, "DELETE", "/containers/%s?force=1&v=1", s->id);
+	state_remove(s->name);
+}

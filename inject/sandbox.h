@@ -1,0 +1,45 @@
+/* A running sandbox: where it listens, how it is asked. */
+#ifndef INJECT_SANDBOX_H
+#define INJECT_SANDBOX_H
+
+#include "inject/engine.h"
+#include "inject/state.h"
+
+enum { SANDBOX_PORT = 8000 }; /* inside; outside it is any port of 127.0.0.1 */
+
+struct sandbox {
+	struct state state; /* name, id, key */
+	bool running;
+	bool auto_remove; /* the engine removes it once it has stopped */
+	int exit_code;
+	uint16_t port; /* outside; 0 when it does not run */
+};
+
+/*
+ * Asks the engine about the container called name (or with that id). 0 with all
+ * but the key; 1 when there is none; -EINTR, -ENOMEM or FAIL_*, also for a
+ * container that is no sandbox of ours.
+ */
+int sandbox_find(const struct engine *e, const char *name, struct sandbox *s) MUST_USE;
+
+/* The same, and that there is none is an error that is told. */
+int sandbox_need(const struct engine *e, const char *name, struct sandbox *s) MUST_USE;
+
+/* The same, but it has to run, and its key has to be known here. */
+int sandbox_open(const struct engine *e, const char *name, struct sandbox *s) MUST_USE;
+
+/* Asks GET /alive once: 0 when ready, 1 when not yet, -EINTR, -ENOMEM. */
+int sandbox_alive(uint16_t port, uint32_t idle_ms) MUST_USE;
+
+/*
+ * Sends one action (JSON, with its envelope) and keeps the observation, which is
+ * a JSON object, in reply. idle_ms as in call. 0, -EINTR, -ENOMEM or FAIL_*.
+ * reply_free in any case.
+ */
+int sandbox_act(const struct sandbox *s, struct str action, uint32_t idle_ms,
+	struct reply *reply) MUST_USE;
+
+/* Takes a container away, running or not, and its state. */
+void sandbox_remove(const struct engine *e, const struct state *s);
+
+#endif

@@ -1,0 +1,73 @@
+#include "inject/tail.h"
+
+#include "inject/engine_stream.h"
+#include "inject/out.h"
+#include "limits.h"
+
+enum { SHOWN_LINES = 12 };
+
+int tail_copy(struct call *c)
+{
+	struct frames f;
+	struct str in, piece;
+	int fd, r, s;
+
+	frames_init(&f);
+	while ((r = call_read(c, &in)) == 1) {
+		while ((s = frames_next(&f, &in, &fd, &piece)) == 0) {
+			s = out_text(fd, piece);
+			if (s)
+				return s;
+		}
+		if (s < 0)
+			return s;
+	}
+	return r ? r : frames_close(&f);
+}
+
+/* Keeps the end of what comes; whatever goes wrong only ends it. */
+static void gather(struct call *c, struct buf *kept)
+{
+	struct frames f;
+	struct str in, piece;
+	int fd;
+
+	frames_init(&f);
+	while (call_read(c, &in) == 1) {
+		while (frames_next(&f, &in, &fd, &piece) == 0) {
+			if (piece.n > INJECT_LOG_KEEP)
+				piece = str_skip(piece, piece.n - INJECT_LOG_KEEP);
+			buf_str(kept, piece);
+			if (kept->n > INJECT_LOG_KEEP)
+				buf_consume(kept, kept->n - INJECT_LOG_KEEP);
+		}
+	}
+}
+
+static struct str last_lines(struct str text, unsigned lines)
+{
+	size_t at = text.n;
+
+	while (at > 0 && lines) {
+		at--;
+		if (text.p[at] == '\n' && --lines == 0)
+			return str_skip(text, at + 1);
+	}
+	return text;
+}
+
+bool tail_show(struct call *c, uint32_t idle_ms)
+{
+	struct buf kept = BUF_INIT(2 * INJECT_LOG_KEEP);
+	struct str rest;
+	bool format;
+
+	c->idle_ms = idle_ms;
+	gather(c, &kept);
+	rest = last_lines(str_trim(buf_view(&kept), "\r\n"), SHOWN_LINES);
+	format = str_find(rest, STR("exec format error")) < rest.n;
+	while (rest.n)
+		out_note("  | %.*s", STR_ARG(str_trim(str_cut(&rest, '\n'), "\r")));
+	buf_free(&kept);
+	return format;
+}

@@ -1,0 +1,19 @@
+/* What a container has written, taken out of the engine's frames. */
+#ifndef INJECT_TAIL_H
+#define INJECT_TAIL_H
+
+#include "inject/engine.h"
+
+/*
+ * Reads the answer of c (its head is there) to its end and copies it to stdout and
+ * stderr. 0 at the end; -EINTR, -EPIPE, ERR_SYNTAX and so on.
+ */
+int tail_copy(struct call *c) MUST_USE;
+
+/*
+ * Shows the last lines of such an answer, or as many as come until the engine is
+ * silent for idle_ms, on stderr. True when "exec format error" is among them.
+ */
+bool tail_show(struct call *c, uint32_t idle_ms);
+
+#endif

@@ -1,0 +1,115 @@
+#include "inject/options.h"
+
+#include "inject/out.h"
+#include "tests/tap.h"
+
+enum { WORDS_MAX = 16 };
+
+static struct options o;
+
+/* Reads a command line that is written as one string with blanks. */
+static int read_line(const char *line)
+{
+	static char text[256];
+	static char *argv[WORDS_MAX];
+	int argc = 0;
+
+	snprintf(text, sizeof(text), "od-runtime %s", line);
+	for (char *p = strtok(text, " "); p && argc < WORDS_MAX; p = strtok(NULL, " "))
+		argv[argc++] = strcmp(p, "''") == 0 ? p + 2 : p;
+	return options_read(&o, argc, argv);
+}
+
+static void test_good(void)
+{
+	is_int(read_line("build debian:12"), 0, "build");
+	is_str(o.command->name, "build", "the command");
+	is_str(o.operand[0], "debian:12", "its operand");
+	is_int(o.timeout_start, START_SECONDS, "a default");
+	is_int(read_line("--json build --host=unix:///x img --force"), 0, "anywhere");
+	ok(o.json && o.force, "flags");
+	is_str(o.host, "unix:///x", "a value behind =");
+	is_int(read_line("run --name n --port 80 --rm i -- ls -l --json"), 0, "run");
+	is_str(o.name, "n", "a value in the next word");
+	is_int(o.port, 80, "a number");
+	ok(o.remove && !o.json, "what stands behind -- is not ours");
+	is_int(o.word_n, 3, "all of it");
+	is_str(o.words[1], "-l", "as it is");
+	is_int(read_line("run i --user-id 0"), 0, "zero");
+	ok(o.has_user_id && o.user_id == 0, "is not absent");
+	is_int(read_line("rm -f s"), 0, "-f of rm");
+	ok(o.force && !o.follow, "is force");
+	is_int(read_line("logs -f s"), 0, "-f of logs");
+	ok(o.follow && !o.force, "is follow");
+	is_int(read_line("action s -"), 0, "the standard input");
+	is_str(o.operand[1], "-", "is an operand");
+	is_int(read_line("help"), 0, "help alone");
+	is_int(read_line("help run"), 0, "help for one");
+	is_int(read_line("--version"), 0, "version");
+	is_int(read_line("run --help"), 0, "help without operands");
+	is_int(read_line("ps"), 0, "no operand");
+	is_int(read_line("exec s --timeout 5 -- x"), 0, "exec");
+}
+
+static void test_bad(void)
+{
+	static const char *const rows[] = {
+		"",
+		"nonsense",
+		"build",
+		"build a b",
+		"build a -- x",
+		"exec s",
+		"exec s --",
+		"exec s ls",
+		"exec -- ls",
+		"run",
+		"run -- x",
+		"ps x",
+		"run i --port 0",
+		"run i --port 65536",
+		"run i --port x",
+		"run i --port -1",
+		"run i --port",
+		"run i --port=",
+		"run i --name ''",
+		"build i --rm",
+		"build i --json=1",
+		"build i --unknown",
+		"build i -x",
+		"build i -",
+		"rm",
+		"rm -fx s",
+		"rm -t 5 s",
+		"action s",
+		"stop s --time 99999",
+		"exec s --timeout 0 -- x",
+		"exec s --timeout 1.5 -- x",
+		"--json",
+		"--",
+		"run i --user-id 4294967295",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		is_int(read_line(rows[i]), FAIL_USAGE, "refused: %s", rows[i]);
+}
+
+static void test_help(void)
+{
+	size_t n = 0;
+
+	for (const struct command *c = commands; c->name; c++, n++) {
+		ok(c->help && c->args && c->run && c->bit, "row %s is whole", c->name);
+		for (const struct command *d = commands; d != c; d++)
+			ok(strcmp(c->name, d->name) && c->bit != d->bit, "and its own");
+	}
+	ok(n >= 10, "all commands are there");
+}
+
+int main(void)
+{
+	test_good();
+	test_bad();
+	test_help();
+	return done_testing();
+}
