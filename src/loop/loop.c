@@ -36,16 +36,17 @@ struct loop {
 	struct handler handlers[SIGNALS];
 };
 
-/* The one global: a signal handler has no other way to find its pipe. */
+/* The only globals: a signal handler has no other way to find its loop. */
 static int signal_pipe[2] = {-1, -1};
+static volatile sig_atomic_t signal_came[SIGNALS];
 
 static void on_signal(int signo)
 {
 	int saved = errno;
-	char c = (char)signo;
 
-	/* A full pipe has a wake-up in it already, and handlers look for all causes. */
-	if (write(signal_pipe[1], &c, 1) < 0)
+	signal_came[signo] = 1;
+	/* A full pipe has a wake-up in it already: the byte says no more than that. */
+	if (write(signal_pipe[1], "", 1) < 0)
 		errno = saved;
 	errno = saved;
 }
@@ -53,17 +54,19 @@ static void on_signal(int signo)
 static void signal_ready(struct io *io, uint32_t events)
 {
 	struct loop *l = container_of(io, struct loop, signal_io);
-	uint32_t pending = 0;
-	char got[64];
-	ssize_t n;
+	char wakeups[64];
 
 	(void)events;
-	while ((n = read(io->fd, got, sizeof(got))) > 0)
-		for (ssize_t i = 0; i < n; i++)
-			pending |= 1u << got[i];
-	for (int s = 1; s < SIGNALS; s++)
-		if ((pending & 1u << s) && l->handlers[s].fn)
+	while (read(io->fd, wakeups, sizeof(wakeups)) > 0)
+		;
+	for (int s = 1; s < SIGNALS; s++) {
+		if (!signal_came[s])
+			continue;
+		/* Before the handler: what comes from now on is for the next wake-up. */
+		signal_came[s] = 0;
+		if (l->handlers[s].fn)
 			l->handlers[s].fn(l->handlers[s].arg, s);
+	}
 }
 
 struct loop *loop_new(int *err)
@@ -135,13 +138,14 @@ int loop_add(struct loop *l, struct io *io, int fd, uint32_t events, io_fn *fn)
 void loop_want(struct loop *l, struct io *io, uint32_t events)
 {
 	struct epoll_event e = {.events = events, .data.ptr = io};
+	int r;
 
 	if (io->fd < 0 || io->events == events)
 		return;
 	io->events = events;
 	/* Changing an fd that is in the set takes no memory and cannot fail. */
-	if (epoll_ctl(l->ep, EPOLL_CTL_MOD, io->fd, &e) < 0)
-		assert(!"epoll lost an fd");
+	r = epoll_ctl(l->ep, EPOLL_CTL_MOD, io->fd, &e);
+	assert(r == 0);
 }
 
 void loop_remove(struct loop *l, struct io *io)

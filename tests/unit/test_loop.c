@@ -1,0 +1,472 @@
+#include "loop/loop.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "tests/tap.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct loop *loop;
+
+static void begin(void)
+{
+	int err = 0;
+
+	loop = loop_new(&err);
+	if (!loop) {
+		printf("Bail out! no loop: %s\n", err_text(err));
+		exit(1);
+	}
+}
+
+static void run(void)
+{
+	is_int(loop_run(loop), 0, "the loop ran");
+}
+
+/* Timers. */
+
+enum { MANY = 500 };
+
+struct alarm {
+	struct timer t;
+	int id;
+};
+
+static struct alarm alarms[MANY];
+static int fired[MANY * 2];
+static int fired_n;
+
+static void on_alarm(struct timer *t)
+{
+	fired[fired_n++] = container_of(t, struct alarm, t)->id;
+}
+
+static void on_last(struct timer *t)
+{
+	(void)t;
+	loop_stop(loop);
+}
+
+static void arm(int id, uint64_t ms)
+{
+	alarms[id].id = id;
+	if (timer_set(loop, &alarms[id].t, ms, on_alarm))
+		abort();
+}
+
+static void run_for(uint64_t ms)
+{
+	struct timer last = {0};
+
+	if (timer_set(loop, &last, ms, on_last))
+		abort();
+	run();
+}
+
+static void test_timers(void)
+{
+	uint64_t start = clock_ms();
+	struct timer never = {0};
+
+	begin();
+	fired_n = 0;
+	memset(alarms, 0, sizeof(alarms));
+	arm(0, 9);
+	arm(1, 3);
+	arm(2, 6);
+	arm(3, 4);
+	arm(4, 1);
+	timer_cancel(loop, &alarms[3].t);
+	timer_cancel(loop, &alarms[3].t);
+	timer_cancel(loop, &never);
+	arm(4, 7);
+	run_for(12);
+	is_int(fired_n, 4, "four fire, once each");
+	is_int(fired[0], 1, "the earliest first");
+	is_int(fired[1], 2, "the next");
+	is_int(fired[2], 4, "the re-armed one by its last deadline");
+	is_int(fired[3], 0, "the latest last");
+	ok(clock_ms() - start >= 12, "none before its time");
+	ok(loop_now(loop) >= start, "loop_now moves");
+	loop_del(loop);
+}
+
+/* Against the order that a sort would give. */
+static void test_heap(void)
+{
+	bool in_order = true;
+	unsigned seed = 1;
+	int left = 0;
+
+	begin();
+	fired_n = 0;
+	memset(alarms, 0, sizeof(alarms));
+	for (int i = 0; i < MANY * 4; i++) {
+		int id;
+
+		seed = seed * 1103515245 + 12345;
+		id = (int)(seed >> 16) % MANY;
+		if (seed >> 8 & 1)
+			arm(id, (seed >> 9) % 8);
+		else
+			timer_cancel(loop, &alarms[id].t);
+	}
+	for (int i = 0; i < MANY; i++)
+		left += alarms[i].t.slot != 0;
+	run_for(10);
+	is_int(fired_n, left, "all that were left fire");
+	for (int i = 1; i < fired_n; i++)
+		in_order = in_order && alarms[fired[i - 1]].t.at <= alarms[fired[i]].t.at;
+	ok(in_order, "in order");
+	for (int i = 0; i < MANY; i++)
+		in_order = in_order && !alarms[i].t.slot;
+	ok(in_order, "none is armed any more");
+	loop_del(loop);
+}
+
+static void on_cancels(struct timer *t)
+{
+	fired[fired_n++] = container_of(t, struct alarm, t)->id;
+	timer_cancel(loop, &alarms[1].t);
+	arm(2, 0);
+}
+
+static void test_timers_in_callbacks(void)
+{
+	begin();
+	fired_n = 0;
+	memset(alarms, 0, sizeof(alarms));
+	arm(1, 2);
+	alarms[0].id = 0;
+	if (timer_set(loop, &alarms[0].t, 1, on_cancels))
+		abort();
+	/* Both are due when the loop looks. */
+	while (clock_ms() <= alarms[1].t.at)
+		;
+	run_for(0);
+	if (fired_n == 1)
+		run_for(1);
+	is_int(fired_n, 2, "a due timer can still be cancelled by another");
+	is_int(fired[1], 2, "and one be set");
+	loop_del(loop);
+}
+
+/* Events. */
+
+struct end {
+	struct io io;
+	struct later later;
+	int fd;
+	int calls;
+	uint32_t events;
+};
+
+static struct end a, b, extra;
+static int other; /* the far end of extra */
+static int freed_n, freed_early;
+
+static void pairs(int *far_a, int *far_b)
+{
+	int one[2], two[2];
+
+	if (fd_socketpair(SOCK_STREAM, one) || fd_socketpair(SOCK_STREAM, two))
+		abort();
+	memset(&a, 0, sizeof(a));
+	memset(&b, 0, sizeof(b));
+	memset(&extra, 0, sizeof(extra));
+	a.fd = one[0];
+	b.fd = two[0];
+	extra.fd = -1;
+	extra.io.fd = -1;
+	*far_a = one[1];
+	*far_b = two[1];
+}
+
+static void watch(struct end *e, uint32_t events, io_fn *fn)
+{
+	if (loop_add(loop, &e->io, e->fd, events, fn))
+		abort();
+}
+
+static void poke(int fd)
+{
+	if (write(fd, "x", 1) != 1)
+		abort();
+}
+
+static void note(struct io *io, uint32_t events)
+{
+	struct end *e = container_of(io, struct end, io);
+
+	e->calls++;
+	e->events = events;
+}
+
+static void finish(int far_a, int far_b)
+{
+	loop_remove(loop, &a.io);
+	loop_remove(loop, &b.io);
+	loop_remove(loop, &extra.io);
+	fd_close(&a.fd);
+	fd_close(&b.fd);
+	fd_close(&extra.fd);
+	fd_close(&far_a);
+	fd_close(&far_b);
+	loop_del(loop);
+}
+
+static void test_interest(void)
+{
+	int far_a, far_b;
+
+	begin();
+	pairs(&far_a, &far_b);
+	watch(&a, EPOLLIN, note);
+	watch(&b, EPOLLIN, note);
+	run_for(0);
+	is_int(a.calls + b.calls, 0, "nothing to report");
+	poke(far_a);
+	run_for(0);
+	ok(a.calls > 0 && a.events == EPOLLIN && !b.calls,
+		"input is reported to its owner");
+	a.calls = 0;
+	loop_want(loop, &a.io, 0);
+	run_for(0);
+	is_int(a.calls, 0, "not when it is not wanted");
+	loop_want(loop, &a.io, EPOLLIN | EPOLLOUT);
+	loop_want(loop, &a.io, EPOLLIN | EPOLLOUT);
+	run_for(0);
+	ok(a.calls > 0 && a.events == (EPOLLIN | EPOLLOUT), "both are");
+	loop_want(loop, &b.io, 0);
+	fd_close(&far_b);
+	run_for(0);
+	ok(b.events & EPOLLHUP, "a hang-up comes unasked");
+	a.calls = 0;
+	loop_remove(loop, &a.io);
+	loop_remove(loop, &a.io);
+	loop_want(loop, &a.io, EPOLLIN);
+	is_int(a.io.fd, -1, "removed");
+	run_for(0);
+	is_int(a.calls, 0, "nothing comes after a removal");
+	is_int(loop_add(loop, &a.io, -1, EPOLLIN, note), -EBADF, "a bad fd");
+	is_int(a.io.fd, -1, "leaves the io as it was");
+	finish(far_a, far_b);
+}
+
+/* Whoever comes first in the batch removes the other. */
+static void remove_other(struct io *io, uint32_t events)
+{
+	note(io, events);
+	loop_remove(loop, io == &a.io ? &b.io : &a.io);
+	loop_stop(loop);
+}
+
+static void test_removal_in_batch(void)
+{
+	int far_a, far_b;
+
+	begin();
+	pairs(&far_a, &far_b);
+	watch(&a, EPOLLIN, remove_other);
+	watch(&b, EPOLLIN, remove_other);
+	poke(far_a);
+	poke(far_b);
+	run();
+	is_int(a.calls + b.calls, 1, "the removed one is not called in the same batch");
+	finish(far_a, far_b);
+}
+
+static void on_extra(struct io *io, uint32_t events)
+{
+	note(io, events);
+	loop_stop(loop);
+}
+
+/* Closes the other's fd, and a new owner gets its number within the batch. */
+static void replace_other(struct io *io, uint32_t events)
+{
+	struct end *dead = io == &a.io ? &b : &a;
+	int number = dead->fd, pair[2];
+
+	note(io, events);
+	loop_remove(loop, io);
+	loop_remove(loop, &dead->io);
+	fd_close(&dead->fd);
+	if (fd_socketpair(SOCK_STREAM, pair))
+		abort();
+	ok(pair[0] == number || pair[1] == number, "the fd is used again");
+	extra.fd = pair[0] == number ? pair[0] : pair[1];
+	other = pair[0] == number ? pair[1] : pair[0];
+	watch(&extra, EPOLLIN, on_extra);
+}
+
+static void test_fd_reuse(void)
+{
+	int far_a, far_b;
+
+	begin();
+	pairs(&far_a, &far_b);
+	watch(&a, EPOLLIN, replace_other);
+	watch(&b, EPOLLIN, replace_other);
+	poke(far_a);
+	poke(far_b);
+	run_for(0);
+	is_int(a.calls + b.calls, 1, "one was called");
+	is_int(extra.calls, 0, "the new owner does not get the old event");
+	poke(other);
+	run();
+	is_int(extra.calls, 1, "but its own");
+	fd_close(&other);
+	finish(far_a, far_b);
+}
+
+/* Death. */
+
+static void on_free(struct later *l)
+{
+	struct end *e = container_of(l, struct end, later);
+
+	freed_n++;
+	/* Poisoned: an event that still comes for it would be seen. */
+	e->io.fn = NULL;
+}
+
+static void kill_both(struct io *io, uint32_t events)
+{
+	note(io, events);
+	loop_remove(loop, &a.io);
+	loop_remove(loop, &b.io);
+	loop_free_later(loop, &a.later, on_free);
+	loop_free_later(loop, &b.later, on_free);
+	freed_early = freed_n;
+	loop_stop(loop);
+}
+
+static void test_free_later(void)
+{
+	int far_a, far_b;
+
+	begin();
+	pairs(&far_a, &far_b);
+	freed_n = 0;
+	watch(&a, EPOLLIN, kill_both);
+	watch(&b, EPOLLIN, kill_both);
+	poke(far_a);
+	poke(far_b);
+	run();
+	is_int(a.calls + b.calls, 1, "the batch went on without the dead");
+	is_int(freed_early, 0, "they were there to its end");
+	is_int(freed_n, 2, "and freed then");
+	loop_free_later(loop, &extra.later, on_free);
+	is_int(freed_n, 3, "outside of a batch at once");
+	finish(far_a, far_b);
+}
+
+static void free_in_timer(struct timer *t)
+{
+	(void)t;
+	loop_free_later(loop, &a.later, on_free);
+	freed_early = freed_n;
+	loop_stop(loop);
+}
+
+static void test_free_in_timer(void)
+{
+	struct timer t = {0};
+
+	begin();
+	freed_n = 0;
+	if (timer_set(loop, &t, 0, free_in_timer))
+		abort();
+	run();
+	is_int(freed_early, 0, "timers are part of the batch");
+	is_int(freed_n, 1, "freed after it");
+	loop_del(loop);
+	loop_del(NULL);
+}
+
+/* Signals and stopping. */
+
+static int got_usr1, got_usr2;
+
+static void on_signal(void *arg, int signo)
+{
+	*(int *)arg += 1;
+	if (signo == SIGUSR2)
+		loop_stop(loop);
+}
+
+static void test_signals(void)
+{
+	struct sigaction now;
+
+	for (int round = 0; round < 2; round++) {
+		begin();
+		got_usr1 = got_usr2 = 0;
+		is_int(loop_signal(loop, SIGUSR1, on_signal, &got_usr1), 0, "one signal");
+		is_int(loop_signal(loop, SIGUSR2, on_signal, &got_usr2), 0, "another");
+		for (int i = 0; i < 100; i++)
+			raise(SIGUSR1);
+		is_int(got_usr1, 0, "nothing runs in signal context");
+		raise(SIGUSR2);
+		run();
+		ok(got_usr1 >= 1 && got_usr1 <= 100, "signals may coalesce, not vanish");
+		is_int(got_usr2, 1, "each finds its handler");
+		loop_del(loop);
+		sigaction(SIGUSR1, NULL, &now);
+		ok(now.sa_handler == SIG_DFL, "the default is back");
+	}
+}
+
+/* More signals than the pipe holds: the handler does not block, and none is lost. */
+static void test_signal_flood(void)
+{
+	begin();
+	got_usr1 = got_usr2 = 0;
+	if (loop_signal(loop, SIGUSR1, on_signal, &got_usr1) ||
+		loop_signal(loop, SIGUSR2, on_signal, &got_usr2))
+		abort();
+	for (int i = 0; i < 70000; i++)
+		raise(SIGUSR1);
+	raise(SIGUSR2);
+	run();
+	ok(got_usr1 >= 1, "what filled the pipe is there");
+	is_int(got_usr2, 1, "and what found it full");
+	loop_del(loop);
+}
+
+static void test_stop(void)
+{
+	struct timer t = {0};
+
+	begin();
+	loop_stop(loop);
+	run();
+	ok(true, "a stop before the run ends it at once");
+	if (timer_set(loop, &t, 0, on_last))
+		abort();
+	run();
+	ok(!t.slot, "and counts once");
+	loop_del(loop);
+}
+
+int main(void)
+{
+	test_timers();
+	test_heap();
+	test_timers_in_callbacks();
+	test_interest();
+	test_removal_in_batch();
+	test_fd_reuse();
+	test_free_later();
+	test_free_in_timer();
+	test_signals();
+	test_signal_flood();
+	test_stop();
+	return done_testing();
+}
