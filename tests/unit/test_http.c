@@ -1,3 +1,4 @@
+#include "base/buf.h"
 #include "net/http.h"
 #include "tests/tap.h"
 
@@ -421,31 +422,30 @@ static void test_sweeps(void)
 }
 
 /* A request with a target of t bytes and fields of about f bytes each, k of them. */
-static struct str sized(size_t t, size_t k, size_t f)
+static struct str sized(struct buf *b, size_t t, size_t k, size_t f)
 {
-	static char head[64 * 1024];
-	size_t n = 0;
-
-	n += (size_t)sprintf(head, "GET /");
-	memset(head + n, 'a', t - 1);
-	n += t - 1;
-	n += (size_t)sprintf(head + n, " HTTP/1.1\r\nHost: a\r\n");
+	buf_puts(b, "GET /");
+	for (size_t i = 1; i < t; i++)
+		buf_putc(b, 'a');
+	buf_puts(b, " HTTP/1.1\r\nHost: a\r\n");
 	for (size_t i = 0; i < k; i++) {
-		n += (size_t)sprintf(head + n, "X: ");
-		memset(head + n, 'v', f);
-		n += f;
-		n += (size_t)sprintf(head + n, "\r\n");
+		buf_puts(b, "X: ");
+		for (size_t n = 0; n < f; n++)
+			buf_putc(b, 'v');
+		buf_puts(b, "\r\n");
 	}
-	n += (size_t)sprintf(head + n, "\r\n");
-	return str_make(head, n);
+	buf_puts(b, "\r\n");
+	return buf_view(b);
 }
 
 static void limit(const char *what, size_t t, size_t k, size_t f, unsigned want)
 {
-	struct str s = sized(t, k, f);
+	struct buf b = BUF_INIT(1 << 20);
+	struct str s = sized(&b, t, k, f);
 
 	is_int(whole(s.p, s.n), want, "%s", what);
 	is_int(bytewise(s.p, s.n), want, "%s, byte by byte", what);
+	buf_free(&b);
 }
 
 static void test_limits(void)
