@@ -438,18 +438,27 @@ static void on_deadline(struct timer *t)
 	}
 }
 
-int conn_open(struct server *s, int fd)
+static struct conn *conn_new(struct server *s, int fd)
 {
 	struct conn *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->server = s;
+	c->born = loop_now(s->loop);
+	transport_plain(&c->transport, fd);
+	return c;
+}
+
+int conn_open(struct server *s, int fd)
+{
+	struct conn *c = conn_new(s, fd);
 	int r;
 
 	if (!c) {
 		fd_close(&fd);
 		return -ENOMEM;
 	}
-	c->server = s;
-	c->born = loop_now(s->loop);
-	transport_plain(&c->transport, fd);
 	r = timer_set(s->loop, &c->timer, s->ms[C_HEAD], on_deadline);
 	if (!r)
 		r = loop_add(s->loop, &c->io, fd, EPOLLIN, on_event);

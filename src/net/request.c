@@ -14,6 +14,22 @@ static struct exchange *exchange_of(const struct request *rq)
 	return container_of((struct request *)(uintptr_t)rq, struct exchange, rq);
 }
 
+static struct exchange *exchange_new(void)
+{
+	struct exchange *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return NULL;
+	buf_init(&x->in, HTTP_HEAD_MAX + HTTP_WINDOW);
+	buf_init(&x->body, HTTP_BODY_MAX);
+	buf_init(&x->head, HTTP_REPLY_HEAD_MAX);
+	buf_init(&x->fields, HTTP_REPLY_HEAD_MAX);
+	buf_init(&x->out, HTTP_REPLY_MAX);
+	arena_init(&x->rq.arena, HTTP_ARENA_MAX);
+	http_request_init(&x->http);
+	return x;
+}
+
 struct exchange *exchange_take(struct conn *c)
 {
 	struct server *s = c->server;
@@ -23,18 +39,10 @@ struct exchange *exchange_take(struct conn *c)
 		s->spares = x->next;
 		s->spares_n--;
 	} else {
-		x = calloc(1, sizeof(*x));
-		if (!x)
-			return NULL;
-		buf_init(&x->in, HTTP_HEAD_MAX + HTTP_WINDOW);
-		buf_init(&x->body, HTTP_BODY_MAX);
-		buf_init(&x->head, HTTP_REPLY_HEAD_MAX);
-		buf_init(&x->fields, HTTP_REPLY_HEAD_MAX);
-		buf_init(&x->out, HTTP_REPLY_MAX);
-		arena_init(&x->rq.arena, HTTP_ARENA_MAX);
-		http_request_init(&x->http);
+		x = exchange_new();
 	}
-	x->conn = c;
+	if (x)
+		x->conn = c;
 	return x;
 }
 
