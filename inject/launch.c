@@ -30,10 +30,9 @@ static void write_command(const struct launch *l, const char *key_hash, struct j
 	jw_cstr(w, key_hash);
 	jw_cstr(w, "--working-dir");
 	jw_cstr(w, l->working_dir);
-	if (l->username) {
-		jw_cstr(w, "--username");
-		jw_cstr(w, l->username);
-	}
+	/* As in docker run: the image's own user, which may well be root. */
+	jw_cstr(w, "--username");
+	jw_cstr(w, l->username ? l->username : "root");
 	if (l->has_user_id) {
 		snprintf(number, sizeof(number), "%llu", (unsigned long long)l->user_id);
 		jw_cstr(w, "--user-id");

@@ -11,7 +11,7 @@ struct launch {
 	const char *shown_image; /* as the user calls it */
 	const char *name;        /* of the sandbox; NULL for a random one */
 	const char *working_dir;
-	const char *username; /* NULL: the client decides */
+	const char *username; /* NULL: the image's own */
 	bool has_user_id;
 	uint64_t user_id;
 	uint16_t port;       /* of 127.0.0.1; 0 for a free one */
