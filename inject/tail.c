@@ -66,8 +66,11 @@ bool tail_show(struct call *c, uint32_t idle_ms)
 	gather(c, &kept);
 	rest = last_lines(str_trim(buf_view(&kept), "\r\n"), SHOWN_LINES);
 	format = str_find(rest, STR("exec format error")) < rest.n;
-	while (rest.n)
-		out_note("  | %.*s", STR_ARG(str_trim(str_cut(&rest, '\n'), "\r")));
+	while (rest.n) {
+		struct str line = str_trim(str_cut(&rest, '\n'), "\r");
+
+		out_note("  | %.*s", STR_ARG(line));
+	}
 	buf_free(&kept);
 	return format;
 }

@@ -1,0 +1,667 @@
+#!/usr/bin/env python3
+"""od-runtime against an engine that is made up: every bad day of an engine."""
+import hashlib
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+
+import harness
+from fake_engine import (BASE_ID, EARLY, Engine, chunked, image, lines, refusal,
+                         response, run_observation)
+from harness import eq, has, ok
+
+TEMP = tempfile.mkdtemp(prefix="od-inject-")
+STATE = os.path.join(TEMP, "state")
+CLIENT = os.path.join(TEMP, "client")
+COUNT = 0
+
+DIR = 1 << 31
+LINK = 1 << 27
+
+
+def write_client(machine=62):
+    """The head of a static x86-64 program; nobody starts it."""
+    ident = b"\x7fELF\x02\x01\x01" + bytes(9)
+    head = ident + (3).to_bytes(2, "little") + machine.to_bytes(2, "little")
+    head += (1).to_bytes(4, "little") + bytes(8) + (64).to_bytes(8, "little")
+    head += bytes(12) + (64).to_bytes(2, "little") + (56).to_bytes(2, "little")
+    head += bytes(8)
+    with open(CLIENT, "wb") as f:
+        f.write(head + bytes(300000))
+
+
+def engine(**options):
+    global COUNT
+    COUNT += 1
+    return Engine(os.path.join(TEMP, f"s{COUNT}"), **options)
+
+
+def environment(e, **more):
+    env = {"PATH": "/bin:/usr/bin", "OD_STATE_DIR": STATE, "OD_RUNTIME_CLIENT": CLIENT}
+    if e:
+        env["DOCKER_HOST"] = "unix://" + (e if isinstance(e, str) else e.path)
+    env.update(more)
+    for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+        if name in os.environ:
+            env[name] = os.environ[name]
+    return env
+
+
+def od(e, *argv, stdin=b"", **more):
+    return subprocess.run([*harness.WRAP, harness.RUNTIME, *argv], input=stdin,
+                          capture_output=True, env=environment(e, **more),
+                          timeout=harness.DEADLINE * 3)
+
+
+def fails(got, code, words, name):
+    """Ends with code; its error has the words, two lines at most, stdout nothing."""
+    text = got.stderr.decode()
+    good = got.returncode == code and words in text and not got.stdout
+    said = [line for line in text.splitlines() if not line.startswith("  | ")]
+    ok(good and len(said) <= 2 and text.startswith(("od-runtime: ", "  | ")), name,
+       f"code {got.returncode}, wanted {code}", got.stdout, text, f"wanted {words!r}")
+    ok("\x1b" not in text, name + ": no control bytes")
+
+
+def states():
+    folder = os.path.join(STATE, "sandboxes")
+    return os.listdir(folder) if os.path.isdir(folder) else []
+
+
+def clean(e, name, containers=0):
+    """Nothing of a failure is left."""
+    names = [n for n in e.images if n.startswith("od-runtime")]
+    eq((names, len(e.containers), states()), ([], containers, []),
+       name + ": nothing is left")
+
+
+# --- The command line -------------------------------------------------------------
+
+
+def test_usage():
+    got = od(None, "--version")
+    has(got.stdout, b"od-runtime ", "version")
+    eq(od(None, "--help").returncode, 0, "help")
+    has(od(None, "help", "run").stdout, b"--timeout-start", "help of a command")
+    for argv in ([], ["nonsense"], ["build"], ["run", "a", "b"], ["exec", "a"],
+                 ["help", "nonsense"], ["build", "Bad:Name"], ["exec", "a/b", "--", "x"],
+                 ["action", "ab", "not json"], ["action", "ab", "{}"],
+                 ["action", "ab", "[1]"]):
+        e = engine()
+        got = od(e, *argv)
+        eq((got.returncode, got.stdout), (100, b""), f"usage: {argv}")
+    fails(od(None, "ps", "--host", "tcp://1.2.3.4:5"), 100, "unix sockets only",
+          "a host that is no unix socket")
+    fails(od(None, "ps", "--host", "unix://" + "x" * 200), 100, "path of a socket",
+          "a socket's path that is too long")
+
+
+# --- Finding the engine -----------------------------------------------------------
+
+
+def test_no_engine():
+    fails(od(os.path.join(TEMP, "absent"), "ps"), 111, "no container engine at",
+          "no socket")
+    path = os.path.join(TEMP, "refuses")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    fails(od(path, "ps"), 111, "nobody answers at", "a socket that refuses")
+    listener.close()
+    for name, answer in (
+            ("garbage", b"SSH-2.0-OpenSSH\r\n"), ("silence", b""),
+            ("half a head", b"HTTP/1.1 200 OK\r\nApi-V"),
+            ("no version", response(200, b"OK")),
+            ("a strange version", response(200, b"OK", [("Api-Version", "2.0")])),
+            ("an error", response(500, b"x", [("Api-Version", "1.41")]))):
+        got = od(engine(answers=[("GET", "/_ping", answer)]), "ps")
+        fails(got, 111, "engine", name)
+    fails(od(engine(api="1.23"), "ps"), 111, "too old", "an engine that is too old")
+
+
+def test_versions():
+    for api, want in (("1.24", "/v1.24/"), ("1.41", "/v1.41/"), ("1.47", "/v1.47/"),
+                      ("1.55", "/v1.47/")):
+        e = engine(api=api)
+        eq(od(e, "ps").returncode, 0, f"API {api}")
+        ok(all(r.target.startswith(want) for r in e.log[1:]), f"is spoken as {want}")
+    e = engine(answers=[("GET", "/version", response(200, {"Components": None}))])
+    eq(od(e, "ps").returncode, 0, "a list of components that is null")
+
+
+# --- Building ---------------------------------------------------------------------
+
+
+def test_build():
+    e = engine()
+    got = od(e, "build", "base:1")
+    name = got.stdout.decode().strip()
+    eq(got.returncode, 0, "a build")
+    ok(re.fullmatch(r"od-runtime:oh_v[0-9.]+_[0-9a-z]{1,16}_[0-9a-z]{1,16}", name),
+       "prints the tag", name)
+    build = e.called("POST", "/build")[0]
+    eq(build.fields.get("transfer-encoding"), "chunked", "the context is streamed")
+    eq((build.query["version"], build.query["networkmode"], build.query["pull"]),
+       ("1", "none", "0"), "classic builder, no network, no pull")
+    member = e.context["rootfs/.od/od-runtime-client"]
+    eq((member.mode, member.uid, member.gid, member.mtime, member.size),
+       (0o555, 0, 0, 0, os.path.getsize(CLIENT)), "the client in the context")
+    link = e.context["rootfs/openhands/micromamba/bin/micromamba"]
+    eq(link.linkname, "/.od/od-runtime-client", "the drop-in link")
+    has(e.dockerfile, f"FROM {BASE_ID}\n", "the base is pinned by its id")
+    ok("RUN" not in e.dockerfile, "no RUN")
+    eq(len(e.containers), 0, "the container that was looked into is gone")
+    shown = od(e, "dockerfile", "base:1").stdout.decode()
+    eq(shown, e.dockerfile, "dockerfile prints what build sent")
+    again = od(e, "build", "base:1", "--json")
+    doc = json.loads(again.stdout)
+    eq((doc["image"], doc["built"]), (name, False), "the second time nothing is built")
+    eq(len(e.called("POST", "/build")), 1, "indeed")
+    eq(od(e, "build", "base:1", "--force").returncode, 0, "--force")
+    builds = e.called("POST", "/build")
+    eq((len(builds), builds[1].query.get("nocache")), (2, "1"), "builds again")
+    eq(builds[0].body, builds[1].body, "from the same bytes")
+    eq(od(e, "build", "docker.io/library/base:1").returncode, 111, "not a local name")
+
+
+def test_build_key():
+    e = engine()
+    first = od(e, "build", "base:1").stdout
+    e.images["base:1"] = image(id_="sha256:" + "cd" * 32, layers=("l9",))
+    second = od(e, "build", "base:1").stdout
+    ok(first != second and second, "another image under the name gives another tag")
+    write_client()
+    with open(CLIENT, "ab") as f:
+        f.write(b"more")
+    third = od(e, "build", "base:1").stdout
+    write_client()
+    ok(third not in (first, second), "another client gives another tag")
+    eq(third.split(b"_")[2], second.split(b"_")[2], "in its second hash only")
+
+
+def test_build_splits():
+    for split in (1, 7):
+        e = engine(split=split, chunk=3)
+        got = od(e, "build", "base:1")
+        eq((got.returncode, got.stderr), (0, b""), f"answers in pieces of {split}")
+
+
+def test_buildkit():
+    e = engine(builder="2")
+    eq(od(e, "build", "base:1").returncode, 0, "BuildKit")
+    eq(e.called("POST", "/build")[0].query["version"], "2", "is asked for")
+    ok(re.search(r"^FROM od-runtime-base:[0-9a-f]{16}$", e.dockerfile, re.M),
+       "the base has a name for a while", e.dockerfile)
+    ok(not [n for n in e.images if n.startswith("od-runtime-base")], "not longer")
+    e = engine(builder="2", images={BASE_ID: image(names=())})
+    eq(od(e, "build", BASE_ID).returncode, 0, "a base without a name")
+    eq(e.called("POST", "/build")[0].query["version"], "1", "goes to the classic one")
+    eq(len(e.called("POST", "/images/.*/tag")), 0, "and never gets a name")
+    ok(BASE_ID in e.images, "so that it cannot be lost")
+
+
+def test_podman():
+    for name, options in (
+            ("by its header", {"fields": [("Libpod-Api-Version", "4.3.1")]}),
+            ("by its version", {"answers": [("GET", "/version", response(
+                200, {"Components": [{"Name": "Podman Engine"}]}))]})):
+        e = engine(builder="2", **options)
+        eq(od(e, "build", "base:1").returncode, 0, "Podman " + name)
+        eq(e.called("POST", "/build")[0].query["version"], "1", "builds its own way")
+
+
+def test_omitted_keys():
+    doc = image()
+    doc["Config"] = {}
+    del doc["RepoDigests"], doc["Parent"]
+    e = engine(api="1.52", images={"base:1": doc})
+    eq(od(e, "build", "base:1").returncode, 0, "inspect without unset members")
+    del doc["Config"]
+    eq(od(engine(images={"base:1": doc}), "dockerfile", "base:1").returncode, 0,
+       "and without Config at all")
+
+
+def test_missing_image():
+    e = engine(images={})
+    got = od(e, "build", "base:1")
+    fails(got, 111, "has no image base:1", "an image that is not there")
+    has(got.stderr, b"--pull", "says how to get it")
+    eq(len(e.called("POST", "/images/create")), 0, "nothing is pulled unasked")
+
+    def pull(request):
+        e.images["base:1"] = image()
+        return chunked(lines({"status": "Pulling"}, {"status": "Done"}), 5)
+
+    e.answers.append(("POST", "/images/create", pull))
+    eq(od(e, "build", "base:1", "--pull").returncode, 0, "--pull")
+    create = e.called("POST", "/images/create")[0]
+    eq((create.query["fromImage"], create.query["tag"]), ("base", "1"), "asks for it")
+    for name, answer in (
+            ("after 200", chunked(lines({"status": "x"}, {"errorDetail": {
+                "message": "pull \x1b[31mdenied"}, "error": "e"}), 9)),
+            ("with a status", refusal(404, "pull \x1b[31mdenied"))):
+        e = engine(images={}, answers=[("POST", "/images/create", answer)])
+        fails(od(e, "build", "base:1", "--pull"), 111, "pull \\x1b[31mdenied",
+              "a pull that fails " + name)
+
+
+def test_unfit_images():
+    for words, doc in (
+            ("not a Linux image", image(Os="windows")),
+            ("for which architecture", image(Architecture="")),
+            ("is for arm64", image(Architecture="arm64")),
+            ("ONBUILD", image(config={"OnBuild": ["COPY . /app"]})),
+            ("VOLUME over /.od", image(config={"Volumes": {"/.od": {}}})),
+            ("too long", image(config={"Cmd": ["x" * 40000]})),
+            ("does not understand", {"Id": 5})):
+        e = engine(images={"base:1": doc} if isinstance(doc["Id"], str) else {},
+                   answers=[] if isinstance(doc["Id"], str) else
+                   [("GET", "/images/.*/json", response(200, doc))])
+        fails(od(e, "build", "base:1"), 111, words, f"refused: {words}")
+        clean(e, "then")
+    e = engine()
+    e.paths = {"/.od": LINK | 0o777}
+    fails(od(e, "build", "base:1"), 111, "its /.od is no directory", "a link at /.od")
+    clean(e, "then")
+    e.paths = {"/.od": DIR | 0o755, "/openhands": DIR | 0o755}
+    eq(od(e, "build", "base:1").returncode, 0, "an /openhands of its own")
+    ok(not [n for n in e.context if "openhands" in n], "stays as it is")
+
+
+def test_bad_client():
+    e = engine()
+    fails(od(e, "build", "base:1", OD_RUNTIME_CLIENT="/nonexistent"), 111,
+          "no client binary", "no client")
+    fails(od(e, "build", "base:1", "--client", "/dev/null"), 111, "no client binary",
+          "a client that is no file")
+    write_client(machine=183)
+    fails(od(e, "build", "base:1"), 111, "the client binary for arm64",
+          "a client for another machine")
+    write_client()
+    clean(e, "then")
+
+
+ERROR = {"errorDetail": {"message": "disk \x1b[2Jfull\n"}, "error": "disk full"}
+
+
+def test_build_fails():
+    broken = {
+        "an error after 200": [{"stream": "Step 1\n"}, ERROR],
+        "an error without words": [{"error": ""}],
+    }
+    for name, said in broken.items():
+        for builder in ("1", "2"):
+            e = engine(builder=builder)
+            e.build_lines = said
+            got = od(e, "build", "base:1")
+            fails(got, 111, "building: ", name)
+            clean(e, name)
+            ok(e.called("DELETE", "/images/0123456789ab"), "steps are taken away")
+            ok(not e.called("DELETE", f"/images/{BASE_ID[7:19]}"), "but not the base")
+    e = engine()
+    e.build_lines = [ERROR]
+    has(od(e, "build", "base:1").stderr, b"disk \\x1b[2Jfull", "the engine's own words")
+    for name, answer in (
+            ("a refusal", refusal(500, "no room")),
+            ("a refusal before the body was read", EARLY(refusal(500, "no room"))),
+            ("one in plain text", response(400, b"no room\n"))):
+        e = engine(answers=[("POST", "/build", answer)])
+        fails(od(e, "build", "base:1"), 111, "no room", name)
+        clean(e, name)
+    for name, answer in (
+            ("a stream that breaks off", chunked(lines({"stream": "x"}), 9)[:-9]),
+            ("a connection that breaks off", b""),
+            ("a chunk that is none", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked"
+             b"\r\n\r\nzz\r\n"),
+            ("a line without end", chunked(b"x" * (2 << 20), 65536))):
+        e = engine(answers=[("POST", "/build", answer)])
+        fails(od(e, "build", "base:1"), 111, "engine", name)
+        clean(e, name)
+
+
+def test_build_lies():
+    e = engine(answers=[("POST", "/build", chunked(lines({"stream": "fine"}), 99))])
+    fails(od(e, "build", "base:1"), 111, "has no such image", "success without an image")
+    e = engine()
+
+    def other(request):
+        e.images[request.query["t"]] = image(id_="sha256:" + "ee" * 32, layers=("z",))
+        return chunked(lines({"stream": "fine"}), 99)
+
+    e.answers.append(("POST", "/build", other))
+    fails(od(e, "build", "base:1"), 111, "something else", "success with another image")
+    clean(e, "then")
+
+
+def test_our_images():
+    e = engine()
+    name = od(e, "build", "base:1").stdout.decode().strip()
+    product = e.images[name]
+    again = json.loads(od(e, "build", name, "--json").stdout)
+    eq((again["image"], again["built"]), (product["Id"], False), "ours is used as it is")
+    derived = dict(product, Id="sha256:" + "dd" * 32)
+    derived["RootFS"] = {"Layers": product["RootFS"]["Layers"] + ["theirs"]}
+    e.images["derived:1"] = derived
+    again = json.loads(od(e, "build", "derived:1", "--json").stdout)
+    eq(again["image"], derived["Id"], "and so is what was made from it")
+    with open(CLIENT, "ab") as f:
+        f.write(b"newer")
+    got = json.loads(od(e, "build", name, "--json").stdout)
+    eq((got["built"], len(e.images[got["image"]]["RootFS"]["Layers"])), (True, 2),
+       "with a newer client it is made from the user's base again")
+    got = json.loads(od(e, "build", "derived:1", "--json").stdout)
+    eq(len(e.images[got["image"]]["RootFS"]["Layers"]), 4, "what was made from it is not")
+    del e.images["base:1"]
+    fails(od(e, "build", name), 111, "is not here any more", "a base that has gone")
+    e.images["base:1"] = image(layers=("other",))
+    fails(od(e, "build", name), 111, "is not here any more", "labels alone decide nothing")
+    write_client()
+
+
+# --- Running ----------------------------------------------------------------------
+
+
+def test_run():
+    e = engine(not_yet=4, split=11)
+    got = od(e, "run", "base:1")
+    name = got.stdout.decode().strip()
+    eq((got.returncode, got.stderr), (0, b""), "run")
+    ok(re.fullmatch(r"od-[0-9a-f]{8}", name), "prints the name", name)
+    path = os.path.join(STATE, "sandboxes", name + ".json")
+    eq(os.stat(path).st_mode & 0o777, 0o600, "its key is ours alone")
+    with open(path) as f:
+        key = json.load(f)["key"]
+    create = e.called("POST", "/containers/create")[-1]
+    spec = create.json()
+    ok(re.fullmatch("[0-9a-f]{64}", key), "256 bits")
+    ok(not [r for r in e.log if key.encode() in r.body or key in r.target],
+       "the engine never sees it")
+    words = spec["Cmd"]
+    eq(words[words.index("--key-sha256") + 1],
+       hashlib.sha256(key.encode()).hexdigest(), "only its hash")
+    eq(spec["Entrypoint"], ["/.od/od-runtime-client", "init"], "entry point")
+    eq((words[0], words[words.index("--working-dir") + 1]), ("8000", "/"), "command")
+    eq(spec["HostConfig"]["PortBindings"],
+       {"8000/tcp": [{"HostIp": "127.0.0.1", "HostPort": ""}]}, "a port of loopback")
+    eq((spec["Healthcheck"], spec["StopSignal"], "User" in spec, "Env" in spec),
+       ({"Test": ["NONE"]}, "SIGTERM", False, False), "the rest of it")
+    got = od(e, "exec", name, "--", "echo", "a b", "$HOME", "'")
+    eq((got.returncode, got.stdout, got.stderr), (0, b"hello\n", b""), "exec")
+    sent = e.sandbox_log[-1]
+    eq(sent.fields["x-session-api-key"], key, "with the key")
+    doc = sent.json()["action"]
+    eq((doc["action"], doc["args"], doc["timeout"]),
+       ("run", {"command": "echo a b $HOME '", "blocking": True}, 31536000), "action")
+    fails(od(e, "run", "base:1", "--name", name), 111, "called " + name + " already",
+          "a name that is taken")
+    eq(len(e.containers), 1, "costs nothing")
+    ok(os.path.exists(path), "and leaves the other's key alone")
+    fails(od(e, "rm", name), 111, "runs", "rm of a running one")
+    eq(od(e, "rm", "-f", name).stdout.decode(), name + "\n", "rm -f")
+    clean_images(e)
+    clean(e, "after rm")
+
+
+def clean_images(e):
+    for name in [n for n in e.images if n.startswith("od-runtime")]:
+        del e.images[name]
+
+
+def test_run_options():
+    e = engine(images={"base:1": image(config={"WorkingDir": "/srv", "User": "7"})})
+    got = od(e, "run", "base:1", "--name", "box", "--port", "4321", "--username", "me",
+             "--user-id", "0", "--json")
+    doc = json.loads(got.stdout)
+    eq((got.returncode, doc["name"]), (0, "box"), "run --json")
+    eq(sorted(doc["timings"]), sorted(["resolve", "build", "create", "start", "ready"]),
+       "timings of every step")
+    spec = e.called("POST", "/containers/create")[-1].json()
+    eq(spec["Cmd"][3:], ["--working-dir", "/srv", "--username", "me", "--user-id", "0"],
+       "words for the client")
+    eq(spec["HostConfig"]["PortBindings"]["8000/tcp"][0]["HostPort"], "4321", "--port")
+    fails(od(e, "run", "base:1", "--name", "-x"), 100, "cannot be the name",
+          "a name that is none")
+    od(e, "rm", "-f", "box")
+
+
+def test_run_command():
+    e = engine()
+    e.execute = lambda request: run_observation("out", 3)
+    got = od(e, "run", "--rm", "base:1", "--", "false")
+    eq((got.returncode, got.stdout, got.stderr), (3, b"out\n", b""), "run --rm -- CMD")
+    clean_images(e)
+    clean(e, "then")
+    got = od(e, "run", "base:1", "--name", "kept", "--", "false")
+    eq((got.returncode, got.stdout, got.stderr), (3, b"out\n", b"sandbox kept\n"),
+       "without --rm it stays and is named")
+    od(e, "rm", "-f", "kept")
+    eq(od(e, "run", "--rm", "base:1", "--name", "auto").returncode, 0, "--rm alone")
+    ok(e.called("POST", "/containers/create")[-1].json()["HostConfig"]["AutoRemove"],
+       "leaves it to the engine")
+    eq(od(e, "stop", "auto").returncode, 0, "once it is stopped")
+    clean_images(e)
+    clean(e, "then")
+
+
+def test_start_fails():
+    start = "/containers/.*/start"
+    for words, answer, argv in (
+            ("port 4321 of 127.0.0.1 is taken",
+             refusal(500, "Bind for 127.0.0.1:4321 failed: port is already allocated"),
+             ["--port", "4321"]),
+            ("unable to find user x", refusal(500, "unable to find user x"), []),
+            ("another architecture", refusal(400, "exec /.od/x: exec format error"), []),
+            ("connection closed", b"", [])):
+        e = engine(answers=[("POST", start, answer)])
+        fails(od(e, "run", "base:1", *argv), 111, words, f"start: {words}")
+        clean_images(e)
+        clean(e, "then")
+    for words, answer in (("no room", refusal(500, "no room")),
+                          ("without an id", response(201, {"Id": ""})),
+                          ("without an id", response(201, b"oops"))):
+        e = engine()
+        od(e, "build", "base:1")
+        e.answers.append(("POST", "/containers/create", answer))
+        fails(od(e, "run", "base:1"), 111, words, f"create: {words}")
+        clean_images(e)
+        clean(e, "then")
+
+
+def test_dies_early():
+    for argv in ([], ["--rm"]):
+        e = engine(container=(7, b"first\nbad \x1b[31mnews\n"))
+        got = od(e, "run", *argv, "base:1")
+        fails(got, 111, "before it was ready", f"a sandbox that ends {argv}")
+        has(got.stderr, b"  | first\n  | bad \\x1b[31mnews\n", "its last lines")
+        if not argv:
+            has(got.stderr, b"exit code 7", "its exit code")
+        clean_images(e)
+        clean(e, "then")
+    e = engine(container=(1, b"exec /.od/x: exec format error\n"))
+    has(od(e, "run", "base:1").stderr, b"another architecture", "a foreign machine")
+
+
+def test_never_ready():
+    e = engine(not_yet=1 << 30)
+    got = od(e, "run", "base:1", "--timeout-start", "1")
+    fails(got, 111, "not ready after 1 s", "a sandbox that never gets ready")
+    has(got.stderr, b"  | line one\n  | line two\n", "its last lines")
+    clean_images(e)
+    clean(e, "then")
+
+
+def interrupted(e, argv, reached, signo, name):
+    p = subprocess.Popen([*harness.WRAP, harness.RUNTIME, *argv], env=environment(e),
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    harness.until(reached)
+    p.send_signal(signo)
+    out, err = p.communicate(timeout=harness.DEADLINE)
+    eq((p.returncode, out, err), (128 + signo, b"", b""), name)
+    clean_images(e)
+    clean(e, name)
+
+
+def test_signals():
+    e = engine(not_yet=1 << 30)
+    interrupted(e, ["run", "base:1"], lambda: e.sandbox_log, signal.SIGINT,
+                "Ctrl-C while it starts")
+    for builder in ("1", "2"):
+        e = engine(builder=builder)
+        event = threading.Event()
+
+        def build(request):
+            event.wait(harness.DEADLINE)
+            return b""
+
+        e.answers.append(("POST", "/build", build))
+        interrupted(e, ["build", "base:1"], lambda: e.called("POST", "/build"),
+                    signal.SIGTERM, f"SIGTERM while it builds ({builder})")
+        event.set()
+    e = engine()
+    event = threading.Event()
+
+    def execute(request):
+        event.wait(harness.DEADLINE)
+        return b""
+
+    e.execute = execute
+    interrupted(e, ["run", "--rm", "base:1", "--", "sleep"],
+                lambda: [r for r in e.sandbox_log if r.method == "POST"],
+                signal.SIGINT, "Ctrl-C while CMD runs")
+    event.set()
+
+
+# --- Talking ----------------------------------------------------------------------
+
+
+def test_exec():
+    e = engine()
+    od(e, "run", "base:1", "--name", "box")
+    for content, want in (("", b""), ("x", b"x\n"), ("x\n", b"x\n\n")):
+        e.execute = lambda request: run_observation(content)
+        eq(od(e, "exec", "box", "--", "c").stdout, want, f"content {content!r}")
+    for code in (0, 1, 100, 111, 124, 255):
+        e.execute = lambda request: run_observation("", code)
+        got = od(e, "exec", "box", "--", "c")
+        eq((got.returncode, got.stdout, got.stderr), (code, b"", b""), f"code {code}")
+    e.execute = lambda request: run_observation("part", -1, "\n[The command timed out "
+                                                "after 2.0 seconds. T]")
+    got = od(e, "exec", "box", "--timeout", "2", "--", "c")
+    eq((got.returncode, got.stdout, got.stderr),
+       (124, b"part\n", b"[The command timed out after 2.0 seconds. T]\n"), "--timeout")
+    eq(e.sandbox_log[-1].json()["action"]["timeout"], 2, "is sent along")
+    e.execute = lambda request: run_observation("", -1, "\n[Your command \"c\" is NOT "
+                                                "executed.]")
+    got = od(e, "exec", "box", "--", "c")
+    eq(got.returncode, 111, "a command that was not executed")
+    has(got.stderr, b"NOT executed", "says why")
+    e.execute = lambda request: run_observation("x", 0, prefix="[cut]\n")
+    eq(od(e, "exec", "box", "--", "c").stderr, b"[cut]\n", "a prefix is shown")
+    e.execute = lambda request: {"observation": "error", "content": "no \x1b[1mway",
+                                 "extras": {}}
+    fails(od(e, "exec", "box", "--", "c"), 111, "no \\x1b[1mway", "an error observation")
+    for words, answer in (
+            ("does not accept our key", response(403, {"detail": "Invalid API Key"})),
+            ("status 500: it broke", response(500, {"detail": "it broke"})),
+            ("status 404", response(404, b"[]")),
+            ("no observation", response(200, b"[]")),
+            ("no observation", response(200, b"{}")),
+            ("did not answer", b""), ("did not answer", b"garbage\r\n\r\n")):
+        e.execute = lambda request: answer
+        fails(od(e, "exec", "box", "--", "c"), 111, words, f"exec: {words}")
+    e.execute = lambda request: run_observation("x" * 5000000)
+    eq(len(od(e, "exec", "box", "--", "c").stdout), 5000001, "much output")
+    doc = json.loads(od(e, "exec", "box", "--json", "--", "c").stdout)
+    eq(doc["observation"], "run", "--json is the observation")
+    os.unlink(os.path.join(STATE, "sandboxes", "box.json"))
+    fails(od(e, "exec", "box", "--", "c"), 111, "is not known here", "a lost key")
+    od(e, "rm", "-f", "box")
+
+
+def test_action():
+    e = engine()
+    od(e, "run", "base:1", "--name", "box")
+    bare = {"action": "read", "args": {"path": "/x"}}
+    for given in (bare, {"action": bare}):
+        got = od(e, "action", "box", json.dumps(given))
+        eq(e.sandbox_log[-1].json(), {"action": bare}, "the envelope is there")
+        has(got.stdout, b"run\n  command: c\n  metadata.exit_code: 0\n", "for people")
+        ok(got.stdout.endswith(b"\n\nhello\n"), "then the content")
+    got = od(e, "action", "box", "-", "--json", stdin=json.dumps(bare).encode())
+    eq(json.loads(got.stdout), run_observation("hello"), "from stdin, as JSON")
+    od(e, "rm", "-f", "box")
+
+
+def test_ps_logs_stop():
+    e = engine()
+    eq(json.loads(od(e, "ps", "--json").stdout), [], "none")
+    od(e, "run", "base:1", "--name", "box")
+    row = json.loads(od(e, "ps", "--json").stdout)[0]
+    eq((row["name"], row["image"], row["state"]), ("box", "base:1", "running"), "one")
+    shutil.rmtree(STATE)
+    has(od(e, "ps").stdout, b"box ", "ps works without the state")
+    next(iter(e.containers.values())).spec["Labels"]["od.sandbox.image"] = "\x1b[31m"
+    ok(b"\x1b" not in od(e, "ps").stdout, "ps cleans what it prints")
+    got = od(e, "logs", "box")
+    eq((got.stdout, got.stderr), (b"line one\n", b"line two\n"), "logs")
+    e.chunk = 1
+    eq(od(e, "logs", "-f", "--tail", "5", "box").stdout, b"line one\n", "logs -f")
+    asked = e.called("GET", "/containers/.*/logs")[-1].query
+    eq((asked["follow"], asked["tail"]), ("1", "5"), "asks for it")
+    e.output = b"no frames at all"
+    eq(od(e, "logs", "box").returncode, 111, "a log that is none")
+    eq(od(e, "stop", "box", "--time", "3").stdout, b"box\n", "stop")
+    eq(e.called("POST", "/containers/.*/stop")[-1].query["t"], "3", "--time")
+    fails(od(e, "exec", "box", "--", "c"), 111, "does not run", "exec in a stopped one")
+    eq(od(e, "stop", "box").returncode, 0, "stop again")
+    eq(od(e, "rm", "box").returncode, 0, "rm")
+    for argv in (["stop"], ["rm"], ["logs"], ["exec"]):
+        more = ["--", "c"] if argv == ["exec"] else []
+        fails(od(e, *argv, "box", *more), 111, "there is no sandbox box", f"{argv}")
+
+
+def test_foreign_container():
+    e = engine()
+    od(e, "run", "base:1", "--name", "box")
+    next(iter(e.containers.values())).spec["Labels"] = {"x": "1"}
+    for argv in (["stop", "box"], ["rm", "-f", "box"], ["logs", "box"],
+                 ["exec", "box", "--", "c"]):
+        fails(od(e, *argv), 111, "is no sandbox of od-runtime", f"foreign: {argv[0]}")
+    eq(len(e.containers), 1, "it stays")
+    shutil.rmtree(STATE)
+
+
+def test_terminal():
+    """For people: control bytes of a sandbox do not reach the terminal."""
+    e = engine()
+    e.execute = lambda request: run_observation("a\x1b]0;x\x07b\tc\nd\u009bm")
+    od(e, "run", "base:1", "--name", "box")
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execve(harness.RUNTIME, [harness.RUNTIME, "exec", "box", "--", "c"],
+                  environment(e))
+    out = b""
+    while True:
+        try:
+            more = os.read(fd, 4096)
+        except OSError:
+            break
+        if not more:
+            break
+        out += more
+    eq(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, "exec on a terminal")
+    eq(out, b"a\\x1b]0;x\\x07b\tc\r\nd\\xc2\\x9bm\r\n", "shows them as text")
+    od(e, "rm", "-f", "box")
+
+
+write_client()
+try:
+    harness.main()
+finally:
+    shutil.rmtree(TEMP, ignore_errors=True)

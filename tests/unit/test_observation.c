@@ -1,0 +1,109 @@
+#include "inject/observation.h"
+
+#include "tests/tap.h"
+
+static void test_read(void)
+{
+	static const char *const bad[] = {
+		"", "{}", "[]", "null", "{\"observation\":1}", "{\"observation\":\"\"}"};
+	struct observation ob;
+
+	is_int(observation_read(&ob,
+		       STR("{\"observation\":\"run\",\"content\":\"a\\u0000b\","
+			   "\"extras\":"
+			   "{\"metadata\":{\"exit_code\":3,\"prefix\":\"p\","
+			   "\"suffix\":\"s\"}}}")),
+		0, "a run");
+	is_view(ob.kind, "run", "kind");
+	is_mem(ob.content.p, ob.content.n, "a\0b", 3, "content");
+	is_int(ob.exit_code, 3, "exit code");
+	is_view(ob.prefix, "p", "prefix");
+	is_view(ob.suffix, "s", "suffix");
+	observation_free(&ob);
+	is_int(observation_read(&ob, STR("{\"observation\":\"error\"}")), 0, "an error");
+	is_int(ob.exit_code, -1, "without an exit code");
+	observation_free(&ob);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		ok(observation_read(&ob, str_c(bad[i])) < 0, "refused: '%s'", bad[i]);
+}
+
+static void test_remarkable(void)
+{
+	static const struct {
+		const char *suffix;
+		bool want;
+	} rows[] = {
+		{"", false},
+		{"\n", false},
+		{"\n[The command completed with exit code 0.]", false},
+		{"\n[The command completed with exit code 130.]", false},
+		{"\n[The command completed with exit code 130. CTRL+C was sent.]", true},
+		{"\n[The command timed out after 2.5 seconds. T]", true},
+		{"\n[The command has no new output after 10 seconds. T]", true},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct observation ob = {.suffix = str_c(rows[i].suffix)};
+
+		is_int(observation_is_remarkable(&ob), rows[i].want, "suffix %zu", i);
+	}
+}
+
+static void test_print(void)
+{
+	struct buf out = BUF_INIT(1 << 16);
+	struct observation ob;
+
+	if (observation_read(&ob,
+		    STR("{\"observation\":\"read\",\"content\":\"text\",\"extras\":{"
+			"\"path\":\"/x\",\"none\":null,\"empty\":\"\",\"list\":[1],"
+			"\"yes\":true,\"in\":{\"n\":1.5,\"deep\":{\"x\":1}}}}")))
+		return;
+	observation_print(&ob, &out);
+	is_view(buf_view(&out), "read\n  path: /x\n  yes: true\n  in.n: 1.5\n\ntext\n",
+		"kind, what is short, content");
+	observation_free(&ob);
+	buf_free(&out);
+}
+
+static void test_request(void)
+{
+	static const struct {
+		const char *in, *want;
+	} rows[] = {
+		{"{\"action\":\"x\",\"args\":{}}",
+			"{\"action\":{\"action\":\"x\",\"args\":{}}}"},
+		{"{\"action\":{\"action\":\"x\"}}", "{\"action\":{\"action\":\"x\"}}"},
+		{"{}", NULL},
+		{"{\"action\":1}", NULL},
+		{"[]", NULL},
+		{"x", NULL},
+	};
+	static char *const words[] = {"echo", "\"a\"", "\xff"};
+	struct buf out = BUF_INIT(1 << 16);
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		int r;
+
+		buf_reset(&out);
+		r = observation_request(str_c(rows[i].in), &out);
+		is_int(r == 0, rows[i].want != NULL, "request %s", rows[i].in);
+		is_view(buf_view(&out), rows[i].want ? rows[i].want : "", "in its form");
+	}
+	buf_reset(&out);
+	observation_request_run(words, ARRAY_LEN(words), 7, &out);
+	is_view(buf_view(&out),
+		"{\"action\":{\"action\":\"run\",\"args\":{\"command\":"
+		"\"echo \\\"a\\\" \xef\xbf\xbd\",\"blocking\":true},\"timeout\":7}}",
+		"words become a command");
+	buf_free(&out);
+}
+
+int main(void)
+{
+	test_read();
+	test_remarkable();
+	test_print();
+	test_request();
+	return done_testing();
+}
