@@ -40,6 +40,8 @@ enum act_result {
 /* Called once after ACT_WAIT, when the observation is in act->out. */
 typedef void act_done_fn(struct act *a);
 
+typedef bool act_left_fn(const struct act *a);
+
 /* One action on its way. The caller fills in the first part and keeps it alive. */
 struct act {
 	struct sandbox *box;
@@ -47,6 +49,7 @@ struct act {
 	struct buf *out;     /* receives the observation */
 	struct json_val event;
 	act_done_fn *done;
+	act_left_fn *left; /* whether the one who asked seems to have left; may be NULL */
 	void *user;
 
 	const struct action *action;

@@ -293,6 +293,21 @@ static void execute(struct session *s, struct run *r)
 	arm_timers(s, r);
 }
 
+/* The one who asked seems to have left: what is not reported waits for the next. */
+static void dismiss(struct session *s, struct run *r)
+{
+	observe(r, &(struct run_observation){
+			   .command = r->command,
+			   .content = STR(""),
+			   .exit_code = -1,
+			   .pid = -1,
+			   .prefix = STR(""),
+			   .suffix = STR("\n[The connection was closed while the command was "
+					 "running. It goes on.]"),
+		   });
+	answer(s, r);
+}
+
 static void begin(struct session *s, struct run *r)
 {
 	enum shell_state state = shell_state(s->shell);
@@ -381,6 +396,11 @@ static void enqueue(struct session *s, struct run *r)
 	*at = r;
 }
 
+static bool has_left(const struct act *a)
+{
+	return a->left && a->left(a);
+}
+
 static int start(struct act *a)
 {
 	struct session *s = a->box->session;
@@ -412,6 +432,9 @@ static int start(struct act *a)
 	r->kind = kind_of(r->command, r->is_input);
 	buf_init(&r->before, RUN_OUTPUT_MAX);
 	a->state = r;
+	/* Who has hung up must not keep others from the shell until its deadline. */
+	while (s->current && shell_state(s->shell) == SHELL_RUNNING && has_left(s->current->act))
+		dismiss(s, s->current);
 	if (s->current)
 		enqueue(s, r);
 	else

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 
 #define JSON_TYPE "application/json"
@@ -216,6 +217,14 @@ int request_query(struct request *rq, struct str name, struct str *value)
 void request_trust(struct request *rq)
 {
 	exchange_of(rq)->conn->rank = RANK_TRUSTED;
+}
+
+bool request_half_closed(const struct request *rq)
+{
+	const struct exchange *x = container_of(rq, const struct exchange, rq);
+	struct pollfd p = {.fd = x->conn->transport.fd, .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) > 0;
 }
 
 struct buf *request_out(struct request *rq)

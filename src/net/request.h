@@ -36,6 +36,12 @@ int request_query(struct request *rq, struct str name, struct str *value) MUST_U
  */
 void request_trust(struct request *rq);
 
+/*
+ * Whether the peer has closed its side of the connection. It may still read an
+ * answer, but as a rule it has given up.
+ */
+bool request_half_closed(const struct request *rq);
+
 /* The body of the reply, to be written before request_reply. */
 struct buf *request_out(struct request *rq);
 /* One more header of the reply; a value with control bytes turns it into a 500. */

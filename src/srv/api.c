@@ -63,6 +63,11 @@ static void action_done(struct act *a)
 	request_reply(rq, 200, JSON_TYPE);
 }
 
+static bool asker_left(const struct act *a)
+{
+	return request_half_closed(a->user);
+}
+
 static void start_action(struct api *api, struct request *rq, struct json_val event)
 {
 	struct act *a = arena_alloc(&rq->arena, sizeof(*a));
@@ -76,6 +81,7 @@ static void start_action(struct api *api, struct request *rq, struct json_val ev
 			.out = request_out(rq),
 			.event = event,
 			.done = action_done,
+			.left = asker_left,
 			.user = rq,
 		};
 		rq->user = a;
