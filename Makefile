@@ -68,7 +68,8 @@ MUSL_INC = -nostdinc -isystem $(MUSL)/include/$(ARCH)-linux-musl \
 CC_release = $(CROSS)gcc
 FLAGS_release_x86_64 = -fcf-protection=full
 FLAGS_release_aarch64 = -mbranch-protection=standard
-CFLAGS_release = -Os -g1 -fPIE -ffunction-sections -fdata-sections \
+# -O2: terminal text is a fifth faster than with -Os, for an eighth more bytes.
+CFLAGS_release = -O2 -g1 -fPIE -ffunction-sections -fdata-sections \
 	-fvisibility=hidden -fstack-protector-strong -fstack-clash-protection \
 	-fno-strict-aliasing -fno-delete-null-pointer-checks \
 	-ftrivial-auto-var-init=zero -fno-asynchronous-unwind-tables \
