@@ -6,13 +6,14 @@
 #include "inject/out.h"
 #include "inject/probe.h"
 #include "inject/pull.h"
+#include "inject/ref.h"
 #include "inject/stop.h"
 #include "inject/tag.h"
 #include "limits.h"
 
 #include <stdio.h>
 
-enum { STEP_ID_MAX = 71, ID_SHOWN = 12, TIDY_TRIES = 20, TIDY_MS = 50 };
+enum { SWEEP_ROUNDS = 40, SWEEP_QUIET = 8, SWEEP_MS = 50 };
 
 /* What a build has made so far and what a failure takes away again. */
 struct build {
@@ -22,8 +23,6 @@ struct build {
 	bool buildkit;   /* this build uses it */
 	char lent[48];   /* the name lent to the base; empty for none */
 	struct buf from; /* what the FROM line names */
-	unsigned steps_n;
-	char steps[INJECT_STEPS_MAX][STEP_ID_MAX + 1]; /* images of the classic builder */
 };
 
 /* A name of some sort besides the id; without one the engine would drop the image. */
@@ -74,49 +73,65 @@ static int lend_name(struct build *b)
 static void take_name_back(struct build *b)
 {
 	if (b->lent[0])
-		engine_tidy(b->plan->engine, "DELETE", "/images/%s?noprune=1", b->lent);
+		engine_tidy(
+			b->plan->engine, NULL, "DELETE", "/images/%s?noprune=1", b->lent);
 	b->lent[0] = '\0';
 }
 
-/* Notes " ---> 0123456789ab", an image that the classic builder made on the way. */
-static void see_line(void *arg, const struct progress *p)
+/* Takes away the images that have our key and no name. True if there was one. */
+static bool sweep_once(struct build *b)
 {
-	struct build *b = arg;
-	struct str id = str_trim(p->text, " \r\n");
-	struct str base = b->plan->base->id;
+	struct buf filters = BUF_INIT(1024), text = BUF_INIT(1024);
+	struct json_val image;
+	struct reply reply;
+	struct doc d;
+	int it = 0;
+	bool found = false;
 
-	if (!str_starts(id, STR("---> ")) || b->steps_n == INJECT_STEPS_MAX)
-		return;
-	id = str_skip(id, 5);
-	if (id.n < ID_SHOWN || id.n > STEP_ID_MAX)
-		return;
-	for (size_t i = 0; i < id.n; i++)
-		if (!strchr("0123456789abcdef", id.p[i]))
-			return;
-	if (str_starts(base, STR("sha256:")))
-		base = str_skip(base, 7);
-	if (str_starts(base, id))
-		return;
-	memcpy(b->steps[b->steps_n], id.p, id.n);
-	b->steps[b->steps_n++][id.n] = '\0';
+	buf_fmt(&text, "{\"dangling\":[\"true\"],\"label\":[\"od.key.source=%.*s\"]}",
+		STR_ARG(buf_view(&b->plan->tag)));
+	engine_encode(&filters, buf_view(&text));
+	if (engine_tidy(b->plan->engine, &reply, "GET", "/images/json?filters=%.*s",
+		    STR_ARG(buf_view(&filters))) == 0 &&
+		doc_parse(&d, buf_view(&reply.body)) == 0) {
+		while (json_next(doc_root(&d), &it, NULL, &image)) {
+			struct str id = doc_str(&d, json_get(image, "Id"));
+
+			/* Pruning would take a nameless base with it. */
+			if (ref_is_id(id) &&
+				engine_tidy(b->plan->engine, NULL, "DELETE",
+					"/images/%.*s?noprune=1", STR_ARG(id)) == 0)
+				found = true;
+		}
+		doc_free(&d);
+	}
+	reply_free(&reply);
+	buf_free(&text);
+	buf_free(&filters);
+	return found;
 }
 
 /*
- * Takes away what a failed build left. Without force and without pruning: what
- * others use or have named stays, and so does every parent that is not ours.
+ * Takes away what has our key and no name: steps of a build that failed, or what a
+ * newer image took the name from. Each image taken away shows the one below it.
+ * A builder that was cut off needs a moment to notice, and may still finish a step
+ * or even give the product its name.
  */
-static void take_steps_away(struct build *b)
+static void sweep(struct build *b, bool failed)
 {
-	while (b->steps_n) {
-		const char *id = b->steps[--b->steps_n];
-		unsigned tries = TIDY_TRIES;
+	unsigned quiet = failed && stop_signal() ? SWEEP_QUIET : 1;
 
-		/* A builder that was cut off still holds on to it for a moment. */
-		while (engine_tidy(b->plan->engine, "DELETE", "/images/%s?noprune=1",
-			       id) == ERR_TYPE &&
-			stop_signal() && --tries)
-			if (stop_wait(-1, 0, clock_ms() + TIDY_MS, true) < 0)
-				break;
+	for (unsigned round = 0; round < SWEEP_ROUNDS && quiet; round++) {
+		/* A name that was there before the failure is not ours to take. */
+		if (failed && !b->plan->old_id.n)
+			engine_tidy(b->plan->engine, NULL, "DELETE",
+				"/images/%.*s?noprune=1",
+				STR_ARG(buf_view(&b->plan->name)));
+		if (!sweep_once(b))
+			quiet--;
+		if (quiet && failed && stop_signal() &&
+			stop_wait(-1, 0, clock_ms() + SWEEP_MS, true) < 0)
+			break;
 	}
 }
 
@@ -140,38 +155,9 @@ static int send_context(struct build *b, struct context *c)
 	buf_fmt(&target, "&version=%d%s", b->buildkit ? 2 : 1,
 		b->force ? "&nocache=1" : "");
 	q.target = buf_cstr(&target);
-	r = q.target ? pull_lines(p->engine, &q, "building", see_line, b) : target.err;
+	r = q.target ? pull_lines(p->engine, &q, "building") : target.err;
 	buf_free(&target);
 	return r;
-}
-
-/*
- * Takes away an image that has lost its name to a newer one, and the steps that
- * the classic builder went through to it, down to the base.
- */
-static void take_old_away(struct build *b)
-{
-	struct plan *p = b->plan;
-	struct buf id = BUF_INIT(256);
-	struct image im;
-
-	buf_str(&id, buf_view(&p->old_id));
-	while (id.n && !str_eq(buf_view(&id), p->base->id)) {
-		const char *name = buf_cstr(&id);
-		bool found = name && plan_inspect(p->engine, name, &im) == 0;
-
-		if (!found)
-			break;
-		if (engine_tidy(p->engine, "DELETE", "/images/%s?noprune=1", name) == 0) {
-			buf_reset(&id);
-			buf_str(&id,
-				doc_str(&im.doc, json_get(doc_root(&im.doc), "Parent")));
-		} else {
-			buf_reset(&id);
-		}
-		image_free(&im);
-	}
-	buf_free(&id);
 }
 
 /* The builder's word for its success is not enough. */
@@ -190,8 +176,8 @@ static int verify(struct build *b)
 	if (!plan_matches(p, &im))
 		r = out_fail(
 			"try again", "the engine built something else than %s", name);
-	if (!r && p->old_id.n && !str_eq(buf_view(&p->old_id), im.id))
-		take_old_away(b);
+	if (!r && p->old_id.n)
+		sweep(b, false);
 	image_free(&im);
 	return r;
 }
@@ -232,12 +218,8 @@ static int build(struct build *b)
 		r = send_context(b, &context);
 		if (!r)
 			r = verify(b);
-		/* A tag that was there before the failure is not ours to take. */
-		if (r && !p->old_id.n)
-			engine_tidy(p->engine, "DELETE", "/images/%.*s?noprune=1",
-				STR_ARG(buf_view(&p->name)));
 		if (r)
-			take_steps_away(b);
+			sweep(b, true);
 	}
 	context_free(&context);
 	buf_free(&text);

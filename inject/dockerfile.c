@@ -112,9 +112,9 @@ int dockerfile_write(const struct dockerfile *d, struct buf *out)
 	int r;
 
 	snprintf(layers, sizeof(layers), "%zu", json_count(d->base->layers));
-	buf_fmt(out, "# od-runtime " OD_VERSION "\nFROM %.*s\nCOPY rootfs/ /\n",
-		STR_ARG(d->from));
+	buf_fmt(out, "# od-runtime " OD_VERSION "\nFROM %.*s\n", STR_ARG(d->from));
 	r = labels(d, str_c(layers), out);
+	buf_puts(out, "\nCOPY rootfs/ /");
 	buf_puts(out, has_healthcheck(d) ? "\nHEALTHCHECK NONE" : "");
 	buf_puts(out, "\nENTRYPOINT [\"" IMAGE_CLIENT "\",\"init\"]\n");
 	return r ? r : out->err;

@@ -14,8 +14,9 @@ struct dockerfile {
 };
 
 /*
- * Appends the text: FROM, one COPY, one LABEL, HEALTHCHECK NONE if the base has a
- * check, ENTRYPOINT. No RUN, so that it works without a shell, without a network
+ * Appends the text: FROM, one LABEL, one COPY, HEALTHCHECK NONE if the base has a
+ * check, ENTRYPOINT. The labels come first, so that every image that a builder makes
+ * on its way bears them. No RUN, so that it works without a shell, without a network
  * and with a single user id. Values of the base stand in it as JSON, quoted so
  * that the parser of Dockerfiles gives the same bytes back. ERR_LIMIT when one of
  * them is longer than a line of a Dockerfile may be.

@@ -167,23 +167,26 @@ struct engine engine_calm(const struct engine *e)
 	return calm;
 }
 
-int engine_tidy(const struct engine *e, const char *method, const char *fmt, ...)
+int engine_tidy(const struct engine *e, struct reply *reply, const char *method,
+	const char *fmt, ...)
 {
 	const struct engine calm = engine_calm(e);
 	char target[ENGINE_TARGET_MAX];
-	struct reply reply;
+	struct reply own;
+	struct reply *to = reply ? reply : &own;
 	va_list ap;
 	int r;
 
-	reply_init(&reply);
+	reply_init(to);
 	va_start(ap, fmt);
 	r = make_target(target, sizeof(target), e->prefix, fmt, ap);
 	va_end(ap);
 	if (!r)
-		r = ask(&calm, &reply, method, target, (struct str){0});
-	if (!r && reply.status >= 400 && reply.status != 404)
+		r = ask(&calm, to, method, target, (struct str){0});
+	if (!r && to->status >= 400 && to->status != 404)
 		r = ERR_TYPE;
-	reply_free(&reply);
+	if (!reply)
+		reply_free(&own);
 	return r;
 }
 

@@ -45,11 +45,12 @@ int engine_version(struct str text, unsigned *minor) MUST_USE;
 int engine_ask(const struct engine *e, struct reply *r, const char *method,
 	struct str body, const char *fmt, ...) PRINTF(5, 6) MUST_USE;
 /*
- * The same for clean-up: signals do not end it and nothing is ever printed. 0 when
- * done or not there to begin with; ERR_TYPE when refused; otherwise negative.
+ * The same for clean-up: signals do not end it and nothing is ever printed. The
+ * answer goes to reply, which may be NULL. 0 when done or not there to begin with;
+ * ERR_TYPE when refused; otherwise negative.
  */
-int engine_tidy(const struct engine *e, const char *method, const char *fmt, ...)
-	PRINTF(3, 4);
+int engine_tidy(const struct engine *e, struct reply *reply, const char *method,
+	const char *fmt, ...) PRINTF(4, 5);
 /*
  * e as it is used to make things: to be told to stop must not leave us in doubt
  * whether something was made. Ask stop_signal afterwards.

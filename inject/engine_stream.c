@@ -89,7 +89,6 @@ int progress_read(struct str line, struct arena *a, struct progress *p)
 			got.text = text_of(json_get(root, "status"), a, &r);
 		got.kind = got.text.n ? PROGRESS_TEXT : PROGRESS_OTHER;
 	}
-	got.image = text_of(json_get(json_get(root, "aux"), "ID"), a, &r);
 	if (!r)
 		*p = got;
 	return r;

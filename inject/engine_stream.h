@@ -34,8 +34,7 @@ enum progress_kind {
 
 struct progress {
 	enum progress_kind kind;
-	struct str text;  /* lives as long as the arena */
-	struct str image; /* an id that the builder names as its result, or empty */
+	struct str text; /* lives as long as the arena */
 };
 
 /*

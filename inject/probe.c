@@ -113,7 +113,7 @@ int probe_image(const struct engine *e, struct str image, struct probe *p)
 	if (!r)
 		r = ask_path(e, name, "/openhands", &got.openhands);
 	if (name)
-		engine_tidy(e, "DELETE", "/containers/%s?force=1&v=1", name);
+		engine_tidy(e, NULL, "DELETE", "/containers/%s?force=1&v=1", name);
 	reply_free(&reply);
 	buf_free(&id);
 	if (!r)

@@ -8,8 +8,6 @@
 
 struct reading {
 	const char *doing;
-	pull_fn *seen;
-	void *arg;
 	struct lines lines;
 	struct arena arena;
 	bool failed;
@@ -34,8 +32,6 @@ static int take_line(struct reading *rd, struct str line)
 	}
 	if (p.kind == PROGRESS_TEXT)
 		out_step("%s: %.*s", rd->doing, STR_ARG(p.text));
-	if (rd->seen)
-		rd->seen(rd->arg, &p);
 	return 0;
 }
 
@@ -74,10 +70,9 @@ static int refused(struct call *c, const char *doing)
 	return r;
 }
 
-int pull_lines(const struct engine *e, const struct call_request *q, const char *doing,
-	pull_fn *seen, void *arg)
+int pull_lines(const struct engine *e, const struct call_request *q, const char *doing)
 {
-	struct reading rd = {.doing = doing, .seen = seen, .arg = arg};
+	struct reading rd = {.doing = doing};
 	struct call c;
 	int r;
 
@@ -124,7 +119,7 @@ int pull_image(const struct engine *e, const char *name)
 	else
 		engine_encode(&target, ref.tag.n ? ref.tag : STR("latest"));
 	q.target = buf_cstr(&target);
-	r = q.target ? pull_lines(e, &q, "pulling", NULL, NULL) : target.err;
+	r = q.target ? pull_lines(e, &q, "pulling") : target.err;
 	buf_free(&target);
 	return r;
 }

@@ -5,16 +5,13 @@
 #include "inject/engine.h"
 #include "inject/engine_stream.h"
 
-/* Sees each line that is no error; may be NULL. */
-typedef void pull_fn(void *arg, const struct progress *p);
-
 /*
- * Sends q and reads the answer to its end, showing progress; seen gets every line.
- * A status of 200 means nothing: a line with an error decides. 0, -EINTR, -ENOMEM
+ * Sends q and reads the answer to its end, showing progress. A
+ * status of 200 means nothing: a line with an error decides. 0, -EINTR, -ENOMEM
  * or FAIL_*, with the engine's words printed behind doing.
  */
-int pull_lines(const struct engine *e, const struct call_request *q, const char *doing,
-	pull_fn *seen, void *arg) MUST_USE;
+int pull_lines(
+	const struct engine *e, const struct call_request *q, const char *doing) MUST_USE;
 
 /* Has the engine fetch the image called name from its registry. As pull_lines. */
 int pull_image(const struct engine *e, const char *name) MUST_USE;

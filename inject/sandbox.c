@@ -221,6 +221,6 @@ int sandbox_act(
 
 void sandbox_remove(const struct engine *e, const struct state *s)
 {
-	engine_tidy(e, "DELETE", "/containers/%s?force=1&v=1", s->id);
+	engine_tidy(e, NULL, "DELETE", "/containers/%s?force=1&v=1", s->id);
 	state_remove(s->name);
 }

@@ -52,12 +52,21 @@ enum {
 	SPOOL_READ = 4096,            /* a pty gives at most 4,095 bytes at a time */
 	SHELL_START_MS = 5000,        /* a start-up file that takes longer is left out */
 	SHELL_ACCEPT_MS = 5000,       /* a prompt that does not take a line is stuck */
+	SHELL_PROBE_MS = 1000,        /* a line that was typed has started by then */
 	SHELL_PROMPT_MS = 100,        /* from a command's end to the prompt after it */
 	SHELL_READ_BUDGET = 65536,    /* per wake-up, so that others get their turn */
 	SHELL_ROWS = 1000,            /* the terminal size of the wire contract */
 	SHELL_COLUMNS = 1000,
 	SHELL_CWD_MAX = 4096,	      /* the kernel's longest path */
 	SHELL_COMMAND_MAX = 16 << 20, /* beyond the largest request body */
+};
+
+/* The text of commands. */
+enum {
+	SPLIT_DEPTH_MAX = 128,      /* open quotes and compounds, 56 bytes each */
+	SPLIT_PIECES_MAX = 256,     /* commands listed one by one; scripts have 100 */
+	SPLIT_DOCS_MAX = 16,        /* here-documents on one line, as bash */
+	SPLIT_DELIMITER_MAX = 256,  /* the word that ends one; EOF is usual */
 };
 
 /* Files. */
@@ -111,7 +120,6 @@ enum {
 	INJECT_LINE_MAX = 1 << 20,    /* one line of a build's progress */
 	INJECT_LABEL_MAX = 32 << 10,  /* Docker's parser takes lines of 64 KiB */
 	INJECT_DOCKERFILE_MAX = 256 << 10, /* eight labels of that size at most */
-	INJECT_STEPS_MAX = 64,        /* images of a failed build to take away */
 	INJECT_STATE_MAX = 16 << 10,  /* a state file has 400 bytes */
 	INJECT_LOG_KEEP = 8192,       /* last log bytes of a sandbox that died */
 	INJECT_ENGINE_MS = 30000,     /* longest silence of an engine that is asked */

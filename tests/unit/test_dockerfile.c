@@ -56,7 +56,6 @@ static void test_plain(void)
 	is_view(buf_view(&b),
 		"# od-runtime " OD_VERSION "\n"
 		"FROM base:x\n"
-		"COPY rootfs/ /\n"
 		"LABEL od.version=\"" OD_VERSION "\" \\\n"
 		"\tod.protocol=\"openhands-v0\" \\\n"
 		"\tod.arch=\"amd64\" \\\n"
@@ -66,6 +65,7 @@ static void test_plain(void)
 		"\tod.base.layers=\"2\" \\\n"
 		"\tod.key.source=\"oh_v1\" \\\n"
 		"\tod.managed=\"1\"\n"
+		"COPY rootfs/ /\n"
 		"ENTRYPOINT [\"/.od/od-runtime-client\",\"init\"]\n",
 		"all of it, for a base without settings");
 	buf_free(&b);
