@@ -28,7 +28,8 @@ bool arg_bool(struct act *a, const char *name, bool fallback)
 	if (json_bool(v, &b) == 0)
 		return b;
 	if (json_type(v) == JSON_STRING && json_str(v, a->arena, &text) == 0)
-		return text.n && !str_eq_nocase(text, STR("false")) && !str_eq(text, STR("0"));
+		return text.n && !str_eq_nocase(text, STR("false")) &&
+			!str_eq(text, STR("0"));
 	return fallback;
 }
 
@@ -67,15 +68,15 @@ int act_start(struct act *a, const char **why)
 		return ERR_TYPE;
 	*why = "\"timeout\" must be a number of seconds or null";
 	a->timeout = 0;
-	if (json_type(timeout) != JSON_NULL && json_type(timeout) != JSON_ABSENT
-		&& (json_double(timeout, &a->timeout) < 0 || !isfinite(a->timeout)))
+	if (json_type(timeout) != JSON_NULL && json_type(timeout) != JSON_ABSENT &&
+		(json_double(timeout, &a->timeout) < 0 || !isfinite(a->timeout)))
 		return ERR_TYPE;
 	a->args = args;
 	a->hidden = arg_bool(a, "hidden", false);
 	a->action = find(name);
 	if (!a->action) {
-		observe_errorf(a, "There is no action named %.*s.", (int)(name.n < 100 ? name.n : 100),
-			name.p);
+		observe_errorf(a, "There is no action named %.*s.",
+			(int)(name.n < 100 ? name.n : 100), name.p);
 		return ACT_DONE;
 	}
 	return a->action->start(a);

@@ -9,8 +9,8 @@
 #ifndef ACT_ACT_H
 #define ACT_ACT_H
 
-#include "base/jw.h"
 #include "base/json.h"
+#include "base/jw.h"
 #include "config.h"
 #include "loop/loop.h"
 #include "proc/store.h"
@@ -25,10 +25,10 @@ struct sandbox {
 	struct loop *loop;
 	struct store *store;
 	const struct config *config;
-	const struct spawn_user *user; /* of shells and new files; NULL: ours */
-	const char *user_name;	       /* as a shell would show it */
-	char host_name[65];	       /* up to the first dot */
-	struct session *session;       /* the default shell session */
+	const struct spawn_user *user;         /* of shells and new files; NULL: ours */
+	const char *user_name;                 /* as a shell would show it */
+	char host_name[65];                    /* up to the first dot */
+	struct session *session;               /* the default shell session */
 	const struct shell_setup *shell_setup; /* what further shells are made from */
 };
 
@@ -79,7 +79,8 @@ void act_abandon(struct act *a);
 
 /* Arguments, with the contract's leniency; absent and null give the default. */
 /* A string; ERR_TYPE when it is none, or absent and fallback.p is NULL. */
-int arg_str(struct act *a, const char *name, struct str fallback, struct str *out) MUST_USE;
+int arg_str(
+	struct act *a, const char *name, struct str fallback, struct str *out) MUST_USE;
 /* true, false, or the strings that mean them. */
 bool arg_bool(struct act *a, const char *name, bool fallback);
 int64_t arg_int(struct act *a, const char *name, int64_t fallback);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 void observe_begin(struct jw *w, struct buf *out, const char *kind, struct str message,
-		   struct str content)
+	struct str content)
 {
 	jw_init(w, out);
 	jw_object(w);
@@ -41,15 +41,16 @@ void observe_error(struct act *a, struct str text)
 {
 	/* Clients add a field to the answer of a hidden run that an error has not. */
 	if (a->hidden && a->action && !strcmp(a->action->name, "run"))
-		observe_run(a->out, &(struct run_observation){
-					    .command = STR(""),
-					    .content = text,
-					    .hidden = true,
-					    .exit_code = -1,
-					    .pid = -1,
-					    .prefix = STR(""),
-					    .suffix = STR(""),
-				    });
+		observe_run(a->out,
+			&(struct run_observation){
+				.command = STR(""),
+				.content = text,
+				.hidden = true,
+				.exit_code = -1,
+				.pid = -1,
+				.prefix = STR(""),
+				.suffix = STR(""),
+			});
 	else
 		plain_error(a, text);
 }
@@ -148,8 +149,8 @@ void observe_run(struct buf *out, const struct run_observation *o)
 	jw_end(&w);
 }
 
-static void observe_path(struct act *a, const char *kind, const char *did, struct str path,
-			 struct str content)
+static void observe_path(struct act *a, const char *kind, const char *did,
+	struct str path, struct str content)
 {
 	struct buf message = BUF_INIT(OBSERVATION_MAX);
 	struct jw w;

@@ -26,7 +26,7 @@ void observe_write(struct act *a, struct str path);
 
 /* Begins an observation up to its extras, which are left open for the caller. */
 void observe_begin(struct jw *w, struct buf *out, const char *kind, struct str message,
-		   struct str content);
+	struct str content);
 /* Closes extras and the observation. */
 void observe_end(struct jw *w);
 

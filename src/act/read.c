@@ -18,7 +18,8 @@ static int start(struct act *a)
 	int r;
 
 	if (arg_str(a, "path", str_make(NULL, 0), &sent) < 0) {
-		observe_error(a, STR("The read action needs the argument \"path\", a string."));
+		observe_error(
+			a, STR("The read action needs the argument \"path\", a string."));
 		return ACT_DONE;
 	}
 	r = file_path_make(&path, cwd, sent, &why);

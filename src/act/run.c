@@ -4,8 +4,8 @@
  * command, the two timeouts are a command that runs with nobody waiting for it.
  */
 #include "act/observe.h"
-#include "act/session.h"
 #include "act/run_text.h"
+#include "act/session.h"
 #include "act/table.h"
 
 #include "base/log.h"
@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 enum request_kind {
-	REQUEST_POLL,	 /* an empty command */
-	REQUEST_KEY,	 /* "C-x" */
-	REQUEST_INPUT,	 /* text for the running program */
+	REQUEST_POLL,    /* an empty command */
+	REQUEST_KEY,     /* "C-x" */
+	REQUEST_INPUT,   /* text for the running program */
 	REQUEST_COMMAND, /* text for the shell */
 };
 
@@ -90,17 +90,19 @@ static void observe(struct run *r, const struct run_observation *o)
 	observe_run(r->act->out, o);
 }
 
-static void answer_text(struct session *s, struct run *r, struct str command, struct str text)
+static void answer_text(
+	struct session *s, struct run *r, struct str command, struct str text)
 {
-	observe(r, &(struct run_observation){
-			   .command = command,
-			   .content = text,
-			   .hidden = r->act->hidden,
-			   .exit_code = -1,
-			   .pid = -1,
-			   .prefix = STR(""),
-			   .suffix = STR(""),
-		   });
+	observe(r,
+		&(struct run_observation){
+			.command = command,
+			.content = text,
+			.hidden = r->act->hidden,
+			.exit_code = -1,
+			.pid = -1,
+			.prefix = STR(""),
+			.suffix = STR(""),
+		});
 	answer(s, r);
 }
 
@@ -124,8 +126,8 @@ static struct str report(struct session *s, struct run *r, struct buf *text, siz
 	return run_strip(buf_view(text));
 }
 
-static struct str prefix_of(const struct run *r, unsigned reports, bool finished, size_t kept,
-			    struct buf *room)
+static struct str prefix_of(const struct run *r, unsigned reports, bool finished,
+	size_t kept, struct buf *room)
 {
 	if (r->before.n || (reports && !finished))
 		return STR(RUN_OUTPUT_OF_PREVIOUS);
@@ -146,20 +148,21 @@ static void answer_finished(struct session *s, struct run *r)
 	struct shell_result res = shell_take(s->shell);
 
 	run_suffix_finished(&suffix, &res, run_key(r->command));
-	observe(r, &(struct run_observation){
-			   .command = r->command,
-			   .content = content,
-			   .hidden = r->act->hidden,
-			   .exit_code = res.status,
-			   .pid = res.background,
-			   .known = true,
-			   .username = str_c(s->box->user_name),
-			   .hostname = str_c(s->box->host_name),
-			   .working_dir = shell_cwd(s->shell),
-			   .python = shell_python(s->shell),
-			   .prefix = prefix_of(r, reports, true, kept, &prefix),
-			   .suffix = buf_view(&suffix),
-		   });
+	observe(r,
+		&(struct run_observation){
+			.command = r->command,
+			.content = content,
+			.hidden = r->act->hidden,
+			.exit_code = res.status,
+			.pid = res.background,
+			.known = true,
+			.username = str_c(s->box->user_name),
+			.hostname = str_c(s->box->host_name),
+			.working_dir = shell_cwd(s->shell),
+			.python = shell_python(s->shell),
+			.prefix = prefix_of(r, reports, true, kept, &prefix),
+			.suffix = buf_view(&suffix),
+		});
 	buf_free(&text);
 	buf_free(&prefix);
 	buf_free(&suffix);
@@ -167,7 +170,8 @@ static void answer_finished(struct session *s, struct run *r)
 }
 
 /* The command goes on: answers with what there is, and why now. Frees suffix. */
-static void answer_running(struct session *s, struct run *r, struct buf *suffix, bool refused)
+static void answer_running(
+	struct session *s, struct run *r, struct buf *suffix, bool refused)
 {
 	struct buf text = BUF_INIT(RUN_OUTPUT_MAX);
 	struct buf prefix = BUF_INIT(RUN_WORDS_MAX);
@@ -175,14 +179,15 @@ static void answer_running(struct session *s, struct run *r, struct buf *suffix,
 	size_t kept = 0;
 	struct str content = report(s, r, &text, &kept);
 
-	observe(r, &(struct run_observation){
-			   .command = r->command,
-			   .content = content,
-			   .exit_code = -1,
-			   .pid = -1,
-			   .prefix = prefix_of(r, reports, false, kept, &prefix),
-			   .suffix = buf_view(suffix),
-		   });
+	observe(r,
+		&(struct run_observation){
+			.command = r->command,
+			.content = content,
+			.exit_code = -1,
+			.pid = -1,
+			.prefix = prefix_of(r, reports, false, kept, &prefix),
+			.suffix = buf_view(suffix),
+		});
 	buf_free(&text);
 	buf_free(&prefix);
 	buf_free(suffix);
@@ -232,8 +237,8 @@ static void arm_timers(struct session *s, struct run *r)
 	arm_no_change(s, r);
 	if (ms <= 0)
 		return;
-	if (timer_set(s->box->loop, &r->hard, ms < TIMEOUT_MAX ? (uint64_t)ms : TIMEOUT_MAX,
-		    on_hard) < 0)
+	if (timer_set(s->box->loop, &r->hard,
+		    ms < TIMEOUT_MAX ? (uint64_t)ms : TIMEOUT_MAX, on_hard) < 0)
 		log_warn("session: out of memory for a deadline");
 }
 
@@ -285,9 +290,11 @@ static void execute(struct session *s, struct run *r)
 	int err = send(s, r);
 
 	if (err < 0) {
-		answer_failure(s, r, r->kind == REQUEST_COMMAND
-					     ? "The command could not be handed to the shell"
-					     : "The terminal does not take the input", err);
+		answer_failure(s, r,
+			r->kind == REQUEST_COMMAND
+				? "The command could not be handed to the shell"
+				: "The terminal does not take the input",
+			err);
 		return;
 	}
 	arm_timers(s, r);
@@ -296,15 +303,17 @@ static void execute(struct session *s, struct run *r)
 /* The one who asked seems to have left: what is not reported waits for the next. */
 static void dismiss(struct session *s, struct run *r)
 {
-	observe(r, &(struct run_observation){
-			   .command = r->command,
-			   .content = STR(""),
-			   .exit_code = -1,
-			   .pid = -1,
-			   .prefix = STR(""),
-			   .suffix = STR("\n[The connection was closed while the command was "
-					 "running. It goes on.]"),
-		   });
+	observe(r,
+		&(struct run_observation){
+			.command = r->command,
+			.content = STR(""),
+			.exit_code = -1,
+			.pid = -1,
+			.prefix = STR(""),
+			.suffix =
+				STR("\n[The connection was closed while the command was "
+				    "running. It goes on.]"),
+		});
 	answer(s, r);
 }
 
@@ -314,11 +323,9 @@ static void begin(struct session *s, struct run *r)
 
 	s->current = r;
 	if (!busy(s) && r->command.n == 0) {
-		answer_text(s, r, STR(""),
-			STR(RUN_NOTHING_TO_READ));
+		answer_text(s, r, STR(""), STR(RUN_NOTHING_TO_READ));
 	} else if (!busy(s) && r->is_input) {
-		answer_text(s, r, STR(""),
-			STR(RUN_NOTHING_TO_TYPE_TO));
+		answer_text(s, r, STR(""), STR(RUN_NOTHING_TO_TYPE_TO));
 	} else if (state == SHELL_RUNNING && !r->is_input && r->command.n) {
 		answer_refused(s, r);
 	} else if (state == SHELL_DONE && (r->is_input || r->command.n == 0)) {
@@ -345,8 +352,8 @@ static void shell_ready(void *arg, int err, const char *why)
 	if (!s->current)
 		return;
 	if (err < 0) {
-		observe_errorf(s->current->act, "ERROR: No shell could be started: %s (%s).", why,
-			err_text(err));
+		observe_errorf(s->current->act,
+			"ERROR: No shell could be started: %s (%s).", why, err_text(err));
 		answer(s, s->current);
 		return;
 	}
@@ -408,11 +415,13 @@ static int start(struct act *a)
 	struct run *r;
 
 	if (arg_str(a, "command", str_make(NULL, 0), &command) < 0) {
-		observe_error(a, STR("The run action needs the argument \"command\", a string."));
+		observe_error(a,
+			STR("The run action needs the argument \"command\", a string."));
 		return ACT_DONE;
 	}
 	if (str_find_byte(command, '\0') < command.n) {
-		observe_error(a, STR("The command holds a NUL byte, which no shell can take."));
+		observe_error(
+			a, STR("The command holds a NUL byte, which no shell can take."));
 		return ACT_DONE;
 	}
 	command = str_trim(command, " \t\r\n\v\f");
@@ -433,7 +442,8 @@ static int start(struct act *a)
 	buf_init(&r->before, RUN_OUTPUT_MAX);
 	a->state = r;
 	/* Who has hung up must not keep others from the shell until its deadline. */
-	while (s->current && shell_state(s->shell) == SHELL_RUNNING && has_left(s->current->act))
+	while (s->current && shell_state(s->shell) == SHELL_RUNNING &&
+		has_left(s->current->act))
 		dismiss(s, s->current);
 	if (s->current)
 		enqueue(s, r);
@@ -470,7 +480,8 @@ static void abandon(struct act *a)
 
 const struct action action_run = {.name = "run", .start = start, .abandon = abandon};
 
-struct session *session_new(struct sandbox *box, const struct shell_setup *setup, int *err)
+struct session *session_new(
+	struct sandbox *box, const struct shell_setup *setup, int *err)
 {
 	static const struct shell_ops ops = {
 		.ready = shell_ready,

@@ -76,7 +76,8 @@ static void answer(struct static_run *r, struct run_observation *o, struct buf *
 
 static void answer_killed(struct static_run *r, struct buf *suffix)
 {
-	buf_puts(suffix, "\n[It was a static run, which nobody can come back to: it was killed.]");
+	buf_puts(suffix,
+		"\n[It was a static run, which nobody can come back to: it was killed.]");
 	answer(r, &(struct run_observation){.exit_code = -1, .pid = -1}, suffix);
 }
 
@@ -111,8 +112,8 @@ static void arm_no_change(struct static_run *r)
 {
 	uint64_t ms = r->act->box->config->no_change_s * 1000ull;
 
-	if (!arg_bool(r->act, "blocking", false)
-		&& timer_set(r->loop, &r->no_change, ms, on_no_change) < 0)
+	if (!arg_bool(r->act, "blocking", false) &&
+		timer_set(r->loop, &r->no_change, ms, on_no_change) < 0)
 		log_warn("static run: out of memory for a deadline");
 }
 
@@ -181,30 +182,37 @@ static int make_shell(struct static_run *r, struct sandbox *box)
 	return r->shell ? 0 : err;
 }
 
-int run_static_start(struct act *a, struct str command)
+static struct static_run *static_run_new(struct act *a, struct str command)
 {
 	struct static_run *r = calloc(1, sizeof(*r));
-	double ms = a->timeout * 1000.0;
 	struct str cwd;
-	int err;
 
 	if (!r)
-		return -ENOMEM;
+		return NULL;
 	r->loop = a->box->loop;
 	r->command = command;
 	if (arg_str(a, "cwd", STR(""), &cwd) == 0 && cwd.n < sizeof(r->cwd))
 		memcpy(r->cwd, cwd.p, cwd.n);
-	err = make_shell(r, a->box);
-	if (err < 0) {
+	if (make_shell(r, a->box) < 0) {
 		free(r);
-		return err;
+		return NULL;
 	}
 	r->act = a;
+	return r;
+}
+
+int run_static_start(struct act *a, struct str command)
+{
+	struct static_run *r = static_run_new(a, command);
+	double ms = a->timeout * 1000.0;
+
+	if (!r)
+		return -ENOMEM;
 	a->state = r;
 	arm_no_change(r);
-	if (ms > 0
-		&& timer_set(r->loop, &r->hard, ms < TIMEOUT_MAX ? (uint64_t)ms : TIMEOUT_MAX,
-			   on_hard) < 0)
+	if (ms > 0 &&
+		timer_set(r->loop, &r->hard,
+			ms < TIMEOUT_MAX ? (uint64_t)ms : TIMEOUT_MAX, on_hard) < 0)
 		log_warn("static run: out of memory for a deadline");
 	shell_start(r->shell);
 	return ACT_WAIT;

@@ -3,10 +3,13 @@
 #include "base/float.h"
 
 /* What an agent may do about a command that runs. */
-#define WHAT_NOW                                                                             \
-	"You may wait longer to see additional output by sending empty command '', send "    \
-	"other commands to interact with the current process, send keys (\"C-c\", \"C-z\", " \
-	"\"C-d\") to interrupt/kill the previous command before sending your new command, "  \
+#define WHAT_NOW \
+	"You may wait longer to see additional output by sending empty command '', " \
+	"send " \
+	"other commands to interact with the current process, send keys (\"C-c\", " \
+	"\"C-z\", " \
+	"\"C-d\") to interrupt/kill the previous command before sending your new " \
+	"command, " \
 	"or use the timeout parameter in execute_bash for future commands.]"
 
 struct str run_strip(struct str text)
@@ -14,7 +17,8 @@ struct str run_strip(struct str text)
 	static const char blanks[] = " \t\r\n\v\f";
 	size_t line = 0;
 
-	for (size_t i = 0; i < text.n && memchr(blanks, text.p[i], sizeof(blanks) - 1); i++)
+	for (size_t i = 0; i < text.n && memchr(blanks, text.p[i], sizeof(blanks) - 1);
+		i++)
 		if (text.p[i] == '\n')
 			line = i + 1;
 	text = str_skip(text, line);
@@ -34,7 +38,8 @@ void run_suffix_finished(struct buf *out, const struct shell_result *r, char key
 {
 	buf_fmt(out, "\n[The command completed with exit code %d.", r->status);
 	if (key)
-		buf_fmt(out, " CTRL+%c was sent.", key >= 'a' && key <= 'z' ? key - 0x20 : key);
+		buf_fmt(out, " CTRL+%c was sent.",
+			key >= 'a' && key <= 'z' ? key - 0x20 : key);
 	buf_putc(out, ']');
 	if (r->note)
 		buf_fmt(out, "\n[%s]", r->note);
@@ -60,15 +65,18 @@ void run_suffix_refused(struct buf *out, struct str command)
 	buf_puts(out, "\n[Your command \"");
 	buf_str(out, command);
 	buf_puts(out,
-		"\" is NOT executed. The previous command is still running - You CANNOT send "
-		"new commands until the previous command is completed. By setting `is_input` "
+		"\" is NOT executed. The previous command is still running - You CANNOT "
+		"send "
+		"new commands until the previous command is completed. By setting "
+		"`is_input` "
 		"to `true`, you can interact with the current process: " WHAT_NOW);
 }
 
 void run_prefix_truncated(struct buf *out, size_t kept)
 {
 	buf_fmt(out,
-		"[Previous command outputs are truncated. Showing the last %zu lines of the "
+		"[Previous command outputs are truncated. Showing the last %zu lines of "
+		"the "
 		"output below.]\n",
 		kept);
 }

@@ -14,7 +14,8 @@
  * no shell; the session exists all the same and tries again at each command.
  */
 typedef void session_ready_fn(void *arg, int err, const char *why);
-struct session *session_new(struct sandbox *box, const struct shell_setup *setup, int *err) MUST_USE;
+struct session *session_new(
+	struct sandbox *box, const struct shell_setup *setup, int *err) MUST_USE;
 void session_del(struct session *s);
 /* The shell, for shell_adopt and shell_exited. */
 struct shell *session_shell(struct session *s);

@@ -5,7 +5,8 @@
 /* Known to clients, but not part of this program yet: says so, as an observation. */
 static int not_here(struct act *a)
 {
-	observe_errorf(a, "The action %s is not available in this sandbox.", a->action->name);
+	observe_errorf(
+		a, "The action %s is not available in this sandbox.", a->action->name);
 	return ACT_DONE;
 }
 
@@ -35,7 +36,8 @@ static int no_ipython(struct act *a)
 	return ACT_DONE;
 }
 
-static const struct action action_run_ipython = {.name = "run_ipython", .start = no_ipython};
+static const struct action action_run_ipython = {.name = "run_ipython",
+	.start = no_ipython};
 static const struct action action_edit = {.name = "edit", .start = not_here};
 static const struct action action_browse = {.name = "browse", .start = no_browser};
 static const struct action action_browse_interactive = {

@@ -20,10 +20,11 @@ static int start(struct act *a)
 	struct str sent;
 	int r;
 
-	if (arg_str(a, "path", str_make(NULL, 0), &sent) < 0
-		|| arg_str(a, "content", str_make(NULL, 0), &q.content) < 0) {
-		observe_error(a, STR("The write action needs the arguments \"path\" and "
-				     "\"content\", both strings."));
+	if (arg_str(a, "path", str_make(NULL, 0), &sent) < 0 ||
+		arg_str(a, "content", str_make(NULL, 0), &q.content) < 0) {
+		observe_error(a,
+			STR("The write action needs the arguments \"path\" and "
+			    "\"content\", both strings."));
 		return ACT_DONE;
 	}
 	r = file_path_make(&path, session_cwd(a->box->session), sent, &why);

@@ -300,6 +300,11 @@ int loop_signal(struct loop *l, int signo, signal_fn *fn, void *arg)
 	return sigaction(signo, &sa, NULL) < 0 ? -errno : 0;
 }
 
+void loop_ignore(int signo)
+{
+	signal(signo, SIG_IGN);
+}
+
 void loop_free_later(struct loop *l, struct later *d, later_fn *fn)
 {
 	if (!l->in_batch) {

@@ -47,8 +47,7 @@ struct later {
 };
 
 /* The object of the given type whose member ptr points to. */
-#define container_of(ptr, type, member) \
-	((type *)((char *)(ptr) - offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 struct loop *loop_new(int *err) MUST_USE;
 /* Runs what loop_free_later left, closes the loop's own fds, never the io's. */
@@ -77,6 +76,9 @@ void timer_cancel(struct loop *l, struct timer *t);
  * handler per signal. Signals coalesce: a handler must look for all its causes.
  */
 int loop_signal(struct loop *l, int signo, signal_fn *fn, void *arg) MUST_USE;
+
+/* Lets signo do nothing; children get its default back. */
+void loop_ignore(int signo);
 
 /*
  * Calls fn(d) after the present batch of events, or at once outside one; fn
