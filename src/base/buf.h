@@ -17,7 +17,10 @@ struct buf {
 	int err;    /* 0, or the first failure */
 };
 
-#define BUF_INIT(limit) {.max = (limit)}
+#define BUF_INIT(limit) \
+	{ \
+		.max = (limit) \
+	}
 
 void buf_init(struct buf *b, size_t max);
 /* Releases the memory; the buf is empty again and keeps its maximum. */

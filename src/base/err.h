@@ -14,16 +14,16 @@
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 enum err {
-	ERR_LIMIT = -4096,    /* a cap of limits.h was reached */
-	ERR_SYNTAX = -4097,   /* input breaks its grammar */
-	ERR_DEPTH = -4098,    /* input is nested too deeply */
-	ERR_UTF8 = -4099,     /* input is not valid UTF-8 */
+	ERR_LIMIT = -4096,     /* a cap of limits.h was reached */
+	ERR_SYNTAX = -4097,    /* input breaks its grammar */
+	ERR_DEPTH = -4098,     /* input is nested too deeply */
+	ERR_UTF8 = -4099,      /* input is not valid UTF-8 */
 	ERR_DUPLICATE = -4100, /* a key or header stands twice */
-	ERR_TYPE = -4101,     /* a value has another type than asked for */
-	ERR_RANGE = -4102,    /* a number does not fit */
-	ERR_CLOSED = -4103,   /* the peer ended the stream too early */
-	ERR_VERSION = -4104,  /* a protocol version that is not spoken here */
-	ERR_TLS = -4105,      /* the TLS engine failed; its own code says why */
+	ERR_TYPE = -4101,      /* a value has another type than asked for */
+	ERR_RANGE = -4102,     /* a number does not fit */
+	ERR_CLOSED = -4103,    /* the peer ended the stream too early */
+	ERR_VERSION = -4104,   /* a protocol version that is not spoken here */
+	ERR_TLS = -4105,       /* the TLS engine failed; its own code says why */
 };
 
 /* Words for an error code of either kind; a static string, never NULL. */
