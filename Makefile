@@ -186,8 +186,7 @@ third_party: $(foreach k,release test,$(B)/$k/third_party.a)
 
 unit_of = $(patsubst tests/%.c,$(B)/$1/%,$(UNIT_SRC))
 SCRIPTS := $(sort $(wildcard tests/unit/*.t tests/patches/*.t))
-E2E := $(sort $(foreach f,$(wildcard tests/e2e/*.t tests/e2e/*.py),\
-	$(shell test -x $f && echo $f)))
+E2E := $(sort $(wildcard tests/e2e/*.t tests/e2e/test_*.py))
 TEST_ENV = OD_BUILD=$(abspath $(B)) OD_SOURCE=$(CURDIR) \
 	UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=detect_stack_use_after_return=1
 prove = $(if $(strip $2),$(TEST_ENV) prove -e '$1' $2,@echo "  no tests yet")
