@@ -1,0 +1,119 @@
+/* What vt.h promises: making, forgetting, reporting. */
+#include "term/vt.h"
+
+#include "term/vt_impl.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+struct vt *vt_new(void)
+{
+	struct vt *vt = calloc(1, sizeof(*vt));
+
+	if (!vt)
+		return NULL;
+	vt->screen = &vt->main;
+	vt_reset(vt);
+	return vt;
+}
+
+void vt_free(struct vt *vt)
+{
+	if (!vt)
+		return;
+	vt_reset(vt);
+	free(vt);
+}
+
+void vt_reset(struct vt *vt)
+{
+	vt_defaults(vt);
+	vt_rows_free(vt, &vt->main);
+	for (size_t i = 0; i < VT_CHUNKS; i++)
+		if (vt->chunks[i])
+			vt_block_free(vt, vt->chunks[i], sizeof(*vt->chunks[i]));
+	assert(vt->memory == 0);
+	*vt = (struct vt){.state = GROUND, .report = 1, .screen = &vt->main};
+	vt_defaults(vt);
+}
+
+/* A report in the making. */
+struct text {
+	struct buf *out;
+	size_t line;   /* where the present line begins */
+	size_t joins;  /* index of the row that belongs to it too; 0: none */
+	bool started;
+};
+
+static void end_line(struct text *t)
+{
+	struct buf *out = t->out;
+
+	while (out->n > t->line && out->p[out->n - 1] == ' ')
+		out->n--;
+	t->line = out->n;
+}
+
+static void put_row(struct text *t, const struct rows *r, size_t i, size_t from)
+{
+	const struct row *row = vt_row_at(r, i);
+
+	if (t->started && t->joins != i) {
+		end_line(t);
+		buf_putc(t->out, '\n');
+		t->line = t->out->n;
+	}
+	t->started = true;
+	t->joins = row->wrapped ? i + 1 : 0;
+	vt_row_text(row, from, t->out);
+}
+
+static uint64_t last_row(const struct vt *vt)
+{
+	return vt->first + (vt->main.rows.n ? vt->main.rows.n - 1 : 0);
+}
+
+/* Lines of the main screen and its history. */
+static size_t count_lines(const struct rows *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		n += !vt_row_at(r, i)->wrapped || i + 1 == r->n;
+	/* Nothing stands behind the last line end. */
+	if (n > 1 && vt_row_columns(vt_row_at(r, r->n - 1)) == 0)
+		n--;
+	return n;
+}
+
+int vt_report(struct vt *vt, struct vt_mark *mark, struct buf *out, size_t *kept)
+{
+	const struct rows *r = &vt->main.rows;
+	struct text t = {.out = out, .line = out->n};
+
+	for (size_t i = 0; i < r->n; i++) {
+		if (vt_row_at(r, i)->edited > mark->report)
+			put_row(&t, r, i, 0);
+		else if (vt->first + i == mark->row)
+			put_row(&t, r, i, mark->bytes);
+	}
+	t.joins = 0;
+	if (vt->screen == &vt->alt && vt->alt.changed > mark->report)
+		for (size_t i = 0; i < vt->alt.rows.n; i++)
+			put_row(&t, &vt->alt.rows, i, 0);
+	end_line(&t);
+	if (out->err)
+		return out->err;
+	*kept = vt->lost > mark->row ? count_lines(r) : 0;
+	vt_mark_now(vt, mark);
+	return 0;
+}
+
+void vt_mark_now(struct vt *vt, struct vt_mark *mark)
+{
+	const struct rows *r = &vt->main.rows;
+
+	mark->row = last_row(vt);
+	mark->bytes = r->n ? (uint32_t)vt_row_bytes(vt_row_at(r, r->n - 1)) : 0;
+	mark->report = vt->report++;
+}

@@ -1,0 +1,68 @@
+/*
+ * The terminal model: what a program writes to a terminal, as the text that a
+ * person would see.
+ *
+ * An engine without I/O. The screen has VT_COLUMNS x VT_ROWS characters; lines
+ * that scroll off its top stay as history. Carriage returns, cursor movement,
+ * erasing, inserting, scroll regions, the alternate screen and line drawing act
+ * as on a terminal; colours, titles and unknown sequences are dropped; queries
+ * are answered by nobody. Text is UTF-8, invalid parts show as U+FFFD. Bytes may
+ * be split anywhere.
+ *
+ * Memory is bounded whatever comes: VT_LINES_KEPT lines and VT_MEMORY_MAX bytes,
+ * beyond which the oldest lines are dropped.
+ */
+#ifndef TERM_VT_H
+#define TERM_VT_H
+
+#include "base/buf.h"
+
+struct vt;
+
+/*
+ * How much of the output one reader was told. Zeroed: nothing yet. Marks are
+ * void after vt_reset.
+ *
+ * The next report holds the rows that changed since: all of a row that was
+ * written over, moved or inserted, rows that are new, and of the row that was
+ * last only what was added to it. Rows that stayed as they were are not told
+ * again. In the alternate screen all of it is one such row.
+ *
+ *	bytes fed            report
+ *	"one\r\ntwo"         "one\ntwo"
+ *	" and\r\nthree"      " and\nthree"
+ *	"\r10%"              "10%ee"
+ *	"\x1b[2A\x1b[2K1st"   "   1st"
+ */
+struct vt_mark {
+	uint64_t row;    /* counted since vt_reset */
+	uint32_t bytes;  /* of that row, blanks included */
+	uint32_t report; /* the last one told; 0: none */
+};
+
+/* An empty terminal, 1 KB until it is fed; NULL when out of memory. */
+struct vt *vt_new(void) MUST_USE;
+void vt_free(struct vt *vt);
+/* Forgets everything: an empty screen, the cursor at its start, default modes. */
+void vt_reset(struct vt *vt);
+
+/*
+ * Shows bytes. When memory is short the oldest lines go first; -ENOMEM says that
+ * not even that helped and that some of these bytes are lost.
+ */
+int vt_feed(struct vt *vt, struct str bytes) MUST_USE;
+
+/*
+ * Appends what is new since the mark and moves the mark. Lines end in '\n', but
+ * for the last; rows that the terminal wrapped are one line again; blanks at the
+ * end of a line are left out.
+ *
+ * *kept is the number of lines that are left, if lines were dropped that had not
+ * been reported, and 0 otherwise. Returns out's error, with the mark unmoved.
+ */
+int vt_report(struct vt *vt, struct vt_mark *mark, struct buf *out, size_t *kept) MUST_USE;
+
+/* Moves the mark as vt_report does, without the text. */
+void vt_mark_now(struct vt *vt, struct vt_mark *mark);
+
+#endif

@@ -1,0 +1,151 @@
+/* Memory of the terminal model, and the lists of rows. */
+#include "term/vt_impl.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+enum { ROWS_FIRST = 64 };
+
+/* Empties the rows of one screen, from its top, until memory is down to target. */
+static void empty_rows(
+	struct vt *vt, struct screen *s, size_t target, const struct row *keep)
+{
+	for (size_t i = s->rows.top; i < s->rows.n && vt->memory > target; i++) {
+		struct row *row = vt_row_at(&s->rows, i);
+
+		if (row == keep || (row->kind == ROW_TEXT && row->n == 0))
+			continue;
+		vt_row_clear(vt, row);
+		if (s == &vt->main && vt->lost <= vt->first + i)
+			vt->lost = vt->first + i + 1;
+	}
+}
+
+static bool shrink(struct vt *vt, size_t target, const struct row *keep)
+{
+	while (vt->memory > target && vt->main.rows.top > 0)
+		vt_rows_drop(vt);
+	empty_rows(vt, &vt->main, target, keep);
+	empty_rows(vt, &vt->alt, target, keep);
+	return vt->memory <= target;
+}
+
+void *vt_block_new(struct vt *vt, size_t n, const struct row *keep)
+{
+	size_t target = VT_MEMORY_MAX - n;
+
+	while (shrink(vt, target, keep)) {
+		void *p = calloc(1, n);
+
+		if (p) {
+			vt->memory += n;
+			return p;
+		}
+		/* The machine is out of memory: make do with half of ours. */
+		if (vt->memory == 0)
+			break;
+		target = vt->memory / 2;
+	}
+	vt->err = -ENOMEM;
+	return NULL;
+}
+
+void vt_block_free(struct vt *vt, void *p, size_t n)
+{
+	if (!p)
+		return;
+	assert(n <= vt->memory);
+	vt->memory -= n;
+	free(p);
+}
+
+static struct row *list_new(size_t cap)
+{
+	return calloc(cap, sizeof(struct row));
+}
+
+static void to_front(struct rows *r)
+{
+	memmove(r->v, r->v + r->head, r->n * sizeof(*r->v));
+	r->head = 0;
+}
+
+/* Room for k more rows, by moving them to the front if that is worth it. */
+static bool room(struct vt *vt, struct rows *r, size_t k)
+{
+	size_t cap = r->cap ? r->cap : ROWS_FIRST;
+	struct row *v;
+
+	if (r->head + r->n + k <= r->cap)
+		return true;
+	if (r->head >= r->cap / 4 && r->n + k <= r->cap) {
+		to_front(r);
+		return true;
+	}
+	while (cap < r->n + k)
+		cap *= 2;
+	if (cap == r->cap)
+		cap *= 2;
+	v = list_new(cap);
+	if (!v) {
+		if (r == &vt->main.rows)
+			while (r->top > 0)
+				vt_rows_drop(vt);
+		if (r->n + k > r->cap) {
+			vt->err = -ENOMEM;
+			return false;
+		}
+		to_front(r);
+		return true;
+	}
+	if (r->n)
+		memcpy(v, r->v + r->head, r->n * sizeof(*v));
+	free(r->v);
+	r->v = v;
+	r->cap = cap;
+	r->head = 0;
+	return true;
+}
+
+bool vt_rows_add(struct vt *vt, struct screen *s, size_t k)
+{
+	struct rows *r = &s->rows;
+
+	if (!room(vt, r, k))
+		return false;
+	for (; k; k--)
+		*vt_row_at(r, r->n++) = (struct row){.edited = vt->report};
+	s->changed = vt->report;
+	return true;
+}
+
+void vt_rows_drop(struct vt *vt)
+{
+	struct rows *r = &vt->main.rows;
+
+	assert(r->top > 0 && r->n > 0);
+	vt_row_clear(vt, vt_row_at(r, 0));
+	r->head++;
+	r->n--;
+	r->top--;
+	vt->first++;
+	if (vt->lost < vt->first)
+		vt->lost = vt->first;
+}
+
+void vt_rows_cut(struct vt *vt, struct screen *s, size_t i)
+{
+	while (s->rows.n > i)
+		vt_row_clear(vt, vt_row_at(&s->rows, --s->rows.n));
+	if (i > 0 && i == s->rows.n)
+		vt_row_at(&s->rows, i - 1)->wrapped = false;
+	s->changed = vt->report;
+}
+
+void vt_rows_free(struct vt *vt, struct screen *s)
+{
+	vt_rows_cut(vt, s, 0);
+	free(s->rows.v);
+	s->rows = (struct rows){0};
+}
