@@ -44,17 +44,17 @@ static struct {
 	uint64_t started;
 	uint64_t restart_at; /* 0: serve is running */
 	uint64_t backoff;
-	uint64_t crashes[CRASHES_MAX];
+	uint64_t crashes[CRASHES_MAX - 1]; /* the last ones before the present */
 	size_t crash_n;
 	int exit_code; /* -1: go on */
 } init = {.sock = -1, .exit_code = -1};
 
-static volatile sig_atomic_t stop_signal;
+static volatile sig_atomic_t stops; /* signals that have asked for the end */
 
 static void on_signal(int signo)
 {
 	if (signo != SIGCHLD)
-		stop_signal = signo;
+		stops++;
 }
 
 static struct entry *find(const char *name)
@@ -108,10 +108,11 @@ static void receive(void)
 	struct store_record r;
 	int fd, err;
 
-	while ((err = store_next(&s, &r, &fd)) == 0) {
-		if (r.op == STORE_PUT && fd >= 0)
+	/* A reset tells only that serve died with something unread, and only once. */
+	while ((err = store_next(&s, &r, &fd)) == 0 || err == -ECONNRESET) {
+		if (err == 0 && r.op == STORE_PUT && fd >= 0)
 			keep(&r, fd);
-		else if (r.op == STORE_DROP)
+		else if (err == 0 && r.op == STORE_DROP)
 			drop(r.name);
 	}
 	if (err != -EAGAIN)
@@ -155,8 +156,8 @@ static bool send_next(void)
 static bool anything_due(void)
 {
 	for (size_t i = 0; i < init.n; i++)
-		if (init.entries[i].fd >= 0
-			&& (init.entries[i].fd_due || init.entries[i].exit_due))
+		if (init.entries[i].fd >= 0 &&
+			(init.entries[i].fd_due || init.entries[i].exit_due))
 			return true;
 	return init.end_due;
 }
@@ -180,6 +181,8 @@ static void start(serve_fn *serve, void *arg)
 		struct store s = {.sock = pair[1]};
 
 		fd_close(&pair[0]);
+		/* Keys of a terminal reach us alone, and serve through us, once. */
+		setsid();
 		for (size_t i = 0; i < init.n; i++)
 			fd_close(&init.entries[i].fd);
 		for (int signo = 1; signo < NSIG; signo++)
@@ -203,11 +206,12 @@ fail:
 /* True when there were too many crashes within the window. */
 static bool crashed_too_often(uint64_t now)
 {
-	uint64_t *oldest = &init.crashes[init.crash_n++ % CRASHES_MAX];
-	bool often = init.crash_n > CRASHES_MAX - 1 && *oldest
-		  && now - *oldest < CRASH_WINDOW;
+	uint64_t *oldest = &init.crashes[init.crash_n % ARRAY_LEN(init.crashes)];
+	bool often =
+		init.crash_n >= ARRAY_LEN(init.crashes) && now - *oldest < CRASH_WINDOW;
 
 	*oldest = now;
+	init.crash_n++;
 	return often;
 }
 
@@ -222,7 +226,7 @@ static void serve_ended(int status)
 		receive();
 	disconnect();
 	init.serve = 0;
-	if (WIFEXITED(status) || stop_signal) {
+	if (WIFEXITED(status) || stops) {
 		init.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 		return;
 	}
@@ -323,14 +327,14 @@ int init_run(serve_fn *serve, void *arg)
 
 	start(serve, arg);
 	while (init.exit_code < 0) {
-		int before = stop_signal;
+		int before = stops;
 
 		wait_for_event(&open);
 		reap();
-		if (stop_signal && !before)
+		if (stops != before)
 			forward_stop();
-		if (init.restart_at && init.exit_code < 0 && !stop_signal
-			&& clock_ms() >= init.restart_at)
+		if (init.restart_at && init.exit_code < 0 && !stops &&
+			clock_ms() >= init.restart_at)
 			start(serve, arg);
 	}
 	return init.exit_code;

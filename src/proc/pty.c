@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
@@ -28,23 +29,33 @@ static int open_slave(int master)
 	return fd_open(path, O_RDWR, 0);
 }
 
+/* The kernel's own choice; 0 is no key. */
+static const cc_t keys[NCCS] = {
+	[VINTR] = 0x03,
+	[VQUIT] = 0x1c,
+	[VERASE] = 0x7f,
+	[VKILL] = 0x15,
+	[VEOF] = 0x04,
+	[VMIN] = 1,
+	[VSTART] = 0x11,
+	[VSTOP] = 0x13,
+	[VSUSP] = 0x1a,
+	[VREPRINT] = 0x12,
+	[VDISCARD] = 0x0f,
+	[VWERASE] = 0x17,
+	[VLNEXT] = 0x16,
+};
+
 void pty_reset_modes(int master)
 {
 	struct termios t;
 
 	if (tcgetattr(master, &t) < 0)
 		return;
-	t.c_iflag |= ICRNL | IXON | IUTF8;
-	t.c_iflag &= ~(tcflag_t)(IGNBRK | INLCR | IGNCR | ISTRIP | INPCK);
-	t.c_oflag |= OPOST | ONLCR;
-	t.c_lflag |= ICANON | ISIG | IEXTEN;
-	t.c_lflag &= ~(tcflag_t)(ECHO | ECHOE | ECHOK | ECHONL);
-	t.c_cc[VINTR] = 0x03;
-	t.c_cc[VQUIT] = 0x1c;
-	t.c_cc[VSUSP] = 0x1a;
-	t.c_cc[VEOF] = 0x04;
-	t.c_cc[VERASE] = 0x7f;
-	t.c_cc[VKILL] = 0x15;
+	t.c_iflag = ICRNL | IXON | IUTF8;
+	t.c_oflag = OPOST | ONLCR;
+	t.c_lflag = ICANON | ISIG | IEXTEN | ECHOCTL | ECHOKE;
+	memcpy(t.c_cc, keys, sizeof(t.c_cc));
 	tcsetattr(master, TCSANOW, &t);
 }
 

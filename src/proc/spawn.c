@@ -148,8 +148,15 @@ static int become(const struct spawn_user *u, enum step *step)
 
 static void child(const struct spawn *s, int report)
 {
-	struct failure f = {.step = STEP_SESSION};
+	struct failure f = {.step = STEP_FDS};
+	int high = fd_dup(report, 3);
 
+	/* The pipe is among 0, 1 and 2 where our own standard descriptors are closed. */
+	errno = -high;
+	if (high < 0)
+		goto fail;
+	report = high;
+	f.step = STEP_SESSION;
 	if (setsid() < 0)
 		goto fail;
 	f.step = STEP_TTY;
@@ -172,7 +179,8 @@ static void child(const struct spawn *s, int report)
 	if ((!s->cwd || chdir(s->cwd) < 0) && chdir("/") < 0)
 		goto fail;
 	f.step = STEP_EXEC;
-	execve(s->path, (char *const *)(uintptr_t)s->argv, (char *const *)(uintptr_t)s->env);
+	execve(s->path, (char *const *)(uintptr_t)s->argv,
+		(char *const *)(uintptr_t)s->env);
 fail:
 	f.err = errno;
 	if (write(report, &f, sizeof(f)) < 0)

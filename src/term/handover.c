@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static int write_in(const char *dir, struct str content, const struct spawn_user *owner,
-		    char path[HANDOVER_PATH])
+	char path[HANDOVER_PATH])
 {
 	uint8_t random[8];
 	char hex[2 * sizeof(random) + 1];
@@ -33,8 +33,8 @@ static int write_in(const char *dir, struct str content, const struct spawn_user
 	return r;
 }
 
-int handover_write(struct str content, const struct spawn_user *owner,
-		   char path[HANDOVER_PATH])
+int handover_write(
+	struct str content, const struct spawn_user *owner, char path[HANDOVER_PATH])
 {
 	static const char *const dirs[] = {"/dev/shm", "/tmp", "/run", "/var/tmp"};
 	int r = -ENOENT;

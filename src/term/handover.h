@@ -17,6 +17,6 @@ enum { HANDOVER_PATH = 64 };
  * folder tried.
  */
 int handover_write(struct str content, const struct spawn_user *owner,
-		   char path[HANDOVER_PATH]) MUST_USE;
+	char path[HANDOVER_PATH]) MUST_USE;
 
 #endif

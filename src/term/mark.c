@@ -80,8 +80,8 @@ static enum mark_step plain(struct mark_splitter *m, struct str *in, struct str 
 	return MARK_DATA;
 }
 
-enum mark_step mark_next(struct mark_splitter *m, struct str *in, struct str *data,
-			 struct mark_event *e)
+enum mark_step mark_next(
+	struct mark_splitter *m, struct str *in, struct str *data, struct mark_event *e)
 {
 	size_t prefix_n = strlen(m->prefix);
 

@@ -8,10 +8,10 @@
  *   ESC ] 7777 ; NONCE ; KIND ; ID ; STATUS ; JOB ; CWD ; NONCE ; PATH ; NONCE BEL
  *
  * KIND is s (the command starts), t (its text has been executed) or p (the
- * shell is at its prompt again). JOB is $!, empty where there is none. CWD and PATH are the shell's variables PWD and
- * PATH, which may hold any byte but NUL. The splitter is an engine without I/O:
- * fed with what the terminal prints, it tells data and marks apart, however the
- * bytes are cut.
+ * shell is at its prompt again). JOB is $!, empty where there is none. CWD and
+ * PATH are the shell's variables PWD and PATH, which may hold any byte but NUL.
+ * The splitter is an engine without I/O: fed with what the terminal prints, it
+ * tells data and marks apart, however the bytes are cut.
  */
 #ifndef TERM_MARK_H
 #define TERM_MARK_H
@@ -29,10 +29,10 @@ enum mark_kind {
 struct mark_event {
 	enum mark_kind kind;
 	struct str id;
-	int status;      /* 0 to 255 */
+	int status;         /* 0 to 255 */
 	int64_t background; /* JOB, -1 for none */
-	struct str cwd;  /* valid until the next call */
-	struct str path; /* the same */
+	struct str cwd;     /* valid until the next call */
+	struct str path;    /* the same */
 };
 
 struct mark_splitter {
@@ -54,6 +54,6 @@ enum mark_step {
 
 /* Takes some bytes off *in and says what they were. Call until MARK_MORE. */
 enum mark_step mark_next(struct mark_splitter *m, struct str *in, struct str *data,
-			 struct mark_event *e) MUST_USE;
+	struct mark_event *e) MUST_USE;
 
 #endif

@@ -14,8 +14,10 @@ static const char bash_setup[] =
 	KILL_LINE " \\builtin set +o history +H; \\builtin unset PROMPT_COMMAND; "
 		  "__od_mark() { \\builtin printf "
 		  "'\\033]7777;@;%s;%s;%s;%s;%s;@;%s;@\\a' "
-		  "\"$1\" \"$__od_id\" \"$2\" \"${!:-}\" \"$PWD\" \"$PATH\" >/dev/tty; }; "
-		  "__od_run() { IFS= \\builtin read -r -d '' __od_command <\"$1\" || \\builtin :; "
+		  "\"$1\" \"$__od_id\" \"$2\" \"${!:-}\" \"$PWD\" \"$PATH\" "
+		  ">/dev/tty; }; "
+		  "__od_run() { "
+		  "IFS= \\builtin read -r -d '' __od_command <\"$1\" || \\builtin :; "
 		  "PROMPT_COMMAND=$__od_prompt PS1= PS2=; "
 		  "__od_id=$2; __od_mark s 0; \\builtin return \"$3\"; }; "
 		  "__od_prompt='{ __od_mark p $?; } 2>/dev/null'; "
@@ -26,7 +28,8 @@ static const char bash_setup[] =
 static const char posix_setup[] =
 	KILL_LINE " __od_mark() { printf "
 		  "'\\033]7777;@;%s;%s;%s;%s;%s;@;%s;@\\007' "
-		  "\"$1\" \"$__od_id\" \"$2\" \"${!:-}\" \"$PWD\" \"$PATH\" >/dev/tty; }; "
+		  "\"$1\" \"$__od_id\" \"$2\" \"${!:-}\" \"$PWD\" \"$PATH\" "
+		  ">/dev/tty; }; "
 		  "__od_run() { PS1=$__od_prompt PS2=; "
 		  "__od_id=$1; __od_mark s 0; return \"$2\"; }; "
 		  "__od_prompt=$(printf "
@@ -54,7 +57,8 @@ const char *const *script_argv(enum shells_kind kind, bool clean)
 	return clean ? bash_clean : bash;
 }
 
-void script_setup(struct buf *out, enum shells_kind kind, const char *nonce, const char *id)
+void script_setup(
+	struct buf *out, enum shells_kind kind, const char *nonce, const char *id)
 {
 	struct str rest = str_c(kind == SHELLS_BASH ? bash_setup : posix_setup);
 
@@ -68,8 +72,8 @@ void script_setup(struct buf *out, enum shells_kind kind, const char *nonce, con
 	buf_fmt(out, "%s\n", id);
 }
 
-void script_submit(struct buf *out, enum shells_kind kind, const char *path, const char *id,
-		   int status)
+void script_submit(struct buf *out, enum shells_kind kind, const char *path,
+	const char *id, int status)
 {
 	if (kind == SHELLS_BASH)
 		buf_fmt(out, bash_submit_text, path, id, status);

@@ -15,13 +15,14 @@ const char *const *script_argv(enum shells_kind kind, bool clean);
  * The line that defines the shell's mark functions and then shows a prompt mark
  * with the given id. It keeps working whatever the start-up files have set.
  */
-void script_setup(struct buf *out, enum shells_kind kind, const char *nonce, const char *id);
+void script_setup(
+	struct buf *out, enum shells_kind kind, const char *nonce, const char *id);
 
 /*
  * The line that runs the command in the file at path; status is what $? shall
  * be when it starts. Marks with the id tell its start and its end.
  */
-void script_submit(struct buf *out, enum shells_kind kind, const char *path, const char *id,
-		   int status);
+void script_submit(struct buf *out, enum shells_kind kind, const char *path,
+	const char *id, int status);
 
 #endif

@@ -14,13 +14,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char note_ended[] = "The shell has ended. The next command gets a new one in the "
-				 "same directory.";
-static const char note_stuck[] = "The shell did not take the command within 5 seconds and was "
-				 "killed. The next command gets a new one in the same "
-				 "directory.";
-static const char note_replaced[] = "The shell had ended before this command, which ran in a new "
-				    "one in the same directory.";
+static const char note_ended[] =
+	"The shell has ended. The next command gets a new one in the "
+	"same directory.";
+static const char note_stuck[] =
+	"The shell did not take the command within 5 seconds and was "
+	"killed. The next command gets a new one in the same "
+	"directory.";
+static const char note_not_run[] =
+	"The server was restarted before the command reached the "
+	"shell: it was not run.";
+static const char note_replaced[] =
+	"The shell had ended before this command, which ran in a new "
+	"one in the same directory.";
 
 void shell_enter(struct shell *s, enum shell_state to)
 {
@@ -78,6 +84,16 @@ int shell_new_id(char id[MARK_ID + 1])
 	return r;
 }
 
+void shell_probe(struct timer *t)
+{
+	struct shell *s = container_of(t, struct shell, timer);
+
+	s->probing = true;
+	shell_arm(s, SHELL_ACCEPT_MS, shell_accept_overdue);
+	if (shell_type_line(s, STR("\n")) < 0)
+		log_warn("shell %s: its terminal takes no input", s->setup.name);
+}
+
 /* What a person would type: it is short, and the terminal's queue is empty. */
 int shell_type_line(struct shell *s, struct str line)
 {
@@ -97,8 +113,8 @@ static void find_python(struct shell *s, struct str path)
 		int n = snprintf(s->rec->python, sizeof(s->rec->python), "%.*s/python",
 			STR_ARG(dir));
 
-		if (dir.n && n > 0 && (size_t)n < sizeof(s->rec->python)
-			&& access(s->rec->python, X_OK) == 0)
+		if (dir.n && n > 0 && (size_t)n < sizeof(s->rec->python) &&
+			access(s->rec->python, X_OK) == 0)
 			return;
 		s->rec->python[0] = '\0';
 	}
@@ -129,18 +145,31 @@ static void prompt_overdue(struct timer *t)
 	s->ops.done(s->arg);
 }
 
+/* The prompt has answered the probe: the line never reached it. */
+static void not_run(struct shell *s)
+{
+	s->probing = false;
+	s->note = note_not_run;
+	s->rec->status = -1;
+	finish(s);
+}
+
 static void on_mark(struct shell *s, const struct mark_event *e)
 {
 	struct record *rec = s->rec;
 
 	/* A line typed ahead of the present command has marks of its own. */
-	if (!str_eq(e->id, str_c(rec->id)))
+	if (!str_eq(e->id, str_c(rec->id))) {
+		if (s->probing && e->kind == MARK_PROMPT)
+			not_run(s);
 		return;
+	}
 	if (rec->state == SHELL_STARTING && e->kind == MARK_PROMPT) {
 		at_prompt(s, e);
 		shell_enter(s, SHELL_IDLE);
 	} else if (rec->state == SHELL_RUNNING && e->kind == MARK_START) {
 		rec->started = true;
+		s->probing = false;
 		timer_cancel(s->loop, &s->timer);
 		if (s->setup.kind == SHELLS_BASH)
 			remove_handover(s);
@@ -438,8 +467,8 @@ struct str shell_python(const struct shell *s)
 	return str_c(s->rec->python);
 }
 
-struct shell *shell_new(struct loop *l, struct store *store, const struct shell_setup *setup,
-			const struct shell_ops *ops, void *arg, int *err)
+struct shell *shell_new(struct loop *l, struct store *store,
+	const struct shell_setup *setup, const struct shell_ops *ops, void *arg, int *err)
 {
 	struct shell *s = calloc(1, sizeof(*s));
 
@@ -485,4 +514,3 @@ void shell_del(struct shell *s)
 	spool_free(&s->spool);
 	free(s);
 }
-

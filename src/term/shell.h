@@ -29,7 +29,7 @@ enum shell_state {
 
 /* What a session is made from. Everything belongs to the caller and stays. */
 struct shell_setup {
-	const char *name; /* of the session, short; keys it in the fd store */
+	const char *name;    /* of the session, short; keys it in the fd store */
 	const char *path;    /* of the shell; NULL: there is none */
 	const char *missing; /* then: why, in words */
 	const char *arg0;
@@ -52,8 +52,9 @@ struct shell_ops {
 };
 
 /* A session without a shell yet; NULL with *err set. store may have no init. */
-struct shell *shell_new(struct loop *l, struct store *store, const struct shell_setup *setup,
-			const struct shell_ops *ops, void *arg, int *err) MUST_USE;
+struct shell *shell_new(struct loop *l, struct store *store,
+	const struct shell_setup *setup, const struct shell_ops *ops, void *arg,
+	int *err) MUST_USE;
 /* Hangs up, kills the shell, frees everything. */
 void shell_del(struct shell *s);
 
@@ -62,7 +63,8 @@ void shell_del(struct shell *s);
  * the pty master with the shell's pid (and its status if it has ended), and the
  * spool. On failure the fds are closed and the session stays GONE.
  */
-int shell_adopt(struct shell *s, int master, pid_t pid, const int *status, int spool) MUST_USE;
+int shell_adopt(
+	struct shell *s, int master, pid_t pid, const int *status, int spool) MUST_USE;
 /* Init has reaped the shell of an adopted session. */
 void shell_exited(struct shell *s, int status);
 
@@ -88,10 +90,10 @@ int shell_report(struct shell *s, struct buf *out, size_t *kept) MUST_USE;
 unsigned shell_reports(const struct shell *s);
 
 struct shell_result {
-	int status;       /* exit code; 128 + n for signal n */
-	bool ended;       /* the shell itself has ended with that status */
+	int status;         /* exit code; 128 + n for signal n */
+	bool ended;         /* the shell itself has ended with that status */
 	int64_t background; /* process of the last background job, -1 for none */
-	const char *note; /* why the shell was replaced, or NULL */
+	const char *note;   /* why the shell was replaced, or NULL */
 };
 /* DONE: the result. */
 struct shell_result shell_result(const struct shell *s);

@@ -16,10 +16,10 @@ struct record {
 	pid_t pid; /* 0: no shell */
 	char nonce[MARK_NONCE + 1];
 	char id[MARK_ID + 1]; /* of the command, or of the start */
-	bool started;	      /* its start mark has come */
-	bool text_done;	      /* its text has been executed; the prompt is due */
-	bool ended;	      /* the shell has ended with status */
-	int status;	      /* of the last command */
+	bool started;         /* its start mark has come */
+	bool text_done;       /* its text has been executed; the prompt is due */
+	bool ended;           /* the shell has ended with status */
+	int status;           /* of the last command */
 	int64_t background;   /* process of the last background job, -1 for none */
 	unsigned reports;     /* made about the present command */
 	uint64_t reported;    /* raw bytes covered by them */
@@ -46,7 +46,8 @@ struct shell {
 	struct io io;
 	struct child child;
 	struct timer timer; /* of the state, or of the prompt after a command */
-	bool clean;	    /* this start leaves start-up files out */
+	bool clean;         /* this start leaves start-up files out */
+	bool probing;       /* an empty line has been typed, to see the prompt again */
 	const char *note;
 };
 
@@ -64,6 +65,8 @@ void shell_kill(struct shell *s);
 /* Sets the state's deadline. */
 void shell_arm(struct shell *s, uint64_t ms, timer_fn *fn);
 void shell_accept_overdue(struct timer *t);
+/* Asks a shell that may have got its line, or may not, to show its prompt. */
+void shell_probe(struct timer *t);
 
 /* STARTING: once more, without the user's start-up files; false after that. */
 bool shell_start_again_clean(struct shell *s) MUST_USE;

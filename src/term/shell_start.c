@@ -133,7 +133,8 @@ void shell_start(struct shell *s)
 		r = type_setup(s);
 	}
 	if (r == 0 && keep(s) < 0)
-		log_warn("shell %s: init keeps nothing, a crash would end it", s->setup.name);
+		log_warn("shell %s: init keeps nothing, a crash would end it",
+			s->setup.name);
 	if (r == 0)
 		shell_arm(s, SHELL_START_MS, start_overdue);
 	else
@@ -187,8 +188,9 @@ int shell_adopt(struct shell *s, int master, pid_t pid, const int *status, int s
 		return 0;
 	}
 	replay(s);
+	/* It was being handed over: nobody knows whether the line was typed. */
 	if (s->rec->state == SHELL_RUNNING && !s->rec->started)
-		shell_arm(s, SHELL_ACCEPT_MS, shell_accept_overdue);
+		shell_arm(s, SHELL_PROBE_MS, shell_probe);
 	if (status)
 		shell_exited(s, *status);
 	return 0;

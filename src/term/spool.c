@@ -87,7 +87,8 @@ int spool_adopt(struct spool *s, int fd)
 	room = room_at(s->map->end);
 	while (room && s->map->ring[at + room - 1] == '\0')
 		room--;
-	s->map->end += room;
+	/* As a commit, for what lies ahead of these bytes has not been cleared. */
+	spool_commit(s, room);
 	return 0;
 }
 
