@@ -28,21 +28,12 @@ void call_close(struct call *c)
 	buf_free(&c->in);
 }
 
-static uint64_t waited_us;
-
-uint64_t call_waited_us(void)
-{
-	return waited_us;
-}
-
 /* Waits for events; 0 once there are any, *got saying which. */
 static int await(struct call *c, short events, short *got)
 {
 	uint64_t deadline = c->idle_ms ? clock_ms() + c->idle_ms : 0;
-	uint64_t from = clock_us();
 	int r = stop_wait(c->fd, events, deadline, c->calm);
 
-	waited_us += clock_us() - from;
 	if (r < 0)
 		return r;
 	if (r == 0)

@@ -51,7 +51,4 @@ int call_read(struct call *c, struct str *piece) MUST_USE;
 /* Appends all the rest of the body; ERR_LIMIT when it does not fit. */
 int call_collect(struct call *c, struct buf *out) MUST_USE;
 
-/* Microseconds that this program has spent waiting for its peers. */
-uint64_t call_waited_us(void);
-
 #endif

@@ -158,35 +158,36 @@ int cmd_ps(const struct options *o)
 	return r;
 }
 
-int cmd_logs(const struct options *o)
+static int copy_log(const struct options *o, const struct engine *e, const char *id)
 {
-	struct buf target = BUF_INIT(512);
-	struct call_request q = {.method = "GET"};
-	struct sandbox s;
-	struct engine e;
+	char target[256], tail[32] = "";
+	const struct call_request q = {.method = "GET", .target = target};
 	struct call c;
-	int r = engine_open(&e, o->host);
+	int r;
 
-	if (!r)
-		r = sandbox_need(&e, o->operand[0], &s);
-	if (r)
-		return r;
-	buf_fmt(&target, "/containers/%s/logs?stdout=1&stderr=1&follow=%d", s.state.id,
-		o->follow);
 	if (o->has_tail)
-		buf_fmt(&target, "&tail=%llu", (unsigned long long)o->tail);
-	q.target = buf_cstr(&target);
-	r = q.target ? engine_stream(&e, &c, &q, o->follow ? 0 : INJECT_ENGINE_MS)
-		     : target.err;
+		snprintf(tail, sizeof(tail), "&tail=%llu", (unsigned long long)o->tail);
+	snprintf(target, sizeof(target),
+		"/containers/%s/logs?stdout=1&stderr=1&follow=%d%s", id, o->follow, tail);
+	r = engine_stream(e, &c, &q, o->follow ? 0 : INJECT_ENGINE_MS);
 	if (!r && c.head.status != 200)
 		r = out_fail(NULL, "the engine does not give the log: status %u",
 			c.head.status);
 	if (!r) {
 		r = tail_copy(&c);
-		r = r == ERR_SYNTAX || r == ERR_CLOSED ? engine_broken(&e, r) : r;
+		r = r == ERR_SYNTAX || r == ERR_CLOSED ? engine_broken(e, r) : r;
 	}
-	if (q.target)
-		call_close(&c);
-	buf_free(&target);
+	call_close(&c);
 	return r;
+}
+
+int cmd_logs(const struct options *o)
+{
+	struct sandbox s;
+	struct engine e;
+	int r = engine_open(&e, o->host);
+
+	if (!r)
+		r = sandbox_need(&e, o->operand[0], &s);
+	return r ? r : copy_log(o, &e, s.state.id);
 }

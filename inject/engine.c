@@ -172,7 +172,7 @@ int engine_tidy(const struct engine *e, struct reply *reply, const char *method,
 {
 	const struct engine calm = engine_calm(e);
 	char target[ENGINE_TARGET_MAX];
-	struct reply own;
+	struct reply own = {0};
 	struct reply *to = reply ? reply : &own;
 	va_list ap;
 	int r;

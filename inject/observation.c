@@ -67,30 +67,39 @@ static bool is_shown(struct json_val v)
 	}
 }
 
-/* Members of an object, those of one within it as "outer.inner". */
-static void print_members(
-	struct observation *ob, struct json_val object, struct str outer, struct buf *out)
+static void print_member(struct observation *ob, struct str outer, struct json_val key,
+	struct json_val v, struct buf *out)
 {
-	struct json_val key, v;
+	if (!is_shown(v))
+		return;
+	buf_fmt(out, "  %.*s%s", STR_ARG(outer), outer.n ? "." : "");
+	buf_str(out, doc_str(&ob->doc, key));
+	buf_puts(out, ": ");
+	print_value(ob, v, out);
+}
+
+/* Members of the extras, those of an object in them as "outer.inner". */
+static void print_extras(struct observation *ob, struct buf *out)
+{
+	struct json_val extras = json_get(doc_root(&ob->doc), "extras");
+	struct json_val key, v, inner_key, inner;
 	int it = 0;
 
-	while (json_next(object, &it, &key, &v)) {
-		struct str name = doc_str(&ob->doc, key);
+	while (json_next(extras, &it, &key, &v)) {
+		int inner_it = 0;
 
-		if (json_type(v) == JSON_OBJECT && !outer.n) {
-			print_members(ob, v, name, out);
-		} else if (is_shown(v)) {
-			buf_fmt(out, "  %.*s%s%.*s: ", STR_ARG(outer), outer.n ? "." : "",
-				STR_ARG(name));
-			print_value(ob, v, out);
-		}
+		print_member(ob, str_make(NULL, 0), key, v, out);
+		if (json_type(v) != JSON_OBJECT)
+			continue;
+		while (json_next(v, &inner_it, &inner_key, &inner))
+			print_member(ob, doc_str(&ob->doc, key), inner_key, inner, out);
 	}
 }
 
 void observation_print(struct observation *ob, struct buf *out)
 {
 	buf_fmt(out, "%.*s\n", STR_ARG(ob->kind));
-	print_members(ob, json_get(doc_root(&ob->doc), "extras"), (struct str){0}, out);
+	print_extras(ob, out);
 	if (!ob->content.n)
 		return;
 	buf_putc(out, '\n');

@@ -15,7 +15,7 @@ struct probe {
  * Makes a container of the image, asks about the two paths, removes the container.
  * Links are not followed. 0, -EINTR, -ENOMEM or FAIL_*.
  */
-int probe_image(const struct engine *e, struct str id, struct probe *p) MUST_USE;
+int probe_image(const struct engine *e, struct str image, struct probe *p) MUST_USE;
 
 /* What X-Docker-Container-Path-Stat says: base64 of JSON with Go's file mode. */
 int probe_read_stat(struct str header, enum probe_kind *kind) MUST_USE;

@@ -10,6 +10,7 @@
 
 static volatile sig_atomic_t asked;
 static int wake[2] = {-1, -1};
+static uint64_t waited; /* microseconds */
 
 static void on_signal(int signo)
 {
@@ -61,7 +62,7 @@ static int remaining(uint64_t deadline)
 	return deadline - now > INT32_MAX ? INT32_MAX : (int)(deadline - now);
 }
 
-int stop_wait(int fd, short events, uint64_t deadline, bool calm)
+static int wait_for(int fd, short events, uint64_t deadline, bool calm)
 {
 	struct pollfd p[2] = {
 		{.fd = fd, .events = events},
@@ -80,4 +81,18 @@ int stop_wait(int fd, short events, uint64_t deadline, bool calm)
 		if (r == 0 && deadline && clock_ms() >= deadline)
 			return 0;
 	}
+}
+
+int stop_wait(int fd, short events, uint64_t deadline, bool calm)
+{
+	uint64_t from = clock_us();
+	int r = wait_for(fd, events, deadline, calm);
+
+	waited += clock_us() - from;
+	return r;
+}
+
+uint64_t stop_waited_us(void)
+{
+	return waited;
 }

@@ -24,4 +24,7 @@ int stop_signal(void);
  */
 int stop_wait(int fd, short events, uint64_t deadline, bool calm) MUST_USE;
 
+/* Microseconds that stop_wait has taken so far. */
+uint64_t stop_waited_us(void);
+
 #endif

@@ -1,17 +1,17 @@
 #include "inject/timing.h"
 
 #include "base/clock.h"
-#include "inject/call.h"
 #include "inject/out.h"
+#include "inject/stop.h"
 
 void timing_start(struct timing *t)
 {
-	*t = (struct timing){.last = clock_us(), .last_waited = call_waited_us()};
+	*t = (struct timing){.last = clock_us(), .last_waited = stop_waited_us()};
 }
 
 void timing_step(struct timing *t, const char *name)
 {
-	uint64_t now = clock_us(), waited = call_waited_us();
+	uint64_t now = clock_us(), waited = stop_waited_us();
 
 	if (t->n == TIMING_STEPS)
 		return;
