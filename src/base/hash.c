@@ -60,7 +60,7 @@ int hex_decode(struct str hex, uint8_t *out, size_t n)
 		if (nibble(hex.p[i]) < 0)
 			return ERR_SYNTAX;
 	for (size_t i = 0; i < n; i++)
-		out[i] = (uint8_t)(nibble(hex.p[2 * i]) << 4 | nibble(hex.p[2 * i + 1]));
+		out[i] = (uint8_t)(nibble(hex.p[2 * i]) * 16 + nibble(hex.p[2 * i + 1]));
 	return 0;
 }
 
