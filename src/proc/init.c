@@ -119,7 +119,7 @@ static void receive(void)
 		disconnect();
 }
 
-/* What is due to serve, one record: false when there is nothing. */
+/* What is due to serve, one record: false when nothing is, or cannot be sent now. */
 static bool send_next(void)
 {
 	struct store_record r = {.op = STORE_END};
@@ -145,7 +145,7 @@ static bool send_next(void)
 		memcpy(r.name, e->name, sizeof(r.name));
 	}
 	if (fd_send_record(init.sock, &r, sizeof(r), fd) < 0)
-		return true; /* full, or dead: poll tells */
+		return false; /* full, or dead: poll tells */
 	if (e)
 		e->fd_due = e->exit_due = false;
 	else
@@ -299,12 +299,8 @@ static void wait_for_event(const sigset_t *open)
 		return;
 	if (w.revents & (POLLIN | POLLHUP | POLLERR))
 		receive();
-	while (init.sock >= 0 && (w.revents & POLLOUT) && send_next()) {
-		struct pollfd again = {.fd = init.sock, .events = POLLOUT};
-
-		if (poll(&again, 1, 0) <= 0 || !(again.revents & POLLOUT))
-			break;
-	}
+	while (init.sock >= 0 && (w.revents & POLLOUT) && send_next())
+		;
 }
 
 int init_run(serve_fn *serve, void *arg)
