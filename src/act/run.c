@@ -42,11 +42,12 @@ struct session {
 	struct shell *shell;
 	struct run *current; /* has the shell */
 	struct run *queue;   /* waits for it */
+	struct timer turn;   /* of the queue's first */
 	session_ready_fn *ready;
 	void *ready_arg;
 };
 
-static void begin(struct session *s, struct run *r);
+static void on_turn(struct timer *t);
 
 static bool busy(const struct session *s)
 {
@@ -61,18 +62,16 @@ static void run_timers_off(struct session *s, struct run *r)
 	timer_cancel(s->box->loop, &r->hard);
 }
 
-/* Gives the shell to the next in line. */
-static void next(struct session *s)
+static void arm_turn(struct session *s)
 {
-	while (!s->current && s->queue) {
-		struct run *r = s->queue;
-
-		s->queue = r->next;
-		begin(s, r);
-	}
+	if (timer_set(s->box->loop, &s->turn, 0, on_turn) < 0)
+		log_warn("session: out of memory, the next command waits");
 }
 
-/* The observation is written: the request is over. */
+/*
+ * The observation is written: the request is over, and the next in line has its
+ * turn, from the loop rather than from here, because it may be over at once too.
+ */
 static void answer(struct session *s, struct run *r)
 {
 	struct act *a = r->act;
@@ -81,8 +80,9 @@ static void answer(struct session *s, struct run *r)
 	buf_free(&r->before);
 	s->current = NULL;
 	a->state = NULL;
+	if (s->queue)
+		arm_turn(s);
 	a->done(a);
-	next(s);
 }
 
 static void observe(struct run *r, const struct run_observation *o)
@@ -341,6 +341,18 @@ static void begin(struct session *s, struct run *r)
 	}
 }
 
+static void on_turn(struct timer *t)
+{
+	struct session *s = container_of(t, struct session, turn);
+
+	while (!s->current && s->queue) {
+		struct run *r = s->queue;
+
+		s->queue = r->next;
+		begin(s, r);
+	}
+}
+
 static void shell_ready(void *arg, int err, const char *why)
 {
 	struct session *s = arg;
@@ -445,10 +457,12 @@ static int start(struct act *a)
 	while (s->current && shell_state(s->shell) == SHELL_RUNNING &&
 		has_left(s->current->act))
 		dismiss(s, s->current);
-	if (s->current)
+	if (s->current || s->queue) {
 		enqueue(s, r);
-	else
+		arm_turn(s);
+	} else {
 		begin(s, r);
+	}
 	return ACT_WAIT;
 }
 
@@ -469,7 +483,8 @@ static void abandon(struct act *a)
 	buf_free(&r->before);
 	if (s->current == r) {
 		s->current = NULL;
-		next(s);
+		if (s->queue)
+			arm_turn(s);
 		return;
 	}
 	while (*at && *at != r)
@@ -507,6 +522,7 @@ void session_del(struct session *s)
 	if (!s)
 		return;
 	assert(!s->current && !s->queue);
+	timer_cancel(s->box->loop, &s->turn);
 	shell_del(s->shell);
 	free(s);
 }
@@ -533,6 +549,7 @@ void session_cut(struct session *s)
 
 		buf_puts(&suffix, "\n[The sandbox is shutting down.]");
 		answer_running(s, s->current, &suffix, false);
+		on_turn(&s->turn);
 	}
 }
 
