@@ -47,7 +47,7 @@ static struct {
 	uint64_t crashes[CRASHES_MAX - 1]; /* the last ones before the present */
 	size_t crash_n;
 	int exit_code; /* -1: go on */
-} init = {.sock = -1, .exit_code = -1};
+} init;
 
 static volatile sig_atomic_t stops; /* signals that have asked for the end */
 
@@ -309,6 +309,8 @@ int init_run(serve_fn *serve, void *arg)
 	struct sigaction act = {.sa_handler = on_signal};
 	sigset_t all, open;
 
+	init.sock = -1;
+	init.exit_code = -1;
 	/* Signals arrive only while waiting; a process 1 without handlers gets none. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
