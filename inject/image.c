@@ -1,5 +1,7 @@
 #include "inject/image.h"
 
+#include "inject/tag.h"
+
 int image_read_take(struct image *im, struct buf *text)
 {
 	struct json_val root;
@@ -62,13 +64,12 @@ const char *image_refusal(struct image *im)
 	return NULL;
 }
 
-bool image_is_above(struct image *im, struct image *base, size_t more)
+bool image_is_above(struct image *im, struct image *base)
 {
-	size_t n = json_count(base->layers);
 	struct json_val above, below;
 	int i = 0, k = 0;
 
-	if (json_count(im->layers) != n + more)
+	if (json_count(im->layers) <= json_count(base->layers))
 		return false;
 	while (json_next(base->layers, &k, NULL, &below)) {
 		if (!json_next(im->layers, &i, NULL, &above))
@@ -77,6 +78,22 @@ bool image_is_above(struct image *im, struct image *base, size_t more)
 			return false;
 	}
 	return true;
+}
+
+bool image_is_product(struct image *im)
+{
+	struct json_val names = json_get(doc_root(&im->doc), "RepoTags"), v;
+	struct buf name = BUF_INIT(1024);
+	bool found = false;
+	int it = 0;
+
+	buf_puts(&name, TAG_REPO ":");
+	buf_str(&name, image_label(im, "od.key.source"));
+	/* Podman puts "localhost/" in front. */
+	while (!found && json_next(names, &it, NULL, &v))
+		found = str_ends(doc_str(&im->doc, v), buf_view(&name));
+	buf_free(&name);
+	return found;
 }
 
 int image_base_layers(struct image *im, size_t *n)

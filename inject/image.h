@@ -35,8 +35,14 @@ struct str image_label(struct image *im, const char *name);
 /* Why no runtime image can be made from im, in words; NULL when it can. */
 const char *image_refusal(struct image *im);
 
-/* True if im's file system is base's with more layers on top of it. */
-bool image_is_above(struct image *im, struct image *base, size_t more);
+/*
+ * True if im's file system is base's with layers on top of it. Ours is one, but a
+ * classic builder adds another when it makes a missing WORKDIR.
+ */
+bool image_is_above(struct image *im, struct image *base);
+
+/* True if im has the name that we gave to a product of ours, as its label says. */
+bool image_is_product(struct image *im);
 
 /*
  * The layers that the base of an image of ours had, from its labels: 0 with *n,

@@ -118,7 +118,7 @@ static int go_back(struct plan *p, size_t layers)
 	r = name && ref_is_id(buf_view(&id)) ? plan_inspect(p->engine, name, from) : 1;
 	/* Labels can say anything; the layers decide. */
 	if (r == 0 &&
-		(json_count(from->layers) != layers || !image_is_above(p->base, from, 1)))
+		(json_count(from->layers) != layers || !image_is_above(p->base, from)))
 		r = 1;
 	if (r == 1)
 		r = out_fail("fetch that image again, or name another one",
@@ -154,7 +154,7 @@ bool plan_matches(struct plan *p, struct image *im)
 {
 	return str_eq(image_label(im, "od.managed"), STR("1")) &&
 		str_eq(image_label(im, "od.key.source"), buf_view(&p->tag)) &&
-		image_is_above(im, p->base, 1);
+		image_is_above(im, p->base);
 }
 
 /* Looks for the product of an earlier build. */
@@ -189,7 +189,7 @@ static int decide(struct plan *p, const struct options *o)
 			buf_str(&p->name, p->base->id);
 			return p->name.err;
 		}
-		if (json_count(p->base->layers) == layers + 1)
+		if (image_is_product(p->base))
 			r = go_back(p, layers);
 	}
 	if (!r)

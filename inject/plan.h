@@ -46,7 +46,7 @@ int plan_dockerfile(struct plan *p, struct str from, struct buf *out) MUST_USE;
  */
 int plan_inspect(const struct engine *e, const char *name, struct image *im) MUST_USE;
 
-/* Whether im is what p would build: our key, and our layer on p's base. */
+/* Whether im is what p would build: our key, and layers on p's base. */
 bool plan_matches(struct plan *p, struct image *im);
 
 #endif

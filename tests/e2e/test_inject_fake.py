@@ -344,7 +344,7 @@ def test_our_images():
     product = e.images[name]
     again = json.loads(od(e, "build", name, "--json").stdout)
     eq((again["image"], again["built"]), (product["Id"], False), "ours is used as it is")
-    derived = dict(product, Id="sha256:" + "dd" * 32)
+    derived = dict(product, Id="sha256:" + "dd" * 32, RepoTags=["derived:1"])
     derived["RootFS"] = {"Layers": product["RootFS"]["Layers"] + ["theirs"]}
     e.images["derived:1"] = derived
     again = json.loads(od(e, "build", "derived:1", "--json").stdout)

@@ -73,12 +73,11 @@ static void test_layers(void)
 		load(&above, LAYERS("\"1\",\"2\",\"3\"") "}") ||
 		load(&other, LAYERS("\"1\",\"3\",\"2\"") "}") || load(&none, HEAD "}"))
 		ok(false, "images are read");
-	ok(image_is_above(&above, &base, 1), "one layer above");
-	ok(!image_is_above(&above, &base, 2), "not two");
-	ok(!image_is_above(&base, &base, 1), "not above itself");
-	ok(image_is_above(&base, &base, 0), "but equal");
-	ok(!image_is_above(&other, &base, 1), "the same number is not enough");
-	ok(image_is_above(&base, &none, 2), "two layers above a base without any");
+	ok(image_is_above(&above, &base), "one layer above");
+	ok(!image_is_above(&base, &above), "not the other way");
+	ok(!image_is_above(&base, &base), "not above itself");
+	ok(!image_is_above(&other, &base), "the same number is not enough");
+	ok(image_is_above(&base, &none), "two layers above a base without any");
 	image_free(&base);
 	image_free(&above);
 	image_free(&other);
@@ -120,11 +119,40 @@ static void test_ours(void)
 	}
 }
 
+static void test_product(void)
+{
+	static const struct {
+		const char *names;
+		bool want;
+	} rows[] = {
+		{"[\"od-runtime:oh_v1\"]", true},
+		{"[\"x:1\",\"localhost/od-runtime:oh_v1\"]", true},
+		{"[\"od-runtime:oh_v12\"]", false},
+		{"[\"x:oh_v1\"]", false},
+		{"[]", false},
+		{"null", false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct image im;
+		char json[512];
+
+		snprintf(json, sizeof(json),
+			HEAD ",\"RepoTags\":%s" LABELS("\"od.key.source\":\"oh_v1\""),
+			rows[i].names);
+		if (!is_int(load(&im, json), 0, "row %zu", i))
+			continue;
+		is_int(image_is_product(&im), rows[i].want, "verdict");
+		image_free(&im);
+	}
+}
+
 int main(void)
 {
 	test_refusal();
 	test_garbage();
 	test_layers();
 	test_ours();
+	test_product();
 	return done_testing();
 }
