@@ -54,6 +54,7 @@ enum {
 	SHELL_ACCEPT_MS = 5000,       /* a prompt that does not take a line is stuck */
 	SHELL_PROBE_MS = 1000,        /* a line that was typed has started by then */
 	SHELL_PROMPT_MS = 100,        /* from a command's end to the prompt after it */
+	SHELL_KEY_MS = 300,           /* from a key that interrupts to the prompt */
 	SHELL_READ_BUDGET = 65536,    /* per wake-up, so that others get their turn */
 	SHELL_ROWS = 1000,            /* the terminal size of the wire contract */
 	SHELL_COLUMNS = 1000,

@@ -8,35 +8,58 @@
  * are called as such, so that no alias or function of the user stands in
  * between, and inside a group whose stderr is closed, so that "set -x" shows
  * only the user's own commands. Marks go to the terminal itself, because a user
- * may redirect the shell's output.
+ * may redirect the shell's output. Each of them takes the prompt back that a
+ * command may have set, such as that of a Python environment; export does it
+ * without an end of the line where the variable is readonly.
  */
 static const char bash_setup[] =
 	KILL_LINE " \\builtin set +o history +H; \\builtin unset PROMPT_COMMAND; "
 		  "__od_mark() { \\builtin printf "
 		  "'\\033]7777;@;%s;%s;%s;%s;%s;@;%s;@\\a' "
-		  "\"$1\" \"$__od_id\" \"$2\" \"${!:-}\" \"$PWD\" \"$PATH\" "
-		  ">/dev/tty; }; "
+		  "\"$1\" \"$__od_id\" \"$2\" \"${!:-}\" \"${PWD-}\" \"${PATH-}\" "
+		  ">/dev/tty; __od_ours; }; "
+		  "__od_ours() { \\builtin export -n "
+		  "PROMPT_COMMAND=\"$__od_prompt\" PS1= PS2=; }; "
 		  "__od_run() { "
 		  "IFS= \\builtin read -r -d '' __od_command <\"$1\" || \\builtin :; "
-		  "PROMPT_COMMAND=$__od_prompt PS1= PS2=; "
-		  "__od_id=$2; __od_mark s 0; \\builtin return \"$3\"; }; "
+		  "__od_id=$2; case $- in *x*) __od_untraced \"$3\"; esac; "
+		  "__od_mark s 0; \\builtin return \"$3\"; }; "
+		  "__od_untraced() { \\builtin set +x; "
+		  "case $- in *e*) \\builtin set 0; esac; "
+		  "__od_command=\"__od_traced $1 2>/dev/null\"$'\\n'$__od_command; }; "
+		  "__od_traced() { \\builtin set -x; \\builtin return $1; }; "
 		  "__od_prompt='{ __od_mark p $?; } 2>/dev/null'; "
-		  "PROMPT_COMMAND=$__od_prompt; PS1= PS2=; "
+		  "__od_ours; "
 		  "\\builtin alias git='git --no-pager'; __od_id=";
 
-/* No mark can come from a hook here; the prompt itself is one. */
-static const char posix_setup[] =
-	KILL_LINE " __od_mark() { printf "
-		  "'\\033]7777;@;%s;%s;%s;%s;%s;@;%s;@\\007' "
-		  "\"$1\" \"$__od_id\" \"$2\" \"${!:-}\" \"$PWD\" \"$PATH\" "
-		  ">/dev/tty; }; "
-		  "__od_run() { PS1=$__od_prompt PS2=; "
-		  "__od_id=$1; __od_mark s 0; return \"$2\"; }; "
-		  "__od_prompt=$(printf "
-		  "'\\033]7777;@;p;$__od_id;$?;${!:-};$PWD;@;$PATH;@\\007'); "
-		  "PS1=$__od_prompt; PS2=; alias git='git --no-pager'; __od_id=";
+/* No mark can come from a hook here. */
+#define POSIX_SETUP(prompt) \
+	KILL_LINE " __od_mark() { printf " \
+		  "'\\033]7777;@;%s;%s;%s;%s;%s;@;%s;@\\007' " \
+		  "\"$1\" \"$__od_id\" \"$2\" \"${!:-}\" \"${PWD-}\" \"${PATH-}\" " \
+		  ">/dev/tty; PS1=$__od_prompt PS2=; }; " \
+		  "__od_run() { " \
+		  "__od_id=$1; __od_mark s 0; return \"$2\"; }; " \
+		  "__od_prompt=" prompt "; " \
+		  "PS1=$__od_prompt; PS2=; alias git='git --no-pager'; __od_id="
 
-/* The condition gives the command its $? without tripping over "set -e". */
+/* The prompt itself is a mark. */
+static const char posix_setup[] =
+	POSIX_SETUP("$(printf "
+		    "'\\033]7777;@;p;$__od_id;$?;${!:-};${PWD-};@;${PATH-};@\\007')");
+
+/*
+ * busybox asks its line editor for input, which gives up, and the shell with it,
+ * when a job ends while the terminal does not echo. From a file, and be it the
+ * terminal, it reads without; then it shows no prompt, but still expands it.
+ */
+static const char ash_setup[] = POSIX_SETUP("'$({ __od_mark p $?; } 2>/dev/null)'");
+
+/*
+ * The condition gives the command its $? without tripping over "set -e". Where
+ * "set -x" is on, the command itself turns it on again, so that eval stays out
+ * of the trace.
+ */
 static const char bash_submit_text[] =
 	KILL_LINE " if { __od_run %s %s %d; } 2>/dev/null; "
 		  "then \\builtin eval \"$__od_command\"; "
@@ -50,17 +73,25 @@ const char *const *script_argv(enum shells_kind kind, bool clean)
 {
 	static const char *const bash[] = {"--noediting", "-i", NULL};
 	static const char *const bash_clean[] = {"--norc", "--noediting", "-i", NULL};
+	static const char *const ash[] = {"-i", "/dev/tty", NULL};
 	static const char *const posix[] = {"-i", NULL};
 
-	if (kind != SHELLS_BASH)
-		return posix;
-	return clean ? bash_clean : bash;
+	if (kind == SHELLS_BASH)
+		return clean ? bash_clean : bash;
+	return kind == SHELLS_ASH ? ash : posix;
+}
+
+static const char *setup_of(enum shells_kind kind)
+{
+	if (kind == SHELLS_BASH)
+		return bash_setup;
+	return kind == SHELLS_ASH ? ash_setup : posix_setup;
 }
 
 void script_setup(
 	struct buf *out, enum shells_kind kind, const char *nonce, const char *id)
 {
-	struct str rest = str_c(kind == SHELLS_BASH ? bash_setup : posix_setup);
+	struct str rest = str_c(setup_of(kind));
 
 	while (rest.n) {
 		struct str piece = str_cut(&rest, '@');
@@ -79,4 +110,9 @@ void script_submit(struct buf *out, enum shells_kind kind, const char *path,
 		buf_fmt(out, bash_submit_text, path, id, status);
 	else
 		buf_fmt(out, posix_submit_text, id, status, path, path);
+}
+
+void script_probe(struct buf *out)
+{
+	buf_puts(out, KILL_LINE " { __od_mark p $?; } 2>/dev/null\n");
 }

@@ -25,4 +25,7 @@ void script_setup(
 void script_submit(struct buf *out, enum shells_kind kind, const char *path,
 	const char *id, int status);
 
+/* The line by which a shell that shows no prompt of ours tells that it is at one. */
+void script_probe(struct buf *out);
+
 #endif

@@ -386,6 +386,23 @@ static void echo_key(struct shell *s, char key)
 	}
 }
 
+/*
+ * The key has brought the shell back to a prompt that is not ours any more: asks
+ * for a mark. Only a shell that has its terminal for itself is asked.
+ */
+static void prompt_missing(struct timer *t)
+{
+	struct shell *s = container_of(t, struct shell, timer);
+	struct buf line = BUF_INIT(SPOOL_READ);
+
+	if (pty_foreground(s->master) != s->rec->pid)
+		return;
+	script_probe(&line);
+	if (line.err || shell_type_line(s, buf_view(&line)) < 0)
+		log_warn("shell %s: its terminal takes no input", s->setup.name);
+	buf_free(&line);
+}
+
 int shell_key(struct shell *s, char key)
 {
 	bool idle = s->rec->state == SHELL_IDLE;
@@ -404,6 +421,8 @@ int shell_key(struct shell *s, char key)
 		s->rec->started = true;
 	}
 	echo_key(s, up);
+	if (idle || (strchr("CZ\\", up) && s->rec->started && !s->rec->text_done))
+		shell_arm(s, SHELL_KEY_MS, prompt_missing);
 	return shell_type(s, str_make(&control, 1));
 }
 
