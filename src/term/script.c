@@ -58,10 +58,11 @@ static const char ash_setup[] = POSIX_SETUP("'$({ __od_mark p $?; } 2>/dev/null)
 /*
  * The condition gives the command its $? without tripping over "set -e". Where
  * "set -x" is on, the command itself turns it on again, so that eval stays out
- * of the trace.
+ * of the trace. The empty line is for bash, whose parser takes the "if" for a
+ * plain word if the text of the last eval ended within quotes.
  */
 static const char bash_submit_text[] =
-	KILL_LINE " if { __od_run %s %s %d; } 2>/dev/null; "
+	KILL_LINE "\n if { __od_run %s %s %d; } 2>/dev/null; "
 		  "then \\builtin eval \"$__od_command\"; "
 		  "else \\builtin eval \"$__od_command\"; fi; "
 		  "{ __od_mark t $?; } 2>/dev/null\n";
