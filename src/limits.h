@@ -64,7 +64,7 @@ enum {
 
 /* The text of commands. */
 enum {
-	SPLIT_DEPTH_MAX = 128,      /* open quotes and compounds, 56 bytes each */
+	SPLIT_DEPTH_MAX = 128,      /* open quotes and compounds, 40 bytes each */
 	SPLIT_PIECES_MAX = 256,     /* commands listed one by one; scripts have 100 */
 	SPLIT_DOCS_MAX = 16,        /* here-documents on one line, as bash */
 	SPLIT_DELIMITER_MAX = 256,  /* the word that ends one; EOF is usual */

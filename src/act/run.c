@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "limits.h"
+#include "term/split.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -317,6 +318,21 @@ static void dismiss(struct session *s, struct run *r)
 	answer(s, r);
 }
 
+/* Several commands at once are refused, as input too; false if it is one. */
+static bool answer_several(struct session *s, struct run *r)
+{
+	struct split_pieces pieces;
+	struct buf text = BUF_INIT(OBSERVATION_MAX);
+
+	if (split_command(r->command, &pieces) != SPLIT_SEVERAL)
+		return false;
+	split_write_refusal(r->command, &pieces, &text);
+	observe_error(r->act, buf_view(&text));
+	buf_free(&text);
+	answer(s, r);
+	return true;
+}
+
 static void begin(struct session *s, struct run *r)
 {
 	enum shell_state state = shell_state(s->shell);
@@ -326,6 +342,8 @@ static void begin(struct session *s, struct run *r)
 		answer_text(s, r, STR(""), STR(RUN_NOTHING_TO_READ));
 	} else if (!busy(s) && r->is_input) {
 		answer_text(s, r, STR(""), STR(RUN_NOTHING_TO_TYPE_TO));
+	} else if (answer_several(s, r)) {
+		return;
 	} else if (state == SHELL_RUNNING && !r->is_input && r->command.n) {
 		answer_refused(s, r);
 	} else if (state == SHELL_DONE && (r->is_input || r->command.n == 0)) {
