@@ -29,10 +29,12 @@ static step_fn step_head, step_body, step_wait, step_send, step_linger;
 
 static const struct trait traits[C_STATES] = {
 	[C_FREE] = {.next = TO(C_HEAD)},
-	[C_IDLE] = {step_head, EPOLLIN, TO(C_HEAD) | TO(C_FREE)},
-	[C_HEAD] = {step_head, EPOLLIN, TO(C_ROUTE) | TO(C_SEND) | TO(C_FREE)},
+	[C_IDLE] = {step_head, EPOLLIN, TO(C_HEAD) | TO(C_LINGER) | TO(C_FREE)},
+	[C_HEAD] = {step_head, EPOLLIN,
+		TO(C_ROUTE) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE)},
 	[C_ROUTE] = {.next = TO(C_BODY) | TO(C_READY) | TO(C_SEND)},
-	[C_BODY] = {step_body, EPOLLIN, TO(C_READY) | TO(C_SEND) | TO(C_FREE)},
+	[C_BODY] = {step_body, EPOLLIN,
+		TO(C_READY) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE)},
 	[C_READY] = {.next = TO(C_WAIT) | TO(C_SEND)},
 	/* Hang-ups are reported without being asked for. */
 	[C_WAIT] = {step_wait, 0, TO(C_SEND) | TO(C_FREE)},
@@ -119,6 +121,17 @@ static int ended(struct conn *c)
 	return refuse(c, &cut_short);
 }
 
+/* Closing at once, with unread input, would take back the alert that tells why. */
+static int tls_failed(struct conn *c)
+{
+	server_warn(c->server, TROUBLE_TLS, transport_tls_error(&c->transport));
+	tell_gone(c);
+	exchange_give(c);
+	transport_end(&c->transport);
+	conn_enter(c, C_LINGER);
+	return 0;
+}
+
 /* Up to n more bytes of input: 0; 1: none now; or c has ended. */
 static int fill(struct conn *c, struct turn *turn, size_t n)
 {
@@ -136,6 +149,8 @@ static int fill(struct conn *c, struct turn *turn, size_t n)
 	got = transport_recv(&c->transport, room, n);
 	if (got == -EAGAIN)
 		return 1;
+	if (got == ERR_TLS)
+		return tls_failed(c);
 	if (got < 0)
 		return conn_drop(c);
 	if (got == 0)
@@ -385,12 +400,24 @@ static int step_linger(struct conn *c, struct turn *turn)
 	return 0;
 }
 
-/* Waits for what the state needs; for a writable socket, too, when input is left. */
+/*
+ * Waits for what the state needs; for a writable socket, too, when input is left; for
+ * that alone while the transport still has to send.
+ */
 static void settle(struct conn *c, bool more)
 {
 	uint32_t events = traits[c->state].events;
+	int r = transport_flush(&c->transport);
 
-	loop_want(c->server->loop, &c->io, more ? events | EPOLLOUT : events);
+	if (r < 0) {
+		conn_drop(c);
+		return;
+	}
+	if (r > 0)
+		events = EPOLLOUT;
+	else if (more || (events & EPOLLIN && transport_pending(&c->transport)))
+		events |= EPOLLOUT;
+	loop_want(c->server->loop, &c->io, events);
 }
 
 static void go_on(struct conn *c)
@@ -438,26 +465,35 @@ static void on_deadline(struct timer *t)
 	}
 }
 
-static struct conn *conn_new(struct server *s, int fd)
+static int conn_new(
+	struct server *s, int fd, const struct tls_server *tls, struct conn **out)
 {
 	struct conn *c = calloc(1, sizeof(*c));
+	int r = 0;
 
 	if (!c)
-		return NULL;
+		return -ENOMEM;
 	c->server = s;
 	c->born = loop_now(s->loop);
-	transport_plain(&c->transport, fd);
-	return c;
+	if (tls)
+		r = transport_tls(&c->transport, fd, tls);
+	else
+		transport_plain(&c->transport, fd);
+	if (r)
+		free(c);
+	else
+		*out = c;
+	return r;
 }
 
-int conn_open(struct server *s, int fd)
+int conn_open(struct server *s, int fd, const struct tls_server *tls)
 {
-	struct conn *c = conn_new(s, fd);
-	int r;
+	struct conn *c;
+	int r = conn_new(s, fd, tls, &c);
 
-	if (!c) {
+	if (r) {
 		fd_close(&fd);
-		return -ENOMEM;
+		return r;
 	}
 	r = timer_set(s->loop, &c->timer, s->ms[C_HEAD], on_deadline);
 	if (!r)

@@ -65,6 +65,14 @@ struct listener {
 	struct io io;
 	int fd;
 	struct server *server;
+	const struct tls_server *tls; /* NULL: plain */
+};
+
+/* What the operator hears of, but not more than once a minute. */
+enum trouble {
+	TROUBLE_FULL,
+	TROUBLE_TLS,
+	TROUBLES,
 };
 
 struct server {
@@ -79,12 +87,12 @@ struct server {
 	unsigned listeners_n;
 	struct timer pause;
 	int spare_fd; /* given up for a moment to refuse a peer when fds are out */
-	uint64_t warned;
+	uint64_t warned[TROUBLES]; /* monotonic ms; 0: never */
 	bool stopping;
 };
 
-/* Takes fd and starts to read a head. -errno, with fd closed. */
-int conn_open(struct server *s, int fd) MUST_USE;
+/* Takes fd and starts to read a head. -errno or ERR_TLS, with fd closed. */
+int conn_open(struct server *s, int fd, const struct tls_server *tls) MUST_USE;
 /* Ends c at once; its memory goes after the batch. Always ERR_CLOSED. */
 int conn_drop(struct conn *c);
 /* The only function that assigns a state. */
@@ -106,6 +114,8 @@ int exchange_route(struct exchange *x) MUST_USE;
 void exchange_reply(struct exchange *x, unsigned status, const char *type);
 void exchange_fail(struct exchange *x, unsigned status, struct str words);
 
+/* A line in the log, unless there was one of that kind a short time ago. */
+void server_warn(struct server *s, enum trouble what, const char *why);
 /* c has ended and left the list. The last thing that is done with the server. */
 void server_conn_ended(struct server *s);
 

@@ -184,48 +184,58 @@ static void turn_away(int fd)
 	transport_close(&t);
 }
 
-static void warn(struct server *s, const char *what)
+void server_warn(struct server *s, enum trouble what, const char *why)
 {
+	static const char *const words[TROUBLES] = {
+		[TROUBLE_FULL] = "connections are turned away",
+		[TROUBLE_TLS] = "a TLS connection failed",
+	};
 	uint64_t now = loop_now(s->loop);
 
-	if (s->warned && now - s->warned < WARN_MS)
+	if (s->warned[what] && now - s->warned[what] < WARN_MS)
 		return;
-	s->warned = now;
-	log_warn("connections are turned away: %s", what);
+	s->warned[what] = now;
+	log_warn("%s: %s", words[what], why);
 }
 
 /* The process has no fd left: the spare one serves to accept and refuse. */
-static void refuse_one(struct server *s, int listener, int err)
+static void refuse_one(struct listener *l, int err)
 {
+	struct server *s = l->server;
 	int fd;
 
-	warn(s, err == ERR_LIMIT ? "all are busy" : "out of file descriptors");
+	server_warn(s, TROUBLE_FULL,
+		err == ERR_LIMIT ? "all are busy" : "out of file descriptors");
 	fd_close(&s->spare_fd);
-	fd = fd_accept(listener);
-	if (fd >= 0)
+	fd = fd_accept(l->fd);
+	/* Words would have to wait for a handshake. */
+	if (fd >= 0 && l->tls)
+		fd_close(&fd);
+	else if (fd >= 0)
 		turn_away(fd);
-	s->spare_fd = fd_dup(listener, SPARE_FD_MIN);
+	s->spare_fd = fd_dup(l->fd, SPARE_FD_MIN);
 	if (s->spare_fd < 0)
 		pause_accepts(s);
 }
 
 /* Somebody waits who cannot be accepted. 0: now he can; 1: not in this wake-up. */
-static int on_full(struct server *s, int listener, int err)
+static int on_full(struct listener *l, int err)
 {
-	int r = make_room(s);
+	int r = make_room(l->server);
 
 	if (r > 0)
-		pause_accepts(s);
+		pause_accepts(l->server);
 	else if (r < 0)
-		refuse_one(s, listener, err);
+		refuse_one(l, err);
 	return r != 0;
 }
 
-static int accept_one(struct server *s, int listener)
+static int accept_one(struct listener *l)
 {
-	int fd = s->conns_n < s->conf.conns_max ? fd_accept(listener) : ERR_LIMIT;
+	struct server *s = l->server;
+	int fd = s->conns_n < s->conf.conns_max ? fd_accept(l->fd) : ERR_LIMIT;
 
-	return fd < 0 ? fd : conn_open(s, fd);
+	return fd < 0 ? fd : conn_open(s, fd, l->tls);
 }
 
 static void on_listener(struct io *io, uint32_t events)
@@ -234,7 +244,7 @@ static void on_listener(struct io *io, uint32_t events)
 
 	(void)events;
 	for (int i = 0; i < HTTP_ACCEPTS; i++) {
-		int r = accept_one(l->server, l->fd);
+		int r = accept_one(l);
 
 		if (r == 0)
 			continue;
@@ -243,7 +253,7 @@ static void on_listener(struct io *io, uint32_t events)
 		 * fd before it looks for a peer.
 		 */
 		if (r == ERR_LIMIT || r == -EMFILE || r == -ENFILE) {
-			if (i > 0 || on_full(l->server, l->fd, r))
+			if (i > 0 || on_full(l, r))
 				return;
 			continue;
 		}
@@ -254,7 +264,7 @@ static void on_listener(struct io *io, uint32_t events)
 	}
 }
 
-int server_listen(struct server *s, int fd)
+int server_listen(struct server *s, int fd, const struct tls_server *tls)
 {
 	struct listener *l = &s->listeners[s->listeners_n];
 	int r;
@@ -266,6 +276,7 @@ int server_listen(struct server *s, int fd)
 		return r;
 	l->fd = fd;
 	l->server = s;
+	l->tls = tls;
 	s->listeners_n++;
 	if (s->spare_fd < 0)
 		s->spare_fd = fd_dup(fd, SPARE_FD_MIN);

@@ -7,6 +7,7 @@
 
 #include "loop/loop.h"
 #include "net/request.h"
+#include "net/tls.h"
 
 struct server;
 
@@ -49,8 +50,11 @@ struct server *server_new(
  */
 void server_del(struct server *s);
 
-/* Accepts from fd, a listening non-blocking socket, which s owns from now on. */
-int server_listen(struct server *s, int fd) MUST_USE;
+/*
+ * Accepts from fd, a listening non-blocking socket, which s owns from now on: clients
+ * that speak TLS if there is a tls, which must outlive s.
+ */
+int server_listen(struct server *s, int fd, const struct tls_server *tls) MUST_USE;
 /*
  * Closes the listeners and idle connections and lets running requests end; then, or
  * at once, drained is called, which may delete s.

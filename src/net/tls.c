@@ -100,22 +100,28 @@ static int ended(const struct tls *t)
 	return br_ssl_engine_last_error(engine(t)) == BR_ERR_OK ? TLS_END : ERR_TLS;
 }
 
+char *tls_input(struct tls *t, size_t *room)
+{
+	return (char *)br_ssl_engine_recvrec_buf(engine(t), room);
+}
+
+void tls_input_done(struct tls *t, size_t n)
+{
+	br_ssl_engine_recvrec_ack(engine(t), n);
+}
+
 int tls_feed(struct tls *t, const void *p, size_t n, size_t *taken)
 {
-	const unsigned char *from = p;
-	size_t at = 0;
+	const char *from = p;
+	size_t at = 0, room;
+	char *to;
 	int r;
 
-	while (at < n) {
-		size_t room;
-		unsigned char *to = br_ssl_engine_recvrec_buf(engine(t), &room);
-
-		if (!to)
-			break;
+	while (at < n && (to = tls_input(t, &room))) {
 		if (room > n - at)
 			room = n - at;
 		memcpy(to, from + at, room);
-		br_ssl_engine_recvrec_ack(engine(t), room);
+		tls_input_done(t, room);
 		at += room;
 	}
 	r = ended(t);
@@ -186,6 +192,11 @@ int tls_write(struct tls *t, const void *p, size_t n, size_t *taken)
 
 void tls_close(struct tls *t)
 {
+	struct str unread;
+
+	/* The engine would wait for ever for somebody to read it. */
+	while (tls_read(t, &unread) == 0)
+		tls_read_done(t, unread.n);
 	br_ssl_engine_close(engine(t));
 }
 

@@ -55,6 +55,15 @@ void tls_free(struct tls *t);
 int tls_feed(struct tls *t, const void *p, size_t n, size_t *taken) MUST_USE;
 
 /*
+ * The same without a copy: room for the peer's bytes, one record at most, borrowed
+ * until the next call. NULL when there is something to read or to send first, and
+ * after the end.
+ */
+char *tls_input(struct tls *t, size_t *room) MUST_USE;
+/* The first n bytes of tls_input have come. How that went is what tls_read answers. */
+void tls_input_done(struct tls *t, size_t n);
+
+/*
  * Says that the peer's bytes have ended. 0 after its close_notify, ERR_CLOSED
  * when the end may have been cut off by somebody else.
  */
@@ -85,8 +94,8 @@ void tls_read_done(struct tls *t, size_t n);
 int tls_write(struct tls *t, const void *p, size_t n, size_t *taken) MUST_USE;
 
 /*
- * Ends our side: what was written is sent, then close_notify. What the peer still
- * sends is fed and dropped, until it answers with its own.
+ * Ends our side: what was written is sent, then close_notify. What the peer sent and
+ * still sends is dropped, until it answers with its own.
  */
 void tls_close(struct tls *t);
 

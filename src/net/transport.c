@@ -1,9 +1,14 @@
 #include "net/transport.h"
 
 #include "base/fd.h"
+#include "limits.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/socket.h>
+
+/* --- The bare socket ------------------------------------------------------------- */
 
 static ssize_t plain_recv(struct transport *t, void *p, size_t n)
 {
@@ -29,6 +34,18 @@ static ssize_t plain_send(struct transport *t, const struct iovec *v, int v_n)
 	return put < 0 ? -errno : put;
 }
 
+static int plain_flush(struct transport *t)
+{
+	(void)t;
+	return 0;
+}
+
+static bool plain_pending(const struct transport *t)
+{
+	(void)t;
+	return false;
+}
+
 static void plain_end(struct transport *t)
 {
 	shutdown(t->fd, SHUT_WR);
@@ -42,6 +59,8 @@ static void plain_close(struct transport *t)
 static const struct transport_ops plain_ops = {
 	.recv = plain_recv,
 	.send = plain_send,
+	.flush = plain_flush,
+	.pending = plain_pending,
 	.end = plain_end,
 	.close = plain_close,
 };
@@ -49,4 +68,208 @@ static const struct transport_ops plain_ops = {
 void transport_plain(struct transport *t, int fd)
 {
 	*t = (struct transport){.ops = &plain_ops, .fd = fd};
+}
+
+/* --- TLS ------------------------------------------------------------------------- */
+
+enum secure_state {
+	SECURE_OPEN,
+	SECURE_ENDING, /* the machine has been told; not all of it is out */
+	SECURE_ENDED,  /* our half of the socket is shut */
+};
+
+struct secure {
+	struct tls tls;
+	enum secure_state state;
+};
+
+static void enter(struct secure *s, enum secure_state next)
+{
+	assert(next == s->state + 1);
+	s->state = next;
+}
+
+static int secure_flush(struct transport *t)
+{
+	struct secure *s = t->side;
+	struct str out;
+
+	while ((out = tls_output(&s->tls)).n) {
+		struct iovec v = {(void *)(uintptr_t)out.p, out.n};
+		ssize_t n = plain_send(t, &v, 1);
+
+		if (n < 0)
+			return n == -EAGAIN ? 1 : (int)n;
+		tls_output_done(&s->tls, (size_t)n);
+	}
+	if (s->state == SECURE_ENDING) {
+		enter(s, SECURE_ENDED);
+		plain_end(t);
+	}
+	return 0;
+}
+
+/* Whether recv passes the socket's bytes by the machine, which takes none any more. */
+static bool is_bypassed(const struct secure *s, int read)
+{
+	return read == ERR_TLS && s->state != SECURE_OPEN;
+}
+
+static bool secure_pending(const struct transport *t)
+{
+	const struct secure *s = t->side;
+	struct str data;
+	int r = tls_read(&s->tls, &data);
+
+	return r != TLS_WAIT && !is_bypassed(s, r);
+}
+
+/* From the socket into the machine: how many bytes. */
+static ssize_t pull(struct transport *t)
+{
+	struct secure *s = t->side;
+	size_t room = 0;
+	char *p = tls_input(&s->tls, &room);
+	ssize_t n = p ? plain_recv(t, p, room) : -EAGAIN;
+
+	if (n > 0)
+		tls_input_done(&s->tls, (size_t)n);
+	return n ? n : tls_feed_end(&s->tls);
+}
+
+/* One piece, whatever it takes to get at it, but for at most *budget bytes. */
+static ssize_t secure_piece(struct transport *t, void *p, size_t n, size_t *budget)
+{
+	struct secure *s = t->side;
+	struct str data;
+	ssize_t got;
+	int r;
+
+	for (;;) {
+		/* The peer may be waiting for it. */
+		r = secure_flush(t);
+		if (r)
+			return r > 0 ? -EAGAIN : r;
+		r = tls_read(&s->tls, &data);
+		if (r != TLS_WAIT)
+			break;
+		got = *budget ? pull(t) : -EAGAIN;
+		if (got <= 0)
+			return got;
+		*budget -= (size_t)got < *budget ? (size_t)got : *budget;
+	}
+	if (is_bypassed(s, r))
+		return plain_recv(t, p, n);
+	if (r)
+		return r == TLS_END ? 0 : r;
+	n = n < data.n ? n : data.n;
+	memcpy(p, data.p, n);
+	tls_read_done(&s->tls, n);
+	return (ssize_t)n;
+}
+
+static ssize_t secure_recv(struct transport *t, void *p, size_t n)
+{
+	size_t budget = HTTP_TURN_BYTES;
+	size_t at = 0;
+	ssize_t got = 1;
+
+	while (at < n && got > 0) {
+		got = secure_piece(t, (char *)p + at, n - at, &budget);
+		if (got > 0)
+			at += (size_t)got;
+	}
+	return at ? (ssize_t)at : got;
+}
+
+/* As tls_write, with room made if need be. */
+static int secure_write(struct transport *t, const char *p, size_t n, size_t *taken)
+{
+	struct secure *s = t->side;
+	int r = tls_write(&s->tls, p, n, taken);
+
+	if (r != TLS_WAIT)
+		return r;
+	r = secure_flush(t);
+	if (r == 0)
+		r = tls_write(&s->tls, p, n, taken);
+	return r > 0 ? -EAGAIN : r;
+}
+
+static ssize_t secure_send(struct transport *t, const struct iovec *v, int v_n)
+{
+	size_t all = 0;
+
+	for (int i = 0; i < v_n; i++) {
+		const char *p = v[i].iov_base;
+		size_t taken;
+
+		for (size_t at = 0; at < v[i].iov_len; at += taken, all += taken) {
+			int r = secure_write(t, p + at, v[i].iov_len - at, &taken);
+
+			if (r)
+				return all ? (ssize_t)all : r;
+		}
+	}
+	return (ssize_t)all;
+}
+
+static void secure_end(struct transport *t)
+{
+	struct secure *s = t->side;
+
+	if (s->state == SECURE_OPEN) {
+		enter(s, SECURE_ENDING);
+		tls_close(&s->tls);
+	}
+	secure_flush(t);
+}
+
+static void secure_close(struct transport *t)
+{
+	struct secure *s = t->side;
+
+	/* RFC 9112 9.8: the end is announced even when nothing was to be said. */
+	secure_end(t);
+	tls_free(&s->tls);
+	free(s);
+	t->side = NULL;
+	plain_close(t);
+}
+
+static const struct transport_ops secure_ops = {
+	.recv = secure_recv,
+	.send = secure_send,
+	.flush = secure_flush,
+	.pending = secure_pending,
+	.end = secure_end,
+	.close = secure_close,
+};
+
+static struct secure *secure_new(void)
+{
+	return calloc(1, sizeof(struct secure));
+}
+
+int transport_tls(struct transport *t, int fd, const struct tls_server *server)
+{
+	struct secure *s = secure_new();
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	r = tls_init(&s->tls, server);
+	if (r) {
+		free(s);
+		return r;
+	}
+	*t = (struct transport){.ops = &secure_ops, .fd = fd, .side = s};
+	return 0;
+}
+
+const char *transport_tls_error(const struct transport *t)
+{
+	const struct secure *s = t->side;
+
+	return tls_error_text(&s->tls);
 }

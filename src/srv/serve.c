@@ -8,6 +8,7 @@
 #include "limits.h"
 #include "proc/children.h"
 #include "srv/api.h"
+#include "srv/credentials.h"
 #include "srv/who.h"
 
 #include <assert.h>
@@ -46,6 +47,7 @@ struct serve {
 	struct sandbox box;
 	struct who who;
 	struct api api;
+	struct tls_server *tls; /* NULL: plain HTTP */
 	struct server *server;
 	struct timer grace;
 	struct kept_entry kept[KEPT_N];
@@ -73,8 +75,8 @@ static void harden(void)
 	cap_memory();
 	/* The session key was in our environment: /proc shall not show it. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
+	loop_ignore(SIGPIPE);
+	loop_ignore(SIGXFSZ);
 }
 
 static int take_kept(struct serve *s)
@@ -182,7 +184,7 @@ static int open_listener(struct serve *s)
 			log_warn("init does not keep the listener: %s", err_text(err));
 	}
 	s->kept[KEPT_LISTEN].fd = -1;
-	return server_listen(s->server, fd);
+	return server_listen(s->server, fd, s->tls);
 }
 
 /* The shell is there, or is known to be impossible: only now may clients come. */
@@ -231,7 +233,8 @@ static int make_session(struct serve *s)
 		err = shell_adopt(session_shell(s->box.session), pty->fd, r->pid,
 			r->exited ? &r->status : NULL, spool->fd);
 		if (err < 0)
-			log_warn("the session of the last process is lost: %s", err_text(err));
+			log_warn("the session of the last process is lost: %s",
+				err_text(err));
 	} else {
 		fd_close(&pty->fd);
 		fd_close(&spool->fd);
@@ -256,7 +259,10 @@ static int build(struct serve *s)
 	if (err == 0)
 		err = take_kept(s);
 	if (err == 0 && s->store->sock >= 0)
-		err = loop_add(s->loop, &s->store_io, s->store->sock, EPOLLIN, store_ready);
+		err = loop_add(
+			s->loop, &s->store_io, s->store->sock, EPOLLIN, store_ready);
+	if (err == 0)
+		err = credentials_load(s->box.config, &s->tls);
 	if (err == 0)
 		err = who_find(&s->who, s->box.config);
 	if (err < 0)
@@ -292,6 +298,7 @@ int serve_run(struct store *store, const struct config *config)
 	}
 	if (s.server)
 		server_del(s.server);
+	tls_server_del(s.tls);
 	session_del(s.box.session);
 	who_free(&s.who);
 	loop_del(s.loop);

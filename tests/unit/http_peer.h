@@ -135,7 +135,7 @@ static inline void server_up(struct server_conf conf)
 	server = loop ? server_new(loop, &conf, &err) : NULL;
 	fd = fd_listen_tcp("127.0.0.1", 0, 64);
 	if (!server || fd < 0 || getsockname(fd, (struct sockaddr *)&a, &a_n) < 0 ||
-		server_listen(server, fd)) {
+		server_listen(server, fd, NULL)) {
 		printf("Bail out! no server\n");
 		exit(1);
 	}

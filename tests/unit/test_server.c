@@ -322,7 +322,7 @@ static void test_stop(void)
 	while (drained_n == 0)
 		tick();
 	is_int(drained_n, 1, "drained is told once");
-	is_int(server_listen(server, 0), ERR_LIMIT, "a stopped server stays so");
+	is_int(server_listen(server, 0, NULL), ERR_LIMIT, "a stopped server stays so");
 	peer_close(&idle);
 	peer_close(&new);
 	server_down();
@@ -361,9 +361,9 @@ static void test_bad_listener(void)
 	int pair[2];
 
 	server_up((struct server_conf){0});
-	is_int(server_listen(server, -1), -EBADF, "a bad fd is not taken");
+	is_int(server_listen(server, -1, NULL), -EBADF, "a bad fd is not taken");
 	is_int(fd_socketpair(SOCK_STREAM, pair), 0, "a pair");
-	is_int(server_listen(server, pair[0]), 0, "a socket that does not listen");
+	is_int(server_listen(server, pair[0], NULL), 0, "a socket that does not listen");
 	fd_close(&pair[1]);
 	tick();
 	is_int(server_conns(server), 0, "accepts nothing");

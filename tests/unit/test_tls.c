@@ -112,30 +112,6 @@ struct link {
 	int feed;    /* the last answer of tls_feed */
 };
 
-/* The public key of the first certificate, which the client takes as known. */
-static const br_x509_pkey *leaf_key(const char *pem, br_x509_decoder_context *d)
-{
-	br_pem_decoder_context p;
-	struct str text = str_c(pem);
-
-	br_x509_decoder_init(d, NULL, NULL);
-	br_pem_decoder_init(&p);
-	while (text.n) {
-		text = str_skip(text, br_pem_decoder_push(&p, text.p, text.n));
-		switch (br_pem_decoder_event(&p)) {
-		case BR_PEM_BEGIN_OBJ:
-			br_pem_decoder_setdest(&p,
-				(void (*)(void *, const void *,
-					size_t))br_x509_decoder_push,
-				d);
-			break;
-		case BR_PEM_END_OBJ:
-			return br_x509_decoder_get_pkey(d);
-		}
-	}
-	return NULL;
-}
-
 static struct link *link_new(const struct tls_server *s, const br_x509_pkey *key)
 {
 	struct link *l = calloc(1, sizeof(*l));

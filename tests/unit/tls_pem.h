@@ -5,6 +5,10 @@
 #ifndef TESTS_TLS_PEM_H
 #define TESTS_TLS_PEM_H
 
+#include "base/str.h"
+
+#include <bearssl.h>
+
 /* P-256, CN=localhost, SAN localhost */
 #define PEM_EC_CERT \
 	"-----BEGIN CERTIFICATE-----\n" \
@@ -155,5 +159,29 @@
 	"-----BEGIN PRIVATE KEY-----\n" \
 	"MC4CAQAwBQYDK2VwBCIEII1E0l6R3+Myr6k+zNUqwjm5nMRs/KZg+G/IPpgahKuS\n" \
 	"-----END PRIVATE KEY-----\n"
+
+/* The public key of the first certificate, which the client takes as known. */
+static inline const br_x509_pkey *leaf_key(const char *pem, br_x509_decoder_context *d)
+{
+	br_pem_decoder_context p;
+	struct str text = str_c(pem);
+
+	br_x509_decoder_init(d, NULL, NULL);
+	br_pem_decoder_init(&p);
+	while (text.n) {
+		text = str_skip(text, br_pem_decoder_push(&p, text.p, text.n));
+		switch (br_pem_decoder_event(&p)) {
+		case BR_PEM_BEGIN_OBJ:
+			br_pem_decoder_setdest(&p,
+				(void (*)(void *, const void *,
+					size_t))br_x509_decoder_push,
+				d);
+			break;
+		case BR_PEM_END_OBJ:
+			return br_x509_decoder_get_pkey(d);
+		}
+	}
+	return NULL;
+}
 
 #endif
