@@ -68,7 +68,7 @@ static int unlinked_file(void)
 
 int fd_memory(const char *name, size_t n)
 {
-	int fd = memfd_create(name, MFD_CLOEXEC);
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int err;
 
 	/* An old seccomp filter answers EPERM where it means ENOSYS. */
@@ -78,8 +78,11 @@ int fd_memory(const char *name, size_t n)
 		fd = -errno;
 	if (fd < 0)
 		return fd;
-	if (ftruncate(fd, (off_t)n) == 0)
+	if (ftruncate(fd, (off_t)n) == 0) {
+		/* Who finds it in /proc must not cut it under a mapping of ours. */
+		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 		return fd;
+	}
 	err = -errno;
 	fd_close(&fd);
 	return err;

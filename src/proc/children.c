@@ -8,6 +8,7 @@ static struct child *watched;
 
 void children_watch(struct child *c, pid_t pid, child_fn *fn)
 {
+	children_forget(c);
 	*c = (struct child){.pid = pid, .fn = fn, .next = watched};
 	watched = c;
 }

@@ -25,7 +25,8 @@ int children_init(struct loop *l) MUST_USE;
 
 /*
  * Watches pid. fn is called once, from the loop, before the child is reaped: a
- * status that fn writes down is known even if we are killed right after it.
+ * status that fn writes down is known even if we are killed right after it. What
+ * c watched before is forgotten.
  */
 void children_watch(struct child *c, pid_t pid, child_fn *fn);
 void children_forget(struct child *c);

@@ -311,6 +311,8 @@ int init_run(serve_fn *serve, void *arg)
 
 	init.sock = -1;
 	init.exit_code = -1;
+	/* What is kept here is nobody's business, of the same user neither. */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	/* Signals arrive only while waiting; a process 1 without handlers gets none. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);

@@ -91,10 +91,16 @@ static void default_signals(void)
 
 static void raise_oom_score(void)
 {
+	/* Below a process that hides itself, this file is root's. */
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+
 	static const char text[] = "500\n";
-	int fd = fd_open("/proc/self/oom_score_adj", O_WRONLY, 0);
+	int fd;
 
 	_Static_assert(OOM_SCORE_CHILD == 500, "text and number agree");
+	/* Below a process that hides itself, this file would be root's. */
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	fd = fd_open("/proc/self/oom_score_adj", O_WRONLY, 0);
 	/* No /proc, or a score that may not be changed: the child still runs. */
 	if (fd >= 0 && write(fd, text, sizeof(text) - 1) < 0)
 		errno = 0;

@@ -178,7 +178,10 @@ static void walk_entry(struct walk *w, int dir, const char *name)
 	}
 	if (st.st_dev != w->dev)
 		return;
-	if (st.st_uid != w->uid) {
+	/* A second name may stand for a file that lies elsewhere. */
+	if (st.st_uid != w->uid && !S_ISDIR(st.st_mode) && st.st_nlink > 1) {
+		w->report.failed++;
+	} else if (st.st_uid != w->uid) {
 		if (fchownat(dir, name, w->uid, w->gid, AT_SYMLINK_NOFOLLOW) < 0)
 			w->report.failed++;
 		else
@@ -240,7 +243,8 @@ int userdirs_work(const char *path, const struct user *u, gid_t gid, uint64_t de
 
 	if (r)
 		return r;
-	fd = fd_open(path, O_RDONLY | O_DIRECTORY, 0);
+	/* A container that is started again may find a link that its user has made. */
+	fd = fd_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (fd < 0)
 		return fd;
 	if (geteuid() == 0 && fstat(fd, &st) == 0) {
