@@ -51,6 +51,7 @@ enum {
 	SPOOL_RING = 1 << 20,         /* raw output kept for a crash, per session */
 	SPOOL_READ = 4096,            /* a pty gives at most 4,095 bytes at a time */
 	SHELL_START_MS = 5000,        /* a start-up file that takes longer is left out */
+	SHELL_KILL_MS = 200,          /* from a request to end to the kill */
 	SHELL_ACCEPT_MS = 5000,       /* a prompt that does not take a line is stuck */
 	SHELL_PROBE_MS = 1000,        /* a line that was typed has started by then */
 	SHELL_PROMPT_MS = 100,        /* from a command's end to the prompt after it */
@@ -106,6 +107,8 @@ enum {
 	NO_CHANGE_MAX_S = 86400,    /* a day: beyond it nobody waits */
 	RUN_CONTENT_CHARS = 30000,  /* of the wire contract: more is cut in the middle */
 	TIMEOUT_MAX = 1 << 30,	    /* 12 days: longer waits are no deadline */
+	STATIC_RUNS_MAX = 16,	    /* each is a shell; the git panel has three */
+	STATIC_LOOK_MS = 1000,	    /* to notice that nobody waits for it any more */
 	RUN_QUEUE_MAX = 64,	    /* requests waiting for one session */
 	RUN_WORDS_MAX = 1024,	    /* a prefix or a suffix without the command in it */
 	RUN_OUTPUT_MAX = 16 << 20,  /* the text of one report, before it is cut */
@@ -135,8 +138,8 @@ enum {
 	VT_LINES_KEPT = 10500, /* the wire contract has 10,001 to 11,360 */
 	VT_GLYPH_MAX = 47, /* bytes of one character; a family with skin tones has 41 */
 	VT_CHUNK = 65472,  /* holds the longest row; a bit less than malloc's 64 KiB */
-	VT_CHUNKS = 40,
-	VT_MEMORY_MAX = VT_CHUNKS * VT_CHUNK, /* 2.6 MB: text and open rows together */
+	VT_CHUNKS = 32,
+	VT_MEMORY_MAX = VT_CHUNKS * VT_CHUNK, /* 2 MB: text and open rows together */
 	VT_PARAMS = 16,                       /* of one sequence, as xterm */
 	VT_PARAM_MAX = 9999,                  /* beyond any screen */
 };

@@ -195,6 +195,28 @@ static void answer_running(
 	answer(s, r);
 }
 
+static bool has_left(const struct act *a)
+{
+	return a->left && a->left(a);
+}
+
+/* The one who asked seems to have left: what is not reported waits for the next. */
+static void dismiss(struct session *s, struct run *r)
+{
+	observe(r,
+		&(struct run_observation){
+			.command = r->command,
+			.content = STR(""),
+			.exit_code = -1,
+			.pid = -1,
+			.prefix = STR(""),
+			.suffix =
+				STR("\n[The connection was closed while the command was "
+				    "running. It goes on.]"),
+		});
+	answer(s, r);
+}
+
 static void answer_refused(struct session *s, struct run *r)
 {
 	struct buf suffix = BUF_INIT(OBSERVATION_MAX);
@@ -209,6 +231,10 @@ static void on_no_change(struct timer *t)
 	struct session *s = r->act->box->session;
 	struct buf suffix = BUF_INIT(RUN_WORDS_MAX);
 
+	if (has_left(r->act)) {
+		dismiss(s, r);
+		return;
+	}
 	run_suffix_no_change(&suffix, s->box->config->no_change_s);
 	answer_running(s, r, &suffix, false);
 }
@@ -218,6 +244,10 @@ static void on_hard(struct timer *t)
 	struct run *r = container_of(t, struct run, hard);
 	struct buf suffix = BUF_INIT(RUN_WORDS_MAX);
 
+	if (has_left(r->act)) {
+		dismiss(r->act->box->session, r);
+		return;
+	}
 	run_suffix_timed_out(&suffix, r->act->timeout);
 	answer_running(r->act->box->session, r, &suffix, false);
 }
@@ -255,6 +285,7 @@ static void take_leftover(struct session *s, struct run *r)
 		log_warn("session: out of memory, a part of the output is left out");
 	left = run_strip(buf_view(&text));
 	res = shell_take(s->shell);
+	shell_confirm(s->shell);
 	buf_str(&r->before, left);
 	buf_fmt(&r->before, "%s[The previous command completed with exit code %d.]\n",
 		left.n ? "\n" : "", res.status);
@@ -301,23 +332,6 @@ static void execute(struct session *s, struct run *r)
 	arm_timers(s, r);
 }
 
-/* The one who asked seems to have left: what is not reported waits for the next. */
-static void dismiss(struct session *s, struct run *r)
-{
-	observe(r,
-		&(struct run_observation){
-			.command = r->command,
-			.content = STR(""),
-			.exit_code = -1,
-			.pid = -1,
-			.prefix = STR(""),
-			.suffix =
-				STR("\n[The connection was closed while the command was "
-				    "running. It goes on.]"),
-		});
-	answer(s, r);
-}
-
 /* Several commands at once are refused, as input too; false if it is one. */
 static bool answer_several(struct session *s, struct run *r)
 {
@@ -335,8 +349,11 @@ static bool answer_several(struct session *s, struct run *r)
 
 static void begin(struct session *s, struct run *r)
 {
-	enum shell_state state = shell_state(s->shell);
+	enum shell_state state;
 
+	/* Who asks again has got the last answer, or does not care. */
+	shell_confirm(s->shell);
+	state = shell_state(s->shell);
 	s->current = r;
 	if (!busy(s) && r->command.n == 0) {
 		answer_text(s, r, STR(""), STR(RUN_NOTHING_TO_READ));
@@ -402,7 +419,9 @@ static void shell_done(void *arg)
 {
 	struct session *s = arg;
 
-	if (s->current)
+	if (s->current && has_left(s->current->act))
+		dismiss(s, s->current);
+	else if (s->current)
 		answer_finished(s, s->current);
 }
 
@@ -431,11 +450,6 @@ static void enqueue(struct session *s, struct run *r)
 	while (*at)
 		at = &(*at)->next;
 	*at = r;
-}
-
-static bool has_left(const struct act *a)
-{
-	return a->left && a->left(a);
 }
 
 static int start(struct act *a)

@@ -20,9 +20,12 @@ struct static_run {
 	struct str command;
 	struct timer no_change;
 	struct timer hard;
+	struct timer look; /* whether the one who asked is still there */
 	struct later later;
 	char cwd[SHELL_CWD_MAX];
 };
+
+static unsigned running;
 
 /* Its shell never outlives this process, so there is nothing for init to keep. */
 static struct store no_store = {.sock = -1};
@@ -44,6 +47,8 @@ static struct act *detach(struct static_run *r)
 		return NULL;
 	timer_cancel(r->loop, &r->no_change);
 	timer_cancel(r->loop, &r->hard);
+	timer_cancel(r->loop, &r->look);
+	running--;
 	r->act = NULL;
 	a->state = NULL;
 	loop_free_later(r->loop, &r->later, reap);
@@ -77,7 +82,8 @@ static void answer(struct static_run *r, struct run_observation *o, struct buf *
 static void answer_killed(struct static_run *r, struct buf *suffix)
 {
 	buf_puts(suffix,
-		"\n[It was a static run, which nobody can come back to: it was killed.]");
+		"\n[It was a static run, which nobody can come back to: its shell and "
+		"that shell's session were killed.]");
 	answer(r, &(struct run_observation){.exit_code = -1, .pid = -1}, suffix);
 }
 
@@ -150,7 +156,7 @@ static void shell_done(void *arg)
 	if (!r->act)
 		return;
 	box = r->act->box;
-	res = shell_result(r->shell);
+	res = shell_take(r->shell);
 	res.note = NULL;
 	run_suffix_finished(&suffix, &res, '\0');
 	o = (struct run_observation){
@@ -182,6 +188,19 @@ static int make_shell(struct static_run *r, struct sandbox *box)
 	return r->shell ? 0 : err;
 }
 
+static void on_look(struct timer *t)
+{
+	struct static_run *r = container_of(t, struct static_run, look);
+
+	/* Nobody else can have its answer. */
+	if (r->act->left && r->act->left(r->act)) {
+		answer_killed(r, &(struct buf)BUF_INIT(RUN_WORDS_MAX));
+		return;
+	}
+	if (timer_set(r->loop, &r->look, STATIC_LOOK_MS, on_look) < 0)
+		log_warn("static run: out of memory for a deadline");
+}
+
 static struct static_run *static_run_new(struct act *a, struct str command)
 {
 	struct static_run *r = calloc(1, sizeof(*r));
@@ -203,16 +222,24 @@ static struct static_run *static_run_new(struct act *a, struct str command)
 
 int run_static_start(struct act *a, struct str command)
 {
-	struct static_run *r = static_run_new(a, command);
+	struct static_run *r;
 	double ms = a->timeout * 1000.0;
 
+	if (running >= STATIC_RUNS_MAX) {
+		observe_error(a, STR("Too many static commands are running."));
+		return ACT_DONE;
+	}
+	r = static_run_new(a, command);
 	if (!r)
 		return -ENOMEM;
+	running++;
 	a->state = r;
 	arm_no_change(r);
 	if (ms > 0 &&
 		timer_set(r->loop, &r->hard,
 			ms < TIMEOUT_MAX ? (uint64_t)ms : TIMEOUT_MAX, on_hard) < 0)
+		log_warn("static run: out of memory for a deadline");
+	if (timer_set(r->loop, &r->look, STATIC_LOOK_MS, on_look) < 0)
 		log_warn("static run: out of memory for a deadline");
 	shell_start(r->shell);
 	return ACT_WAIT;

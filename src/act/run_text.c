@@ -36,6 +36,10 @@ char run_key(struct str command)
 
 void run_suffix_finished(struct buf *out, const struct shell_result *r, char key)
 {
+	if (r->status < 0) {
+		buf_fmt(out, "\n[%s]", r->note ? r->note : "The command was not run.");
+		return;
+	}
 	buf_fmt(out, "\n[The command completed with exit code %d.", r->status);
 	if (key)
 		buf_fmt(out, " CTRL+%c was sent.",

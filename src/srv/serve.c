@@ -110,8 +110,11 @@ static void store_ready(struct io *io, uint32_t events)
 
 	(void)events;
 	while ((err = store_next(s->store, &r, &fd)) == 0) {
-		if (r.op == STORE_EXIT && !strcmp(r.name, kept_names[KEPT_PTY]))
-			shell_exited(session_shell(s->box.session), r.status);
+		struct shell *shell = session_shell(s->box.session);
+
+		/* The name may have passed on to a shell of ours, which we reap. */
+		if (r.op == STORE_EXIT && r.pid && r.pid == shell_pid(shell))
+			shell_exited(shell, r.status);
 		fd_close(&fd);
 	}
 	if (err == -EAGAIN)
@@ -227,18 +230,14 @@ static int make_session(struct serve *s)
 	s->box.session = session_new(&s->box, &setup, &err);
 	if (!s->box.session)
 		return err;
-	if (pty->fd >= 0 && spool->fd >= 0) {
-		const struct store_record *r = &pty->record;
-
-		err = shell_adopt(session_shell(s->box.session), pty->fd, r->pid,
-			r->exited ? &r->status : NULL, spool->fd);
-		if (err < 0)
-			log_warn("the session of the last process is lost: %s",
-				err_text(err));
-	} else {
+	if (spool->fd < 0) {
 		fd_close(&pty->fd);
-		fd_close(&spool->fd);
+		return 0;
 	}
+	err = shell_adopt(session_shell(s->box.session), pty->fd, pty->record.pid,
+		pty->record.exited ? &pty->record.status : NULL, spool->fd);
+	if (err < 0)
+		log_warn("the session of the last process is lost: %s", err_text(err));
 	return 0;
 }
 
@@ -264,7 +263,7 @@ static int build(struct serve *s)
 	if (err == 0)
 		err = credentials_load(s->box.config, &s->tls);
 	if (err == 0)
-		err = who_find(&s->who, s->box.config);
+		err = who_find(&s->who, s->box.config, s->kept[KEPT_SPOOL].fd >= 0);
 	if (err < 0)
 		return err;
 	s->box.user = s->who.setup.user;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -16,8 +17,8 @@ extern char **environ;
 static const char state_dir[] = "/tmp/.od-state";
 
 /* Set for the shell below, whatever they were before. */
-static const char *const replaced[] = {"HOME", "SHELL", "USER", "LOGNAME", "TERM", "PWD", "OLDPWD",
-	"TMPDIR", "LINES", "COLUMNS"};
+static const char *const replaced[] = {"HOME", "SHELL", "USER", "LOGNAME", "TERM", "PWD",
+	"OLDPWD", "TMPDIR", "LINES", "COLUMNS"};
 
 static void log_notes(struct buf *notes)
 {
@@ -59,7 +60,8 @@ static void set_identity(struct who *w)
 	w->identity = (struct spawn_user){.uid = w->user.uid, .gid = w->user.gid};
 	if (w->user.uid == geteuid() && (w->user.uid != 0 || w->user.gid == getegid()))
 		return;
-	w->identity.ngroups = w->user.groups_n < SPAWN_GROUPS ? w->user.groups_n : SPAWN_GROUPS;
+	w->identity.ngroups =
+		w->user.groups_n < SPAWN_GROUPS ? w->user.groups_n : SPAWN_GROUPS;
 	memcpy(w->identity.groups, w->user.groups, w->identity.ngroups * sizeof(gid_t));
 	w->setup.user = &w->identity;
 }
@@ -74,7 +76,16 @@ static gid_t work_group(void)
 	return (gid_t)gid;
 }
 
-static void prepare_cwd(struct who *w, const struct config *c)
+/* A whole image is not given away, whatever the words say. */
+static bool is_root_dir(const char *path)
+{
+	struct stat root, st;
+
+	return stat("/", &root) == 0 && stat(path, &st) == 0 &&
+		root.st_dev == st.st_dev && root.st_ino == st.st_ino;
+}
+
+static void prepare_cwd(struct who *w, const struct config *c, bool again)
 {
 	struct workdir_report report;
 	int r;
@@ -85,15 +96,15 @@ static void prepare_cwd(struct who *w, const struct config *c)
 		return;
 	}
 	snprintf(w->cwd, sizeof(w->cwd), "%s", c->working_dir);
-	/* A whole image is not given away, whatever the words say. */
-	if (!strcmp(w->cwd, "/") || w->user.origin == USER_GIVEN)
+	if (again || is_root_dir(w->cwd) || w->user.origin == USER_GIVEN)
 		return;
-	r = userdirs_work(w->cwd, &w->user, work_group(), clock_ms() + WORKDIR_WALK_MS, &report);
+	r = userdirs_work(
+		w->cwd, &w->user, work_group(), clock_ms() + WORKDIR_WALK_MS, &report);
 	if (r < 0)
 		log_warn("working directory %s: %s", w->cwd, err_text(r));
 	else if (report.stopped)
-		log_warn("working directory %s: not all of it was given to %s: %s", w->cwd,
-			w->user.name, report.stopped);
+		log_warn("working directory %s: not all of it was given to %s: %s",
+			w->cwd, w->user.name, report.stopped);
 }
 
 static bool is_replaced(const char *entry)
@@ -106,7 +117,8 @@ static bool is_replaced(const char *entry)
 	return false;
 }
 
-static int add(struct who *w, const char **env, size_t *n, const char *name, const char *value)
+static int add(
+	struct who *w, const char **env, size_t *n, const char *name, const char *value)
 {
 	size_t room = strlen(name) + strlen(value) + 2;
 	char *entry = arena_alloc(&w->memory, room);
@@ -135,11 +147,12 @@ static int make_env(struct who *w)
 	for (size_t i = 0; i < have; i++)
 		if (!is_replaced(environ[i]))
 			env[n++] = environ[i];
-	if (userdirs_home(&w->user, w->setup.user ? NULL : getenv("HOME"), state_dir, home) < 0)
+	if (userdirs_home(
+		    &w->user, w->setup.user ? NULL : getenv("HOME"), state_dir, home) < 0)
 		snprintf(home, sizeof(home), "/");
 	r |= add(w, env, &n, "HOME", home);
-	if (userdirs_tmp(&w->user, env_tmp, state_dir, tmp) == 0
-		&& (env_tmp || strcmp(tmp, "/tmp")))
+	if (userdirs_tmp(&w->user, env_tmp, state_dir, tmp) == 0 &&
+		(env_tmp || strcmp(tmp, "/tmp")))
 		r |= add(w, env, &n, "TMPDIR", tmp);
 	if (w->setup.path)
 		r |= add(w, env, &n, "SHELL", w->setup.path);
@@ -155,7 +168,7 @@ static int make_env(struct who *w)
 	return r ? -ENOMEM : 0;
 }
 
-int who_find(struct who *w, const struct config *c)
+int who_find(struct who *w, const struct config *c, bool again)
 {
 	struct buf notes = BUF_INIT(USER_NOTES_MAX);
 	int r;
@@ -166,7 +179,7 @@ int who_find(struct who *w, const struct config *c)
 	find_user(w, c, &notes);
 	log_notes(&notes);
 	set_identity(w);
-	prepare_cwd(w, c);
+	prepare_cwd(w, c, again);
 	if (shells_find("", c->shell, &w->shell, &w->missing) == 0) {
 		w->setup.path = w->shell.path;
 		w->setup.arg0 = w->shell.arg0;

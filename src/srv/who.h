@@ -14,17 +14,18 @@ struct who {
 	struct spawn_user identity;
 	struct shells_found shell;
 	char cwd[USER_PATH_MAX];
-	struct buf missing; /* why there is no shell */
-	struct arena memory; /* of the environment */
+	struct buf missing;       /* why there is no shell */
+	struct arena memory;      /* of the environment */
 	struct shell_setup setup; /* all of it, for session_new; without a name */
 };
 
 /*
  * Finds or makes the sandbox user and his working directory, finds a shell and
  * composes its environment. What an image lacks is logged and never fatal:
- * without a shell, setup.missing says so. -ENOMEM.
+ * without a shell, setup.missing says so. again: an earlier process has set up
+ * the user and his directory already; they are only looked up. -ENOMEM.
  */
-int who_find(struct who *w, const struct config *c) MUST_USE;
+int who_find(struct who *w, const struct config *c, bool again) MUST_USE;
 void who_free(struct who *w);
 
 #endif

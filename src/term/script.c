@@ -22,6 +22,8 @@ static const char bash_setup[] =
 		  "PROMPT_COMMAND=\"$__od_prompt\" PS1= PS2=; }; "
 		  "__od_run() { "
 		  "IFS= \\builtin read -r -d '' __od_command <\"$1\" || \\builtin :; "
+		  "case $__od_command in '') __od_command='\\builtin echo "
+		  "\"The command could not be read.\" >&2; (\\builtin exit 126)'; esac; "
 		  "__od_id=$2; case $- in *x*) __od_untraced \"$3\"; esac; "
 		  "__od_mark s 0; \\builtin return \"$3\"; }; "
 		  "__od_untraced() { \\builtin set +x; "
@@ -62,7 +64,7 @@ static const char ash_setup[] = POSIX_SETUP("'$({ __od_mark p $?; } 2>/dev/null)
  * plain word if the text of the last eval ended within quotes.
  */
 static const char bash_submit_text[] =
-	KILL_LINE "\n if { __od_run %s %s %d; } 2>/dev/null; "
+	KILL_LINE "\n __od_command=; if { __od_run %s %s %d; } 2>/dev/null; "
 		  "then \\builtin eval \"$__od_command\"; "
 		  "else \\builtin eval \"$__od_command\"; fi; "
 		  "{ __od_mark t $?; } 2>/dev/null\n";

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "proc/pty.h"
+#include "proc/session.h"
 #include "term/script.h"
 
 #include <assert.h>
@@ -24,18 +25,23 @@ static const char note_stuck[] =
 static const char note_not_run[] =
 	"The server was restarted before the command reached the "
 	"shell: it was not run.";
+static const char note_ended_first[] =
+	"The shell ended before it took the command: it was not run. "
+	"The next command gets a new one in the same directory.";
 static const char note_replaced[] =
 	"The shell had ended before this command, which ran in a new "
 	"one in the same directory.";
 
 void shell_enter(struct shell *s, enum shell_state to)
 {
-	static const bool legal[5][5] = {
+	static const bool legal[6][6] = {
 		[SHELL_GONE] = {[SHELL_STARTING] = true},
 		[SHELL_STARTING] = {[SHELL_IDLE] = true, [SHELL_GONE] = true},
 		[SHELL_IDLE] = {[SHELL_RUNNING] = true, [SHELL_GONE] = true},
 		[SHELL_RUNNING] = {[SHELL_DONE] = true},
-		[SHELL_DONE] = {[SHELL_IDLE] = true, [SHELL_GONE] = true},
+		[SHELL_DONE] = {[SHELL_TOLD] = true},
+		[SHELL_TOLD] =
+			{[SHELL_IDLE] = true, [SHELL_GONE] = true, [SHELL_DONE] = true},
 	};
 
 	assert(legal[s->rec->state][to]);
@@ -48,7 +54,7 @@ void shell_store_name(const struct shell *s, const char *kind, char out[STORE_NA
 	snprintf(out, STORE_NAME, "%s:%s", kind, s->setup.name);
 }
 
-static void remove_handover(struct shell *s)
+void shell_remove_handover(struct shell *s)
 {
 	if (s->rec->handover[0])
 		unlink(s->rec->handover);
@@ -130,9 +136,10 @@ static void at_prompt(struct shell *s, const struct mark_event *e)
 	find_python(s, e->path);
 }
 
-static void finish(struct shell *s)
+void shell_finish(struct shell *s)
 {
-	remove_handover(s);
+	s->probing = false;
+	shell_remove_handover(s);
 	shell_enter(s, SHELL_DONE);
 }
 
@@ -141,17 +148,16 @@ static void prompt_overdue(struct timer *t)
 	struct shell *s = container_of(t, struct shell, timer);
 
 	/* The user has taken the prompt away; the command is over all the same. */
-	finish(s);
+	shell_finish(s);
 	s->ops.done(s->arg);
 }
 
 /* The prompt has answered the probe: the line never reached it. */
 static void not_run(struct shell *s)
 {
-	s->probing = false;
 	s->note = note_not_run;
 	s->rec->status = -1;
-	finish(s);
+	shell_finish(s);
 }
 
 static void on_mark(struct shell *s, const struct mark_event *e)
@@ -172,7 +178,7 @@ static void on_mark(struct shell *s, const struct mark_event *e)
 		s->probing = false;
 		timer_cancel(s->loop, &s->timer);
 		if (s->setup.kind == SHELLS_BASH)
-			remove_handover(s);
+			shell_remove_handover(s);
 	} else if (rec->state == SHELL_RUNNING && e->kind == MARK_TEXT_DONE) {
 		rec->status = e->status;
 		rec->text_done = true;
@@ -182,7 +188,7 @@ static void on_mark(struct shell *s, const struct mark_event *e)
 		if (!rec->text_done)
 			rec->status = e->status;
 		at_prompt(s, e);
-		finish(s);
+		shell_finish(s);
 	}
 }
 
@@ -221,13 +227,14 @@ static void settle(struct shell *s, enum shell_state before)
 	}
 }
 
-/* 0 when the terminal has no more for now, positive when the budget is used up. */
-static int drain(struct shell *s)
+/*
+ * Reads and feeds until the state changes. 0 when the terminal has no more for
+ * now, positive when the budget is used up. *shown: something was printed.
+ */
+static int pump(struct shell *s, bool *shown)
 {
 	enum shell_state before = s->rec->state;
-	bool shown = false;
 	size_t total = 0;
-	int r = 1;
 
 	while (total < SHELL_READ_BUDGET && s->rec->state == before) {
 		size_t room;
@@ -236,30 +243,30 @@ static int drain(struct shell *s)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0) {
-			r = n == 0 ? ERR_CLOSED : errno == EAGAIN ? 0 : -errno;
-			break;
-		}
+		if (n <= 0)
+			return n == 0 ? ERR_CLOSED : errno == EAGAIN ? 0 : -errno;
 		total += (size_t)n;
-		shown |= shell_feed(s, spool_commit(&s->spool, (size_t)n));
+		*shown |= shell_feed(s, spool_commit(&s->spool, (size_t)n));
 	}
-	if (shown && s->rec->state == SHELL_RUNNING)
-		s->ops.output(s->arg);
-	settle(s, before);
-	return r;
+	return 1;
 }
 
 static void pty_ready(struct io *io, uint32_t events)
 {
 	struct shell *s = container_of(io, struct shell, io);
+	enum shell_state before = s->rec->state;
+	bool shown = false;
 
 	(void)events;
 	/*
 	 * EIO means that nobody holds the terminal now. The end of the shell is
 	 * told by its status; the next command looks here again.
 	 */
-	if (drain(s) < 0)
+	if (pump(s, &shown) < 0)
 		loop_remove(s->loop, &s->io);
+	if (shown && s->rec->state == SHELL_RUNNING)
+		s->ops.output(s->arg);
+	settle(s, before);
 }
 
 int shell_watch(struct shell *s)
@@ -269,40 +276,71 @@ int shell_watch(struct shell *s)
 	return loop_add(s->loop, &s->io, s->master, EPOLLIN, pty_ready);
 }
 
-void shell_exited(struct shell *s, int status)
+/* The shell that ran a command has ended, perhaps before it came to that. */
+static void ended_running(struct shell *s, int code)
 {
 	struct record *rec = s->rec;
-	enum shell_state before;
 
-	rec->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	rec->ended = true;
-	rec->pid = 0;
-	/* Its last words lie in the terminal; who writes on after it may not keep us. */
-	for (int i = 0; i < 16 && s->master >= 0 && drain(s) > 0; i++)
-		;
-	if (shell_start_again_clean(s))
-		return;
-	shell_close_pty(s);
-	before = rec->state;
-	if (before == SHELL_STARTING) {
-		shell_enter(s, SHELL_GONE);
-		s->ops.ready(s->arg, -ECHILD, "it ended while it was starting");
-	} else if (before == SHELL_RUNNING) {
+	if (rec->state == SHELL_RUNNING) {
+		rec->status = rec->started || s->note ? code : -1;
 		if (!s->note)
-			s->note = note_ended;
-		finish(s);
-		s->ops.done(s->arg);
-	} else if (before == SHELL_IDLE) {
+			s->note = rec->started ? note_ended : note_ended_first;
+		shell_finish(s);
+	} else {
+		s->note = note_ended;
+	}
+	s->ops.done(s->arg);
+}
+
+static void ended_starting(struct shell *s)
+{
+	shell_enter(s, SHELL_GONE);
+	if (s->clean)
+		s->ops.ready(s->arg, -ECHILD, "it ended while it was starting");
+	else
+		shell_start_clean(s);
+}
+
+void shell_exited(struct shell *s, int status)
+{
+	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	enum shell_state before = s->rec->state;
+	bool shown = false;
+
+	children_forget(&s->child);
+	/* Its last words lie in the terminal; who writes on after it may not keep us. */
+	for (int i = 0; i < 16 && s->master >= 0 && pump(s, &shown) > 0; i++)
+		;
+	s->rec->ended = true;
+	s->rec->pid = 0;
+	shell_close_pty(s);
+	switch (before) {
+	case SHELL_STARTING:
+		ended_starting(s);
+		break;
+	case SHELL_IDLE:
 		s->note = note_replaced;
 		shell_enter(s, SHELL_GONE);
+		break;
+	case SHELL_RUNNING:
+		ended_running(s, code);
+		break;
+	case SHELL_DONE:
+		s->note = note_ended;
+		break;
+	case SHELL_TOLD:
+		s->note = note_replaced;
+		break;
+	case SHELL_GONE:
+		break;
 	}
 }
 
-/* The shell leads its session; what it started elsewhere goes with the hang-up. */
+/* The shell leads its session; who has left that is not found. */
 void shell_kill(struct shell *s)
 {
 	if (s->rec->pid > 0)
-		kill(-s->rec->pid, SIGKILL);
+		session_kill(s->rec->pid, SIGKILL);
 }
 
 void shell_accept_overdue(struct timer *t)
@@ -335,17 +373,20 @@ int shell_submit(struct shell *s, struct str command)
 {
 	struct buf line = BUF_INIT(SPOOL_READ);
 	struct record *rec = s->rec;
+	char id[MARK_ID + 1];
 	int r;
 
 	assert(rec->state == SHELL_IDLE);
 	if (command.n > SHELL_COMMAND_MAX)
 		return ERR_LIMIT;
-	r = shell_new_id(rec->id);
+	r = shell_new_id(id);
 	if (r == 0)
 		r = handover_write(command, s->setup.user, rec->handover);
 	if (r < 0)
 		return r;
-	script_submit(&line, s->setup.kind, rec->handover, rec->id, rec->status);
+	memcpy(rec->id, id, sizeof(id));
+	script_submit(&line, s->setup.kind, rec->handover, id,
+		rec->status < 0 ? 0 : rec->status);
 	r = begin(s);
 	if (r == 0)
 		r = line.err ? line.err : shell_type_line(s, buf_view(&line));
@@ -430,7 +471,7 @@ int shell_report(struct shell *s, struct buf *out, size_t *kept)
 {
 	int r = vt_report(s->vt, &s->shown, out, kept);
 
-	s->rec->reported = spool_end(&s->spool);
+	s->told = spool_end(&s->spool);
 	s->rec->reports++;
 	return r;
 }
@@ -440,30 +481,59 @@ unsigned shell_reports(const struct shell *s)
 	return s->rec->reports;
 }
 
-struct shell_result shell_result(const struct shell *s)
+struct shell_result shell_take(struct shell *s)
 {
-	assert(s->rec->state == SHELL_DONE);
-	return (struct shell_result){
+	struct shell_result result = {
 		.status = s->rec->status,
 		.ended = s->rec->ended,
 		.background = s->rec->background,
 		.note = s->note,
 	};
-}
-
-struct shell_result shell_take(struct shell *s)
-{
-	struct shell_result result = shell_result(s);
-	struct record *rec = s->rec;
 
 	s->note = NULL;
-	rec->reports = 0;
-	rec->reported = 0;
+	shell_enter(s, SHELL_TOLD);
+	return result;
+}
+
+/* What came after the last report is background noise of the next command. */
+static void keep_noise(struct shell *s)
+{
+	struct buf noise = BUF_INIT(SPOOL_RING);
+	struct str rest;
+
+	for (uint64_t at = s->told; at < spool_end(&s->spool); at += rest.n) {
+		rest = spool_at(&s->spool, at);
+		buf_str(&noise, rest);
+	}
 	spool_reset(&s->spool);
 	vt_reset(s->vt);
 	s->shown = (struct vt_mark){0};
+	s->told = 0;
+	rest = buf_view(&noise);
+	while (rest.n) {
+		size_t n;
+		char *room = spool_room(&s->spool, &n);
+
+		n = n < rest.n ? n : rest.n;
+		memcpy(room, rest.p, n);
+		shell_feed(s, spool_commit(&s->spool, n));
+		rest = str_skip(rest, n);
+	}
+	buf_free(&noise);
+}
+
+void shell_confirm(struct shell *s)
+{
+	struct record *rec = s->rec;
+
+	if (rec->state == SHELL_RUNNING || rec->state == SHELL_DONE)
+		rec->reported = s->told;
+	if (rec->state != SHELL_TOLD)
+		return;
+	rec->reports = 0;
+	rec->reported = 0;
+	keep_noise(s);
 	shell_enter(s, rec->ended ? SHELL_GONE : SHELL_IDLE);
-	return result;
 }
 
 enum shell_state shell_state(const struct shell *s)
@@ -524,7 +594,7 @@ void shell_del(struct shell *s)
 	shell_kill(s);
 	children_forget(&s->child);
 	timer_cancel(s->loop, &s->timer);
-	remove_handover(s);
+	shell_remove_handover(s);
 	shell_close_pty(s);
 	shell_store_name(s, "spool", name);
 	store_drop(s->store, name);

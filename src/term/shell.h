@@ -8,7 +8,7 @@
  * output lie in a spool that survives a crash of this process, as the pty and
  * the shell do; shell_adopt goes on where the last process stopped.
  *
- *   GONE -> STARTING -> IDLE -> RUNNING -> DONE -> IDLE | GONE
+ *   GONE -> STARTING -> IDLE -> RUNNING -> DONE -> TOLD -> IDLE | GONE
  */
 #ifndef TERM_SHELL_H
 #define TERM_SHELL_H
@@ -25,6 +25,7 @@ enum shell_state {
 	SHELL_IDLE,     /* at its prompt */
 	SHELL_RUNNING,  /* a command runs */
 	SHELL_DONE,     /* the command has ended, its result is not taken yet */
+	SHELL_TOLD,     /* it is taken, but kept in case the answer was lost in a crash */
 };
 
 /* What a session is made from. Everything belongs to the caller and stays. */
@@ -60,8 +61,10 @@ void shell_del(struct shell *s);
 
 /*
  * Takes over what an earlier process left in the fd store, both fds included:
- * the pty master with the shell's pid (and its status if it has ended), and the
- * spool. On failure the fds are closed and the session stays GONE.
+ * the pty master with the shell's pid (and its status if it has ended), or -1
+ * where the shell had ended before, and the spool. What was taken but not
+ * confirmed is DONE again. On failure the fds are closed and the session stays
+ * GONE.
  */
 int shell_adopt(
 	struct shell *s, int master, pid_t pid, const int *status, int spool) MUST_USE;
@@ -95,10 +98,13 @@ struct shell_result {
 	int64_t background; /* process of the last background job, -1 for none */
 	const char *note;   /* why the shell was replaced, or NULL */
 };
-/* DONE: the result. */
-struct shell_result shell_result(const struct shell *s);
-/* The same; the session is IDLE again, or GONE if the shell has ended. */
+/* DONE: the result; the session is TOLD then. */
 struct shell_result shell_take(struct shell *s);
+/*
+ * What has been reported and taken so far has reached its reader: a crash will not
+ * bring it back. TOLD becomes IDLE, or GONE if the shell has ended.
+ */
+void shell_confirm(struct shell *s);
 
 /* The working directory and the python on PATH, as of the last prompt. */
 struct str shell_cwd(const struct shell *s);

@@ -48,6 +48,7 @@ struct shell {
 	struct timer timer; /* of the state, or of the prompt after a command */
 	bool clean;         /* this start leaves start-up files out */
 	bool probing;       /* an empty line has been typed, to see the prompt again */
+	uint64_t told;      /* raw bytes covered by reports, confirmed or not */
 	const char *note;
 };
 
@@ -60,7 +61,7 @@ void shell_store_name(const struct shell *s, const char *kind, char out[STORE_NA
 int shell_watch(struct shell *s) MUST_USE;
 /* Lets go of the pty: whoever still reads from it gets a hang-up. */
 void shell_close_pty(struct shell *s);
-/* Kills the shell and its process group; the rest goes with the hang-up. */
+/* Kills the shell and all processes of its session. */
 void shell_kill(struct shell *s);
 /* Sets the state's deadline. */
 void shell_arm(struct shell *s, uint64_t ms, timer_fn *fn);
@@ -68,8 +69,12 @@ void shell_accept_overdue(struct timer *t);
 /* Asks a shell that may have got its line, or may not, to show its prompt. */
 void shell_probe(struct timer *t);
 
-/* STARTING: once more, without the user's start-up files; false after that. */
-bool shell_start_again_clean(struct shell *s) MUST_USE;
+/* GONE, after a start that failed: once more, without the user's start-up files. */
+void shell_start_clean(struct shell *s);
+/* Takes the command's file away, if it is still there. */
+void shell_remove_handover(struct shell *s);
+/* The command has ended: DONE. */
+void shell_finish(struct shell *s);
 
 /* A random id for a command. */
 int shell_new_id(char id[MARK_ID + 1]) MUST_USE;

@@ -4,38 +4,39 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "proc/pty.h"
+#include "proc/session.h"
 #include "term/script.h"
 
 #include <errno.h>
+#include <signal.h>
+
+static const char note_clean[] =
+	"The shell was started without the user's start-up files, because they ended "
+	"it or took more than 5 seconds.";
 
 static void start_failed(struct shell *s, int err, const char *why)
 {
+	shell_kill(s);
+	children_forget(&s->child);
 	shell_close_pty(s);
 	s->rec->pid = 0;
 	shell_enter(s, SHELL_GONE);
 	s->ops.ready(s->arg, err, why);
 }
 
-/* One more try, without the user's start-up files: they must not cost the shell. */
-bool shell_start_again_clean(struct shell *s)
+static void start_overdue(struct timer *t)
 {
-	if (s->clean || s->rec->state != SHELL_STARTING)
-		return false;
-	log_warn("shell %s: its start-up files end it or hang, starting without them",
-		s->setup.name);
-	shell_close_pty(s);
-	s->rec->pid = 0;
-	shell_enter(s, SHELL_GONE);
-	s->clean = true;
-	shell_start(s);
-	return true;
+	shell_kill(container_of(t, struct shell, timer));
 }
 
-static void start_overdue(struct timer *t)
+/* A hang-up first: a start-up file may have something to tidy up. */
+static void start_slow(struct timer *t)
 {
 	struct shell *s = container_of(t, struct shell, timer);
 
-	shell_kill(s);
+	session_kill(s->rec->pid, SIGHUP);
+	session_kill(s->rec->pid, SIGTERM);
+	shell_arm(s, SHELL_KILL_MS, start_overdue);
 }
 
 static int keep(struct shell *s)
@@ -115,12 +116,14 @@ static int spawn_shell(struct shell *s, const char **why)
 	return shell_watch(s);
 }
 
-void shell_start(struct shell *s)
+static void start(struct shell *s, bool clean)
 {
 	const char *why = "no random numbers";
 	int r;
 
 	shell_enter(s, SHELL_STARTING);
+	s->clean = clean;
+	s->told = 0;
 	s->rec->ended = false;
 	spool_reset(&s->spool);
 	vt_reset(s->vt);
@@ -136,9 +139,23 @@ void shell_start(struct shell *s)
 		log_warn("shell %s: init keeps nothing, a crash would end it",
 			s->setup.name);
 	if (r == 0)
-		shell_arm(s, SHELL_START_MS, start_overdue);
+		shell_arm(s, SHELL_START_MS, start_slow);
 	else
 		start_failed(s, r, why);
+}
+
+void shell_start(struct shell *s)
+{
+	start(s, false);
+}
+
+/* The user's start-up files must not cost the shell. */
+void shell_start_clean(struct shell *s)
+{
+	log_warn("shell %s: its start-up files end it or hang, starting without them",
+		s->setup.name);
+	s->note = note_clean;
+	start(s, true);
 }
 
 /* Shows the terminal model again all that it has seen, up to where the ring goes back. */
@@ -157,10 +174,43 @@ static void replay(struct shell *s)
 		shell_feed(s, part);
 		if (at == s->rec->reported)
 			vt_mark_now(s->vt, &s->shown);
-		/* The command was over, and what it left was taken with it. */
-		if (spool_end(&s->spool) < end)
-			break;
 	}
+	s->told = s->rec->reported;
+}
+
+/* Goes on in the state in which the earlier process was killed. */
+static void resume(struct shell *s)
+{
+	struct record *rec = s->rec;
+
+	/* The answer may have been lost with it: who asks next gets it again. */
+	if (rec->state == SHELL_TOLD)
+		shell_enter(s, SHELL_DONE);
+	replay(s);
+	if (rec->state == SHELL_IDLE)
+		shell_remove_handover(s);
+	/* It was being handed over: nobody knows whether the line was typed. */
+	if (rec->state == SHELL_RUNNING && !rec->started)
+		shell_arm(s, SHELL_PROBE_MS, shell_probe);
+}
+
+/* The shell had ended, or nobody can tell how far its start had come. */
+static void resume_without(struct shell *s)
+{
+	struct record *rec = s->rec;
+
+	shell_kill(s);
+	rec->pid = 0;
+	rec->ended = true;
+	shell_close_pty(s);
+	if (rec->state == SHELL_TOLD)
+		shell_enter(s, SHELL_DONE);
+	if (rec->state == SHELL_RUNNING || rec->state == SHELL_DONE)
+		replay(s);
+	if (rec->state == SHELL_RUNNING)
+		shell_finish(s);
+	else if (rec->state == SHELL_IDLE || rec->state == SHELL_STARTING)
+		shell_enter(s, SHELL_GONE);
 }
 
 int shell_adopt(struct shell *s, int master, pid_t pid, const int *status, int spool)
@@ -174,23 +224,19 @@ int shell_adopt(struct shell *s, int master, pid_t pid, const int *status, int s
 	s->spool = old;
 	spool = -1;
 	s->rec = spool_state(&s->spool);
-	s->rec->pid = pid;
+	s->rec->pid = status ? 0 : pid;
 	mark_init(&s->marks, s->rec->nonce);
 	s->master = master;
-	r = shell_watch(s);
-	if (r < 0)
-		return r;
-	if (s->rec->state == SHELL_STARTING) {
-		/* How far it got cannot be told: a new one is quickly made. */
-		shell_kill(s);
-		shell_close_pty(s);
-		shell_enter(s, SHELL_GONE);
+	if (master < 0 || s->rec->state == SHELL_STARTING) {
+		resume_without(s);
 		return 0;
 	}
-	replay(s);
-	/* It was being handed over: nobody knows whether the line was typed. */
-	if (s->rec->state == SHELL_RUNNING && !s->rec->started)
-		shell_arm(s, SHELL_PROBE_MS, shell_probe);
+	r = shell_watch(s);
+	if (r < 0) {
+		resume_without(s);
+		return r;
+	}
+	resume(s);
 	if (status)
 		shell_exited(s, *status);
 	return 0;
