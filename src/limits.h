@@ -60,6 +60,8 @@ enum {
 	SHELL_ROWS = 1000,            /* the terminal size of the wire contract */
 	SHELL_COLUMNS = 1000,
 	SHELL_CWD_MAX = 4096,	      /* the kernel's longest path */
+	SHELL_LINE_MAX = 4094,        /* and its newline: the kernel cuts the rest */
+	SHELL_INPUT_MAX = 8 << 20,    /* the largest request body */
 	SHELL_COMMAND_MAX = 16 << 20, /* beyond the largest request body */
 };
 

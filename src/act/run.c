@@ -296,9 +296,14 @@ static void take_leftover(struct session *s, struct run *r)
 
 static int type_input(struct session *s, struct run *r)
 {
-	int err = shell_type(s->shell, r->command);
+	struct buf line = BUF_INIT(SHELL_INPUT_MAX + 1);
+	int err;
 
-	return err ? err : shell_type(s->shell, STR("\n"));
+	buf_str(&line, r->command);
+	buf_putc(&line, '\n');
+	err = line.err ? line.err : shell_type(s->shell, buf_view(&line));
+	buf_free(&line);
+	return err;
 }
 
 /* Does what the request asks for; the shell is ready for it. */

@@ -66,6 +66,13 @@ bool pty_signals_on(int master)
 	return tcgetattr(master, &t) == 0 && (t.c_lflag & ISIG);
 }
 
+bool pty_collects_lines(int master)
+{
+	struct termios t;
+
+	return tcgetattr(master, &t) == 0 && (t.c_lflag & ICANON);
+}
+
 int pty_open(uint16_t rows, uint16_t columns, int *master, int *slave)
 {
 	struct winsize size = {.ws_row = rows, .ws_col = columns};

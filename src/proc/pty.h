@@ -24,6 +24,9 @@ void pty_reset_modes(int master);
 /* True while keys such as C-c raise signals (and a terminal would show them as ^C). */
 bool pty_signals_on(int master);
 
+/* True while input reaches programs line by line (canonical mode). */
+bool pty_collects_lines(int master);
+
 /* The foreground process group, or -errno. */
 pid_t pty_foreground(int master) MUST_USE;
 

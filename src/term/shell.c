@@ -72,6 +72,7 @@ void shell_close_pty(struct shell *s)
 	store_drop(s->store, name);
 	loop_remove(s->loop, &s->io);
 	fd_close(&s->master);
+	buf_free(&s->typed);
 }
 
 void shell_arm(struct shell *s, uint64_t ms, timer_fn *fn)
@@ -138,6 +139,8 @@ static void at_prompt(struct shell *s, const struct mark_event *e)
 
 void shell_finish(struct shell *s)
 {
+	/* What the command has not read is not meant for the next one. */
+	buf_free(&s->typed);
 	s->probing = false;
 	shell_remove_handover(s);
 	shell_enter(s, SHELL_DONE);
@@ -262,7 +265,7 @@ static void pty_ready(struct io *io, uint32_t events)
 	 * EIO means that nobody holds the terminal now. The end of the shell is
 	 * told by its status; the next command looks here again.
 	 */
-	if (pump(s, &shown) < 0)
+	if (pump(s, &shown) < 0 || shell_flush(s) < 0)
 		loop_remove(s->loop, &s->io);
 	if (shown && s->rec->state == SHELL_RUNNING)
 		s->ops.output(s->arg);
@@ -356,8 +359,7 @@ void shell_accept_overdue(struct timer *t)
 	shell_kill(s);
 }
 
-/* A new command: what came before it and was not taken belongs to it. */
-static int begin(struct shell *s)
+int shell_begin(struct shell *s)
 {
 	struct record *rec = s->rec;
 
@@ -387,84 +389,13 @@ int shell_submit(struct shell *s, struct str command)
 	memcpy(rec->id, id, sizeof(id));
 	script_submit(&line, s->setup.kind, rec->handover, id,
 		rec->status < 0 ? 0 : rec->status);
-	r = begin(s);
+	r = shell_begin(s);
 	if (r == 0)
 		r = line.err ? line.err : shell_type_line(s, buf_view(&line));
 	buf_free(&line);
 	/* A terminal that takes no line has a stuck shell behind it. */
 	shell_arm(s, r < 0 ? 1 : SHELL_ACCEPT_MS, shell_accept_overdue);
 	return 0;
-}
-
-int shell_type(struct shell *s, struct str bytes)
-{
-	assert(s->rec->state == SHELL_RUNNING);
-	while (bytes.n) {
-		ssize_t n = write(s->master, bytes.p, bytes.n);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0)
-			bytes = str_skip(bytes, (size_t)n);
-	}
-	return 0;
-}
-
-/* The terminal does not echo, so what it would show for a key comes from here. */
-static void echo_key(struct shell *s, char key)
-{
-	char text[2] = {'^', key};
-	size_t room;
-
-	if (!strchr("CZ\\", key) || !pty_signals_on(s->master))
-		return;
-	/* Not into the middle of a mark. */
-	if (s->marks.matched)
-		return;
-	for (size_t i = 0; i < sizeof(text); i++) {
-		*spool_room(&s->spool, &room) = text[i];
-		shell_feed(s, spool_commit(&s->spool, 1));
-	}
-}
-
-/*
- * The key has brought the shell back to a prompt that is not ours any more: asks
- * for a mark. Only a shell that has its terminal for itself is asked.
- */
-static void prompt_missing(struct timer *t)
-{
-	struct shell *s = container_of(t, struct shell, timer);
-	struct buf line = BUF_INIT(SPOOL_READ);
-
-	if (pty_foreground(s->master) != s->rec->pid)
-		return;
-	script_probe(&line);
-	if (line.err || shell_type_line(s, buf_view(&line)) < 0)
-		log_warn("shell %s: its terminal takes no input", s->setup.name);
-	buf_free(&line);
-}
-
-int shell_key(struct shell *s, char key)
-{
-	bool idle = s->rec->state == SHELL_IDLE;
-	char up = (char)(key >= 'a' && key <= 'z' ? key - 0x20 : key);
-	char control = (char)(key & 0x1f);
-
-	assert(idle || s->rec->state == SHELL_RUNNING);
-	/* At the prompt only these two do something; for the others it shows again. */
-	if (idle && up != 'C' && up != 'D')
-		control = '\n';
-	if (idle) {
-		int r = begin(s);
-
-		if (r < 0)
-			return r;
-		s->rec->started = true;
-	}
-	echo_key(s, up);
-	if (idle || (strchr("CZ\\", up) && s->rec->started && !s->rec->text_done))
-		shell_arm(s, SHELL_KEY_MS, prompt_missing);
-	return shell_type(s, str_make(&control, 1));
 }
 
 int shell_report(struct shell *s, struct buf *out, size_t *kept)
@@ -569,6 +500,7 @@ struct shell *shell_new(struct loop *l, struct store *store,
 	s->setup = *setup;
 	s->ops = *ops;
 	s->arg = arg;
+	buf_init(&s->typed, SHELL_INPUT_MAX);
 	s->master = -1;
 	s->io.fd = -1;
 	s->spool.fd = -1;

@@ -79,7 +79,11 @@ pid_t shell_pid(const struct shell *s);
 void shell_start(struct shell *s);
 /* IDLE: runs command (no NUL in it). ERR_LIMIT, or -errno if it cannot be handed over. */
 int shell_submit(struct shell *s, struct str command) MUST_USE;
-/* RUNNING: types bytes. -EAGAIN when the terminal takes no more input. */
+/*
+ * RUNNING: types bytes, now or as the terminal takes them. -EMSGSIZE where a
+ * line is longer than a terminal that collects lines takes; ERR_LIMIT when too
+ * much is waiting; nothing has been typed then. -errno.
+ */
 int shell_type(struct shell *s, struct str bytes) MUST_USE;
 /* IDLE or RUNNING: the control character of key, a letter or one of [\]^_. */
 int shell_key(struct shell *s, char key) MUST_USE;

@@ -49,6 +49,7 @@ struct shell {
 	bool clean;         /* this start leaves start-up files out */
 	bool probing;       /* an empty line has been typed, to see the prompt again */
 	uint64_t told;      /* raw bytes covered by reports, confirmed or not */
+	struct buf typed;   /* input that the terminal has not taken yet */
 	const char *note;
 };
 
@@ -71,6 +72,10 @@ void shell_probe(struct timer *t);
 
 /* GONE, after a start that failed: once more, without the user's start-up files. */
 void shell_start_clean(struct shell *s);
+/* A new command: what came before it and was not taken belongs to it. */
+int shell_begin(struct shell *s) MUST_USE;
+/* Writes of the input what the terminal takes now. */
+int shell_flush(struct shell *s) MUST_USE;
 /* Takes the command's file away, if it is still there. */
 void shell_remove_handover(struct shell *s);
 /* The command has ended: DONE. */

@@ -33,15 +33,22 @@ void vt_reset(struct vt *vt)
 		if (vt->chunks[i])
 			vt_block_free(vt, vt->chunks[i], sizeof(*vt->chunks[i]));
 	assert(vt->memory == 0);
-	*vt = (struct vt){.state = GROUND, .report = 1, .screen = &vt->main};
+	*vt = (struct vt){
+		.state = GROUND,
+		.screen = &vt->main,
+		.moved = UINT64_MAX,
+		.report = 1,
+	};
 	vt_defaults(vt);
 }
+
+#define NONE SIZE_MAX
 
 /* A report in the making. */
 struct text {
 	struct buf *out;
-	size_t line;   /* where the present line begins */
-	size_t joins;  /* index of the row that belongs to it too; 0: none */
+	size_t line;  /* where the present line begins */
+	size_t joins; /* index of the row that goes on with it, or NONE */
 	bool started;
 };
 
@@ -64,7 +71,7 @@ static void put_row(struct text *t, const struct rows *r, size_t i, size_t from)
 		t->line = t->out->n;
 	}
 	t->started = true;
-	t->joins = row->wrapped ? i + 1 : 0;
+	t->joins = row->wrapped ? i + 1 : NONE;
 	vt_row_text(row, from, t->out);
 }
 
@@ -86,25 +93,42 @@ static size_t count_lines(const struct rows *r)
 	return n;
 }
 
-int vt_report(struct vt *vt, struct vt_mark *mark, struct buf *out, size_t *kept)
+/* What is new in the main screen and its history. */
+static void put_main(struct text *t, const struct vt *vt, const struct vt_mark *mark)
 {
 	const struct rows *r = &vt->main.rows;
-	struct text t = {.out = out, .line = out->n};
 
 	for (size_t i = 0; i < r->n; i++) {
-		if (vt_row_at(r, i)->edited > mark->report)
-			put_row(&t, r, i, 0);
-		else if (vt->first + i == mark->row)
-			put_row(&t, r, i, mark->bytes);
+		const struct row *row = vt_row_at(r, i);
+
+		if (row->edited > mark->report)
+			put_row(t, r, i, 0);
+		else if (vt->first + i != mark->row)
+			continue;
+		else if (!t->started || vt_row_bytes(row) > mark->bytes)
+			put_row(t, r, i, mark->bytes);
 	}
-	t.joins = 0;
-	if (vt->screen == &vt->alt && vt->alt.changed > mark->report)
-		for (size_t i = 0; i < vt->alt.rows.n; i++)
-			put_row(&t, &vt->alt.rows, i, 0);
+	end_line(t);
+	t->joins = NONE;
+}
+
+int vt_report(struct vt *vt, struct vt_mark *mark, struct buf *out, size_t *kept)
+{
+	const struct rows *alt = &vt->alt.rows;
+	struct text t = {.out = out, .line = out->n, .joins = NONE};
+	size_t start = out->n;
+
+	vt_settle(vt);
+	put_main(&t, vt, mark);
+	/* A full-screen program begins on a line of its own. */
+	t.started = out->n > start && out->p[out->n - 1] != '\n';
+	if (vt->alt.changed > mark->report)
+		for (size_t i = 0; i < alt->n; i++)
+			put_row(&t, alt, i, 0);
 	end_line(&t);
 	if (out->err)
 		return out->err;
-	*kept = vt->lost > mark->row ? count_lines(r) : 0;
+	*kept = vt->lost > mark->row ? count_lines(&vt->main.rows) : 0;
 	vt_mark_now(vt, mark);
 	return 0;
 }
@@ -113,6 +137,7 @@ void vt_mark_now(struct vt *vt, struct vt_mark *mark)
 {
 	const struct rows *r = &vt->main.rows;
 
+	vt_settle(vt);
 	mark->row = last_row(vt);
 	mark->bytes = r->n ? (uint32_t)vt_row_bytes(vt_row_at(r, r->n - 1)) : 0;
 	mark->report = vt->report++;

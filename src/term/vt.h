@@ -60,7 +60,8 @@ int vt_feed(struct vt *vt, struct str bytes) MUST_USE;
  * *kept is the number of lines that are left, if lines were dropped that had not
  * been reported, and 0 otherwise. Returns out's error, with the mark unmoved.
  */
-int vt_report(struct vt *vt, struct vt_mark *mark, struct buf *out, size_t *kept) MUST_USE;
+int vt_report(
+	struct vt *vt, struct vt_mark *mark, struct buf *out, size_t *kept) MUST_USE;
 
 /* Moves the mark as vt_report does, without the text. */
 void vt_mark_now(struct vt *vt, struct vt_mark *mark);

@@ -73,6 +73,12 @@ static size_t glyphs_for(size_t len)
 	return (len + sizeof(struct glyph)) / sizeof(struct glyph);
 }
 
+/* How many columns have to be looked at to find all glyphs. */
+static size_t glyph_columns(const struct cells *c)
+{
+	return c->glyphs_n ? c->n : 0;
+}
+
 /* Moves the glyphs that are in use to a block of their own; cells follow. */
 static bool glyphs_move(struct vt *vt, struct row *row, size_t cap)
 {
@@ -82,7 +88,7 @@ static bool glyphs_move(struct vt *vt, struct row *row, size_t cap)
 
 	if (!to)
 		return false;
-	for (size_t i = 0; i < c->n; i++) {
+	for (size_t i = 0; i < glyph_columns(c); i++) {
 		const struct glyph *g;
 		size_t k;
 
@@ -109,7 +115,7 @@ static bool glyphs_room(struct vt *vt, struct row *row, size_t k)
 
 	if (c->glyphs_n + k <= c->glyphs_cap)
 		return true;
-	for (size_t i = 0; i < c->n; i++)
+	for (size_t i = 0; i < glyph_columns(c); i++)
 		if (is_glyph(c->c[i]))
 			used += glyphs_for(glyph_len(c->glyphs + (c->c[i] - CELL_GLYPH)));
 	/* So many that looking at all columns pays. */
@@ -202,8 +208,8 @@ void vt_cells_put(struct vt *vt, struct row *row, size_t col, uint32_t cp, size_
 	/* What was there is no glyph to be kept, and what comes is none yet. */
 	blank(c, col, col + width);
 	c->c[col] = cp <= 0xffff
-			    ? (uint16_t)cp
-			    : glyph_add(vt, row, str_make(utf8, utf8_encode(cp, utf8)));
+		? (uint16_t)cp
+		: glyph_add(vt, row, str_make(utf8, utf8_encode(cp, utf8)));
 	if (width == 2)
 		c->c[col + 1] = CELL_RIGHT;
 }

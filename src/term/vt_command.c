@@ -125,7 +125,8 @@ static void backspace(struct vt *vt)
 		return;
 	}
 	/* Back into a line that was wrapped, as line editors expect. */
-	if (s->at.y > 0 && above <= s->rows.n && vt_row_at(&s->rows, above - 1)->wrapped) {
+	if (s->at.y > 0 && above <= s->rows.n &&
+		vt_row_at(&s->rows, above - 1)->wrapped) {
 		s->at.y--;
 		s->at.x = VT_COLUMNS - 1;
 	}
@@ -173,7 +174,8 @@ static void erase_line(struct vt *vt)
 	unsigned what = param(vt, 0, 0);
 
 	if (what <= 2)
-		vt_erase(vt, at.y, what == 0 ? at.x : 0, what == 1 ? at.x + 1 : VT_COLUMNS);
+		vt_erase(vt, at.y, what == 0 ? at.x : 0,
+			what == 1 ? at.x + 1 : VT_COLUMNS);
 }
 
 static void erase_chars(struct vt *vt)
@@ -325,6 +327,8 @@ static void private_mode(struct vt *vt, unsigned mode, bool on)
 		break;
 	case 7:
 		set_mode(vt, MODE_NO_WRAP, !on);
+		/* Nothing waits to wrap now. */
+		to_column(vt, vt->screen->at.x);
 		break;
 	case 47:
 	case 1047:

@@ -31,7 +31,7 @@ struct chunk {
 };
 
 _Static_assert(sizeof(struct chunk) == VT_CHUNK, "chunks fill the cap exactly");
-_Static_assert(VT_COLUMNS * VT_GLYPH_MAX <= VT_CHUNK - 8, "any row fits into a chunk");
+_Static_assert(VT_COLUMNS *VT_GLYPH_MAX <= VT_CHUNK - 8, "any row fits into a chunk");
 
 /*
  * One column each: a code point of the BMP; CELL_RIGHT, the second half of a
@@ -142,13 +142,14 @@ struct vt {
 
 	uint32_t last; /* printed, with a width; 0: none */
 	uint32_t prev; /* printed, of any width */
-	size_t tail;   /* bytes of the character that the cursor stands behind; 0: moved */
+	size_t tail; /* bytes of the character that the cursor stands behind; 0: moved */
 
 	struct chunk *chunks[VT_CHUNKS];
 	unsigned chunk;  /* the one being filled */
 	size_t memory;   /* of chunks, cells and glyphs */
 	uint64_t first;  /* number of the oldest row */
 	uint64_t lost;   /* rows below this number were dropped */
+	uint64_t moved;  /* rows from this number on may have another place */
 	uint32_t report; /* number of the report to come */
 	int err;
 };
@@ -196,7 +197,8 @@ void vt_row_clear(struct vt *vt, struct row *row);
 /* Whether text can be added to a closed row where it stands. */
 bool vt_row_extends(const struct vt *vt, const struct row *row);
 /* Adds blanks, then n bytes of cols columns, to a closed row. */
-bool vt_row_append(struct vt *vt, struct row *row, size_t blanks, struct str text, size_t cols);
+bool vt_row_append(
+	struct vt *vt, struct row *row, size_t blanks, struct str text, size_t cols);
 bool vt_row_open(struct vt *vt, struct row *row);
 void vt_row_close(struct vt *vt, struct row *row);
 /* The row's text behind its first `from` bytes. */
@@ -224,7 +226,7 @@ void vt_cells_copy(const struct cells *c, char *to);
 
 void vt_print_ascii(struct vt *vt, struct str text);
 void vt_print(struct vt *vt, uint32_t cp);
-/* Characters that stand alone, of cols columns together; the last is cp. */
+/* Characters that stand alone and fit into the row: cols columns, the last is cp. */
 void vt_print_run(struct vt *vt, struct str utf8, size_t cols, uint32_t cp);
 void vt_linefeed(struct vt *vt);
 /* Moves the scroll region up; what leaves the top of the screen is history. */
@@ -237,6 +239,8 @@ void vt_erase(struct vt *vt, unsigned y, size_t from, size_t to);
 /* The rows from..to, the latter not included. */
 void vt_erase_rows(struct vt *vt, unsigned from, unsigned to);
 void vt_erase_history(struct vt *vt);
+/* Before a report: stamps rows that have moved, forgets blank ones at the end. */
+void vt_settle(struct vt *vt);
 /* The cursor's row, opened, if it has something at or behind the cursor. */
 struct row *vt_edit_row(struct vt *vt);
 

@@ -11,7 +11,7 @@ enum class {
 	BELL,
 	CANCEL,
 	ESC,
-	MORE,   /* 20-2f */
+	MORE, /* 20-2f */
 	DIGIT,
 	COLON,
 	SEMICOLON,
@@ -21,7 +21,7 @@ enum class {
 	OPEN_OSC,
 	OPEN_STRING,
 	DELETE,
-	HIGH,   /* 80-ff */
+	HIGH, /* 80-ff */
 	CLASSES,
 };
 
@@ -55,7 +55,16 @@ static const uint8_t class_of[256] = {
 	[0x80 ... 0xff] = HIGH,
 };
 
-enum action { NOTHING, DO_CONTROL, DO_TEXT, DO_COLLECT, DO_PREFIX, DO_PARAM, DO_ESCAPE, DO_CSI };
+enum action {
+	NOTHING,
+	DO_CONTROL,
+	DO_TEXT,
+	DO_COLLECT,
+	DO_PREFIX,
+	DO_PARAM,
+	DO_ESCAPE,
+	DO_CSI
+};
 
 struct step {
 	uint8_t action;
@@ -176,7 +185,7 @@ static void print_text(struct vt *vt, struct str text)
 	for (size_t i = 0; i < text.n; i++) {
 		unsigned char c = (unsigned char)text.p[i];
 
-		vt_print(vt, c < 0x60 ? c : drawing[c - 0x60]);
+		vt_print(vt, c >= 0x60 && c < 0x7f ? drawing[c - 0x60] : c);
 	}
 }
 
@@ -288,28 +297,28 @@ static size_t common(const char *p, const char *end, uint32_t *cp)
 }
 
 /*
- * Prints characters that need no more than a place of their own, up to a row of
- * them; returns where something else begins.
+ * Prints characters that need no more than a place of their own in the present
+ * row; returns where something else begins.
  */
 static const char *print_common(struct vt *vt, const char *p, const char *end)
 {
 	const char *q = p;
 	struct vt_span span = {.first = 1};
-	size_t n, cols = 0;
+	size_t n, cols = 0, left = VT_COLUMNS - vt->screen->at.x;
 	uint32_t cp, last = 0;
 
-	while (q < end && cols < VT_COLUMNS && (n = common(q, end, &cp)) > 0) {
-		if (cp < 0x7f) {
-			cols++;
-		} else {
+	for (; q < end && (n = common(q, end, &cp)) > 0; q += n) {
+		int width = 1;
+
+		if (cp >= 0x80) {
 			if (cp < span.first || cp > span.last)
 				span = vt_span_of(cp);
-			if (span.width <= 0)
-				break;
-			cols += (size_t)span.width;
+			width = span.width;
 		}
+		if (width <= 0 || cols + (size_t)width > left)
+			break;
+		cols += (size_t)width;
 		last = cp;
-		q += n;
 	}
 	if (q > p)
 		vt_print_run(vt, str_make(p, (size_t)(q - p)), cols, last);

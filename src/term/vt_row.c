@@ -34,7 +34,8 @@ bool vt_row_extends(const struct vt *vt, const struct row *row)
 {
 	const struct chunk *c = vt->chunks[row->chunk];
 
-	return row->n && row->chunk == vt->chunk && row->text + row->n == c->text + c->used;
+	return row->n && row->chunk == vt->chunk &&
+		row->text + row->n == c->text + c->used;
 }
 
 static void release(struct vt *vt, const struct row *row)
@@ -87,7 +88,8 @@ static void commit(struct vt *vt, struct row *row, size_t n, size_t cols)
 	vt->chunks[row->chunk]->used += (uint32_t)n;
 }
 
-bool vt_row_append(struct vt *vt, struct row *row, size_t blanks, struct str text, size_t cols)
+bool vt_row_append(
+	struct vt *vt, struct row *row, size_t blanks, struct str text, size_t cols)
 {
 	char *to = text_room(vt, row, blanks + text.n);
 
@@ -110,25 +112,43 @@ void vt_row_clear(struct vt *vt, struct row *row)
 	*row = (struct row){.edited = row->edited};
 }
 
-/* Puts the characters of text into the cells of row. */
+static size_t ascii_prefix(struct str s)
+{
+	size_t n = 0;
+
+	while (n < s.n && (unsigned char)s.p[n] < 0x80)
+		n++;
+	return n;
+}
+
+/* Puts the characters of text into the cells of row, as they were printed. */
 static void fill(struct vt *vt, struct row *row, struct str text)
 {
 	uint32_t prev = 0;
-	size_t tail = 0;
+	size_t tail = 0, n;
 
-	while (text.n) {
-		struct str at = text;
-		uint32_t cp = utf8_next(&text);
-		struct str one = str_make(at.p, at.n - text.n);
-		int width = vt_width(cp);
+	for (; text.n; text = str_skip(text, n)) {
+		struct str rest = text;
 		size_t col = row->cells->n;
+		uint32_t cp;
+		int width;
 
-		if (tail && vt_joins(prev, tail, cp, width) &&
-			vt_cells_join(vt, row, col - 1, one)) {
-			tail += one.n;
-		} else if (width > 0 && col + (size_t)width <= VT_COLUMNS) {
+		n = ascii_prefix(text);
+		if (n > 0) {
+			vt_cells_write(vt, row, col, str_make(text.p, n));
+			prev = (unsigned char)text.p[n - 1];
+			tail = 1;
+			continue;
+		}
+		cp = utf8_next(&rest);
+		n = text.n - rest.n;
+		width = vt_width(cp);
+		if (vt_joins(prev, tail, cp, width) &&
+			vt_cells_join(vt, row, col - 1, str_make(text.p, n))) {
+			tail += n;
+		} else if (width > 0) {
 			vt_cells_put(vt, row, col, cp, (size_t)width);
-			tail = one.n;
+			tail = n;
 		}
 		prev = cp;
 	}

@@ -59,12 +59,49 @@ static void new_rows(struct vt *vt, struct row *row, size_t n)
 	}
 }
 
-/* What moved counts as changed: a mark knows rows by their place. */
+/*
+ * What moved counts as changed, because a mark knows rows by their place. Only
+ * the first one is noted here: a stamp for each would double the cost of moving.
+ */
 static void move_rows(struct vt *vt, struct row *to, struct row *from, size_t n)
 {
-	memmove(to, from, n * sizeof(*to));
-	for (; n; n--, to++)
-		touch(vt, to);
+	const struct row *first = to < from ? to : from;
+	const struct rows *main = &vt->main.rows;
+
+	if (to < from)
+		memmove(to, from, n * sizeof(*to));
+	else
+		while (n--) /* musl's memmove is slow in this direction */
+			to[n] = from[n];
+	vt->screen->changed = vt->report;
+	if (vt->screen == &vt->main) {
+		uint64_t number = vt->first + (uint64_t)(first - vt_row_at(main, 0));
+
+		vt->moved = number < vt->moved ? number : vt->moved;
+	}
+}
+
+/* Blank rows below the cursor are as if they had never been written. */
+static void trim(struct vt *vt, struct screen *s)
+{
+	size_t n = s->rows.n;
+
+	while (n > s->rows.top + s->at.y + 1 &&
+		vt_row_columns(vt_row_at(&s->rows, n - 1)) == 0)
+		n--;
+	if (n < s->rows.n)
+		vt_rows_cut(vt, s, n);
+}
+
+void vt_settle(struct vt *vt)
+{
+	const struct rows *r = &vt->main.rows;
+
+	trim(vt, &vt->main);
+	trim(vt, &vt->alt);
+	for (size_t i = r->n; i > 0 && vt->first + i > vt->moved; i--)
+		vt_row_at(r, i - 1)->edited = vt->report;
+	vt->moved = UINT64_MAX;
 }
 
 /* A row that used to go on in the one at y does so no more. */
@@ -98,9 +135,6 @@ static void scroll_off(struct vt *vt, unsigned n)
 		new_rows(vt, row, n);
 	}
 	s->changed = vt->report;
-	/* One more than lines are kept, for the row behind the last line end. */
-	while (s->rows.n > VT_LINES_KEPT + 1)
-		vt_rows_drop(vt);
 }
 
 void vt_scroll(struct vt *vt, unsigned n)
@@ -312,26 +346,32 @@ void vt_print(struct vt *vt, uint32_t cp)
 		print_one(vt, cp, (size_t)width, utf8);
 }
 
-void vt_print_run(struct vt *vt, struct str utf8, size_t cols, uint32_t cp)
+/* Adds a run to the end of a row; false when it has to go character by character. */
+static bool append_run(struct vt *vt, struct str utf8, size_t cols)
 {
 	struct screen *s = vt->screen;
+	struct row *row;
+
+	if (vt->prev == ZERO_WIDTH_JOINER || (vt->modes & MODE_INSERT))
+		return false;
+	row = row_for(vt, cols);
+	if (!row || row->kind != ROW_TEXT ||
+		!vt_row_append(vt, row, s->at.x - row->cols, utf8, cols))
+		return false;
+	s->at.x += (unsigned)cols;
+	return true;
+}
+
+void vt_print_run(struct vt *vt, struct str utf8, size_t cols, uint32_t cp)
+{
 	char room[4];
 
-	if (s->at.x + cols <= VT_COLUMNS && vt->prev != ZERO_WIDTH_JOINER) {
-		struct row *row = row_for(vt, cols);
-
-		if (!row)
-			return;
-		if (row->kind == ROW_TEXT) {
-			if (!vt_row_append(vt, row, s->at.x - row->cols, utf8, cols))
-				return;
-			s->at.x += (unsigned)cols;
-			vt->last = vt->prev = cp;
-			vt->tail = utf8_encode(cp, room);
-			return;
-		}
+	if (append_run(vt, utf8, cols)) {
+		vt->last = vt->prev = cp;
+		vt->tail = utf8_encode(cp, room);
+		return;
 	}
-	while (utf8.n)
+	while (utf8.n && !vt->err)
 		vt_print(vt, utf8_next(&utf8));
 }
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { ROWS_FIRST = 64 };
+enum { ROWS_FIRST = 64, SLACK = VT_MEMORY_MAX / 16 };
 
 /* Empties the rows of one screen, from its top, until memory is down to target. */
 static void empty_rows(
@@ -24,10 +24,15 @@ static void empty_rows(
 
 static bool shrink(struct vt *vt, size_t target, const struct row *keep)
 {
+	size_t less = target > SLACK ? target - SLACK : 0;
+
 	while (vt->memory > target && vt->main.rows.top > 0)
 		vt_rows_drop(vt);
-	empty_rows(vt, &vt->main, target, keep);
-	empty_rows(vt, &vt->alt, target, keep);
+	if (vt->memory <= target)
+		return true;
+	/* Rows are searched from the top each time, so make it worth the while. */
+	empty_rows(vt, &vt->main, less, keep);
+	empty_rows(vt, &vt->alt, less, keep);
 	return vt->memory <= target;
 }
 
@@ -117,6 +122,9 @@ bool vt_rows_add(struct vt *vt, struct screen *s, size_t k)
 	for (; k; k--)
 		*vt_row_at(r, r->n++) = (struct row){.edited = vt->report};
 	s->changed = vt->report;
+	/* One more than lines are kept, for the row behind the last line end. */
+	while (s == &vt->main && r->n > VT_LINES_KEPT + 1)
+		vt_rows_drop(vt);
 	return true;
 }
 

@@ -1,0 +1,106 @@
+#include "term/shell_private.h"
+
+#include "base/log.h"
+#include "proc/pty.h"
+#include "term/script.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <unistd.h>
+
+int shell_flush(struct shell *s)
+{
+	while (s->typed.n) {
+		ssize_t n = write(s->master, s->typed.p, s->typed.n);
+
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0)
+			buf_consume(&s->typed, (size_t)n);
+	}
+	loop_want(s->loop, &s->io, s->typed.n ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	if (s->typed.n == 0)
+		buf_free(&s->typed);
+	return 0;
+}
+
+/* A terminal that collects lines cuts what is longer, without a word. */
+static bool too_long_a_line(struct str bytes)
+{
+	while (bytes.n)
+		if (str_cut(&bytes, '\n').n > SHELL_LINE_MAX)
+			return true;
+	return false;
+}
+
+int shell_type(struct shell *s, struct str bytes)
+{
+	assert(s->rec->state == SHELL_RUNNING);
+	if (s->master < 0)
+		return -EIO;
+	if (pty_collects_lines(s->master) && too_long_a_line(bytes))
+		return -EMSGSIZE;
+	if (bytes.n > SHELL_INPUT_MAX - s->typed.n)
+		return ERR_LIMIT;
+	buf_str(&s->typed, bytes);
+	return s->typed.err ? s->typed.err : shell_flush(s);
+}
+
+/* The terminal does not echo, so what it would show for a key comes from here. */
+static void echo_key(struct shell *s, char key)
+{
+	char text[2] = {'^', key};
+	size_t room;
+
+	if (!strchr("CZ\\", key) || !pty_signals_on(s->master))
+		return;
+	/* Not into the middle of a mark. */
+	if (s->marks.matched)
+		return;
+	for (size_t i = 0; i < sizeof(text); i++) {
+		*spool_room(&s->spool, &room) = text[i];
+		shell_feed(s, spool_commit(&s->spool, 1));
+	}
+}
+
+/*
+ * The key has brought the shell back to a prompt that is not ours any more: asks
+ * for a mark. Only a shell that has its terminal for itself is asked.
+ */
+static void prompt_missing(struct timer *t)
+{
+	struct shell *s = container_of(t, struct shell, timer);
+	struct buf line = BUF_INIT(SPOOL_READ);
+
+	if (pty_foreground(s->master) != s->rec->pid)
+		return;
+	script_probe(&line);
+	if (line.err || shell_type_line(s, buf_view(&line)) < 0)
+		log_warn("shell %s: its terminal takes no input", s->setup.name);
+	buf_free(&line);
+}
+
+int shell_key(struct shell *s, char key)
+{
+	bool idle = s->rec->state == SHELL_IDLE;
+	char up = (char)(key >= 'a' && key <= 'z' ? key - 0x20 : key);
+	char control = (char)(key & 0x1f);
+
+	assert(idle || s->rec->state == SHELL_RUNNING);
+	/* At the prompt only these two do something; for the others it shows again. */
+	if (idle && up != 'C' && up != 'D')
+		control = '\n';
+	if (idle) {
+		int r = shell_begin(s);
+
+		if (r < 0)
+			return r;
+		s->rec->started = true;
+	}
+	echo_key(s, up);
+	if (idle || (strchr("CZ\\", up) && s->rec->started && !s->rec->text_done))
+		shell_arm(s, SHELL_KEY_MS, prompt_missing);
+	return shell_type(s, str_make(&control, 1));
+}
