@@ -4,12 +4,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
+#ifndef TIOCSIG
+#define TIOCSIG _IOW('T', 0x36, int)
+#endif
 #ifndef TIOCGPTPEER
 #define TIOCGPTPEER _IO('T', 0x41)
 #endif
@@ -64,6 +68,18 @@ bool pty_signals_on(int master)
 	struct termios t;
 
 	return tcgetattr(master, &t) == 0 && (t.c_lflag & ISIG);
+}
+
+int pty_raise(int master, char key)
+{
+	int signo = key == 'C' ? SIGINT : key == 'Z' ? SIGTSTP : SIGQUIT;
+	struct termios t;
+
+	/* What is on its way, and what lies in the terminal's own queue. */
+	tcflush(master, TCOFLUSH);
+	if (tcgetattr(master, &t) == 0)
+		tcsetattr(master, TCSAFLUSH, &t);
+	return ioctl(master, TIOCSIG, signo) < 0 ? -errno : 0;
 }
 
 bool pty_collects_lines(int master)

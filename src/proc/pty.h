@@ -24,6 +24,12 @@ void pty_reset_modes(int master);
 /* True while keys such as C-c raise signals (and a terminal would show them as ^C). */
 bool pty_signals_on(int master);
 
+/*
+ * Raises the signal of key (C, Z or backslash) as the terminal would, and forgets the
+ * input that no program has read, which would stand in its way. -errno.
+ */
+int pty_raise(int master, char key) MUST_USE;
+
 /* True while input reaches programs line by line (canonical mode). */
 bool pty_collects_lines(int master);
 

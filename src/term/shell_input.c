@@ -102,5 +102,10 @@ int shell_key(struct shell *s, char key)
 	echo_key(s, up);
 	if (idle || (strchr("CZ\\", up) && s->rec->started && !s->rec->text_done))
 		shell_arm(s, SHELL_KEY_MS, prompt_missing);
+	/* Input that waits for a reader must not hold an interrupt up. */
+	if (s->typed.n && strchr("CZ\\", up) && pty_signals_on(s->master)) {
+		buf_free(&s->typed);
+		return pty_raise(s->master, up);
+	}
 	return shell_type(s, str_make(&control, 1));
 }
