@@ -22,7 +22,8 @@ static const char usage[] =
 	"roles\n"
 	"  init              supervise serve (default as process 1)\n"
 	"  serve             the server (default otherwise)\n"
-	"  health            exit 0 if the server on PORT answers\n"
+	"  health            exit 0 if the server on PORT answers; with --tls: if it\n"
+	"                    answers a TLS handshake (its certificate is not looked at)\n"
 	"  copy-self DEST    copy this program to DEST\n"
 	"  --version, --licences, --help\n"
 	"\n"
@@ -46,13 +47,14 @@ const char *config_usage(void)
 	return usage;
 }
 
-static void complain(struct reader *r, const char *option, const char *value, const char *why)
+static void complain(
+	struct reader *r, const char *option, const char *value, const char *why)
 {
 	buf_fmt(r->errors, "%s %s: %s\n", option, value, why);
 }
 
 static void number(struct reader *r, const char *option, const char *text, uint64_t max,
-		   uint32_t *out)
+	uint32_t *out)
 {
 	uint64_t v;
 
@@ -110,6 +112,15 @@ static void set_tls_key(struct reader *r, const char *v)
 	r->c->tls_key = v;
 }
 
+static void set_tls(struct reader *r, const char *v)
+{
+	(void)v;
+	if (r->c->role != ROLE_HEALTH)
+		buf_puts(
+			r->errors, "--tls is for health; --tls-cert is for the server\n");
+	r->c->tls = true;
+}
+
 static void set_browser(struct reader *r, const char *v)
 {
 	r->c->browser = v != NULL;
@@ -136,6 +147,7 @@ static const struct option {
 	{"--key-sha256", ONE, set_key_sha256},
 	{"--tls-cert", ONE, set_tls_cert},
 	{"--tls-key", ONE, set_tls_key},
+	{"--tls", NONE, set_tls},
 	{"--plugins", MANY, ignore},
 	{"--enable-browser", NONE, ignore},
 	{"--no-enable-browser", NONE, set_browser},
@@ -212,8 +224,8 @@ static void read_word(struct reader *r, char *word)
 static char **skip_launcher(char **argv)
 {
 	for (char **word = argv; *word; word++)
-		if (str_ends(str_c(*word), STR("action_execution_server"))
-			|| str_ends(str_c(*word), STR("client.client")))
+		if (str_ends(str_c(*word), STR("action_execution_server")) ||
+			str_ends(str_c(*word), STR("client.client")))
 			return word + 1;
 	return argv;
 }
@@ -243,7 +255,7 @@ static const struct role_word {
 static bool read_role(struct reader *r)
 {
 	for (size_t i = 0; *r->argv && i < ARRAY_LEN(roles); i++) {
-		if (strcmp(*r->argv, roles[i].word))
+		if (strcmp(*r->argv, roles[i].word) != 0)
 			continue;
 		r->c->role = roles[i].role;
 		r->argv++;
@@ -289,9 +301,9 @@ static void read_environment(struct reader *r)
 	if (no_change)
 		number(r, "NO_CHANGE_TIMEOUT_SECONDS", no_change, NO_CHANGE_MAX_S,
 			&c->no_change_s);
-	c->as_user = (!su || truthy(su))
-		  && (!strcmp(c->username, "root") || !strcmp(c->username, "openhands")
-			  || (extra && !strcmp(c->username, extra)));
+	c->as_user = (!su || truthy(su)) &&
+		(!strcmp(c->username, "root") || !strcmp(c->username, "openhands") ||
+			(extra && !strcmp(c->username, extra)));
 }
 
 int config_read(struct config *c, int argc, char **argv, struct buf *errors)
@@ -327,7 +339,8 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 		read_word(&r, word);
 	}
 	if (!r.has_port)
-		buf_puts(r.errors, "no port: the first number is the TCP port to listen on\n");
+		buf_puts(r.errors,
+			"no port: the first number is the TCP port to listen on\n");
 	if (!c->tls_cert != !c->tls_key)
 		buf_puts(r.errors, "--tls-cert and --tls-key go together\n");
 	read_environment(&r);

@@ -25,14 +25,15 @@ struct config {
 	uint16_t port;
 	bool has_key;
 	uint8_t key[SHA256_LEN]; /* the SHA-256 of the session key */
-	const char *tls_cert;	 /* PEM files; both or none */
+	const char *tls_cert;    /* PEM files; both or none */
 	const char *tls_key;
+	bool tls; /* HEALTH: the server to ask speaks TLS */
 
 	const char *working_dir; /* absolute */
 	const char *username;
 	uint32_t uid;
 	const char *shell; /* NULL: the ladder */
-	bool as_user;	   /* shells run as username */
+	bool as_user;      /* shells run as username */
 	uint32_t no_change_s;
 	bool browser;
 };

@@ -25,6 +25,7 @@ static int usage_error(struct buf *errors)
 
 		log_error("%.*s", STR_ARG(line));
 	}
+	buf_free(errors);
 	return EXIT_USAGE;
 }
 
@@ -43,7 +44,7 @@ int main(int argc, char **argv)
 	case ROLE_SERVE:
 		return serve_run(&none, &config);
 	case ROLE_HEALTH:
-		return role_health(config.port);
+		return role_health(config.port, config.tls);
 	case ROLE_COPY_SELF:
 		return role_copy_self(config.copy_to);
 	case ROLE_VERSION:

@@ -11,38 +11,59 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEALTH_MS = 5000, COPY_CHUNK = 65536, DEST_MAX = 4096 };
+enum { HEALTH_MS = 5000, ANSWER_MAX = 16, COPY_CHUNK = 65536, DEST_MAX = 4096 };
 
 int role_print(const char *text)
 {
-	return fd_write_all(STDOUT_FILENO, text, strlen(text)) < 0 ? EXIT_ENVIRONMENT : EXIT_DONE;
+	return fd_write_all(STDOUT_FILENO, text, strlen(text)) < 0 ? EXIT_ENVIRONMENT
+								   : EXIT_DONE;
 }
 
-/* The first bytes of the answer are enough: a status line is never split by us. */
-static int ask_alive(int fd)
+#define ALIVE "GET /alive HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+#define ZEROS_32 "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+
+/* A ClientHello (RFC 5246 7.4.1.2) that keeps no secret: its random part is zero. */
+#define CLIENT_HELLO \
+	"\x16\x03\x01\0\x43" \
+	"\1\0\0\x3f\3\3" ZEROS_32 "\0" \
+	"\0\4\xc0\x2b\xc0\x2f" /* ECDHE, ECDSA and RSA, AES-128-GCM */ \
+	"\1\0\0\x12" \
+	"\0\x0a\0\4\0\2\0\x17"   /* P-256 */ \
+	"\0\x0d\0\6\0\4\4\3\4\1" /* ECDSA and RSA with SHA-256 */
+
+/* What is asked, and how a good answer starts. */
+struct question {
+	struct str ask, answer;
+};
+
+static const struct question ask_http = {
+	{ALIVE, sizeof(ALIVE) - 1}, {"HTTP/1.1 200 ", 13}};
+static const struct question ask_tls = {
+	{CLIENT_HELLO, sizeof(CLIENT_HELLO) - 1}, {"\x16\3\3", 3}};
+
+/* The first bytes of the answer are enough, and never split by us. */
+static int ask(int fd, const struct question *q)
 {
-	static const char request[] = "GET /alive HTTP/1.1\r\nHost: localhost\r\n"
-				      "Connection: close\r\n\r\n";
-	static const char ok[] = "HTTP/1.1 200 ";
 	struct pollfd w = {.fd = fd, .events = POLLIN};
-	char head[sizeof(ok)];
+	char head[ANSWER_MAX];
 	ssize_t n;
-	int r = fd_write_all(fd, request, sizeof(request) - 1);
+	int r = fd_write_all(fd, q->ask.p, q->ask.n);
 
 	if (r < 0)
 		return r;
 	if (poll(&w, 1, HEALTH_MS) <= 0)
 		return -ETIMEDOUT;
-	n = read(fd, head, sizeof(ok) - 1);
+	n = read(fd, head, q->answer.n);
 	if (n < 0)
 		return -errno;
-	return n == (ssize_t)sizeof(ok) - 1 && !memcmp(head, ok, sizeof(ok) - 1) ? 0 : -EPROTO;
+	return str_eq(str_make(head, (size_t)n), q->answer) ? 0 : -EPROTO;
 }
 
-int role_health(uint16_t port)
+int role_health(uint16_t port, bool tls)
 {
 	int fd = fd_connect_tcp("127.0.0.1", port);
-	int r = fd < 0 ? fd : ask_alive(fd);
+	int r = fd < 0 ? fd : ask(fd, tls ? &ask_tls : &ask_http);
 
 	fd_close(&fd);
 	if (r == 0)
@@ -107,20 +128,26 @@ int role_licences(void)
 		"  jsmn      MIT   Copyright (c) 2010 Serge Zaitsev\n"
 		"\n"
 		"The MIT licence:\n"
-		"Permission is hereby granted, free of charge, to any person obtaining a\n"
+		"Permission is hereby granted, free of charge, to any person obtaining "
+		"a\n"
 		"copy of this software and associated documentation files (the\n"
 		"\"Software\"), to deal in the Software without restriction, including\n"
 		"without limitation the rights to use, copy, modify, merge, publish,\n"
-		"distribute, sublicense, and/or sell copies of the Software, and to permit\n"
+		"distribute, sublicense, and/or sell copies of the Software, and to "
+		"permit\n"
 		"persons to whom the Software is furnished to do so, subject to the\n"
 		"following conditions: The above copyright notice and this permission\n"
 		"notice shall be included in all copies or substantial portions of the\n"
 		"Software.\n"
-		"THE SOFTWARE IS PROVIDED \"AS IS\", WITHOUT WARRANTY OF ANY KIND, EXPRESS\n"
+		"THE SOFTWARE IS PROVIDED \"AS IS\", WITHOUT WARRANTY OF ANY KIND, "
+		"EXPRESS\n"
 		"OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF\n"
-		"MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN\n"
-		"NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM,\n"
+		"MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. "
+		"IN\n"
+		"NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY "
+		"CLAIM,\n"
 		"DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR\n"
-		"OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE\n"
+		"OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR "
+		"THE\n"
 		"USE OR OTHER DEALINGS IN THE SOFTWARE.\n");
 }

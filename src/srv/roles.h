@@ -2,10 +2,15 @@
 #ifndef SRV_ROLES_H
 #define SRV_ROLES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* 0 when a server on this machine's port answers /alive with 200. */
-int role_health(uint16_t port);
+/*
+ * 0 when a server on this machine's port answers /alive with 200; over TLS when it
+ * answers the first message of a handshake, which is not carried on: nobody could
+ * check a certificate that was made for another name.
+ */
+int role_health(uint16_t port, bool tls);
 /* Copies this program to dest, mode 0555, by a temporary file and rename. */
 int role_copy_self(const char *dest);
 /* The licences of everything that this static binary holds. */
