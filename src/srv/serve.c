@@ -137,10 +137,13 @@ static void enter(struct serve *s, enum phase to)
 	s->phase = to;
 	if (timer_set(s->loop, &s->grace, patience[to], grace_over) < 0)
 		loop_stop(s->loop);
-	if (to == PHASE_DRAIN)
+	if (to == PHASE_DRAIN) {
+		/* Init's copy would still take connections, which nobody serves. */
+		store_drop(s->store, kept_names[KEPT_LISTEN]);
 		server_stop(s->server);
-	else
+	} else {
 		session_cut(s->box.session);
+	}
 }
 
 static void grace_over(struct timer *t)
