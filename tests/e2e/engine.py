@@ -17,11 +17,8 @@ import tempfile
 import urllib.parse
 
 import harness
-from harness import Conn, eq, ok, skip
 
 PREFIX = f"od-e2e-{os.getpid()}"
-# The client inside of containers; under sanitizers od-runtime is one, this is not.
-CLIENT = os.environ.get("OD_RUNTIME_CLIENT") or harness.CLIENT
 
 
 class Connection(http.client.HTTPConnection):
@@ -167,7 +164,7 @@ class Box:
     def od(self, *argv, stdin=None, env=None, seconds=None):
         """Runs od-runtime: an object with returncode, stdout and stderr (text)."""
         full = {k: v for k, v in os.environ.items() if k not in ("OD_RUNTIME", "OD_CLIENT")}
-        full.update({"OD_STATE_DIR": self.state, "OD_RUNTIME_CLIENT": CLIENT})
+        full.update({"OD_STATE_DIR": self.state, "OD_RUNTIME_CLIENT": harness.BOXED})
         full.update(env or {})
         return subprocess.run([harness.RUNTIME, *argv], input=stdin, env=full, text=True,
                               stdin=None if stdin is not None else subprocess.DEVNULL,
@@ -231,7 +228,3 @@ def port_of(engine, container):
     """The port of the loopback on which a sandbox answers."""
     bindings = engine.container(container)["NetworkSettings"]["Ports"]
     return [(b["HostIp"], int(b["HostPort"])) for v in bindings.values() for b in v or []]
-
-
-__all__ = ["Box", "CLIENT", "Conn", "Engine", "PREFIX", "archive", "eq", "find", "load_images",
-           "ok", "port_of", "skip"]

@@ -30,6 +30,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.environ.get("OD_BUILD") or os.path.join(TOP, "build", os.uname().machine)
 CLIENT = os.environ.get("OD_CLIENT") or os.path.join(BUILD, "od-runtime-client")
+# The client inside of containers: what ships, even where CLIENT has sanitizers.
+BOXED = os.environ.get("OD_RUNTIME_CLIENT") or CLIENT
 RUNTIME = os.environ.get("OD_RUNTIME") or os.path.join(BUILD, "od-runtime")
 WRAP = shlex.split(os.environ.get("OD_WRAP", ""))
 SLOW = float(os.environ.get("OD_SLOW", "1"))
@@ -372,7 +374,7 @@ class Client:
             argv = [CLIENT, role, str(self.port), "--address", "127.0.0.1",
                     "--working-dir", self.work]
             argv += ["--username", ME] if user else []
-        self.argv = [*prefix, *WRAP, *argv, *options]
+        self.argv = [*prefix, *(WRAP if argv[0] == CLIENT else []), *argv, *options]
         self.stderr = open(os.path.join(self.top, "stderr"), "w+b")
         full = {k: v for k, v in os.environ.items() if not k.startswith("OD_")}
         full.update({"HOME": self.home, "SU_TO_USER": "0"})

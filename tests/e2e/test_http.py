@@ -354,7 +354,8 @@ def test_hostile_json():
 
 
 def test_json_suite():
-    folder = os.path.join(os.path.dirname(TOP), "shared", "data", "JSONTestSuite", "test_parsing")
+    data = os.environ.get("OD_DATA") or os.path.join(os.path.dirname(TOP), "shared", "data")
+    folder = os.path.join(data, "JSONTestSuite", "test_parsing")
     files = sorted(glob.glob(folder + "/*.json"))
     if not files:
         skip("JSONTestSuite through the server", "its texts are not here")

@@ -68,7 +68,7 @@ def make(tag, *changes, links=("sh", "ls", "id", "stat", "cat", "sleep", "true")
 
 def od(*argv):
     env = dict(os.environ, DOCKER_HOST="unix://" + SOCKET, OD_STATE_DIR=TEMP,
-               OD_RUNTIME_CLIENT=harness.CLIENT)
+               OD_RUNTIME_CLIENT=harness.BOXED)
     return subprocess.run([harness.RUNTIME, *argv], capture_output=True, env=env,
                           stdin=subprocess.DEVNULL, timeout=60 * harness.SLOW)
 
@@ -171,7 +171,7 @@ def main():
         status = 0
     why = (status != 200 and "no engine answers at " + SOCKET or
            not os.path.exists(BUSYBOX) and "no busybox" or
-           not os.path.exists(harness.CLIENT) and "no od-runtime-client")
+           not os.path.exists(harness.BOXED) and "no od-runtime-client")
     if why:
         print(f"1..0 # SKIP {why}")
         return

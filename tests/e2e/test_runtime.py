@@ -11,7 +11,7 @@ import tarfile
 import tempfile
 
 import harness
-from engine import CLIENT, PREFIX, Box, archive, find, load_images, port_of
+from engine import PREFIX, Box, archive, find, load_images, port_of
 from harness import eq, has, main, note, ok, skip, until
 
 ENGINE = find()
@@ -106,7 +106,7 @@ def test_build():
             "GET", f"/containers/{made}/archive", query={"path": "/.od"})))
         members = {m.name: (m.mode & 0o7777, m.uid, m.gid) for m in tar.getmembers()}
         eq(members.get(".od/od-runtime-client"), (0o555, 0, 0), "the client in the image")
-        with open(CLIENT, "rb") as f:
+        with open(harness.BOXED, "rb") as f:
             ok(tar.extractfile(".od/od-runtime-client").read() == f.read(), "byte by byte")
         ENGINE.remove(made)
 
@@ -298,7 +298,7 @@ def test_interrupted():
     with Strict(ENGINE) as box:
         box.od("build", IMAGES["busybox"])
         box.mark()
-        env = dict(os.environ, OD_STATE_DIR=box.state, OD_RUNTIME_CLIENT=CLIENT,
+        env = dict(os.environ, OD_STATE_DIR=box.state, OD_RUNTIME_CLIENT=harness.BOXED,
                    TMPDIR=box.top + "/tmp")
         for signo, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             p = subprocess.Popen([harness.RUNTIME, "run", "--name", box.name(), IMAGES["busybox"],

@@ -167,7 +167,9 @@ static void check_signals(void)
 	sigprocmask(SIG_BLOCK, &some, &before);
 	is_int(cat("/proc/self/status"), 0, "a child looks at its signals");
 	is_view(field("SigBlk"), "0000000000000000", "none is blocked");
-	is_view(field("SigIgn"), "0000000000000000", "none is ignored, SIGPIPE neither");
+	/* Signals 32 and 33 are the C library's own; make's posix_spawn ignores them. */
+	is_int(strtoull(field("SigIgn").p, NULL, 16) & ~0x180000000ull, 0,
+		"none is ignored, SIGPIPE neither");
 	is_view(field("SigCgt"), "0000000000000000", "none is caught");
 	sigprocmask(SIG_SETMASK, NULL, &some);
 	ok(sigismember(&some, SIGTERM) == 1 && sigismember(&some, SIGUSR2) == 0,
