@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+"""The figures that the project promises, each beside its floor in the same run.
+
+Prints a table and writes build/figures.json. Without a container engine and images
+(DOCKER_HOST, OD_IMAGES) those rows are left out by name. Exit status 1 if a figure
+misses its target. Names on the command line choose among the rows.
+"""
+import io
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("OD_BUILD") or os.path.join(TOP, "build", os.uname().machine)
+for name, program in (("OD_CLIENT", "od-runtime-client"), ("OD_RUNTIME", "od-runtime")):
+    os.environ[name] = os.path.join(BUILD, program)  # the programs that ship, and no others
+sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
+
+import engine as engines  # noqa: E402
+import harness  # noqa: E402
+
+LOAD = os.path.join(BUILD, "release", "bench", "load")
+ROWS = []
+
+
+def row(what, value, unit, target=None, floor=None, floor_is="", most=True):
+    good = target is None or (value <= target if most else value >= target)
+    ROWS.append({"what": what, "value": value, "unit": unit, "target": target,
+                 "target_is": "most" if most else "least", "floor": floor, "floor_is": floor_is,
+                 "good": good})
+
+
+def load(*words, env=None):
+    done = subprocess.run([LOAD, *map(str, words)], capture_output=True, text=True,
+                          env=env, timeout=120)
+    if done.returncode:
+        raise RuntimeError(f"load {words}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def median_ms(times, measure):
+    """The median of several runs, in milliseconds."""
+    out = []
+    for _ in range(times):
+        t = time.perf_counter()
+        measure()
+        out.append((time.perf_counter() - t) * 1000)
+    return statistics.median(out)
+
+
+def paired(values, floors):
+    """What is on top, by the median of pairs measured one after the other."""
+    return statistics.median(v - f for v, f in zip(values, floors))
+
+
+def bare_environment():
+    """A home without start-up files, so that no one's .bashrc is measured."""
+    home = tempfile.mkdtemp(prefix="od-bench-")
+    return home, {"HOME": home, "PATH": os.environ["PATH"], "SU_TO_USER": "0"}
+
+
+def size():
+    for arch in ("x86_64", "aarch64"):
+        path = os.path.join(os.path.dirname(BUILD), arch, "od-runtime-client")
+        if os.path.exists(path):
+            row(f"client binary, {arch}", os.path.getsize(path) / 1024, "KiB", 700)
+        else:
+            print(f"left out: client binary, {arch}: make ARCH={arch}")
+
+
+def memory():
+    with harness.Client(role="init") as client:
+        client.get("/alive")
+        parts = [harness.pss_kib(client.pid), harness.pss_kib(client.serve_pid())]
+        row("idle memory, init and serve (PSS)", sum(parts), "KiB", 1024)
+
+
+def start():
+    home, env = bare_environment()
+    floor = statistics.median(load("pty", 10, env=env)["start_us"] for _ in range(10)) / 1000
+    got = load("start", 30, harness.CLIENT, env=env)
+    row("exec to first 200 on /alive, with bash, p50", got["p50_us"] / 1000, "ms", 20, floor,
+        "bash on a raw pty to its first mark")
+    row("exec to first 200 on /alive, with bash, max of 30", got["max_us"] / 1000, "ms")
+    shutil.rmtree(home)
+
+
+def latency():
+    home, env = bare_environment()
+    before = load("pty", 2000, env=env)
+    with harness.Client(role="init", env=env) as client:
+        got = load("echo", client.port, 2000)
+    after = load("pty", 2000, env=env)
+    for p, most in (("p50", 1), ("p99", 5)):
+        floor = statistics.mean((before[p + "_us"], after[p + "_us"])) / 1000
+        value = got[p + "_us"] / 1000
+        row(f"echo hi, keep-alive, {p}", value, "ms", most, floor, "raw pty round trip to bash")
+        row(f"echo hi, {p}, as a multiple of the floor", value / floor, "times", 5)
+    shutil.rmtree(home)
+
+
+def requests():
+    port = harness.free_port()
+    server = subprocess.Popen([LOAD, "floor", str(port)], stdout=subprocess.PIPE)
+    server.stdout.readline()
+    floor = load("alive", port, 100, 3)
+    server.kill()
+    server.wait()
+    with harness.Client(role="init") as client:
+        got = load("alive", client.port, 100, 3)
+    row("/alive, 100 connections", got["per_second"], "per s", 30000, floor["per_second"],
+        "a server that does not parse", most=False)
+    row("/alive, 100 connections, p99", got["p99_us"] / 1000, "ms", 10, floor["p99_us"] / 1000,
+        "a server that does not parse")
+
+
+def restart():
+    times = []
+    with harness.Client(role="init") as client:
+        request = harness.request("GET", "/alive")
+        client.run("true")
+        for _ in range(20):
+            pid = client.serve_pid()
+            t = time.perf_counter()
+            os.kill(pid, signal.SIGKILL)
+            while True:
+                try:
+                    with client.conn() as c:
+                        if c.send(request).response().status == 200:
+                            break
+                except (harness.Closed, OSError):
+                    pass
+            times.append((time.perf_counter() - t) * 1000)
+    row("kill -9 of serve to the first answer, p50", statistics.median(times), "ms", 100)
+    row("kill -9 of serve to the first answer, max of 20", max(times), "ms", 100)
+
+
+def big_image(engine, name):
+    """Debian and a file of random bytes: 200 MB, as a user's image would be."""
+    with open(os.path.join(os.environ["OD_IMAGES"], "debian.tar"), "rb") as f:
+        base = f.read()
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        info = tarfile.TarInfo("random")
+        info.size = max(0, 200_000_000 - len(base))
+        tar.addfile(info, io.BytesIO(os.urandom(info.size)))
+    # a tar ends in blocks of zeros: the second one goes in front, without its end
+    engine.load(out.getvalue()[:512 + (info.size + 511) // 512 * 512] + base, name)
+
+
+def raw_context(box, name):
+    """What od-runtime sends to the engine, made by hand."""
+    dockerfile = box.od("dockerfile", name).stdout
+    with open(harness.CLIENT, "rb") as f:
+        client = f.read()
+    return engines.archive({
+        "Dockerfile": dockerfile.encode(), "rootfs/": b"", "rootfs/.od/": b"",
+        "rootfs/.od/od-runtime-client": client, "rootfs/openhands/": b"",
+        "rootfs/openhands/micromamba/": b"", "rootfs/openhands/micromamba/bin/": b"",
+        "rootfs/openhands/micromamba/bin/micromamba": "/.od/od-runtime-client"})
+
+
+def engine_rows():
+    engine = engines.find()
+    if not engine or not os.path.exists(os.path.join(os.environ.get("OD_IMAGES", ""), "debian.tar")):
+        print("left out: build and run: no container engine or no images (tools/test bench)")
+        return
+    name = f"{engines.PREFIX}/big:1"
+    with engines.Box(engine) as box:
+        try:
+            big_image(engine, name)
+            build_row(engine, box, name)
+            run_row(engine, box, name)
+        finally:
+            box.sweep()
+            engine.remove_image(name)
+
+
+def build_row(engine, box, name):
+    context = raw_context(box, name)
+    plain = f"{engines.PREFIX}/plain:1"
+    floors, walls, owns, cpus = [], [], [], []
+    for _ in range(7):
+        floors.append(median_ms(1, lambda: engine.call(
+            "POST", "/build", context, {"nocache": 1, "rm": 1, "forcerm": 1, "t": plain})))
+        before = os.times()
+        t = time.perf_counter()
+        done = box.od("build", "--force", "--timings", "--json", name)
+        walls.append((time.perf_counter() - t) * 1000)
+        after = os.times()
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        cpus.append((after.children_user + after.children_system
+                     - before.children_user - before.children_system) * 1000)
+        said = json.loads(done.stdout)
+        owns.append(sum(step["own_ms"] for step in said["timings"].values()))
+    floor, wall = statistics.median(floors), statistics.median(walls)
+    row("od-runtime build of a 200 MB image, whole", wall, "ms", None, floor,
+        "the engine with the same context, sent by hand")
+    row("od-runtime build, more than the engine alone", paired(walls, floors), "ms", 100)
+    row("od-runtime build, own work as it says itself", statistics.median(owns), "ms", 100)
+    row("od-runtime build, processor time", statistics.median(cpus), "ms", 100)
+
+
+def run_row(engine, box, name):
+    """Image to ready, beside create and start of the same image by the engine."""
+    image = box.od("build", name).stdout.strip()
+    walls, floors = [], []
+    for _ in range(9):
+        plain = {"Cmd": ["8000"], "ExposedPorts": {"8000/tcp": {}}, "HostConfig": {
+            "PortBindings": {"8000/tcp": [{"HostIp": "127.0.0.1", "HostPort": ""}]}}}
+        made = []
+        floors.append(median_ms(1, lambda: made.append(engine.start(image, **plain))))
+        engine.remove(made[0])
+        sandbox = box.name()
+        walls.append(median_ms(1, lambda: box.od("run", "--name", sandbox, name)))
+        box.od("rm", "--force", sandbox)
+    wall, floor = statistics.median(walls), statistics.median(floors)
+    row("od-runtime run, image to ready", wall, "ms", None, floor,
+        "create and start of the same image")
+    row("od-runtime run, more than create and start", paired(walls, floors), "ms", 50)
+
+
+def number(x):
+    return "" if x is None else f"{x:,.0f}" if x >= 1000 else f"{x:.3g}"
+
+
+def table():
+    head = ("figure", "measured", "target", "floor, in the same run")
+    lines = [head]
+    for r in ROWS:
+        target = number(r["target"])
+        if target:
+            target = ("<= " if r["target_is"] == "most" else ">= ") + target
+        floor = f"{number(r['floor'])} {r['unit']}: {r['floor_is']}" if r["floor"] else ""
+        lines.append((r["what"], f"{number(r['value'])} {r['unit']}",
+                      target + ("" if r["good"] else " MISSED"), floor))
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    for line in lines:
+        print("  ".join(text.ljust(w) for text, w in zip(line, widths)).rstrip())
+
+
+def main():
+    steps = {f.__name__: f for f in (size, memory, start, latency, requests, restart, engine_rows)}
+    for name in sys.argv[1:] or steps:
+        try:
+            steps[name]()
+        finally:
+            for client in list(harness.Client.alive):
+                client.kill()
+    table()
+    with open(os.path.join(os.path.dirname(BUILD), "figures.json"), "w") as f:
+        json.dump({"machine": {"cpus": os.cpu_count(), "kernel": os.uname().release}, "rows": ROWS},
+                  f, indent=1)
+    return 0 if all(r["good"] for r in ROWS) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,378 @@
+/*
+ * What tests/bench/figures.py measures with, in C because an interpreter would
+ * measure itself. Each mode prints one JSON object.
+ *
+ *   load pty N             N round trips to a bash on a raw pty: the floor of run
+ *   load echo PORT N       N actions `echo hi` on one connection
+ *   load start N CLIENT    N starts of CLIENT until /alive answers
+ *   load alive PORT CONNS SECONDS   GET /alive on that many connections
+ *   load floor PORT        a server that answers without reading: the floor of alive
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+#include <utmp.h>
+
+enum { ROOM = 65536, CONNS_MAX = 1000, SAMPLES_MAX = 1000000, WARM_UP = 20 };
+
+static const char ready_line[] = "Runtime client initialized.\n";
+static const char alive_request[] = "GET /alive HTTP/1.1\r\nHost: localhost\r\n\r\n";
+static const char alive_reply[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+				  "Content-Length: 15\r\n\r\n{\"status\":\"ok\"}";
+static double samples[SAMPLES_MAX];
+static size_t samples_n;
+
+static __attribute__((noreturn, format(printf, 1, 2))) void die(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, ": %s\n", strerror(errno));
+	exit(1);
+}
+
+static double now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static void sample(double us)
+{
+	if (samples_n < SAMPLES_MAX)
+		samples[samples_n++] = us;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double quantile(double q)
+{
+	return samples_n ? samples[(size_t)(q * (double)(samples_n - 1))] : 0;
+}
+
+static void print_samples(const char *more)
+{
+	qsort(samples, samples_n, sizeof(*samples), by_value);
+	printf("{\"n\":%zu,\"p50_us\":%.1f,\"p99_us\":%.1f,\"max_us\":%.1f%s}\n", samples_n,
+		quantile(0.5), quantile(0.99), quantile(1), more);
+}
+
+static void put(int fd, const char *text, size_t n)
+{
+	while (n) {
+		ssize_t w = write(fd, text, n);
+
+		if (w < 0)
+			die("write");
+		text += w;
+		n -= (size_t)w;
+	}
+}
+
+/* Reads until mark has come; what came is in room. */
+static void read_until(int fd, char *room, const char *mark)
+{
+	size_t n = 0;
+
+	room[0] = '\0';
+	while (!strstr(room, mark)) {
+		ssize_t r = read(fd, room + n, ROOM - 1 - n);
+
+		if (r <= 0)
+			die("waiting for %s", mark);
+		n += (size_t)r;
+		room[n] = '\0';
+	}
+}
+
+static int dial(uint16_t port)
+{
+	struct sockaddr_in a = {
+		.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
+		die("connect");
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	return fd;
+}
+
+/* --- pty ------------------------------------------------------------------ */
+
+/* A terminal without echo, so that the mark seen is the one that bash prints. */
+static int bash_on_pty(pid_t *pid)
+{
+	struct termios t;
+	int master, slave;
+
+	if (openpty(&master, &slave, NULL, NULL, NULL) < 0 || tcgetattr(slave, &t) < 0)
+		die("openpty");
+	t.c_lflag &= ~(tcflag_t)ECHO;
+	tcsetattr(slave, TCSANOW, &t);
+	*pid = fork();
+	if (*pid < 0)
+		die("fork");
+	if (*pid == 0) {
+		close(master);
+		login_tty(slave);
+		setenv("PS1", "", 1);
+		execlp("bash", "bash", "--norc", "--noprofile", "--noediting", "-i",
+			(char *)NULL);
+		_exit(127);
+	}
+	close(slave);
+	return master;
+}
+
+static void mode_pty(int n)
+{
+	static const char line[] = "echo hi; echo $?-MARK\n";
+	static char room[ROOM];
+	double began = now_us(), started;
+	pid_t pid;
+	int master = bash_on_pty(&pid);
+	char more[64];
+
+	put(master, line, sizeof(line) - 1);
+	read_until(master, room, "0-MARK\r\n");
+	started = now_us() - began;
+	for (int i = 0; i < n + WARM_UP; i++) {
+		double t = now_us();
+
+		put(master, line, sizeof(line) - 1);
+		read_until(master, room, "0-MARK\r\n");
+		if (i >= WARM_UP)
+			sample(now_us() - t);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	snprintf(more, sizeof(more), ",\"start_us\":%.1f", started);
+	print_samples(more);
+}
+
+/* --- echo ----------------------------------------------------------------- */
+
+static void mode_echo(uint16_t port, int n)
+{
+	static const char body[] = "{\"action\":{\"action\":\"run\",\"args\":{\"command\":"
+				   "\"echo hi\"},\"timeout\":10.0}}";
+	static char room[ROOM];
+	char request[512];
+	int fd = dial(port);
+	int len = snprintf(request, sizeof(request),
+		"POST /execute_action HTTP/1.1\r\nHost: localhost\r\n"
+		"Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+		sizeof(body) - 1, body);
+
+	for (int i = 0; i < n + WARM_UP; i++) {
+		double t = now_us();
+
+		put(fd, request, (size_t)len);
+		read_until(fd, room, "\"success\":true}");
+		if (i >= WARM_UP)
+			sample(now_us() - t);
+	}
+	print_samples("");
+}
+
+/* --- start ---------------------------------------------------------------- */
+
+static uint16_t free_port(void)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t n = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (bind(fd, (struct sockaddr *)&a, n) < 0 || getsockname(fd, (struct sockaddr *)&a, &n) < 0)
+		die("bind");
+	close(fd);
+	return ntohs(a.sin_port);
+}
+
+static void start_once(const char *client)
+{
+	static char room[ROOM];
+	char text[8];
+	uint16_t port = free_port();
+	int out[2], fd;
+	double t;
+	pid_t pid;
+
+	snprintf(text, sizeof(text), "%u", port);
+	if (pipe(out) < 0)
+		die("pipe");
+	t = now_us();
+	pid = fork();
+	if (pid == 0) {
+		dup2(out[1], 1);
+		close(out[0]);
+		close(out[1]);
+		execl(client, client, "init", text, "--address", "127.0.0.1", (char *)NULL);
+		_exit(127);
+	}
+	close(out[1]);
+	read_until(out[0], room, ready_line);
+	fd = dial(port);
+	put(fd, alive_request, sizeof(alive_request) - 1);
+	read_until(fd, room, "{\"status\":\"ok\"}");
+	sample(now_us() - t);
+	close(fd);
+	close(out[0]);
+	kill(pid, SIGTERM);
+	waitpid(pid, NULL, 0);
+}
+
+static void mode_start(int n, const char *client)
+{
+	for (int i = 0; i < n; i++)
+		start_once(client);
+	print_samples("");
+}
+
+/* --- alive ---------------------------------------------------------------- */
+
+struct conn {
+	int fd;
+	size_t got;
+	double sent;
+	char room[512];
+};
+
+static void ask(struct conn *c)
+{
+	c->got = 0;
+	c->sent = now_us();
+	put(c->fd, alive_request, sizeof(alive_request) - 1);
+}
+
+static void take(struct conn *c)
+{
+	ssize_t r = read(c->fd, c->room + c->got, sizeof(c->room) - 1 - c->got);
+
+	if (r <= 0)
+		die("the server closed a connection");
+	c->got += (size_t)r;
+	c->room[c->got] = '\0';
+	if (!strstr(c->room, "{\"status\":\"ok\"}"))
+		return;
+	sample(now_us() - c->sent);
+	ask(c);
+}
+
+static void mode_alive(uint16_t port, int conns, double seconds)
+{
+	static struct conn all[CONNS_MAX];
+	struct epoll_event events[CONNS_MAX];
+	int ep = epoll_create1(EPOLL_CLOEXEC);
+	double end;
+	char more[64];
+
+	if (conns > CONNS_MAX)
+		conns = CONNS_MAX;
+	for (int i = 0; i < conns; i++) {
+		struct epoll_event e = {.events = EPOLLIN, .data.ptr = &all[i]};
+
+		all[i].fd = dial(port);
+		if (epoll_ctl(ep, EPOLL_CTL_ADD, all[i].fd, &e) < 0)
+			die("epoll_ctl");
+		ask(&all[i]);
+	}
+	end = now_us() + seconds * 1e6;
+	while (now_us() < end) {
+		int n = epoll_wait(ep, events, CONNS_MAX, 1000);
+
+		for (int i = 0; i < n; i++)
+			take(events[i].data.ptr);
+	}
+	snprintf(more, sizeof(more), ",\"per_second\":%.0f", (double)samples_n / seconds);
+	print_samples(more);
+}
+
+/* --- floor ---------------------------------------------------------------- */
+
+static void mode_floor(uint16_t port)
+{
+	struct sockaddr_in a = {
+		.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	struct epoll_event events[64], e = {.events = EPOLLIN};
+	int on = 1, ep = epoll_create1(0), listener = socket(AF_INET, SOCK_STREAM, 0);
+	char room[4096];
+
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(listener, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(listener, 512) < 0)
+		die("listen");
+	e.data.fd = listener;
+	epoll_ctl(ep, EPOLL_CTL_ADD, listener, &e);
+	put(1, ready_line, sizeof(ready_line) - 1);
+	for (;;) {
+		int n = epoll_wait(ep, events, 64, -1);
+
+		for (int i = 0; i < n; i++) {
+			int fd = events[i].data.fd;
+
+			if (fd == listener) {
+				fd = accept(listener, NULL, NULL);
+				setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+				e.data.fd = fd;
+				epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e);
+			} else if (read(fd, room, sizeof(room)) <= 0) {
+				close(fd);
+			} else {
+				put(fd, alive_reply, sizeof(alive_reply) - 1);
+			}
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 1 ? argv[1] : "";
+	int one = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (argc == 3 && !strcmp(mode, "pty"))
+		mode_pty(one);
+	else if (argc == 4 && !strcmp(mode, "echo"))
+		mode_echo((uint16_t)one, (int)strtol(argv[3], NULL, 10));
+	else if (argc == 4 && !strcmp(mode, "start"))
+		mode_start(one, argv[3]);
+	else if (argc == 5 && !strcmp(mode, "alive"))
+		mode_alive((uint16_t)one, (int)strtol(argv[3], NULL, 10), strtod(argv[4], NULL));
+	else if (argc == 3 && !strcmp(mode, "floor"))
+		mode_floor((uint16_t)one);
+	else {
+		fprintf(stderr, "usage: see the head of tests/bench/load.c\n");
+		return 100;
+	}
+	return 0;
+}
