@@ -64,7 +64,7 @@ static const char ash_setup[] = POSIX_SETUP("'$({ __od_mark p $?; } 2>/dev/null)
  * plain word if the text of the last eval ended within quotes.
  */
 static const char bash_submit_text[] =
-	KILL_LINE "\n __od_command=; if { __od_run %s %s %d; } 2>/dev/null; "
+	KILL_LINE "\n if { __od_command=; __od_run %s %s %d; } 2>/dev/null; "
 		  "then \\builtin eval \"$__od_command\"; "
 		  "else \\builtin eval \"$__od_command\"; fi; "
 		  "{ __od_mark t $?; } 2>/dev/null\n";

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 
 static const char note_clean[] =
 	"The shell was started without the user's start-up files, because they ended "
@@ -16,6 +17,8 @@ static const char note_clean[] =
 
 static void start_failed(struct shell *s, int err, const char *why)
 {
+	shell_kill(s);
+	children_forget(&s->child);
 	shell_kill(s);
 	children_forget(&s->child);
 	shell_close_pty(s);
@@ -81,11 +84,26 @@ static void child_ended(struct child *c, int status)
 	shell_exited(container_of(c, struct shell, child), status);
 }
 
+/* The environment without ENV, which names a start-up file to all shells but bash. */
+static const char **clean_env(const char *const *env)
+{
+	const char **out;
+	size_t n = 0, kept = 0;
+
+	while (env[n])
+		n++;
+	out = calloc(n + 1, sizeof(*out));
+	for (size_t i = 0; out && i < n; i++)
+		if (strncmp(env[i], "ENV=", 4) != 0)
+			out[kept++] = env[i];
+	return out;
+}
+
 static int spawn_shell(struct shell *s, const char **why)
 {
 	const char *argv[8] = {s->setup.arg0};
 	const char *const *more = script_argv(s->setup.kind, s->clean);
-	struct spawn_error e = {.step = ""};
+	struct spawn_error e = {.step = "copying the environment"};
 	struct spawn sp = {
 		.path = s->setup.path,
 		.argv = argv,
@@ -93,6 +111,7 @@ static int spawn_shell(struct shell *s, const char **why)
 		.cwd = s->rec->cwd,
 		.user = s->setup.user,
 	};
+	const char **env = NULL;
 	pid_t pid;
 	int r;
 
@@ -105,9 +124,12 @@ static int spawn_shell(struct shell *s, const char **why)
 	r = pty_open(SHELL_ROWS, SHELL_COLUMNS, &s->master, &sp.tty);
 	if (r < 0)
 		return r;
-	r = spawn(&sp, &pid, &e);
+	if (s->clean)
+		sp.env = env = clean_env(s->setup.env);
+	r = sp.env ? spawn(&sp, &pid, &e) : -ENOMEM;
 	*why = e.step;
 	fd_close(&sp.tty);
+	free(env);
 	if (r < 0)
 		return r;
 	s->rec->pid = pid;
