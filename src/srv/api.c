@@ -51,8 +51,8 @@ static bool is_json_type(struct request *rq)
 	if (request_header(rq, STR("content-type"), &type) != 0)
 		return true;
 	type = str_trim(str_cut(&type, ';'), " \t");
-	return str_eq_nocase(type, STR(JSON_TYPE))
-	       || (type.n > 5 && str_eq_nocase(str_skip(type, type.n - 5), STR("+json")));
+	return str_eq_nocase(type, STR(JSON_TYPE)) ||
+		(type.n > 5 && str_eq_nocase(str_skip(type, type.n - 5), STR("+json")));
 }
 
 static void action_done(struct act *a)
@@ -97,7 +97,8 @@ static void start_action(struct api *api, struct request *rq, struct json_val ev
 	else if (r == ERR_TYPE)
 		invalid(rq, why);
 	else
-		request_fail(rq, 503, STR("The sandbox is out of memory for this request."));
+		request_fail(
+			rq, 503, STR("The sandbox is out of memory for this request."));
 }
 
 static void execute_action(struct api *api, struct request *rq)
@@ -118,7 +119,8 @@ static void execute_action(struct api *api, struct request *rq)
 	}
 	r = doc ? json_parse(doc, rq->body, &caps, &rq->arena, &e) : -ENOMEM;
 	if (r == -ENOMEM) {
-		request_fail(rq, 503, STR("The sandbox is out of memory for this request."));
+		request_fail(
+			rq, 503, STR("The sandbox is out of memory for this request."));
 		return;
 	}
 	if (r < 0) {
@@ -160,8 +162,8 @@ static const struct route *route_of_path(struct str path)
 static const struct route *route_of(const struct request *rq)
 {
 	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
-		if (str_eq(rq->path, str_c(routes[i].path))
-			&& str_eq(rq->method, str_c(routes[i].method)))
+		if (str_eq(rq->path, str_c(routes[i].path)) &&
+			str_eq(rq->method, str_c(routes[i].method)))
 			return &routes[i];
 	return NULL;
 }

@@ -53,7 +53,8 @@ static void write_memory(struct jw *w)
 	const char *status = proc_text("/proc/self/status", room);
 	uint64_t rss = proc_number(status, "VmRSS:") * 1024;
 	uint64_t vms = proc_number(status, "VmSize:") * 1024;
-	uint64_t total = proc_number(proc_text("/proc/meminfo", room), "MemTotal:") * 1024;
+	uint64_t total =
+		proc_number(proc_text("/proc/meminfo", room), "MemTotal:") * 1024;
 
 	jw_key(w, "memory");
 	jw_object(w);
