@@ -256,7 +256,11 @@ def test_hang_ups():
         with client.conn() as c:
             c.send(request("POST", "/execute_action", action("run", command="echo half")))
             c.half_close()
-            eq(c.response().json()["content"], "half", "also one that takes a while")
+            # From here it looks as if the client had gone: an answer comes at once,
+            # and what the command still says waits for the next to ask.
+            got = c.response().json()
+            content = got["content"] or client.run("")["content"]
+            eq((got["observation"], content), ("run", "half"), "an action's output is not lost")
         for data in (b"", b"GET", ALIVE[:-2], ALIVE,
                      request("POST", "/execute_action", Content_Length="100") + b"{"):
             for _ in range(20):
