@@ -11,34 +11,35 @@
 
 enum { ROUNDS = 8, STAT_ROOM = 512 };
 
-/* The session of a process, from "PID (NAME) STATE PPID PGRP SESSION ..."; or -1. */
+static pid_t number(struct str text)
+{
+	uint64_t pid;
+
+	return str_u64(text, INT32_MAX, &pid) == 0 ? (pid_t)pid : 0;
+}
+
+/* The session of a process, from "PID (NAME) STATE PPID PGRP SESSION ..."; or 0. */
 static pid_t session_of(const char *pid)
 {
 	char path[64], text[STAT_ROOM];
+	struct str rest;
 	ssize_t n;
-	const char *end;
-	int session;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%s/stat", pid);
 	fd = fd_open(path, O_RDONLY, 0);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text));
 	fd_close(&fd);
 	if (n <= 0)
-		return -1;
-	text[n] = '\0';
+		return 0;
 	/* The name may hold anything, parentheses too. */
-	end = strrchr(text, ')');
-	if (!end || sscanf(end + 1, " %*c %*d %*d %d", &session) != 1)
-		return -1;
-	return session;
-}
-
-static pid_t number(const char *name)
-{
-	uint64_t pid;
-
-	return str_u64(str_c(name), INT32_MAX, &pid) == 0 ? (pid_t)pid : 0;
+	rest = str_make(text, (size_t)n);
+	while (rest.n && rest.p[rest.n - 1] != ')')
+		rest.n--;
+	rest = str_skip(str_make(text, (size_t)n), rest.n + 1);
+	for (int field = 0; field < 3; field++)
+		str_cut(&rest, ' ');
+	return number(str_cut(&rest, ' '));
 }
 
 /* How many processes of the session were there. */
@@ -49,7 +50,7 @@ static size_t one_round(pid_t leader, int signo)
 	size_t found = 0;
 
 	while (d && (e = readdir(d))) {
-		pid_t pid = number(e->d_name);
+		pid_t pid = number(str_c(e->d_name));
 
 		if (pid <= 0 || session_of(e->d_name) != leader)
 			continue;

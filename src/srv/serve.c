@@ -89,7 +89,7 @@ static int take_kept(struct serve *s)
 	while ((err = store_take(s->store, &r, &fd)) == 0 && r.op != STORE_END) {
 		int k = 0;
 
-		while (k < KEPT_N && strcmp(r.name, kept_names[k]))
+		while (k < KEPT_N && strcmp(r.name, kept_names[k]) != 0)
 			k++;
 		if (r.op != STORE_PUT || k == KEPT_N) {
 			fd_close(&fd);

@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* Where what has no other place goes: a home for a user without one. */
 static const char state_dir[] = "/tmp/.od-state";
 
@@ -152,7 +150,7 @@ static int make_env(struct who *w)
 		snprintf(home, sizeof(home), "/");
 	r |= add(w, env, &n, "HOME", home);
 	if (userdirs_tmp(&w->user, env_tmp, state_dir, tmp) == 0 &&
-		(env_tmp || strcmp(tmp, "/tmp")))
+		(env_tmp || strcmp(tmp, "/tmp") != 0))
 		r |= add(w, env, &n, "TMPDIR", tmp);
 	if (w->setup.path)
 		r |= add(w, env, &n, "SHELL", w->setup.path);
