@@ -77,8 +77,8 @@ static double quantile(double q)
 static void print_samples(const char *more)
 {
 	qsort(samples, samples_n, sizeof(*samples), by_value);
-	printf("{\"n\":%zu,\"p50_us\":%.1f,\"p99_us\":%.1f,\"max_us\":%.1f%s}\n", samples_n,
-		quantile(0.5), quantile(0.99), quantile(1), more);
+	printf("{\"n\":%zu,\"p50_us\":%.1f,\"p99_us\":%.1f,\"max_us\":%.1f%s}\n",
+		samples_n, quantile(0.5), quantile(0.99), quantile(1), more);
 }
 
 static void put(int fd, const char *text, size_t n)
@@ -181,8 +181,9 @@ static void mode_pty(int n)
 
 static void mode_echo(uint16_t port, int n)
 {
-	static const char body[] = "{\"action\":{\"action\":\"run\",\"args\":{\"command\":"
-				   "\"echo hi\"},\"timeout\":10.0}}";
+	static const char body[] =
+		"{\"action\":{\"action\":\"run\",\"args\":{\"command\":"
+		"\"echo hi\"},\"timeout\":10.0}}";
 	static char room[ROOM];
 	char request[512];
 	int fd = dial(port);
@@ -206,11 +207,13 @@ static void mode_echo(uint16_t port, int n)
 
 static uint16_t free_port(void)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in a = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t n = sizeof(a);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	if (bind(fd, (struct sockaddr *)&a, n) < 0 || getsockname(fd, (struct sockaddr *)&a, &n) < 0)
+	if (bind(fd, (struct sockaddr *)&a, n) < 0 ||
+		getsockname(fd, (struct sockaddr *)&a, &n) < 0)
 		die("bind");
 	close(fd);
 	return ntohs(a.sin_port);
@@ -234,7 +237,8 @@ static void start_once(const char *client)
 		dup2(out[1], 1);
 		close(out[0]);
 		close(out[1]);
-		execl(client, client, "init", text, "--address", "127.0.0.1", (char *)NULL);
+		execl(client, client, "init", text, "--address", "127.0.0.1",
+			(char *)NULL);
 		_exit(127);
 	}
 	close(out[1]);
@@ -329,7 +333,8 @@ static void mode_floor(uint16_t port)
 	char room[4096];
 
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(listener, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(listener, 512) < 0)
+	if (bind(listener, (struct sockaddr *)&a, sizeof(a)) < 0 ||
+		listen(listener, 512) < 0)
 		die("listen");
 	e.data.fd = listener;
 	epoll_ctl(ep, EPOLL_CTL_ADD, listener, &e);
@@ -367,7 +372,8 @@ int main(int argc, char **argv)
 	else if (argc == 4 && !strcmp(mode, "start"))
 		mode_start(one, argv[3]);
 	else if (argc == 5 && !strcmp(mode, "alive"))
-		mode_alive((uint16_t)one, (int)strtol(argv[3], NULL, 10), strtod(argv[4], NULL));
+		mode_alive((uint16_t)one, (int)strtol(argv[3], NULL, 10),
+			strtod(argv[4], NULL));
 	else if (argc == 3 && !strcmp(mode, "floor"))
 		mode_floor((uint16_t)one);
 	else {
