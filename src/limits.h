@@ -7,59 +7,59 @@
 
 enum {
 	/* JSON requests. */
-	JSON_DEPTH_MAX = 64,      /* real requests nest five deep */
-	JSON_TOKENS_MAX = 20000,  /* 20 bytes each in the index: 400 KB at most */
-	JSON_KEYS_MAX = 128,      /* duplicate check is per object */
+	JSON_DEPTH_MAX = 64,     /* real requests nest five deep */
+	JSON_TOKENS_MAX = 20000, /* 20 bytes each in the index: 400 KB at most */
+	JSON_KEYS_MAX = 128,     /* duplicate check is per object */
 
 	/* HTTP messages. */
-	HTTP_HEAD_MAX = 16384,    /* start line and fields; real clients send 1 KB */
-	HTTP_TARGET_MAX = 8192,   /* two paths of PATH_MAX, percent-encoded in part */
-	HTTP_METHOD_MAX = 24,     /* the longest registered method has 17 letters */
-	HTTP_FIELDS_MAX = 100,    /* as Apache; browsers send 20 */
-	HTTP_WINDOW = 16384,      /* body bytes read at once, behind the head */
-	HTTP_CHUNK_EXT_MAX = 64,  /* nobody uses extensions; ignored up to here */
-	HTTP_TRAILER_MAX = 8192,  /* discarded, so only time is at stake */
-	HTTP_CHUNK_SLACK = 16384, /* framing bytes allowed beyond 8 per data byte */
-	HTTP_REPLY_MAX = 64 << 20, /* a 32 MiB file as base64 in JSON, and its diff */
+	HTTP_HEAD_MAX = 16384,       /* start line and fields; real clients send 1 KB */
+	HTTP_TARGET_MAX = 8192,      /* two paths of PATH_MAX, percent-encoded in part */
+	HTTP_METHOD_MAX = 24,        /* the longest registered method has 17 letters */
+	HTTP_FIELDS_MAX = 100,       /* as Apache; browsers send 20 */
+	HTTP_WINDOW = 16384,         /* body bytes read at once, behind the head */
+	HTTP_CHUNK_EXT_MAX = 64,     /* nobody uses extensions; ignored up to here */
+	HTTP_TRAILER_MAX = 8192,     /* discarded, so only time is at stake */
+	HTTP_CHUNK_SLACK = 16384,    /* framing bytes allowed beyond 8 per data byte */
+	HTTP_REPLY_MAX = 64 << 20,   /* a 32 MiB file as base64 in JSON, and its diff */
 	HTTP_REPLY_HEAD_MAX = 16384, /* a redirect repeats the target at most */
-	HTTP_ARENA_MAX = 12 << 20, /* a body of HTTP_BODY_MAX, decoded, and its index */
-	HTTP_BODY_MAX = 8 << 20,  /* buffered bodies; a handler asks for less */
+	HTTP_ARENA_MAX = 12 << 20,   /* a body of HTTP_BODY_MAX, decoded, and its index */
+	HTTP_BODY_MAX = 8 << 20,     /* buffered bodies; a handler asks for less */
 
 	/* HTTP connections. */
-	HTTP_CONNS_MAX = 1024,    /* 4 KB each while a head is unfinished */
-	HTTP_LISTENERS_MAX = 4,   /* two addresses, each plain and TLS */
-	HTTP_SPARES = 4,          /* exchanges kept for reuse, 10 KB each */
-	HTTP_KEEP_MAX = 8192,     /* a kept buffer above this is given back */
-	HTTP_READ_FIRST = 4096,   /* one page holds nearly every head */
-	HTTP_TURN_BYTES = 65536,  /* one connection's share of a wake-up... */
-	HTTP_TURN_REPLIES = 32,   /* ...about 0.3 ms of small replies */
-	HTTP_ACCEPTS = 64,        /* connections taken in one wake-up */
-	HTTP_HEAD_MS = 10000,     /* absolute, from the first byte: slow loris */
-	HTTP_IDLE_MS = 75000,     /* clients that reuse a connection drop it earlier */
-	HTTP_BODY_MS = 10000,     /* grace before HTTP_BODY_RATE counts */
-	HTTP_BODY_RATE = 1024,    /* bytes per second that a sender must reach */
-	HTTP_STALL_MS = 30000,    /* longest pause inside a body or a reply */
+	HTTP_CONNS_MAX = 1024,   /* 4 KB each while a head is unfinished */
+	HTTP_LISTENERS_MAX = 4,  /* two addresses, each plain and TLS */
+	HTTP_SPARES = 4,         /* exchanges kept for reuse, 10 KB each */
+	HTTP_KEEP_MAX = 8192,    /* a kept buffer above this is given back */
+	HTTP_READ_FIRST = 4096,  /* one page holds nearly every head */
+	HTTP_TURN_BYTES = 65536, /* one connection's share of a wake-up... */
+	HTTP_TURN_REPLIES = 32,  /* ...about 0.3 ms of small replies */
+	HTTP_ACCEPTS = 64,       /* connections taken in one wake-up */
+	HTTP_HEAD_MS = 10000,    /* absolute, from the first byte: slow loris */
+	HTTP_IDLE_MS = 75000,    /* clients that reuse a connection drop it earlier */
+	HTTP_BODY_MS = 10000,    /* grace before HTTP_BODY_RATE counts */
+	HTTP_BODY_RATE = 1024,   /* bytes per second that a sender must reach */
+	HTTP_STALL_MS = 30000,   /* longest pause inside a body or a reply */
 	HTTP_WAIT_MS = 24 * 3600 * 1000, /* actions have their own limit; bounds a bug */
-	HTTP_LINGER_MS = 2000,    /* time for the peer to read the reply and leave */
-	HTTP_YOUNG_MS = 250,      /* peers in good faith have sent something by then */
-	HTTP_PAUSE_MS = 100,      /* no accept while the system has no room */
+	HTTP_LINGER_MS = 2000, /* time for the peer to read the reply and leave */
+	HTTP_YOUNG_MS = 250,   /* peers in good faith have sent something by then */
+	HTTP_PAUSE_MS = 100,   /* no accept while the system has no room */
 };
 
 /* Shell sessions. */
 enum {
-	MARK_BODY_MAX = 65536,        /* a PATH of the kernel's longest argument, twice */
-	SPOOL_RING = 1 << 20,         /* raw output kept for a crash, per session */
-	SPOOL_READ = 4096,            /* a pty gives at most 4,095 bytes at a time */
-	SHELL_START_MS = 5000,        /* a start-up file that takes longer is left out */
-	SHELL_KILL_MS = 200,          /* from a request to end to the kill */
-	SHELL_ACCEPT_MS = 5000,       /* a prompt that does not take a line is stuck */
-	SHELL_PROBE_MS = 1000,        /* a line that was typed has started by then */
-	SHELL_PROMPT_MS = 100,        /* from a command's end to the prompt after it */
-	SHELL_KEY_MS = 300,           /* from a key that interrupts to the prompt */
-	SHELL_READ_BUDGET = 65536,    /* per wake-up, so that others get their turn */
-	SHELL_ROWS = 1000,            /* the terminal size of the wire contract */
+	MARK_BODY_MAX = 65536,     /* a PATH of the kernel's longest argument, twice */
+	SPOOL_RING = 1 << 20,      /* raw output kept for a crash, per session */
+	SPOOL_READ = 4096,         /* a pty gives at most 4,095 bytes at a time */
+	SHELL_START_MS = 5000,     /* a start-up file that takes longer is left out */
+	SHELL_KILL_MS = 200,       /* from a request to end to the kill */
+	SHELL_ACCEPT_MS = 5000,    /* a prompt that does not take a line is stuck */
+	SHELL_PROBE_MS = 1000,     /* a line that was typed has started by then */
+	SHELL_PROMPT_MS = 100,     /* from a command's end to the prompt after it */
+	SHELL_KEY_MS = 300,        /* from a key that interrupts to the prompt */
+	SHELL_READ_BUDGET = 65536, /* per wake-up, so that others get their turn */
+	SHELL_ROWS = 1000,         /* the terminal size of the wire contract */
 	SHELL_COLUMNS = 1000,
-	SHELL_CWD_MAX = 4096,	      /* the kernel's longest path */
+	SHELL_CWD_MAX = 4096,         /* the kernel's longest path */
 	SHELL_LINE_MAX = 4094,        /* and its newline: the kernel cuts the rest */
 	SHELL_INPUT_MAX = 8 << 20,    /* the largest request body */
 	SHELL_COMMAND_MAX = 16 << 20, /* beyond the largest request body */
@@ -67,19 +67,19 @@ enum {
 
 /* The text of commands. */
 enum {
-	SPLIT_DEPTH_MAX = 128,      /* open quotes and compounds, 40 bytes each */
-	SPLIT_PIECES_MAX = 256,     /* commands listed one by one; scripts have 100 */
-	SPLIT_DOCS_MAX = 16,        /* here-documents on one line, as bash */
-	SPLIT_DELIMITER_MAX = 256,  /* the word that ends one; EOF is usual */
+	SPLIT_DEPTH_MAX = 128,     /* open quotes and compounds, 40 bytes each */
+	SPLIT_PIECES_MAX = 256,    /* commands listed one by one; scripts have 100 */
+	SPLIT_DOCS_MAX = 16,       /* here-documents on one line, as bash */
+	SPLIT_DELIMITER_MAX = 256, /* the word that ends one; EOF is usual */
 };
 
 /* Files. */
 enum {
-	FILE_PATH_MAX = 4096,         /* Linux takes no longer path, NUL included */
-	FILE_LINKS_MAX = 40,          /* symlinks in a row, as the kernel counts */
-	FILE_READ_MAX = 16 << 20,     /* one file, or the range of lines asked for */
-	FILE_CONTENT_MAX = 24 << 20,  /* the same as base64, with a few words around */
-	FILE_WORDS_MAX = 3 * 4096,    /* an error: two paths and a sentence */
+	FILE_PATH_MAX = 4096,        /* Linux takes no longer path, NUL included */
+	FILE_LINKS_MAX = 40,         /* symlinks in a row, as the kernel counts */
+	FILE_READ_MAX = 16 << 20,    /* one file, or the range of lines asked for */
+	FILE_CONTENT_MAX = 24 << 20, /* the same as base64, with a few words around */
+	FILE_WORDS_MAX = 3 * 4096,   /* an error: two paths and a sentence */
 };
 
 /* The sandbox user and his folders. */
@@ -98,9 +98,9 @@ enum {
 enum {
 	SERVE_DATA_MAX = 256 << 20, /* of memory: then requests fail, not the process */
 	WHO_MEMORY_MAX = 4 << 20,   /* the shell's environment; the kernel takes 2 MB */
-	LISTEN_BACKLOG = 512,	    /* clients wait here while serve is restarted */
-	STOP_GRACE_MS = 4000,	    /* docker stop kills after 10 s */
-	STOP_FLUSH_MS = 500,	    /* for the last replies */
+	LISTEN_BACKLOG = 512,       /* clients wait here while serve is restarted */
+	STOP_GRACE_MS = 4000,       /* docker stop kills after 10 s */
+	STOP_FLUSH_MS = 500,        /* for the last replies */
 };
 
 /* The run action. */
@@ -108,29 +108,29 @@ enum {
 	NO_CHANGE_DEFAULT_S = 10,   /* of the wire contract */
 	NO_CHANGE_MAX_S = 86400,    /* a day: beyond it nobody waits */
 	RUN_CONTENT_CHARS = 30000,  /* of the wire contract: more is cut in the middle */
-	TIMEOUT_MAX = 1 << 30,	    /* 12 days: longer waits are no deadline */
-	STATIC_RUNS_MAX = 16,	    /* each is a shell; the git panel has three */
-	STATIC_LOOK_MS = 1000,	    /* to notice that nobody waits for it any more */
-	RUN_QUEUE_MAX = 64,	    /* requests waiting for one session */
-	RUN_WORDS_MAX = 1024,	    /* a prefix or a suffix without the command in it */
+	TIMEOUT_MAX = 1 << 30,      /* 12 days: longer waits are no deadline */
+	STATIC_RUNS_MAX = 16,       /* each is a shell; the git panel has three */
+	STATIC_LOOK_MS = 1000,      /* to notice that nobody waits for it any more */
+	RUN_QUEUE_MAX = 64,         /* requests waiting for one session */
+	RUN_WORDS_MAX = 1024,       /* a prefix or a suffix without the command in it */
 	RUN_OUTPUT_MAX = 16 << 20,  /* the text of one report, before it is cut */
 	OBSERVATION_MAX = 64 << 20, /* an escaped report, six bytes for one */
 
 	/* The host tool. */
-	INJECT_CLIENT_MAX = 64 << 20, /* the client binary; it has 1 MB at most */
-	INJECT_REPLY_MAX = 64 << 20,  /* one answer: an observation, a long ps */
-	INJECT_ARENA_MAX = 64 << 20,  /* the index of such an answer */
-	INJECT_TOKENS_MAX = 2 << 20,  /* 20 bytes each */
-	INJECT_KEYS_MAX = 4096,       /* labels of one image are one object */
-	INJECT_TEXT_MAX = 64 << 10,   /* words of an engine, repeated to the user */
-	INJECT_LINE_MAX = 1 << 20,    /* one line of a build's progress */
-	INJECT_LABEL_MAX = 32 << 10,  /* Docker's parser takes lines of 64 KiB */
+	INJECT_CLIENT_MAX = 64 << 20,      /* the client binary; it has 1 MB at most */
+	INJECT_REPLY_MAX = 64 << 20,       /* one answer: an observation, a long ps */
+	INJECT_ARENA_MAX = 64 << 20,       /* the index of such an answer */
+	INJECT_TOKENS_MAX = 2 << 20,       /* 20 bytes each */
+	INJECT_KEYS_MAX = 4096,            /* labels of one image are one object */
+	INJECT_TEXT_MAX = 64 << 10,        /* words of an engine, repeated to the user */
+	INJECT_LINE_MAX = 1 << 20,         /* one line of a build's progress */
+	INJECT_LABEL_MAX = 32 << 10,       /* Docker's parser takes lines of 64 KiB */
 	INJECT_DOCKERFILE_MAX = 256 << 10, /* eight labels of that size at most */
-	INJECT_STATE_MAX = 16 << 10,  /* a state file has 400 bytes */
-	INJECT_LOG_KEEP = 8192,       /* last log bytes of a sandbox that died */
-	INJECT_ENGINE_MS = 30000,     /* longest silence of an engine that is asked */
-	INJECT_STREAM_MS = 600000,    /* the same while it builds or pulls */
-	INJECT_PROBE_MS = 1000,       /* one question for readiness */
+	INJECT_STATE_MAX = 16 << 10,       /* a state file has 400 bytes */
+	INJECT_LOG_KEEP = 8192,            /* last log bytes of a sandbox that died */
+	INJECT_ENGINE_MS = 30000,  /* longest silence of an engine that is asked */
+	INJECT_STREAM_MS = 600000, /* the same while it builds or pulls */
+	INJECT_PROBE_MS = 1000,    /* one question for readiness */
 };
 
 /* The terminal model. */

@@ -85,7 +85,7 @@ static void child_ended(struct child *c, int status)
 }
 
 /* The environment without ENV, which names a start-up file to all shells but bash. */
-static const char **clean_env(const char *const *env)
+static const char **clean_env_new(const char *const *env)
 {
 	const char **out;
 	size_t n = 0, kept = 0;
@@ -125,7 +125,7 @@ static int spawn_shell(struct shell *s, const char **why)
 	if (r < 0)
 		return r;
 	if (s->clean)
-		sp.env = env = clean_env(s->setup.env);
+		sp.env = env = clean_env_new(s->setup.env);
 	r = sp.env ? spawn(&sp, &pid, &e) : -ENOMEM;
 	*why = e.step;
 	fd_close(&sp.tty);

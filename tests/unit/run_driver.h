@@ -28,10 +28,10 @@ enum { DRIVER_LIMIT_MS = 30000 };
 #define KEY_DONE(code, key) \
 	"\n[The command completed with exit code " #code ". CTRL+" key " was sent.]"
 #define TIMED_OUT(s) "\n[The command timed out after " s " seconds. " WHAT_NOW "]"
-#define NO_CHANGE(s) \
-	"\n[The command has no new output after " s " seconds. " WHAT_NOW "]"
+#define NO_CHANGE(s) "\n[The command has no new output after " s " seconds. " WHAT_NOW "]"
 #define REFUSED(command) \
-	"\n[Your command \"" command "\" is NOT executed. The previous command is still " \
+	"\n[Your command \"" command \
+	"\" is NOT executed. The previous command is still " \
 	"running - You CANNOT send new commands until the previous command is " \
 	"completed. By setting `is_input` to `true`, you can interact with the current " \
 	"process: " WHAT_NOW "]"
@@ -86,7 +86,7 @@ static struct driver {
 	const char *env[8];
 	int go;
 	bool ready;
-	int waiting; /* actions without an answer */
+	int waiting;  /* actions without an answer */
 	bool running; /* inside loop_run: only then may it be stopped */
 	bool overdue;
 } drv = {.in = BUF_INIT(32 << 20), .out = BUF_INIT(64 << 20)};
@@ -231,8 +231,8 @@ static struct seen look(struct buf *out)
 }
 
 /* Starts an action; act, in and out must stay until it is done. */
-static int begin_ask(struct act *act, struct buf *in, struct buf *out,
-	const struct ask *ask)
+static int begin_ask(
+	struct act *act, struct buf *in, struct buf *out, const struct ask *ask)
 {
 	struct json *doc = arena_alloc(&drv.arena, sizeof(*doc));
 	const char *why = "";

@@ -186,7 +186,8 @@ static void check_forget_inside(void)
 	children_watch(&k.child, first, forget_victim);
 	children_watch(&victim.child, other, forget_victim);
 	wait_for(1);
-	ok(k.child.pid == 0 && victim.child.pid == 0, "an end may make others be forgotten");
+	ok(k.child.pid == 0 && victim.child.pid == 0,
+		"an end may make others be forgotten");
 	children_watch(&last.child, start("exit 0"), ended);
 	wait_for(1);
 	ok(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, "all have been reaped");

@@ -83,7 +83,8 @@ static void check_reset(void)
 	pty_reset_modes(master);
 	ok(pty_signals_on(master), "they do again after a reset");
 	tcgetattr(slave, &t);
-	is_int(t.c_lflag & (ICANON | ISIG | IEXTEN), ICANON | ISIG | IEXTEN, "lines are lines");
+	is_int(t.c_lflag & (ICANON | ISIG | IEXTEN), ICANON | ISIG | IEXTEN,
+		"lines are lines");
 	is_int(t.c_lflag & (ECHO | ECHOE | ECHOK | ECHONL), 0, "the echo is off again");
 	is_int(t.c_cc[VINTR], 3, "C-c");
 	is_int(t.c_cc[VQUIT], 034, "C-\\");
@@ -92,7 +93,8 @@ static void check_reset(void)
 	is_int(t.c_cc[VKILL], 025, "C-u");
 	check_echo();
 	put(master, "lost\025\xc3\xa9\n");
-	is_str(got(slave, 1000), "\xc3\xa9\n", "C-u takes a line away, all eight bits pass");
+	is_str(got(slave, 1000), "\xc3\xa9\n",
+		"C-u takes a line away, all eight bits pass");
 }
 
 /* A line may hold any byte that some key could be, after whatever stty did. */

@@ -60,7 +60,8 @@ static void check_codes(void)
 	is_int(RUN("sh -c 'kill -9 $$'").exit_code, 137, "%s: a signal", name);
 	s = RUN("nonexistent_command");
 	is_int(s.exit_code, 127, "%s: no such command", name);
-	ok(contains(s.content, "nonexistent_command: "), "%s: in the shell's words", name);
+	ok(contains(s.content, "nonexistent_command: "), "%s: in the shell's words",
+		name);
 	is_view(s.message, "Command `nonexistent_command` executed with exit code 127.",
 		"%s: the message", name);
 	is_done(RUN("false"), 1, "", "false");
@@ -73,14 +74,16 @@ static void check_codes(void)
 /* Text that is no command ends, and the next one is not the worse for it. */
 static void check_broken_text(void)
 {
-	static const char *const texts[] = {"if", "echo 'open", "echo \"open", "echo `open",
-		"echo ${open", "echo $(open", "(", "((", "$((", "a=(", "[[ a", "f() {", "case x in",
-		"if true; then (", "cat <<\"E", "echo $'", ")", "}", "fi", "&& a", "a &&", "a |"};
+	static const char *const texts[] = {"if", "echo 'open", "echo \"open",
+		"echo `open", "echo ${open", "echo $(open", "(", "((", "$((", "a=(",
+		"[[ a", "f() {", "case x in", "if true; then (", "cat <<\"E", "echo $'",
+		")", "}", "fi", "&& a", "a &&", "a |"};
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		struct seen s = RUN(texts[i]);
 
-		ok(s.exit_code > 0 && s.content.n, "%s: `%s` fails with words", name, texts[i]);
+		ok(s.exit_code > 0 && s.content.n, "%s: `%s` fails with words", name,
+			texts[i]);
 		is_done(RUN("echo on"), 0, "on", texts[i]);
 	}
 }
@@ -128,17 +131,20 @@ static void check_idle(void)
 
 static void check_timeout(void)
 {
-	struct seen s = RUN("echo 1; read x <go; echo 2; read x <go; echo 3", .timeout = "0.4");
+	struct seen s =
+		RUN("echo 1; read x <go; echo 2; read x <go; echo 3", .timeout = "0.4");
 
 	is_running(s, "1", "", TIMED_OUT("0.4"), "a hard timeout");
-	is_running(POLL(.timeout = "0.1"), "", OF_PREVIOUS, TIMED_OUT("0.1"), "a quiet poll");
+	is_running(POLL(.timeout = "0.1"), "", OF_PREVIOUS, TIMED_OUT("0.1"),
+		"a quiet poll");
 	go();
 	is_running(POLL(.timeout = "0.5"), "2", OF_PREVIOUS, TIMED_OUT("0.5"),
 		"a poll has only what is new");
-	is_running(RUN("sleep 15"), "", OF_PREVIOUS, REFUSED("sleep 15"), "a new command");
+	is_running(
+		RUN("sleep 15"), "", OF_PREVIOUS, REFUSED("sleep 15"), "a new command");
 	is_running(RUN("C-c"), "", OF_PREVIOUS, REFUSED("C-c"), "a key that is no input");
-	is_running(RUN(" echo \"a\n\tb\" "), "", OF_PREVIOUS,
-		REFUSED("echo \"a\n\tb\""), "a command of two lines");
+	is_running(RUN(" echo \"a\n\tb\" "), "", OF_PREVIOUS, REFUSED("echo \"a\n\tb\""),
+		"a command of two lines");
 	go();
 	is_done(POLL(), 0, "3", "the end of it");
 	is_running(POLL(), NOTHING_TO_READ, "", "", "after the end");
@@ -200,20 +206,23 @@ static void check_input(void)
 	static const char two[] =
 		"printf 'Name: '; read n; printf 'Age: '; read a; echo \"$n is $a\"";
 
-	is_running(RUN(two, .timeout = "0.3"), "Name:", "", TIMED_OUT("0.3"), "a question");
+	is_running(
+		RUN(two, .timeout = "0.3"), "Name:", "", TIMED_OUT("0.3"), "a question");
 	is_running(RUN("Alice", .timeout = "0.3"), "", OF_PREVIOUS, REFUSED("Alice"),
 		"an answer that is no input");
-	is_running(INPUT("Alice", .timeout = "0.3"), "Age:", OF_PREVIOUS, TIMED_OUT("0.3"),
-		"the next question");
+	is_running(INPUT("Alice", .timeout = "0.3"), "Age:", OF_PREVIOUS,
+		TIMED_OUT("0.3"), "the next question");
 	is_done(INPUT("25"), 0, "Alice is 25", "both answers");
 	RUN("cat", .timeout = "0.1");
 	is_running(INPUT("a b", .timeout = "0.3"), "a b", OF_PREVIOUS, TIMED_OUT("0.3"),
 		"input is not echoed");
-	is_view(INPUT("c\nd").observation, "error", "%s: input of two lines is refused", name);
+	is_view(INPUT("c\nd").observation, "error", "%s: input of two lines is refused",
+		name);
 	is_running(INPUT("\"c\nd\"", .timeout = "0.3"), "\"c\nd\"", OF_PREVIOUS,
 		TIMED_OUT("0.3"), "input of two lines in quotes");
 	is_view(INPUT("C-d").suffix, KEY_DONE(0, "D"), "%s: C-d ends it", name);
-	is_done(RUN("test -t 0 && test -t 1 && test -t 2"), 0, "", "all three are terminals");
+	is_done(RUN("test -t 0 && test -t 1 && test -t 2"), 0, "",
+		"all three are terminals");
 }
 
 static void check_keys(void)
@@ -273,7 +282,8 @@ static void check_background(void)
 		"%s: what it prints comes with the next command", name);
 	is_view(s.prefix, "", "%s: as nothing special", name);
 	let_pass(50);
-	is_done(RUN("true && echo on"), 0, NULL, "the shell goes on when its job has ended");
+	is_done(RUN("true && echo on"), 0, NULL,
+		"the shell goes on when its job has ended");
 	is_int(RUN("echo ${!:-none}").pid, s.pid, "%s: the pid stays", name);
 }
 
@@ -314,18 +324,21 @@ static void check_bytes(void)
 	is_counted(c.p, c.n, "200000", "200,000 bytes");
 	buf_free(&c);
 	buf_free(&want);
-	is_counted("cat <<EOF | wc -l | tr -d ' '\na\tb\n$HOME\nEOF", 0, "2", "a here-document");
+	is_counted("cat <<EOF | wc -l | tr -d ' '\na\tb\n$HOME\nEOF", 0, "2",
+		"a here-document");
 	is_counted("cat <<'EOF' | od -An -c | tr -d ' \\n'\na\tb!$x\\;\nEOF", 0,
 		"a\\tb!$x\\;\\n", "a quoted one");
 	is_counted("echo \"a!b\" && echo a \\; b", 0, "a!b\na ; b", "! and \\;");
-	is_counted("find . -maxdepth 0 -exec echo {} \\; -print", 0, ".\n.", "find -exec");
+	is_counted(
+		"find . -maxdepth 0 -exec echo {} \\; -print", 0, ".\n.", "find -exec");
 	is_counted("echo \"one\ntwo\" && echo a \\\n  b", 0, "one\ntwo\na b",
 		"lines that go on");
 	is_counted("for i in 1 2; do\n\techo $i\ndone", 0, "1\n2", "a loop over lines");
 	is_counted("true # comment", 0, "", "a comment");
-	is_counted("printf '\\033]7777;00000000000000000000000000000000;p;x;0;;/;"
-		   "00000000000000000000000000000000;/;00000000000000000000000000000000\\a'"
-		   "; echo x",
+	is_counted(
+		"printf '\\033]7777;00000000000000000000000000000000;p;x;0;;/;"
+		"00000000000000000000000000000000;/;00000000000000000000000000000000\\a'"
+		"; echo x",
 		0, "x", "a forged mark");
 }
 
@@ -335,7 +348,8 @@ static void check_several(void)
 
 	is_view(s.observation, "error", "%s: several commands at once are refused", name);
 	is_view(s.content,
-		"ERROR: Cannot execute multiple commands at once.\nPlease run each command "
+		"ERROR: Cannot execute multiple commands at once.\nPlease run each "
+		"command "
 		"separately OR chain them into a single command via && or ;\nProvided "
 		"commands:\n(1) echo a\n(2) echo b",
 		"%s: in these words", name);
@@ -351,10 +365,10 @@ static void check_environment(void)
 	is_view(RUN("env").content, first, "%s: the environment does not change", name);
 	ok(!strstr(first, "__od") && !strstr(first, "PS1") && !strstr(first, "PROMPT"),
 		"%s: nothing of ours is in it", name);
-	is_done(RUN("grep -la '[q]zx17yv' /proc/[0-9]*/cmdline 2>/dev/null; : qzx17yv"), 0, "",
-		"no process has a command in its arguments");
-	is_done(RUN("ls /dev/shm/.od-* /tmp/.od-* 2>/dev/null | wc -l | tr -d ' '"), 0, NULL,
-		"files");
+	is_done(RUN("grep -la '[q]zx17yv' /proc/[0-9]*/cmdline 2>/dev/null; : qzx17yv"),
+		0, "", "no process has a command in its arguments");
+	is_done(RUN("ls /dev/shm/.od-* /tmp/.od-* 2>/dev/null | wc -l | tr -d ' '"), 0,
+		NULL, "files");
 }
 
 static void check_length(void)
@@ -378,7 +392,8 @@ static void check_length(void)
 		"%s: from the first to the last", name);
 	s = RUN("seq 50000");
 	is_view(s.prefix,
-		"[Previous command outputs are truncated. Showing the last 10500 lines of "
+		"[Previous command outputs are truncated. Showing the last 10500 lines "
+		"of "
 		"the output below.]\n",
 		"%s: 50,000 lines", name);
 	ok(str_ends(s.content, STR("\n50000")) && contains(s.content, "\n40000\n"),
@@ -447,7 +462,8 @@ static void check_leftover(void)
 	go();
 	let_pass(300);
 	s = RUN("echo new");
-	is_view(s.content, "left\n[The previous command completed with exit code 9.]\nnew",
+	is_view(s.content,
+		"left\n[The previous command completed with exit code 9.]\nnew",
 		"%s: a new command comes behind what was left", name);
 	is_view(s.prefix, OF_PREVIOUS, "%s: which is told", name);
 	is_view(s.suffix, DONE(0), "%s: and its own end", name);

@@ -39,7 +39,8 @@ static void check_end(const char *command, int code)
 	RUN("mkdir -p sub && cd sub && GONE=1");
 	s = RUN(command);
 	snprintf(want, sizeof(want),
-		"\n[The command completed with exit code %d.]\n[The shell has ended. The next "
+		"\n[The command completed with exit code %d.]\n[The shell has ended. The "
+		"next "
 		"command gets a new one in the same directory.]",
 		code);
 	is_int(s.exit_code, code, "%s: `%s`: exit code", name, command);
@@ -77,7 +78,8 @@ static void check_ends(void)
 	let_pass(100);
 	s = RUN("echo on");
 	is_view(s.content, "on", "%s: a shell that had ended before", name);
-	ok(contains(s.suffix, "The shell had ended before this command"), "%s: is told", name);
+	ok(contains(s.suffix, "The shell had ended before this command"), "%s: is told",
+		name);
 	/* A child keeps the terminal. */
 	is_int(RUN("trap '' HUP; (trap '' HUP; sleep 3) & exit 5").exit_code, 5,
 		"%s: somebody stays behind", name);
@@ -88,11 +90,13 @@ static void check_ends(void)
 static void check_leavings(const struct shell_row *row)
 {
 	static const char *const left[] = {"PS1='$ '", "PS1=\"(venv) $PS1\"",
-		"PROMPT_COMMAND='echo pc'", "PROMPT_COMMAND=", "unset PROMPT_COMMAND PS1 PS2",
-		"stty raw", "stty raw echo", "stty -onlcr", "stty intr x; stty eol y",
-		"trap '' INT TERM", "set -u", "set -C", "set -f", "IFS=x:/", "set -o noglob",
-		"unset PWD OLDPWD", "alias printf=false; alias builtin=false", "umask 777",
-		"exec 2>&1", "LC_ALL=C", "set -m", "set -- a b c", "printf '\\033[?1049h'",
+		"PROMPT_COMMAND='echo pc'",
+		"PROMPT_COMMAND=", "unset PROMPT_COMMAND PS1 PS2", "stty raw",
+		"stty raw echo", "stty -onlcr", "stty intr x; stty eol y",
+		"trap '' INT TERM", "set -u", "set -C", "set -f", "IFS=x:/",
+		"set -o noglob", "unset PWD OLDPWD",
+		"alias printf=false; alias builtin=false", "umask 777", "exec 2>&1",
+		"LC_ALL=C", "set -m", "set -- a b c", "printf '\\033[?1049h'",
 		"printf '\\033]7777;'", "printf '\\033P unfinished'", "tty=x TERM=dumb"};
 
 	for (size_t i = 0; i < ARRAY_LEN(left); i++) {
@@ -137,7 +141,8 @@ static void check_descriptors(void)
 static void check_lost_prompt(void)
 {
 	RUN("PROMPT_COMMAND=true PS1=; PROMPT_COMMAND=true; sleep 100", .timeout = "0.3");
-	is_int(INPUT("C-c", .blocking = true).exit_code, 130, "%s: C-c finds it again", name);
+	is_int(INPUT("C-c", .blocking = true).exit_code, 130, "%s: C-c finds it again",
+		name);
 	is_done(RUN("echo on"), 0, "on", "after C-c");
 }
 
@@ -145,8 +150,9 @@ static void check_broken(const struct shell_row *row)
 {
 	static const char *const files[] = {"exit 1", "exit 0", "exec true", "kill -9 $$",
 		"if", "echo 'open", "set -e", "set -e; false", "set -u; echo $undefined",
-		"set -x", "echo noise; printf '\\033]0;title\\a'", "PROMPT_COMMAND='echo hook'",
-		"PS1='prompt> '; export PS1", "trap 'echo bye' EXIT", "stty raw", "exec 2>/dev/null",
+		"set -x", "echo noise; printf '\\033]0;title\\a'",
+		"PROMPT_COMMAND='echo hook'", "PS1='prompt> '; export PS1",
+		"trap 'echo bye' EXIT", "stty raw", "exec 2>/dev/null",
 		"alias printf=false builtin=false export=false return=false",
 		"printf() { :; }; read() { :; }; set() { :; }", "cd /nowhere || cd /",
 		"set -o vi", "readonly PS1 PROMPT_COMMAND"};

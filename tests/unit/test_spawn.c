@@ -131,8 +131,9 @@ static int count_fds(void)
 
 static void check_fds(void)
 {
-	static const char list[] = "i=0; while [ $i -lt 400 ]; do "
-				   "[ -e /proc/$$/fd/$i ] && echo $i; i=$((i+1)); done; :";
+	static const char list[] =
+		"i=0; while [ $i -lt 400 ]; do "
+		"[ -e /proc/$$/fd/$i ] && echo $i; i=$((i+1)); done; :";
 	int extra[20];
 
 	for (int i = 0; i < 20; i++)
@@ -192,7 +193,8 @@ static void check_session(void)
 static void check_tty(void)
 {
 	const char *const argv[] = {"/bin/sh", "-c",
-		"test -t 0 && test -t 1 && test -t 2 && : </dev/tty && exec cat /proc/self/stat",
+		"test -t 0 && test -t 1 && test -t 2 && : </dev/tty && exec cat "
+		"/proc/self/stat",
 		NULL};
 	struct spawn s = program(argv);
 	struct spawn_error e;
@@ -203,7 +205,8 @@ static void check_tty(void)
 	is_int(spawn(&s, &pid, &e), 0, "a child on it");
 	fd_close(&s.tty);
 	read_all(master);
-	is_int(end_of(pid), 0, "its three descriptors are the terminal, and so is /dev/tty");
+	is_int(end_of(pid), 0,
+		"its three descriptors are the terminal, and so is /dev/tty");
 	is_int(stat_word(1), pid, "its pid is the one we were told");
 	is_int(stat_word(6), pid, "it leads a session");
 	ok(stat_word(7) != 0, "the terminal is the session's own");
@@ -260,7 +263,8 @@ static void check_oom(void)
 
 static void check_user(void)
 {
-	struct spawn_user user = {.uid = NOBODY, .gid = 100, .ngroups = 2, .groups = {7, 65000}};
+	struct spawn_user user = {
+		.uid = NOBODY, .gid = 100, .ngroups = 2, .groups = {7, 65000}};
 	const char *const argv[] = {"/bin/cat", "/proc/self/status", NULL};
 	struct spawn s = program(argv);
 
@@ -457,7 +461,8 @@ static void check_unprivileged(void)
 	if (pid == 0)
 		_exit(unprivileged());
 	is_int(end_of(pid), 0,
-		"without capabilities: no other group, no other user, our own identity, no fork");
+		"without capabilities: no other group, no other user, our own identity, "
+		"no fork");
 }
 
 /* Every number of free descriptors, from none on: an error in words or a child. */

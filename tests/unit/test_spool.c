@@ -186,8 +186,9 @@ static void check_kill_in_commit(uint64_t place, size_t n, size_t cleared)
 	for (size_t i = 0; i < cleared && i < n; i++)
 		ring[(place + SPOOL_READ + i) % SPOOL_RING] = '\0';
 	s = killed(&s);
-	ok(wrong_bytes(&s, place + n) == 0, "killed at %llu with %zu of %zu bytes cleared",
-		(unsigned long long)place, cleared, n);
+	ok(wrong_bytes(&s, place + n) == 0,
+		"killed at %llu with %zu of %zu bytes cleared", (unsigned long long)place,
+		cleared, n);
 	end = killed_after_read(&s, 10);
 	ok(wrong_bytes(&s, end) == 0, "and a second time behind that");
 	spool_free(&s);
@@ -231,7 +232,8 @@ static void check_nul(void)
 	memcpy(p, "a\0b\0\0", 5);
 	spool_commit(&s, 5);
 	s = killed(&s);
-	is_mem(spool_at(&s, 0).p, spool_at(&s, 0).n, "a\0b\0\0", 5, "committed ones stay");
+	is_mem(spool_at(&s, 0).p, spool_at(&s, 0).n, "a\0b\0\0", 5,
+		"committed ones stay");
 	spool_free(&s);
 }
 
