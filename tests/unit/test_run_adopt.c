@@ -1,0 +1,345 @@
+/* A server that is killed, and the next one that goes on with its session. */
+#include "base/clock.h"
+#include "tests/unit/run_driver.h"
+/* What a dead process leaves is the inside of its session. */
+#include "term/shell_private.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+static const char *name;
+static struct child watcher; /* init's part: the shell is not the new server's child */
+static struct session *dead[4000];
+static size_t dead_n;
+
+static struct shell *shell(void)
+{
+	return session_shell(drv.box.session);
+}
+
+static void shell_is_gone(struct child *c, int status)
+{
+	(void)c;
+	shell_exited(shell(), status);
+	driver_stop();
+}
+
+/* What init has when the server is killed. */
+struct left {
+	int master, spool;
+	pid_t pid;
+};
+
+/* Nothing of the session is ever touched again; init has copies of its fds. */
+static struct left die(void)
+{
+	struct shell *s = shell();
+	struct left left = {
+		.master = s->master < 0 ? -1 : fd_dup(s->master, 3),
+		.spool = fd_dup(s->spool.fd, 3),
+		.pid = s->rec->pid,
+	};
+
+	children_forget(&s->child);
+	fd_close(&s->master);
+	fd_close(&s->spool.fd);
+	if (dead_n < ARRAY_LEN(dead))
+		dead[dead_n++] = drv.box.session;
+	loop_del(drv.loop);
+	drv.waiting = 0;
+	return left;
+}
+
+static void adopt(const struct left *left, const int *status)
+{
+	make_session();
+	if (shell_adopt(shell(), left->master, left->pid, status, left->spool) < 0)
+		ok(false, "%s: the session is taken over", name);
+	if (!status && shell_state(shell()) != SHELL_GONE) {
+		children_watch(&watcher, left->pid, shell_is_gone);
+		/* It may have ended while nobody listened. */
+		raise(SIGCHLD);
+	}
+}
+
+static void crash(void)
+{
+	struct left left = die();
+
+	adopt(&left, NULL);
+}
+
+static void end_session(void)
+{
+	children_forget(&watcher);
+	close_session();
+}
+
+static void is_done(struct seen s, int code, const char *content, const char *what)
+{
+	if (content)
+		is_view(s.content, content, "%s: %s: output", name, what);
+	is_int(s.exit_code, code, "%s: %s: exit code", name, what);
+}
+
+/* bash adds a word of its own to the output. */
+static void is_ended(struct seen s, int code, const char *what)
+{
+	is_int(s.exit_code, code, "%s: %s: exit code", name, what);
+	ok(str_starts(s.content, STR("last")), "%s: %s: output", name, what);
+	ok(contains(s.suffix, "The shell has ended."), "%s: %s: in words", name, what);
+}
+
+/* The files of a command are one way to see how far it is without reading from it. */
+static void wait_for_file(const char *file)
+{
+	uint64_t until = clock_ms() + 10000;
+
+	while (access(in_home(file), F_OK) < 0 && clock_ms() < until)
+		sched_yield();
+	ok(access(in_home(file), F_OK) == 0, "%s: the command goes on by itself", name);
+}
+
+/* A command that nobody gets to read from. */
+static void begin_unread(const char *command)
+{
+	static struct act act;
+	static struct buf in = BUF_INIT(1 << 16), out = BUF_INIT(1 << 16);
+	struct ask ask = {.command = command};
+
+	arena_reset(&drv.arena);
+	if (begin_ask(&act, &in, &out, &ask) != ACT_WAIT)
+		ok(false, "%s: the command is taken", name);
+}
+
+static void check_idle(void)
+{
+	char want[128];
+
+	RUN("mkdir -p sub && cd sub && V=1 && export E=2; (exit 4)");
+	crash();
+	is_done(POLL(), 4, "", "the answer may be lost, so it comes again");
+	is_view(POLL().content, NOTHING_TO_READ, "%s: but only once", name);
+	crash();
+	is_int(shell_state(shell()), SHELL_IDLE, "%s: the prompt is still there", name);
+	snprintf(want, sizeof(want), "4 1 2 %s/sub", drv.dir);
+	is_done(RUN("echo $? $V $E $PWD"), 0, want, "everything is as it was");
+	POLL();
+	snprintf(want, sizeof(want), "%s/sub", drv.dir);
+	is_view(session_cwd(drv.box.session), want, "%s: the directory too", name);
+	RUN("cd ..");
+	POLL();
+	RUN("sleep 0.3 & true");
+	POLL();
+	crash();
+	let_pass(500);
+	is_done(RUN("echo on >/dev/null; echo $V"), 0, NULL, "a job ends meanwhile");
+}
+
+static void check_running(void)
+{
+	RUN("echo 1; read x <go; echo 2; (exit 5)", .timeout = "0.3");
+	crash();
+	go();
+	is_done(POLL(), 5, "1\n2", "what may not have been read comes again");
+	RUN("echo 1; read x <go; echo 2; (exit 5)", .timeout = "0.3");
+	POLL(.timeout = "0.1");
+	crash();
+	is_int(shell_state(shell()), SHELL_RUNNING, "%s: it still runs", name);
+	is_view(RUN("ls").suffix, REFUSED("ls"), "%s: and refuses others", name);
+	go();
+	is_done(POLL(), 5, "2", "what was read does not");
+	RUN("echo 1; read x; echo \"got $x\"", .timeout = "0.3");
+	POLL(.timeout = "0.1");
+	crash();
+	is_done(INPUT("text"), 0, "got text", "it takes input");
+	RUN("sleep 100", .timeout = "0.3");
+	crash();
+	is_int(INPUT("C-c").exit_code, 130, "%s: and keys", name);
+	RUN("echo 1; read x <go; echo 2", .timeout = "0.3");
+	POLL(.timeout = "0.1");
+	for (int i = 0; i < 5; i++)
+		crash();
+	go();
+	is_done(POLL(), 0, "2", "five crashes");
+}
+
+static void check_unread(void)
+{
+	begin_unread("echo a; echo b; echo x >flag; (exit 3)");
+	wait_for_file("flag");
+	crash();
+	is_done(POLL(), 3, "a\nb", "output that nobody had read");
+	RUN("rm flag; echo 1; read x <go; echo 2; (exit 6)", .timeout = "0.3");
+	go();
+	let_pass(300);
+	is_int(shell_state(shell()), SHELL_DONE, "%s: it has ended", name);
+	crash();
+	is_done(POLL(), 6, "1\n2", "an end that nobody had asked for");
+}
+
+static void check_long(void)
+{
+	struct seen s;
+
+	RUN("seq 300000; read x <go; echo end", .timeout = "0.5");
+	crash();
+	go();
+	s = POLL();
+	ok(str_ends(s.content, STR("\n299999\n300000\nend")), "%s: after much output", name);
+	is_int(s.exit_code, 0, "%s: the end", name);
+}
+
+static void check_ends(void)
+{
+	struct left left;
+	struct seen s;
+	int status = -1;
+
+	RUN("read x <go; echo last; exit 7", .timeout = "0.1");
+	crash();
+	go();
+	s = POLL();
+	is_ended(s, 7, "the shell ends in the second life");
+	is_done(RUN("echo on"), 0, "on", "and there is a new one");
+	RUN("read x <go; echo last; exit 8", .timeout = "0.1");
+	left = die();
+	go();
+	if (waitpid(left.pid, &status, 0) != left.pid)
+		ok(false, "%s: the shell ends", name);
+	adopt(&left, &status);
+	s = POLL();
+	is_ended(s, 8, "the shell ends between two lives");
+	is_done(RUN("echo on"), 0, "on", "and there is a new one");
+	/* Its end has been seen, but not been told: no pty is left. */
+	RUN("read x <go; echo last; exit 9", .timeout = "0.1");
+	go();
+	let_pass(300);
+	crash();
+	is_ended(POLL(), 9, "the shell ends in the first life");
+	is_done(RUN("echo on"), 0, "on", "and there is a new one");
+}
+
+static void check_starting(const struct shell_row *row)
+{
+	open_home(row);
+	make_session();
+	session_start(drv.box.session, driver_ready, NULL);
+	crash();
+	is_int(shell_state(shell()), SHELL_GONE, "%s: a start is not taken over", name);
+	is_done(RUN("echo on"), 0, "on", "but begun anew");
+	end_session();
+}
+
+/* Killed after the note that a command runs, before its line was typed. */
+static void check_not_typed(void)
+{
+	struct shell *s = shell();
+	struct seen seen;
+
+	POLL();
+	if (shell_new_id(s->rec->id) < 0 ||
+		handover_write(STR("echo no >typed"), NULL, s->rec->handover) < 0 ||
+		shell_begin(s) < 0)
+		ok(false, "%s: a command is begun", name);
+	crash();
+	seen = POLL(.blocking = true);
+	is_int(seen.exit_code, -1, "%s: a command that was not typed", name);
+	ok(contains(seen.suffix, "was not run"), "%s: is not run, in words", name);
+	is_done(RUN("echo on; test -e typed"), 1, "on", "and it has not been");
+}
+
+/* One byte from the terminal into the spool, as if it were the last one read. */
+static bool read_one(struct shell *s, bool commit)
+{
+	struct pollfd w = {.fd = s->master, .events = POLLIN};
+	size_t room;
+	char *p = spool_room(&s->spool, &room);
+
+	if (poll(&w, 1, 100) != 1 || read(s->master, p, 1) != 1)
+		return false;
+	if (commit)
+		spool_commit(&s->spool, 1);
+	return true;
+}
+
+/*
+ * Killed at each place of the output, marks included, after the read or after
+ * its commit: the rest comes in the next life.
+ */
+static void check_everywhere(const struct shell_row *row)
+{
+	int wrong = 0, lives = 0;
+	bool more = true;
+
+	for (int at = 0; more; at += 19, lives++) {
+		struct seen s;
+
+		open_home(row);
+		open_session();
+		begin_unread("echo one; echo two; (exit 3)");
+		for (int i = 0; i <= at && more; i++)
+			more = read_one(shell(), i < at || at % 2);
+		crash();
+		s = POLL();
+		if (s.exit_code != 3 || !str_eq(s.content, STR("one\ntwo"))) {
+			tap_bytes("content", s.content.p, s.content.n);
+			wrong++;
+		}
+		end_session();
+	}
+	ok(lives > 10, "%s: killed at %d places of the output", name, lives);
+	is_int(wrong, 0, "%s: nothing is lost, and nothing comes twice", name);
+}
+
+static void check_strangers(void)
+{
+	int pair[2], other = fd_memory("other", 4096);
+
+	open_home(&shell_rows[0]);
+	make_session();
+	if (fd_pipe(pair) < 0)
+		return;
+	is_int(shell_adopt(shell(), pair[0], 1, NULL, other), -EBADMSG,
+		"what is no spool is not taken over");
+	ok(fcntl(pair[0], F_GETFD) < 0 && fcntl(other, F_GETFD) < 0, "and closed");
+	is_int(shell_state(shell()), SHELL_GONE, "there is no shell then");
+	is_int(RUN("echo on").exit_code, 0, "but the next command gets one");
+	fd_close(&pair[1]);
+	close_session();
+}
+
+static void check_all(const struct shell_row *row)
+{
+	name = row->name;
+	if (!shell_path(row)) {
+		skip(name, "it is not installed");
+		return;
+	}
+	open_home(row);
+	open_session();
+	check_idle();
+	check_running();
+	check_unread();
+	check_long();
+	check_not_typed();
+	check_ends();
+	end_session();
+	check_starting(row);
+	check_everywhere(row);
+}
+
+int main(void)
+{
+	/* A shell that does not end is a failure, not a test without an end. */
+	alarm(200);
+	for (size_t i = 0; i < ARRAY_LEN(shell_rows); i++)
+		check_all(&shell_rows[i]);
+	if (shell_path(&shell_rows[0]))
+		check_strangers();
+	driver_free();
+	return done_testing();
+}
