@@ -421,6 +421,9 @@ struct shell_result shell_take(struct shell *s)
 		.note = s->note,
 	};
 
+	/* The words of an earlier process are not kept, but they can be known. */
+	if (result.ended && !result.note)
+		result.note = note_ended;
 	s->note = NULL;
 	shell_enter(s, SHELL_TOLD);
 	return result;
