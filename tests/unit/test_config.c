@@ -1,0 +1,295 @@
+#include "base/fd.h"
+#include "config.h"
+#include "limits.h"
+#include "tests/tap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { WORDS = 32 };
+
+#define US "/.od/od-runtime-client"
+#define MODULE "openhands.runtime.action_execution_server"
+#define MICROMAMBA "/openhands/micromamba/bin/micromamba run -n openhands poetry run python -u -m "
+
+static struct config c;
+static struct buf errors = BUF_INIT(1 << 16);
+
+/* Reads a command line whose words are cut at blanks. */
+static int read_line(const char *line)
+{
+	static char words[4096];
+	char *argv[WORDS + 1] = {NULL};
+	int argc = 0;
+
+	snprintf(words, sizeof(words), "%s", line);
+	for (char *w = strtok(words, " "); w && argc < WORDS; w = strtok(NULL, " "))
+		argv[argc++] = w;
+	buf_reset(&errors);
+	return config_read(&c, argc, argv, &errors);
+}
+
+struct row {
+	const char *line;
+	enum config_role role;
+	unsigned port;
+	const char *dir, *user; /* NULL: none, openhands */
+	unsigned uid;           /* 0: 1000 */
+	bool no_browser;
+};
+
+static const struct row rows[] = {
+	/* The command lines of unmodified backends, oldest last. */
+	{MICROMAMBA MODULE " 34512 --working-dir /workspace --plugins agent_skills jupyter "
+			   "vscode --username openhands --user-id 1000",
+		ROLE_INIT, 34512, "/workspace", NULL, 0, false},
+	{MICROMAMBA MODULE " 34512 --working-dir /workspace --plugins agent_skills jupyter "
+			   "vscode --username root --user-id 0 --browsergym-eval-env a b c "
+			   "--no-enable-browser",
+		ROLE_INIT, 34512, "/workspace", "root", 0xffffffff, true},
+	{MICROMAMBA MODULE " 34512 --working-dir /w --plugins jupyter --username openhands "
+			   "--user-id 1001 --git-user-name openhands --git-user-email a@b",
+		ROLE_INIT, 34512, "/w", NULL, 1001, false},
+	{MICROMAMBA "openhands.runtime.client.client 60000 --working-dir /workspace", ROLE_INIT,
+		60000, "/workspace", NULL, 0, false},
+	{"/openhands/miniforge3/bin/mamba run --no-capture-output -n base PYTHONUNBUFFERED=1 "
+	 "poetry run python -u -m openhands.runtime.client.client 39999 --working-dir /w "
+	 "--username openhands --user-id 5",
+		ROLE_INIT, 39999, "/w", NULL, 5, false},
+	{"/opendevin/miniforge3/bin/mamba run --no-capture-output -n base poetry run python -u "
+	 "-m opendevin.runtime.client.client 30000 --working-dir /w",
+		ROLE_INIT, 30000, "/w", NULL, 0, false},
+	{"micromamba run -n openhands 34512", ROLE_INIT, 34512, NULL, NULL, 0, false},
+	/* A number in front of the module is none of ours. */
+	{"micromamba run -n 7 python " MODULE " 34512", ROLE_INIT, 34512, NULL, NULL, 0, false},
+	/* Options that do not exist yet, with a value, with several, with none. */
+	{MICROMAMBA MODULE " 34512 --new-one x --working-dir /w --newer --newest=5 --user-id 7",
+		ROLE_INIT, 34512, "/w", NULL, 7, false},
+	{MICROMAMBA MODULE " --new-one 34512 --working-dir /w", ROLE_INIT, 34512, "/w", NULL, 0,
+		false},
+	{MICROMAMBA MODULE " --new-one=5 34512 stray --working-dir /w", ROLE_INIT, 34512, "/w",
+		NULL, 0, false},
+	/* Our own. */
+	{US " 3000", ROLE_SERVE, 3000, NULL, NULL, 0, false},
+	{US " serve 3000", ROLE_SERVE, 3000, NULL, NULL, 0, false},
+	{US " init 3000", ROLE_INIT, 3000, NULL, NULL, 0, false},
+	{US " health 3000", ROLE_HEALTH, 3000, NULL, NULL, 0, false},
+	{US " 1", ROLE_SERVE, 1, NULL, NULL, 0, false},
+	{US " 65535", ROLE_SERVE, 65535, NULL, NULL, 0, false},
+	{US " --working-dir /w 3000 --username me.too_-1", ROLE_SERVE, 3000, "/w", "me.too_-1",
+		0, false},
+	{US " --working-dir=/w=x --username=me --user-id=12 3000", ROLE_SERVE, 3000, "/w=x",
+		"me", 12, false},
+	{US " 3000 --plugins a b c --working-dir /w", ROLE_SERVE, 3000, "/w", NULL, 0, false},
+	{US " 3000 --plugins=a b --no-enable-browser", ROLE_SERVE, 3000, NULL, NULL, 0, true},
+	{US " 3000 --enable-browser", ROLE_SERVE, 3000, NULL, NULL, 0, false},
+	{US " 3000 --working-dir /a --working-dir /b", ROLE_SERVE, 3000, "/b", NULL, 0, false},
+	{US " --version", ROLE_VERSION, 0, NULL, NULL, 0, false},
+	{US " --licences", ROLE_LICENCES, 0, NULL, NULL, 0, false},
+	{US " --help", ROLE_HELP, 0, NULL, NULL, 0, false},
+	{US " help me", ROLE_HELP, 0, NULL, NULL, 0, false},
+};
+
+static void check_row(const struct row *row)
+{
+	unsigned uid = row->uid ? row->uid == 0xffffffff ? 0 : row->uid : 1000;
+
+	if (!is_int(read_line(row->line), 0, "%s", row->line))
+		printf("# %.*s", STR_ARG(buf_view(&errors)));
+	is_int(c.role, row->role, "the role");
+	is_int(c.port, row->port, "the port");
+	is_str(c.working_dir, row->dir, "the working directory");
+	is_str(c.username, row->user ? row->user : "openhands", "the user");
+	is_int(c.uid, uid, "his id");
+	ok(c.browser == !row->no_browser, "the browser");
+	is_int(errors.n, 0, "no errors");
+}
+
+static const struct {
+	const char *line;
+	const char *want;
+} bad[] = {
+	{US, "no port: the first number is the TCP port to listen on\n"},
+	{US " 0", "port 0: must be from 1 to 65535\n"},
+	{US " 3000 3001", "3001: unexpected argument (see --help)\n"},
+	{US " 3000 word", "word: unexpected argument (see --help)\n"},
+	{US " 3000 -v", "-v: unexpected argument (see --help)\n"},
+	{US " 3000 --unknown", "--unknown: unknown option (see --help)\n"},
+	{US " 3000 --unknown value", "--unknown: unknown option (see --help)\n"},
+	{US " 3000 --working-dir", "--working-dir: needs a value\n"},
+	{US " 3000 --working-dir --username u", "--working-dir: needs a value\n"},
+	{US " 3000 --working-dir here", "--working-dir here: must be an absolute path\n"},
+	{US " 3000 --username a:b", "--username a:b: is not a user name\n"},
+	{US " 3000 --username=", "--username : is not a user name\n"},
+	{US " 3000 --username -x", "--username -x: is not a user name\n"},
+	{US " 3000 --user-id x", "--user-id x: must be a number in range\n"},
+	{US " 3000 --user-id -1", "--user-id -1: must be a number in range\n"},
+	{US " 3000 --user-id 2147483648", "--user-id 2147483648: must be a number in range\n"},
+	{US " 3000 --plugins", "--plugins: needs a value\n"},
+	{US " 3000 --no-enable-browser=yes", "--no-enable-browser yes: takes no value\n"},
+	{US " 3000 --tls-cert /c", "--tls-cert and --tls-key go together\n"},
+	{US " 3000 --tls-key /k", "--tls-cert and --tls-key go together\n"},
+	{US " 3000 --key-sha256 00ff", "--key-sha256 00ff: must be 64 hexadecimal digits\n"},
+	{US " copy-self", "copy-self: needs one destination\n"},
+	{US " copy-self /a /b", "copy-self: needs one destination\n"},
+	{US " health", "no port: the first number is the TCP port to listen on\n"},
+	{MICROMAMBA MODULE " --working-dir /w",
+		"no port: the first number is the TCP port to listen on\n"},
+	{MICROMAMBA MODULE " 34512 --user-id x", "--user-id x: must be a number in range\n"},
+};
+
+static void check_bad(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		is_int(read_line(bad[i].line), -EINVAL, "%s", bad[i].line);
+		is_view(buf_view(&errors), bad[i].want, "says what is wrong");
+	}
+	read_line(US " 70000 --working-dir x --user-id y --nonsense --tls-cert /c");
+	ok(str_find(buf_view(&errors), STR("port 70000:")) < errors.n &&
+			str_find(buf_view(&errors), STR("--working-dir x:")) < errors.n &&
+			str_find(buf_view(&errors), STR("--user-id y:")) < errors.n &&
+			str_find(buf_view(&errors), STR("--nonsense:")) < errors.n &&
+			str_find(buf_view(&errors), STR("go together")) < errors.n,
+		"all errors are told at once");
+}
+
+static void check_options(void)
+{
+	is_int(read_line(US " 3000"), 0, "without options");
+	is_str(c.address, "0.0.0.0", "all addresses");
+	ok(!c.has_key && !c.tls_cert && !c.tls_key && !c.shell, "no key, no TLS, any shell");
+	is_int(c.no_change_s, 10, "ten seconds of silence");
+	is_int(read_line(US " 3000 --address ::1 --shell /bin/dash --tls-cert /c --tls-key /k "
+			    "--key-sha256 "
+			    "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1eFF"),
+		0, "with options");
+	is_str(c.address, "::1", "the address");
+	is_str(c.shell, "/bin/dash", "the shell");
+	is_str(c.tls_cert, "/c", "the certificate");
+	is_str(c.tls_key, "/k", "its key");
+	ok(c.has_key && c.key[0] == 0 && c.key[30] == 0x1e && c.key[31] == 0xff, "the digest");
+	is_int(read_line(US " copy-self /x/y"), 0, "copy-self");
+	is_str(c.copy_to, "/x/y", "its destination");
+	ok(c.role == ROLE_COPY_SELF, "its role");
+	ok(strstr(config_usage(), "--working-dir") && strstr(config_usage(), "copy-self"),
+		"the usage names options and roles");
+}
+
+static void check_no_change(const char *value, int want, unsigned seconds)
+{
+	setenv("NO_CHANGE_TIMEOUT_SECONDS", value, 1);
+	is_int(read_line(US " 3000"), want, "NO_CHANGE_TIMEOUT_SECONDS=%s", value);
+	if (want == 0)
+		is_int(c.no_change_s, seconds, "is taken");
+	unsetenv("NO_CHANGE_TIMEOUT_SECONDS");
+}
+
+static void check_su(const char *value, const char *line, bool as_user)
+{
+	if (value)
+		setenv("SU_TO_USER", value, 1);
+	read_line(line);
+	ok(c.as_user == as_user, "SU_TO_USER=%s, %s: %s", value ? value : "(unset)", line,
+		as_user ? "another user" : "the server's own");
+	unsetenv("SU_TO_USER");
+}
+
+static void check_environment(void)
+{
+	static const char *const yes[] = {"1", "true", "T", "yes", "Y", "ON"};
+	static const char *const no[] = {"0", "false", "no", "off", "", "2"};
+
+	check_no_change("1", 0, 1);
+	check_no_change("86400", 0, 86400);
+	check_no_change("86401", -EINVAL, 0);
+	check_no_change("1.5", -EINVAL, 0);
+	check_no_change("-1", -EINVAL, 0);
+	check_no_change("", -EINVAL, 0);
+	check_su(NULL, US " 3000", true);
+	check_su(NULL, US " 3000 --username root", true);
+	check_su(NULL, US " 3000 --username other", false);
+	for (size_t i = 0; i < ARRAY_LEN(yes); i++)
+		check_su(yes[i], US " 3000", true);
+	for (size_t i = 0; i < ARRAY_LEN(no); i++)
+		check_su(no[i], US " 3000", false);
+	setenv("RUNTIME_USERNAME", "other", 1);
+	check_su(NULL, US " 3000 --username other", true);
+	check_su("no", US " 3000 --username other", false);
+	check_su(NULL, US " 3000", true);
+	unsetenv("RUNTIME_USERNAME");
+}
+
+/* In a program of its own, whose environment the kernel has laid out. */
+static int with_key(void)
+{
+	static char all[65536];
+	uint8_t digest[SHA256_LEN];
+	int fd;
+	ssize_t n;
+
+	sha256_of(STR("s3cret-in-the-environment"), digest);
+	if (read_line(US " 3000") != 0 || !c.has_key ||
+		!hash_equal(c.key, digest, sizeof(digest)))
+		return 1;
+	if (getenv("SESSION_API_KEY"))
+		return 2;
+	fd = fd_open("/proc/self/environ", O_RDONLY, 0);
+	n = fd < 0 ? -1 : read(fd, all, sizeof(all));
+	fd_close(&fd);
+	if (n <= 0 || str_find(str_make(all, (size_t)n), STR("BEFORE=1")) == (size_t)n ||
+		str_find(str_make(all, (size_t)n), STR("AFTER=2")) == (size_t)n)
+		return 3;
+	return str_find(str_make(all, (size_t)n), STR("s3cret")) < (size_t)n ? 4 : 0;
+}
+
+static int run_again(const char *key)
+{
+	char *const argv[] = {(char[]){"test_config"}, (char[]){"with-key"}, NULL};
+	char variable[64];
+	char *const env[] = {(char[]){"BEFORE=1"}, variable, (char[]){"AFTER=2"}, NULL};
+	int status = -1;
+	pid_t pid;
+
+	snprintf(variable, sizeof(variable), "SESSION_API_KEY=%s", key);
+	pid = fork();
+	if (pid == 0) {
+		execve("/proc/self/exe", argv, env);
+		_exit(99);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void check_key(void)
+{
+	is_int(run_again("s3cret-in-the-environment"), 0,
+		"the key is wiped where it stands, its digest is kept");
+	setenv("SESSION_API_KEY", "", 1);
+	is_int(read_line(US " 3000"), 0, "an empty key");
+	ok(!c.has_key, "is none");
+	ok(!getenv("SESSION_API_KEY"), "and not passed on");
+	setenv("SESSION_API_KEY", "k", 1);
+	is_int(read_line(US " 3000 --nonsense"), -EINVAL, "with errors");
+	ok(!getenv("SESSION_API_KEY"), "the key is not passed on either");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "with-key"))
+		return with_key();
+	unsetenv("SESSION_API_KEY");
+	unsetenv("NO_CHANGE_TIMEOUT_SECONDS");
+	unsetenv("SU_TO_USER");
+	unsetenv("RUNTIME_USERNAME");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		check_row(&rows[i]);
+	check_bad();
+	check_options();
+	check_environment();
+	check_key();
+	buf_free(&errors);
+	return done_testing();
+}
