@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <signal.h>
 #include <unistd.h>
 
 int shell_flush(struct shell *s)
@@ -100,6 +101,9 @@ int shell_key(struct shell *s, char key)
 		s->rec->started = true;
 	}
 	echo_key(s, up);
+	/* A shell that has been stopped heeds no key, and nobody else wakes it. */
+	if (up == 'C' && s->rec->pid > 0)
+		kill(s->rec->pid, SIGCONT);
 	if (idle || (strchr("CZ\\", up) && s->rec->started && !s->rec->text_done))
 		shell_arm(s, SHELL_KEY_MS, prompt_missing);
 	/* Input that waits for a reader must not hold an interrupt up. */

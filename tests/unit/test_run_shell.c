@@ -146,6 +146,15 @@ static void check_lost_prompt(void)
 	is_done(RUN("echo on"), 0, "on", "after C-c");
 }
 
+/* It stops itself: nobody but us can wake it. */
+static void check_stopped(void)
+{
+	RUN("kill -STOP $$; echo awake", .timeout = "0.3");
+	is_int(POLL(.timeout = "0.1").exit_code, -1, "%s: a stopped shell", name);
+	ok(INPUT("C-c").exit_code >= 0, "%s: C-c wakes it", name);
+	is_done(RUN("echo on"), 0, "on", "after it");
+}
+
 static void check_broken(const struct shell_row *row)
 {
 	static const char *const files[] = {"exit 1", "exit 0", "exec true", "kill -9 $$",
@@ -218,6 +227,7 @@ static void check_all(const struct shell_row *row)
 	check_trace();
 	check_descriptors();
 	check_lost_prompt();
+	check_stopped();
 	close_session();
 	check_leavings(row);
 	check_broken(row);
