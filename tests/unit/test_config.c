@@ -13,7 +13,8 @@ enum { WORDS = 32 };
 
 #define US "/.od/od-runtime-client"
 #define MODULE "openhands.runtime.action_execution_server"
-#define MICROMAMBA "/openhands/micromamba/bin/micromamba run -n openhands poetry run python -u -m "
+#define MICROMAMBA \
+	"/openhands/micromamba/bin/micromamba run -n openhands poetry run python -u -m "
 
 static struct config c;
 static struct buf errors = BUF_INIT(1 << 16);
@@ -43,35 +44,42 @@ struct row {
 
 static const struct row rows[] = {
 	/* The command lines of unmodified backends, oldest last. */
-	{MICROMAMBA MODULE " 34512 --working-dir /workspace --plugins agent_skills jupyter "
-			   "vscode --username openhands --user-id 1000",
+	{MICROMAMBA MODULE
+		" 34512 --working-dir /workspace --plugins agent_skills jupyter "
+		"vscode --username openhands --user-id 1000",
 		ROLE_INIT, 34512, "/workspace", NULL, 0, false},
-	{MICROMAMBA MODULE " 34512 --working-dir /workspace --plugins agent_skills jupyter "
-			   "vscode --username root --user-id 0 --browsergym-eval-env a b c "
-			   "--no-enable-browser",
+	{MICROMAMBA MODULE
+		" 34512 --working-dir /workspace --plugins agent_skills jupyter "
+		"vscode --username root --user-id 0 --browsergym-eval-env a b c "
+		"--no-enable-browser",
 		ROLE_INIT, 34512, "/workspace", "root", 0xffffffff, true},
-	{MICROMAMBA MODULE " 34512 --working-dir /w --plugins jupyter --username openhands "
-			   "--user-id 1001 --git-user-name openhands --git-user-email a@b",
+	{MICROMAMBA MODULE
+		" 34512 --working-dir /w --plugins jupyter --username openhands "
+		"--user-id 1001 --git-user-name openhands --git-user-email a@b",
 		ROLE_INIT, 34512, "/w", NULL, 1001, false},
-	{MICROMAMBA "openhands.runtime.client.client 60000 --working-dir /workspace", ROLE_INIT,
-		60000, "/workspace", NULL, 0, false},
-	{"/openhands/miniforge3/bin/mamba run --no-capture-output -n base PYTHONUNBUFFERED=1 "
+	{MICROMAMBA "openhands.runtime.client.client 60000 --working-dir /workspace",
+		ROLE_INIT, 60000, "/workspace", NULL, 0, false},
+	{"/openhands/miniforge3/bin/mamba run --no-capture-output -n base "
+	 "PYTHONUNBUFFERED=1 "
 	 "poetry run python -u -m openhands.runtime.client.client 39999 --working-dir /w "
 	 "--username openhands --user-id 5",
 		ROLE_INIT, 39999, "/w", NULL, 5, false},
-	{"/opendevin/miniforge3/bin/mamba run --no-capture-output -n base poetry run python -u "
+	{"/opendevin/miniforge3/bin/mamba run --no-capture-output -n base poetry run "
+	 "python -u "
 	 "-m opendevin.runtime.client.client 30000 --working-dir /w",
 		ROLE_INIT, 30000, "/w", NULL, 0, false},
 	{"micromamba run -n openhands 34512", ROLE_INIT, 34512, NULL, NULL, 0, false},
 	/* A number in front of the module is none of ours. */
-	{"micromamba run -n 7 python " MODULE " 34512", ROLE_INIT, 34512, NULL, NULL, 0, false},
-	/* Options that do not exist yet, with a value, with several, with none. */
-	{MICROMAMBA MODULE " 34512 --new-one x --working-dir /w --newer --newest=5 --user-id 7",
-		ROLE_INIT, 34512, "/w", NULL, 7, false},
-	{MICROMAMBA MODULE " --new-one 34512 --working-dir /w", ROLE_INIT, 34512, "/w", NULL, 0,
+	{"micromamba run -n 7 python " MODULE " 34512", ROLE_INIT, 34512, NULL, NULL, 0,
 		false},
-	{MICROMAMBA MODULE " --new-one=5 34512 stray --working-dir /w", ROLE_INIT, 34512, "/w",
+	/* Options that do not exist yet, with a value, with several, with none. */
+	{MICROMAMBA MODULE
+		" 34512 --new-one x --working-dir /w --newer --newest=5 --user-id 7",
+		ROLE_INIT, 34512, "/w", NULL, 7, false},
+	{MICROMAMBA MODULE " --new-one 34512 --working-dir /w", ROLE_INIT, 34512, "/w",
 		NULL, 0, false},
+	{MICROMAMBA MODULE " --new-one=5 34512 stray --working-dir /w", ROLE_INIT, 34512,
+		"/w", NULL, 0, false},
 	/* Our own. */
 	{US " 3000", ROLE_SERVE, 3000, NULL, NULL, 0, false},
 	{US " serve 3000", ROLE_SERVE, 3000, NULL, NULL, 0, false},
@@ -79,14 +87,17 @@ static const struct row rows[] = {
 	{US " health 3000", ROLE_HEALTH, 3000, NULL, NULL, 0, false},
 	{US " 1", ROLE_SERVE, 1, NULL, NULL, 0, false},
 	{US " 65535", ROLE_SERVE, 65535, NULL, NULL, 0, false},
-	{US " --working-dir /w 3000 --username me.too_-1", ROLE_SERVE, 3000, "/w", "me.too_-1",
-		0, false},
-	{US " --working-dir=/w=x --username=me --user-id=12 3000", ROLE_SERVE, 3000, "/w=x",
-		"me", 12, false},
-	{US " 3000 --plugins a b c --working-dir /w", ROLE_SERVE, 3000, "/w", NULL, 0, false},
-	{US " 3000 --plugins=a b --no-enable-browser", ROLE_SERVE, 3000, NULL, NULL, 0, true},
+	{US " --working-dir /w 3000 --username me.too_-1", ROLE_SERVE, 3000, "/w",
+		"me.too_-1", 0, false},
+	{US " --working-dir=/w=x --username=me --user-id=12 3000", ROLE_SERVE, 3000,
+		"/w=x", "me", 12, false},
+	{US " 3000 --plugins a b c --working-dir /w", ROLE_SERVE, 3000, "/w", NULL, 0,
+		false},
+	{US " 3000 --plugins=a b --no-enable-browser", ROLE_SERVE, 3000, NULL, NULL, 0,
+		true},
 	{US " 3000 --enable-browser", ROLE_SERVE, 3000, NULL, NULL, 0, false},
-	{US " 3000 --working-dir /a --working-dir /b", ROLE_SERVE, 3000, "/b", NULL, 0, false},
+	{US " 3000 --working-dir /a --working-dir /b", ROLE_SERVE, 3000, "/b", NULL, 0,
+		false},
 	{US " --version", ROLE_VERSION, 0, NULL, NULL, 0, false},
 	{US " --licences", ROLE_LICENCES, 0, NULL, NULL, 0, false},
 	{US " --help", ROLE_HELP, 0, NULL, NULL, 0, false},
@@ -127,18 +138,21 @@ static const struct {
 	{US " 3000 --username -x", "--username -x: is not a user name\n"},
 	{US " 3000 --user-id x", "--user-id x: must be a number in range\n"},
 	{US " 3000 --user-id -1", "--user-id -1: must be a number in range\n"},
-	{US " 3000 --user-id 2147483648", "--user-id 2147483648: must be a number in range\n"},
+	{US " 3000 --user-id 2147483648",
+		"--user-id 2147483648: must be a number in range\n"},
 	{US " 3000 --plugins", "--plugins: needs a value\n"},
 	{US " 3000 --no-enable-browser=yes", "--no-enable-browser yes: takes no value\n"},
 	{US " 3000 --tls-cert /c", "--tls-cert and --tls-key go together\n"},
 	{US " 3000 --tls-key /k", "--tls-cert and --tls-key go together\n"},
-	{US " 3000 --key-sha256 00ff", "--key-sha256 00ff: must be 64 hexadecimal digits\n"},
+	{US " 3000 --key-sha256 00ff",
+		"--key-sha256 00ff: must be 64 hexadecimal digits\n"},
 	{US " copy-self", "copy-self: needs one destination\n"},
 	{US " copy-self /a /b", "copy-self: needs one destination\n"},
 	{US " health", "no port: the first number is the TCP port to listen on\n"},
 	{MICROMAMBA MODULE " --working-dir /w",
 		"no port: the first number is the TCP port to listen on\n"},
-	{MICROMAMBA MODULE " 34512 --user-id x", "--user-id x: must be a number in range\n"},
+	{MICROMAMBA MODULE " 34512 --user-id x",
+		"--user-id x: must be a number in range\n"},
 };
 
 static void check_bad(void)
@@ -160,17 +174,21 @@ static void check_options(void)
 {
 	is_int(read_line(US " 3000"), 0, "without options");
 	is_str(c.address, "0.0.0.0", "all addresses");
-	ok(!c.has_key && !c.tls_cert && !c.tls_key && !c.shell, "no key, no TLS, any shell");
+	ok(!c.has_key && !c.tls_cert && !c.tls_key && !c.shell,
+		"no key, no TLS, any shell");
 	is_int(c.no_change_s, 10, "ten seconds of silence");
-	is_int(read_line(US " 3000 --address ::1 --shell /bin/dash --tls-cert /c --tls-key /k "
-			    "--key-sha256 "
-			    "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1eFF"),
+	is_int(read_line(US
+		       " 3000 --address ::1 --shell /bin/dash --tls-cert /c --tls-key /k "
+		       "--key-sha256 "
+		       "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1eF"
+		       "F"),
 		0, "with options");
 	is_str(c.address, "::1", "the address");
 	is_str(c.shell, "/bin/dash", "the shell");
 	is_str(c.tls_cert, "/c", "the certificate");
 	is_str(c.tls_key, "/k", "its key");
-	ok(c.has_key && c.key[0] == 0 && c.key[30] == 0x1e && c.key[31] == 0xff, "the digest");
+	ok(c.has_key && c.key[0] == 0 && c.key[30] == 0x1e && c.key[31] == 0xff,
+		"the digest");
 	is_int(read_line(US " copy-self /x/y"), 0, "copy-self");
 	is_str(c.copy_to, "/x/y", "its destination");
 	ok(c.role == ROLE_COPY_SELF, "its role");

@@ -189,7 +189,8 @@ static void check_long(void)
 	crash();
 	go();
 	s = POLL();
-	ok(str_ends(s.content, STR("\n299999\n300000\nend")), "%s: after much output", name);
+	ok(str_ends(s.content, STR("\n299999\n300000\nend")), "%s: after much output",
+		name);
 	is_int(s.exit_code, 0, "%s: the end", name);
 }
 
