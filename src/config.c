@@ -32,15 +32,14 @@ static const char usage[] =
 	"  --working-dir DIR   where the shell starts (default: the current directory)\n"
 	"  --username NAME     user of the shell (default openhands)\n"
 	"  --user-id N         its id, if it has to be made (default 1000)\n"
-	"  --shell PATH        shell to use (default: bash, sh, ash, the bundled one)\n"
+	"  --shell PATH        shell to use (default: bash, else any sh)\n"
 	"  --key-sha256 HEX    SHA-256 of the session key that requests must carry\n"
 	"  --tls-cert FILE     certificate chain (PEM), with --tls-key: serve TLS 1.2\n"
 	"  --tls-key FILE      private key (PEM)\n"
-	"  --plugins NAME...   plugins to start\n"
-	"  --no-enable-browser no browser\n"
+	"  --plugins NAME..., --[no-]enable-browser: accepted; nothing is there to start\n"
 	"\n"
 	"environment: SESSION_API_KEY, NO_CHANGE_TIMEOUT_SECONDS, SU_TO_USER,\n"
-	"RUNTIME_USERNAME\n";
+	"RUNTIME_USERNAME, SANDBOX_GROUP_ID\n";
 
 const char *config_usage(void)
 {

@@ -28,8 +28,8 @@ const char *shells_kind_name(enum shells_kind kind);
 /*
  * Finds a shell below root ("" for the running system): the configured one (an
  * absolute path, or a name that is looked for in the usual folders; NULL or ""
- * for none), then bash, sh, ash, busybox, and the shell that the program brings
- * along. notes tells of a configured shell that is not there, as one line. 0,
+ * for none), then bash, sh, ash, busybox, and one that may lie in /.od/bin.
+ * notes tells of a configured shell that is not there, as one line. 0,
  * or -ENOENT with the ladder in words as one line of notes.
  */
 int shells_find(const char *root, const char *configured, struct shells_found *out,

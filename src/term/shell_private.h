@@ -1,4 +1,4 @@
-/* The inside of a shell session, shared by shell.c and shell_start.c. */
+/* The inside of a shell session, shared by the shell_*.c files. */
 #ifndef TERM_SHELL_PRIVATE_H
 #define TERM_SHELL_PRIVATE_H
 

@@ -1,8 +1,8 @@
 /*
  * The raw output of one command, in memory that outlives a crash of serve.
  *
- * A ring in a memfd that init keeps, behind one page of state that belongs to
- * the shell. The ring keeps the newest SPOOL_RING bytes; offsets count from the
+ * A ring in a memfd that init keeps, behind SPOOL_STATE bytes that belong to the
+ * shell. The ring keeps the newest SPOOL_RING bytes; offsets count from the
  * command's start and never wrap. Bytes are read from the terminal straight
  * into the ring. A kill between that read and the note that it happened loses
  * nothing: the room was zero before, so what is not zero was read. (NUL bytes
