@@ -36,7 +36,8 @@ static const char usage[] =
 	"  --key-sha256 HEX    SHA-256 of the session key that requests must carry\n"
 	"  --tls-cert FILE     certificate chain (PEM), with --tls-key: serve TLS 1.2\n"
 	"  --tls-key FILE      private key (PEM)\n"
-	"  --plugins NAME..., --[no-]enable-browser: accepted; nothing is there to start\n"
+	"  --plugins NAME..., --[no-]enable-browser: accepted; nothing is there to "
+	"start\n"
 	"\n"
 	"environment: SESSION_API_KEY, NO_CHANGE_TIMEOUT_SECONDS, SU_TO_USER,\n"
 	"RUNTIME_USERNAME, SANDBOX_GROUP_ID\n";
