@@ -263,6 +263,9 @@ static int with_key(void)
 	return str_find(str_make(all, (size_t)n), STR("s3cret")) < (size_t)n ? 4 : 0;
 }
 
+/* Of a child whose machine does not know this program's architecture. */
+enum { NO_EXEC = 98 };
+
 static int run_again(const char *key)
 {
 	char *const argv[] = {(char[]){"test_config"}, (char[]){"with-key"}, NULL};
@@ -275,7 +278,7 @@ static int run_again(const char *key)
 	pid = fork();
 	if (pid == 0) {
 		execve("/proc/self/exe", argv, env);
-		_exit(99);
+		_exit(errno == ENOEXEC ? NO_EXEC : 99);
 	}
 	waitpid(pid, &status, 0);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -283,8 +286,13 @@ static int run_again(const char *key)
 
 static void check_key(void)
 {
-	is_int(run_again("s3cret-in-the-environment"), 0,
-		"the key is wiped where it stands, its digest is kept");
+	static const char name[] = "the key is wiped where it stands, its digest is kept";
+	int r = run_again("s3cret-in-the-environment");
+
+	if (r == NO_EXEC)
+		skip(name, "this machine executes the program by an emulator only");
+	else
+		is_int(r, 0, "%s", name);
 	setenv("SESSION_API_KEY", "", 1);
 	is_int(read_line(US " 3000"), 0, "an empty key");
 	ok(!c.has_key, "is none");
