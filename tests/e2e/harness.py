@@ -124,18 +124,23 @@ def until(condition, seconds=None, step=0.005):
 
 
 class Gate:
-    """A FIFO that holds up a command of the sandbox until the test lets it go."""
+    """Holds up a command of the sandbox until the test lets it go, so many times.
 
-    def __init__(self, client):
+    Each time has a FIFO of its own, PATH.0, PATH.1 and so on: with one for all, who
+    comes back early would meet the end of the line before."""
+
+    def __init__(self, client, times=1):
         self.path = tempfile.mktemp(prefix="gate-", dir=client.top)
-        os.mkfifo(self.path)
+        self.next = 0
+        for i in range(times):
+            os.mkfifo(f"{self.path}.{i}")
 
     def __str__(self):
-        return self.path
+        return self.path + ".0"
 
     def reader(self):
         try:
-            return os.open(self.path, os.O_WRONLY | os.O_NONBLOCK)
+            return os.open(f"{self.path}.{self.next}", os.O_WRONLY | os.O_NONBLOCK)
         except OSError:
             return None  # ENXIO: nobody reads yet
 
@@ -146,6 +151,7 @@ class Gate:
             raise RuntimeError("nobody waits at the gate")
         os.write(fd, text)
         os.close(fd)
+        self.next += 1
 
 
 def wait_exit(process, seconds=None):

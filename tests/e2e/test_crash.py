@@ -83,9 +83,10 @@ def test_in_the_middle():
     with Client(role="init") as client:
         client.run("cd /; A=kept")
         shell = client.shell_pid()
-        gate, mark = Gate(client), client.top + "/mark"
+        gate, mark = Gate(client, steps), client.top + "/mark"
         command = (f"for i in $(seq 0 {step * steps - 1}); do "
-                   f"if [ $((i % {step})) = 0 ]; then echo $i >{mark}; read x <{gate}; fi; "
+                   f"if [ $((i % {step})) = 0 ]; then echo $i >{mark}; "
+                   f"read x <{gate.path}.$((i / {step})); fi; "
                    "echo \"$i is a number of a long sequence\"; done; (exit 42)")
         waiting = client.conn()
         waiting.send(request("POST", "/execute_action",
@@ -127,20 +128,21 @@ def test_in_the_middle():
 def test_bytes_of_all_kinds():
     """Escape sequences and multi-byte letters, cut anywhere by a kill, stay whole."""
     with Client(role="init") as client:
-        gate = Gate(client)
+        gate = Gate(client, 8)
         line = "é⛄𝄞 \\033[31mred\\033[0m"
-        command = (f"for i in 1 2 3 4 5 6 7 8; do read x <{gate}; for j in $(seq 100); do "
+        command = (f"for i in 0 1 2 3 4 5 6 7; do read x <{gate.path}.$i; for j in $(seq 100); do "
                    f"printf '%s {line}\\n' $i.$j; done; done")
         client.run(command, timeout=0.2, hidden=True)
         for _ in range(8):
             gate.go()
             murder(client)
         until(lambda: answers(client))
-        got = client.run("", timeout=30, hidden=True)["content"].splitlines()
-        want = [f"{i}.{j} é⛄𝄞 red" for i in range(1, 9) for j in range(1, 101)]
+        answer = client.run("", timeout=30, hidden=True)
+        got = answer["content"].splitlines()
+        want = [f"{i}.{j} é⛄𝄞 red" for i in range(8) for j in range(1, 101)]
         ok(got == want, "800 lines with colours and wide letters",
            *[f"line {n}: {a!r} for {b!r}" for n, (a, b) in enumerate(zip(got, want)) if a != b][:3],
-           f"got {len(got)}")
+           f"got {len(got)}", answer["extras"], client.log())
 
 
 def test_finished_meanwhile():
