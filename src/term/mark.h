@@ -7,9 +7,10 @@
  *
  *   ESC ] 7777 ; NONCE ; KIND ; ID ; STATUS ; JOB ; CWD ; NONCE ; PATH ; NONCE BEL
  *
- * KIND is s (the command starts), t (its text has been executed) or p (the
- * shell is at its prompt again). JOB is $!, empty where there is none. CWD and
- * PATH are the shell's variables PWD and PATH, which may hold any byte but NUL.
+ * KIND is s (the command starts), t (its text has been executed, which a shell
+ * may leave to p) or p (it is at its prompt again). JOB is $!, empty where there
+ * is none. CWD and PATH are the shell's variables PWD and PATH, which may hold
+ * any byte but NUL; s may come without these three.
  * The splitter is an engine without I/O: fed with what the terminal prints, it
  * tells data and marks apart, however the bytes are cut.
  */

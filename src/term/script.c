@@ -10,29 +10,35 @@
  * only the user's own commands. Marks go to the terminal itself, because a user
  * may redirect the shell's output. Each of them takes the prompt back that a
  * command may have set, such as that of a Python environment; export does it
- * without an end of the line where the variable is readonly.
+ * without an end of the line where the variable is readonly. __od_status is $?
+ * at the end of the command, for a prompt that comes behind our own code.
  */
-static const char bash_setup[] =
-	KILL_LINE " \\builtin set +o history +H; \\builtin unset PROMPT_COMMAND; "
-		  "__od_mark() { \\builtin printf "
-		  "'\\033]7777;@;%s;%s;%s;%s;%s;@;%s;@\\a' "
-		  "\"$1\" \"$__od_id\" \"$2\" \"${!:-}\" \"${PWD-}\" \"${PATH-}\" "
-		  ">/dev/tty; __od_ours; }; "
-		  "__od_ours() { \\builtin export -n "
-		  "PROMPT_COMMAND=\"$__od_prompt\" PS1= PS2=; }; "
-		  "__od_run() { "
-		  "IFS= \\builtin read -r -d '' __od_command <\"$1\" || \\builtin :; "
-		  "case $__od_command in '') __od_command='\\builtin echo "
-		  "\"The command could not be read.\" >&2; (\\builtin exit 126)'; esac; "
-		  "__od_id=$2; case $- in *x*) __od_untraced \"$3\"; esac; "
-		  "__od_mark s 0; \\builtin return \"$3\"; }; "
-		  "__od_untraced() { \\builtin set +x; "
-		  "case $- in *e*) \\builtin set 0; esac; "
-		  "__od_command=\"__od_traced $1 2>/dev/null\"$'\\n'$__od_command; }; "
-		  "__od_traced() { \\builtin set -x; \\builtin return $1; }; "
-		  "__od_prompt='{ __od_mark p $?; } 2>/dev/null'; "
-		  "__od_ours; "
-		  "\\builtin alias git='git --no-pager'; __od_id=";
+static const char bash_setup[] = KILL_LINE
+	" \\builtin set +o history +H; \\builtin unset PROMPT_COMMAND; "
+	"__od_mark() { \\builtin printf "
+	"'\\033]7777;@;%s;%s;%s;%s;%s;@;%s;@\\a' "
+	"\"$1\" \"$__od_id\" \"$2\" \"${!:-}\" \"${PWD-}\" \"${PATH-}\" "
+	">/dev/tty; __od_ours; }; "
+	"__od_ours() { \\builtin export -n "
+	"PROMPT_COMMAND=\"$__od_prompt\" PS1= PS2=; }; "
+	"__od_read() { "
+	"IFS= \\builtin read -r -d '' __od_command <\"$1\" || \\builtin :; "
+	"case $__od_command in '') __od_command='\\builtin echo "
+	"\"The command could not be read.\" >&2; (\\builtin exit 126)'; esac; }; "
+	"__od_run() { "
+	"__od_id=$1 __od_status=; case $- in *x*) __od_untraced \"$2\"; esac; "
+	"\\builtin printf '\\033]7777;@;s;%s;0;;;@;;@\\a' \"$1\" >/dev/tty; "
+	"\\builtin return \"$2\"; }; "
+	"__od_done() { __od_status=$1; case $PROMPT_COMMAND in "
+	"\"$__od_prompt\") ;; *) __od_mark t \"$1\"; esac; }; "
+	"__od_untraced() { \\builtin set +x; "
+	"case $- in *e*) \\builtin set 0; esac; "
+	"__od_command=\"__od_traced $1 2>/dev/null\"$'\\n'$__od_command; }; "
+	"__od_traced() { \\builtin set -x; \\builtin return $1; }; "
+	"__od_prompt='{ __od_mark p ${__od_status:-$?}; "
+	"__od_status=; } 2>/dev/null'; "
+	"__od_status=; __od_ours; "
+	"\\builtin alias git='git --no-pager'; __od_id=";
 
 /* No mark can come from a hook here. */
 #define POSIX_SETUP(prompt) \
@@ -63,11 +69,12 @@ static const char ash_setup[] = POSIX_SETUP("'$({ __od_mark p $?; } 2>/dev/null)
  * of the trace. The empty line is for bash, whose parser takes the "if" for a
  * plain word if the text of the last eval ended within quotes.
  */
-static const char bash_submit_text[] =
-	KILL_LINE "\n if { __od_command=; __od_run %s %s %d; } 2>/dev/null; "
-		  "then \\builtin eval \"$__od_command\"; "
-		  "else \\builtin eval \"$__od_command\"; fi; "
-		  "{ __od_mark t $?; } 2>/dev/null\n";
+static const char bash_begin[] = KILL_LINE "\n if { __od_command=";
+static const char bash_read_text[] = "; __od_read %s";
+static const char bash_end_text[] = "; __od_run %s %d; } 2>/dev/null; "
+				    "then \\builtin eval \"$__od_command\"; "
+				    "else \\builtin eval \"$__od_command\"; fi; "
+				    "{ __od_done $?; } 2>/dev/null\n";
 static const char posix_submit_text[] =
 	KILL_LINE " if { __od_run %s %d; } 2>/dev/null; then . %s; else . %s; fi; "
 		  "{ __od_mark t $?; } 2>/dev/null\n";
@@ -106,11 +113,47 @@ void script_setup(
 	buf_fmt(out, "%s\n", id);
 }
 
-void script_submit(struct buf *out, enum shells_kind kind, const char *path,
-	const char *id, int status)
+bool script_can_type(enum shells_kind kind, struct str command)
+{
+	if (kind != SHELLS_BASH || command.n == 0 || command.n > SHELL_TYPED_MAX)
+		return false;
+	for (size_t i = 0; i < command.n; i++) {
+		char c = command.p[i];
+
+		if ((unsigned char)c < ' ' ? c != '\n' && c != '\t' : c == 0x7f)
+			return false;
+	}
+	return true;
+}
+
+/* One word for a shell, whatever stands in it. */
+static void put_quoted(struct buf *out, struct str text)
+{
+	buf_putc(out, '\'');
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] == '\'')
+			buf_puts(out, "'\\'");
+		buf_putc(out, text.p[i]);
+	}
+	buf_putc(out, '\'');
+}
+
+static void submit_bash(
+	struct buf *out, struct str command, const char *path, const char *id, int status)
+{
+	buf_puts(out, bash_begin);
+	if (path[0])
+		buf_fmt(out, bash_read_text, path);
+	else
+		put_quoted(out, command);
+	buf_fmt(out, bash_end_text, id, status);
+}
+
+void script_submit(struct buf *out, enum shells_kind kind, struct str command,
+	const char *path, const char *id, int status)
 {
 	if (kind == SHELLS_BASH)
-		buf_fmt(out, bash_submit_text, path, id, status);
+		submit_bash(out, command, path, id, status);
 	else
 		buf_fmt(out, posix_submit_text, id, status, path, path);
 }

@@ -19,11 +19,18 @@ void script_setup(
 	struct buf *out, enum shells_kind kind, const char *nonce, const char *id);
 
 /*
- * The line that runs the command in the file at path; status is what $? shall
- * be when it starts. Marks with the id tell its start and its end.
+ * Whether script_submit can have the command typed: a short one without keys of
+ * the terminal. Any other goes into a file.
  */
-void script_submit(struct buf *out, enum shells_kind kind, const char *path,
-	const char *id, int status);
+bool script_can_type(enum shells_kind kind, struct str command);
+
+/*
+ * The lines that run the command, or the one in the file at path if path is not
+ * empty; status is what $? shall be when it starts. Marks with the id tell its
+ * start and its end.
+ */
+void script_submit(struct buf *out, enum shells_kind kind, struct str command,
+	const char *path, const char *id, int status);
 
 /* The line by which a shell that shows no prompt of ours tells that it is at one. */
 void script_probe(struct buf *out);

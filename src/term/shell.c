@@ -382,12 +382,12 @@ int shell_submit(struct shell *s, struct str command)
 	if (command.n > SHELL_COMMAND_MAX)
 		return ERR_LIMIT;
 	r = shell_new_id(id);
-	if (r == 0)
+	if (r == 0 && !script_can_type(s->setup.kind, command))
 		r = handover_write(command, s->setup.user, rec->handover);
 	if (r < 0)
 		return r;
 	memcpy(rec->id, id, sizeof(id));
-	script_submit(&line, s->setup.kind, rec->handover, id,
+	script_submit(&line, s->setup.kind, command, rec->handover, id,
 		rec->status < 0 ? 0 : rec->status);
 	r = shell_begin(s);
 	if (r == 0)

@@ -342,6 +342,41 @@ static void check_bytes(void)
 		0, "x", "a forged mark");
 }
 
+/* Short commands are typed, long ones and those with control characters are not. */
+static void check_ways_in(void)
+{
+	struct buf c = BUF_INIT(1 << 12), want = BUF_INIT(1 << 12);
+	char number[32];
+
+	buf_puts(&c, "printf %s '");
+	for (int b = '\t'; b <= '~'; b = b == '\t' ? ' ' : b + 1) {
+		if (b == '\'')
+			continue;
+		buf_putc(&c, (char)b);
+		buf_fmt(&want, "%02x", (unsigned)b);
+	}
+	buf_puts(&c, "' | od -An -v -tx1 | tr -d ' \\n'");
+	if (buf_cstr(&want))
+		is_counted(c.p, c.n, want.p, "every printable character");
+	is_counted(
+		"printf '%s ' \"'\" \\' 'a'\\''b' \\\\ x", 0, "' ' a'b \\ x", "quotes");
+	for (size_t n = SHELL_TYPED_MAX - 1; n <= SHELL_TYPED_MAX + 1; n++) {
+		buf_reset(&c);
+		buf_puts(&c, "x=");
+		while (c.n < n - 12)
+			buf_puts(&c, "''");
+		buf_puts(&c, "y; echo $x");
+		while (c.n < n)
+			buf_putc(&c, ' ');
+		snprintf(number, sizeof(number), "%zu bytes", n);
+		is_counted(c.p, c.n, "y", number);
+	}
+	is_counted("printf '\003\004\025\177' | od -An -tx1 | tr -d ' '", 0, "0304157f",
+		"keys in a command");
+	buf_free(&c);
+	buf_free(&want);
+}
+
 static void check_several(void)
 {
 	struct seen s = RUN("echo a\necho b");
@@ -499,6 +534,7 @@ static void check_all(const struct shell_row *row)
 	check_keys();
 	check_background();
 	check_bytes();
+	check_ways_in();
 	check_several();
 	check_environment();
 	check_length();
