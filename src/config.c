@@ -73,6 +73,8 @@ static void set_working_dir(struct reader *r, const char *v)
 {
 	if (v[0] != '/')
 		complain(r, "--working-dir", v, "must be an absolute path");
+	else if (strlen(v) >= USER_PATH_MAX)
+		complain(r, "--working-dir", v, "is too long a path");
 	r->c->working_dir = v;
 }
 

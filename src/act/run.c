@@ -510,10 +510,6 @@ static void abandon(struct act *a)
 	struct run *r = a->state;
 	struct run **at = &s->queue;
 
-	if (arg_bool(a, "is_static", false)) {
-		run_static_abandon(a);
-		return;
-	}
 	if (!r)
 		return;
 	run_timers_off(s, r);

@@ -18,6 +18,7 @@ struct static_run {
 	struct loop *loop;
 	struct shell *shell;
 	struct str command;
+	bool blocking;
 	struct timer no_change;
 	struct timer hard;
 	struct timer look; /* whether the one who asked is still there */
@@ -118,8 +119,7 @@ static void arm_no_change(struct static_run *r)
 {
 	uint64_t ms = r->act->box->config->no_change_s * 1000ull;
 
-	if (!arg_bool(r->act, "blocking", false) &&
-		timer_set(r->loop, &r->no_change, ms, on_no_change) < 0)
+	if (!r->blocking && timer_set(r->loop, &r->no_change, ms, on_no_change) < 0)
 		log_warn("static run: out of memory for a deadline");
 }
 
@@ -201,16 +201,28 @@ static void on_look(struct timer *t)
 		log_warn("static run: out of memory for a deadline");
 }
 
-static struct static_run *static_run_new(struct act *a, struct str command)
+/* False, and an error observed, if it is no directory's name. */
+static bool get_cwd(struct act *a, struct str *cwd)
+{
+	if (arg_str(a, "cwd", STR(""), cwd) == 0 && cwd->n < SHELL_CWD_MAX &&
+		str_find_byte(*cwd, '\0') == cwd->n)
+		return true;
+	observe_error(
+		a, STR("The argument \"cwd\" must be a path of at most 4095 bytes."));
+	return false;
+}
+
+static struct static_run *static_run_new(
+	struct act *a, struct str command, struct str cwd)
 {
 	struct static_run *r = calloc(1, sizeof(*r));
-	struct str cwd;
 
 	if (!r)
 		return NULL;
 	r->loop = a->box->loop;
 	r->command = command;
-	if (arg_str(a, "cwd", STR(""), &cwd) == 0 && cwd.n < sizeof(r->cwd))
+	r->blocking = arg_bool(a, "blocking", false);
+	if (cwd.n)
 		memcpy(r->cwd, cwd.p, cwd.n);
 	if (make_shell(r, a->box) < 0) {
 		free(r);
@@ -220,19 +232,32 @@ static struct static_run *static_run_new(struct act *a, struct str command)
 	return r;
 }
 
+static void abandon(struct act *a)
+{
+	if (a->state)
+		detach(a->state);
+}
+
+/* What a run turns into when it is static. */
+static const struct action action_run_static = {.name = "run", .abandon = abandon};
+
 int run_static_start(struct act *a, struct str command)
 {
 	struct static_run *r;
+	struct str cwd;
 	double ms = a->timeout * 1000.0;
 
 	if (running >= STATIC_RUNS_MAX) {
 		observe_error(a, STR("Too many static commands are running."));
 		return ACT_DONE;
 	}
-	r = static_run_new(a, command);
+	if (!get_cwd(a, &cwd))
+		return ACT_DONE;
+	r = static_run_new(a, command, cwd);
 	if (!r)
 		return -ENOMEM;
 	running++;
+	a->action = &action_run_static;
 	a->state = r;
 	arm_no_change(r);
 	if (ms > 0 &&
@@ -243,10 +268,4 @@ int run_static_start(struct act *a, struct str command)
 		log_warn("static run: out of memory for a deadline");
 	shell_start(r->shell);
 	return ACT_WAIT;
-}
-
-void run_static_abandon(struct act *a)
-{
-	if (a->state)
-		detach(a->state);
 }

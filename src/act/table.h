@@ -8,11 +8,7 @@ extern const struct action action_run;
 extern const struct action action_read;
 extern const struct action action_write;
 
-/*
- * The part of the run action for "is_static": command is stripped and holds no
- * NUL. As action.start and action.abandon.
- */
+/* The part of action_run.start for "is_static": command is stripped, without NUL. */
 int run_static_start(struct act *a, struct str command) MUST_USE;
-void run_static_abandon(struct act *a);
 
 #endif

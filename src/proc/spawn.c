@@ -29,6 +29,7 @@ enum step {
 	STEP_GROUPS,
 	STEP_GID,
 	STEP_UID,
+	STEP_CWD,
 	STEP_EXEC,
 };
 
@@ -39,6 +40,7 @@ static const char *const step_words[] = {
 	[STEP_GROUPS] = "setting supplementary groups (needs CAP_SETGID)",
 	[STEP_GID] = "setting the group id (needs CAP_SETGID)",
 	[STEP_UID] = "setting the user id (needs CAP_SETUID)",
+	[STEP_CWD] = "entering a directory",
 	[STEP_EXEC] = "executing the program",
 };
 
@@ -91,9 +93,6 @@ static void default_signals(void)
 
 static void raise_oom_score(void)
 {
-	/* Below a process that hides itself, this file is root's. */
-	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-
 	static const char text[] = "500\n";
 	int fd;
 
@@ -182,6 +181,7 @@ static void child(const struct spawn *s, int report)
 	raise_oom_score();
 	if (become(s->user, &f.step) < 0)
 		goto fail;
+	f.step = STEP_CWD;
 	if ((!s->cwd || chdir(s->cwd) < 0) && chdir("/") < 0)
 		goto fail;
 	f.step = STEP_EXEC;

@@ -19,8 +19,6 @@ static void start_failed(struct shell *s, int err, const char *why)
 {
 	shell_kill(s);
 	children_forget(&s->child);
-	shell_kill(s);
-	children_forget(&s->child);
 	shell_close_pty(s);
 	s->rec->pid = 0;
 	shell_enter(s, SHELL_GONE);

@@ -89,6 +89,8 @@ def skip(name, why):
 def main():
     """Runs the test_ functions of the calling file, in its order."""
     tests = sys._getframe(1).f_globals
+    # A shell has its background jobs ignore it, and they would hand that on.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     wanted = sys.argv[1:]
     for name, test in list(tests.items()):
         if not name.startswith("test_") or (wanted and name not in wanted):

@@ -157,10 +157,17 @@ static const struct {
 
 static void check_bad(void)
 {
+	char long_dir[USER_PATH_MAX + 100] = "";
+
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		is_int(read_line(bad[i].line), -EINVAL, "%s", bad[i].line);
 		is_view(buf_view(&errors), bad[i].want, "says what is wrong");
 	}
+	memset(long_dir, 'd', sizeof(long_dir) - 1);
+	memcpy(long_dir, US " 3000 --working-dir /",
+		sizeof(US " 3000 --working-dir /") - 1);
+	is_int(read_line(long_dir), -EINVAL, "a directory that is too long");
+	ok(str_ends(buf_view(&errors), STR("is too long a path\n")), "says so");
 	read_line(US " 70000 --working-dir x --user-id y --nonsense --tls-cert /c");
 	ok(str_find(buf_view(&errors), STR("port 70000:")) < errors.n &&
 			str_find(buf_view(&errors), STR("--working-dir x:")) < errors.n &&
