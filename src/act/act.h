@@ -20,8 +20,8 @@ struct action;
 struct session;
 struct shell_setup;
 
-/* What all actions of a sandbox share. Made by srv; lives as long as the server. */
-struct sandbox {
+/* What all actions of this sandbox share. Made by srv; lives as long as the server. */
+struct box {
 	struct loop *loop;
 	struct store *store;
 	const struct config *config;
@@ -44,7 +44,7 @@ typedef bool act_left_fn(const struct act *a);
 
 /* One action on its way. The caller fills in the first part and keeps it alive. */
 struct act {
-	struct sandbox *box;
+	struct box *box;
 	struct arena *arena; /* of the request */
 	struct buf *out;     /* receives the observation */
 	struct json_val event;

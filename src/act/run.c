@@ -39,7 +39,7 @@ struct run {
 };
 
 struct session {
-	struct sandbox *box;
+	struct box *box;
 	struct shell *shell;
 	struct run *current; /* has the shell */
 	struct run *queue;   /* waits for it */
@@ -528,8 +528,7 @@ static void abandon(struct act *a)
 
 const struct action action_run = {.name = "run", .start = start, .abandon = abandon};
 
-struct session *session_new(
-	struct sandbox *box, const struct shell_setup *setup, int *err)
+struct session *session_new(struct box *box, const struct shell_setup *setup, int *err)
 {
 	static const struct shell_ops ops = {
 		.ready = shell_ready,

@@ -148,7 +148,7 @@ static void shell_output(void *arg)
 static void shell_done(void *arg)
 {
 	struct static_run *r = arg;
-	struct sandbox *box;
+	struct box *box;
 	struct shell_result res;
 	struct run_observation o;
 	struct buf suffix = BUF_INIT(RUN_WORDS_MAX);
@@ -171,7 +171,7 @@ static void shell_done(void *arg)
 	answer(r, &o, &suffix);
 }
 
-static int make_shell(struct static_run *r, struct sandbox *box)
+static int make_shell(struct static_run *r, struct box *box)
 {
 	static const struct shell_ops ops = {
 		.ready = shell_ready,

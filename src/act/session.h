@@ -15,7 +15,7 @@
  */
 typedef void session_ready_fn(void *arg, int err, const char *why);
 struct session *session_new(
-	struct sandbox *box, const struct shell_setup *setup, int *err) MUST_USE;
+	struct box *box, const struct shell_setup *setup, int *err) MUST_USE;
 void session_del(struct session *s);
 /* The shell, for shell_adopt and shell_exited. */
 struct shell *session_shell(struct session *s);

@@ -9,7 +9,7 @@
 #include "net/server.h"
 
 struct api {
-	struct sandbox *box;
+	struct box *box;
 	uint64_t started;     /* monotonic ms */
 	uint64_t last_action; /* when the last action was accepted, monotonic ms */
 };

@@ -44,7 +44,7 @@ struct serve {
 	struct loop *loop;
 	struct store *store;
 	struct io store_io;
-	struct sandbox box;
+	struct box box;
 	struct who who;
 	struct api api;
 	struct tls_server *tls; /* NULL: plain HTTP */

@@ -75,7 +75,7 @@ static struct driver {
 	struct loop *loop;
 	struct store store;
 	struct config config;
-	struct sandbox box;
+	struct box box;
 	struct shell_setup setup;
 	struct arena arena;
 	struct buf in, out;
@@ -335,7 +335,7 @@ static void make_session(void)
 	drv.loop = loop_new(&err);
 	if (!drv.loop || children_init(drv.loop) < 0)
 		exit(1);
-	drv.box = (struct sandbox){
+	drv.box = (struct box){
 		.loop = drv.loop,
 		.store = &drv.store,
 		.config = &drv.config,
