@@ -1,0 +1,31 @@
+/* A run request on its way through a session. */
+#ifndef ACT_RUN_H
+#define ACT_RUN_H
+
+#include "act/act.h"
+
+enum run_kind {
+	RUN_POLL,          /* an empty command */
+	RUN_KEY,           /* "C-x" for whoever reads the terminal */
+	RUN_INPUT_KEY,     /* the same with is_input */
+	RUN_INPUT,         /* text for the running program */
+	RUN_COMMAND,       /* text for the shell */
+	RUN_SEVERAL,       /* several commands, which are refused... */
+	RUN_INPUT_SEVERAL, /* ...as input too */
+	RUN_KINDS
+};
+
+/* Lives in its request's arena. */
+struct run {
+	struct act *act;
+	struct session *session;
+	struct run *next;   /* in the line of the session */
+	struct str command; /* without blanks at the ends */
+	enum run_kind kind;
+	bool blocking;
+	struct buf before; /* output of an earlier command, reported with this one */
+	struct timer no_change;
+	struct timer hard;
+};
+
+#endif

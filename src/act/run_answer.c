@@ -1,0 +1,104 @@
+#include "act/run_answer.h"
+
+#include "act/observe.h"
+#include "act/run_text.h"
+
+#include "base/log.h"
+#include "limits.h"
+
+/* The output not reported so far, behind what came before it. */
+static struct str report(const struct run_answer *r, struct buf *text, size_t *kept)
+{
+	struct str content;
+
+	if (shell_report(r->shell, text, kept) < 0)
+		log_warn("run: out of memory, a part of the output is left out");
+	content = run_strip(buf_view(text));
+	if (!r->before || !r->before->n)
+		return content;
+	buf_str(r->before, content);
+	return buf_view(r->before);
+}
+
+/* reports: answers about the same command that were given before. */
+static void put_prefix(struct buf *out, const struct run_answer *r, bool previous,
+	unsigned reports, size_t kept)
+{
+	if (previous || (r->before && r->before->n))
+		buf_puts(out, RUN_OUTPUT_OF_PREVIOUS);
+	else if (kept && !reports)
+		run_prefix_truncated(out, kept);
+}
+
+void run_answer_finished(const struct run_answer *r)
+{
+	struct buf text = BUF_INIT(RUN_OUTPUT_MAX);
+	struct buf prefix = BUF_INIT(RUN_WORDS_MAX);
+	struct buf suffix = BUF_INIT(RUN_WORDS_MAX);
+	unsigned reports = shell_reports(r->shell);
+	const struct box *box = r->act->box;
+	size_t kept = 0;
+	struct str content = report(r, &text, &kept);
+	struct shell_result res = shell_take(r->shell);
+
+	if (r->once)
+		res.note = NULL;
+	run_suffix_finished(&suffix, &res, run_key(r->command));
+	put_prefix(&prefix, r, false, reports, kept);
+	observe_run(r->act->out,
+		&(struct run_observation){
+			.command = r->command,
+			.content = content,
+			.hidden = r->hidden,
+			.exit_code = res.status,
+			.pid = res.background,
+			.known = true,
+			.username = str_c(box->user_name),
+			.hostname = str_c(box->host_name),
+			.working_dir = shell_cwd(r->shell),
+			.python = shell_python(r->shell),
+			.prefix = buf_view(&prefix),
+			.suffix = buf_view(&suffix),
+		});
+	buf_free(&text);
+	buf_free(&prefix);
+	buf_free(&suffix);
+}
+
+void run_answer_running(const struct run_answer *r, bool refused, struct str suffix)
+{
+	struct buf text = BUF_INIT(RUN_OUTPUT_MAX);
+	struct buf prefix = BUF_INIT(RUN_WORDS_MAX);
+	unsigned reports = shell_reports(r->shell);
+	size_t kept = 0;
+	struct str content = report(r, &text, &kept);
+
+	put_prefix(&prefix, r, refused || reports, reports, kept);
+	observe_run(r->act->out,
+		&(struct run_observation){
+			.command = r->command,
+			.content = content,
+			.hidden = r->hidden,
+			.exit_code = -1,
+			.pid = -1,
+			.prefix = buf_view(&prefix),
+			.suffix = suffix,
+		});
+	buf_free(&text);
+	buf_free(&prefix);
+}
+
+void run_answer_words(
+	struct act *a, struct str command, struct str content, struct str suffix)
+{
+	observe_run(a->out,
+		&(struct run_observation){
+			.command = command,
+			.content = content,
+			.hidden = a->hidden,
+			.exit_code = -1,
+			.pid = -1,
+			.prefix = STR(""),
+			.suffix = suffix,
+		});
+}
