@@ -48,7 +48,8 @@ enum {
 /* Shell sessions. */
 enum {
 	MARK_BODY_MAX = 65536,     /* a PATH of the kernel's longest argument, twice */
-	SPOOL_RING = 1 << 20,      /* raw output kept for a crash, per session */
+	SPOOL_HEAD = 1 << 20,      /* raw output of a command that is kept: the first bytes */
+	SPOOL_TAIL = 15 << 20,     /* and the last ones: as much as a build log has */
 	SPOOL_READ = 4096,         /* a pty gives at most 4,095 bytes at a time */
 	SHELL_START_MS = 5000,     /* a start-up file that takes longer is left out */
 	SHELL_KILL_MS = 200,       /* from a request to end to the kill */
@@ -61,9 +62,21 @@ enum {
 	SHELL_COLUMNS = 1000,
 	SHELL_CWD_MAX = 4096,  /* the kernel's longest path */
 	SHELL_LINE_MAX = 4094, /* and its newline: the kernel cuts the rest */
-	SHELL_TYPED_MAX = 512, /* a command typed as it is: four times in SPOOL_READ */
+	SHELL_TYPED_MAX = 512, /* a command typed as it is, up to seven for one byte */
 	SHELL_INPUT_MAX = 8 << 20,    /* the largest request body */
 	SHELL_COMMAND_MAX = 16 << 20, /* beyond the largest request body */
+};
+
+/* Ending processes. */
+enum {
+	TREE_PROCS_MAX = 32768, /* seen in one look, 20 bytes each: all of most systems */
+	TREE_KILL_MS = 1000,    /* from a SIGKILL to the end; the kernel may be slow */
+	END_KEY_MS = 300,       /* an interrupt key; most programs need 10 */
+	END_TERM_MS = 500,      /* SIGTERM: to write down what must not be lost */
+	END_SHELL_MS = 200,     /* a shell writes its history */
+	END_LOOK_MS = 2,        /* first pause between two looks, doubling... */
+	END_LOOK_MAX_MS = 32,   /* ...up to this */
+	STOP_TERM_MS = 400,     /* as END_TERM_MS, when the server stops */
 };
 
 /* The text of commands. */

@@ -42,13 +42,14 @@ static bool parse(struct mark_splitter *m, struct mark_event *e)
 
 	if (kind.n != 1 || at == rest.n || str_u64(status, 255, &code) != 0)
 		return false;
-	if (str_find_byte(STR("stp"), kind.p[0]) == 3)
+	if (str_find_byte(STR("stpe"), kind.p[0]) == 4)
 		return false;
 	rest = str_skip(rest, at + separator.n);
 	if (rest.n == 0 || rest.p[0] != ';')
 		return false;
 	*e = (struct mark_event){
-		.kind = (enum mark_kind)kind.p[0],
+		.kind = kind.p[0] == 'e' ? MARK_PROMPT : (enum mark_kind)kind.p[0],
+		.edits = kind.p[0] == 'e',
 		.id = id,
 		.status = (int)code,
 		.background = str_u64(job, INT32_MAX, &pid) == 0 ? (int64_t)pid : -1,

@@ -8,9 +8,11 @@
  *   ESC ] 7777 ; NONCE ; KIND ; ID ; STATUS ; JOB ; CWD ; NONCE ; PATH ; NONCE BEL
  *
  * KIND is s (the command starts), t (its text has been executed, which a shell
- * may leave to p) or p (it is at its prompt again). JOB is $!, empty where there
- * is none. CWD and PATH are the shell's variables PWD and PATH, which may hold
- * any byte but NUL; s may come without these three.
+ * may leave to p), p (it is at its prompt again) or e (so, and with a line editor,
+ * to which any byte may be a key). JOB is $!, empty where there is none. CWD and
+ * PATH are the shell's variables PWD and PATH, which may hold any byte but NUL;
+ * s may come without these three.
+ *
  * The splitter is an engine without I/O: fed with what the terminal prints, it
  * tells data and marks apart, however the bytes are cut.
  */
@@ -30,6 +32,7 @@ enum mark_kind {
 struct mark_event {
 	enum mark_kind kind;
 	struct str id;
+	bool edits;         /* a prompt with a line editor */
 	int status;         /* 0 to 255 */
 	int64_t background; /* JOB, -1 for none */
 	struct str cwd;     /* valid until the next call */

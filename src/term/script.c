@@ -11,7 +11,8 @@
  * may redirect the shell's output. Each of them takes the prompt back that a
  * command may have set, such as that of a Python environment; export does it
  * without an end of the line where the variable is readonly. __od_status is $?
- * at the end of the command, for a prompt that comes behind our own code.
+ * at the end of the command, for a prompt that comes behind our own code. A bash
+ * that is told to edit its input may stop showing prompts.
  */
 static const char bash_setup[] = KILL_LINE
 	" \\builtin set +o history +H; \\builtin unset PROMPT_COMMAND; "
@@ -29,14 +30,16 @@ static const char bash_setup[] = KILL_LINE
 	"__od_id=$1 __od_status=; case $- in *x*) __od_untraced \"$2\"; esac; "
 	"\\builtin printf '\\033]7777;@;s;%s;0;;;@;;@\\a' \"$1\" >/dev/tty; "
 	"\\builtin return \"$2\"; }; "
-	"__od_done() { __od_status=$1; case $PROMPT_COMMAND in "
-	"\"$__od_prompt\") ;; *) __od_mark t \"$1\"; esac; }; "
+	"__od_done() { __od_status=$1; case $SHELLOPTS,${PROMPT_COMMAND-} in "
+	"*emacs*|*:vi*) __od_mark t \"$1\";; *,\"$__od_prompt\") ;; "
+	"*) __od_mark t \"$1\"; esac; }; "
 	"__od_untraced() { \\builtin set +x; "
 	"case $- in *e*) \\builtin set 0; esac; "
 	"__od_command=\"__od_traced $1 2>/dev/null\"$'\\n'$__od_command; }; "
 	"__od_traced() { \\builtin set -x; \\builtin return $1; }; "
-	"__od_prompt='{ __od_mark p ${__od_status:-$?}; "
-	"__od_status=; } 2>/dev/null'; "
+	"__od_prompt='{ __od_told=${__od_status:-$?} __od_status=; case $SHELLOPTS in "
+	"*emacs*|*:vi*) __od_mark e \"$__od_told\";; "
+	"*) __od_mark p \"$__od_told\"; esac; } 2>/dev/null'; "
 	"__od_status=; __od_ours; "
 	"\\builtin alias git='git --no-pager'; __od_id=";
 
@@ -61,7 +64,7 @@ static const char posix_setup[] =
  * when a job ends while the terminal does not echo. From a file, and be it the
  * terminal, it reads without; then it shows no prompt, but still expands it.
  */
-static const char ash_setup[] = POSIX_SETUP("'$({ __od_mark p $?; } 2>/dev/null)'");
+static const char ash_setup[] = POSIX_SETUP("'$({ __od_mark p \"$?\"; } 2>/dev/null)'");
 
 /*
  * The condition gives the command its $? without tripping over "set -e". Where
@@ -74,10 +77,10 @@ static const char bash_read_text[] = "; __od_read %s";
 static const char bash_end_text[] = "; __od_run %s %d; } 2>/dev/null; "
 				    "then \\builtin eval \"$__od_command\"; "
 				    "else \\builtin eval \"$__od_command\"; fi; "
-				    "{ __od_done $?; } 2>/dev/null\n";
+				    "{ __od_done \"$?\"; } 2>/dev/null\n";
 static const char posix_submit_text[] =
 	KILL_LINE " if { __od_run %s %d; } 2>/dev/null; then . %s; else . %s; fi; "
-		  "{ __od_mark t $?; } 2>/dev/null\n";
+		  "{ __od_mark t \"$?\"; } 2>/dev/null\n";
 
 const char *const *script_argv(enum shells_kind kind, bool clean)
 {
@@ -126,14 +129,17 @@ bool script_can_type(enum shells_kind kind, struct str command)
 	return true;
 }
 
-/* One word for a shell, whatever stands in it. */
+/* One word of bash on one line: who takes a part of the input takes all of it. */
 static void put_quoted(struct buf *out, struct str text)
 {
 	buf_putc(out, '\'');
 	for (size_t i = 0; i < text.n; i++) {
-		if (text.p[i] == '\'')
-			buf_puts(out, "'\\'");
-		buf_putc(out, text.p[i]);
+		if (text.p[i] == '\n')
+			buf_puts(out, "'$'\\n''");
+		else if (text.p[i] == '\'')
+			buf_puts(out, "'\\''");
+		else
+			buf_putc(out, text.p[i]);
 	}
 	buf_putc(out, '\'');
 }
@@ -160,5 +166,5 @@ void script_submit(struct buf *out, enum shells_kind kind, struct str command,
 
 void script_probe(struct buf *out)
 {
-	buf_puts(out, KILL_LINE " { __od_mark p $?; } 2>/dev/null\n");
+	buf_puts(out, KILL_LINE " { __od_mark p \"$?\"; } 2>/dev/null\n");
 }

@@ -134,6 +134,7 @@ static void at_prompt(struct shell *s, const struct mark_event *e)
 		s->rec->cwd[e->cwd.n] = '\0';
 	}
 	s->rec->background = e->background;
+	s->rec->edits = e->edits;
 	find_python(s, e->path);
 }
 
@@ -186,6 +187,7 @@ static void on_mark(struct shell *s, const struct mark_event *e)
 		rec->status = e->status;
 		rec->text_done = true;
 		at_prompt(s, e);
+		rec->edits = true; /* until a prompt tells */
 		shell_arm(s, SHELL_PROMPT_MS, prompt_overdue);
 	} else if (rec->state == SHELL_RUNNING && e->kind == MARK_PROMPT) {
 		if (!rec->text_done)
@@ -382,7 +384,7 @@ int shell_submit(struct shell *s, struct str command)
 	if (command.n > SHELL_COMMAND_MAX)
 		return ERR_LIMIT;
 	r = shell_new_id(id);
-	if (r == 0 && !script_can_type(s->setup.kind, command))
+	if (r == 0 && (rec->edits || !script_can_type(s->setup.kind, command)))
 		r = handover_write(command, s->setup.user, rec->handover);
 	if (r < 0)
 		return r;
@@ -432,28 +434,14 @@ struct shell_result shell_take(struct shell *s)
 /* What came after the last report is background noise of the next command. */
 static void keep_noise(struct shell *s)
 {
-	struct buf noise = BUF_INIT(SPOOL_RING);
-	struct str rest;
+	struct str part;
 
-	for (uint64_t at = s->told; at < spool_end(&s->spool); at += rest.n) {
-		rest = spool_at(&s->spool, at);
-		buf_str(&noise, rest);
-	}
-	spool_reset(&s->spool);
+	spool_keep(&s->spool, s->told);
 	vt_reset(s->vt);
 	s->shown = (struct vt_mark){0};
 	s->told = 0;
-	rest = buf_view(&noise);
-	while (rest.n) {
-		size_t n;
-		char *room = spool_room(&s->spool, &n);
-
-		n = n < rest.n ? n : rest.n;
-		memcpy(room, rest.p, n);
-		shell_feed(s, spool_commit(&s->spool, n));
-		rest = str_skip(rest, n);
-	}
-	buf_free(&noise);
+	for (uint64_t at = 0; (part = spool_at(&s->spool, at)).n; at += part.n)
+		shell_feed(s, part);
 }
 
 void shell_confirm(struct shell *s)

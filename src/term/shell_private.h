@@ -18,6 +18,7 @@ struct record {
 	char id[MARK_ID + 1]; /* of the command, or of the start */
 	bool started;         /* its start mark has come */
 	bool text_done;       /* its text has been executed; the prompt is due */
+	bool edits;           /* it has a line editor: nothing is typed as it is */
 	bool ended;           /* the shell has ended with status */
 	int status;           /* of the last command */
 	int64_t background;   /* process of the last background job, -1 for none */

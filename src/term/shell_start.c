@@ -178,24 +178,36 @@ void shell_start_clean(struct shell *s)
 	start(s, true);
 }
 
-/* Shows the terminal model again all that it has seen, up to where the ring goes back. */
+/* What is lost may have ended amid a sequence, a mark or a line. */
+static void replay_gap(struct shell *s)
+{
+	s->marks.matched = 0;
+	shell_feed(s, STR("\x18\r\n"));
+}
+
+/* Shows the terminal model again what it has seen: the head, and then the tail. */
 static void replay(struct shell *s)
 {
-	uint64_t at = spool_first(&s->spool);
-	uint64_t end = spool_end(&s->spool);
+	uint64_t told = s->rec->reported, end = spool_end(&s->spool);
+	struct spool_gap gap = spool_gap(&s->spool);
 
-	while (at < end) {
+	for (uint64_t at = 0; at < end;) {
 		struct str part = spool_at(&s->spool, at);
+		uint64_t from = at;
 
 		/* Stop where the last report stopped, to mark it as shown. */
-		if (at < s->rec->reported && part.n > s->rec->reported - at)
-			part.n = (size_t)(s->rec->reported - at);
-		at += part.n;
+		if (at < told && part.n > told - at)
+			part.n = (size_t)(told - at);
 		shell_feed(s, part);
-		if (at == s->rec->reported)
+		at += part.n;
+		if (at == gap.from && at < gap.to) {
+			replay_gap(s);
+			at = gap.to;
+		}
+		if (from < told && told <= at)
 			vt_mark_now(s->vt, &s->shown);
 	}
-	s->told = s->rec->reported;
+	s->told = told;
 }
 
 /* Goes on in the state in which the earlier process was killed. */

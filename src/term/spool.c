@@ -4,15 +4,114 @@
 #include "limits.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-struct spool_map {
-	uint64_t end;
-	char pad[56];
-	char state[SPOOL_STATE];
-	char ring[SPOOL_RING];
+enum {
+	PAGE_MAX = 65536, /* the largest page of any machine we run on */
+	WINDOW = 256 << 10,
+	/* The room, and what a death inside a commit may have cleared already. */
+	RING = SPOOL_TAIL + 2 * SPOOL_READ,
+	BANK = SPOOL_HEAD + RING,
+	BANK_PAGES = (BANK + PAGE_MAX - 1) / PAGE_MAX * PAGE_MAX,
 };
+
+_Static_assert(WINDOW % PAGE_MAX == 0, "windows are whole pages");
+_Static_assert(SPOOL_HEAD % WINDOW == 0, "the ring begins with a window");
+
+/*
+ * Why a kill between any two instructions does no harm:
+ *
+ * The SPOOL_READ bytes behind the end are zero at every moment. A commit clears
+ * the next ones first, if they have been used, and moves the end then; who finds
+ * bytes behind the end knows that they were read and that the rest of the commit
+ * is missing, and repeats it.
+ *
+ * One word holds the end and which bank it is about. The other bank is empty, or
+ * its content has no meaning. Forgetting fills the other one with what is kept,
+ * switches over with one store and empties the old one; who takes a spool over
+ * empties the other one again, in case that was missed.
+ */
+struct spool_map {
+	uint64_t word; /* end, times two, plus the number of the bank in use */
+	char pad[56];
+	char state[SPOOL_STATE]; /* near the word, to share a page with it */
+	char unused[PAGE_MAX - 64 - SPOOL_STATE];
+	char banks[2][BANK_PAGES];
+};
+
+_Static_assert(offsetof(struct spool_map, banks) == PAGE_MAX, "banks are whole pages");
+
+static unsigned bank_no(const struct spool *s)
+{
+	return s->map->word & 1;
+}
+
+static char *bank(const struct spool *s)
+{
+	return s->map->banks[bank_no(s)];
+}
+
+uint64_t spool_end(const struct spool *s)
+{
+	return s->map->word >> 1;
+}
+
+/* The one place that changes the word; the compiler may not move a store over it. */
+static void set(struct spool *s, unsigned no, uint64_t end)
+{
+	__atomic_store_n(&s->map->word, end << 1 | no, __ATOMIC_RELEASE);
+}
+
+/* Where the byte at offset stands in its bank. */
+static size_t place(uint64_t offset)
+{
+	if (offset < SPOOL_HEAD)
+		return (size_t)offset;
+	return SPOOL_HEAD + (size_t)((offset - SPOOL_HEAD) % RING);
+}
+
+/* How many bytes from offset on lie in one window. */
+static size_t piece(uint64_t offset)
+{
+	size_t at = place(offset), left = WINDOW - at % WINDOW;
+
+	return left < BANK - at ? left : BANK - at;
+}
+
+/* The room is never more than a terminal gives at a time. */
+static size_t room_at(uint64_t end)
+{
+	size_t left = piece(end);
+
+	return left < SPOOL_READ ? left : SPOOL_READ;
+}
+
+/* Takes the window around p out of the resident set; its bytes stay in the file. */
+static void leave(struct spool *s, char *p)
+{
+	size_t at = (size_t)(p - s->map->banks[0]) % BANK_PAGES;
+	size_t begin = at - at % WINDOW;
+	size_t n = BANK_PAGES - begin < WINDOW ? BANK_PAGES - begin : WINDOW;
+
+	/* What cannot be done costs memory, nothing else. */
+	madvise(p - at % WINDOW, n, MADV_DONTNEED);
+}
+
+/* Gives the first n bytes of a bank back: they are zero again. */
+static void empty(struct spool *s, unsigned no, size_t n)
+{
+	char *b = s->map->banks[no];
+	off_t at = b - (char *)s->map;
+	int how = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+
+	if (n == 0 || fallocate(s->fd, how, at, (off_t)n) == 0)
+		return;
+	/* A file on a file system that has no holes. */
+	memset(b, 0, n);
+}
 
 static int map(struct spool *s, int fd)
 {
@@ -34,47 +133,43 @@ int spool_make(struct spool *s)
 	return r;
 }
 
-/* The room is never more than a terminal gives at a time. */
-static size_t room_at(uint64_t end)
-{
-	size_t left = SPOOL_RING - end % SPOOL_RING;
-
-	return left < SPOOL_READ ? left : SPOOL_READ;
-}
-
-/* Moves the end; the compiler may not move a store over it. */
-static void set_end(struct spool *s, uint64_t end)
-{
-	__atomic_store_n(&s->map->end, end, __ATOMIC_RELEASE);
-}
-
 char *spool_room(struct spool *s, size_t *n)
 {
-	*n = room_at(s->map->end);
-	return s->map->ring + s->map->end % SPOOL_RING;
+	*n = room_at(spool_end(s));
+	return bank(s) + place(spool_end(s));
 }
 
-/*
- * At every moment the SPOOL_READ bytes behind the end are zero: the next ones
- * are cleared before the end moves.
- */
+/* Zeroes for the n bytes from offset on, where older ones stand in the ring. */
+static void clear(struct spool *s, uint64_t offset, size_t n)
+{
+	size_t at = place(offset);
+	size_t first = n < BANK - at ? n : BANK - at;
+
+	if (offset + n <= BANK)
+		return;
+	memset(bank(s) + at, 0, first);
+	memset(bank(s) + SPOOL_HEAD, 0, n - first);
+}
+
 struct str spool_commit(struct spool *s, size_t n)
 {
-	struct str got = str_make(s->map->ring + s->map->end % SPOOL_RING, n);
-	size_t ahead = (s->map->end + SPOOL_READ) % SPOOL_RING;
-	size_t first = n < SPOOL_RING - ahead ? n : SPOOL_RING - ahead;
+	uint64_t end = spool_end(s);
+	char *got = bank(s) + place(end);
 
-	memset(s->map->ring + ahead, 0, first);
-	memset(s->map->ring, 0, n - first);
-	set_end(s, s->map->end + n);
-	return got;
+	clear(s, end + SPOOL_READ, n);
+	set(s, bank_no(s), end + n);
+	/* These bytes begin a window: nobody looks at the one before it again. */
+	if (end && place(end) % WINDOW == 0)
+		leave(s, bank(s) + place(end - 1));
+	return str_make(got, n);
 }
 
 int spool_adopt(struct spool *s, int fd)
 {
 	struct stat st;
+	const char *p;
+	size_t n;
 	int r;
-	size_t at, room;
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
@@ -83,12 +178,12 @@ int spool_adopt(struct spool *s, int fd)
 	r = map(s, fd);
 	if (r < 0)
 		return r;
-	at = s->map->end % SPOOL_RING;
-	room = room_at(s->map->end);
-	while (room && s->map->ring[at + room - 1] == '\0')
-		room--;
+	empty(s, !bank_no(s), BANK);
+	p = spool_room(s, &n);
+	while (n && p[n - 1] == '\0')
+		n--;
 	/* As a commit, for what lies ahead of these bytes has not been cleared. */
-	spool_commit(s, room);
+	spool_commit(s, n);
 	return 0;
 }
 
@@ -97,6 +192,7 @@ void spool_free(struct spool *s)
 	if (s->map)
 		munmap(s->map, sizeof(*s->map));
 	s->map = NULL;
+	s->seen = NULL;
 	fd_close(&s->fd);
 }
 
@@ -105,31 +201,56 @@ void *spool_state(struct spool *s)
 	return s->map->state;
 }
 
-uint64_t spool_first(const struct spool *s)
+struct spool_gap spool_gap(const struct spool *s)
 {
-	/* The room being read into is no longer what it was. */
-	uint64_t kept = SPOOL_RING - SPOOL_READ;
+	struct spool_gap gap = {SPOOL_HEAD, SPOOL_HEAD};
 
-	return s->map->end > kept ? s->map->end - kept : 0;
+	if (spool_end(s) > SPOOL_HEAD + SPOOL_TAIL)
+		gap.to = spool_end(s) - SPOOL_TAIL;
+	return gap;
 }
 
-uint64_t spool_end(const struct spool *s)
+struct str spool_at(struct spool *s, uint64_t offset)
 {
-	return s->map->end;
+	struct spool_gap gap = spool_gap(s);
+	uint64_t end = spool_end(s);
+	size_t at = place(offset), n = piece(offset);
+	char *p = bank(s) + at, *window = p - at % WINDOW;
+
+	if (offset >= end || (offset >= gap.from && offset < gap.to))
+		return str_make("", 0);
+	if (s->seen && s->seen != window)
+		leave(s, s->seen);
+	s->seen = window;
+	return str_make(p, n < end - offset ? n : (size_t)(end - offset));
 }
 
-struct str spool_at(const struct spool *s, uint64_t offset)
+void spool_keep(struct spool *s, uint64_t from)
 {
-	size_t at = offset % SPOOL_RING;
-	uint64_t n = s->map->end - offset;
+	struct spool_gap gap = spool_gap(s);
+	uint64_t end = spool_end(s);
+	unsigned old = bank_no(s);
+	char *to = s->map->banks[!old];
+	struct str part;
+	size_t kept = 0;
 
-	if (n > SPOOL_RING - at)
-		n = SPOOL_RING - at;
-	return str_make(s->map->ring + at, (size_t)n);
+	if (end == 0)
+		return;
+	if (gap.from < gap.to && from < gap.to)
+		from = gap.to;
+	while ((part = spool_at(s, from + kept)).n) {
+		memcpy(to + kept, part.p, part.n);
+		kept += part.n;
+		/* It may have touched two. */
+		leave(s, to + kept - part.n);
+		leave(s, to + kept - 1);
+	}
+	set(s, !old, kept);
+	s->seen = NULL;
+	empty(s, old, end < BANK - SPOOL_READ ? (size_t)end + SPOOL_READ : BANK);
 }
 
 void spool_reset(struct spool *s)
 {
-	memset(s->map->ring, 0, SPOOL_READ);
-	set_end(s, 0);
+	spool_keep(s, spool_end(s));
 }

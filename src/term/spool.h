@@ -1,12 +1,20 @@
 /*
  * The raw output of one command, in memory that outlives a crash of serve.
  *
- * A ring in a memfd that init keeps, behind SPOOL_STATE bytes that belong to the
- * shell. The ring keeps the newest SPOOL_RING bytes; offsets count from the
- * command's start and never wrap. Bytes are read from the terminal straight
- * into the ring. A kill between that read and the note that it happened loses
- * nothing: the room was zero before, so what is not zero was read. (NUL bytes
- * at the very end may be lost that way, which no terminal shows.)
+ * A memfd that init keeps: SPOOL_STATE bytes that belong to the shell, and behind
+ * them the first SPOOL_HEAD bytes of the output and the newest SPOOL_TAIL. What
+ * came between these two is gone, and spool_gap says so. Offsets count from the
+ * command's start and never wrap.
+ *
+ * Bytes are read from the terminal straight into the spool. A kill between that
+ * read and the note that it happened loses nothing: the room was zero before, so
+ * what is not zero was read. (NUL bytes at the very end may be lost that way,
+ * which no terminal shows.) A kill at any other moment finds the spool as it was
+ * before the step or after it.
+ *
+ * What has been written leaves this process's resident set, and what has been
+ * forgotten leaves the machine's memory: an empty spool holds no page but those
+ * of the state.
  */
 #ifndef TERM_SPOOL_H
 #define TERM_SPOOL_H
@@ -20,6 +28,12 @@ struct spool_map;
 struct spool {
 	int fd; /* -1: none */
 	struct spool_map *map;
+	char *seen; /* the window that spool_at showed last; NULL: none */
+};
+
+/* Bytes that are lost: from..to, the latter not included. Equal: none. */
+struct spool_gap {
+	uint64_t from, to;
 };
 
 /* A new, empty spool, or -errno. */
@@ -33,15 +47,24 @@ void *spool_state(struct spool *s);
 
 /* Room to read into: at least one byte; *n says how many. */
 char *spool_room(struct spool *s, size_t *n);
-/* n bytes of that room have been filled; returns them. */
+/* n bytes of that room have been filled; returns them, valid until the next commit. */
 struct str spool_commit(struct spool *s, size_t n);
 
-/* Offsets of the oldest byte that is still there, and behind the newest. */
-uint64_t spool_first(const struct spool *s);
+/* The offset behind the newest byte. */
 uint64_t spool_end(const struct spool *s);
-/* What stands at offset, as far as it is contiguous; empty at the end. */
-struct str spool_at(const struct spool *s, uint64_t offset);
+/* What is lost between the head and the tail. */
+struct spool_gap spool_gap(const struct spool *s);
+/*
+ * What stands at offset, as far as it lies in one piece: call again behind it.
+ * Empty in the gap and at the end. Valid until the spool is written to.
+ */
+struct str spool_at(struct spool *s, uint64_t offset);
 
+/*
+ * Forgets what stands before offset `from`, which becomes offset 0 of a new
+ * command. Where that would leave a gap, all before the tail is forgotten.
+ */
+void spool_keep(struct spool *s, uint64_t from);
 /* Forgets all bytes: a new command begins at offset 0. */
 void spool_reset(struct spool *s);
 

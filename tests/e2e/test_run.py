@@ -338,6 +338,40 @@ def test_wrong_arguments():
             eq(got["observation"] in ("error", name), True, f"{name}: a truthful observation")
 
 
+def test_line_editor():
+    """A user's start-up files may turn on what noediting has turned off."""
+    with Client() as client:
+        client.run("echo 'set -o vi' >~/.bashrc; printf 'set editing-mode vi\\nset keymap vi-insert\\n"
+                   "\"jk\": vi-movement-mode\\n' >~/.inputrc")
+        client.run("exit")
+        exact(client, observation(client, "echo jkl", "jkl", 0), "a key binding in a command",
+              "echo jkl")
+        for command, want in (("cat <<'E' | od -An -c | tr -d ' '\n\tx\n\t\ty\nE", "\\tx\\n\\t\\ty\\n"),
+                              ("echo a\tb", "a b")):
+            eq(client.run(command)["content"], want, "tabs with a line editor")
+    with Client() as client:
+        with open(client.work + "/rc", "w") as f:
+            f.write("set -o emacs\n")
+        for command, want in ((". ./rc", ""), ("echo x", "x"), ("echo y", "y")):
+            got = client.run(command, timeout=5.0)
+            eq((got["extras"]["metadata"]["exit_code"], got["content"]), (0, want),
+               f"{command}: a line editor that comes later")
+
+
+def test_own_settings():
+    """What breaks a wrapper that is written carelessly."""
+    with Client() as client:
+        for command in ("set -u", "unset PROMPT_COMMAND", "echo $-", "set +u", "IFS=01", "echo x", "false",
+                        "true", "unset IFS", "readonly PS2='> '"):
+            got = client.run(command, timeout=5.0)
+            eq(got["extras"]["metadata"]["exit_code"], int(command == "false"), command)
+        eq(client.run("echo 'a\nb'")["content"], "a\nb", "no second prompt in the output")
+        client.run("sleep 1", timeout=0.2)
+        client.run("head -n 1 >/dev/null", is_input=True, timeout=0.2)
+        client.run("cat >w <<'E'\ntouch bad\nE", timeout=5.0)
+        ok(not os.path.exists(client.work + "/bad"), "data is never executed")
+
+
 def test_start_up_conversation():
     """What the backend says before an agent may work."""
     with Client(env={"EXISTING": "1"}) as client:
