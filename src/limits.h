@@ -1,5 +1,5 @@
 /*
- * Every cap of the program, each with its reason. Sizes are bytes, times are
+ * The caps that files share or a user can meet, each with its reason. Sizes are bytes, times are
  * milliseconds, unless the name says otherwise.
  */
 #ifndef LIMITS_H
