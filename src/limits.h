@@ -1,6 +1,6 @@
 /*
- * The caps that files share or a user can meet, each with its reason. Sizes are bytes, times are
- * milliseconds, unless the name says otherwise.
+ * The caps that files share or a user can meet, each with its reason. Sizes are
+ * bytes, times are milliseconds, unless the name says otherwise.
  */
 #ifndef LIMITS_H
 #define LIMITS_H
@@ -48,8 +48,8 @@ enum {
 /* Shell sessions. */
 enum {
 	MARK_BODY_MAX = 65536,     /* a PATH of the kernel's longest argument, twice */
-	SPOOL_HEAD = 1 << 20,      /* raw output of a command that is kept: the first bytes */
-	SPOOL_TAIL = 15 << 20,     /* and the last ones: as much as a build log has */
+	SPOOL_HEAD = 1 << 20,      /* raw output kept of a command: what came first */
+	SPOOL_TAIL = 15 << 20,     /* and last; a build log is rarely longer */
 	SPOOL_READ = 4096,         /* a pty gives at most 4,095 bytes at a time */
 	SHELL_START_MS = 5000,     /* a start-up file that takes longer is left out */
 	SHELL_KILL_MS = 200,       /* from a request to end to the kill */
