@@ -60,8 +60,9 @@ enum {
 	SHELL_READ_BUDGET = 65536, /* per wake-up, so that others get their turn */
 	SHELL_ROWS = 1000,         /* the terminal size of the wire contract */
 	SHELL_COLUMNS = 1000,
-	SHELL_CWD_MAX = 4096,  /* the kernel's longest path */
-	SHELL_LINE_MAX = 4094, /* and its newline: the kernel cuts the rest */
+	SHELL_CWD_MAX = 4096,      /* the kernel's longest path */
+	SHELL_LINE_MAX = 4094,     /* and its newline: the kernel cuts the rest */
+	SHELL_DOCUMENT_MAX = 3072, /* typed in with one write */
 	SHELL_TYPED_MAX = 512, /* a command typed as it is, up to seven for one byte */
 	SHELL_INPUT_MAX = 8 << 20,    /* the largest request body */
 	SHELL_COMMAND_MAX = 16 << 20, /* beyond the largest request body */

@@ -26,8 +26,9 @@ static const char bash_setup[] = KILL_LINE
 	"IFS= \\builtin read -r -d '' __od_command <\"$1\" || \\builtin :; "
 	"case $__od_command in '') __od_command='\\builtin echo "
 	"\"The command could not be read.\" >&2; (\\builtin exit 126)'; esac; }; "
-	"__od_run() { "
-	"__od_id=$1 __od_status=; case $- in *x*) __od_untraced \"$2\"; esac; "
+	"__od_run() { case $- in *x*) __od_untraced \"$2\"; esac; "
+	"__od_lead \"$1\" \"$2\"; }; "
+	"__od_lead() { __od_id=$1 __od_status=; "
 	"\\builtin printf '\\033]7777;@;s;%s;0;;;@;;@\\a' \"$1\" >/dev/tty; "
 	"\\builtin return \"$2\"; }; "
 	"__od_done() { __od_status=$1; case $SHELLOPTS,${PROMPT_COMMAND-} in "
@@ -49,7 +50,7 @@ static const char bash_setup[] = KILL_LINE
 		  "'\\033]7777;@;%s;%s;%s;%s;%s;@;%s;@\\007' " \
 		  "\"$1\" \"$__od_id\" \"$2\" \"${!:-}\" \"${PWD-}\" \"${PATH-}\" " \
 		  ">/dev/tty; PS1=$__od_prompt PS2=; }; " \
-		  "__od_run() { " \
+		  "__od_lead() { " \
 		  "__od_id=$1; __od_mark s 0; return \"$2\"; }; " \
 		  "__od_prompt=" prompt "; " \
 		  "PS1=$__od_prompt; PS2=; alias git='git --no-pager'; __od_id="
@@ -79,7 +80,7 @@ static const char bash_end_text[] = "; __od_run %s %d; } 2>/dev/null; "
 				    "else \\builtin eval \"$__od_command\"; fi; "
 				    "{ __od_done \"$?\"; } 2>/dev/null\n";
 static const char posix_submit_text[] =
-	KILL_LINE " if { __od_run %s %d; } 2>/dev/null; then . %s; else . %s; fi; "
+	KILL_LINE " if { __od_lead %s %d; } 2>/dev/null; then . %s; else . %s; fi; "
 		  "{ __od_mark t \"$?\"; } 2>/dev/null\n";
 
 const char *const *script_argv(enum shells_kind kind, bool clean)
@@ -118,8 +119,12 @@ void script_setup(
 
 bool script_can_type(enum shells_kind kind, struct str command)
 {
-	if (kind != SHELLS_BASH || command.n == 0 || command.n > SHELL_TYPED_MAX)
-		return false;
+	return kind == SHELLS_BASH && command.n > 0 && command.n <= SHELL_TYPED_MAX &&
+		script_is_plain(command);
+}
+
+bool script_is_plain(struct str command)
+{
 	for (size_t i = 0; i < command.n; i++) {
 		char c = command.p[i];
 
@@ -162,6 +167,15 @@ void script_submit(struct buf *out, enum shells_kind kind, struct str command,
 		submit_bash(out, command, path, id, status);
 	else
 		buf_fmt(out, posix_submit_text, id, status, path, path);
+}
+
+/* A shell under "set -e" would not survive another status than 0. */
+void script_lead(struct buf *out, const char *id, int status)
+{
+	buf_fmt(out,
+		KILL_LINE " case $- in *e*) __od_lead %s 0;; *) __od_lead %s %d; "
+			  "esac 2>/dev/null\n",
+		id, id, status);
 }
 
 void script_probe(struct buf *out)

@@ -24,6 +24,15 @@ void script_setup(
  */
 bool script_can_type(enum shells_kind kind, struct str command);
 
+/* Whether a terminal that collects lines hands the text on as it is. */
+bool script_is_plain(struct str command);
+
+/*
+ * The line before a text that is typed in as it is; it has a prompt of its own. A
+ * mark with the id tells that it was taken; status is what $? shall be then.
+ */
+void script_lead(struct buf *out, const char *id, int status);
+
 /*
  * The lines that run the command, or the one in the file at path if path is not
  * empty; status is what $? shall be when it starts. Marks with the id tell its

@@ -1,11 +1,9 @@
 #include "term/shell_private.h"
 
 #include "base/fd.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "proc/pty.h"
 #include "proc/session.h"
-#include "term/script.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,10 +16,6 @@
 static const char note_ended[] =
 	"The shell has ended. The next command gets a new one in the "
 	"same directory.";
-static const char note_stuck[] =
-	"The shell did not take the command within 5 seconds and was "
-	"killed. The next command gets a new one in the same "
-	"directory.";
 static const char note_not_run[] =
 	"The server was restarted before the command reached the "
 	"shell: it was not run.";
@@ -79,36 +73,6 @@ void shell_arm(struct shell *s, uint64_t ms, timer_fn *fn)
 {
 	if (timer_set(s->loop, &s->timer, ms, fn) < 0)
 		log_warn("shell %s: out of memory for a deadline", s->setup.name);
-}
-
-int shell_new_id(char id[MARK_ID + 1])
-{
-	uint8_t random[MARK_ID / 2];
-	int r = random_bytes(random, sizeof(random));
-
-	if (r == 0)
-		hex_encode(random, sizeof(random), id);
-	return r;
-}
-
-void shell_probe(struct timer *t)
-{
-	struct shell *s = container_of(t, struct shell, timer);
-
-	s->probing = true;
-	shell_arm(s, SHELL_ACCEPT_MS, shell_accept_overdue);
-	if (shell_type_line(s, STR("\n")) < 0)
-		log_warn("shell %s: its terminal takes no input", s->setup.name);
-}
-
-/* What a person would type: it is short, and the terminal's queue is empty. */
-int shell_type_line(struct shell *s, struct str line)
-{
-	ssize_t n = write(s->master, line.p, line.n);
-
-	if (n < 0)
-		return -errno;
-	return (size_t)n == line.n ? 0 : -EAGAIN;
 }
 
 /* The first "python" on a PATH: what the wire contract calls py_interpreter_path. */
@@ -189,7 +153,8 @@ static void on_mark(struct shell *s, const struct mark_event *e)
 		at_prompt(s, e);
 		rec->edits = true; /* until a prompt tells */
 		shell_arm(s, SHELL_PROMPT_MS, prompt_overdue);
-	} else if (rec->state == SHELL_RUNNING && e->kind == MARK_PROMPT) {
+	} else if (rec->state == SHELL_RUNNING && e->kind == MARK_PROMPT &&
+		!shell_is_lead(s)) {
 		if (!rec->text_done)
 			rec->status = e->status;
 		at_prompt(s, e);
@@ -346,58 +311,6 @@ void shell_kill(struct shell *s)
 {
 	if (s->rec->pid > 0)
 		session_kill(s->rec->pid, SIGKILL);
-}
-
-void shell_accept_overdue(struct timer *t)
-{
-	struct shell *s = container_of(t, struct shell, timer);
-
-	/* A line typed ahead is still running: its turn comes first. */
-	if (pty_foreground(s->master) != s->rec->pid) {
-		shell_arm(s, SHELL_ACCEPT_MS, shell_accept_overdue);
-		return;
-	}
-	s->note = note_stuck;
-	shell_kill(s);
-}
-
-int shell_begin(struct shell *s)
-{
-	struct record *rec = s->rec;
-
-	rec->started = false;
-	rec->text_done = false;
-	rec->reports = 0;
-	pty_reset_modes(s->master);
-	shell_enter(s, SHELL_RUNNING);
-	return shell_watch(s);
-}
-
-int shell_submit(struct shell *s, struct str command)
-{
-	struct buf line = BUF_INIT(SPOOL_READ);
-	struct record *rec = s->rec;
-	char id[MARK_ID + 1];
-	int r;
-
-	assert(rec->state == SHELL_IDLE);
-	if (command.n > SHELL_COMMAND_MAX)
-		return ERR_LIMIT;
-	r = shell_new_id(id);
-	if (r == 0 && (rec->edits || !script_can_type(s->setup.kind, command)))
-		r = handover_write(command, s->setup.user, rec->handover);
-	if (r < 0)
-		return r;
-	memcpy(rec->id, id, sizeof(id));
-	script_submit(&line, s->setup.kind, command, rec->handover, id,
-		rec->status < 0 ? 0 : rec->status);
-	r = shell_begin(s);
-	if (r == 0)
-		r = line.err ? line.err : shell_type_line(s, buf_view(&line));
-	buf_free(&line);
-	/* A terminal that takes no line has a stuck shell behind it. */
-	shell_arm(s, r < 0 ? 1 : SHELL_ACCEPT_MS, shell_accept_overdue);
-	return 0;
 }
 
 int shell_report(struct shell *s, struct buf *out, size_t *kept)

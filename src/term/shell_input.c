@@ -83,6 +83,17 @@ static void prompt_missing(struct timer *t)
 	buf_free(&line);
 }
 
+/*
+ * Does the key bring the shell back to a prompt? A text that was typed in may still
+ * be waiting for its lines: then a line of ours would be one of them.
+ */
+static bool is_due_a_prompt(const struct shell *s, char key)
+{
+	const struct record *rec = s->rec;
+
+	return strchr("CZ\\", key) && rec->started && !rec->text_done && !rec->typed_in;
+}
+
 int shell_key(struct shell *s, char key)
 {
 	bool idle = s->rec->state == SHELL_IDLE;
@@ -104,7 +115,7 @@ int shell_key(struct shell *s, char key)
 	/* A shell that has been stopped heeds no key, and nobody else wakes it. */
 	if (up == 'C' && s->rec->pid > 0)
 		kill(s->rec->pid, SIGCONT);
-	if (idle || (strchr("CZ\\", up) && s->rec->started && !s->rec->text_done))
+	if (idle || is_due_a_prompt(s, up))
 		shell_arm(s, SHELL_KEY_MS, prompt_missing);
 	/* Input that waits for a reader must not hold an interrupt up. */
 	if (s->typed.n && strchr("CZ\\", up) && pty_signals_on(s->master)) {

@@ -17,6 +17,7 @@ struct record {
 	char nonce[MARK_NONCE + 1];
 	char id[MARK_ID + 1]; /* of the command, or of the start */
 	bool started;         /* its start mark has come */
+	bool typed_in;        /* as a person would, in lines: the first has a prompt */
 	bool text_done;       /* its text has been executed; the prompt is due */
 	bool edits;           /* it has a line editor: nothing is typed as it is */
 	bool ended;           /* the shell has ended with status */
@@ -47,6 +48,7 @@ struct shell {
 	struct io io;
 	struct child child;
 	struct timer timer; /* of the state, or of the prompt after a command */
+	unsigned prompts;   /* shown since a command was typed in */
 	bool clean;         /* this start leaves start-up files out */
 	bool probing;       /* an empty line has been typed, to see the prompt again */
 	uint64_t told;      /* raw bytes covered by reports, confirmed or not */
@@ -65,6 +67,8 @@ int shell_watch(struct shell *s) MUST_USE;
 void shell_close_pty(struct shell *s);
 /* Kills the shell and all processes of its session. */
 void shell_kill(struct shell *s);
+/* The command runs and shows a prompt: is it the one before its own text? */
+bool shell_is_lead(struct shell *s);
 /* Sets the state's deadline. */
 void shell_arm(struct shell *s, uint64_t ms, timer_fn *fn);
 void shell_accept_overdue(struct timer *t);

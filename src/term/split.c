@@ -504,36 +504,53 @@ static void trim_pieces(struct str text, struct split_pieces *pieces)
 	}
 }
 
+static enum split_kind tokenize(
+	struct splitter *m, struct str text, struct split_pieces *pieces)
+{
+	/* Not all of it: most of the stack stays unused. */
+	m->text = text;
+	m->at = 0;
+	m->state = str_find_byte(text, '\0') < text.n ? SPLIT_LOST : SPLIT_GOING;
+	m->level = 0;
+	m->depth = 1;
+	m->stack[0] = (struct frame){
+		.kind = FRAME_TEXT, .pos = POS_NEXT, .word = NOWHERE, .value = NOWHERE};
+	m->docs_n = 0;
+	m->lead = NOWHERE;
+	m->in_line = false;
+	m->pieces = pieces;
+	pieces->n = 0;
+	while (m->state == SPLIT_GOING && m->at < text.n) {
+		if (is_list(split_top(m)->kind))
+			step_list(m);
+		else
+			split_lex_step(m);
+	}
+	return judge(m);
+}
+
 enum split_kind split_command(struct str text, struct split_pieces *pieces)
 {
 	struct splitter m;
-	enum split_kind kind;
+	enum split_kind kind = tokenize(&m, text, pieces);
 
-	/* Not all of it: most of the stack stays unused. */
-	m.text = text;
-	m.at = 0;
-	m.state = str_find_byte(text, '\0') < text.n ? SPLIT_LOST : SPLIT_GOING;
-	m.level = 0;
-	m.depth = 1;
-	m.stack[0] = (struct frame){
-		.kind = FRAME_TEXT, .pos = POS_NEXT, .word = NOWHERE, .value = NOWHERE};
-	m.docs_n = 0;
-	m.lead = NOWHERE;
-	m.in_line = false;
-	m.pieces = pieces;
-	pieces->n = 0;
-	while (m.state == SPLIT_GOING && m.at < text.n) {
-		if (is_list(split_top(&m)->kind))
-			step_list(&m);
-		else
-			split_lex_step(&m);
-	}
-	kind = judge(&m);
 	if (kind == SPLIT_SEVERAL)
 		trim_pieces(text, pieces);
 	else
 		pieces->n = 0;
 	return kind;
+}
+
+bool split_wants_document(struct str text)
+{
+	struct split_pieces pieces;
+	struct splitter m;
+
+	/* Most texts need no closer look. */
+	if (str_find(text, STR("<<")) == text.n)
+		return false;
+	return tokenize(&m, text, &pieces) == SPLIT_UNFINISHED && m.docs_n &&
+		pieces.n == 1;
 }
 
 void split_write_refusal(

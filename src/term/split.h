@@ -50,6 +50,12 @@ struct split_pieces {
  */
 enum split_kind split_command(struct str text, struct split_pieces *pieces) MUST_USE;
 
+/*
+ * True for one command that lacks nothing but the rest of a here-document and what
+ * may stand behind it, such as "cat <<EOF": input that is to come completes it.
+ */
+bool split_wants_document(struct str text) MUST_USE;
+
 /* Writes the contract's refusal of several commands, with a list of them. */
 void split_write_refusal(
 	struct str text, const struct split_pieces *pieces, struct buf *out);

@@ -143,5 +143,6 @@ void split_doc_read(struct splitter *m)
 		if (m->state == SPLIT_GOING)
 			skip_body(m, &m->docs[i]);
 	}
-	m->docs_n = 0;
+	if (m->state != SPLIT_OPEN)
+		m->docs_n = 0;
 }

@@ -391,6 +391,48 @@ static void check_several(void)
 	is_view(s.message, s.content.p, "%s: which are the message too", name);
 }
 
+/* Handed over whole it would end at once: the shell itself has to wait for lines. */
+static void check_document(void)
+{
+	struct seen s = RUN("cat << EOF", .timeout = "0.3");
+
+	is_running(s, "", "", TIMED_OUT("0.3"), "a document without an end");
+	is_running(INPUT("line 1", .timeout = "0.1"), "", OF_PREVIOUS, TIMED_OUT("0.1"),
+		"its first line");
+	is_running(RUN("ls"), "", OF_PREVIOUS, REFUSED("ls"), "a new command meanwhile");
+	is_running(INPUT("\tline '2", .timeout = "0.1"), "", OF_PREVIOUS,
+		TIMED_OUT("0.1"), "its second line");
+	is_done(INPUT("EOF"), 0, "line 1\nline '2", "its end");
+	RUN("(exit 5)");
+	is_running(RUN("if true; then cat <<A <<-'B'\n1\nA\n2", .timeout = "0.3"), "", "",
+		TIMED_OUT("0.3"), "two, one of them finished");
+	is_running(INPUT("B", .timeout = "0.1"), "", OF_PREVIOUS, TIMED_OUT("0.1"),
+		"the rest of the command");
+	is_done(INPUT("echo $?; (exit 3); fi"), 3, "2\n0", "the last line");
+	RUN("(exit 5)");
+	RUN("cat <<E", .timeout = "0.1");
+	INPUT("$? $HOME", .timeout = "0.1");
+	s = INPUT("E");
+	ok(str_starts(s.content, STR("5 /")), "%s: $? in a document", name);
+	RUN("cat << EOF", .timeout = "0.3");
+	INPUT("lost", .timeout = "0.1");
+	s = INPUT("C-c");
+	is_int(s.exit_code, 130, "%s: C-c in a document", name);
+	is_view(s.content, "^C", "%s: prints nothing of it", name);
+	is_view(s.suffix, KEY_DONE(130, "C"), "%s: and is told", name);
+	is_done(RUN("echo on"), 0, "on", "after C-c in a document");
+	RUN("cat << EOF", .timeout = "0.3");
+	INPUT("last", .timeout = "0.1");
+	s = INPUT("C-d");
+	is_int(s.exit_code, 0, "%s: C-d ends a document", name);
+	ok(contains(s.content, "last"), "%s: which is printed", name);
+	is_done(RUN("echo on"), 0, "on", "after C-d in a document");
+	RUN("set -e");
+	RUN("cat << EOF", .timeout = "0.3");
+	is_done(INPUT("EOF"), 0, "", "under set -e");
+	RUN("set +e");
+}
+
 static void check_environment(void)
 {
 	char first[8192];
@@ -536,6 +578,7 @@ static void check_all(const struct shell_row *row)
 	check_bytes();
 	check_ways_in();
 	check_several();
+	check_document();
 	check_environment();
 	check_length();
 	check_queue();

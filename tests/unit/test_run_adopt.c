@@ -167,6 +167,22 @@ static void check_running(void)
 	is_done(POLL(), 0, "2", "five crashes");
 }
 
+static void check_document(void)
+{
+	RUN("cat <<EOF", .timeout = "0.3");
+	crash();
+	INPUT("one", .timeout = "0.1");
+	POLL(.timeout = "0.1");
+	crash();
+	INPUT("two", .timeout = "0.1");
+	is_int(shell_state(shell()), SHELL_RUNNING, "%s: a document waits on", name);
+	is_done(INPUT("EOF"), 0, "one\ntwo", "a document over two crashes");
+	is_done(RUN("echo on"), 0, "on", "after it");
+	RUN("cat <<EOF", .timeout = "0.3");
+	crash();
+	is_int(INPUT("C-c").exit_code, 130, "%s: C-c in a document after a crash", name);
+}
+
 static void check_unread(void)
 {
 	begin_unread("echo a; echo b; echo x >flag; (exit 3)");
@@ -324,6 +340,7 @@ static void check_all(const struct shell_row *row)
 	open_session();
 	check_idle();
 	check_running();
+	check_document();
 	check_unread();
 	check_long();
 	check_not_typed();

@@ -150,6 +150,22 @@ static void test_feeding(void)
 	buf_free(&text);
 }
 
+static void test_document(void)
+{
+	static const char *const wanting[] = {"cat << EOF", "cat <<-'E F' | tr a b",
+		"cat <<A <<B\n1\nA\n2", "{ cat <<E", "cat <<E\n\n",
+		"if true; then cat <<E\nE\ncat <<F", "# why\ncat <<E"};
+	static const char *const complete[] = {"cat <<E\nE", "echo a", "echo 'a << b",
+		"ls\ncat <<E", "cat <<", "echo $((1 << 2", "cat <<<E", "{ cat <<E\nE"};
+
+	for (size_t i = 0; i < ARRAY_LEN(wanting); i++)
+		ok(split_wants_document(str_c(wanting[i])), "wants a document: %s",
+			label(str_c(wanting[i])));
+	for (size_t i = 0; i < ARRAY_LEN(complete); i++)
+		ok(!split_wants_document(str_c(complete[i])), "wants none: %s",
+			label(str_c(complete[i])));
+}
+
 /* --- Every prefix ------------------------------------------------------------- */
 
 static bool pieces_are_sound(struct str text, const struct split_pieces *p)
@@ -377,6 +393,7 @@ int main(void)
 	test_unfinished();
 	test_several();
 	test_feeding();
+	test_document();
 	test_prefixes();
 	test_depth();
 	test_many_pieces();

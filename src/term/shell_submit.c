@@ -1,0 +1,144 @@
+#include "term/shell_private.h"
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "proc/pty.h"
+#include "term/script.h"
+#include "term/split.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <unistd.h>
+
+static const char note_stuck[] =
+	"The shell did not take the command within 5 seconds and was "
+	"killed. The next command gets a new one in the same "
+	"directory.";
+
+/* What a person would type: it is short, and the terminal's queue is empty. */
+int shell_type_line(struct shell *s, struct str line)
+{
+	ssize_t n = write(s->master, line.p, line.n);
+
+	if (n < 0)
+		return -errno;
+	return (size_t)n == line.n ? 0 : -EAGAIN;
+}
+
+void shell_probe(struct timer *t)
+{
+	struct shell *s = container_of(t, struct shell, timer);
+
+	s->probing = true;
+	shell_arm(s, SHELL_ACCEPT_MS, shell_accept_overdue);
+	if (shell_type_line(s, STR("\n")) < 0)
+		log_warn("shell %s: its terminal takes no input", s->setup.name);
+}
+
+int shell_new_id(char id[MARK_ID + 1])
+{
+	uint8_t random[MARK_ID / 2];
+	int r = random_bytes(random, sizeof(random));
+
+	if (r == 0)
+		hex_encode(random, sizeof(random), id);
+	return r;
+}
+
+void shell_accept_overdue(struct timer *t)
+{
+	struct shell *s = container_of(t, struct shell, timer);
+
+	/* A line typed ahead is still running: its turn comes first. */
+	if (pty_foreground(s->master) != s->rec->pid) {
+		shell_arm(s, SHELL_ACCEPT_MS, shell_accept_overdue);
+		return;
+	}
+	s->note = note_stuck;
+	shell_kill(s);
+}
+
+bool shell_is_lead(struct shell *s)
+{
+	return s->rec->typed_in && s->prompts++ == 0;
+}
+
+int shell_begin(struct shell *s)
+{
+	struct record *rec = s->rec;
+
+	rec->started = false;
+	rec->typed_in = false;
+	rec->text_done = false;
+	rec->reports = 0;
+	pty_reset_modes(s->master);
+	shell_enter(s, SHELL_RUNNING);
+	return shell_watch(s);
+}
+
+/* The command has begun with r; its line is with the terminal. */
+static void await_start(struct shell *s, int r)
+{
+	/* A terminal that takes no line has a stuck shell behind it. */
+	shell_arm(s, r < 0 ? 1 : SHELL_ACCEPT_MS, shell_accept_overdue);
+}
+
+/* A text that waits for more lines, which nothing but a terminal can bring. */
+static bool is_for_typing(const struct shell *s, struct str command)
+{
+	return !s->rec->edits && command.n <= SHELL_DOCUMENT_MAX &&
+		script_is_plain(command) && split_wants_document(command);
+}
+
+/*
+ * In one write, so that a crash leaves all of it or nothing. From here on the
+ * shell takes its lines like a person's, and so do input and keys reach it.
+ */
+static int type_in(struct shell *s, struct str command)
+{
+	struct buf lines = BUF_INIT(SPOOL_READ);
+	struct record *rec = s->rec;
+	int r = shell_new_id(rec->id);
+
+	if (r < 0)
+		return r;
+	script_lead(&lines, rec->id, rec->status < 0 ? 0 : rec->status);
+	buf_str(&lines, command);
+	buf_putc(&lines, '\n');
+	r = shell_begin(s);
+	rec->typed_in = true;
+	s->prompts = 0;
+	if (r == 0)
+		r = lines.err ? lines.err : shell_type_line(s, buf_view(&lines));
+	buf_free(&lines);
+	await_start(s, r);
+	return 0;
+}
+
+int shell_submit(struct shell *s, struct str command)
+{
+	struct buf line = BUF_INIT(SPOOL_READ);
+	struct record *rec = s->rec;
+	char id[MARK_ID + 1];
+	int r;
+
+	assert(rec->state == SHELL_IDLE);
+	if (command.n > SHELL_COMMAND_MAX)
+		return ERR_LIMIT;
+	if (is_for_typing(s, command))
+		return type_in(s, command);
+	r = shell_new_id(id);
+	if (r == 0 && (rec->edits || !script_can_type(s->setup.kind, command)))
+		r = handover_write(command, s->setup.user, rec->handover);
+	if (r < 0)
+		return r;
+	memcpy(rec->id, id, sizeof(id));
+	script_submit(&line, s->setup.kind, command, rec->handover, id,
+		rec->status < 0 ? 0 : rec->status);
+	r = shell_begin(s);
+	if (r == 0)
+		r = line.err ? line.err : shell_type_line(s, buf_view(&line));
+	buf_free(&line);
+	await_start(s, r);
+	return 0;
+}
