@@ -10,10 +10,9 @@
 static const char *const folders[] = {
 	"/bin", "/usr/bin", "/usr/local/bin", "/busybox", "/.od/bin"};
 
-/* The ladder, best first. */
-static const char *const ladder[] = {"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash",
+const char *const shells_ladder[] = {"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash",
 	"/bin/sh", "/usr/bin/sh", "/bin/ash", "/bin/busybox", "/usr/bin/busybox",
-	"/busybox/busybox", "/.od/bin/busybox"};
+	"/busybox/busybox", "/.od/bin/busybox", NULL};
 
 struct kind_name {
 	const char *file;
@@ -169,14 +168,14 @@ int shells_find(const char *root, const char *configured, struct shells_found *o
 			return 0;
 		buf_fmt(notes, "no shell %s: %s\n", configured, err_text(r));
 	}
-	for (size_t i = 0; i < ARRAY_LEN(ladder); i++)
-		if (try_path(root, ladder[i], out) == 0)
+	for (size_t i = 0; shells_ladder[i]; i++)
+		if (try_path(root, shells_ladder[i], out) == 0)
 			return 0;
 	buf_puts(notes, "no shell in this image: looked for ");
 	if (asked)
 		buf_fmt(notes, "%s, ", configured);
-	for (size_t i = 0; i < ARRAY_LEN(ladder); i++)
-		buf_fmt(notes, "%s%s", i ? ", " : "", ladder[i]);
+	for (size_t i = 0; shells_ladder[i]; i++)
+		buf_fmt(notes, "%s%s", i ? ", " : "", shells_ladder[i]);
 	buf_putc(notes, '\n');
 	return -ENOENT;
 }

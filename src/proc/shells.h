@@ -22,6 +22,12 @@ struct shells_found {
 	enum shells_kind kind;
 };
 
+/*
+ * Where a shell may be, best first, ended by NULL. The host tool looks there before
+ * it gives an image a shell.
+ */
+extern const char *const shells_ladder[];
+
 /* "bash", "ash"...: for people. */
 const char *shells_kind_name(enum shells_kind kind);
 
