@@ -154,7 +154,6 @@ static void write_detail(struct exchange *x, struct str words)
 {
 	struct jw w;
 
-	recycle(&x->fields);
 	recycle(&x->out);
 	jw_init(&w, &x->out);
 	jw_object(&w);
@@ -173,6 +172,7 @@ static int reply_err(const struct exchange *x)
 
 static void reply_trouble(struct exchange *x, int err)
 {
+	recycle(&x->fields);
 	if (err == -ENOMEM) {
 		write_detail(x, STR("Out of memory."));
 		write_head(x, 503, JSON_TYPE);

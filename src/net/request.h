@@ -54,7 +54,7 @@ void request_add_field(struct request *rq, struct str name, struct str value);
  */
 void request_reply(struct request *rq, unsigned status, const char *type);
 
-/* Answers {"detail": words} in place of anything written before. */
+/* Answers {"detail": words} in place of anything written before; fields stay. */
 void request_fail(struct request *rq, unsigned status, struct str words);
 
 #endif

@@ -52,6 +52,7 @@ def test_routes():
         head = client.conn()
         eq(head.send(request("HEAD", "/alive")).response(head=True).status, 405, "HEAD /alive")
         eq(head.send(ALIVE).response().status, 200, "and no body followed it")
+        eq(client.post("/alive").field("allow"), "GET", "a refused method: which one is allowed")
         a = client.get("/alive/")
         eq((a.status, a.field("location")), (307, "/alive"), "GET /alive/ leads to /alive")
         eq(client.get("/alive?x=1&y").status, 200, "a query is allowed")
