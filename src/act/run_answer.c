@@ -43,7 +43,7 @@ void run_answer_finished(const struct run_answer *r)
 
 	if (r->once)
 		res.note = NULL;
-	run_suffix_finished(&suffix, &res, run_key(r->command));
+	run_suffix_finished(&suffix, &res, r->once ? '\0' : run_key(r->command));
 	put_prefix(&prefix, r, false, reports, kept);
 	observe_run(r->act->out,
 		&(struct run_observation){

@@ -3,6 +3,7 @@
  * ends with the command. Nobody can come back to it, so a timeout kills it.
  */
 #include "act/observe.h"
+#include "act/run_answer.h"
 #include "act/run_text.h"
 #include "act/session.h"
 #include "act/table.h"
@@ -56,36 +57,34 @@ static struct act *detach(struct static_run *r)
 	return a;
 }
 
-static void answer(struct static_run *r, struct run_observation *o, struct buf *suffix)
+static struct run_answer answer_of(const struct static_run *r)
 {
-	struct buf text = BUF_INIT(RUN_OUTPUT_MAX);
-	struct buf prefix = BUF_INIT(RUN_WORDS_MAX);
-	struct act *a = r->act;
-	size_t kept = 0;
+	return (struct run_answer){
+		.act = r->act,
+		.shell = r->shell,
+		.command = r->command,
+		.hidden = r->act->hidden,
+		.once = true,
+	};
+}
 
-	if (shell_report(r->shell, &text, &kept) < 0)
-		log_warn("static run: out of memory, a part of the output is left out");
-	if (kept)
-		run_prefix_truncated(&prefix, kept);
-	o->command = r->command;
-	o->content = run_strip(buf_view(&text));
-	o->hidden = a->hidden;
-	o->prefix = buf_view(&prefix);
-	o->suffix = buf_view(suffix);
-	observe_run(a->out, o);
-	buf_free(&text);
-	buf_free(&prefix);
-	buf_free(suffix);
-	detach(r);
+static void finish(struct static_run *r)
+{
+	struct act *a = detach(r);
+
 	a->done(a);
 }
 
 static void answer_killed(struct static_run *r, struct buf *suffix)
 {
+	struct run_answer answer = answer_of(r);
+
 	buf_puts(suffix,
 		"\n[It was a static run, which nobody can come back to: its shell and "
 		"that shell's session were killed.]");
-	answer(r, &(struct run_observation){.exit_code = -1, .pid = -1}, suffix);
+	run_answer_running(&answer, false, buf_view(suffix));
+	buf_free(suffix);
+	finish(r);
 }
 
 static void on_no_change(struct timer *t)
@@ -148,27 +147,13 @@ static void shell_output(void *arg)
 static void shell_done(void *arg)
 {
 	struct static_run *r = arg;
-	struct box *box;
-	struct shell_result res;
-	struct run_observation o;
-	struct buf suffix = BUF_INIT(RUN_WORDS_MAX);
+	struct run_answer answer;
 
 	if (!r->act)
 		return;
-	box = r->act->box;
-	res = shell_take(r->shell);
-	res.note = NULL;
-	run_suffix_finished(&suffix, &res, '\0');
-	o = (struct run_observation){
-		.exit_code = res.status,
-		.pid = res.background,
-		.known = true,
-		.username = str_c(box->user_name),
-		.hostname = str_c(box->host_name),
-		.working_dir = shell_cwd(r->shell),
-		.python = shell_python(r->shell),
-	};
-	answer(r, &o, &suffix);
+	answer = answer_of(r);
+	run_answer_finished(&answer);
+	finish(r);
 }
 
 static int make_shell(struct static_run *r, struct box *box)
