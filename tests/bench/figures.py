@@ -37,9 +37,9 @@ def row(what, value, unit, target=None, floor=None, floor_is="", most=True):
                  "good": good})
 
 
-def load(*words, env=None):
+def load(*words, env=None, timeout=120):
     done = subprocess.run([LOAD, *map(str, words)], capture_output=True, text=True,
-                          env=env, timeout=120)
+                          env=env, timeout=timeout)
     if done.returncode:
         raise RuntimeError(f"load {words}: {done.stderr}")
     return json.loads(done.stdout)
@@ -84,7 +84,7 @@ def memory():
 
 def start():
     home, env = bare_environment()
-    floor = statistics.median(load("pty", 10, env=env)["start_us"] for _ in range(10)) / 1000
+    floor = statistics.median(load("pty", 10, "true", env=env)["start_us"] for _ in range(10)) / 1000
     got = load("start", 30, harness.CLIENT, env=env)
     row("exec to first 200 on /alive, with bash, p50", got["p50_us"] / 1000, "ms", 20, floor,
         "bash on a raw pty to its first mark")
@@ -94,16 +94,85 @@ def start():
 
 def latency():
     home, env = bare_environment()
-    before = load("pty", 2000, env=env)
-    with harness.Client(role="init", env=env) as client:
-        got = load("echo", client.port, 2000)
-    after = load("pty", 2000, env=env)
-    for p, most in (("p50", 1), ("p99", 5)):
-        floor = statistics.mean((before[p + "_us"], after[p + "_us"])) / 1000
-        value = got[p + "_us"] / 1000
-        row(f"echo hi, keep-alive, {p}", value, "ms", most, floor, "raw pty round trip to bash")
-        row(f"echo hi, {p}, as a multiple of the floor", value / floor, "times", 5)
+    for command, multiples in (("echo hi", (5, 5)), ("true", (3, 5))):
+        before = load("pty", 2000, command, env=env)
+        with harness.Client(role="init", env=env) as client:
+            got = load("run", client.port, 2000, command)
+        after = load("pty", 2000, command, env=env)
+        for p, most, times in zip(("p50", "p99"), (1, 5), multiples):
+            floor = statistics.mean((before[p + "_us"], after[p + "_us"])) / 1000
+            value = got[p + "_us"] / 1000
+            row(f"{command}, keep-alive, {p}", value, "ms", most, floor,
+                "raw pty round trip to bash")
+            row(f"{command}, {p}, as a multiple of the floor", value / floor, "times", times)
     shutil.rmtree(home)
+
+
+def text_file(size):
+    """Lines of text as a log has them, in memory, so that no disk is measured."""
+    line = b"2025-01-02 03:04:05 INFO worker-7: request 12345 handled in 0.031 s, 200 OK\n"
+    f = tempfile.NamedTemporaryFile(prefix="od-bench-", dir="/dev/shm")
+    for _ in range(size // (1 << 20)):
+        f.write((line * ((1 << 20) // len(line) + 1))[:1 << 20])
+    f.flush()
+    return f
+
+
+def throughput():
+    with text_file(1 << 30) as f, harness.Client(role="init") as client:
+        client.run("true")
+        floor = [load("cat", f.name)["seconds"]]
+        before = memory_of(client.serve_pid(), "VmHWM")
+        t = time.perf_counter()
+        client.run(f"cat {f.name}", timeout=300.0, blocking=True)
+        took = time.perf_counter() - t
+        grown = memory_of(client.serve_pid(), "VmHWM") - before
+        floor.append(load("cat", f.name)["seconds"])
+    floor = statistics.mean(floor)
+    row("cat of 1 GiB of text", took, "s", None, floor, "a raw pty reader")
+    row("cat of 1 GiB, share of the raw reader's speed", floor / took * 100, "%", 80, most=False)
+    row("cat of 1 GiB, growth of serve's resident memory at its peak", grown, "KiB", 4096)
+
+
+def memory_of(pid, field):
+    with open(f"/proc/{pid}/status") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith(field + ":"))
+
+
+def sessions():
+    """What 255 idle sessions cost us, their shells apart."""
+    with harness.Client(role="init") as client:
+        client.run("true")
+        pids = client.pid, client.serve_pid()
+        before = sum(map(harness.pss_kib, pids))
+        got = load("many", client.port, 255, 2)
+        after = sum(map(harness.pss_kib, pids))
+    row("255 more sessions, wrong or missing answers", got["wrong"] + got["unanswered"], "", 0)
+    row("an idle session, our own memory (PSS)", (after - before) / 255, "KiB", 48)
+
+
+def soak():
+    """Some minutes: only by name."""
+    with harness.Client(role="init") as client:
+        client.run("true")
+        pids = client.pid, client.serve_pid()
+        fds = [len(os.listdir(f"/proc/{pid}/fd")) for pid in pids]
+        load("run", client.port, 1000, "echo hi")
+        before = sum(map(harness.pss_kib, pids))
+        got = load("many", client.port, 1, 1_000_000, timeout=3600)
+        row("1,000,000 echo in sequence, wrong", got["wrong"] + got["unanswered"], "", 0)
+        row("1,000,000 echo in sequence", got["seconds"], "s")
+        client.ask(harness.request("DELETE", "/v1/sessions/s0"))
+        row("memory more than before", sum(map(harness.pss_kib, pids)) - before, "KiB", 64)
+        got = load("many", client.port, 200, 500, timeout=3600)
+        row("200 sessions of 500 commands, wrong", got["wrong"] + got["unanswered"], "", 0)
+        row("200 sessions of 500 commands", got["seconds"], "s")
+        for i in range(200):
+            client.ask(harness.request("DELETE", f"/v1/sessions/s{i}"))
+        row("memory more than before, sessions deleted",
+            sum(map(harness.pss_kib, pids)) - before, "KiB", 128)
+        now = [len(os.listdir(f"/proc/{pid}/fd")) for pid in pids]
+        row("descriptors more than before", sum(now) - sum(fds), "", 0)
 
 
 def requests():
@@ -248,10 +317,11 @@ def table():
 
 
 def main():
-    steps = {f.__name__: f for f in (size, memory, start, latency, requests, restart, engine_rows)}
+    steps = {f.__name__: f for f in (size, memory, start, latency, throughput, sessions, requests,
+                                     restart, engine_rows)}
     for name in sys.argv[1:] or steps:
         try:
-            steps[name]()
+            {**steps, "soak": soak}[name]()
         finally:
             for client in list(harness.Client.alive):
                 client.kill()

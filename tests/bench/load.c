@@ -2,8 +2,11 @@
  * What tests/bench/figures.py measures with, in C because an interpreter would
  * measure itself. Each mode prints one JSON object.
  *
- *   load pty N             N round trips to a bash on a raw pty: the floor of run
- *   load echo PORT N       N actions `echo hi` on one connection
+ *   load pty N COMMAND     N round trips to a bash on a raw pty: the floor of run
+ *   load run PORT N COMMAND        N run actions on one connection
+ *   load cat FILE          a pty that cat FILE writes to, read to its end
+ *   load many PORT SESSIONS N      N actions in each of that many sessions at once,
+ *                          each answer compared with what it must be
  *   load start N CLIENT    N starts of CLIENT until /alive answers
  *   load alive PORT CONNS SECONDS   GET /alive on that many connections
  *   load floor PORT        a server that answers without reading: the floor of alive
@@ -151,22 +154,22 @@ static int bash_on_pty(pid_t *pid)
 	return master;
 }
 
-static void mode_pty(int n)
+static void mode_pty(int n, const char *command)
 {
-	static const char line[] = "echo hi; echo $?-MARK\n";
 	static char room[ROOM];
 	double began = now_us(), started;
 	pid_t pid;
 	int master = bash_on_pty(&pid);
-	char more[64];
+	char more[64], line[256];
+	size_t len = (size_t)snprintf(line, sizeof(line), "%s; echo $?-MARK\n", command);
 
-	put(master, line, sizeof(line) - 1);
+	put(master, line, len);
 	read_until(master, room, "0-MARK\r\n");
 	started = now_us() - began;
 	for (int i = 0; i < n + WARM_UP; i++) {
 		double t = now_us();
 
-		put(master, line, sizeof(line) - 1);
+		put(master, line, len);
 		read_until(master, room, "0-MARK\r\n");
 		if (i >= WARM_UP)
 			sample(now_us() - t);
@@ -177,30 +180,143 @@ static void mode_pty(int n)
 	print_samples(more);
 }
 
-/* --- echo ----------------------------------------------------------------- */
+/* --- cat ------------------------------------------------------------------ */
 
-static void mode_echo(uint16_t port, int n)
+static void mode_cat(const char *file)
 {
-	static const char body[] =
-		"{\"action\":{\"action\":\"run\",\"args\":{\"command\":"
-		"\"echo hi\"},\"timeout\":10.0}}";
 	static char room[ROOM];
-	char request[512];
-	int fd = dial(port);
-	int len = snprintf(request, sizeof(request),
+	double began = now_us();
+	size_t bytes = 0;
+	int master, slave;
+	ssize_t r;
+	pid_t pid;
+
+	if (openpty(&master, &slave, NULL, NULL, NULL) < 0)
+		die("openpty");
+	pid = fork();
+	if (pid < 0)
+		die("fork");
+	if (pid == 0) {
+		close(master);
+		login_tty(slave);
+		execlp("cat", "cat", file, (char *)NULL);
+		_exit(127);
+	}
+	close(slave);
+	while ((r = read(master, room, sizeof(room))) > 0)
+		bytes += (size_t)r;
+	waitpid(pid, NULL, 0);
+	printf("{\"bytes\":%zu,\"seconds\":%.4f}\n", bytes, (now_us() - began) / 1e6);
+}
+
+/* --- run ------------------------------------------------------------------ */
+
+/* A run action; session may be NULL. Returns its length in out, of ROOM bytes. */
+static size_t write_run(char *out, const char *session, const char *command)
+{
+	char body[1024], extra[128] = "";
+	int n;
+
+	if (session)
+		snprintf(extra, sizeof(extra), ",\"session\":\"%s\"", session);
+	n = snprintf(body, sizeof(body),
+		"{\"action\":{\"action\":\"run\",\"args\":{\"command\":\"%s\"%s},"
+		"\"timeout\":60.0}}",
+		command, extra);
+	return (size_t)snprintf(out, ROOM,
 		"POST /execute_action HTTP/1.1\r\nHost: localhost\r\n"
-		"Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-		sizeof(body) - 1, body);
+		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		n, body);
+}
+
+static void mode_run(uint16_t port, int n, const char *command)
+{
+	static char request[ROOM], room[ROOM];
+	size_t len = write_run(request, NULL, command);
+	int fd = dial(port);
 
 	for (int i = 0; i < n + WARM_UP; i++) {
 		double t = now_us();
 
-		put(fd, request, (size_t)len);
+		put(fd, request, len);
 		read_until(fd, room, "\"success\":true}");
 		if (i >= WARM_UP)
 			sample(now_us() - t);
 	}
 	print_samples("");
+}
+
+/* --- many ----------------------------------------------------------------- */
+
+struct talker {
+	int fd, number, asked;
+	double sent;
+	size_t got;
+	char room[4096];
+};
+
+static int wrong;
+
+static void talk(struct talker *t)
+{
+	static char request[ROOM];
+	char session[32], command[64];
+
+	snprintf(session, sizeof(session), "s%d", t->number);
+	snprintf(command, sizeof(command), "echo %d-%d", t->number, ++t->asked);
+	t->got = 0;
+	t->sent = now_us();
+	put(t->fd, request, write_run(request, session, command));
+}
+
+/* True when the answer is there, right or wrong. */
+static int listen_to(struct talker *t)
+{
+	char want[64];
+	ssize_t r = read(t->fd, t->room + t->got, sizeof(t->room) - 1 - t->got);
+
+	if (r <= 0)
+		die("the server closed a connection");
+	t->got += (size_t)r;
+	t->room[t->got] = '\0';
+	if (!strstr(t->room, "\"success\":"))
+		return 0;
+	sample(now_us() - t->sent);
+	snprintf(want, sizeof(want), "\"content\":\"%d-%d\",", t->number, t->asked);
+	if (!strstr(t->room, want)) {
+		fprintf(stderr, "wanted %s, got %s\n", want, t->room);
+		wrong++;
+	}
+	return 1;
+}
+
+static void mode_many(uint16_t port, int sessions, int n)
+{
+	static struct talker all[CONNS_MAX];
+	struct pollfd fds[CONNS_MAX];
+	double began = now_us();
+	int busy = sessions = sessions < CONNS_MAX ? sessions : CONNS_MAX;
+	char more[64];
+
+	for (int i = 0; i < sessions; i++) {
+		all[i] = (struct talker){.fd = dial(port), .number = i};
+		fds[i] = (struct pollfd){.fd = all[i].fd, .events = POLLIN};
+		talk(&all[i]);
+	}
+	while (busy > 0 && poll(fds, (nfds_t)sessions, 60000) > 0)
+		for (int i = 0; i < sessions; i++) {
+			if (!fds[i].revents || !listen_to(&all[i]))
+				continue;
+			if (all[i].asked < n) {
+				talk(&all[i]);
+			} else {
+				fds[i].fd = -1;
+				busy--;
+			}
+		}
+	snprintf(more, sizeof(more), ",\"wrong\":%d,\"unanswered\":%d,\"seconds\":%.1f",
+		wrong, busy, (now_us() - began) / 1e6);
+	print_samples(more);
 }
 
 /* --- start ---------------------------------------------------------------- */
@@ -365,10 +481,15 @@ int main(int argc, char **argv)
 	int one = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0;
 
 	signal(SIGPIPE, SIG_IGN);
-	if (argc == 3 && !strcmp(mode, "pty"))
-		mode_pty(one);
-	else if (argc == 4 && !strcmp(mode, "echo"))
-		mode_echo((uint16_t)one, (int)strtol(argv[3], NULL, 10));
+	if (argc == 4 && !strcmp(mode, "pty"))
+		mode_pty(one, argv[3]);
+	else if (argc == 5 && !strcmp(mode, "run"))
+		mode_run((uint16_t)one, (int)strtol(argv[3], NULL, 10), argv[4]);
+	else if (argc == 3 && !strcmp(mode, "cat"))
+		mode_cat(argv[2]);
+	else if (argc == 5 && !strcmp(mode, "many"))
+		mode_many((uint16_t)one, (int)strtol(argv[3], NULL, 10),
+			(int)strtol(argv[4], NULL, 10));
 	else if (argc == 4 && !strcmp(mode, "start"))
 		mode_start(one, argv[3]);
 	else if (argc == 5 && !strcmp(mode, "alive"))
