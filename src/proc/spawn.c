@@ -179,6 +179,8 @@ static void child(const struct spawn *s, int report)
 		for (size_t i = 0; i < ARRAY_LEN(kept_limits); i++)
 			setrlimit(kept_limits[i], &remembered[i]);
 	raise_oom_score();
+	/* Kept across exec: those that leave the session stay below it (proc/tree). */
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (become(s->user, &f.step) < 0)
 		goto fail;
 	f.step = STEP_CWD;

@@ -4,7 +4,8 @@
  * A child starts as a fresh login would leave it: default signal dispositions
  * and an empty mask, its own session, no descriptor but 0, 1 and 2, the limits
  * that this program was started with, an OOM score of +500 so that the kernel
- * ends it before it ends us.
+ * ends it before it ends us. It is a child subreaper: whoever it leaves behind,
+ * in whatever session, stays its descendant, so that proc/tree finds all of them.
  */
 #ifndef PROC_SPAWN_H
 #define PROC_SPAWN_H

@@ -3,7 +3,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "proc/pty.h"
-#include "proc/session.h"
+#include "proc/tree.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -265,7 +265,7 @@ static void ended_running(struct shell *s, int code)
 static void ended_starting(struct shell *s)
 {
 	shell_enter(s, SHELL_GONE);
-	if (s->clean)
+	if (s->clean || shell_is_ending(s))
 		s->ops.ready(s->arg, -ECHILD, "it ended while it was starting");
 	else
 		shell_start_clean(s);
@@ -306,11 +306,10 @@ void shell_exited(struct shell *s, int status)
 	}
 }
 
-/* The shell leads its session; who has left that is not found. */
 void shell_kill(struct shell *s)
 {
 	if (s->rec->pid > 0)
-		session_kill(s->rec->pid, SIGKILL);
+		tree_kill_now(s->rec->pid);
 }
 
 int shell_report(struct shell *s, struct buf *out, size_t *kept)
@@ -430,6 +429,7 @@ void shell_del(struct shell *s)
 	shell_kill(s);
 	children_forget(&s->child);
 	timer_cancel(s->loop, &s->timer);
+	timer_cancel(s->loop, &s->end.timer);
 	shell_remove_handover(s);
 	shell_close_pty(s);
 	shell_store_name(s, "spool", name);

@@ -7,6 +7,7 @@
 #include "term/handover.h"
 #include "term/mark.h"
 #include "term/shell.h"
+#include "term/shell_end.h"
 #include "term/spool.h"
 #include "term/vt.h"
 
@@ -31,6 +32,19 @@ struct record {
 };
 _Static_assert(sizeof(struct record) <= SPOOL_STATE, "the record fits its place");
 
+/* Its end from outside, under way while there is a fn. */
+struct shell_ending {
+	struct timer timer;
+	shell_ended_fn *fn;
+	void *arg;
+	struct tree tree; /* root: the shell that there was at the beginning */
+	bool at_prompt;   /* it was idle then */
+	size_t rung;
+	uint64_t until; /* of the rung; 0: it has just been reached */
+	uint64_t pause; /* to the next look */
+	size_t most;    /* processes seen at once, without the shell */
+};
+
 struct shell {
 	struct loop *loop;
 	struct store *store;
@@ -54,6 +68,7 @@ struct shell {
 	uint64_t told;      /* raw bytes covered by reports, confirmed or not */
 	struct buf typed;   /* input that the terminal has not taken yet */
 	const char *note;
+	struct shell_ending end;
 };
 
 /* The one place that changes the state; what is not legal asserts. */

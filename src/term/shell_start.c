@@ -4,7 +4,6 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "proc/pty.h"
-#include "proc/session.h"
 #include "term/script.h"
 
 #include <errno.h>
@@ -35,8 +34,8 @@ static void start_slow(struct timer *t)
 {
 	struct shell *s = container_of(t, struct shell, timer);
 
-	session_kill(s->rec->pid, SIGHUP);
-	session_kill(s->rec->pid, SIGTERM);
+	kill(-s->rec->pid, SIGHUP);
+	kill(-s->rec->pid, SIGTERM);
 	shell_arm(s, SHELL_KILL_MS, start_overdue);
 }
 

@@ -1,0 +1,269 @@
+#include "proc/tree.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "limits.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum { STAT_ROOM = 512, ROUNDS = 8, POLL_MS = 5 };
+
+enum kin { KIN_UNKNOWN, KIN_OURS, KIN_OTHER };
+
+struct proc {
+	pid_t pid;
+	pid_t parent;
+	pid_t group;
+	pid_t session;
+	enum kin kin;
+};
+
+/*
+ * One look at the system: the living, by pid. Static, because init has no heap,
+ * and because nobody needs it for longer than one call.
+ */
+static struct proc procs[TREE_PROCS_MAX];
+static size_t procs_n;
+
+static pid_t number(struct str text)
+{
+	uint64_t pid;
+
+	return str_u64(text, INT32_MAX, &pid) == 0 ? (pid_t)pid : 0;
+}
+
+/* "PID (NAME) STATE PPID PGRP SESSION ..."; false for the dead. */
+static bool parse(struct str text, struct proc *p, struct str *name)
+{
+	struct str rest = text, state;
+	size_t open = str_find_byte(text, '(');
+
+	/* The name may hold anything, parentheses too. */
+	while (rest.n && rest.p[rest.n - 1] != ')')
+		rest.n--;
+	if (rest.n < open + 2)
+		return false;
+	*name = str_make(text.p + open + 1, rest.n - open - 2);
+	rest = str_skip(text, rest.n + 1);
+	state = str_cut(&rest, ' ');
+	p->parent = number(str_cut(&rest, ' '));
+	p->group = number(str_cut(&rest, ' '));
+	p->session = number(str_cut(&rest, ' '));
+	return state.n == 1 && state.p[0] != 'Z' && state.p[0] != 'X';
+}
+
+/* False when it has ended. */
+static bool look_at(pid_t pid, struct proc *p, char name[TREE_NAME])
+{
+	char path[64], text[STAT_ROOM];
+	struct str view;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = fd_open(path, O_RDONLY, 0);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+	fd_close(&fd);
+	*p = (struct proc){.pid = pid};
+	if (n <= 0 || !parse(str_make(text, (size_t)n), p, &view))
+		return false;
+	snprintf(name, TREE_NAME, "%.*s", STR_ARG(view));
+	return true;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct proc *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static struct proc *find(pid_t pid)
+{
+	struct proc key = {.pid = pid};
+
+	return bsearch(&key, procs, procs_n, sizeof(key), by_pid);
+}
+
+static int list(void)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	char name[TREE_NAME];
+	struct proc self;
+
+	procs_n = 0;
+	if (!d)
+		return -errno;
+	while (procs_n < TREE_PROCS_MAX && (e = readdir(d))) {
+		pid_t pid = number(str_c(e->d_name));
+
+		if (pid > 0 && look_at(pid, &procs[procs_n], name))
+			procs_n++;
+	}
+	closedir(d);
+	qsort(procs, procs_n, sizeof(procs[0]), by_pid);
+	/* An empty folder of that name, or the /proc of another namespace. */
+	return look_at(getpid(), &self, name) && find(getpid()) ? 0 : -ENOENT;
+}
+
+/* Goes up from p to one whose kin is known, and writes it down all the way. */
+static void settle(struct proc *p)
+{
+	struct proc *top = p;
+	enum kin kin;
+
+	/* A snapshot of many moments may hold a circle: n steps are all there are. */
+	for (size_t i = 0; i < procs_n && top && top->kin == KIN_UNKNOWN; i++)
+		top = find(top->parent);
+	kin = top && top->kin == KIN_OURS ? KIN_OURS : KIN_OTHER;
+	for (; p && p->kin == KIN_UNKNOWN; p = find(p->parent))
+		p->kin = kin;
+}
+
+/* Lists the living, each with its kin; root and caller are KIN_OTHER afterwards. */
+static int snapshot(pid_t root)
+{
+	pid_t outsiders[] = {root, getpid()};
+	int r = list();
+
+	assert(root > 0);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < procs_n; i++)
+		if (root == 1 || procs[i].pid == root || procs[i].session == root)
+			procs[i].kin = KIN_OURS;
+	for (size_t i = 0; i < procs_n; i++)
+		settle(&procs[i]);
+	for (size_t i = 0; i < ARRAY_LEN(outsiders); i++) {
+		struct proc *p = find(outsiders[i]);
+
+		if (p)
+			p->kin = KIN_OTHER;
+	}
+	return 0;
+}
+
+int tree_signal(pid_t root, int signo)
+{
+	int n = 0, r = snapshot(root);
+
+	/* Upwards: parents learn of it before their children end. */
+	for (size_t i = 0; r == 0 && i < procs_n; i++) {
+		if (procs[i].kin != KIN_OURS)
+			continue;
+		n++;
+		if (signo)
+			kill(procs[i].pid, signo);
+	}
+	return r < 0 ? r : n;
+}
+
+static void note(struct tree *t, const struct proc *p, int err)
+{
+	struct tree_left *left = &t->left[t->left_n];
+	struct proc now;
+
+	if (t->left_n == TREE_LEFT || !look_at(p->pid, &now, left->name))
+		return;
+	left->pid = p->pid;
+	left->err = err;
+	t->left_n++;
+}
+
+/*
+ * A whole group at once, so that who is being forked in it does not escape; but
+ * only where all of it is ours.
+ */
+static int kill_one(const struct proc *p, pid_t root)
+{
+	pid_t self = getpgrp();
+
+	if (p->group > 1 && p->group != root && p->group != self)
+		kill(-p->group, SIGKILL);
+	return kill(p->pid, SIGKILL) < 0 ? -errno : 0;
+}
+
+static void kill_blindly(struct tree *t)
+{
+	t->blind = true;
+	t->live = 0;
+	if (t->root != getpid() && kill(-t->root, SIGKILL) == 0)
+		t->killed++;
+}
+
+int tree_kill(struct tree *t)
+{
+	size_t before = t->live, refused = 0;
+
+	t->left_n = 0;
+	if (snapshot(t->root) < 0) {
+		kill_blindly(t);
+		return 0;
+	}
+	t->live = 0;
+	/* Downwards: one that goes on by forking and ending is the newest. */
+	for (size_t i = procs_n; i-- > 0;) {
+		int r;
+
+		if (procs[i].kin != KIN_OURS)
+			continue;
+		r = kill_one(&procs[i], t->root);
+		t->live++;
+		refused += r == -EPERM;
+		note(t, &procs[i], r == -ESRCH ? 0 : r);
+	}
+	if (t->live - refused > before)
+		t->killed += t->live - refused - before;
+	if (t->live == 0)
+		return 0;
+	return refused == t->live ? -EPERM : 1;
+}
+
+void tree_kill_now(pid_t root)
+{
+	struct tree t = {.root = root};
+	size_t before = SIZE_MAX;
+
+	kill(root, SIGSTOP);
+	/* The killed are listed until they are dead; only new ones matter. */
+	for (int i = 0; i < ROUNDS && t.killed != before; i++) {
+		before = t.killed;
+		if (tree_kill(&t) <= 0)
+			break;
+	}
+	kill(root, SIGKILL);
+}
+
+void tree_end(struct tree *t, uint64_t grace_ms)
+{
+	static const int polite[] = {SIGTERM, SIGHUP, SIGCONT};
+	uint64_t end = clock_ms() + grace_ms;
+	int n = 0;
+
+	for (size_t i = 0; grace_ms && i < ARRAY_LEN(polite); i++)
+		n = tree_signal(t->root, polite[i]);
+	while (n > 0 && clock_ms() < end) {
+		poll(NULL, 0, POLL_MS);
+		n = tree_signal(t->root, 0);
+	}
+	end = clock_ms() + TREE_KILL_MS;
+	while (tree_kill(t) > 0 && clock_ms() < end)
+		poll(NULL, 0, 1);
+}
+
+int tree_adopt_orphans(void)
+{
+	return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 ? -errno : 0;
+}

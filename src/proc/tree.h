@@ -1,0 +1,66 @@
+/*
+ * All processes that come from one: its descendants, and the members of the
+ * kernel session that it leads, found in /proc.
+ *
+ * Who leaves the session (setsid, a double fork) stays a descendant as long as
+ * the root lives, because spawn makes every child a subreaper. The root is
+ * therefore never signalled here, unless the name says so: it ends last.
+ */
+#ifndef PROC_TREE_H
+#define PROC_TREE_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { TREE_LEFT = 16, TREE_NAME = 16 };
+
+/* A process that could not be ended. */
+struct tree_left {
+	pid_t pid;
+	char name[TREE_NAME]; /* as of the kernel: may hold any byte but NUL */
+	int err;              /* of kill, negative; 0: it was killed and does not end */
+};
+
+/* What is known of the end of a tree. Zeroed but for the root to begin with. */
+struct tree {
+	pid_t root;
+	bool blind;    /* /proc cannot be read: only process groups were reached */
+	size_t killed; /* at least so many processes were sent a SIGKILL */
+	size_t live;   /* at the last look, without the root */
+	size_t left_n; /* filled in left */
+	struct tree_left left[TREE_LEFT];
+};
+
+/*
+ * Looks, and sends signo (0 for none) to all but the root; returns how many were
+ * there, or -errno without a /proc. Root 1 has all processes as descendants; the
+ * caller is never one.
+ */
+int tree_signal(pid_t root, int signo) MUST_USE;
+
+/*
+ * Sends SIGKILL to all but the root, once, and notes who is there. 0 when nobody
+ * was; positive: to be called again, because who was forked meanwhile is found
+ * only then; -EPERM when all who are there may not be killed. Without /proc the
+ * root's group gets the signal (the root too, if it leads it), and that is all.
+ */
+int tree_kill(struct tree *t) MUST_USE;
+
+/* Kills all others, then the root, without waiting for their end. */
+void tree_kill_now(pid_t root);
+
+/*
+ * For the end of a program, which cannot come back to it: SIGTERM and SIGHUP to
+ * all but the root, SIGKILL after grace_ms to those who are left; waits for them,
+ * TREE_KILL_MS at most.
+ */
+void tree_end(struct tree *t, uint64_t grace_ms);
+
+/* From now on orphans below this process become its children. -errno. */
+int tree_adopt_orphans(void) MUST_USE;
+
+#endif

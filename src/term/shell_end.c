@@ -1,0 +1,170 @@
+#include "term/shell_end.h"
+
+#include "base/log.h"
+#include "proc/pty.h"
+#include "term/shell_private.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+
+enum { RUNG_OTHERS = 2 }; /* the last one that is not about the shell itself */
+
+/* The foreground group, if it is not the shell's own; else 0. */
+static pid_t front(const struct shell *s)
+{
+	pid_t group = s->master < 0 ? 0 : pty_foreground(s->master);
+
+	return group > 0 && group != s->end.tree.root ? group : 0;
+}
+
+/* Who is there besides the shell; without /proc only the foreground is known. */
+static size_t others(struct shell *s)
+{
+	int n = tree_signal(s->end.tree.root, 0);
+
+	if (n < 0)
+		return front(s) && kill(-front(s), 0) == 0;
+	return (size_t)n;
+}
+
+static size_t the_shell(struct shell *s)
+{
+	return s->rec->pid > 0;
+}
+
+static void interrupt(struct shell *s)
+{
+	if (front(s))
+		kill(-front(s), SIGINT);
+}
+
+static void terminate(struct shell *s)
+{
+	static const int signals[] = {SIGTERM, SIGHUP, SIGCONT};
+
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+		if (tree_signal(s->end.tree.root, signals[i]) < 0 && front(s))
+			kill(-front(s), signals[i]);
+}
+
+/* Again at each look: who is forked while others are killed is found later. */
+static size_t kill_others(struct shell *s)
+{
+	int r = tree_kill(&s->end.tree);
+
+	if (s->end.tree.blind && front(s))
+		kill(-front(s), SIGKILL);
+	/* Waiting does not help against those that may not be killed. */
+	return r > 0 ? s->end.tree.live : 0;
+}
+
+/* In the middle of a command it might go on with what comes behind it. */
+static size_t shell_at_prompt(struct shell *s)
+{
+	return s->end.at_prompt && the_shell(s);
+}
+
+static void hang_up(struct shell *s)
+{
+	kill(s->rec->pid, SIGHUP);
+	kill(s->rec->pid, SIGCONT);
+}
+
+/* Who is waited for, what is done to them first, and for how long. */
+static const struct rung {
+	size_t (*left)(struct shell *s);
+	void (*act)(struct shell *s);
+	uint64_t ms;
+} ladder[] = {
+	{others, interrupt, END_KEY_MS},
+	{others, terminate, END_TERM_MS},
+	{kill_others, NULL, TREE_KILL_MS},
+	{shell_at_prompt, hang_up, END_SHELL_MS},
+	{the_shell, shell_kill, TREE_KILL_MS},
+};
+
+static void finish(struct shell *s)
+{
+	struct shell_ending *e = &s->end;
+	struct tree *t = &e->tree;
+	shell_ended_fn *fn = e->fn;
+
+	t->killed = e->most - t->live + (t->root && !the_shell(s));
+	if (the_shell(s) && t->left_n < TREE_LEFT) {
+		t->left[t->left_n] = (struct tree_left){.pid = s->rec->pid};
+		snprintf(t->left[t->left_n].name, TREE_NAME, "%s", s->setup.arg0);
+		t->left_n++;
+	}
+	e->fn = NULL;
+	fn(e->arg, t);
+}
+
+/* Takes all rungs whose time is over or that nobody is left for; true at the top. */
+static bool climb(struct shell *s, uint64_t now)
+{
+	struct shell_ending *e = &s->end;
+
+	for (; e->tree.root && e->rung < ARRAY_LEN(ladder); e->rung++) {
+		const struct rung *at = &ladder[e->rung];
+		size_t n = at->left(s);
+
+		if (e->rung <= RUNG_OTHERS && n > e->most)
+			e->most = n;
+		if (n && !e->until) {
+			if (at->act)
+				at->act(s);
+			e->until = now + at->ms;
+			e->pause = END_LOOK_MS;
+		}
+		if (n && now < e->until)
+			return false;
+		e->until = 0;
+	}
+	return true;
+}
+
+static void look(struct timer *t)
+{
+	struct shell *s = container_of(t, struct shell, end.timer);
+	uint64_t pause;
+
+	if (climb(s, loop_now(s->loop))) {
+		finish(s);
+		return;
+	}
+	pause = s->end.pause;
+	s->end.pause = pause * 2 < END_LOOK_MAX_MS ? pause * 2 : END_LOOK_MAX_MS;
+	if (timer_set(s->loop, &s->end.timer, pause, look) == 0)
+		return;
+	log_warn("shell %s: out of memory, it is killed at once", s->setup.name);
+	shell_kill(s);
+	finish(s);
+}
+
+int shell_end(struct shell *s, const char *note, shell_ended_fn *fn, void *arg)
+{
+	if (s->end.fn)
+		return -EALREADY;
+	if (timer_set(s->loop, &s->end.timer, 0, look) < 0)
+		return -ENOMEM;
+	s->end = (struct shell_ending){
+		.timer = s->end.timer,
+		.fn = fn,
+		.arg = arg,
+		.tree.root = s->rec->pid,
+		.at_prompt =
+			s->rec->state != SHELL_RUNNING && s->rec->state != SHELL_STARTING,
+	};
+	if (s->rec->state == SHELL_RUNNING)
+		s->note = note;
+	/* What comes behind the command in the foreground shall not be executed. */
+	if (s->rec->pid > 0)
+		kill(s->rec->pid, SIGSTOP);
+	return 0;
+}
+
+bool shell_is_ending(const struct shell *s)
+{
+	return s->end.fn;
+}

@@ -1,0 +1,526 @@
+#include "proc/tree.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "tests/tap.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { NOBODY = 65534, WAIT_MS = 10000 };
+
+/* Every process of a stage has the write end of this pipe: end of file is the end. */
+static int alive[2];
+/* Each process that has come to its place writes a byte here. */
+static int there[2];
+
+static void stage(void)
+{
+	if (fd_pipe(alive) < 0 || fd_pipe(there) < 0)
+		ok(false, "pipes");
+}
+
+/* True when nobody holds the pipe any more, our own copy aside. */
+static bool all_gone(void)
+{
+	struct pollfd w = {.fd = alive[0], .events = POLLIN};
+
+	fd_close(&alive[1]);
+	return poll(&w, 1, WAIT_MS) == 1 && (w.revents & POLLHUP);
+}
+
+static void unstage(void)
+{
+	fd_close(&alive[0]);
+	fd_close(&alive[1]);
+	fd_close(&there[0]);
+	fd_close(&there[1]);
+}
+
+static void say_there(void)
+{
+	if (write(there[1], "x", 1) != 1)
+		_exit(98);
+}
+
+/* Waits until n processes have come to their places; false if they do not. */
+static bool come(int n)
+{
+	struct pollfd w = {.fd = there[0], .events = POLLIN};
+	char c[64];
+
+	while (n > 0 && poll(&w, 1, WAIT_MS) == 1) {
+		ssize_t got = read(there[0], c, sizeof(c));
+
+		n -= got > 0 ? (int)got : n;
+	}
+	return n == 0;
+}
+
+static void wait_there(int n)
+{
+	ok(come(n), "all have come to their places");
+}
+
+static _Noreturn void stay(void)
+{
+	say_there();
+	for (;;)
+		pause();
+}
+
+typedef void actor_fn(void);
+
+/* Starts a root, as spawn would: a leader and a subreaper. */
+static pid_t start(actor_fn *fn)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		setsid();
+		prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		fn();
+		_exit(0);
+	}
+	return pid;
+}
+
+/* Kills all others, looking again until nobody is left; the number of looks. */
+static int kill_all(struct tree *t)
+{
+	uint64_t end = clock_ms() + WAIT_MS;
+	int looks = 1;
+
+	while (tree_kill(t) > 0 && clock_ms() < end) {
+		poll(NULL, 0, 1);
+		looks++;
+	}
+	return looks;
+}
+
+static void end_root(pid_t root)
+{
+	int status = 0;
+
+	is_int(kill(root, SIGKILL), 0, "the root is as it was");
+	is_int(waitpid(root, &status, 0), root, "it ends");
+	is_int(WTERMSIG(status), SIGKILL, "by our signal");
+}
+
+static void child(void (*fn)(void))
+{
+	if (fork() == 0) {
+		fn();
+		stay();
+	}
+}
+
+static void as_it_is(void)
+{
+}
+
+static void own_session(void)
+{
+	setsid();
+}
+
+static void own_group(void)
+{
+	setpgid(0, 0);
+}
+
+static void deaf(void)
+{
+	for (int s = 1; s < NSIG; s++)
+		signal(s, SIG_IGN);
+}
+
+static void deaf_and_away(void)
+{
+	deaf();
+	setsid();
+}
+
+static void stopped(void)
+{
+	setsid();
+	say_there();
+	raise(SIGSTOP);
+}
+
+/* As daemon(3): its parent ends, and it is nobody's child but the subreaper's. */
+static void daemonized(void)
+{
+	setsid();
+	if (fork())
+		_exit(0);
+	deaf();
+}
+
+static void with_grandchild(void)
+{
+	setsid();
+	if (fork() == 0) {
+		setsid();
+		stay();
+	}
+}
+
+static void odd_name(void)
+{
+	prctl(PR_SET_NAME, ") Z 1 1 1 (");
+}
+
+static void family(void)
+{
+	child(as_it_is);
+	child(own_session);
+	child(own_group);
+	child(deaf);
+	child(deaf_and_away);
+	child(stopped);
+	child(daemonized);
+	child(with_grandchild);
+	child(odd_name);
+	stay();
+}
+
+static void check_family(void)
+{
+	struct tree t = {0};
+	pid_t other;
+
+	stage();
+	other = start(stay);
+	t.root = start(family);
+	/* Ten below the root and the root; a stranger. */
+	wait_there(12);
+	is_int(tree_signal(t.root, 0), 10, "all descendants are seen");
+	is_int(tree_signal(other, 0), 0, "a stranger has none of them");
+	is_int(tree_signal(t.root, SIGTERM), 10, "the polite signal");
+	kill_all(&t);
+	is_int(t.live, 0, "nobody is left");
+	is_int(t.left_n, 0, "so that nobody is named");
+	/* Three do not hear, and the stopped one cannot. */
+	ok(t.killed >= 4 && t.killed <= 10, "those are counted who were still there: %d",
+		(int)t.killed);
+	ok(!t.blind, "there is a /proc");
+	is_int(kill(other, 0), 0, "a stranger lives on");
+	end_root(t.root);
+	end_root(other);
+	ok(all_gone(), "all are gone");
+	unstage();
+}
+
+static void five_hundred(void)
+{
+	for (int i = 0; i < 250; i++) {
+		child(daemonized);
+		child(deaf_and_away);
+	}
+	stay();
+}
+
+static void check_many(void)
+{
+	struct tree t = {0};
+	uint64_t before;
+	int looks;
+
+	stage();
+	t.root = start(five_hundred);
+	wait_there(501);
+	before = clock_ms();
+	looks = kill_all(&t);
+	printf("# %d looks, %d ms\n", looks, (int)(clock_ms() - before));
+	is_int(t.killed, 500, "500 that have escaped are killed");
+	is_int(t.live, 0, "nobody is left");
+	end_root(t.root);
+	ok(all_gone(), "all 501 are gone");
+	unstage();
+}
+
+/* Goes on in a child of its own, in a session of its own, all the time. */
+static void hop(void)
+{
+	deaf();
+	say_there();
+	for (;;) {
+		pid_t pid = fork();
+
+		if (pid > 0)
+			_exit(0);
+		if (pid == 0)
+			setsid();
+	}
+}
+
+static void hopper(void)
+{
+	signal(SIGCHLD, SIG_IGN);
+	if (fork() == 0)
+		hop();
+	stay();
+}
+
+static void check_hopper(void)
+{
+	struct tree t = {0};
+
+	stage();
+	t.root = start(hopper);
+	wait_there(2);
+	kill_all(&t);
+	is_int(t.live, 0, "one that never stays is killed");
+	end_root(t.root);
+	ok(all_gone(), "and gone");
+	unstage();
+}
+
+/* Two for each that ends, as long as the number allows. */
+static void multiply(void)
+{
+	struct rlimit few = {.rlim_cur = 200, .rlim_max = 200};
+
+	signal(SIGCHLD, SIG_IGN);
+	setrlimit(RLIMIT_NPROC, &few);
+	if (setresuid(NOBODY - 7, NOBODY - 7, NOBODY - 7) < 0)
+		_exit(1);
+	if (fork())
+		stay();
+	say_there();
+	for (;;)
+		if (fork() == 0)
+			setsid();
+}
+
+static void check_bomb(void)
+{
+	struct tree t = {0};
+	uint64_t before;
+	int looks;
+
+	if (geteuid()) {
+		skip("a fork bomb", "a limit for it needs root");
+		return;
+	}
+	stage();
+	t.root = start(multiply);
+	wait_there(2);
+	while (tree_signal(t.root, 0) < 150)
+		poll(NULL, 0, 1);
+	before = clock_ms();
+	looks = kill_all(&t);
+	printf("# %d looks, %d ms\n", looks, (int)(clock_ms() - before));
+	is_int(t.live, 0, "a fork bomb is over");
+	ok(t.killed >= 150, "so many were killed: %d", (int)t.killed);
+	end_root(t.root);
+	ok(all_gone(), "and nobody is left");
+	unstage();
+}
+
+static void chain(void)
+{
+	for (int i = 0; i < 300; i++) {
+		setsid();
+		if (fork())
+			stay();
+	}
+	stay();
+}
+
+static void check_chain(void)
+{
+	struct tree t = {0};
+
+	stage();
+	t.root = start(chain);
+	wait_there(301);
+	is_int(tree_signal(t.root, 0), 300, "a child of a child of a child");
+	kill_all(&t);
+	end_root(t.root);
+	ok(all_gone(), "all of them are gone");
+	unstage();
+}
+
+static void check_now(void)
+{
+	pid_t root;
+	int status = 0;
+
+	stage();
+	root = start(family);
+	wait_there(11);
+	tree_kill_now(root);
+	is_int(waitpid(root, &status, 0), root, "all at once: the root");
+	ok(all_gone(), "and all others are gone");
+	unstage();
+}
+
+/* In a process that is no subreaper and may not kill root's: names who is left. */
+static int powerless(pid_t root)
+{
+	struct tree t = {.root = root};
+
+	if (setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY))
+		return 1;
+	if (tree_kill(&t) != -EPERM)
+		return 2;
+	if (t.live != 2 || t.killed != 0 || t.left_n != 2)
+		return 3;
+	for (size_t i = 0; i < t.left_n; i++)
+		if (t.left[i].err != -EPERM || t.left[i].pid <= 0)
+			return 4;
+	return strcmp(t.left[0].name, "somebody") ? 5 : 0;
+}
+
+static void somebody(void)
+{
+	prctl(PR_SET_NAME, "somebody");
+}
+
+static void two(void)
+{
+	child(somebody);
+	child(somebody);
+	stay();
+}
+
+static int status_of(pid_t pid)
+{
+	int status = -1;
+
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + status;
+}
+
+static void check_powerless(void)
+{
+	pid_t root, pid;
+
+	if (geteuid()) {
+		skip("those that may not be killed", "needs root to begin with");
+		return;
+	}
+	stage();
+	root = start(two);
+	wait_there(3);
+	pid = fork();
+	if (pid == 0)
+		_exit(powerless(root));
+	is_int(status_of(pid), 0, "those that may not be killed are named");
+	tree_kill_now(root);
+	is_int(waitpid(root, NULL, 0), root, "they end by one who may");
+	ok(all_gone(), "all are gone");
+	unstage();
+}
+
+static int blind(pid_t root, const char *empty)
+{
+	struct tree t = {.root = root};
+
+	if (chroot(empty) < 0)
+		return 1;
+	if (tree_signal(root, 0) >= 0)
+		return 2;
+	if (tree_kill(&t) != 0)
+		return 3;
+	return t.blind ? 0 : 4;
+}
+
+static void check_blind(void)
+{
+	char empty[] = "/tmp/od-tree-XXXXXX";
+	pid_t root, pid;
+	int status = 0;
+
+	if (geteuid() || !mkdtemp(empty)) {
+		skip("no /proc", "chroot needs root");
+		return;
+	}
+	stage();
+	root = start(two);
+	wait_there(3);
+	pid = fork();
+	if (pid == 0)
+		_exit(blind(root, empty));
+	is_int(status_of(pid), 0, "without /proc that is told");
+	is_int(waitpid(root, &status, 0), root, "the group is killed all the same");
+	ok(all_gone(), "all of it");
+	unstage();
+	rmdir(empty);
+}
+
+/* One that hears, one that does not; the caller is the root, as init is. */
+static int last_words(uint64_t grace)
+{
+	struct tree t = {.root = getpid()};
+	uint64_t before = clock_ms();
+
+	if (tree_adopt_orphans() < 0)
+		return 1;
+	child(daemonized);
+	child(own_session);
+	if (!come(2))
+		return 5;
+	tree_end(&t, grace);
+	if (t.live || t.left_n)
+		return 2;
+	if (t.killed != (grace ? 1 : 2))
+		return 3;
+	return clock_ms() - before >= grace ? 0 : 4;
+}
+
+static void check_end(uint64_t grace)
+{
+	pid_t pid;
+
+	stage();
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0)
+		_exit(last_words(grace));
+	is_int(status_of(pid), 0, "the end of a program, with %d ms for the others",
+		(int)grace);
+	ok(all_gone(), "all others are gone");
+	unstage();
+}
+
+static int alone(void)
+{
+	struct tree t = {.root = getpid()};
+	uint64_t before = clock_ms();
+
+	tree_end(&t, WAIT_MS);
+	return t.killed == 0 && clock_ms() - before < WAIT_MS ? 0 : 1;
+}
+
+int main(void)
+{
+	pid_t pid;
+
+	check_family();
+	check_many();
+	check_hopper();
+	check_bomb();
+	check_chain();
+	check_now();
+	check_powerless();
+	check_blind();
+	check_end(0);
+	check_end(100);
+	pid = fork();
+	if (pid == 0)
+		_exit(alone());
+	is_int(status_of(pid), 0, "where nobody is nothing is waited for");
+	return done_testing();
+}
