@@ -8,7 +8,8 @@
 #   make bench        tests/bench
 #   make dist         dist/od-runtime-VERSION.tar.gz, which builds without a network
 #   make format       lays out src and inject as .clang-format says
-#   make install      into DESTDIR and PREFIX (default /usr/local)
+#   make install      into DESTDIR and PREFIX (default /usr/local); with the BUSYBOX
+#                     of this machine as od-busybox, if there is one
 #   make third_party  third-party sources and archives only
 #   make clean
 #
@@ -267,9 +268,12 @@ dist: third_party/src/.stamp
 		gzip -9n >dist/$(NAME).tar.gz
 	@rm -rf dist/$(NAME) && ls -l dist/$(NAME).tar.gz
 
+# What od-runtime gives to images without a shell; it looks whether it is static.
+BUSYBOX = $(if $(CROSS),,$(wildcard /bin/busybox))
 install: $(PROGRAMS)
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin/
+	$(if $(BUSYBOX),install -m 755 $(BUSYBOX) $(DESTDIR)$(PREFIX)/bin/od-busybox)
 
 clean:
 	rm -rf $(BUILD) dist

@@ -4,7 +4,6 @@
 #include "base/hash.h"
 #include "inject/context.h"
 #include "inject/out.h"
-#include "inject/probe.h"
 #include "inject/pull.h"
 #include "inject/ref.h"
 #include "inject/stop.h"
@@ -18,8 +17,6 @@ enum { SWEEP_ROUNDS = 40, SWEEP_QUIET = 8, SWEEP_MS = 50 };
 /* What a build has made so far and what a failure takes away again. */
 struct build {
 	struct plan *plan;
-	bool force;
-	bool drop_in;
 	bool buildkit;   /* this build uses it */
 	char lent[48];   /* the name lent to the base; empty for none */
 	struct buf from; /* what the FROM line names */
@@ -153,7 +150,7 @@ static int send_context(struct build *b, struct context *c)
 		"&networkmode=none&t=");
 	engine_encode(&target, buf_view(&p->name));
 	buf_fmt(&target, "&version=%d%s", b->buildkit ? 2 : 1,
-		b->force ? "&nocache=1" : "");
+		p->options->force ? "&nocache=1" : "");
 	q.target = buf_cstr(&target);
 	r = q.target ? pull_lines(p->engine, &q, "building") : target.err;
 	buf_free(&target);
@@ -182,38 +179,25 @@ static int verify(struct build *b)
 	return r;
 }
 
-static int look_inside(struct build *b)
-{
-	struct plan *p = b->plan;
-	struct probe seen;
-	int r = probe_image(p->engine, p->base->id, &seen);
-
-	if (r)
-		return r;
-	if (seen.od == PROBE_OTHER)
-		return out_fail("choose another image",
-			"%.*s cannot be used: its /.od is "
-			"no directory",
-			STR_ARG(buf_view(&p->base_ref)));
-	/* An /openhands of the image's own stays as it is. */
-	b->drop_in = seen.openhands == PROBE_ABSENT;
-	return 0;
-}
-
 static int build(struct build *b)
 {
 	struct plan *p = b->plan;
 	struct buf text = BUF_INIT(INJECT_DOCKERFILE_MAX);
 	struct context context = {0};
-	int r = look_inside(b);
+	struct context_files files = {
+		.client = buf_view(&p->client.bytes),
+		.drop_in = p->drop_in,
+	};
+	int r = lend_name(b);
 
-	if (!r)
-		r = lend_name(b);
+	if (p->shell == IMAGE_SHELL_BUSYBOX)
+		files.busybox = buf_view(&p->busybox.bytes);
 	if (!r)
 		r = plan_dockerfile(p, buf_view(&b->from), &text);
-	if (!r)
-		r = context_init(&context, buf_view(&text), buf_view(&p->client.bytes),
-			b->drop_in);
+	if (!r) {
+		files.dockerfile = buf_view(&text);
+		r = context_init(&context, &files);
+	}
 	if (!r) {
 		r = send_context(b, &context);
 		if (!r)
@@ -226,11 +210,16 @@ static int build(struct build *b)
 	return r;
 }
 
-int build_run(struct plan *p, bool force)
+int build_run(struct plan *p)
 {
-	struct build b = {.plan = p, .force = force, .from = BUF_INIT(256)};
+	struct build b = {.plan = p, .from = BUF_INIT(256)};
 	int r = 0;
 
+	if (p->shell == IMAGE_SHELL_NONE && !p->options->no_busybox)
+		out_note("od-runtime: the image %.*s has no shell, so that commands will "
+			 "not run "
+			 "in it; give a static busybox with --busybox",
+			STR_ARG(buf_view(&p->base_ref)));
 	if (p->kind == PLAN_BUILD) {
 		out_step("building: %.*s", STR_ARG(buf_view(&p->name)));
 		r = build(&b);

@@ -5,10 +5,10 @@
 #include "inject/plan.h"
 
 /*
- * Builds what p plans, if anything. 0: the image p->name is there and is what was
- * planned. On failure nothing of it stays: no tag, no image, no container.
- * -EINTR, -ENOMEM or FAIL_*.
+ * Builds what p plans, if anything, and says so when no command will run in it. 0:
+ * the image p->name is there and is what was planned. On failure nothing of it
+ * stays: no tag, no image, no container. -EINTR, -ENOMEM or FAIL_*.
  */
-int build_run(struct plan *p, bool force) MUST_USE;
+int build_run(struct plan *p) MUST_USE;
 
 #endif

@@ -18,6 +18,8 @@ static int print(const struct options *o, const struct plan *p, const struct tim
 		jw_str(&w, buf_view(&p->name));
 		jw_key(&w, "built");
 		jw_bool(&w, p->kind == PLAN_BUILD);
+		jw_key(&w, "shell");
+		jw_str(&w, image_shell_word(p->shell));
 		jw_key(&w, "timings");
 		timing_json(t, &w);
 		jw_end(&w);
@@ -43,7 +45,7 @@ int cmd_build(const struct options *o)
 		r = plan_make(&p, &e, o, o->operand[0]);
 	timing_step(&t, "resolve");
 	if (!r)
-		r = build_run(&p, o->force);
+		r = build_run(&p);
 	timing_step(&t, "build");
 	if (!r)
 		r = print(o, &p, &t);

@@ -101,7 +101,7 @@ int cmd_run(const struct options *o)
 		r = plan_make(&p, &e, o, o->operand[0]);
 	timing_step(&t, "resolve");
 	if (!r)
-		r = build_run(&p, o->force);
+		r = build_run(&p);
 	timing_step(&t, "build");
 	if (!r)
 		r = launch(o, &p, &t, &s);

@@ -92,6 +92,9 @@ static int labels(const struct dockerfile *d, struct str layers, struct buf *out
 		{"od.protocol", STR("openhands-v0")},
 		{"od.arch", d->arch},
 		{"od.client.sha256", d->client_sha256},
+		{"od.shell", d->shell},
+		/* Always there, lest that of an image below shines through. */
+		{"od.busybox.sha256", d->busybox_sha256},
 		{"od.base.ref", d->base_ref},
 		{"od.base.id", d->base->id},
 		{"od.base.layers", layers},

@@ -10,7 +10,9 @@ struct dockerfile {
 	struct str base_ref; /* as the user typed it */
 	struct str arch;
 	struct str client_sha256;
-	struct str key; /* the tag of the product */
+	struct str shell;          /* where commands find one, as image_shell has it */
+	struct str busybox_sha256; /* of the one that goes in; empty for none */
+	struct str key;            /* the tag of the product */
 };
 
 /*

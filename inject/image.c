@@ -38,6 +38,28 @@ struct str image_label(struct image *im, const char *name)
 	return doc_str(&im->doc, json_get(json_get(im->config, "Labels"), name));
 }
 
+struct str image_shell_word(enum image_shell shell)
+{
+	static const char *const words[] = {
+		[IMAGE_SHELL_UNKNOWN] = "unknown",
+		[IMAGE_SHELL_OWN] = "own",
+		[IMAGE_SHELL_BUSYBOX] = "busybox",
+		[IMAGE_SHELL_NONE] = "none",
+	};
+
+	return str_c(words[shell]);
+}
+
+enum image_shell image_shell(struct image *im)
+{
+	struct str word = image_label(im, "od.shell");
+
+	for (unsigned i = IMAGE_SHELL_OWN; i <= IMAGE_SHELL_NONE; i++)
+		if (str_eq(word, image_shell_word(i)))
+			return i;
+	return IMAGE_SHELL_UNKNOWN;
+}
+
 static bool hides_client(struct str path)
 {
 	while (path.n > 1 && path.p[path.n - 1] == '/')

@@ -32,6 +32,18 @@ void image_free(struct image *im);
 /* A label's value; the empty str when there is none. */
 struct str image_label(struct image *im, const char *name);
 
+/* What runs commands in an image of ours; the label od.shell says it. */
+enum image_shell {
+	IMAGE_SHELL_UNKNOWN,
+	IMAGE_SHELL_OWN,     /* the image's own */
+	IMAGE_SHELL_BUSYBOX, /* the one that we have put in */
+	IMAGE_SHELL_NONE,
+};
+
+/* The label's value, and back. */
+struct str image_shell_word(enum image_shell shell);
+enum image_shell image_shell(struct image *im);
+
 /* Why no runtime image can be made from im, in words; NULL when it can. */
 const char *image_refusal(struct image *im);
 

@@ -32,6 +32,14 @@ static const struct option {
 		" else the one beside this program",
 		.kind = TEXT, .at = offsetof(struct options, client),
 		.commands = FOR_BUILD | FOR_DOCKERFILE | FOR_RUN},
+	{"busybox", "PATH",
+		"the static busybox to put in if IMAGE has no shell; else od-busybox"
+		" beside this program, /usr/lib/od-runtime/busybox, /bin/busybox",
+		.kind = TEXT, .at = offsetof(struct options, busybox),
+		.commands = FOR_BUILD | FOR_DOCKERFILE | FOR_RUN},
+	{"no-busybox", NULL, "leave an IMAGE without a shell as it is", .kind = FLAG,
+		.at = offsetof(struct options, no_busybox),
+		.commands = FOR_BUILD | FOR_DOCKERFILE | FOR_RUN},
 	{"pull", NULL, "let the engine fetch IMAGE if it is not there", .kind = FLAG,
 		.at = offsetof(struct options, pull),
 		.commands = FOR_BUILD | FOR_DOCKERFILE | FOR_RUN},
@@ -185,6 +193,9 @@ static int check(const struct options *o)
 		return out_fail_usage(NEXT_HELP, "%s takes nothing behind --", c->name);
 	if (!o->word_n && c->words == WORDS_MUST)
 		return out_fail_usage(NEXT_HELP, "%s needs %s", c->name, c->args);
+	if (o->busybox && o->no_busybox)
+		return out_fail_usage(
+			NEXT_HELP, "--busybox and --no-busybox contradict each other");
 	return 0;
 }
 

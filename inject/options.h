@@ -17,8 +17,8 @@ struct options {
 	char **words; /* what stands behind it */
 	size_t word_n;
 
-	const char *host, *client, *name, *working_dir, *username;
-	bool json, timings, help, version, pull, force, remove, follow;
+	const char *host, *client, *busybox, *name, *working_dir, *username;
+	bool json, timings, help, version, pull, force, remove, follow, no_busybox;
 	uint64_t port, user_id, timeout, timeout_start, tail, time;
 	bool has_user_id, has_tail;
 };

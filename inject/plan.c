@@ -2,6 +2,7 @@
 
 #include "inject/dockerfile.h"
 #include "inject/out.h"
+#include "inject/probe.h"
 #include "inject/pull.h"
 #include "inject/ref.h"
 #include "inject/tag.h"
@@ -48,11 +49,11 @@ static int name_base(struct plan *p, const char *text)
 	return p->base_ref.err ? p->base_ref.err : p->canonical.err;
 }
 
-static int find_base(struct plan *p, const struct options *o, const char *name)
+static int find_base(struct plan *p, const char *name)
 {
 	int r = plan_inspect(p->engine, name, p->base);
 
-	if (r == 1 && o->pull) {
+	if (r == 1 && p->options->pull) {
 		r = pull_image(p->engine, name);
 		if (!r)
 			r = plan_inspect(p->engine, name, p->base);
@@ -63,13 +64,14 @@ static int find_base(struct plan *p, const struct options *o, const char *name)
 	return r;
 }
 
-static void name_product(struct plan *p, struct str ref, struct str id)
+static void make_tag(struct plan *p, struct str ref, struct str id, struct str busybox)
 {
 	const struct tag_inputs in = {
 		.base_ref = ref,
 		.base_id = id,
 		.arch = p->base->arch,
 		.client_sha256 = str_c(p->client.sha256),
+		.busybox_sha256 = busybox,
 	};
 
 	buf_reset(&p->tag);
@@ -94,7 +96,8 @@ static bool carries_client(struct plan *p)
 	bool same = false;
 
 	if (canonical_of(image_label(p->base, "od.base.ref"), &ref) == 0) {
-		name_product(p, buf_view(&ref), image_label(p->base, "od.base.id"));
+		make_tag(p, buf_view(&ref), image_label(p->base, "od.base.id"),
+			image_label(p->base, "od.busybox.sha256"));
 		same = str_eq(buf_view(&p->tag), image_label(p->base, "od.key.source"));
 	}
 	buf_free(&ref);
@@ -150,6 +153,11 @@ static int check_base(struct plan *p)
 	return 0;
 }
 
+struct str plan_busybox(const struct plan *p)
+{
+	return str_c(p->shell == IMAGE_SHELL_BUSYBOX ? p->busybox.sha256 : NULL);
+}
+
 bool plan_matches(struct plan *p, struct image *im)
 {
 	return str_eq(image_label(im, "od.managed"), STR("1")) &&
@@ -157,50 +165,158 @@ bool plan_matches(struct plan *p, struct image *im)
 		image_is_above(im, p->base);
 }
 
-/* Looks for the product of an earlier build. */
-static int find_product(struct plan *p)
+/* A busybox, if one is wanted and there is one: then p->busybox has an arch. */
+static int find_busybox(struct plan *p)
 {
-	const char *name;
-	struct image im = {0};
 	int r;
 
+	if (p->options->no_busybox || p->busybox.arch)
+		return 0;
+	r = program_find_busybox(&p->busybox, p->options->busybox, p->client.arch);
+	return r == 1 ? 0 : r;
+}
+
+/*
+ * 1 if an image of ours has the shell in it that it would get now, else 0 or an
+ * error. What was put in by another host is as good as what this one has.
+ */
+static int shell_suits(struct plan *p, struct image *im)
+{
+	struct str sha256 = image_label(im, "od.busybox.sha256");
+	int r;
+
+	switch (image_shell(im)) {
+	case IMAGE_SHELL_OWN:
+		return 1;
+	case IMAGE_SHELL_BUSYBOX:
+		if (p->options->no_busybox || !p->options->busybox)
+			return !p->options->no_busybox;
+		r = find_busybox(p);
+		return r ? r : str_eq(sha256, str_c(p->busybox.sha256));
+	default:
+		r = find_busybox(p);
+		return r ? r : !p->busybox.arch;
+	}
+}
+
+/*
+ * Names the product that has this busybox in it, and looks for it: 1 when it is
+ * there from an earlier build, with *im, else 0 or an error.
+ */
+static int look_for(struct plan *p, struct str busybox, struct image *im)
+{
+	const char *name;
+	int r;
+
+	make_tag(p, buf_view(&p->canonical), p->base->id, busybox);
+	buf_reset(&p->name);
+	buf_reset(&p->old_id);
 	buf_puts(&p->name, TAG_REPO ":");
 	buf_str(&p->name, buf_view(&p->tag));
 	name = buf_cstr(&p->name);
-	r = name ? plan_inspect(p->engine, name, &im) : p->name.err;
-	p->kind = PLAN_BUILD;
+	r = name ? plan_inspect(p->engine, name, im) : p->name.err;
 	if (r)
 		return r == 1 ? 0 : r;
-	if (plan_matches(p, &im))
-		p->kind = PLAN_EXISTS;
-	buf_str(&p->old_id, im.id);
-	image_free(&im);
-	return p->old_id.err;
+	buf_str(&p->old_id, im->id);
+	if (p->old_id.err || !plan_matches(p, im)) {
+		image_free(im);
+		return p->old_id.err;
+	}
+	return 1;
 }
 
-static int decide(struct plan *p, const struct options *o)
+/* 1 when the product of an earlier build is there and will do, else 0 or an error. */
+static int find_product(struct plan *p)
+{
+	struct image im = {0};
+	int r = look_for(p, (struct str){0}, &im);
+
+	if (r == 1) {
+		r = shell_suits(p, &im);
+		p->shell = image_shell(&im);
+		image_free(&im);
+	}
+	if (r)
+		return r;
+	r = find_busybox(p);
+	if (r || !p->busybox.arch)
+		return r;
+	r = look_for(p, str_c(p->busybox.sha256), &im);
+	if (r == 1) {
+		p->shell = IMAGE_SHELL_BUSYBOX;
+		image_free(&im);
+	}
+	return r;
+}
+
+/* What is in the base decides on what goes into the product. */
+static int look_inside(struct plan *p)
+{
+	struct image old = {0};
+	struct probe seen;
+	int r = probe_image(p->engine, p->base->id, &seen);
+
+	if (r)
+		return r;
+	if (seen.od != PROBE_ABSENT && seen.od != PROBE_FOLDER)
+		return out_fail("choose another image",
+			"%.*s cannot be used: its /.od is no directory",
+			STR_ARG(buf_view(&p->base_ref)));
+	/* An /openhands of the image's own stays as it is. */
+	p->drop_in = seen.openhands == PROBE_ABSENT;
+	p->shell = IMAGE_SHELL_OWN;
+	if (!seen.shell) {
+		r = find_busybox(p);
+		if (r)
+			return r;
+		p->shell = p->busybox.arch ? IMAGE_SHELL_BUSYBOX : IMAGE_SHELL_NONE;
+	}
+	r = look_for(p, plan_busybox(p), &old);
+	if (r == 1)
+		image_free(&old);
+	return r < 0 ? r : 0;
+}
+
+/* Whether p->base, an image of ours, serves as it is: 1, 0 or an error. */
+static int serves(struct plan *p)
+{
+	int r;
+
+	if (p->options->force || !carries_client(p))
+		return 0;
+	r = shell_suits(p, p->base);
+	if (r != 1)
+		return r;
+	p->kind = PLAN_AS_IS;
+	/* What others made from an image of ours may have another shell by now. */
+	if (image_is_product(p->base))
+		p->shell = image_shell(p->base);
+	buf_str(&p->name, p->base->id);
+	return p->name.err ? p->name.err : 1;
+}
+
+static int decide(struct plan *p)
 {
 	size_t layers;
 	int r = 0;
 
 	if (image_base_layers(p->base, &layers) == 0) {
-		if (!o->force && carries_client(p)) {
-			p->kind = PLAN_AS_IS;
-			buf_str(&p->name, p->base->id);
-			return p->name.err;
-		}
+		r = serves(p);
+		if (r)
+			return r == 1 ? 0 : r;
 		if (image_is_product(p->base))
 			r = go_back(p, layers);
 	}
 	if (!r)
 		r = check_base(p);
-	if (r)
-		return r;
-	name_product(p, buf_view(&p->canonical), p->base->id);
-	r = find_product(p);
-	if (!r && o->force)
-		p->kind = PLAN_BUILD;
-	return r;
+	if (!r && !p->options->force)
+		r = find_product(p);
+	if (r == 1) {
+		p->kind = PLAN_EXISTS;
+		return 0;
+	}
+	p->kind = PLAN_BUILD;
+	return r ? r : look_inside(p);
 }
 
 int plan_make(
@@ -210,6 +326,7 @@ int plan_make(
 
 	*p = (struct plan){
 		.engine = e,
+		.options = o,
 		.base_ref = BUF_INIT(1024),
 		.canonical = BUF_INIT(1024),
 		.tag = BUF_INIT(256),
@@ -219,15 +336,18 @@ int plan_make(
 	p->base = &p->images[0];
 	r = name_base(p, operand);
 	if (!r)
-		r = find_base(p, o, operand);
+		r = find_base(p, operand);
 	if (!r)
-		r = client_load(&p->client, o->client);
-	return r ? r : decide(p, o);
+		r = program_find_client(&p->client, o->client);
+	if (!r && o->busybox)
+		r = find_busybox(p);
+	return r ? r : decide(p);
 }
 
 void plan_free(struct plan *p)
 {
-	client_free(&p->client);
+	program_free(&p->client);
+	program_free(&p->busybox);
 	image_free(&p->images[0]);
 	image_free(&p->images[1]);
 	buf_free(&p->base_ref);
@@ -245,6 +365,8 @@ int plan_dockerfile(struct plan *p, struct str from, struct buf *out)
 		.base_ref = buf_view(&p->base_ref),
 		.arch = p->base->arch,
 		.client_sha256 = str_c(p->client.sha256),
+		.shell = image_shell_word(p->shell),
+		.busybox_sha256 = plan_busybox(p),
 		.key = buf_view(&p->tag),
 	};
 	int r = dockerfile_write(&d, out);

@@ -5,10 +5,10 @@
 #ifndef INJECT_PLAN_H
 #define INJECT_PLAN_H
 
-#include "inject/client.h"
 #include "inject/engine.h"
 #include "inject/image.h"
 #include "inject/options.h"
+#include "inject/program.h"
 
 enum plan_kind {
 	PLAN_AS_IS,  /* the image has our client in it */
@@ -18,20 +18,25 @@ enum plan_kind {
 
 struct plan {
 	enum plan_kind kind;
-	struct engine *engine; /* borrowed */
-	struct client client;
+	struct engine *engine;         /* borrowed */
+	const struct options *options; /* borrowed */
+	struct program client;
+	struct program busybox; /* for a base without a shell; empty for none */
 	struct image images[2]; /* what was named; what that was made from */
 	struct image *base;     /* the one that the product is made from, or is */
 	struct buf base_ref;    /* as typed, for people and labels */
 	struct buf canonical;   /* the same, so that all spellings agree */
 	struct buf tag;         /* of the product: "oh_v..." */
+	enum image_shell shell; /* of the product */
+	bool drop_in;           /* the link for unmodified backends goes in */
 	struct buf name;   /* of the image to start: "od-runtime:oh_v...", or an id */
 	struct buf old_id; /* of what stood under that name before; may be empty */
 };
 
 /*
- * Looks at the image called operand, fetching it first if o->pull says so, and
- * decides. 0; -EINTR, -ENOMEM, FAIL_*. plan_free in any case.
+ * Looks at the image called operand, fetching it first if o->pull says so, looks
+ * into it if no product of it is there, and decides. 0; -EINTR, -ENOMEM, FAIL_*.
+ * plan_free in any case.
  */
 int plan_make(struct plan *p, struct engine *e, const struct options *o,
 	const char *operand) MUST_USE;
@@ -45,6 +50,9 @@ int plan_dockerfile(struct plan *p, struct str from, struct buf *out) MUST_USE;
  * FAIL_*. im is freed by the caller only after 0.
  */
 int plan_inspect(const struct engine *e, const char *name, struct image *im) MUST_USE;
+
+/* The SHA-256 of the busybox that goes into the product; empty for none. */
+struct str plan_busybox(const struct plan *p);
 
 /* Whether im is what p would build: our key, and layers on p's base. */
 bool plan_matches(struct plan *p, struct image *im);

@@ -4,12 +4,25 @@
 #include "base/jw.h"
 #include "inject/out.h"
 #include "limits.h"
+#include "proc/shells.h"
 
-/* Go's os.FileMode. */
+enum { PROBE_PATH_MAX = 512, PROBE_LINKS_MAX = 8 };
+
+/* Go's os.FileMode: bits of the type, none of them for a file. */
 static const int64_t mode_dir = (int64_t)1 << 31;
 static const int64_t mode_link = (int64_t)1 << 27;
+static const int64_t mode_types = (int64_t)0x8f28 << 16;
 
-int probe_read_stat(struct str header, enum probe_kind *kind)
+static enum probe_kind kind_of(int64_t mode)
+{
+	if (mode & mode_link)
+		return PROBE_LINK;
+	if (mode & mode_dir)
+		return PROBE_FOLDER;
+	return !(mode & mode_types) && (mode & 0111) ? PROBE_PROGRAM : PROBE_OTHER;
+}
+
+int probe_read_stat(struct str header, enum probe_kind *kind, struct buf *target)
 {
 	struct buf text = BUF_INIT(INJECT_TEXT_MAX);
 	struct doc d;
@@ -20,43 +33,111 @@ int probe_read_stat(struct str header, enum probe_kind *kind)
 		r = doc_parse(&d, buf_view(&text));
 	if (!r) {
 		mode = doc_int(json_get(doc_root(&d), "mode"), -1);
+		if (mode < 0)
+			r = ERR_TYPE;
+		else if (kind_of(mode) == PROBE_LINK)
+			buf_str(target,
+				doc_str(&d, json_get(doc_root(&d), "linkTarget")));
 		doc_free(&d);
 	}
 	buf_free(&text);
-	if (r)
-		return r;
-	if (mode < 0)
-		return ERR_TYPE;
-	*kind = (mode & mode_dir) && !(mode & mode_link) ? PROBE_FOLDER : PROBE_OTHER;
-	return 0;
+	if (!r)
+		*kind = kind_of(mode);
+	return r;
 }
 
-static int ask_path(
-	const struct engine *e, const char *id, const char *path, enum probe_kind *kind)
+/* What is at path, itself: a link's target is appended to target. */
+static int ask_path(const struct engine *e, const char *id, struct str path,
+	enum probe_kind *kind, struct buf *target)
 {
-	struct buf target = BUF_INIT(ENGINE_TARGET_MAX);
+	struct buf line = BUF_INIT(ENGINE_TARGET_MAX);
 	struct call_request q = {.method = "HEAD"};
 	struct str stat;
 	struct call c;
 	int r;
 
-	buf_fmt(&target, "/containers/%s/archive?path=%s", id, path);
-	q.target = buf_cstr(&target);
-	if (!q.target)
-		return target.err;
+	buf_fmt(&line, "/containers/%s/archive?path=", id);
+	engine_encode(&line, path);
+	q.target = buf_cstr(&line);
+	if (!q.target) {
+		buf_free(&line);
+		return ERR_LIMIT;
+	}
 	r = engine_stream(e, &c, &q, INJECT_ENGINE_MS);
 	if (!r && c.head.status == 404)
 		*kind = PROBE_ABSENT;
 	else if (!r && c.head.status != 200)
-		r = out_fail(NULL, "looking for %s in the image: status %u", path,
-			c.head.status);
+		r = out_fail(NULL, "looking for %.*s in the image: status %u",
+			STR_ARG(path), c.head.status);
 	else if (!r &&
 		(http_field_find(&c.head.head, c.in.p,
 			 STR("X-Docker-Container-Path-Stat"), &stat) ||
-			probe_read_stat(stat, kind)))
-		r = out_fail(
-			NULL, "the engine's description of %s is not understood", path);
+			probe_read_stat(stat, kind, target)))
+		r = out_fail(NULL, "the engine's description of %.*s is not understood",
+			STR_ARG(path));
 	call_close(&c);
+	buf_free(&line);
+	return r;
+}
+
+/* Puts a link's target in the place of the path of the link. */
+static void follow(struct buf *path, struct str target)
+{
+	if (str_starts(target, STR("/")))
+		buf_reset(path);
+	else
+		while (path->n && path->p[path->n - 1] != '/')
+			path->n--;
+	buf_str(path, target);
+}
+
+/*
+ * True in *found if there is a program at path or where its links lead to. Engines
+ * follow those of its folders, and as a rule name the end of a chain at once.
+ */
+static int ask_program(
+	const struct engine *e, const char *id, const char *at, bool *found)
+{
+	struct buf path = BUF_INIT(PROBE_PATH_MAX), target = BUF_INIT(PROBE_PATH_MAX);
+	enum probe_kind kind = PROBE_LINK;
+	int r = 0;
+
+	buf_puts(&path, at);
+	for (int i = 0; !r && kind == PROBE_LINK && i < PROBE_LINKS_MAX; i++) {
+		buf_reset(&target);
+		r = ask_path(e, id, buf_view(&path), &kind, &target);
+		if (!r && kind == PROBE_LINK)
+			follow(&path, buf_view(&target));
+		/* Where a path of that length leads to is no shell. */
+		if (path.err || target.err)
+			break;
+	}
+	if (!r)
+		*found = kind == PROBE_PROGRAM;
+	buf_free(&path);
+	buf_free(&target);
+	return r;
+}
+
+static int ask_shell(const struct engine *e, const char *id, bool *found)
+{
+	int r = 0;
+
+	*found = false;
+	for (size_t i = 0; shells_ladder[i] && !*found && !r; i++)
+		r = ask_program(e, id, shells_ladder[i], found);
+	return r;
+}
+
+static int ask_all(const struct engine *e, const char *id, struct probe *p)
+{
+	struct buf target = BUF_INIT(PROBE_PATH_MAX);
+	int r = ask_path(e, id, STR("/.od"), &p->od, &target);
+
+	if (!r)
+		r = ask_path(e, id, STR("/openhands"), &p->openhands, &target);
+	if (!r)
+		r = ask_shell(e, id, &p->shell);
 	buf_free(&target);
 	return r;
 }
@@ -77,6 +158,11 @@ static int create(const struct engine *e, struct str image, struct reply *reply)
 	jw_array(&w);
 	jw_cstr(&w, "/");
 	jw_end(&w);
+	jw_key(&w, "Labels");
+	jw_object(&w);
+	jw_key(&w, "od.probe");
+	jw_cstr(&w, "1");
+	jw_end(&w);
 	jw_key(&w, "NetworkDisabled");
 	jw_bool(&w, true);
 	jw_end(&w);
@@ -95,7 +181,7 @@ static int create(const struct engine *e, struct str image, struct reply *reply)
 int probe_image(const struct engine *e, struct str image, struct probe *p)
 {
 	struct reply reply;
-	struct probe got = {PROBE_ABSENT, PROBE_ABSENT};
+	struct probe got = {0};
 	struct buf id = BUF_INIT(256);
 	struct doc d;
 	const char *name = NULL;
@@ -109,9 +195,7 @@ int probe_image(const struct engine *e, struct str image, struct probe *p)
 	if (!r && !name)
 		r = out_fail(NULL, "the engine created a container without an id");
 	if (!r)
-		r = ask_path(e, name, "/.od", &got.od);
-	if (!r)
-		r = ask_path(e, name, "/openhands", &got.openhands);
+		r = ask_all(e, name, &got);
 	if (name)
 		engine_tidy(e, NULL, "DELETE", "/containers/%s?force=1&v=1", name);
 	reply_free(&reply);

@@ -6,7 +6,7 @@
  * Part of every lock hash: counts up whenever the Dockerfile or the context
  * would differ for the same inputs.
  */
-#define TEMPLATE "1"
+#define TEMPLATE "2"
 
 void tag_truncate(const uint8_t digest[16], char out[TAG_HASH_MAX])
 {
@@ -52,5 +52,6 @@ void tag_source(const struct tag_inputs *in, struct buf *out)
 	put(out, &h);
 	br_md5_init(&h);
 	part(&h, in->client_sha256);
+	part(&h, in->busybox_sha256);
 	put(out, &h);
 }

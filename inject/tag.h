@@ -21,7 +21,8 @@ struct tag_inputs {
 	struct str base_ref; /* canonical */
 	struct str base_id;
 	struct str arch;
-	struct str client_sha256; /* hexadecimal */
+	struct str client_sha256;  /* hexadecimal */
+	struct str busybox_sha256; /* the same; empty when none goes in */
 };
 
 /* Appends "oh_v{VERSION}_{lock}_{source}", which is a legal tag. */

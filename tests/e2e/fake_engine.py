@@ -77,7 +77,8 @@ def image(id_=BASE_ID, layers=("l1",), names=("base:1",), config=None, **more):
 
 
 def path_stat(mode):
-    text = json.dumps({"name": "x", "size": 0, "mode": mode, "linkTarget": ""})
+    target, mode = (mode, 1 << 27 | 0o777) if isinstance(mode, str) else ("", mode)
+    text = json.dumps({"name": "x", "size": 0, "mode": mode, "linkTarget": target})
     return base64.b64encode(text.encode()).decode()
 
 
@@ -230,7 +231,8 @@ class Engine:
             self.fields.append(("Builder-Version", builder))
         self.answers = list(answers)
         self.images = images if images is not None else {"base:1": image()}
-        self.paths = {}  # in images: path -> Go's file mode
+        # in images: path -> Go's file mode, or, of a link, where it leads to
+        self.paths = {"/bin/sh": 0o755}
         self.containers = {}
         self.next_id = 0
         self.log = []
@@ -352,7 +354,8 @@ class Engine:
         layers = doc["RootFS"]["Layers"] + ["ours"]
         id_ = "sha256:" + hashlib.sha256(request.body).hexdigest()
         config = dict(doc["Config"], Labels=labels_of(text))
-        made = image(id_, layers, [request.query["t"]], config)
+        made = image(id_, layers, [request.query["t"]], config,
+                     Architecture=doc["Architecture"])
         if self.build_lines:  # fails after two steps
             for i in range(2):
                 step = image(f"sha256:{i:064x}", layers, (), config)

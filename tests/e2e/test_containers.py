@@ -27,24 +27,16 @@ def test_every_action_in_every_image():
         for kind, image in IMAGES.items():
             name = box.run(image)
             got = box.act(name, "run", command="echo hi; (exit 3)")
-            if kind == "static":
-                eq(got["observation"], "error", f"{kind}: run is answered")
-                for part in ("no shell", "/bin/bash", "/bin/sh"):
-                    has(got["content"], part, f"{kind}: and names what is not there: {part}")
-                hidden = box.act(name, "run", command="echo hi", hidden=True)
-                eq((hidden["observation"], hidden["extras"]["hidden"], hidden["success"]),
-                   ("run", True, False), f"{kind}: a hidden run is a run observation")
-            else:
-                eq((got["content"], got["extras"]["metadata"]["exit_code"],
-                    got["extras"]["metadata"]["username"]), ("hi", 3, "root"), f"{kind}: run")
-                eq(box.content(name, "cd /tmp; A=1; pwd"), "/tmp", f"{kind}: cd")
-                eq(box.content(name, "echo $A; pwd"), "1\n/tmp", f"{kind}: state is kept")
-                eq(box.content(name, "echo $$ >/dev/null; test -t 1 && echo tty"), "tty",
-                   f"{kind}: a terminal")
-                timed_out = box.act(name, "run", timeout=0.3, command="sleep 1000")
-                has(timed_out["extras"]["metadata"]["suffix"], "timed out", f"{kind}: a timeout")
-                got = box.act(name, "run", command="C-c", is_input=True)
-                eq(got["extras"]["metadata"]["exit_code"], 130, f"{kind}: C-c")
+            eq((got["content"], got["extras"]["metadata"]["exit_code"],
+                got["extras"]["metadata"]["username"]), ("hi", 3, "root"), f"{kind}: run")
+            eq(box.content(name, "cd /dev; A=1; pwd"), "/dev", f"{kind}: cd")
+            eq(box.content(name, "echo $A; pwd"), "1\n/dev", f"{kind}: state is kept")
+            eq(box.content(name, "echo $$ >/dev/null; test -t 1 && echo tty"), "tty",
+               f"{kind}: a terminal")
+            timed_out = box.act(name, "run", timeout=0.3, command="sleep 1000")
+            has(timed_out["extras"]["metadata"]["suffix"], "timed out", f"{kind}: a timeout")
+            got = box.act(name, "run", command="C-c", is_input=True)
+            eq(got["extras"]["metadata"]["exit_code"], 130, f"{kind}: C-c")
             got = box.act(name, "write", path="/new/folder/f", content="é\n")
             eq(got["observation"], "write", f"{kind}: write")
             got = box.act(name, "read", path="/new/folder/f")
@@ -60,6 +52,41 @@ def test_every_action_in_every_image():
             ok("SESSION_API_KEY" not in str(inspect["Config"]["Env"]),
                f"{kind}: the key is not in the container's configuration")
             box.od("rm", "--force", name)
+
+
+def test_without_a_shell():
+    """An image that has none: with what build puts in, and without."""
+    if not usable("an image without a shell"):
+        return
+    with Box(ENGINE) as box:
+        image = IMAGES["static"]
+        built = json.loads(box.od("build", "--json", image).stdout)
+        eq((built["built"], built["shell"]), (True, "busybox"), "a busybox goes in")
+        again = json.loads(box.od("build", "--json", image).stdout)
+        eq((again["built"], again["image"]), (False, built["image"]), "once")
+        name = box.run(image)
+        done = box.od("exec", name, "--", "echo hi")
+        eq((done.returncode, done.stdout, done.stderr), (0, "hi\n", ""), "exec -- echo hi")
+        done = box.od("exec", name, "--", "stat -c '%a %u:%g %n' /.od/bin /.od/bin/* | sort; ls /; (exit 3)")
+        eq((done.returncode, done.stdout.splitlines()[:2]),
+           (3, ["755 0:0 /.od/bin", "755 0:0 /.od/bin/busybox"]), "all of busybox is there")
+        own = json.loads(box.od("build", "--json", IMAGES["busybox"]).stdout)
+        eq(own["shell"], "own", "a shell of the image's own is found, over links")
+        eq(json.loads(box.od("build", "--json", IMAGES["debian"]).stdout)["shell"], "own",
+           "and where /bin is a link")
+        name = box.run(image, "--no-busybox")
+        got = box.act(name, "run", command="echo hi")
+        eq(got["observation"], "error", "--no-busybox: run is answered")
+        for part in ("no shell", "/bin/bash", "/bin/sh", "/.od/bin/busybox"):
+            has(got["content"], part, f"and names what is not there: {part}")
+        hidden = box.act(name, "run", command="echo hi", hidden=True)
+        eq((hidden["observation"], hidden["extras"]["hidden"], hidden["success"]),
+           ("run", True, False), "a hidden run is a run observation")
+        done = box.od("exec", name, "--", "echo hi")
+        ok(done.returncode == 111 and "no shell" in done.stderr and not done.stdout,
+           "exec says so", done.returncode, done.stderr)
+        eq(box.act(name, "write", path="/f", content="x")["observation"], "write",
+           "files can be written all the same")
 
 
 def state_key(box, name):
@@ -262,13 +289,10 @@ def test_drop_in_start():
             has(log, b"Runtime client initialized.", f"{kind}: and says so in the log")
             got = once(request("POST", "/execute_action", action(
                 "run", command="whoami 2>/dev/null || id -u; pwd; cd ~; pwd"))).json()
-            if kind == "static":
-                eq(got["observation"], "error", f"{kind}: there is no shell")
-            else:
-                eq(got["content"], "openhands\n/workspace\n/home/openhands", f"{kind}: user and folders")
-                got = once(request("POST", "/execute_action", action(
-                    "run", command="touch f && ls -l f | cut -d' ' -f3; id -u"))).json()
-                has(got["content"], "1000", f"{kind}: the files are his")
+            eq(got["content"], "openhands\n/workspace\n/home/openhands", f"{kind}: user and folders")
+            got = once(request("POST", "/execute_action", action(
+                "run", command="touch f && ls -l f | cut -d' ' -f3; id -u"))).json()
+            has(got["content"], "1000", f"{kind}: the files are his")
             ENGINE.remove(made)
 
 

@@ -143,13 +143,13 @@ def test_run():
 
 def test_run_without_shell():
     base = make("bare", "USER 65532", links=())
-    got = od("run", base, "--rm")
+    got = od("run", base, "--rm", "--no-busybox")
     name = got.stdout.decode().strip()
     eq((got.returncode, got.stderr), (0, b""), "an image with nothing in it")
     has(od("action", name, '{"action":"read","args":{"path":"/.od"}}').stdout, b"error",
         "answers")
     eq(od("stop", name).returncode, 0, "stop")
-    remove(od("build", base).stdout.decode().strip(), base)
+    remove(od("build", base, "--no-busybox").stdout.decode().strip(), base)
 
 
 def test_port_taken():

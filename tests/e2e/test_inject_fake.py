@@ -23,18 +23,22 @@ CLIENT = os.path.join(TEMP, "client")
 COUNT = 0
 
 DIR = 1 << 31
-LINK = 1 << 27
+RISCV = 243  # a machine for which this host has nothing
 
 
-def write_client(machine=62):
+def write_program(path, machine=62, size=300000):
     """The head of a static x86-64 program; nobody starts it."""
     ident = b"\x7fELF\x02\x01\x01" + bytes(9)
     head = ident + (3).to_bytes(2, "little") + machine.to_bytes(2, "little")
     head += (1).to_bytes(4, "little") + bytes(8) + (64).to_bytes(8, "little")
     head += bytes(12) + (64).to_bytes(2, "little") + (56).to_bytes(2, "little")
     head += bytes(8)
-    with open(CLIENT, "wb") as f:
-        f.write(head + bytes(300000))
+    with open(path, "wb") as f:
+        f.write(head + bytes(size))
+
+
+def write_client(machine=62):
+    write_program(CLIENT, machine)
 
 
 def engine(**options):
@@ -266,7 +270,7 @@ def test_unfit_images():
         fails(od(e, "build", "base:1"), 111, words, f"refused: {words}")
         clean(e, "then")
     e = engine()
-    e.paths = {"/.od": LINK | 0o777}
+    e.paths = {"/.od": "/somewhere"}
     fails(od(e, "build", "base:1"), 111, "its /.od is no directory", "a link at /.od")
     clean(e, "then")
     e.paths = {"/.od": DIR | 0o755, "/openhands": DIR | 0o755}
@@ -285,6 +289,172 @@ def test_bad_client():
           "a client for another machine")
     write_client()
     clean(e, "then")
+
+
+def built(e, *argv, **more):
+    """build --json, which has to go well."""
+    got = od(e, "build", "--json", *argv, **more)
+    ok(got.returncode == 0, f"build {' '.join(argv)}", got.stderr)
+    return json.loads(got.stdout or b"{}")
+
+
+def test_finding_a_shell():
+    for paths in ({"/bin/bash": 0o755}, {"/usr/bin/sh": 0o100 | 1 << 23},
+                  {"/bin/sh": "/bin/busybox", "/bin/busybox": 0o755},
+                  {"/bin/sh": "dash", "/bin/dash": 0o755},
+                  {"/bin/sh": "../opt/sh x", "/bin/../opt/sh x": 0o755},
+                  {"/busybox/busybox": 0o555}):
+        e = engine()
+        e.paths = paths
+        eq(built(e, "base:1", "--no-busybox")["shell"], "own", f"a shell: {paths}")
+    for paths in ({}, {"/bin/sh": 0o644}, {"/bin/sh": DIR | 0o755}, {"/bin/sh": "/gone"},
+                  {"/bin/sh": "/bin/sh"}, {"/bin/sh": ""}, {"/bin/sh": "/" + "x" * 5000},
+                  {"/bin/sh": 0o755 | 1 << 26}):
+        e = engine()
+        e.paths = paths
+        eq(built(e, "base:1", "--no-busybox")["shell"], "none",
+           f"no shell: {str(paths)[:60]}")
+        eq(len(e.containers), 0, "the container that was looked into is gone")
+    label = e.called("POST", "/containers/create")[0].json()["Labels"]
+    eq(label, {"od.probe": "1"}, "and bore our label")
+
+
+def test_busybox():
+    e = engine()
+    e.paths = {}
+    box = os.path.join(TEMP, "busybox")
+    write_program(box, size=5000)
+    first = built(e, "base:1", "--busybox", box)
+    eq((first["built"], first["shell"]), (True, "busybox"), "an image without a shell")
+    member = e.context["rootfs/.od/bin/busybox"]
+    eq((member.mode, member.uid, member.gid, member.mtime, member.size),
+       (0o755, 0, 0, 0, os.path.getsize(box)), "gets a busybox")
+    eq(list(e.context)[:6], ["Dockerfile", "rootfs", "rootfs/.od", "rootfs/.od/bin",
+                             "rootfs/.od/bin/busybox", "rootfs/.od/od-runtime-client"],
+       "in the order of an archive")
+    labels = e.images[first["image"]]["Config"]["Labels"]
+    with open(box, "rb") as f:
+        digest = hashlib.sha256(f.read()).hexdigest()
+    eq((labels["od.shell"], labels["od.busybox.sha256"]), ("busybox", digest), "labels")
+    probes = len(e.called("POST", "/containers/create"))
+    again = built(e, "base:1", "--busybox", box)
+    eq((again["built"], again["image"], again["shell"]), (False, first["image"], "busybox"),
+       "the second time nothing is built")
+    eq(len(e.called("POST", "/containers/create")), probes, "nor looked into")
+    eq(od(e, "dockerfile", "base:1", "--busybox", box).stdout.decode(), e.dockerfile,
+       "dockerfile prints what build sent")
+    without = od(e, "build", "--json", "base:1", "--no-busybox")
+    eq(without.stderr, b"", "one who declines needs no note")
+    without = json.loads(without.stdout)
+    ok("rootfs/.od/bin/busybox" not in e.context, "--no-busybox leaves it out")
+    eq((without["built"], without["shell"]), (True, "none"), "and is another product")
+    ok(without["image"] != first["image"], "with another name")
+    for argv, image_, shell in (((), first, "busybox"), (("--no-busybox",), without, "none")):
+        argv = argv or ("--busybox", box)
+        got = built(e, "base:1", *argv)
+        eq((got["built"], got["image"], got["shell"]), (False, image_["image"], shell),
+           f"each is found again: {argv[0]}")
+    got = built(e, first["image"])
+    eq((got["built"], got["shell"]), (False, "busybox"), "by its name it is as it is")
+    got = built(e, first["image"], "--busybox", box)
+    eq(got["built"], False, "with the busybox that it has, too")
+    got = built(e, first["image"], "--no-busybox")
+    eq((got["built"], got["image"]), (False, without["image"]), "without: the other one")
+    got = built(e, without["image"], "--no-busybox")
+    eq((got["built"], got["image"]), (False, e.images[without["image"]]["Id"]),
+       "which is as it is")
+    got = built(e, without["image"], "--busybox", box)
+    eq((got["built"], got["image"]), (False, first["image"]), "and back")
+    write_program(box, size=6000)
+    other = built(e, "base:1", "--busybox", box)
+    eq((other["built"], other["image"] != first["image"]), (True, True),
+       "another busybox is another product")
+    eq(other["image"].split("_")[1], first["image"].split("_")[1], "in its second hash")
+    eq(built(e, first["image"], "--busybox", box)["image"], other["image"],
+       "also when the first one is named")
+    forced = built(e, "base:1", "--busybox", box, "--force")
+    eq((forced["built"], forced["image"]), (True, other["image"]), "--force")
+
+
+def test_busybox_not_wanted():
+    """A shell of the image's own needs none, whatever is given."""
+    e = engine()
+    box = os.path.join(TEMP, "busybox")
+    write_program(box)
+    first = built(e, "base:1")
+    for argv in (["--busybox", box], ["--no-busybox"]):
+        got = built(e, "base:1", *argv)
+        eq((got["built"], got["image"], got["shell"]), (False, first["image"], "own"),
+           f"the same product with {argv[0]}")
+    ok("rootfs/.od/bin/busybox" not in e.context, "there is none in it")
+
+
+def test_no_busybox_here():
+    e = engine(images={"base:1": image(Architecture="riscv64")})
+    e.paths = {}
+    write_client(RISCV)
+    for what in ("is built", "is there already"):
+        got = od(e, "build", "base:1")
+        said = got.stderr.decode().splitlines()
+        eq((got.returncode, len(said)), (0, 1), f"none to be found: it {what}")
+        for words in ("base:1 has no shell", "commands will not run", "--busybox"):
+            has(said[0], words, "one line says: " + words)
+    eq(len(e.called("POST", "/build")), 1, "it is built once")
+    box = os.path.join(TEMP, "busybox")
+    write_program(box, RISCV)
+    eq(built(e, "base:1", "--busybox", box)["shell"], "busybox", "once there is one")
+    theirs = dict(e.images[got.stdout.decode().strip()], Id="sha256:" + "dd" * 32,
+                  RepoTags=["theirs:1"])
+    theirs["RootFS"] = {"Layers": theirs["RootFS"]["Layers"] + ["theirs"]}
+    e.images["theirs:1"] = theirs
+    got = od(e, "build", "theirs:1")
+    eq((got.stdout.decode().strip(), got.stderr), (theirs["Id"], b""),
+       "what others made from it is as it is, and may have a shell")
+    e.paths = {"/bin/sh": 0o755}
+    eq(built(e, "theirs:1", "--busybox", box)["shell"], "own", "which is looked for")
+    write_client()
+
+
+def test_bad_busybox():
+    e = engine()
+    box = os.path.join(TEMP, "busybox")
+    fails(od(e, "build", "base:1", "--busybox", "/nonexistent"), 111,
+          "no busybox: /nonexistent: No such file", "a busybox that is not there")
+    fails(od(e, "build", "base:1", "--busybox", "/dev/null"), 111, "no Linux executable",
+          "one that is no file")
+    write_program(box, RISCV)
+    fails(od(e, "build", "base:1", "--busybox", box), 111, "is for riscv64",
+          "one for another machine")
+    fails(od(e, "build", "base:1", "--busybox", box, "--no-busybox"), 100, "contradict",
+          "one that is given and declined")
+    clean(e, "then")
+
+
+def test_probe_fails():
+    archive = "/containers/.*/archive"
+    for name, answer in (
+            ("an engine that cannot look", refusal(500, "oops")),
+            ("a stat that is missing", response(200)),
+            ("a stat that is none", response(200, b"", [
+                ("X-Docker-Container-Path-Stat", "e30=")])),
+            ("a connection that breaks off", b"")):
+        e = engine(answers=[("HEAD", archive, answer)])
+        eq(od(e, "build", "base:1").returncode, 111, name)
+        clean(e, name)
+    for at in ("/.od", "/bin/bash"):
+        e = engine()
+        event = threading.Event()
+
+        def stat(request):
+            if request.query["path"] == at:
+                event.wait(harness.DEADLINE)
+            return None
+
+        e.answers.append(("HEAD", archive, stat))
+        interrupted(e, ["build", "base:1"],
+                    lambda: [r for r in e.called("HEAD", archive) if r.query["path"] == at],
+                    signal.SIGINT, f"Ctrl-C while it looks for {at}")
+        event.set()
 
 
 ERROR = {"errorDetail": {"message": "disk \x1b[2Jfull\n"}, "error": "disk full"}

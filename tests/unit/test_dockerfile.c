@@ -25,6 +25,8 @@ static int write(struct image *im, struct buf *out)
 		.base_ref = STR("debian:12"),
 		.arch = STR("amd64"),
 		.client_sha256 = STR("cafe"),
+		.shell = STR("busybox"),
+		.busybox_sha256 = STR("babe"),
 		.key = STR("oh_v1"),
 	};
 
@@ -60,6 +62,8 @@ static void test_plain(void)
 		"\tod.protocol=\"openhands-v0\" \\\n"
 		"\tod.arch=\"amd64\" \\\n"
 		"\tod.client.sha256=\"cafe\" \\\n"
+		"\tod.shell=\"busybox\" \\\n"
+		"\tod.busybox.sha256=\"babe\" \\\n"
 		"\tod.base.ref=\"debian:12\" \\\n"
 		"\tod.base.id=\"sha256:ab\" \\\n"
 		"\tod.base.layers=\"2\" \\\n"
@@ -126,7 +130,7 @@ static void test_hostile(void)
 		ok(!str_starts(line, STR("RUN")) && !str_starts(line, STR("USER")),
 			"no line of theirs");
 	}
-	is_int(lines, 3 + 9 + 2 + 1, "as many lines as values");
+	is_int(lines, 3 + 11 + 2 + 1, "as many lines as values");
 	buf_free(&b);
 	b = text_of("{\"Cmd\":[\n\"a\"\r\n,\n\"b\"]}");
 	ok(has(&b, "od.orig.cmd=\"[ \\\"a\\\"  , \\\"b\\\"]\""),
@@ -152,12 +156,18 @@ static void test_limit(void)
 	buf_free(&config);
 }
 
-static struct buf pack(bool drop_in)
+static struct buf pack(struct str busybox, bool drop_in)
 {
+	const struct context_files files = {
+		.dockerfile = STR("FROM x\n"),
+		.client = STR("\177ELF"),
+		.busybox = busybox,
+		.drop_in = drop_in,
+	};
 	struct buf all = BUF_INIT(1 << 20);
 	struct context c;
 
-	is_int(context_init(&c, STR("FROM x\n"), STR("\177ELF"), drop_in), 0, "packed");
+	is_int(context_init(&c, &files), 0, "packed");
 	for (size_t i = 0; i < CONTEXT_PARTS; i++)
 		buf_str(&all, c.parts[i]);
 	context_free(&c);
@@ -166,7 +176,8 @@ static struct buf pack(bool drop_in)
 
 static void test_context(void)
 {
-	struct buf a = pack(true), b = pack(true), c = pack(false);
+	struct buf a = pack((struct str){0}, true), b = pack((struct str){0}, true);
+	struct buf c = pack((struct str){0}, false);
 	const char *client = a.p + 4 * 512;
 
 	is_mem(a.p, a.n, b.p, b.n, "the same bytes each time");
@@ -184,6 +195,20 @@ static void test_context(void)
 	buf_free(&c);
 }
 
+static void test_busybox(void)
+{
+	struct buf a = pack(STR("shell"), false);
+	const char *shell = a.p + 5 * 512;
+
+	is_int(a.n, 512 * (2 + 1 + 1 + 1 + 2 + 2 + 2), "a folder and a file more");
+	is_str(shell, "rootfs/.od/bin/busybox", "busybox");
+	is_str(shell + 100, "0000755", "its mode");
+	is_mem(shell + 512, 6, "shell\0", 6, "its bytes");
+	is_str(shell + 1024, "rootfs/.od/od-runtime-client", "then the client");
+	is_mem(shell + 1536, 4, "\177ELF", 4, "with its own");
+	buf_free(&a);
+}
+
 int main(void)
 {
 	test_plain();
@@ -191,5 +216,6 @@ int main(void)
 	test_hostile();
 	test_limit();
 	test_context();
+	test_busybox();
 	return done_testing();
 }

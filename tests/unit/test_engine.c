@@ -102,28 +102,40 @@ static void test_stat(void)
 		const char *header;
 		int want;
 		enum probe_kind kind;
+		const char *target;
 	} rows[] = {
 		/* {"mode":2147484141}: a directory, 0755 */
-		{"eyJtb2RlIjoyMTQ3NDg0MTQxfQ==", 0, PROBE_FOLDER},
-		/* {"mode":134218239}: a symbolic link */
-		{"eyJtb2RlIjoxMzQyMTgyMzl9", 0, PROBE_OTHER},
-		/* {"mode":420}: a file */
-		{"eyJtb2RlIjo0MjB9", 0, PROBE_OTHER},
+		{"eyJtb2RlIjoyMTQ3NDg0MTQxfQ==", 0, PROBE_FOLDER, ""},
+		/* {"mode":134218239,"linkTarget":"/x/y"}: a symbolic link */
+		{"eyJtb2RlIjoxMzQyMTgyMzksImxpbmtUYXJnZXQiOiIveC95In0=", 0, PROBE_LINK,
+			"/x/y"},
+		/* {"mode":493,"linkTarget":"/x"}: a program, which leads nowhere */
+		{"eyJtb2RlIjo0OTMsImxpbmtUYXJnZXQiOiIveCJ9", 0, PROBE_PROGRAM, ""},
+		/* {"mode":8389101}: one that changes the user, 4755 */
+		{"eyJtb2RlIjo4Mzg5MTAxfQ==", 0, PROBE_PROGRAM, ""},
+		/* {"mode":420}: a file that nobody may execute */
+		{"eyJtb2RlIjo0MjB9", 0, PROBE_OTHER, ""},
+		/* {"mode":16777709}: a socket */
+		{"eyJtb2RlIjoxNjc3NzcwOX0=", 0, PROBE_OTHER, ""},
 		/* {"mode":"x"}, {}, [ */
-		{"eyJtb2RlIjoieCJ9", ERR_TYPE, PROBE_ABSENT},
-		{"e30=", ERR_TYPE, PROBE_ABSENT},
-		{"Ww==", ERR_SYNTAX, PROBE_ABSENT},
-		{"not base64!", ERR_SYNTAX, PROBE_ABSENT},
-		{"", ERR_SYNTAX, PROBE_ABSENT},
+		{"eyJtb2RlIjoieCJ9", ERR_TYPE, PROBE_ABSENT, ""},
+		{"e30=", ERR_TYPE, PROBE_ABSENT, ""},
+		{"Ww==", ERR_SYNTAX, PROBE_ABSENT, ""},
+		{"not base64!", ERR_SYNTAX, PROBE_ABSENT, ""},
+		{"", ERR_SYNTAX, PROBE_ABSENT, ""},
 	};
+	struct buf target = BUF_INIT(64);
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		enum probe_kind kind = PROBE_ABSENT;
 
-		is_int(probe_read_stat(str_c(rows[i].header), &kind), rows[i].want,
-			"stat %zu", i);
+		buf_reset(&target);
+		is_int(probe_read_stat(str_c(rows[i].header), &kind, &target),
+			rows[i].want, "stat %zu", i);
 		is_int(kind, rows[i].kind, "its kind");
+		is_view(buf_view(&target), rows[i].target, "where it leads to");
 	}
+	buf_free(&target);
 }
 
 int main(void)

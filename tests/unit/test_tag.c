@@ -84,6 +84,12 @@ static void test_source(void)
 	in.client_sha256 = STR("ce");
 	changes(in, false, "the client");
 	in = inputs();
+	in.busybox_sha256 = STR("cd");
+	changes(in, false, "the busybox");
+	in.client_sha256 = STR("");
+	in.busybox_sha256 = STR("cd");
+	changes(in, false, "which of the two it is");
+	in = inputs();
 	in.base_ref = STR("docker.io/library/debian:12sha256:ab");
 	in.base_id = STR("");
 	changes(in, true, "where one part ends");

@@ -1,4 +1,4 @@
-#include "inject/client.h"
+#include "inject/program.h"
 
 #include "inject/out.h"
 #include "tests/tap.h"
@@ -34,7 +34,7 @@ static int arch_of(const struct elf *e, size_t n, const char **arch)
 	int r;
 
 	memcpy(copy, e, n);
-	r = client_elf_arch(str_make(copy, n), arch);
+	r = program_arch(str_make(copy, n), arch);
 	free(copy);
 	return r;
 }
@@ -72,38 +72,74 @@ static void test_elf(void)
 	is_str(arch, "-", "failures leave the result alone");
 }
 
-static void test_load(void)
+/* A file with these bytes; its path goes to path, which mkstemp fills in. */
+static bool make_file(char *path, const struct elf *e)
 {
-	char path[] = "/tmp/test_client.XXXXXX";
-	struct elf e = good(EM_AARCH64);
-	struct client c = {0};
 	int fd = mkstemp(path);
+	bool good = fd >= 0 && write(fd, e, sizeof(*e)) == (ssize_t)sizeof(*e);
 
-	ok(fd >= 0 && write(fd, &e, sizeof(e)) == (ssize_t)sizeof(e), "a file");
-	is_int(client_load(&c, path), 0, "is loaded");
-	is_int(c.bytes.n, sizeof(e), "whole");
-	is_int(strlen(c.sha256), 64, "with its digest");
-	client_free(&c);
-	setenv("OD_RUNTIME_CLIENT", path, 1);
-	is_int(client_load(&c, NULL), 0, "from the environment");
-	client_free(&c);
-	setenv("OD_RUNTIME_CLIENT", "/nonexistent", 1);
-	is_int(client_load(&c, NULL), FAIL_ENVIRONMENT, "a path that leads nowhere");
-	unsetenv("OD_RUNTIME_CLIENT");
-	is_int(client_load(&c, NULL), FAIL_ENVIRONMENT, "none beside this program");
-	is_int(client_load(&c, "/"), FAIL_ENVIRONMENT, "a directory");
-	is_int(client_load(&c, "/dev/null"), FAIL_ENVIRONMENT, "a device");
-	if (ftruncate(fd, 0))
+	if (fd >= 0)
+		close(fd);
+	return ok(good, "a file");
+}
+
+static void test_client(void)
+{
+	char path[] = "/tmp/test_program.XXXXXX";
+	struct elf e = good(EM_AARCH64);
+	struct program p = {0};
+
+	if (!make_file(path, &e))
 		return;
-	is_int(client_load(&c, path), FAIL_ENVIRONMENT, "an empty file");
-	client_free(&c);
-	close(fd);
+	is_int(program_find_client(&p, path), 0, "is loaded");
+	is_int(p.bytes.n, sizeof(e), "whole");
+	is_int(strlen(p.sha256), 64, "with its digest");
+	program_free(&p);
+	setenv("OD_RUNTIME_CLIENT", path, 1);
+	is_int(program_find_client(&p, NULL), 0, "from the environment");
+	program_free(&p);
+	setenv("OD_RUNTIME_CLIENT", "/nonexistent", 1);
+	is_int(program_find_client(&p, NULL), FAIL_ENVIRONMENT, "leads nowhere");
+	unsetenv("OD_RUNTIME_CLIENT");
+	is_int(program_find_client(&p, NULL), FAIL_ENVIRONMENT, "none beside us");
+	is_int(program_find_client(&p, "/"), FAIL_ENVIRONMENT, "a directory");
+	is_int(program_find_client(&p, "/dev/null"), FAIL_ENVIRONMENT, "a device");
+	if (truncate(path, 0) == 0)
+		is_int(program_find_client(&p, path), FAIL_ENVIRONMENT, "an empty file");
+	ok(!p.arch && !p.bytes.p, "failures leave the result alone");
+	unlink(path);
+}
+
+static void test_busybox(void)
+{
+	char path[] = "/tmp/test_program.XXXXXX";
+	struct elf e = good(EM_RISCV);
+	struct program p = {0};
+
+	if (!make_file(path, &e))
+		return;
+	is_int(program_find_busybox(&p, path, "riscv64"), 0, "one that is given");
+	is_str(p.arch, "riscv64", "of that architecture");
+	program_free(&p);
+	is_int(program_find_busybox(&p, path, "amd64"), FAIL_ENVIRONMENT, "of another");
+	is_int(program_find_busybox(&p, "/nonexistent", "amd64"), FAIL_ENVIRONMENT,
+		"one that is not there");
+	is_int(program_find_busybox(&p, NULL, "riscv64"), 1,
+		"no host that this runs on has one for it");
+	e.segment.p_type = PT_INTERP;
+	unlink(path);
+	memcpy(path + sizeof(path) - 7, "XXXXXX", 6);
+	if (make_file(path, &e))
+		is_int(program_find_busybox(&p, path, "riscv64"), FAIL_ENVIRONMENT,
+			"one that needs a loader");
+	ok(!p.arch && !p.bytes.p, "failures leave the result alone");
 	unlink(path);
 }
 
 int main(void)
 {
 	test_elf();
-	test_load();
+	test_client();
+	test_busybox();
 	return done_testing();
 }

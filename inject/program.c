@@ -1,4 +1,4 @@
-#include "inject/client.h"
+#include "inject/program.h"
 
 #include "base/fd.h"
 #include "inject/out.h"
@@ -7,14 +7,13 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { READ_STEP = 1 << 20 };
 
-#define CLIENT_NAME "od-runtime-client"
+#define NEXT_BUSYBOX "give a static one, such as that of Debian's busybox-static"
 
 static const struct {
 	unsigned machine;
@@ -60,7 +59,7 @@ static int check_loader(struct str b, bool wide, bool big)
 	return 0;
 }
 
-int client_elf_arch(struct str b, const char **arch)
+int program_arch(struct str b, const char **arch)
 {
 	bool wide, big;
 	unsigned type, machine;
@@ -88,7 +87,8 @@ int client_elf_arch(struct str b, const char **arch)
 	return ERR_VERSION;
 }
 
-static int beside_us(char *path, size_t room)
+/* The path of the file called name beside our own executable. */
+static int beside_us(const char *name, char *path, size_t room)
 {
 	ssize_t n = readlink("/proc/self/exe", path, room - 1);
 	char *slash;
@@ -97,9 +97,9 @@ static int beside_us(char *path, size_t room)
 		return -errno;
 	path[n] = '\0';
 	slash = strrchr(path, '/');
-	if (!slash || (size_t)(slash + 1 - path) + sizeof(CLIENT_NAME) > room)
+	if (!slash || (size_t)(slash + 1 - path) + strlen(name) >= room)
 		return -ENAMETOOLONG;
-	memcpy(slash + 1, CLIENT_NAME, sizeof(CLIENT_NAME));
+	memcpy(slash + 1, name, strlen(name) + 1);
 	return 0;
 }
 
@@ -112,7 +112,7 @@ static int read_file(const char *path, struct buf *out)
 	if (!r && fstat(fd, &st) < 0)
 		r = -errno;
 	if (!r && !S_ISREG(st.st_mode))
-		r = ERR_TYPE;
+		r = ERR_SYNTAX;
 	while (!r) {
 		char *room = buf_room(out, READ_STEP);
 		ssize_t got = room ? read(fd, room, READ_STEP) : -1;
@@ -128,53 +128,96 @@ static int read_file(const char *path, struct buf *out)
 	return r;
 }
 
-static int describe(struct client *c, const char *path)
+/* Reads the file at path and looks at it; ERR_SYNTAX also for what is no file. */
+static int load(struct program *p, const char *path)
 {
+	struct program got = {.bytes = BUF_INIT(INJECT_CLIENT_MAX)};
 	uint8_t digest[SHA256_LEN];
+	int r = read_file(path, &got.bytes);
 
-	switch (client_elf_arch(buf_view(&c->bytes), &c->arch)) {
-	case 0:
-		break;
-	case ERR_TYPE:
-		return out_fail("give a statically linked od-runtime-client",
-			"the client binary %s needs a loader, which an image may lack",
-			path);
-	case ERR_VERSION:
-		return out_fail(
-			NULL, "the client binary %s is for an unknown machine", path);
-	default:
-		return out_fail("give the path of od-runtime-client",
-			"the client binary %s is no Linux executable", path);
+	if (!r)
+		r = program_arch(buf_view(&got.bytes), &got.arch);
+	if (r) {
+		program_free(&got);
+		return r;
 	}
-	sha256_of(buf_view(&c->bytes), digest);
-	hex_encode(digest, sizeof(digest), c->sha256);
+	sha256_of(buf_view(&got.bytes), digest);
+	hex_encode(digest, sizeof(digest), got.sha256);
+	*p = got;
 	return 0;
 }
 
-int client_load(struct client *c, const char *path)
+static int refuse(const char *next, const char *what, const char *path, int r)
 {
-	char own[FILE_PATH_MAX];
+	const char *why = err_text(r);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r == ERR_SYNTAX)
+		why = "it is no Linux executable";
+	else if (r == ERR_TYPE)
+		why = "it is linked dynamically, and an image may lack its loader";
+	else if (r == ERR_VERSION)
+		why = "it is for an unknown machine";
+	return out_fail(next, "no %s: %s: %s", what, path, why);
+}
+
+int program_find_client(struct program *p, const char *path)
+{
+	char own[FILE_PATH_MAX] = "";
 	int r = 0;
 
-	*c = (struct client){.bytes = BUF_INIT(INJECT_CLIENT_MAX)};
 	if (!path)
 		path = getenv("OD_RUNTIME_CLIENT");
 	if (!path || !*path) {
-		r = beside_us(own, sizeof(own));
+		r = beside_us("od-runtime-client", own, sizeof(own));
 		path = own;
 	}
 	if (!r)
-		r = read_file(path, &c->bytes);
-	if (r == -ENOMEM)
-		return r;
-	if (r)
-		return out_fail("give its path with --client or in OD_RUNTIME_CLIENT",
-			"no client binary: %s: %s", path, err_text(r));
-	return describe(c, path);
+		r = load(p, path);
+	return r ? refuse("give its path with --client or in OD_RUNTIME_CLIENT",
+			   "client binary", path, r)
+		 : 0;
 }
 
-void client_free(struct client *c)
+int program_find_busybox(struct program *p, const char *path, const char *arch)
 {
-	buf_free(&c->bytes);
-	*c = (struct client){0};
+	char own[FILE_PATH_MAX] = "";
+	const char *const usual[] = {own, "/usr/lib/od-runtime/busybox", "/bin/busybox"};
+	struct program got = {0};
+	int r;
+
+	if (path) {
+		r = load(&got, path);
+		if (r)
+			return refuse(NEXT_BUSYBOX, "busybox", path, r);
+		if (strcmp(got.arch, arch) == 0) {
+			*p = got;
+			return 0;
+		}
+		r = out_fail(NEXT_BUSYBOX, "the busybox %s is for %s, not for %s", path,
+			got.arch, arch);
+		program_free(&got);
+		return r;
+	}
+	if (beside_us("od-busybox", own, sizeof(own)))
+		*own = '\0';
+	/* What does not fit is somebody else's business. */
+	for (size_t i = 0; i < ARRAY_LEN(usual); i++) {
+		r = load(&got, usual[i]);
+		if (r == -ENOMEM)
+			return r;
+		if (!r && strcmp(got.arch, arch) == 0) {
+			*p = got;
+			return 0;
+		}
+		program_free(&got);
+	}
+	return 1;
+}
+
+void program_free(struct program *p)
+{
+	buf_free(&p->bytes);
+	*p = (struct program){0};
 }

@@ -1,0 +1,38 @@
+/* A program that goes into an image: its bytes, what it is, which machine it fits. */
+#ifndef INJECT_PROGRAM_H
+#define INJECT_PROGRAM_H
+
+#include "base/buf.h"
+#include "base/hash.h"
+
+struct program {
+	struct buf bytes; /* owned */
+	const char *arch; /* as engines write it; static; NULL for no program */
+	char sha256[SHA256_HEX + 1];
+};
+
+/*
+ * The engine's word for the machine of a Linux executable: "amd64", "arm64" and
+ * so on. ERR_SYNTAX when the bytes are no ELF executable that could be ours,
+ * ERR_TYPE when it needs a loader (it has to run in images without one);
+ * ERR_VERSION for a machine that we have no word for.
+ */
+int program_arch(struct str bytes, const char **arch) MUST_USE;
+
+/*
+ * Reads the client from path, or, when path is NULL, from OD_RUNTIME_CLIENT, or
+ * beside our own executable. 0 with *p, -ENOMEM or FAIL_*.
+ */
+int program_find_client(struct program *p, const char *path) MUST_USE;
+
+/*
+ * Reads a static busybox for arch from path, or, when path is NULL, from the first
+ * of the usual places that has one. 0 with *p; 1 when path is NULL and there is
+ * none; -ENOMEM or FAIL_*.
+ */
+int program_find_busybox(struct program *p, const char *path, const char *arch) MUST_USE;
+
+/* Takes a zeroed object too. */
+void program_free(struct program *p);
+
+#endif
