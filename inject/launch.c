@@ -335,9 +335,6 @@ int launch_run(const struct launch *l, struct timing *t, struct sandbox *s)
 	char key_hash[SHA256_HEX + 1];
 	int r;
 
-	if (l->name && !state_is_name(str_c(l->name)))
-		return out_fail_usage("a letter or digit, then letters, digits, _ . -",
-			"%s cannot be the name of a sandbox", l->name);
 	r = make_state(l, &got.state, key_hash);
 	if (!r)
 		r = create(l, key_hash, &got.state);

@@ -1,6 +1,8 @@
 #include "inject/options.h"
 
 #include "inject/out.h"
+#include "inject/ref.h"
+#include "inject/state.h"
 #include "limits.h"
 
 #include <stddef.h>
@@ -181,6 +183,40 @@ static int read_operand(struct options *o, const char *word)
 	return 0;
 }
 
+static int check_image(const char *name)
+{
+	const char *why;
+	struct ref ref;
+
+	if (ref_parse(&ref, str_c(name), &why) == 0)
+		return 0;
+	return out_fail_usage(
+		"names look like debian:12, host:5000/a/b:tag, name@sha256:...",
+		"'%s' is not the name of an image: %s", name, why);
+}
+
+static int check_sandbox(const char *name)
+{
+	if (state_is_name(str_c(name)))
+		return 0;
+	return out_fail_usage(
+		"two characters or more: a letter or digit, then letters, digits, _ . -",
+		"'%s' cannot be the name of a sandbox", name);
+}
+
+static int check_names(const struct options *o)
+{
+	int r = 0;
+
+	if (o->command->subject == SUBJECT_IMAGE)
+		r = check_image(o->operand[0]);
+	else if (o->command->subject == SUBJECT_SANDBOX)
+		r = check_sandbox(o->operand[0]);
+	if (!r && o->name)
+		r = check_sandbox(o->name);
+	return r;
+}
+
 static int check(const struct options *o)
 {
 	const struct command *c = o->command;
@@ -196,7 +232,7 @@ static int check(const struct options *o)
 	if (o->busybox && o->no_busybox)
 		return out_fail_usage(
 			NEXT_HELP, "--busybox and --no-busybox contradict each other");
-	return 0;
+	return check_names(o);
 }
 
 int options_read(struct options *o, int argc, char **argv)

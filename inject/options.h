@@ -26,12 +26,16 @@ struct options {
 /* What a command accepts behind its operands. */
 enum command_words { WORDS_NONE, WORDS_MAY, WORDS_MUST };
 
+/* What its first operand is the name of. */
+enum command_subject { SUBJECT_NONE, SUBJECT_IMAGE, SUBJECT_SANDBOX };
+
 struct command {
 	const char *name;
 	const char *args; /* for people */
 	const char *help; /* one line */
 	size_t operands;  /* how many there must be */
 	bool fewer;       /* or one fewer */
+	enum command_subject subject;
 	enum command_words words;
 	unsigned bit;                        /* which options it takes */
 	int (*run)(const struct options *o); /* 0, an exit code, or negative */
@@ -58,7 +62,8 @@ extern const struct command commands[];
 /*
  * Reads the command line into *o, whose strings belong to argv. Options stand
  * anywhere before "--", as --name value or --name=value. 0 or FAIL_USAGE, with
- * the reason printed. With --help or --version nothing else is asked for.
+ * the reason printed; a name that none can have is such a reason. With --help or
+ * --version nothing else is asked for.
  */
 int options_read(struct options *o, int argc, char **argv) MUST_USE;
 

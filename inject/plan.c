@@ -38,10 +38,9 @@ static int name_base(struct plan *p, const char *text)
 	const char *why;
 	struct ref ref;
 
+	/* What was typed was checked before, but a label can say anything. */
 	if (ref_parse(&ref, str_c(text), &why))
-		return out_fail_usage("names look like debian:12, host:5000/a/b:tag, "
-				      "name@sha256:...",
-			"%s is not the name of an image: %s", text, why);
+		return out_fail(NULL, "'%s' is not the name of an image: %s", text, why);
 	buf_reset(&p->base_ref);
 	buf_puts(&p->base_ref, text);
 	buf_reset(&p->canonical);

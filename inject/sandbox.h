@@ -16,9 +16,9 @@ struct sandbox {
 };
 
 /*
- * Asks the engine about the container called name (or with that id). 0 with all
- * but the key; 1 when there is none; -EINTR, -ENOMEM or FAIL_*, also for a
- * container that is no sandbox of ours.
+ * Asks the engine about the container called name, or with that id; state_is_name
+ * of either. 0 with all but the key; 1 when there is none; -EINTR, -ENOMEM or
+ * FAIL_*, also for a container that is no sandbox of ours.
  */
 int sandbox_find(const struct engine *e, const char *name, struct sandbox *s) MUST_USE;
 

@@ -2,6 +2,7 @@
 
 #include "limits.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -66,6 +67,10 @@ static void number(struct reader *r, const char *option, const char *text, uint6
 
 static void set_address(struct reader *r, const char *v)
 {
+	struct in6_addr a;
+
+	if (inet_pton(AF_INET, v, &a) != 1 && inet_pton(AF_INET6, v, &a) != 1)
+		complain(r, "--address", v, "must be a numeric IPv4 or IPv6 address");
 	r->c->address = v;
 }
 
@@ -198,7 +203,7 @@ static void read_word(struct reader *r, char *word)
 {
 	const char *equals = strchr(word, '=');
 	struct str name = equals ? str_make(word, (size_t)(equals - word)) : str_c(word);
-	uint32_t port = 0;
+	uint64_t port = 0;
 
 	if (is_option(word)) {
 		for (size_t i = 0; i < ARRAY_LEN(options); i++) {
@@ -209,8 +214,7 @@ static void read_word(struct reader *r, char *word)
 		}
 		unknown_option(r, word);
 	} else if (is_number(word) && !r->has_port) {
-		number(r, "port", word, PORT_MAX, &port);
-		if (port == 0)
+		if (str_u64(str_c(word), PORT_MAX, &port) < 0 || port == 0)
 			complain(r, "port", word, "must be from 1 to 65535");
 		r->c->port = (uint16_t)port;
 		r->has_port = true;

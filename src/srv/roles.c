@@ -91,28 +91,28 @@ static int copy(int from, int to)
 int role_copy_self(const char *dest)
 {
 	char temp[DEST_MAX + 16];
-	const char *step = "opening /proc/self/exe";
-	int from = fd_open("/proc/self/exe", O_RDONLY, 0);
+	const char *what = "/proc/self/exe";
+	int from = fd_open(what, O_RDONLY, 0);
 	int to = -1;
 	int r = from;
 
 	snprintf(temp, sizeof(temp), "%.*s.%d", DEST_MAX, dest, (int)getpid());
 	if (r >= 0) {
-		step = temp;
+		what = dest;
 		r = to = fd_open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0700);
 	}
 	if (r >= 0)
 		r = copy(from, to);
+	if (r >= 0 && rename(temp, dest) < 0)
+		r = -errno;
+	/* What was there under that name before is not ours to take away. */
+	if (r < 0 && to >= 0)
+		unlink(temp);
 	fd_close(&from);
 	fd_close(&to);
-	if (r >= 0 && rename(temp, dest) < 0) {
-		step = dest;
-		r = -errno;
-	}
 	if (r >= 0)
 		return EXIT_DONE;
-	log_error("copy-self: %s: %s", step, err_text(r));
-	unlink(temp);
+	log_error("copy-self: %s: %s", what, err_text(r));
 	return EXIT_ENVIRONMENT;
 }
 

@@ -101,6 +101,15 @@ def test_usage():
         e = engine()
         got = od(e, *argv)
         eq((got.returncode, got.stdout), (100, b""), f"usage: {argv}")
+    for argv, words in ((["build", "UPPER:x"], "'UPPER:x' is not the name of an image"),
+                        (["build", ""], "'' is not the name"),
+                        (["run", "a b"], "'a b' is not the name"),
+                        (["dockerfile", "deb\nRUN x"], "'deb\\x0aRUN x' is not the name"),
+                        (["run", "--name", "../x", "base:1"], "'../x' cannot be the name"),
+                        (["exec", "../x", "--", "y"], "'../x' cannot be the name"),
+                        (["rm", "x"], "'x' cannot be the name")):
+        fails(od(os.path.join(TEMP, "absent"), *argv), 100, words,
+              f"the arguments come before the engine: {argv}")
     fails(od(None, "ps", "--host", "tcp://1.2.3.4:5"), 100, "unix sockets only",
           "a host that is no unix socket")
     fails(od(None, "ps", "--host", "unix://" + "x" * 200), 100, "path of a socket",

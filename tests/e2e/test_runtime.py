@@ -224,10 +224,14 @@ def test_engine_absent():
     with Strict(ENGINE) as box:
         for url in ("unix:///nonexistent/docker.sock", f"unix://{box.top}/file"):
             open(box.top + "/file", "w").close()
-            for argv in (["build", "x"], ["run", "x"], ["ps"], ["exec", "x", "--", "true"], ["stop", "x"],
-                         ["rm", "x"], ["logs", "x"]):
+            for argv in (["build", "xx"], ["run", "xx"], ["ps"], ["exec", "xx", "--", "true"],
+                         ["stop", "xx"], ["rm", "xx"], ["logs", "xx"]):
                 box.fails(111, ["next: "], *argv, env={"DOCKER_HOST": url},
                           name=f"{argv[0]} with {url.split('/')[-1]}")
+            for argv in (["build", "UPPER:x"], ["build", ""], ["build", "a b"], ["dockerfile", "deb\nRUN x"],
+                         ["run", "--name", "../x", "debian"], ["exec", "../x", "--", "true"]):
+                box.fails(100, ["next: "], *argv, env={"DOCKER_HOST": url},
+                          name=f"wrong arguments come before a missing engine: {argv}")
         nothing_left(box, "an engine that is absent")
 
 

@@ -31,6 +31,7 @@ def test_wrong_arguments():
             (("serve",), ["no port"]),
             (("serve", "0"), ["port"]), (("serve", "65536"), ["port"]),
             (("serve", "8000", "--frobnicate"), ["--frobnicate"]),
+            (("serve", "8000", "--address", "1.2.3"), ["--address 1.2.3", "numeric"]),
             (("serve", "8000", "--working-dir", "relative"), ["--working-dir", "absolute"]),
             (("serve", "8000", "--working-dir"), ["--working-dir", "needs a value"]),
             (("serve", "8000", "--key-sha256", "abc"), ["--key-sha256"]),
@@ -173,7 +174,9 @@ def test_copy_self():
         code, out, err = run_client("copy-self", dest)
         eq(code, 0, "an old copy is replaced")
     code, out, err = run_client("copy-self", "/nonexistent/x")
-    ok(code == 111 and "/nonexistent/x" in err, "111 where it cannot be written", err)
+    ok(code == 111 and "/nonexistent/x: No such file" in err, "111 where it cannot be written", err)
+    code, out, err = run_client("copy-self", top)
+    ok(code == 111 and top + ": " in err, "or where a folder is", err)
     os.unlink(dest)
     eq(os.listdir(top), [], "no other file is left")
     os.rmdir(top)

@@ -125,6 +125,13 @@ static const struct {
 } bad[] = {
 	{US, "no port: the first number is the TCP port to listen on\n"},
 	{US " 0", "port 0: must be from 1 to 65535\n"},
+	{US " 65536", "port 65536: must be from 1 to 65535\n"},
+	{US " 99999999999999999999",
+		"port 99999999999999999999: must be from 1 to 65535\n"},
+	{US " 3000 --address 1.2.3",
+		"--address 1.2.3: must be a numeric IPv4 or IPv6 address\n"},
+	{US " 3000 --address localhost",
+		"--address localhost: must be a numeric IPv4 or IPv6 address\n"},
 	{US " 3000 3001", "3001: unexpected argument (see --help)\n"},
 	{US " 3000 word", "word: unexpected argument (see --help)\n"},
 	{US " 3000 -v", "-v: unexpected argument (see --help)\n"},

@@ -29,26 +29,26 @@ static void test_good(void)
 	is_int(read_line("--json build --host=unix:///x img --force"), 0, "anywhere");
 	ok(o.json && o.force, "flags");
 	is_str(o.host, "unix:///x", "a value behind =");
-	is_int(read_line("run --name n --port 80 --rm i -- ls -l --json"), 0, "run");
-	is_str(o.name, "n", "a value in the next word");
+	is_int(read_line("run --name nn --port 80 --rm i -- ls -l --json"), 0, "run");
+	is_str(o.name, "nn", "a value in the next word");
 	is_int(o.port, 80, "a number");
 	ok(o.remove && !o.json, "what stands behind -- is not ours");
 	is_int(o.word_n, 3, "all of it");
 	is_str(o.words[1], "-l", "as it is");
 	is_int(read_line("run i --user-id 0"), 0, "zero");
 	ok(o.has_user_id && o.user_id == 0, "is not absent");
-	is_int(read_line("rm -f s"), 0, "-f of rm");
+	is_int(read_line("rm -f box"), 0, "-f of rm");
 	ok(o.force && !o.follow, "is force");
-	is_int(read_line("logs -f s"), 0, "-f of logs");
+	is_int(read_line("logs -f box"), 0, "-f of logs");
 	ok(o.follow && !o.force, "is follow");
-	is_int(read_line("action s -"), 0, "the standard input");
+	is_int(read_line("action box -"), 0, "the standard input");
 	is_str(o.operand[1], "-", "is an operand");
 	is_int(read_line("help"), 0, "help alone");
 	is_int(read_line("help run"), 0, "help for one");
 	is_int(read_line("--version"), 0, "version");
 	is_int(read_line("run --help"), 0, "help without operands");
 	is_int(read_line("ps"), 0, "no operand");
-	is_int(read_line("exec s --timeout 5 -- x"), 0, "exec");
+	is_int(read_line("exec box --timeout 5 -- x"), 0, "exec");
 }
 
 static void test_bad(void)
@@ -59,9 +59,9 @@ static void test_bad(void)
 		"build",
 		"build a b",
 		"build a -- x",
-		"exec s",
-		"exec s --",
-		"exec s ls",
+		"exec box",
+		"exec box --",
+		"exec box ls",
 		"exec -- ls",
 		"run",
 		"run -- x",
@@ -79,15 +79,26 @@ static void test_bad(void)
 		"build i -x",
 		"build i -",
 		"rm",
-		"rm -fx s",
-		"rm -t 5 s",
-		"action s",
-		"stop s --time 99999",
-		"exec s --timeout 0 -- x",
-		"exec s --timeout 1.5 -- x",
+		"rm -fx box",
+		"rm -t 5 box",
+		"action box",
+		"stop box --time 99999",
+		"exec box --timeout 0 -- x",
+		"exec box --timeout 1.5 -- x",
 		"--json",
 		"--",
 		"run i --user-id 4294967295",
+		"build UPPER:x",
+		"build ''",
+		"dockerfile a\nRUN",
+		"run -x",
+		"run i --name ../x",
+		"run i --name x",
+		"exec ../x -- ls",
+		"action a/b -",
+		"logs ''",
+		"stop a?b",
+		"rm .x",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
