@@ -66,6 +66,7 @@ enum {
 	SHELL_TYPED_MAX = 512, /* a command typed as it is, up to seven for one byte */
 	SHELL_INPUT_MAX = 8 << 20,    /* the largest request body */
 	SHELL_COMMAND_MAX = 16 << 20, /* beyond the largest request body */
+	SHELL_COMMAND_SHOWN = 200,    /* to people, to know a command by */
 };
 
 /* Ending processes. */
@@ -126,6 +127,9 @@ enum {
 	TIMEOUT_MAX = 1 << 30,      /* 12 days: longer waits are no deadline */
 	STATIC_RUNS_MAX = 16,       /* each is a shell; the git panel has three */
 	STATIC_LOOK_MS = 1000,      /* to notice that nobody waits for it any more */
+	SESSIONS_MAX = 256,         /* two descriptors and a shell each */
+	SESSION_NAME_MAX = 40,      /* a part of a name in the fd store */
+	SESSION_PART_MAX = 1 << 20, /* raw output in one answer; a split takes 1 ms */
 	RUN_QUEUE_MAX = 64,         /* requests waiting for one session */
 	RUN_WORDS_MAX = 1024,       /* a prefix or a suffix without the command in it */
 	RUN_OUTPUT_MAX = 16 << 20,  /* the text of one report, before it is cut */

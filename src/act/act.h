@@ -28,8 +28,8 @@ struct box {
 	const struct spawn_user *user;         /* of shells and new files; NULL: ours */
 	const char *user_name;                 /* as a shell would show it */
 	char host_name[65];                    /* up to the first dot */
-	struct session *session;               /* the default shell session */
-	const struct shell_setup *shell_setup; /* what further shells are made from */
+	const struct shell_setup *shell_setup; /* what shells are made from; no name */
+	struct session *session;               /* the default one, then the others */
 };
 
 enum act_result {

@@ -8,15 +8,16 @@ static int start(struct act *a)
 {
 	struct buf content = BUF_INIT(FILE_CONTENT_MAX);
 	struct buf why = BUF_INIT(FILE_WORDS_MAX);
-	struct str cwd = session_cwd(a->box->session);
 	struct line_range range = {
 		.start = arg_int(a, "start", 0),
 		.end = arg_int(a, "end", -1),
 	};
 	struct file_path path;
-	struct str sent;
+	struct str sent, cwd;
 	int r;
 
+	if (!arg_cwd(a, &cwd))
+		return ACT_DONE;
 	if (arg_str(a, "path", str_make(NULL, 0), &sent) < 0) {
 		observe_error(
 			a, STR("The read action needs the argument \"path\", a string."));

@@ -41,18 +41,32 @@ static bool get_command(struct act *a, struct str *command)
 	return true;
 }
 
-static int start(struct act *a)
+static int observe_limit(struct act *a)
 {
-	struct str command;
-	struct run *r;
+	observe_errorf(a,
+		"There are %d shell sessions, which is the limit. Use one of them "
+		"(GET /v1/sessions lists them), or end one (DELETE /v1/sessions/NAME).",
+		SESSIONS_MAX);
+	return ACT_DONE;
+}
 
-	if (!get_command(a, &command))
+static int start_in_session(struct act *a, struct str command)
+{
+	struct session *s;
+	struct str name;
+	struct run *r;
+	int err;
+
+	if (!arg_session(a, &name))
 		return ACT_DONE;
-	if (arg_bool(a, "is_static", false))
-		return run_static_start(a, command);
 	r = arena_alloc(a->arena, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
+	err = session_get(a->box, name, &s);
+	if (err == ERR_LIMIT)
+		return observe_limit(a);
+	if (err < 0)
+		return err;
 	*r = (struct run){
 		.act = a,
 		.command = command,
@@ -61,11 +75,22 @@ static int start(struct act *a)
 		.before = BUF_INIT(RUN_OUTPUT_MAX),
 	};
 	a->state = r;
-	if (session_run(a->box->session, r) == 0)
+	if (session_run(s, r) == 0)
 		return ACT_WAIT;
 	a->state = NULL;
 	observe_error(a, STR("Too many commands are waiting for this shell."));
 	return ACT_DONE;
+}
+
+static int start(struct act *a)
+{
+	struct str command;
+
+	if (!get_command(a, &command))
+		return ACT_DONE;
+	if (arg_bool(a, "is_static", false))
+		return run_static_start(a, command);
+	return start_in_session(a, command);
 }
 
 static void abandon(struct act *a)

@@ -1,32 +1,17 @@
-/*
- * The contract's state machine on top of a shell. Its statuses are states of the
- * shell: "none" and "completed" are a shell without a command, the two timeouts
- * are a command that runs with nobody waiting for it.
- */
-#include "act/session.h"
+#include "act/session_private.h"
 
 #include "act/observe.h"
-#include "act/run.h"
-#include "act/run_answer.h"
-#include "act/run_text.h"
 
 #include "base/log.h"
 #include "limits.h"
-#include "term/split.h"
+#include "term/shell_end.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-struct session {
-	struct box *box;
-	struct shell *shell;
-	struct run *current; /* has the shell */
-	struct run *queue;   /* waits for it */
-	struct timer turn;   /* of the queue's first */
-	session_ready_fn *ready;
-	void *ready_arg;
-};
+static const char note_ended[] = "The session was ended on request.";
 
 static void on_turn(struct timer *t);
 
@@ -36,304 +21,60 @@ static void timers_off(struct session *s, struct run *r)
 	timer_cancel(s->box->loop, &r->hard);
 }
 
-static void arm(struct session *s, struct timer *t, uint64_t ms, timer_fn *fn)
+void session_arm(struct session *s, struct timer *t, uint64_t ms, timer_fn *fn)
 {
 	if (timer_set(s->box->loop, t, ms, fn) < 0)
-		log_warn("session: out of memory for a deadline");
+		log_warn("session %s: out of memory for a deadline", s->name);
 }
 
 /*
- * The observation is written: the request is over, and the next in line has its
- * turn, from the loop rather than from here, because it may be over at once too.
+ * The next in line has its turn from the loop rather than from here, because it may
+ * be over at once, too.
  */
-static void finish(struct session *s, struct run *r)
+static void arm_turn(struct session *s)
+{
+	if (s->queue)
+		session_arm(s, &s->turn, 0, on_turn);
+}
+
+static void answered(struct session *s, struct run *r)
 {
 	struct act *a = r->act;
 
 	timers_off(s, r);
 	buf_free(&r->before);
-	s->current = NULL;
 	a->state = NULL;
-	if (s->queue)
-		arm(s, &s->turn, 0, on_turn);
 	a->done(a);
 }
 
-static void answer_words(struct session *s, struct run *r, const char *content)
+void session_finish(struct session *s, struct run *r)
 {
-	run_answer_words(r->act, STR(""), str_c(content), STR(""));
-	finish(s, r);
+	s->current = NULL;
+	arm_turn(s);
+	answered(s, r);
 }
-
-static void answer_failure(struct session *s, struct run *r, const char *what, int err)
-{
-	observe_errorf(r->act, "ERROR: %s: %s.", what, err_text(err));
-	finish(s, r);
-}
-
-static void answer_finished(struct session *s, struct run *r)
-{
-	run_answer_finished(&(struct run_answer){
-		.act = r->act,
-		.shell = s->shell,
-		.command = r->command,
-		.before = &r->before,
-		.hidden = r->act->hidden,
-	});
-	finish(s, r);
-}
-
-static void answer_running(
-	struct session *s, struct run *r, bool refused, struct str suffix)
-{
-	run_answer_running(
-		&(struct run_answer){
-			.act = r->act,
-			.shell = s->shell,
-			.command = r->command,
-			.before = &r->before,
-		},
-		refused, suffix);
-	finish(s, r);
-}
-
-static bool has_left(const struct run *r)
-{
-	return r->act->left && r->act->left(r->act);
-}
-
-/* The one who asked seems to have left: what is not reported waits for the next. */
-static void dismiss(struct session *s, struct run *r)
-{
-	run_answer_words(r->act, r->command, STR(""),
-		STR("\n[The connection was closed while the command was running. It "
-		    "goes on.]"));
-	finish(s, r);
-}
-
-/* --- Deadlines -------------------------------------------------------------- */
-
-static void on_no_change(struct timer *t)
-{
-	struct run *r = container_of(t, struct run, no_change);
-	struct session *s = r->session;
-	struct buf suffix = BUF_INIT(RUN_WORDS_MAX);
-
-	run_suffix_no_change(&suffix, s->box->config->no_change_s);
-	if (has_left(r))
-		dismiss(s, r);
-	else
-		answer_running(s, r, false, buf_view(&suffix));
-	buf_free(&suffix);
-}
-
-static void on_hard(struct timer *t)
-{
-	struct run *r = container_of(t, struct run, hard);
-	struct buf suffix = BUF_INIT(RUN_WORDS_MAX);
-
-	run_suffix_timed_out(&suffix, r->act->timeout);
-	if (has_left(r))
-		dismiss(r->session, r);
-	else
-		answer_running(r->session, r, false, buf_view(&suffix));
-	buf_free(&suffix);
-}
-
-static void arm_no_change(struct session *s, struct run *r)
-{
-	if (!r->blocking)
-		arm(s, &r->no_change, s->box->config->no_change_s * 1000ull,
-			on_no_change);
-}
-
-/* The shell has what it was to get: now the request waits for the end. */
-static void wait_for_end(struct session *s, struct run *r)
-{
-	double ms = r->act->timeout * 1000.0;
-
-	arm_no_change(s, r);
-	if (ms > 0)
-		arm(s, &r->hard, ms < TIMEOUT_MAX ? (uint64_t)ms : TIMEOUT_MAX, on_hard);
-}
-
-/* --- What becomes of a request ------------------------------------------------ */
-
-static void dispatch(struct session *s, struct run *r);
-
-static void nothing_to_read(struct session *s, struct run *r)
-{
-	answer_words(s, r, RUN_NOTHING_TO_READ);
-}
-
-static void nobody_to_type_to(struct session *s, struct run *r)
-{
-	answer_words(s, r, RUN_NOTHING_TO_TYPE_TO);
-}
-
-static void refuse_several(struct session *s, struct run *r)
-{
-	struct split_pieces pieces;
-	struct buf text = BUF_INIT(OBSERVATION_MAX);
-
-	if (split_command(r->command, &pieces) == SPLIT_SEVERAL)
-		split_write_refusal(r->command, &pieces, &text);
-	observe_error(r->act, buf_view(&text));
-	buf_free(&text);
-	finish(s, r);
-}
-
-static void refuse_second(struct session *s, struct run *r)
-{
-	struct buf suffix = BUF_INIT(OBSERVATION_MAX);
-
-	run_suffix_refused(&suffix, r->command);
-	answer_running(s, r, true, buf_view(&suffix));
-	buf_free(&suffix);
-}
-
-static void submit(struct session *s, struct run *r)
-{
-	int err = shell_submit(s->shell, r->command);
-
-	if (err < 0)
-		answer_failure(s, r, "The command could not be handed to the shell", err);
-	else
-		wait_for_end(s, r);
-}
-
-static void typed(struct session *s, struct run *r, int err)
-{
-	if (err < 0)
-		answer_failure(s, r, "The terminal does not take the input", err);
-	else
-		wait_for_end(s, r);
-}
-
-static void type_key(struct session *s, struct run *r)
-{
-	typed(s, r, shell_key(s->shell, run_key(r->command)));
-}
-
-static void type_line(struct session *s, struct run *r)
-{
-	struct buf line = BUF_INIT(SHELL_INPUT_MAX + 1);
-
-	buf_str(&line, r->command);
-	buf_putc(&line, '\n');
-	typed(s, r, line.err ? line.err : shell_type(s->shell, buf_view(&line)));
-	buf_free(&line);
-}
-
-static void start_shell(struct session *s, struct run *r)
-{
-	(void)r;
-	shell_start(s->shell);
-}
-
-/* shell_ready goes on with it. */
-static void wait_for_shell(struct session *s, struct run *r)
-{
-	(void)s;
-	(void)r;
-}
-
-/* Keeps what an earlier command has left, to be shown with the present one. */
-static void take_leftover(struct session *s, struct run *r)
-{
-	struct buf text = BUF_INIT(RUN_OUTPUT_MAX);
-	size_t kept = 0;
-	struct str left;
-	struct shell_result res;
-
-	if (shell_report(s->shell, &text, &kept) < 0)
-		log_warn("session: out of memory, a part of the output is left out");
-	left = run_strip(buf_view(&text));
-	res = shell_take(s->shell);
-	shell_confirm(s->shell);
-	buf_str(&r->before, left);
-	buf_fmt(&r->before, "%s[The previous command completed with exit code %d.]\n",
-		left.n ? "\n" : "", res.status);
-	if (res.note)
-		buf_fmt(&r->before, "[%s]\n", res.note);
-	buf_free(&text);
-	dispatch(s, r);
-}
-
-typedef void handle_fn(struct session *s, struct run *r);
-
-/* What is legal when. A shell in TOLD has been confirmed before anybody's turn. */
-static handle_fn *const handlers[RUN_KINDS][SHELL_TOLD] = {
-	[RUN_POLL] =
-		{
-			[SHELL_GONE... SHELL_IDLE] = nothing_to_read,
-			[SHELL_RUNNING] = wait_for_end,
-			[SHELL_DONE] = answer_finished,
-		},
-	[RUN_KEY] =
-		{
-			[SHELL_GONE] = start_shell,
-			[SHELL_STARTING] = wait_for_shell,
-			[SHELL_IDLE] = type_key,
-			[SHELL_RUNNING] = refuse_second,
-			[SHELL_DONE] = take_leftover,
-		},
-	[RUN_INPUT_KEY] =
-		{
-			[SHELL_GONE... SHELL_IDLE] = nobody_to_type_to,
-			[SHELL_RUNNING] = type_key,
-			[SHELL_DONE] = answer_finished,
-		},
-	[RUN_INPUT] =
-		{
-			[SHELL_GONE... SHELL_IDLE] = nobody_to_type_to,
-			[SHELL_RUNNING] = type_line,
-			[SHELL_DONE] = answer_finished,
-		},
-	[RUN_COMMAND] =
-		{
-			[SHELL_GONE] = start_shell,
-			[SHELL_STARTING] = wait_for_shell,
-			[SHELL_IDLE] = submit,
-			[SHELL_RUNNING] = refuse_second,
-			[SHELL_DONE] = take_leftover,
-		},
-	[RUN_SEVERAL] =
-		{
-			[SHELL_GONE... SHELL_DONE] = refuse_several,
-		},
-	[RUN_INPUT_SEVERAL] =
-		{
-			[SHELL_GONE... SHELL_IDLE] = nobody_to_type_to,
-			[SHELL_RUNNING... SHELL_DONE] = refuse_several,
-		},
-};
-
-static void dispatch(struct session *s, struct run *r)
-{
-	handlers[r->kind][shell_state(s->shell)](s, r);
-}
-
-/* --- Whose turn it is --------------------------------------------------------- */
 
 static void begin(struct session *s, struct run *r)
 {
 	/* Who asks again has got the last answer, or does not care. */
 	shell_confirm(s->shell);
 	s->current = r;
-	dispatch(s, r);
+	session_handle(s, r);
 }
 
-static void on_turn(struct timer *t)
+static void take_turns(struct session *s)
 {
-	struct session *s = container_of(t, struct session, turn);
-
-	while (!s->current && s->queue) {
+	while (!session_is_ending(s) && !s->current && s->queue) {
 		struct run *r = s->queue;
 
 		s->queue = r->next;
 		begin(s, r);
 	}
+}
+
+static void on_turn(struct timer *t)
+{
+	take_turns(container_of(t, struct session, turn));
 }
 
 /* The end of the line; *n is its length. */
@@ -356,11 +97,11 @@ int session_run(struct session *s, struct run *r)
 	r->session = s;
 	/* Who has hung up must not keep others from the shell until its deadline. */
 	while (s->current && shell_state(s->shell) == SHELL_RUNNING &&
-		has_left(s->current))
-		dismiss(s, s->current);
-	if (s->current || s->queue) {
+		run_has_left(s->current))
+		session_dismiss(s, s->current);
+	if (s->current || s->queue || session_is_ending(s)) {
 		*end = r;
-		arm(s, &s->turn, 0, on_turn);
+		arm_turn(s);
 	} else {
 		begin(s, r);
 	}
@@ -376,8 +117,7 @@ void session_abandon(struct run *r)
 	buf_free(&r->before);
 	if (s->current == r) {
 		s->current = NULL;
-		if (s->queue)
-			arm(s, &s->turn, 0, on_turn);
+		arm_turn(s);
 		return;
 	}
 	while (*at && *at != r)
@@ -386,13 +126,73 @@ void session_abandon(struct run *r)
 		*at = r->next;
 }
 
+/* Answers those in line, who do not get their turn. */
+static void send_away(struct session *s, const char *why)
+{
+	while (s->queue) {
+		struct run *r = s->queue;
+
+		s->queue = r->next;
+		observe_errorf(r->act, "ERROR: The command was not run: %s.", why);
+		answered(s, r);
+	}
+}
+
 void session_cut(struct session *s)
 {
-	while (s->current) {
-		answer_running(
+	send_away(s, "the sandbox is shutting down");
+	if (s->current)
+		session_answer_running(
 			s, s->current, false, STR("\n[The sandbox is shutting down.]"));
-		on_turn(&s->turn);
-	}
+}
+
+/* --- The end of all that runs in it ------------------------------------------- */
+
+/* Nothing is left of it, and nobody waits; the default one is always there. */
+static bool is_over(const struct session *s)
+{
+	return s != s->box->session && !s->current && !s->queue &&
+		shell_pid(s->shell) == 0;
+}
+
+/* Whoever is told finds no trace of it any more. */
+static void on_ended(void *arg, const struct tree *report)
+{
+	struct session *s = arg;
+	session_ended_fn *ended = s->ended;
+	void *ended_arg = s->ended_arg;
+	struct tree copy = *report;
+
+	s->ended = NULL;
+	if (is_over(s))
+		session_del(s);
+	else
+		arm_turn(s);
+	if (ended)
+		ended(ended_arg, &copy);
+}
+
+int session_end(struct session *s, session_ended_fn *ended, void *arg)
+{
+	int r = shell_end(s->shell, note_ended, on_ended, s);
+
+	if (r < 0)
+		return r;
+	s->ended = ended;
+	s->ended_arg = arg;
+	/* Who was in line before the end does not want a fresh shell. */
+	send_away(s, "its session was ended before it was its turn");
+	return 0;
+}
+
+void session_end_abandon(struct session *s)
+{
+	s->ended = NULL;
+}
+
+bool session_is_ending(const struct session *s)
+{
+	return shell_is_ending(s->shell);
 }
 
 /* --- What the shell tells ----------------------------------------------------- */
@@ -408,12 +208,12 @@ static void shell_ready(void *arg, int err, const char *why)
 	if (!s->current)
 		return;
 	if (err == 0) {
-		dispatch(s, s->current);
+		session_handle(s, s->current);
 		return;
 	}
 	observe_errorf(s->current->act, "ERROR: No shell could be started: %s (%s).", why,
 		err_text(err));
-	finish(s, s->current);
+	session_finish(s, s->current);
 }
 
 static void shell_output(void *arg)
@@ -421,53 +221,101 @@ static void shell_output(void *arg)
 	struct session *s = arg;
 
 	if (s->current && s->current->no_change.slot)
-		arm_no_change(s, s->current);
+		session_wait_anew(s, s->current);
 }
 
 static void shell_done(void *arg)
 {
 	struct session *s = arg;
 
-	if (s->current && has_left(s->current))
-		dismiss(s, s->current);
+	if (s->current && run_has_left(s->current))
+		session_dismiss(s, s->current);
 	else if (s->current)
-		answer_finished(s, s->current);
+		session_answer_finished(s, s->current);
 }
 
-struct session *session_new(struct box *box, const struct shell_setup *setup, int *err)
+/* --- The sessions of a box ---------------------------------------------------- */
+
+bool session_name_ok(struct str name)
+{
+	static const char legal[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789._-";
+
+	for (size_t i = 0; i < name.n; i++)
+		if (!memchr(legal, name.p[i], sizeof(legal) - 1))
+			return false;
+	/* Two of these have a meaning of their own in a path. */
+	return name.n > 0 && name.n <= SESSION_NAME_MAX && !str_eq(name, STR(".")) &&
+		!str_eq(name, STR("..")) && !str_eq(name, STR("static"));
+}
+
+struct session *session_find(const struct box *box, struct str name)
+{
+	struct session *s = box->session;
+
+	while (s && !str_eq(name, str_c(s->name)))
+		s = s->next;
+	return s;
+}
+
+int session_get(struct box *box, struct str name, struct session **out)
+{
+	struct session *s = session_find(box, name);
+	size_t n = 0;
+	int err = 0;
+
+	for (const struct session *at = box->session; at; at = at->next)
+		n++;
+	if (!s && n >= SESSIONS_MAX)
+		return ERR_LIMIT;
+	if (!s)
+		s = session_new(box, name, &err);
+	if (s)
+		*out = s;
+	return err;
+}
+
+struct session *session_new(struct box *box, struct str name, int *err)
 {
 	static const struct shell_ops ops = {
 		.ready = shell_ready,
 		.output = shell_output,
 		.done = shell_done,
 	};
+	struct shell_setup setup = *box->shell_setup;
 	struct session *s = calloc(1, sizeof(*s));
+	struct session **end = &box->session;
 
 	*err = -ENOMEM;
 	if (!s)
 		return NULL;
+	assert(session_name_ok(name));
+	memcpy(s->name, name.p, name.n);
+	setup.name = s->name;
 	s->box = box;
-	s->shell = shell_new(box->loop, box->store, setup, &ops, s, err);
+	s->shell = shell_new(box->loop, box->store, &setup, &ops, s, err);
 	if (!s->shell) {
 		free(s);
 		return NULL;
 	}
+	while (*end)
+		end = &(*end)->next;
+	*end = s;
+	*err = 0;
 	return s;
 }
 
 void session_del(struct session *s)
 {
-	if (!s)
-		return;
+	struct session **at = &s->box->session;
+
 	assert(!s->current && !s->queue);
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
 	timer_cancel(s->box->loop, &s->turn);
 	shell_del(s->shell);
 	free(s);
-}
-
-struct shell *session_shell(struct session *s)
-{
-	return s->shell;
 }
 
 void session_start(struct session *s, session_ready_fn *ready, void *arg)
@@ -478,6 +326,53 @@ void session_start(struct session *s, session_ready_fn *ready, void *arg)
 		shell_start(s->shell);
 	else
 		shell_ready(s, 0, NULL);
+}
+
+struct session *session_next(const struct session *s)
+{
+	return s->next;
+}
+
+const char *session_name(const struct session *s)
+{
+	return s->name;
+}
+
+struct shell *session_shell(struct session *s)
+{
+	return s->shell;
+}
+
+bool arg_session(struct act *a, struct str *name)
+{
+	struct str given;
+
+	if (arg_str(a, "session", STR(""), &given) < 0)
+		given = STR(".");
+	if (given.n == 0)
+		given = STR(SESSION_DEFAULT);
+	if (!session_name_ok(given)) {
+		observe_errorf(a,
+			"The argument \"session\" must be a name of 1 to %d letters, "
+			"digits, "
+			"\".\", \"_\" and \"-\"; \".\", \"..\" and \"static\" are none.",
+			SESSION_NAME_MAX);
+		return false;
+	}
+	*name = given;
+	return true;
+}
+
+bool arg_cwd(struct act *a, struct str *cwd)
+{
+	const struct session *s;
+	struct str name;
+
+	if (!arg_session(a, &name))
+		return false;
+	s = session_find(a->box, name);
+	*cwd = s ? session_cwd(s) : str_c(a->box->shell_setup->cwd);
+	return true;
 }
 
 struct str session_cwd(const struct session *s)

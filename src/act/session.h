@@ -1,27 +1,47 @@
 /*
  * A shell session as actions see it: one request at a time has the shell, the
- * others wait in line.
+ * others wait in line. A box has several, each with a name; the first is called
+ * SESSION_DEFAULT and stays as long as the box.
  */
 #ifndef ACT_SESSION_H
 #define ACT_SESSION_H
 
 #include "act/act.h"
+#include "proc/tree.h"
 #include "term/shell.h"
+
+#define SESSION_DEFAULT "default"
 
 struct run;
 
 /*
- * Makes the session and its shell, or takes over what the fd store gave back
- * (see shell_adopt). ready is called once, from the loop: err 0, or why there is
- * no shell; the session exists all the same and tries again at each command.
+ * Letters, digits and "._-", SESSION_NAME_MAX of them at most; but not "." and
+ * "..", which are no names in a path, and not "static", as runs of that kind are
+ * called.
  */
-typedef void session_ready_fn(void *arg, int err, const char *why);
-struct session *session_new(
-	struct box *box, const struct shell_setup *setup, int *err) MUST_USE;
+bool session_name_ok(struct str name);
+/* The session of that name; NULL when there is none. */
+struct session *session_find(const struct box *box, struct str name);
+/* The same, made if need be. ERR_LIMIT: there are SESSIONS_MAX. -errno. */
+int session_get(struct box *box, struct str name, struct session **out) MUST_USE;
+/* All of a box, one by one from box->session on; NULL at the end. */
+struct session *session_next(const struct session *s);
+const char *session_name(const struct session *s);
+
+/*
+ * Makes a session as the box's last, from box->shell_setup; its name is legal and
+ * new. There is no shell yet: session_start, or a first command, or shell_adopt.
+ */
+struct session *session_new(struct box *box, struct str name, int *err) MUST_USE;
+/* Nobody waits for it; what runs in it is killed. */
 void session_del(struct session *s);
 /* The shell, for shell_adopt and shell_exited. */
 struct shell *session_shell(struct session *s);
-/* Starts the shell unless one has been taken over. */
+/*
+ * Starts the shell unless one has been taken over. ready is called once: err 0, or
+ * why there is no shell; the session tries again at each command.
+ */
+typedef void session_ready_fn(void *arg, int err, const char *why);
 void session_start(struct session *s, session_ready_fn *ready, void *arg);
 
 /*
@@ -34,7 +54,25 @@ void session_abandon(struct run *r);
 /* Answers the request that waits now, as a timeout would; for shutting down. */
 void session_cut(struct session *s);
 
-/* The directory against which relative paths are meant. */
+/*
+ * Ends all that runs in the session, see shell_end. The command that runs is
+ * answered with its end, those in line are sent away. A session without a process is
+ * deleted then, unless it is the first or somebody has come meanwhile, who gets a
+ * fresh shell. Then ended is called, once, from the loop. -EALREADY; -ENOMEM.
+ */
+typedef void session_ended_fn(void *arg, const struct tree *report);
+int session_end(struct session *s, session_ended_fn *ended, void *arg) MUST_USE;
+/* It goes on, but nobody wants to know. */
+void session_end_abandon(struct session *s);
+bool session_is_ending(const struct session *s);
+
+/*
+ * The argument "session" of an action: a legal name, SESSION_DEFAULT when it is
+ * absent, null or empty. False, and an error observed, when it is anything else.
+ */
+bool arg_session(struct act *a, struct str *name) MUST_USE;
+/* The directory against which relative paths are meant, in that session. */
+bool arg_cwd(struct act *a, struct str *cwd) MUST_USE;
 struct str session_cwd(const struct session *s);
 
 #endif

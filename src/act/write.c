@@ -17,9 +17,11 @@ static int start(struct act *a)
 		.gid = a->box->user ? a->box->user->gid : getegid(),
 	};
 	enum write_how how;
-	struct str sent;
+	struct str sent, cwd;
 	int r;
 
+	if (!arg_cwd(a, &cwd))
+		return ACT_DONE;
 	if (arg_str(a, "path", str_make(NULL, 0), &sent) < 0 ||
 		arg_str(a, "content", str_make(NULL, 0), &q.content) < 0) {
 		observe_error(a,
@@ -27,7 +29,7 @@ static int start(struct act *a)
 			    "\"content\", both strings."));
 		return ACT_DONE;
 	}
-	r = file_path_make(&path, session_cwd(a->box->session), sent, &why);
+	r = file_path_make(&path, cwd, sent, &why);
 	if (r == 0)
 		r = file_write(&q, &how, &why);
 	if (r < 0)

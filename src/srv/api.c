@@ -1,24 +1,27 @@
 #include "srv/api.h"
 
+#include "act/session.h"
 #include "base/clock.h"
 #include "limits.h"
+#include "srv/info.h"
+#include "srv/session_routes.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-#define JSON_TYPE "application/json"
-
-static void alive(struct api *api, struct request *rq)
+static void alive(struct api *api, struct request *rq, struct str name)
 {
 	(void)api;
+	(void)name;
 	buf_puts(request_out(rq), "{\"status\":\"ok\"}");
-	request_reply(rq, 200, JSON_TYPE);
+	request_reply(rq, 200, API_JSON);
 }
 
-static void server_info(struct api *api, struct request *rq)
+static void server_info(struct api *api, struct request *rq, struct str name)
 {
+	(void)name;
 	info_write(request_out(rq), api);
-	request_reply(rq, 200, JSON_TYPE);
+	request_reply(rq, 200, API_JSON);
 }
 
 /* The contract's shape for a request that is not understood. */
@@ -35,12 +38,17 @@ static void refuse(struct request *rq, unsigned status, const char *errors)
 	jw_key(&w, "errors");
 	jw_cstr(&w, errors);
 	jw_end(&w);
-	request_reply(rq, status, JSON_TYPE);
+	request_reply(rq, status, API_JSON);
 }
 
-static void invalid(struct request *rq, const char *errors)
+void api_invalid(struct request *rq, const char *errors)
 {
 	refuse(rq, 422, errors);
+}
+
+void api_no_memory(struct request *rq)
+{
+	request_fail(rq, 503, STR("The sandbox is out of memory for this request."));
 }
 
 /* Missing counts as JSON; parameters such as a charset do not matter. */
@@ -51,7 +59,7 @@ static bool is_json_type(struct request *rq)
 	if (request_header(rq, STR("content-type"), &type) != 0)
 		return true;
 	type = str_trim(str_cut(&type, ';'), " \t");
-	return str_eq_nocase(type, STR(JSON_TYPE)) ||
+	return str_eq_nocase(type, STR(API_JSON)) ||
 		(type.n > 5 && str_eq_nocase(str_skip(type, type.n - 5), STR("+json")));
 }
 
@@ -60,7 +68,7 @@ static void action_done(struct act *a)
 	struct request *rq = a->user;
 
 	rq->user = NULL;
-	request_reply(rq, 200, JSON_TYPE);
+	request_reply(rq, 200, API_JSON);
 }
 
 static bool asker_left(const struct act *a)
@@ -93,15 +101,14 @@ static void start_action(struct api *api, struct request *rq, struct json_val ev
 		return;
 	rq->user = NULL;
 	if (r == ACT_DONE)
-		request_reply(rq, 200, JSON_TYPE);
+		request_reply(rq, 200, API_JSON);
 	else if (r == ERR_TYPE)
-		invalid(rq, why);
+		api_invalid(rq, why);
 	else
-		request_fail(
-			rq, 503, STR("The sandbox is out of memory for this request."));
+		api_no_memory(rq);
 }
 
-static void execute_action(struct api *api, struct request *rq)
+static void execute_action(struct api *api, struct request *rq, struct str name)
 {
 	static const struct json_caps caps = {
 		.depth = JSON_DEPTH_MAX,
@@ -113,14 +120,14 @@ static void execute_action(struct api *api, struct request *rq)
 	struct json_val event;
 	int r;
 
+	(void)name;
 	if (!is_json_type(rq)) {
-		invalid(rq, "the content type must be application/json");
+		api_invalid(rq, "the content type must be application/json");
 		return;
 	}
 	r = doc ? json_parse(doc, rq->body, &caps, &rq->arena, &e) : -ENOMEM;
 	if (r == -ENOMEM) {
-		request_fail(
-			rq, 503, STR("The sandbox is out of memory for this request."));
+		api_no_memory(rq);
 		return;
 	}
 	if (r < 0) {
@@ -132,37 +139,61 @@ static void execute_action(struct api *api, struct request *rq)
 	}
 	event = json_get(json_root(doc), "action");
 	if (json_type(event) != JSON_OBJECT)
-		invalid(rq, "body: an object under \"action\" is required");
+		api_invalid(rq, "body: an object under \"action\" is required");
 	else
 		start_action(api, rq, event);
+}
+
+/* Who asked for the action is gone. */
+static void action_gone(struct request *rq)
+{
+	act_abandon(rq->user);
 }
 
 enum access { OPEN, KEY };
 
 static const struct route {
 	const char *method;
-	const char *path;
+	const char *path; /* '*' is the name of a session */
 	enum access access;
 	size_t body_max;
-	void (*handle)(struct api *api, struct request *rq);
+	void (*handle)(struct api *api, struct request *rq, struct str name);
+	void (*gone)(struct request *rq); /* while rq->user is set */
 } routes[] = {
-	{"GET", "/alive", OPEN, 0, alive},
-	{"GET", "/server_info", OPEN, 0, server_info},
-	{"POST", "/execute_action", KEY, HTTP_BODY_MAX, execute_action},
+	{"GET", "/alive", OPEN, 0, alive, NULL},
+	{"GET", "/server_info", OPEN, 0, server_info, NULL},
+	{"POST", "/execute_action", KEY, HTTP_BODY_MAX, execute_action, action_gone},
+	{"GET", "/v1/sessions", KEY, 0, sessions_list, NULL},
+	{"DELETE", "/v1/sessions/*", KEY, 0, sessions_end, sessions_end_gone},
+	{"GET", "/v1/sessions/*/output", KEY, 0, sessions_output, NULL},
 };
+
+static bool matches(const struct route *route, struct str path, struct str *name)
+{
+	struct str rest = str_c(route->path);
+	struct str front = str_cut(&rest, '*');
+
+	*name = str_skip(path, front.n);
+	if (!str_starts(path, front) || name->n < rest.n || !str_ends(*name, rest))
+		return false;
+	name->n -= rest.n;
+	return strchr(route->path, '*') ? session_name_ok(*name) : name->n == 0;
+}
 
 static const struct route *route_of_path(struct str path)
 {
+	struct str name;
+
 	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
-		if (str_eq(path, str_c(routes[i].path)))
+		if (matches(&routes[i], path, &name))
 			return &routes[i];
 	return NULL;
 }
 
-static const struct route *route_of(const struct request *rq)
+static const struct route *route_of(const struct request *rq, struct str *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
-		if (str_eq(rq->path, str_c(routes[i].path)) &&
+		if (matches(&routes[i], rq->path, name) &&
 			str_eq(rq->method, str_c(routes[i].method)))
 			return &routes[i];
 	return NULL;
@@ -208,6 +239,7 @@ static void on_head(void *arg, struct request *rq)
 	struct api *api = arg;
 	const struct route *known = route_of_path(rq->path);
 	const struct route *route;
+	struct str name;
 
 	if (!known || known->access == KEY) {
 		if (!knows_key(api->box->config, rq)) {
@@ -216,7 +248,7 @@ static void on_head(void *arg, struct request *rq)
 		}
 		request_trust(rq);
 	}
-	route = route_of(rq);
+	route = route_of(rq, &name);
 	if (!route)
 		no_route(rq);
 	else
@@ -225,14 +257,18 @@ static void on_head(void *arg, struct request *rq)
 
 static void on_ready(void *arg, struct request *rq)
 {
-	route_of(rq)->handle(arg, rq);
+	struct str name;
+
+	route_of(rq, &name)->handle(arg, rq, name);
 }
 
 static void on_gone(void *arg, struct request *rq)
 {
+	struct str name;
+
 	(void)arg;
 	if (rq->user)
-		act_abandon(rq->user);
+		route_of(rq, &name)->gone(rq);
 }
 
 static void on_drained(void *arg)

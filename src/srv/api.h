@@ -8,6 +8,8 @@
 #include "act/act.h"
 #include "net/server.h"
 
+#define API_JSON "application/json"
+
 struct api {
 	struct box *box;
 	uint64_t started;     /* monotonic ms */
@@ -17,7 +19,9 @@ struct api {
 /* The callbacks for server_new; their arg is a struct api. */
 extern const struct server_ops api_ops;
 
-/* Writes the body of /server_info. */
-void info_write(struct buf *out, const struct api *api);
+/* Answers 422 in the contract's shape: the request is not understood. */
+void api_invalid(struct request *rq, const char *errors);
+/* Answers 503: out of memory. */
+void api_no_memory(struct request *rq);
 
 #endif

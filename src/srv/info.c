@@ -1,4 +1,4 @@
-#include "srv/api.h"
+#include "srv/info.h"
 
 #include "base/clock.h"
 #include "base/fd.h"

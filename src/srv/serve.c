@@ -9,6 +9,7 @@
 #include "proc/children.h"
 #include "srv/api.h"
 #include "srv/credentials.h"
+#include "srv/kept.h"
 #include "srv/who.h"
 
 #include <assert.h>
@@ -20,24 +21,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum kept { KEPT_LISTEN, KEPT_PTY, KEPT_SPOOL, KEPT_N };
-
-static const char *const kept_names[] = {
-	[KEPT_LISTEN] = "listen",
-	[KEPT_PTY] = "pty:default",
-	[KEPT_SPOOL] = "spool:default",
-};
-
 enum phase {
 	PHASE_SERVE,
 	PHASE_DRAIN, /* no new requests, the running ones may end */
 	PHASE_CUT,   /* they have been answered, the answers are on their way */
-};
-
-/* What an earlier process left behind. */
-struct kept_entry {
-	int fd; /* -1: nothing */
-	struct store_record record;
 };
 
 struct serve {
@@ -50,7 +37,7 @@ struct serve {
 	struct tls_server *tls; /* NULL: plain HTTP */
 	struct server *server;
 	struct timer grace;
-	struct kept_entry kept[KEPT_N];
+	struct kept kept;
 	enum phase phase;
 	int code; /* of the exit */
 };
@@ -79,26 +66,15 @@ static void harden(void)
 	loop_ignore(SIGXFSZ);
 }
 
-static int take_kept(struct serve *s)
+/* The name may have passed on to a shell of ours, which we reap: the pid tells. */
+static void shell_ended(struct serve *s, const struct store_record *r)
 {
-	struct store_record r = {0};
-	int fd, err;
+	struct session *at = s->box.session;
 
-	for (int k = 0; k < KEPT_N; k++)
-		s->kept[k].fd = -1;
-	while ((err = store_take(s->store, &r, &fd)) == 0 && r.op != STORE_END) {
-		int k = 0;
-
-		while (k < KEPT_N && strcmp(r.name, kept_names[k]) != 0)
-			k++;
-		if (r.op != STORE_PUT || k == KEPT_N) {
-			fd_close(&fd);
-			continue;
-		}
-		s->kept[k].fd = fd;
-		s->kept[k].record = r;
-	}
-	return err;
+	while (at && shell_pid(session_shell(at)) != r->pid)
+		at = session_next(at);
+	if (at)
+		shell_exited(session_shell(at), r->status);
 }
 
 /* Init tells of the end of a shell that an earlier process had started. */
@@ -110,11 +86,8 @@ static void store_ready(struct io *io, uint32_t events)
 
 	(void)events;
 	while ((err = store_next(s->store, &r, &fd)) == 0) {
-		struct shell *shell = session_shell(s->box.session);
-
-		/* The name may have passed on to a shell of ours, which we reap. */
-		if (r.op == STORE_EXIT && r.pid && r.pid == shell_pid(shell))
-			shell_exited(shell, r.status);
+		if (r.op == STORE_EXIT && r.pid)
+			shell_ended(s, &r);
 		fd_close(&fd);
 	}
 	if (err == -EAGAIN)
@@ -139,10 +112,11 @@ static void enter(struct serve *s, enum phase to)
 		loop_stop(s->loop);
 	if (to == PHASE_DRAIN) {
 		/* Init's copy would still take connections, which nobody serves. */
-		store_drop(s->store, kept_names[KEPT_LISTEN]);
+		store_drop(s->store, KEPT_LISTENER);
 		server_stop(s->server);
 	} else {
-		session_cut(s->box.session);
+		for (struct session *at = s->box.session; at; at = session_next(at))
+			session_cut(at);
 	}
 }
 
@@ -178,18 +152,18 @@ static void fail(struct serve *s, const char *what, int err)
 static int open_listener(struct serve *s)
 {
 	const struct config *c = s->box.config;
-	int fd = s->kept[KEPT_LISTEN].fd;
+	int fd = s->kept.listener;
 	int err;
 
 	if (fd < 0) {
 		fd = fd_listen_tcp(c->address, c->port, LISTEN_BACKLOG);
 		if (fd < 0)
 			return fd;
-		err = store_put(s->store, kept_names[KEPT_LISTEN], fd, 0);
+		err = store_put(s->store, KEPT_LISTENER, fd, 0);
 		if (err < 0)
 			log_warn("init does not keep the listener: %s", err_text(err));
 	}
-	s->kept[KEPT_LISTEN].fd = -1;
+	s->kept.listener = -1;
 	return server_listen(s->server, fd, s->tls);
 }
 
@@ -222,25 +196,13 @@ static void host_name(char *out, size_t n)
 	out[strcspn(out, ".")] = '\0';
 }
 
-static int make_session(struct serve *s)
+static int make_sessions(struct serve *s)
 {
-	struct kept_entry *pty = &s->kept[KEPT_PTY];
-	struct kept_entry *spool = &s->kept[KEPT_SPOOL];
-	struct shell_setup setup = s->who.setup;
 	int err;
 
-	setup.name = "default";
-	s->box.session = session_new(&s->box, &setup, &err);
-	if (!s->box.session)
+	if (!session_new(&s->box, STR(SESSION_DEFAULT), &err))
 		return err;
-	if (spool->fd < 0) {
-		fd_close(&pty->fd);
-		return 0;
-	}
-	err = shell_adopt(session_shell(s->box.session), pty->fd, pty->record.pid,
-		pty->record.exited ? &pty->record.status : NULL, spool->fd);
-	if (err < 0)
-		log_warn("the session of the last process is lost: %s", err_text(err));
+	kept_adopt(&s->kept, &s->box);
 	return 0;
 }
 
@@ -259,14 +221,14 @@ static int build(struct serve *s)
 	if (err == 0)
 		err = loop_signal(s->loop, SIGINT, on_stop, s);
 	if (err == 0)
-		err = take_kept(s);
+		err = kept_take(&s->kept, s->store);
 	if (err == 0 && s->store->sock >= 0)
 		err = loop_add(
 			s->loop, &s->store_io, s->store->sock, EPOLLIN, store_ready);
 	if (err == 0)
 		err = credentials_load(s->box.config, &s->tls);
 	if (err == 0)
-		err = who_find(&s->who, s->box.config, s->kept[KEPT_SPOOL].fd >= 0);
+		err = who_find(&s->who, s->box.config, kept_sessions(&s->kept));
 	if (err < 0)
 		return err;
 	s->box.user = s->who.setup.user;
@@ -274,7 +236,7 @@ static int build(struct serve *s)
 	s->box.user_name = s->who.user.name;
 	host_name(s->box.host_name, sizeof(s->box.host_name));
 	s->server = server_new(s->loop, &conf, &err);
-	return s->server ? make_session(s) : err;
+	return s->server ? make_sessions(s) : err;
 }
 
 int serve_run(struct store *store, const struct config *config)
@@ -282,6 +244,7 @@ int serve_run(struct store *store, const struct config *config)
 	struct serve s = {
 		.store = store,
 		.store_io.fd = -1,
+		.kept.listener = -1,
 		.box = {.store = store, .config = config},
 		.api = {.started = clock_ms(), .last_action = clock_ms()},
 	};
@@ -301,7 +264,9 @@ int serve_run(struct store *store, const struct config *config)
 	if (s.server)
 		server_del(s.server);
 	tls_server_del(s.tls);
-	session_del(s.box.session);
+	while (s.box.session)
+		session_del(s.box.session);
+	kept_free(&s.kept);
 	who_free(&s.who);
 	loop_del(s.loop);
 	return s.code;

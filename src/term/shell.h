@@ -110,6 +110,25 @@ struct shell_result shell_take(struct shell *s);
  */
 void shell_confirm(struct shell *s);
 
+/* A part of the raw output of a command. Offsets count its bytes, marks included. */
+struct shell_part {
+	uint64_t asked;
+	uint64_t from; /* the first byte that is still there; the ones before are lost */
+	uint64_t next; /* where the next part begins */
+};
+/*
+ * Appends output of the present command, as the programs wrote it, from offset on;
+ * max bytes of the spool at most (more than a mark has), and none behind a gap in it.
+ * ERR_RANGE: so much was not written yet. After a command its output stays until the
+ * next shell_confirm.
+ */
+int shell_raw(struct shell *s, uint64_t offset, size_t max, struct buf *out,
+	struct shell_part *part) MUST_USE;
+/* RUNNING, DONE: the text of the command, cut to SHELL_COMMAND_SHOWN bytes; or "". */
+struct str shell_command(const struct shell *s);
+/* Another one for each command. */
+struct str shell_command_id(const struct shell *s);
+
 /* The working directory and the python on PATH, as of the last prompt. */
 struct str shell_cwd(const struct shell *s);
 struct str shell_python(const struct shell *s);

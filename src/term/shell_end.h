@@ -27,7 +27,7 @@ typedef void shell_ended_fn(void *arg, const struct tree *report);
  * the shell is deleted before. A command that runs ends by the shell's end: the
  * state is DONE then (ops->done comes before fn), and note (static text) says why
  * in its result. Without a command the state is GONE, or TOLD until the next
- * shell_confirm. -EALREADY while one is under way; -ENOMEM.
+ * shell_confirm; fn may delete the shell. -EALREADY while one is under way; -ENOMEM.
  */
 int shell_end(struct shell *s, const char *note, shell_ended_fn *fn, void *arg) MUST_USE;
 

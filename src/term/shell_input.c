@@ -107,6 +107,7 @@ int shell_key(struct shell *s, char key)
 	if (idle) {
 		int r = shell_begin(s);
 
+		shell_remember(s, STR(""));
 		if (r < 0)
 			return r;
 		s->rec->started = true;

@@ -26,6 +26,7 @@ struct record {
 	int64_t background;   /* process of the last background job, -1 for none */
 	unsigned reports;     /* made about the present command */
 	uint64_t reported;    /* raw bytes covered by them */
+	char command[SHELL_COMMAND_SHOWN + 1];
 	char handover[HANDOVER_PATH];
 	char cwd[SHELL_CWD_MAX];
 	char python[1024];
@@ -101,6 +102,8 @@ void shell_remove_handover(struct shell *s);
 /* The command has ended: DONE. */
 void shell_finish(struct shell *s);
 
+/* Notes the command for shell_command. */
+void shell_remember(struct shell *s, struct str command);
 /* A random id for a command. */
 int shell_new_id(char id[MARK_ID + 1]) MUST_USE;
 /* Writes one whole line to the terminal; -EAGAIN when it takes less. */

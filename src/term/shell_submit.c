@@ -125,6 +125,7 @@ int shell_submit(struct shell *s, struct str command)
 	assert(rec->state == SHELL_IDLE);
 	if (command.n > SHELL_COMMAND_MAX)
 		return ERR_LIMIT;
+	shell_remember(s, command);
 	if (is_for_typing(s, command))
 		return type_in(s, command);
 	r = shell_new_id(id);

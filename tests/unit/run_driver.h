@@ -343,7 +343,7 @@ static void make_session(void)
 		.host_name = "box",
 		.shell_setup = &drv.setup,
 	};
-	drv.box.session = session_new(&drv.box, &drv.setup, &err);
+	drv.box.session = session_new(&drv.box, STR(SESSION_DEFAULT), &err);
 	if (!drv.box.session)
 		exit(1);
 }
@@ -366,7 +366,6 @@ static void open_home(const struct shell_row *row)
 	drv.env[2] = "TERM=xterm-256color";
 	drv.env[3] = "LC_ALL=C.UTF-8";
 	drv.setup = (struct shell_setup){
-		.name = "default",
 		.path = shell_path(row),
 		.arg0 = row->arg0,
 		.kind = row->kind,

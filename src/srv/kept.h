@@ -1,0 +1,23 @@
+/* What an earlier process left in the fd store: the listener and the sessions. */
+#ifndef SRV_KEPT_H
+#define SRV_KEPT_H
+
+#include "act/act.h"
+
+#define KEPT_LISTENER "listen"
+
+struct kept {
+	int listener;       /* -1: none, as before kept_take */
+	struct buf entries; /* of sessions, until kept_adopt */
+};
+
+/* Takes everything out of the store. -ENOMEM, or -errno. */
+int kept_take(struct kept *k, struct store *store) MUST_USE;
+/* Whether there are sessions to take over: the sandbox is set up then. */
+bool kept_sessions(const struct kept *k);
+/* Makes these sessions anew; what cannot be taken over is logged and let go. */
+void kept_adopt(struct kept *k, struct box *box);
+/* Closes what nobody has taken. */
+void kept_free(struct kept *k);
+
+#endif
