@@ -32,6 +32,7 @@ void vt_reset(struct vt *vt)
 	for (size_t i = 0; i < VT_CHUNKS; i++)
 		if (vt->chunks[i])
 			vt_block_free(vt, vt->chunks[i], sizeof(*vt->chunks[i]));
+	vt_spares_free(vt);
 	assert(vt->memory == 0);
 	*vt = (struct vt){
 		.state = GROUND,

@@ -26,7 +26,7 @@ struct cells *vt_cells_new(struct vt *vt, size_t cols, const struct row *keep)
 	struct cells *c = vt_block_new(vt, block_size(cap), keep);
 
 	if (c)
-		c->cap = (uint16_t)cap;
+		*c = (struct cells){.cap = (uint16_t)cap};
 	return c;
 }
 

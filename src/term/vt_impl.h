@@ -23,6 +23,9 @@
 
 enum { ZERO_WIDTH_JOINER = 0x200d };
 
+/* Sizes of blocks: chunks, 5 of cells, 9 of glyphs. */
+enum { VT_SPARES = 15 };
+
 /* Text of closed rows, filled from the front; freed with its last row. */
 struct chunk {
 	uint32_t used; /* bytes */
@@ -75,6 +78,13 @@ struct rows {
 	size_t head; /* the oldest row is v[head] */
 	size_t n;
 	size_t top; /* rows before the first one of the screen */
+	size_t gap; /* places before that one that are free */
+};
+
+/* Freed blocks of one size, each with the address of the next one in it. */
+struct spares {
+	size_t size;
+	void *first;
 };
 
 struct cursor {
@@ -145,8 +155,10 @@ struct vt {
 	size_t tail; /* bytes of the character that the cursor stands behind; 0: moved */
 
 	struct chunk *chunks[VT_CHUNKS];
-	unsigned chunk;  /* the one being filled */
-	size_t memory;   /* of chunks, cells and glyphs */
+	unsigned chunk; /* the one being filled */
+	size_t memory;  /* of chunks, cells and glyphs */
+	size_t spare;   /* bytes in spares */
+	struct spares spares[VT_SPARES];
 	uint64_t first;  /* number of the oldest row */
 	uint64_t lost;   /* rows below this number were dropped */
 	uint64_t moved;  /* rows from this number on may have another place */
@@ -171,11 +183,13 @@ bool vt_joins(uint32_t prev, size_t tail, uint32_t cp, int width);
 /* --- vt_store.c --- */
 
 /*
- * n zeroed bytes under the cap of memory. The oldest rows make room, but never
- * keep. NULL, with vt->err set, when that is not enough.
+ * n bytes under the cap of memory, their content undefined. The oldest rows make
+ * room, but never keep. NULL, with vt->err set, when that is not enough.
  */
 void *vt_block_new(struct vt *vt, size_t n, const struct row *keep);
 void vt_block_free(struct vt *vt, void *p, size_t n);
+/* Gives back what vt_block_free has put aside. */
+void vt_spares_free(struct vt *vt);
 
 /* k more rows at the end, empty. */
 bool vt_rows_add(struct vt *vt, struct screen *s, size_t k);
@@ -184,10 +198,15 @@ void vt_rows_drop(struct vt *vt);
 /* Empties and forgets all rows from the i-th on. */
 void vt_rows_cut(struct vt *vt, struct screen *s, size_t i);
 void vt_rows_free(struct vt *vt, struct screen *s);
+/* The first k rows of the screen become history. */
+void vt_rows_pass(struct rows *r, size_t k);
+/* The last k rows, which are empty, go to the top of the screen instead. */
+bool vt_rows_rotate(struct vt *vt, struct screen *s, size_t k);
 
+/* The rows of the history lie in one piece, and so do those of the screen. */
 static inline struct row *vt_row_at(const struct rows *r, size_t i)
 {
-	return r->v + r->head + i;
+	return r->v + r->head + i + (i < r->top ? 0 : r->gap);
 }
 
 /* --- vt_row.c --- */

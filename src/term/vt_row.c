@@ -17,6 +17,8 @@ static struct chunk *chunk_new(struct vt *vt, const struct row *keep)
 
 	if (!c)
 		return NULL;
+	c->used = 0;
+	c->rows = 0;
 	/* Making room for the new one may have emptied it. */
 	if (full && full->rows == 0) {
 		vt->chunks[vt->chunk] = NULL;

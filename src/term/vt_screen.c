@@ -61,24 +61,26 @@ static void new_rows(struct vt *vt, struct row *row, size_t n)
 
 /*
  * What moved counts as changed, because a mark knows rows by their place. Only
- * the first one is noted here: a stamp for each would double the cost of moving.
+ * the first one is noted: a stamp for each would double the cost of moving.
  */
+static void moved(struct vt *vt, const struct row *first)
+{
+	const struct screen *s = vt->screen;
+	uint64_t number = vt->first + s->rows.top + (uint64_t)(first - row_seen(s, 0));
+
+	vt->screen->changed = vt->report;
+	if (s == &vt->main && number < vt->moved)
+		vt->moved = number;
+}
+
 static void move_rows(struct vt *vt, struct row *to, struct row *from, size_t n)
 {
-	const struct row *first = to < from ? to : from;
-	const struct rows *main = &vt->main.rows;
-
 	if (to < from)
 		memmove(to, from, n * sizeof(*to));
 	else
 		while (n--) /* musl's memmove is slow in this direction */
 			to[n] = from[n];
-	vt->screen->changed = vt->report;
-	if (vt->screen == &vt->main) {
-		uint64_t number = vt->first + (uint64_t)(first - vt_row_at(main, 0));
-
-		vt->moved = number < vt->moved ? number : vt->moved;
-	}
+	moved(vt, to < from ? to : from);
 }
 
 /* Blank rows below the cursor are as if they had never been written. */
@@ -125,7 +127,7 @@ static void scroll_off(struct vt *vt, unsigned n)
 		n = (unsigned)on_screen(s);
 	for (unsigned y = 0; y < n; y++)
 		vt_row_close(vt, row_seen(s, y));
-	s->rows.top += n;
+	vt_rows_pass(&s->rows, n);
 	end = on_screen(s);
 	if (end > at && vt_rows_add(vt, s, n)) {
 		struct row *row = row_seen(s, at);
@@ -187,6 +189,10 @@ void vt_insert_rows(struct vt *vt, unsigned y, unsigned n)
 	unwrap_above(vt, (unsigned)end - n);
 	unwrap_above(vt, (unsigned)end);
 	clear_rows(vt, row + (end - y - n), n);
+	if (y == 0 && end == on_screen(s) && vt_rows_rotate(vt, s, n)) {
+		moved(vt, row_seen(s, 0));
+		return;
+	}
 	move_rows(vt, row + n, row, end - y - n);
 	new_rows(vt, row, n);
 }

@@ -5,7 +5,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { ROWS_FIRST = 64, SLACK = VT_MEMORY_MAX / 16 };
+enum {
+	ROWS_FIRST = 64,
+	SLACK = VT_MEMORY_MAX / 16,
+	SPARE_MAX = SLACK / 2, /* what making room frees comes to this */
+	GAP = 256, /* rows: moving a screen once for so many is cheap */
+};
 
 /* Empties the rows of one screen, from its top, until memory is down to target. */
 static void empty_rows(
@@ -36,18 +41,51 @@ static bool shrink(struct vt *vt, size_t target, const struct row *keep)
 	return vt->memory <= target;
 }
 
+/* Where blocks of that size are put aside. */
+static struct spares *spares_of(struct vt *vt, size_t size)
+{
+	struct spares *s = vt->spares;
+
+	while (s->size && s->size != size)
+		s++;
+	assert(s < vt->spares + VT_SPARES);
+	s->size = size;
+	return s;
+}
+
+static void *spare_take(struct vt *vt, size_t size)
+{
+	struct spares *s = spares_of(vt, size);
+	void *p = s->first;
+
+	if (!p)
+		return malloc(size);
+	memcpy(&s->first, p, sizeof(s->first));
+	vt->spare -= size;
+	return p;
+}
+
+void vt_spares_free(struct vt *vt)
+{
+	for (struct spares *s = vt->spares; s < vt->spares + VT_SPARES; s++)
+		while (s->first)
+			free(spare_take(vt, s->size));
+	assert(vt->spare == 0);
+}
+
 void *vt_block_new(struct vt *vt, size_t n, const struct row *keep)
 {
 	size_t target = VT_MEMORY_MAX - n;
 
 	while (shrink(vt, target, keep)) {
-		void *p = calloc(1, n);
+		void *p = spare_take(vt, n);
 
 		if (p) {
 			vt->memory += n;
 			return p;
 		}
 		/* The machine is out of memory: make do with half of ours. */
+		vt_spares_free(vt);
 		if (vt->memory == 0)
 			break;
 		target = vt->memory / 2;
@@ -62,6 +100,15 @@ void vt_block_free(struct vt *vt, void *p, size_t n)
 		return;
 	assert(n <= vt->memory);
 	vt->memory -= n;
+	/* Rows that come and go must not cost two system calls each, as in musl. */
+	if (n <= SPARE_MAX - vt->spare) {
+		struct spares *s = spares_of(vt, n);
+
+		memcpy(p, &s->first, sizeof(s->first));
+		s->first = p;
+		vt->spare += n;
+		return;
+	}
 	free(p);
 }
 
@@ -70,10 +117,17 @@ static struct row *list_new(size_t cap)
 	return calloc(cap, sizeof(struct row));
 }
 
-static void to_front(struct rows *r)
+/* Moves all rows to the front of v, which may be their own list. */
+static void rows_to(struct rows *r, struct row *v)
 {
-	memmove(r->v, r->v + r->head, r->n * sizeof(*r->v));
+	struct row *screen = vt_row_at(r, r->top);
+
+	if (r->n) {
+		memmove(v, r->v + r->head, r->top * sizeof(*v));
+		memmove(v + r->top, screen, (r->n - r->top) * sizeof(*v));
+	}
 	r->head = 0;
+	r->gap = 0;
 }
 
 /* Room for k more rows, by moving them to the front if that is worth it. */
@@ -82,10 +136,10 @@ static bool room(struct vt *vt, struct rows *r, size_t k)
 	size_t cap = r->cap ? r->cap : ROWS_FIRST;
 	struct row *v;
 
-	if (r->head + r->n + k <= r->cap)
+	if (r->head + r->gap + r->n + k <= r->cap)
 		return true;
-	if (r->head >= r->cap / 4 && r->n + k <= r->cap) {
-		to_front(r);
+	if (r->head + r->gap >= r->cap / 4 && r->n + k <= r->cap) {
+		rows_to(r, r->v);
 		return true;
 	}
 	while (cap < r->n + k)
@@ -101,15 +155,40 @@ static bool room(struct vt *vt, struct rows *r, size_t k)
 			vt->err = -ENOMEM;
 			return false;
 		}
-		to_front(r);
+		rows_to(r, r->v);
 		return true;
 	}
-	if (r->n)
-		memcpy(v, r->v + r->head, r->n * sizeof(*v));
+	rows_to(r, v);
 	free(r->v);
 	r->v = v;
 	r->cap = cap;
-	r->head = 0;
+	return true;
+}
+
+void vt_rows_pass(struct rows *r, size_t k)
+{
+	if (r->gap)
+		memmove(r->v + r->head + r->top, vt_row_at(r, r->top), k * sizeof(*r->v));
+	r->top += k;
+}
+
+bool vt_rows_rotate(struct vt *vt, struct screen *s, size_t k)
+{
+	struct rows *r = &s->rows;
+	size_t more = k > GAP ? k : GAP;
+
+	if (r->gap < k) {
+		struct row *row;
+
+		if (!room(vt, r, more))
+			return false;
+		row = vt_row_at(r, r->top);
+		memmove(row + more, row, (r->n - r->top) * sizeof(*row));
+		r->gap += more;
+	}
+	r->gap -= k;
+	for (size_t i = 0; i < k; i++)
+		*vt_row_at(r, r->top + i) = (struct row){.edited = vt->report};
 	return true;
 }
 
