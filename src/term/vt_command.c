@@ -96,11 +96,52 @@ static void position(struct vt *vt)
 	to_column(vt, param(vt, 1, 1) - 1);
 }
 
+static void set_stop(struct vt *vt, unsigned x, bool on)
+{
+	uint64_t bit;
+
+	x = least(x, VT_COLUMNS - 1);
+	bit = (uint64_t)1 << x % 64;
+	vt->stops[x / 64] = on ? vt->stops[x / 64] | bit : vt->stops[x / 64] & ~bit;
+}
+
+static void default_stops(struct vt *vt)
+{
+	memset(vt->stops, 0x01, sizeof(vt->stops));
+}
+
+/* The first stop behind column x, else the last column. */
+static unsigned stop_after(const struct vt *vt, unsigned x)
+{
+	for (x++; x < VT_COLUMNS; x = (x / 64 + 1) * 64) {
+		uint64_t rest = vt->stops[x / 64] >> x % 64;
+
+		if (rest)
+			return least(x + (unsigned)__builtin_ctzll(rest), VT_COLUMNS - 1);
+	}
+	return VT_COLUMNS - 1;
+}
+
+/* The last stop before column x, else the first column. */
+static unsigned stop_before(const struct vt *vt, unsigned x)
+{
+	for (; x > 0; x = (x - 1) / 64 * 64) {
+		uint64_t rest = vt->stops[(x - 1) / 64] << (63 - (x - 1) % 64);
+
+		if (rest)
+			return x - 1 - (unsigned)__builtin_clzll(rest);
+	}
+	return 0;
+}
+
 static void tab(struct vt *vt, unsigned n)
 {
+	unsigned x = vt->screen->at.x;
+
 	/* A cursor that waits to wrap stays where it is. */
-	if (vt->screen->at.x < VT_COLUMNS)
-		to_column(vt, (vt->screen->at.x / 8 + n) * 8);
+	for (; n && x < VT_COLUMNS - 1; n--)
+		x = stop_after(vt, x);
+	vt->screen->at.x = x;
 }
 
 static void tabs(struct vt *vt)
@@ -110,9 +151,19 @@ static void tabs(struct vt *vt)
 
 static void back_tabs(struct vt *vt)
 {
-	unsigned stop = (vt->screen->at.x + 7) / 8;
+	unsigned x = vt->screen->at.x;
 
-	vt->screen->at.x = (stop - least(param(vt, 0, 1), stop)) * 8;
+	for (unsigned n = param(vt, 0, 1); n && x > 0; n--)
+		x = stop_before(vt, x);
+	vt->screen->at.x = x;
+}
+
+static void clear_stops(struct vt *vt)
+{
+	if (param(vt, 0, 0) == 0)
+		set_stop(vt, vt->screen->at.x, false);
+	else if (param(vt, 0, 0) == 3)
+		memset(vt->stops, 0, sizeof(vt->stops));
 }
 
 static void backspace(struct vt *vt)
@@ -136,12 +187,15 @@ static void save(struct vt *vt)
 {
 	vt->screen->saved_at = vt->screen->at;
 	vt->screen->saved_sets = vt->sets;
+	vt->screen->saved_modes = vt->modes;
 }
 
 static void restore(struct vt *vt)
 {
 	vt->screen->at = vt->screen->saved_at;
 	vt->sets = vt->screen->saved_sets;
+	vt->modes = (vt->modes & ~(unsigned)MODE_ORIGIN) |
+		(vt->screen->saved_modes & MODE_ORIGIN);
 }
 
 /* --- Erasing, inserting, deleting --- */
@@ -189,16 +243,21 @@ static void insert_chars(struct vt *vt)
 {
 	struct row *r = vt_edit_row(vt);
 
-	if (r)
-		vt_cells_insert(vt, r, vt->screen->at.x, param(vt, 0, 1));
+	if (!r)
+		return;
+	/* What went on in the next row is pushed out. */
+	r->wrapped = false;
+	vt_cells_insert(vt, r, vt->screen->at.x, param(vt, 0, 1));
 }
 
 static void delete_chars(struct vt *vt)
 {
 	struct row *r = vt_edit_row(vt);
 
-	if (r)
-		vt_cells_delete(r, vt->screen->at.x, param(vt, 0, 1));
+	if (!r)
+		return;
+	r->wrapped = false;
+	vt_cells_delete(r, vt->screen->at.x, param(vt, 0, 1));
 }
 
 static bool in_region(const struct screen *s)
@@ -281,6 +340,7 @@ static void screen_init(struct screen *s)
 	s->below = VT_ROWS - 1;
 	s->at = s->saved_at = (struct cursor){0};
 	s->saved_sets = (struct charsets){0};
+	s->saved_modes = 0;
 }
 
 static void leave_alternate(struct vt *vt)
@@ -368,6 +428,25 @@ void vt_defaults(struct vt *vt)
 	vt->sets = (struct charsets){0};
 	vt->modes = 0;
 	vt->last = 0;
+	default_stops(vt);
+}
+
+/* As the reset of a terminal before a session; what is on the screen stays. */
+static void soft_reset(struct vt *vt)
+{
+	struct cursor at = vt->screen->at;
+
+	screen_init(vt->screen);
+	vt->screen->at = at;
+	vt->sets = (struct charsets){0};
+	vt->modes = 0;
+}
+
+static void align(struct vt *vt)
+{
+	screen_init(vt->screen);
+	vt->modes &= ~(unsigned)MODE_ORIGIN;
+	vt_align(vt);
 }
 
 /* --- Dispatch --- */
@@ -413,6 +492,8 @@ static void designate(struct vt *vt, char final)
 
 void vt_escape(struct vt *vt, char final)
 {
+	if (vt->seq.more == '#' && final == '8')
+		align(vt);
 	if (vt->seq.more) {
 		designate(vt, final);
 		return;
@@ -431,6 +512,9 @@ void vt_escape(struct vt *vt, char final)
 		break;
 	case 'D':
 		vt_linefeed(vt);
+		break;
+	case 'H':
+		set_stop(vt, vt->screen->at.x, true);
 		break;
 	case 'M':
 		reverse_index(vt);
@@ -470,6 +554,7 @@ static command_fn *const commands[128] = {
 	['d'] = row,
 	['e'] = down,
 	['f'] = position,
+	['g'] = clear_stops,
 	['h'] = modes_on,
 	['l'] = modes_off,
 	['r'] = region,
@@ -482,6 +567,8 @@ void vt_csi(struct vt *vt, char final)
 	command_fn *fn = commands[final & 0x7f];
 	bool mode = final == 'h' || final == 'l';
 
+	if (vt->seq.more == '!' && final == 'p' && !vt->seq.prefix)
+		soft_reset(vt);
 	if (!fn || vt->seq.more || (vt->seq.prefix && !(mode && vt->seq.prefix == '?')))
 		return;
 	vt->tail = 0;

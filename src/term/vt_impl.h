@@ -59,6 +59,9 @@ struct cells {
 
 enum row_kind { ROW_TEXT, ROW_CELLS };
 
+/* In place of a chunk: the text is constant. */
+enum { CHUNK_NONE = 255 };
+
 struct row {
 	union {
 		char *text; /* n bytes in a chunk; undefined when n is 0 */
@@ -105,6 +108,7 @@ struct screen {
 	uint32_t changed;      /* as in a row */
 	struct cursor saved_at;
 	struct charsets saved_sets;
+	unsigned saved_modes; /* of which only the origin counts */
 };
 
 enum vt_mode { MODE_INSERT = 1, MODE_NO_WRAP = 2, MODE_ORIGIN = 4 };
@@ -149,6 +153,7 @@ struct vt {
 	struct screen *screen; /* one of them */
 	struct charsets sets;
 	unsigned modes;
+	uint64_t stops[VT_COLUMNS / 64 + 1]; /* tab stops, a bit for each column */
 
 	uint32_t last; /* printed, with a width; 0: none */
 	uint32_t prev; /* printed, of any width */
@@ -218,6 +223,8 @@ bool vt_row_extends(const struct vt *vt, const struct row *row);
 /* Adds blanks, then n bytes of cols columns, to a closed row. */
 bool vt_row_append(
 	struct vt *vt, struct row *row, size_t blanks, struct str text, size_t cols);
+/* Makes it a full row of the letter E, for which no memory is needed. */
+void vt_row_align(struct vt *vt, struct row *row);
 bool vt_row_open(struct vt *vt, struct row *row);
 void vt_row_close(struct vt *vt, struct row *row);
 /* The row's text behind its first `from` bytes. */
@@ -258,6 +265,8 @@ void vt_erase(struct vt *vt, unsigned y, size_t from, size_t to);
 /* The rows from..to, the latter not included. */
 void vt_erase_rows(struct vt *vt, unsigned from, unsigned to);
 void vt_erase_history(struct vt *vt);
+/* Fills the screen with the letter E. */
+void vt_align(struct vt *vt);
 /* Before a report: stamps rows that have moved, forgets blank ones at the end. */
 void vt_settle(struct vt *vt);
 /* The cursor's row, opened, if it has something at or behind the cursor. */

@@ -34,7 +34,7 @@ static struct chunk *chunk_new(struct vt *vt, const struct row *keep)
 
 bool vt_row_extends(const struct vt *vt, const struct row *row)
 {
-	const struct chunk *c = vt->chunks[row->chunk];
+	const struct chunk *c = vt->chunks[vt->chunk];
 
 	return row->n && row->chunk == vt->chunk &&
 		row->text + row->n == c->text + c->used;
@@ -42,10 +42,11 @@ bool vt_row_extends(const struct vt *vt, const struct row *row)
 
 static void release(struct vt *vt, const struct row *row)
 {
-	struct chunk *c = vt->chunks[row->chunk];
+	struct chunk *c;
 
-	if (row->n == 0)
+	if (row->n == 0 || row->chunk == CHUNK_NONE)
 		return;
+	c = vt->chunks[row->chunk];
 	if (row->text + row->n == c->text + c->used)
 		c->used -= row->n;
 	if (--c->rows)
@@ -112,6 +113,16 @@ void vt_row_clear(struct vt *vt, struct row *row)
 	else
 		release(vt, row);
 	*row = (struct row){.edited = row->edited};
+}
+
+void vt_row_align(struct vt *vt, struct row *row)
+{
+	static const char letters[VT_COLUMNS] = {[0 ... VT_COLUMNS - 1] = 'E'};
+
+	vt_row_clear(vt, row);
+	row->text = (char *)letters;
+	row->n = row->cols = VT_COLUMNS;
+	row->chunk = CHUNK_NONE;
 }
 
 static size_t ascii_prefix(struct str s)

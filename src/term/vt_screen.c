@@ -394,7 +394,7 @@ void vt_erase(struct vt *vt, unsigned y, size_t from, size_t to)
 		vt_row_clear(vt, row);
 		return;
 	}
-	if (to >= VT_COLUMNS)
+	if (to >= vt_row_columns(row))
 		row->wrapped = false;
 	if (vt_row_open(vt, row))
 		vt_cells_erase(row, from, to);
@@ -412,6 +412,19 @@ void vt_erase_rows(struct vt *vt, unsigned from, unsigned to)
 	unwrap_above(vt, from);
 	if (from < to)
 		clear_rows(vt, row_seen(s, from), to - from);
+}
+
+void vt_align(struct vt *vt)
+{
+	struct screen *s = vt->screen;
+
+	unwrap_above(vt, 0);
+	if (!reach(vt, VT_ROWS))
+		return;
+	for (unsigned y = 0; y < VT_ROWS; y++) {
+		vt_row_align(vt, row_seen(s, y));
+		touch(vt, row_seen(s, y));
+	}
 }
 
 void vt_erase_history(struct vt *vt)

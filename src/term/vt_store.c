@@ -9,7 +9,7 @@ enum {
 	ROWS_FIRST = 64,
 	SLACK = VT_MEMORY_MAX / 16,
 	SPARE_MAX = SLACK / 2, /* what making room frees comes to this */
-	GAP = 256, /* rows: moving a screen once for so many is cheap */
+	GAP = 256,             /* rows: moving a screen once for so many is cheap */
 };
 
 /* Empties the rows of one screen, from its top, until memory is down to target. */
@@ -120,9 +120,9 @@ static struct row *list_new(size_t cap)
 /* Moves all rows to the front of v, which may be their own list. */
 static void rows_to(struct rows *r, struct row *v)
 {
-	struct row *screen = vt_row_at(r, r->top);
-
 	if (r->n) {
+		struct row *screen = vt_row_at(r, r->top);
+
 		memmove(v, r->v + r->head, r->top * sizeof(*v));
 		memmove(v + r->top, screen, (r->n - r->top) * sizeof(*v));
 	}

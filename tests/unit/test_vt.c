@@ -38,6 +38,17 @@ static const struct example examples[] = {
 	{"CBT", STR("0123456789\x1b[ZX"), "01234567X9"},
 	{"CBT from a stop", STR("0123456789abcdef\x1b[ZX"), "01234567X9abcdef"},
 	{"CBT to the start", STR("0123456789\x1b[9ZX"), "X123456789"},
+	{"HTS", STR("abc\x1bH\r\tx\ty"), "abcx    y"},
+	{"HTS and CBT", STR("abc\x1bHdefgh\x1b[ZX"), "abcXefgh"},
+	{"TBC", STR("\t\x1b[g\r\tx"), "                x"},
+	{"TBC where no stop is", STR("abc\x1b[0g\r\tx"), "abc     x"},
+	{"TBC of all", STR("\x1b[3g\x1b[70G\x1bH\r\tx"),
+		"                                                                     x"},
+	{"TBC of something else", STR("\x1b[1g\tx"), "        x"},
+	{"stops after a reset",
+		STR("\x1b[3g\x1b"
+		    "c\tx"),
+		"        x"},
 
 	{"BEL, NUL, DEL",
 		STR("a\x07"
@@ -75,7 +86,7 @@ static const struct example examples[] = {
 	{"name of a window", STR("\x1bkvim\x1b\\x"), "x"},
 	{"unknown CSI", STR("a\x1b[5;6yb\x1b[?2004hc\x1b[>4;2md\x1b[!pe\x1b[2 qf"),
 		"abcdef"},
-	{"unknown escapes", STR("a\x1b=b\x1b>c\x1b%Gd\x1b#8e\x1bgf"), "abcdef"},
+	{"unknown escapes", STR("a\x1b=b\x1b>c\x1b%Gd\x1b#3e\x1bgf"), "abcdef"},
 	{"queries", STR("a\x1b[6nb\x1b[cc\x1b[>0cd\x1b]11;?\x1b\\e\x1b[0x"), "abcde"},
 	{"mouse tracking is no scrolling", STR("a\r\nb\x1b[1;1;1;1;1T"), "a\nb"},
 	{"CSI cut off by CAN",
@@ -403,6 +414,98 @@ static void test_edge(void)
 	vt_free(vt);
 }
 
+/* --- Whole screens --- */
+
+static void test_align(void)
+{
+	struct vt *vt = vt_start();
+	char *es = repeated("E", 1000), *got;
+
+	feed_c(vt, "abc" CSI "5;9r" CSI "7;3H" ESC "#8");
+	got = all(vt, NULL);
+	is_int(strlen(got), 1000 * 1001 - 1, "DECALN fills the screen");
+	is_mem(got, 1000, es, 1000, "with E");
+	is_mem(got + 999 * 1001, 1000, es, 1000, "to the end");
+	free(got);
+	feed_c(vt, "x" CSI "2;3H" CSI "Ky" CSI "3H" CSI "J" CSI "1000HZ");
+	got = all(vt, NULL);
+	is_mem(got, 3, "xEE", 3, "its cursor is at home, its rows can be edited");
+	is_mem(got + 1001, 4, "EEy\n", 4, "erased in part");
+	free(got);
+	vt_reset(vt);
+	feed_c(vt, ESC "#8\n" CSI "1000H\r\nlast");
+	got = all(vt, NULL);
+	is_int(strlen(got), 1000 * 1001 + 4, "they scroll, for there is no region");
+	free(got);
+	free(es);
+	vt_free(vt);
+}
+
+/* Lines are numbers. What a terminal of 1000 rows does with them at its two ends. */
+struct roll {
+	int old[8000], screen[1000];
+	size_t old_n;
+};
+
+static void roll_up(struct roll *r, int last)
+{
+	r->old[r->old_n++] = r->screen[0];
+	memmove(r->screen, r->screen + 1, 999 * sizeof(int));
+	r->screen[999] = last;
+}
+
+static void roll_down(struct roll *r, int first)
+{
+	memmove(r->screen + 1, r->screen, 999 * sizeof(int));
+	r->screen[0] = first;
+}
+
+static char *roll_text(const struct roll *r)
+{
+	struct buf out = BUF_INIT(1 << 20);
+	size_t n;
+
+	for (size_t i = 0; i < r->old_n; i++)
+		buf_fmt(&out, "%d\n", r->old[i]);
+	for (size_t i = 0; i < 1000; i++)
+		buf_fmt(&out, "%d%s", r->screen[i], i < 999 ? "\n" : "");
+	return buf_cstr(&out) ? buf_detach(&out, &n) : NULL;
+}
+
+/* Lines in turn from the bottom and from the top, so many of each at a time. */
+static void test_roll(size_t up, size_t down)
+{
+	static struct roll r;
+	struct vt *vt = vt_start();
+	char line[32], *want;
+	int n = 0;
+
+	r.old_n = 0;
+	for (size_t i = 0; i < 1000; i++) {
+		snprintf(line, sizeof(line), "%s%d", i ? "\r\n" : "", n);
+		feed_c(vt, line);
+		r.screen[i] = n++;
+	}
+	while (r.old_n + up < ARRAY_LEN(r.old) && n < 9000) {
+		feed_c(vt, CSI "1000H");
+		for (size_t i = 0; i < up; i++, n++) {
+			snprintf(line, sizeof(line), "\r\n%d", n);
+			feed_c(vt, line);
+			roll_up(&r, n);
+		}
+		feed_c(vt, CSI "H");
+		for (size_t i = 0; i < down; i++, n++) {
+			snprintf(line, sizeof(line), "\r" ESC "M%d", n);
+			feed_c(vt, line);
+			roll_down(&r, n);
+		}
+	}
+	want = roll_text(&r);
+	is_shown(vt, want, "lines from both ends");
+	free(want);
+	vt_free(vt);
+}
+
 static void test_edge_rows(void)
 {
 	struct vt *vt = vt_start();
@@ -447,5 +550,11 @@ int main(void)
 	test_examples();
 	test_edge();
 	test_edge_rows();
+	test_align();
+	test_roll(1, 1);
+	test_roll(0, 3000);
+	test_roll(700, 300);
+	test_roll(10, 257);
+	test_roll(1500, 1001);
 	return done_testing();
 }
