@@ -52,7 +52,8 @@ static bool parse(struct mark_splitter *m, struct mark_event *e)
 		.edits = kind.p[0] == 'e',
 		.id = id,
 		.status = (int)code,
-		.background = str_u64(job, INT32_MAX, &pid) == 0 ? (int64_t)pid : -1,
+		.background =
+			str_u64(job, INT32_MAX, &pid) == 0 && pid ? (int64_t)pid : -1,
 		.cwd = without_cr(cwd, at),
 		.path = str_skip(rest, 1),
 	};

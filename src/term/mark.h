@@ -9,7 +9,7 @@
  *
  * KIND is s (the command starts), t (its text has been executed, which a shell
  * may leave to p), p (it is at its prompt again) or e (so, and with a line editor,
- * to which any byte may be a key). JOB is $!, empty where there is none. CWD and
+ * to which any byte may be a key). JOB is $!, empty or 0 where there is none. CWD and
  * PATH are the shell's variables PWD and PATH, which may hold any byte but NUL;
  * s may come without these three.
  *

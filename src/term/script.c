@@ -44,28 +44,62 @@ static const char bash_setup[] = KILL_LINE
 	"__od_status=; __od_ours; "
 	"\\builtin alias git='git --no-pager'; __od_id=";
 
-/* No mark can come from a hook here. */
-#define POSIX_SETUP(prompt) \
-	KILL_LINE " __od_mark() { printf " \
-		  "'\\033]7777;@;%s;%s;%s;%s;%s;@;%s;@\\007' " \
-		  "\"$1\" \"$__od_id\" \"$2\" \"${!:-}\" \"${PWD-}\" \"${PATH-}\" " \
-		  ">/dev/tty; PS1=$__od_prompt PS2=; }; " \
-		  "__od_lead() { " \
-		  "__od_id=$1; __od_mark s 0; return \"$2\"; }; " \
-		  "__od_prompt=" prompt "; " \
-		  "PS1=$__od_prompt; PS2=; alias git='git --no-pager'; __od_id="
+/*
+ * What all others have in common; "print" prints what stands between the parts of a
+ * mark. Few shells can be made to call a builtin past a function of the user.
+ */
+#define MARK_FIELDS \
+	"\"$1\" \"$__od_id\" \"$2\" \"${!:-}\" \"${PWD-}\" \"${PATH-}\" >/dev/tty; "
+#define MARK_PRINTF(printf) \
+	printf " '\\033]7777;@;%s;%s;%s;%s;%s;@;%s;@\\007' " MARK_FIELDS
+#define MARK_SETUP(mark) \
+	"__od_mark() { " mark "}; " \
+	"__od_lead() { __od_id=$1; __od_mark s 0; return \"$2\"; }; "
+#define ALIAS_AND_ID "alias git='git --no-pager'; __od_id="
 
-/* The prompt itself is a mark. */
-static const char posix_setup[] =
-	POSIX_SETUP("$(printf "
-		    "'\\033]7777;@;p;$__od_id;$?;${!:-};${PWD-};@;${PATH-};@\\007')");
+/* No mark can come from a hook here: the prompt itself is one. */
+#define PROMPT_SETUP(mark, prompt) \
+	MARK_SETUP(mark "PS1=$__od_prompt PS2=; ") \
+	"__od_prompt=" prompt "; PS1=$__od_prompt; PS2=; " ALIAS_AND_ID
+
+static const char posix_setup[] = KILL_LINE " " PROMPT_SETUP(MARK_PRINTF("printf"),
+	"$(printf '\\033]7777;@;p;$__od_id;$?;${!:-};${PWD-};@;${PATH-};@\\007')");
 
 /*
  * busybox asks its line editor for input, which gives up, and the shell with it,
  * when a job ends while the terminal does not echo. From a file, and be it the
  * terminal, it reads without; then it shows no prompt, but still expands it.
  */
-static const char ash_setup[] = POSIX_SETUP("'$({ __od_mark p \"$?\"; } 2>/dev/null)'");
+#define SILENT_PROMPT "'$({ __od_mark p \"$?\"; } 2>/dev/null)'"
+static const char ash_setup[] =
+	KILL_LINE " " PROMPT_SETUP(MARK_PRINTF("printf"), SILENT_PROMPT);
+
+/*
+ * It has a builtin print, but not always a printf. A "!" in the value of its prompt
+ * would become a number, hence no values there.
+ */
+#define MARK_PRINT \
+	"builtin print -nr " \
+	"$'\\033]7777;@;'\"$1;$__od_id;$2;${!:-};${PWD-};@;${PATH-};@\"" \
+	"$'\\a' >/dev/tty; "
+static const char mksh_setup[] = KILL_LINE
+	" set +o emacs +o gmacs +o vi; " PROMPT_SETUP(MARK_PRINT, SILENT_PROMPT);
+
+/*
+ * "exit" has to end it, whatever runs in the background. The first line keeps the
+ * "!" of the second from being expanded. The last hook of
+ * precmd comes when the user's have been called, and a theme sets prompts there.
+ */
+static const char zsh_setup[] = KILL_LINE
+	" builtin unsetopt zle prompt_cr prompt_sp bang_hist; "
+	"builtin unsetopt check_running_jobs; "
+	"builtin setopt interactive_comments\n " MARK_SETUP(MARK_PRINTF(
+		"builtin printf")) "__od_prompt() { { __od_mark p \"$?\"; } 2>/dev/null; "
+				   "PS1= PS2= RPS1= RPS2=; builtin unsetopt zle; "
+				   "precmd_functions=(${precmd_functions:#__od_prompt} "
+				   "__od_prompt); }; "
+				   "PS1= PS2= RPS1= RPS2= "
+				   "precmd_functions+=(__od_prompt); " ALIAS_AND_ID;
 
 /*
  * The condition gives the command its $? without tripping over "set -e". Where
@@ -79,33 +113,44 @@ static const char bash_end_text[] = "; __od_run %s %d; } 2>/dev/null; "
 				    "then \\builtin eval \"$__od_command\"; "
 				    "else \\builtin eval \"$__od_command\"; fi; "
 				    "{ __od_done \"$?\"; } 2>/dev/null\n";
-static const char posix_submit_text[] =
+
+/*
+ * What "." reads is not bound to one line. zsh and a command that was typed go by
+ * eval: after C-z, zsh goes on with the rest of a "." in a process of its own.
+ */
+static const char posix_file_text[] =
 	KILL_LINE " if { __od_lead %s %d; } 2>/dev/null; then . %s; else . %s; fi; "
 		  "{ __od_mark t \"$?\"; } 2>/dev/null\n";
+static const char eval_begin[] = KILL_LINE " if { __od_command=";
+static const char eval_end_text[] =
+	"; __od_lead %s %d; } 2>/dev/null; then eval \"$__od_command\"; "
+	"else eval \"$__od_command\"; fi; { __od_mark t \"$?\"; } 2>/dev/null\n";
 
 const char *const *script_argv(enum shells_kind kind, bool clean)
 {
-	static const char *const bash[] = {"--noediting", "-i", NULL};
-	static const char *const bash_clean[] = {"--norc", "--noediting", "-i", NULL};
-	static const char *const ash[] = {"-i", "/dev/tty", NULL};
-	static const char *const posix[] = {"-i", NULL};
+	static const char *const argv[][2][8] = {
+		[SHELLS_POSIX] = {{"-i"}, {"-i"}},
+		[SHELLS_BASH] = {{"--noediting", "-i"}, {"--norc", "--noediting", "-i"}},
+		[SHELLS_ASH] = {{"-i", "/dev/tty"}, {"-i", "/dev/tty"}},
+		[SHELLS_MKSH] = {{"-i", "+o", "emacs"}, {"-i", "+o", "emacs"}},
+		[SHELLS_ZSH] = {{"-i", "+Z"}, {"-f", "-i", "+Z"}},
+	};
 
-	if (kind == SHELLS_BASH)
-		return clean ? bash_clean : bash;
-	return kind == SHELLS_ASH ? ash : posix;
+	return argv[kind][clean];
 }
 
-static const char *setup_of(enum shells_kind kind)
-{
-	if (kind == SHELLS_BASH)
-		return bash_setup;
-	return kind == SHELLS_ASH ? ash_setup : posix_setup;
-}
+static const char *const setups[] = {
+	[SHELLS_POSIX] = posix_setup,
+	[SHELLS_BASH] = bash_setup,
+	[SHELLS_ASH] = ash_setup,
+	[SHELLS_MKSH] = mksh_setup,
+	[SHELLS_ZSH] = zsh_setup,
+};
 
 void script_setup(
 	struct buf *out, enum shells_kind kind, const char *nonce, const char *id)
 {
-	struct str rest = str_c(setup_of(kind));
+	struct str rest = str_c(setups[kind]);
 
 	while (rest.n) {
 		struct str piece = str_cut(&rest, '@');
@@ -117,10 +162,15 @@ void script_setup(
 	buf_fmt(out, "%s\n", id);
 }
 
+bool script_reads_first(enum shells_kind kind)
+{
+	return kind == SHELLS_BASH || kind == SHELLS_ZSH;
+}
+
 bool script_can_type(enum shells_kind kind, struct str command)
 {
-	return kind == SHELLS_BASH && command.n > 0 && command.n <= SHELL_TYPED_MAX &&
-		script_is_plain(command);
+	return script_reads_first(kind) && command.n > 0 &&
+		command.n <= SHELL_TYPED_MAX && script_is_plain(command);
 }
 
 bool script_is_plain(struct str command)
@@ -134,12 +184,14 @@ bool script_is_plain(struct str command)
 	return true;
 }
 
-/* One word of bash on one line: who takes a part of the input takes all of it. */
-static void put_quoted(struct buf *out, struct str text)
+/* One word, and one line where the shell can: who takes a part of the input takes all. */
+static void put_quoted(struct buf *out, enum shells_kind kind, struct str text)
 {
+	bool newline = kind != SHELLS_POSIX && kind != SHELLS_ASH;
+
 	buf_putc(out, '\'');
 	for (size_t i = 0; i < text.n; i++) {
-		if (text.p[i] == '\n')
+		if (text.p[i] == '\n' && newline)
 			buf_puts(out, "'$'\\n''");
 		else if (text.p[i] == '\'')
 			buf_puts(out, "'\\''");
@@ -156,8 +208,19 @@ static void submit_bash(
 	if (path[0])
 		buf_fmt(out, bash_read_text, path);
 	else
-		put_quoted(out, command);
+		put_quoted(out, SHELLS_BASH, command);
 	buf_fmt(out, bash_end_text, id, status);
+}
+
+static void submit_eval(struct buf *out, enum shells_kind kind, struct str command,
+	const char *path, const char *id, int status)
+{
+	buf_puts(out, eval_begin);
+	if (path[0])
+		buf_fmt(out, "$(<%s)", path);
+	else
+		put_quoted(out, kind, command);
+	buf_fmt(out, eval_end_text, id, status);
 }
 
 void script_submit(struct buf *out, enum shells_kind kind, struct str command,
@@ -165,8 +228,10 @@ void script_submit(struct buf *out, enum shells_kind kind, struct str command,
 {
 	if (kind == SHELLS_BASH)
 		submit_bash(out, command, path, id, status);
+	else if (kind == SHELLS_ZSH || !path[0])
+		submit_eval(out, kind, command, path, id, status);
 	else
-		buf_fmt(out, posix_submit_text, id, status, path, path);
+		buf_fmt(out, posix_file_text, id, status, path, path);
 }
 
 /* A shell under "set -e" would not survive another status than 0. */

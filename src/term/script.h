@@ -18,9 +18,13 @@ const char *const *script_argv(enum shells_kind kind, bool clean);
 void script_setup(
 	struct buf *out, enum shells_kind kind, const char *nonce, const char *id);
 
+/* Whether the shell has read the command's file when its start mark comes. */
+bool script_reads_first(enum shells_kind kind);
+
 /*
  * Whether script_submit can have the command typed: a short one without keys of
- * the terminal. Any other goes into a file.
+ * the terminal, for a shell that does the same with it then. Any other goes into a
+ * file, or is typed only where no file can be made.
  */
 bool script_can_type(enum shells_kind kind, struct str command);
 

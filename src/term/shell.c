@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "proc/pty.h"
 #include "proc/tree.h"
+#include "term/script.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -145,7 +146,7 @@ static void on_mark(struct shell *s, const struct mark_event *e)
 		rec->started = true;
 		s->probing = false;
 		timer_cancel(s->loop, &s->timer);
-		if (s->setup.kind == SHELLS_BASH)
+		if (script_reads_first(s->setup.kind))
 			shell_remove_handover(s);
 	} else if (rec->state == SHELL_RUNNING && e->kind == MARK_TEXT_DONE) {
 		rec->status = e->status;

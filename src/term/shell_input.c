@@ -94,6 +94,12 @@ static bool is_due_a_prompt(const struct shell *s, char key)
 	return strchr("CZ\\", key) && rec->started && !rec->text_done && !rec->typed_in;
 }
 
+/* Does the shell itself wait for lines of a text that was typed in? */
+static bool is_reading(const struct shell *s)
+{
+	return s->rec->typed_in && pty_foreground(s->master) == s->rec->pid;
+}
+
 int shell_key(struct shell *s, char key)
 {
 	bool idle = s->rec->state == SHELL_IDLE;
@@ -118,6 +124,9 @@ int shell_key(struct shell *s, char key)
 		kill(s->rec->pid, SIGCONT);
 	if (idle || is_due_a_prompt(s, up))
 		shell_arm(s, SHELL_KEY_MS, prompt_missing);
+	/* zsh notices an interrupt only when the line that it reads has come. */
+	if (up == 'C' && s->setup.kind == SHELLS_ZSH && (idle || is_reading(s)))
+		return shell_type(s, STR("\003\n"));
 	/* Input that waits for a reader must not hold an interrupt up. */
 	if (s->typed.n && strchr("CZ\\", up) && pty_signals_on(s->master)) {
 		buf_free(&s->typed);

@@ -81,18 +81,23 @@ static void child_ended(struct child *c, int status)
 	shell_exited(container_of(c, struct shell, child), status);
 }
 
-/* The environment without ENV, which names a start-up file to all shells but bash. */
-static const char **clean_env_new(const char *const *env)
+/*
+ * The environment without ENV, which names a start-up file to most shells; one that
+ * has a file in mind where it is unset is given an empty one.
+ */
+static const char **clean_env_new(const char *const *env, enum shells_kind kind)
 {
 	const char **out;
 	size_t n = 0, kept = 0;
 
 	while (env[n])
 		n++;
-	out = calloc(n + 1, sizeof(*out));
+	out = calloc(n + 2, sizeof(*out));
 	for (size_t i = 0; out && i < n; i++)
 		if (strncmp(env[i], "ENV=", 4) != 0)
 			out[kept++] = env[i];
+	if (out && kind == SHELLS_MKSH)
+		out[kept] = "ENV=/dev/null";
 	return out;
 }
 
@@ -122,7 +127,7 @@ static int spawn_shell(struct shell *s, const char **why)
 	if (r < 0)
 		return r;
 	if (s->clean)
-		sp.env = env = clean_env_new(s->setup.env);
+		sp.env = env = clean_env_new(s->setup.env, s->setup.kind);
 	r = sp.env ? spawn(&sp, &pid, &e) : -ENOMEM;
 	*why = e.step;
 	fd_close(&sp.tty);

@@ -115,31 +115,45 @@ static int type_in(struct shell *s, struct str command)
 	return 0;
 }
 
+/* Makes the line that runs the command, and its file if need be. */
+static int hand_over(struct shell *s, struct str command, struct buf *line)
+{
+	struct record *rec = s->rec;
+	int status = rec->status < 0 ? 0 : rec->status;
+	int r = 0;
+
+	if (rec->edits || !script_can_type(s->setup.kind, command))
+		r = handover_write(command, s->setup.user, rec->handover);
+	if (r < 0 && (rec->edits || !script_is_plain(command)))
+		return r;
+	script_submit(line, s->setup.kind, command, rec->handover, rec->id, status);
+	/* No folder takes a file: what the terminal takes as it is needs none. */
+	return r < 0 && (line->err || line->n > SHELL_LINE_MAX) ? r : line->err;
+}
+
 int shell_submit(struct shell *s, struct str command)
 {
 	struct buf line = BUF_INIT(SPOOL_READ);
-	struct record *rec = s->rec;
-	char id[MARK_ID + 1];
 	int r;
 
-	assert(rec->state == SHELL_IDLE);
+	assert(s->rec->state == SHELL_IDLE);
 	if (command.n > SHELL_COMMAND_MAX)
 		return ERR_LIMIT;
 	shell_remember(s, command);
 	if (is_for_typing(s, command))
 		return type_in(s, command);
-	r = shell_new_id(id);
-	if (r == 0 && (rec->edits || !script_can_type(s->setup.kind, command)))
-		r = handover_write(command, s->setup.user, rec->handover);
-	if (r < 0)
-		return r;
-	memcpy(rec->id, id, sizeof(id));
-	script_submit(&line, s->setup.kind, command, rec->handover, id,
-		rec->status < 0 ? 0 : rec->status);
-	r = shell_begin(s);
+	r = shell_new_id(s->rec->id);
 	if (r == 0)
-		r = line.err ? line.err : shell_type_line(s, buf_view(&line));
+		r = hand_over(s, command, &line);
+	if (r == 0) {
+		r = shell_begin(s);
+		if (r == 0)
+			r = shell_type_line(s, buf_view(&line));
+		await_start(s, r);
+		r = 0;
+	} else {
+		shell_remove_handover(s);
+	}
 	buf_free(&line);
-	await_start(s, r);
-	return 0;
+	return r;
 }

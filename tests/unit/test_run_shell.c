@@ -128,7 +128,9 @@ static void check_trace(void)
 static void check_descriptors(void)
 {
 	RUN("exec 1>&-");
-	ok(RUN("echo lost").exit_code != 0, "%s: no standard output", name);
+	/* zsh does not mind. */
+	ok(RUN("echo lost").exit_code != 0 || drv.row->kind == SHELLS_ZSH,
+		"%s: no standard output", name);
 	is_done(RUN("echo on >&2"), 0, "on", "after it");
 	RUN("exec 1>&2");
 	is_done(RUN("exec >log 2>&1"), 0, "", "output to a file");
