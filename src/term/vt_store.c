@@ -53,13 +53,13 @@ static struct spares *spares_of(struct vt *vt, size_t size)
 	return s;
 }
 
-static void *spare_take(struct vt *vt, size_t size)
+static void *spare_or_new(struct vt *vt, size_t size)
 {
 	struct spares *s = spares_of(vt, size);
 	void *p = s->first;
 
 	if (!p)
-		return malloc(size);
+		return calloc(1, size);
 	memcpy(&s->first, p, sizeof(s->first));
 	vt->spare -= size;
 	return p;
@@ -69,7 +69,7 @@ void vt_spares_free(struct vt *vt)
 {
 	for (struct spares *s = vt->spares; s < vt->spares + VT_SPARES; s++)
 		while (s->first)
-			free(spare_take(vt, s->size));
+			free(spare_or_new(vt, s->size));
 	assert(vt->spare == 0);
 }
 
@@ -78,7 +78,7 @@ void *vt_block_new(struct vt *vt, size_t n, const struct row *keep)
 	size_t target = VT_MEMORY_MAX - n;
 
 	while (shrink(vt, target, keep)) {
-		void *p = spare_take(vt, n);
+		void *p = spare_or_new(vt, n);
 
 		if (p) {
 			vt->memory += n;
