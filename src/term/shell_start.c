@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static const char note_clean[] =
@@ -182,11 +183,17 @@ void shell_start_clean(struct shell *s)
 	start(s, true);
 }
 
-/* What is lost may have ended amid a sequence, a mark or a line. */
-static void replay_gap(struct shell *s)
+/* What is lost may have begun and ended amid a sequence, a mark or a line. */
+static void replay_gap(struct shell *s, struct spool_gap gap)
 {
+	char words[128];
+	int n = snprintf(words, sizeof(words),
+		"\x18\r\n[%llu bytes of output were lost when the server was "
+		"restarted]\r\n",
+		(unsigned long long)(gap.to - gap.from));
+
 	s->marks.matched = 0;
-	shell_feed(s, STR("\x18\r\n"));
+	shell_feed(s, str_make(words, (size_t)n));
 }
 
 /* Shows the terminal model again what it has seen: the head, and then the tail. */
@@ -205,7 +212,7 @@ static void replay(struct shell *s)
 		shell_feed(s, part);
 		at += part.n;
 		if (at == gap.from && at < gap.to) {
-			replay_gap(s);
+			replay_gap(s, gap);
 			at = gap.to;
 		}
 		if (from < told && told <= at)

@@ -210,6 +210,28 @@ static void check_long(void)
 	is_int(s.exit_code, 0, "%s: the end", name);
 }
 
+/* More than is kept, all in one line, so that its beginning is on the screen still. */
+static void check_gap(void)
+{
+	struct seen s;
+
+	RUN("echo first; head -c 20000000 /dev/zero | tr '\\0' '\\r'; echo second; "
+	    "read x <go; echo end",
+		.timeout = "0.1");
+	for (int i = 0; i < 200 && spool_end(&shell()->spool) < 20000000; i++)
+		let_pass(50);
+	ok(spool_gap(&shell()->spool).to > SPOOL_HEAD, "%s: something is lost", name);
+	crash();
+	go();
+	s = POLL();
+	ok(str_starts(s.content, STR("first\n")), "%s: head", name);
+	ok(contains(s.content, " bytes of output were lost when the server"), "%s: gap",
+		name);
+	ok(str_ends(s.content, STR("]\nsecond\nend")), "%s: and tail are shown again",
+		name);
+	is_int(s.exit_code, 0, "%s: and the end", name);
+}
+
 static void check_ends(void)
 {
 	struct left left;
@@ -343,6 +365,7 @@ static void check_all(const struct shell_row *row)
 	check_document();
 	check_unread();
 	check_long();
+	check_gap();
 	check_not_typed();
 	check_ends();
 	end_session();
