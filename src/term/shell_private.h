@@ -28,8 +28,8 @@ struct record {
 	uint64_t reported;    /* raw bytes covered by them */
 	char command[SHELL_COMMAND_SHOWN + 1];
 	char handover[HANDOVER_PATH];
-	char cwd[SHELL_CWD_MAX];
 	char python[1024];
+	char cwd[SHELL_CWD_MAX]; /* last: what is never written costs no memory */
 };
 _Static_assert(sizeof(struct record) <= SPOOL_STATE, "the record fits its place");
 
