@@ -115,7 +115,7 @@ enum {
 	SERVE_DATA_MAX = 256 << 20, /* of memory: then requests fail, not the process */
 	WHO_MEMORY_MAX = 4 << 20,   /* the shell's environment; the kernel takes 2 MB */
 	LISTEN_BACKLOG = 512,       /* clients wait here while serve is restarted */
-	STOP_GRACE_MS = 4000,       /* docker stop kills after 10 s */
+	STOP_GRACE_MS = 3000,       /* docker stop kills after 10 s */
 	STOP_FLUSH_MS = 500,        /* for the last replies */
 };
 
@@ -131,7 +131,7 @@ enum {
 	SESSION_NAME_MAX = 40,      /* a part of a name in the fd store */
 	SESSION_PART_MAX = 1 << 20, /* raw output in one answer; a split takes 1 ms */
 	RUN_QUEUE_MAX = 64,         /* requests waiting for one session */
-	RUN_WORDS_MAX = 1024,       /* a prefix or a suffix without the command in it */
+	RUN_WORDS_MAX = 2048,       /* a prefix or a suffix without the command in it */
 	RUN_OUTPUT_MAX = 16 << 20,  /* the text of one report, before it is cut */
 	OBSERVATION_MAX = 64 << 20, /* an escaped report, six bytes for one */
 

@@ -1,6 +1,7 @@
 /*
  * A static run: a shell of its own, which shares nothing with the session and
- * ends with the command. Nobody can come back to it, so a timeout kills it.
+ * ends with the command, as all that came out of it does. Nobody can come back to
+ * it: a timeout, or that the one who asked has left, ends it.
  */
 #include "act/observe.h"
 #include "act/run_answer.h"
@@ -10,15 +11,26 @@
 
 #include "base/log.h"
 #include "limits.h"
+#include "term/shell_end.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
+enum static_state {
+	STATIC_RUN,
+	STATIC_ENDING, /* its processes are being ended */
+	STATIC_OVER,   /* waits to be freed; callbacks of the shell find nobody */
+};
+
 struct static_run {
-	struct act *act; /* NULL: answered, waits to be freed */
+	enum static_state state;
+	struct static_run *next;
+	struct act *act; /* NULL: there is nobody to answer */
 	struct loop *loop;
 	struct shell *shell;
 	struct str command;
+	struct buf why; /* it is ended: the suffix so far */
 	bool blocking;
 	struct timer no_change;
 	struct timer hard;
@@ -27,7 +39,7 @@ struct static_run {
 	char cwd[SHELL_CWD_MAX];
 };
 
-static unsigned running;
+static struct static_run *runs;
 
 /* Its shell never outlives this process, so there is nothing for init to keep. */
 static struct store no_store = {.sock = -1};
@@ -37,24 +49,43 @@ static void reap(struct later *l)
 	struct static_run *r = container_of(l, struct static_run, later);
 
 	shell_del(r->shell);
+	buf_free(&r->why);
 	free(r);
 }
 
-/* From here on callbacks of the shell find nobody to answer. */
-static struct act *detach(struct static_run *r)
+static void unlink_run(struct static_run *r)
 {
-	struct act *a = r->act;
+	struct static_run **at = &runs;
 
-	if (!a)
-		return NULL;
+	while (*at != r)
+		at = &(*at)->next;
+	*at = r->next;
+}
+
+static void enter(struct static_run *r, enum static_state to)
+{
+	assert(to > r->state);
+	r->state = to;
 	timer_cancel(r->loop, &r->no_change);
 	timer_cancel(r->loop, &r->hard);
 	timer_cancel(r->loop, &r->look);
-	running--;
+	if (to != STATIC_OVER)
+		return;
+	unlink_run(r);
+	loop_free_later(r->loop, &r->later, reap);
+}
+
+/* The observation is written, or nobody waits for it. */
+static void finish(struct static_run *r)
+{
+	struct act *a = r->act;
+
+	enter(r, STATIC_OVER);
+	if (!a)
+		return;
 	r->act = NULL;
 	a->state = NULL;
-	loop_free_later(r->loop, &r->later, reap);
-	return a;
+	a->done(a);
 }
 
 static struct run_answer answer_of(const struct static_run *r)
@@ -68,50 +99,57 @@ static struct run_answer answer_of(const struct static_run *r)
 	};
 }
 
-static void finish(struct static_run *r)
+static void answer_ended(struct static_run *r)
 {
-	struct act *a = detach(r);
+	struct run_answer answer;
 
-	a->done(a);
+	if (r->act) {
+		answer = answer_of(r);
+		run_answer_running(&answer, false, buf_view(&r->why));
+	}
+	finish(r);
 }
 
-static void answer_killed(struct static_run *r, struct buf *suffix)
+static void ended(void *arg, const struct tree *report)
 {
-	struct run_answer answer = answer_of(r);
+	struct static_run *r = arg;
 
-	buf_puts(suffix,
-		"\n[It was a static run, which nobody can come back to: its shell and "
-		"that shell's session were killed.]");
-	run_answer_running(&answer, false, buf_view(suffix));
-	buf_free(suffix);
-	finish(r);
+	run_suffix_killed(&r->why, report);
+	answer_ended(r);
+}
+
+/* Ends it; what is in r->why begins the suffix. */
+static void end(struct static_run *r)
+{
+	enter(r, STATIC_ENDING);
+	if (shell_end(r->shell, NULL, ended, r) == 0)
+		return;
+	/* Its shell is killed when it is freed, with all that came out of it. */
+	log_warn("static run: out of memory, it is killed at once");
+	answer_ended(r);
 }
 
 static void on_no_change(struct timer *t)
 {
 	struct static_run *r = container_of(t, struct static_run, no_change);
-	struct buf suffix = BUF_INIT(RUN_WORDS_MAX);
 
-	run_suffix_no_change(&suffix, r->act->box->config->no_change_s);
-	answer_killed(r, &suffix);
+	run_suffix_no_change(&r->why, r->act->box->config->no_change_s);
+	end(r);
 }
 
 static void on_hard(struct timer *t)
 {
 	struct static_run *r = container_of(t, struct static_run, hard);
-	struct buf suffix = BUF_INIT(RUN_WORDS_MAX);
 
-	run_suffix_timed_out(&suffix, r->act->timeout);
-	answer_killed(r, &suffix);
+	run_suffix_timed_out(&r->why, r->act->timeout);
+	end(r);
 }
 
 static void fail(struct static_run *r, int err, const char *why)
 {
-	struct act *a = detach(r);
-
-	observe_errorf(a, "ERROR: The static command could not be started: %s (%s).", why,
-		err_text(err));
-	a->done(a);
+	observe_errorf(r->act, "ERROR: The static command could not be started: %s (%s).",
+		why, err_text(err));
+	finish(r);
 }
 
 static void arm_no_change(struct static_run *r)
@@ -126,7 +164,7 @@ static void shell_ready(void *arg, int err, const char *why)
 {
 	struct static_run *r = arg;
 
-	if (!r->act)
+	if (r->state != STATIC_RUN)
 		return;
 	if (err == 0) {
 		why = "it cannot be handed to the shell";
@@ -140,7 +178,7 @@ static void shell_output(void *arg)
 {
 	struct static_run *r = arg;
 
-	if (r->act)
+	if (r->state == STATIC_RUN)
 		arm_no_change(r);
 }
 
@@ -149,7 +187,7 @@ static void shell_done(void *arg)
 	struct static_run *r = arg;
 	struct run_answer answer;
 
-	if (!r->act)
+	if (r->state != STATIC_RUN)
 		return;
 	answer = answer_of(r);
 	run_answer_finished(&answer);
@@ -179,7 +217,7 @@ static void on_look(struct timer *t)
 
 	/* Nobody else can have its answer. */
 	if (r->act->left && r->act->left(r->act)) {
-		answer_killed(r, &(struct buf)BUF_INIT(RUN_WORDS_MAX));
+		end(r);
 		return;
 	}
 	if (timer_set(r->loop, &r->look, STATIC_LOOK_MS, on_look) < 0)
@@ -204,6 +242,7 @@ static struct static_run *static_run_new(
 
 	if (!r)
 		return NULL;
+	buf_init(&r->why, RUN_WORDS_MAX);
 	r->loop = a->box->loop;
 	r->command = command;
 	r->blocking = arg_bool(a, "blocking", false);
@@ -214,17 +253,33 @@ static struct static_run *static_run_new(
 		return NULL;
 	}
 	r->act = a;
+	r->next = runs;
+	runs = r;
 	return r;
 }
 
 static void abandon(struct act *a)
 {
-	if (a->state)
-		detach(a->state);
+	struct static_run *r = a->state;
+
+	if (!r)
+		return;
+	r->act = NULL;
+	if (r->state == STATIC_RUN)
+		end(r);
 }
 
 /* What a run turns into when it is static. */
 static const struct action action_run_static = {.name = "run", .abandon = abandon};
+
+static size_t running(void)
+{
+	size_t n = 0;
+
+	for (const struct static_run *r = runs; r; r = r->next)
+		n++;
+	return n;
+}
 
 int run_static_start(struct act *a, struct str command)
 {
@@ -232,7 +287,7 @@ int run_static_start(struct act *a, struct str command)
 	struct str cwd;
 	double ms = a->timeout * 1000.0;
 
-	if (running >= STATIC_RUNS_MAX) {
+	if (running() >= STATIC_RUNS_MAX) {
 		observe_error(a, STR("Too many static commands are running."));
 		return ACT_DONE;
 	}
@@ -241,7 +296,6 @@ int run_static_start(struct act *a, struct str command)
 	r = static_run_new(a, command, cwd);
 	if (!r)
 		return -ENOMEM;
-	running++;
 	a->action = &action_run_static;
 	a->state = r;
 	arm_no_change(r);
@@ -253,4 +307,12 @@ int run_static_start(struct act *a, struct str command)
 		log_warn("static run: out of memory for a deadline");
 	shell_start(r->shell);
 	return ACT_WAIT;
+}
+
+void run_static_cut(void)
+{
+	while (runs) {
+		buf_puts(&runs->why, "\n[The sandbox is shutting down.]");
+		answer_ended(runs);
+	}
 }

@@ -76,6 +76,29 @@ void run_suffix_refused(struct buf *out, struct str command)
 		"to `true`, you can interact with the current process: " WHAT_NOW);
 }
 
+/* "cat (pid 7: Operation not permitted)"; the name is any bytes, made printable. */
+static void put_left(struct buf *out, const struct tree_left *left)
+{
+	for (const char *p = left->name; *p; p++)
+		buf_putc(out, *p > ' ' && *p < 0x7f ? *p : '?');
+	buf_fmt(out, " (pid %d: %s)", (int)left->pid,
+		left->err ? err_text(left->err) : "it does not end");
+}
+
+void run_suffix_killed(struct buf *out, const struct tree *report)
+{
+	buf_fmt(out,
+		"\n[It was a static run, which nobody can come back to: %zu %s killed.",
+		report->killed, report->killed == 1 ? "process was" : "processes were");
+	if (report->blind)
+		buf_puts(out, " Without /proc others cannot be found.");
+	for (size_t i = 0; i < report->left_n; i++) {
+		buf_puts(out, i ? ", " : " Could not be killed: ");
+		put_left(out, &report->left[i]);
+	}
+	buf_putc(out, ']');
+}
+
 void run_prefix_truncated(struct buf *out, size_t kept)
 {
 	buf_fmt(out,

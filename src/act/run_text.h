@@ -3,6 +3,7 @@
 #define ACT_RUN_TEXT_H
 
 #include "base/buf.h"
+#include "proc/tree.h"
 #include "term/shell.h"
 
 #define RUN_OUTPUT_OF_PREVIOUS "[Below is the output of the previous command.]\n"
@@ -20,6 +21,8 @@ void run_suffix_finished(struct buf *out, const struct shell_result *r, char key
 void run_suffix_no_change(struct buf *out, unsigned seconds);
 void run_suffix_timed_out(struct buf *out, double seconds);
 void run_suffix_refused(struct buf *out, struct str command);
+/* A static run was ended. */
+void run_suffix_killed(struct buf *out, const struct tree *report);
 /* The prefix where older lines were dropped. */
 void run_prefix_truncated(struct buf *out, size_t kept);
 

@@ -10,5 +10,7 @@ extern const struct action action_write;
 
 /* The part of action_run.start for "is_static": command is stripped, without NUL. */
 int run_static_start(struct act *a, struct str command) MUST_USE;
+/* Answers all static runs with what there is and kills them; for shutting down. */
+void run_static_cut(void);
 
 #endif

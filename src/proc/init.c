@@ -4,6 +4,7 @@
 #include "base/exit.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "proc/tree.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -164,6 +165,7 @@ static bool anything_due(void)
 
 static void start(serve_fn *serve, void *arg)
 {
+	pid_t self = getpid();
 	int pair[2];
 	sigset_t none;
 
@@ -178,7 +180,7 @@ static void start(serve_fn *serve, void *arg)
 		goto fail;
 	}
 	if (init.serve == 0) {
-		struct store s = {.sock = pair[1]};
+		struct store s = {.sock = pair[1], .init = self};
 
 		fd_close(&pair[0]);
 		/* Keys of a terminal reach us alone, and serve through us, once. */
@@ -322,7 +324,7 @@ int init_run(serve_fn *serve, void *arg)
 		sigaction(forwarded[i], &act, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	/* Orphans come to us anyway as process 1; elsewhere they must be asked for. */
-	if (getpid() != 1 && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+	if (getpid() != 1 && tree_adopt_orphans() < 0)
 		log_warn("init: no subreaper here, orphans go to another parent");
 
 	start(serve, arg);
@@ -337,5 +339,7 @@ int init_run(serve_fn *serve, void *arg)
 			clock_ms() >= init.restart_at)
 			start(serve, arg);
 	}
+	/* Serve has ended them, if it has come to that. */
+	tree_end(&(struct tree){.root = getpid()}, 0);
 	return init.exit_code;
 }

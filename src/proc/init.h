@@ -2,9 +2,9 @@
  * The init role: process 1, or a subreaper where it is not.
  *
  * Reaps everything, forwards signals, keeps the fd store, and starts serve
- * again when a signal has killed it. It allocates no heap, parses nothing from
- * the network and stays below the server in size, because its death is the
- * container's.
+ * again when a signal has killed it. It has no heap (but for reading /proc at its
+ * end), parses nothing from the network and stays below the server in size,
+ * because its death is the container's.
  */
 #ifndef PROC_INIT_H
 #define PROC_INIT_H

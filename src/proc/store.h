@@ -34,7 +34,8 @@ struct store_record {
 };
 
 struct store {
-	int sock; /* -1: no init */
+	int sock;   /* -1: no init */
+	pid_t init; /* its process */
 };
 
 /* Keeps a copy of fd (and the name of pid) in init. -errno when it cannot. */

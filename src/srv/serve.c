@@ -1,12 +1,14 @@
 #include "srv/serve.h"
 
 #include "act/session.h"
+#include "act/table.h"
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "limits.h"
 #include "proc/children.h"
+#include "proc/tree.h"
 #include "srv/api.h"
 #include "srv/credentials.h"
 #include "srv/kept.h"
@@ -117,6 +119,7 @@ static void enter(struct serve *s, enum phase to)
 	} else {
 		for (struct session *at = s->box.session; at; at = session_next(at))
 			session_cut(at);
+		run_static_cut();
 	}
 }
 
@@ -239,6 +242,23 @@ static int build(struct serve *s)
 	return s->server ? make_sessions(s) : err;
 }
 
+/*
+ * Ends everything that has come out of any session, and says what it could not. What
+ * has left its session, or was adopted from an earlier process, is a child of init.
+ */
+static void end_all(const struct serve *s)
+{
+	/* An init that is gone has left us to somebody whose children are not ours. */
+	bool below = s->store->sock >= 0 && getppid() == s->store->init;
+	struct tree t = {.root = below ? s->store->init : getpid()};
+
+	tree_end(&t, STOP_TERM_MS);
+	for (size_t i = 0; i < t.left_n; i++)
+		log_warn("process %d (%s) could not be ended: %s", (int)t.left[i].pid,
+			t.left[i].name,
+			t.left[i].err ? err_text(t.left[i].err) : "it goes on");
+}
+
 int serve_run(struct store *store, const struct config *config)
 {
 	struct serve s = {
@@ -251,6 +271,8 @@ int serve_run(struct store *store, const struct config *config)
 	int err;
 
 	harden();
+	if (store->sock < 0 && tree_adopt_orphans() < 0)
+		log_warn("no subreaper here, orphans go to another parent");
 	s.api.box = &s.box;
 	err = build(&s);
 	if (err == 0) {
@@ -264,6 +286,7 @@ int serve_run(struct store *store, const struct config *config)
 	if (s.server)
 		server_del(s.server);
 	tls_server_del(s.tls);
+	end_all(&s);
 	while (s.box.session)
 		session_del(s.box.session);
 	kept_free(&s.kept);
