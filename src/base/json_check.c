@@ -380,7 +380,7 @@ int json_check(struct str text, const struct json_caps *caps, size_t *tokens,
 	struct check c = {
 		.start = text.p,
 		.p = text.p,
-		.end = text.p + text.n,
+		.end = text.n ? text.p + text.n : text.p,
 		.caps = caps,
 		.e = e,
 		.keys = BUF_INIT(caps->tokens * sizeof(struct key)),
