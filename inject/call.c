@@ -10,7 +10,43 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { WINDOW = HTTP_HEAD_MAX + 65536, CHUNK = 65536 };
+enum { RETRY_MS = 10, WINDOW = HTTP_HEAD_MAX + 65536, CHUNK = 65536 };
+
+/* What waits for room in the queue of a unix socket cannot be polled for. */
+int call_connect_unix(const char *path, uint32_t ms, bool calm)
+{
+	uint64_t deadline = clock_ms() + ms;
+
+	for (;;) {
+		int fd = fd_connect_unix(path);
+		int r;
+
+		if (fd != -EAGAIN)
+			return fd;
+		if (clock_ms() >= deadline)
+			return -ETIMEDOUT;
+		r = stop_wait(-1, 0, clock_ms() + RETRY_MS, calm);
+		if (r < 0)
+			return r;
+	}
+}
+
+int call_connect_tcp(uint16_t port, uint32_t ms)
+{
+	int fd = fd_connect_tcp("127.0.0.1", port);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = stop_wait(fd, POLLOUT, clock_ms() + ms, false);
+	if (r == 0)
+		r = -ETIMEDOUT;
+	else if (r > 0)
+		r = fd_connected(fd);
+	if (r)
+		fd_close(&fd);
+	return r ? r : fd;
+}
 
 void call_begin(struct call *c, int fd, uint32_t idle_ms, bool calm)
 {

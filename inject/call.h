@@ -30,6 +30,13 @@ struct call {
 	bool ended;    /* the peer has closed its side */
 };
 
+/*
+ * A connection to a unix socket, or to a port of 127.0.0.1; ms is the longest wait.
+ * The fd, for call_begin; -ETIMEDOUT; -EINTR, but not with calm; -errno.
+ */
+int call_connect_unix(const char *path, uint32_t ms, bool calm) MUST_USE;
+int call_connect_tcp(uint16_t port, uint32_t ms) MUST_USE;
+
 /* Takes over fd. Every call that was begun is closed, whatever happened to it. */
 void call_begin(struct call *c, int fd, uint32_t idle_ms, bool calm);
 void call_close(struct call *c);

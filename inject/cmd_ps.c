@@ -175,7 +175,7 @@ static int copy_log(const struct options *o, const struct engine *e, const char 
 			c.head.status);
 	if (!r) {
 		r = tail_copy(&c);
-		r = r == ERR_SYNTAX || r == ERR_CLOSED ? engine_broken(e, r) : r;
+		r = r == ERR_SYNTAX || r == ERR_CLOSED ? engine_fail(e, r) : r;
 	}
 	call_close(&c);
 	return r;

@@ -46,7 +46,7 @@ static int stop(const struct options *o, const struct engine *e, const struct sa
 	if (!r) {
 		reply.status = c.head.status;
 		r = call_collect(&c, &reply.body);
-		r = r ? engine_broken(e, r) : 0;
+		r = r ? engine_fail(e, r) : 0;
 	}
 	/* 304: stopped already; 404: it removed itself meanwhile. */
 	if (!r && reply.status >= 400 && reply.status != 404)

@@ -50,7 +50,7 @@ void engine_encode(struct buf *out, struct str s)
 	}
 }
 
-int engine_broken(const struct engine *e, int r)
+int engine_fail(const struct engine *e, int r)
 {
 	switch (r) {
 	case -EINTR:
@@ -81,7 +81,7 @@ int engine_broken(const struct engine *e, int r)
 static int exchange(const struct engine *e, struct call *c, const struct call_request *q,
 	uint32_t idle_ms)
 {
-	int fd = fd_connect_unix(e->path);
+	int fd = call_connect_unix(e->path, INJECT_CONNECT_MS, e->calm);
 
 	call_begin(c, fd < 0 ? -1 : fd, idle_ms, e->calm);
 	return fd < 0 ? fd : call_send(c, q);
@@ -104,7 +104,7 @@ int engine_stream(const struct engine *e, struct call *c, const struct call_requ
 		r = target.err;
 	}
 	buf_free(&target);
-	return r ? engine_broken(e, r) : 0;
+	return r ? engine_fail(e, r) : 0;
 }
 
 /* The answer whole, without a word to the user. */
@@ -129,34 +129,35 @@ static int ask(const struct engine *e, struct reply *reply, const char *method,
 	return r;
 }
 
-static int make_target(char *out, size_t room, const char *prefix, const char *fmt,
-	va_list ap) __attribute__((format(printf, 4, 0)));
+static int ask_fmt(const struct engine *e, struct reply *reply, const char *method,
+	struct str body, const char *fmt, va_list ap)
+	__attribute__((format(printf, 5, 0)));
 
-static int make_target(
-	char *out, size_t room, const char *prefix, const char *fmt, va_list ap)
+static int ask_fmt(const struct engine *e, struct reply *reply, const char *method,
+	struct str body, const char *fmt, va_list ap)
 {
-	size_t n = strlen(prefix);
+	char target[ENGINE_TARGET_MAX];
+	size_t n = strlen(e->prefix);
 	int m;
 
-	memcpy(out, prefix, n);
-	m = vsnprintf(out + n, room - n, fmt, ap);
-	return m < 0 || (size_t)m >= room - n ? ERR_LIMIT : 0;
+	reply_init(reply);
+	memcpy(target, e->prefix, n);
+	m = vsnprintf(target + n, sizeof(target) - n, fmt, ap);
+	if (m < 0 || (size_t)m >= sizeof(target) - n)
+		return ERR_LIMIT;
+	return ask(e, reply, method, target, body);
 }
 
 int engine_ask(const struct engine *e, struct reply *reply, const char *method,
 	struct str body, const char *fmt, ...)
 {
-	char target[ENGINE_TARGET_MAX];
 	va_list ap;
 	int r;
 
-	reply_init(reply);
 	va_start(ap, fmt);
-	r = make_target(target, sizeof(target), e->prefix, fmt, ap);
+	r = ask_fmt(e, reply, method, body, fmt, ap);
 	va_end(ap);
-	if (!r)
-		r = ask(e, reply, method, target, body);
-	return r ? engine_broken(e, r) : 0;
+	return r ? engine_fail(e, r) : 0;
 }
 
 struct engine engine_calm(const struct engine *e)
@@ -171,18 +172,14 @@ int engine_tidy(const struct engine *e, struct reply *reply, const char *method,
 	const char *fmt, ...)
 {
 	const struct engine calm = engine_calm(e);
-	char target[ENGINE_TARGET_MAX];
 	struct reply own = {0};
 	struct reply *to = reply ? reply : &own;
 	va_list ap;
 	int r;
 
-	reply_init(to);
 	va_start(ap, fmt);
-	r = make_target(target, sizeof(target), e->prefix, fmt, ap);
+	r = ask_fmt(&calm, to, method, (struct str){0}, fmt, ap);
 	va_end(ap);
-	if (!r)
-		r = ask(&calm, to, method, target, (struct str){0});
 	if (!r && to->status >= 400 && to->status != 404)
 		r = ERR_TYPE;
 	if (!reply)
@@ -342,6 +339,6 @@ int engine_open(struct engine *e, const char *host)
 		return r;
 	r = ping(e);
 	if (r)
-		return engine_broken(e, r);
+		return engine_fail(e, r);
 	return ask_name(e);
 }

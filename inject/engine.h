@@ -7,8 +7,9 @@
 
 #include "inject/call.h"
 #include "inject/doc.h"
+#include "limits.h"
 
-enum { ENGINE_PATH_MAX = 107, ENGINE_TARGET_MAX = 2048 };
+enum { ENGINE_TARGET_MAX = 2048 };
 
 struct engine {
 	char path[ENGINE_PATH_MAX + 1]; /* of the socket */
@@ -67,7 +68,7 @@ int engine_stream(const struct engine *e, struct call *c, const struct call_requ
 	uint32_t idle_ms) MUST_USE;
 
 /* Says that talking failed with r, unless that was said before; returns FAIL_*. */
-int engine_broken(const struct engine *e, int r);
+int engine_fail(const struct engine *e, int r);
 
 /*
  * Prints what the engine says in answer to a failed request, as "doing: words",

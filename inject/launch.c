@@ -51,7 +51,7 @@ static void write_host(const struct launch *l, struct jw *w)
 	jw_object(w);
 	jw_key(w, "PortBindings");
 	jw_object(w);
-	jw_key(w, "8000/tcp");
+	jw_key(w, SANDBOX_PORT_NAME);
 	jw_array(w);
 	jw_object(w);
 	jw_key(w, "HostIp");
@@ -88,7 +88,7 @@ static void write_container(const struct launch *l, const char *key_hash, struct
 	jw_end(&w);
 	jw_key(&w, "ExposedPorts");
 	jw_object(&w);
-	jw_key(&w, "8000/tcp");
+	jw_key(&w, SANDBOX_PORT_NAME);
 	jw_object(&w);
 	jw_end(&w);
 	jw_end(&w);
@@ -300,7 +300,7 @@ static int wait_ready(const struct launch *l, struct sandbox *s, struct call *he
 				return give_up(l, s, heard, true);
 			inspect = clock_ms() + INSPECT_MS;
 		}
-		r = s->port ? sandbox_alive(s->port, INJECT_PROBE_MS) : 1;
+		r = s->port ? sandbox_alive(s->port, INJECT_ALIVE_MS) : 1;
 		if (r <= 0)
 			return r;
 		if (clock_ms() >= deadline)

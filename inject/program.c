@@ -131,7 +131,7 @@ static int read_file(const char *path, struct buf *out)
 /* Reads the file at path and looks at it; ERR_SYNTAX also for what is no file. */
 static int load(struct program *p, const char *path)
 {
-	struct program got = {.bytes = BUF_INIT(INJECT_CLIENT_MAX)};
+	struct program got = {.bytes = BUF_INIT(INJECT_PROGRAM_MAX)};
 	uint8_t digest[SHA256_LEN];
 	int r = read_file(path, &got.bytes);
 

@@ -90,7 +90,7 @@ int pull_lines(const struct engine *e, const struct call_request *q, const char 
 	/* What the engine said explains more than how its stream broke off. */
 	if (rd.failed && r != -EINTR)
 		return FAIL_ENVIRONMENT;
-	return r ? engine_broken(e, r) : 0;
+	return r ? engine_fail(e, r) : 0;
 }
 
 int pull_image(const struct engine *e, const char *name)

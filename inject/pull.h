@@ -3,7 +3,7 @@
 #define INJECT_PULL_H
 
 #include "inject/engine.h"
-#include "inject/engine_stream.h"
+#include "inject/stream.h"
 
 /*
  * Sends q and reads the answer to its end, showing progress. A

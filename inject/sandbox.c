@@ -22,7 +22,7 @@ static uint16_t published_port(struct doc *d)
 {
 	struct json_val ports =
 		json_get(json_get(doc_root(d), "NetworkSettings"), "Ports");
-	struct json_val list = json_get(ports, "8000/tcp"), binding;
+	struct json_val list = json_get(ports, SANDBOX_PORT_NAME), binding;
 	uint64_t port;
 	int it = 0;
 
@@ -133,7 +133,7 @@ int sandbox_open(const struct engine *e, const char *name, struct sandbox *s)
 static int exchange(uint16_t port, const struct call_request *q, uint32_t idle_ms,
 	struct call *c, struct reply *reply)
 {
-	int fd = fd_connect_tcp("127.0.0.1", port);
+	int fd = call_connect_tcp(port, INJECT_CONNECT_MS);
 	int r;
 
 	call_begin(c, fd < 0 ? -1 : fd, idle_ms, false);

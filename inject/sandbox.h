@@ -5,7 +5,9 @@
 #include "inject/engine.h"
 #include "inject/state.h"
 
-enum { SANDBOX_PORT = 8000 }; /* inside; outside it is any port of 127.0.0.1 */
+/* Inside; outside it is any port of 127.0.0.1. And as engines write it. */
+enum { SANDBOX_PORT = 8000 };
+#define SANDBOX_PORT_NAME "8000/tcp"
 
 struct sandbox {
 	struct state state; /* name, id, key */

@@ -7,18 +7,18 @@
 #define INJECT_STATE_H
 
 #include "base/hash.h"
+#include "limits.h"
 
 enum {
 	STATE_NAME_MAX = 128,
 	STATE_ID_MAX = 128,
 	STATE_KEY_LEN = 32,
-	STATE_ENGINE_MAX = 107
 };
 
 struct state {
 	char name[STATE_NAME_MAX + 1];
 	char id[STATE_ID_MAX + 1]; /* of the container; empty before there is one */
-	char engine[STATE_ENGINE_MAX + 1]; /* the socket of the engine that runs it */
+	char engine[ENGINE_PATH_MAX + 1]; /* the socket of the engine that runs it */
 	char key[2 * STATE_KEY_LEN + 1];
 };
 

@@ -1,7 +1,7 @@
 #include "inject/tail.h"
 
-#include "inject/engine_stream.h"
 #include "inject/out.h"
+#include "inject/stream.h"
 #include "limits.h"
 
 enum { SHOWN_LINES = 12 };

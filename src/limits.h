@@ -134,9 +134,11 @@ enum {
 	RUN_WORDS_MAX = 2048,       /* a prefix or a suffix without the command in it */
 	RUN_OUTPUT_MAX = 16 << 20,  /* the text of one report, before it is cut */
 	OBSERVATION_MAX = 64 << 20, /* an escaped report, six bytes for one */
+};
 
-	/* The host tool. */
-	INJECT_CLIENT_MAX = 64 << 20,      /* the client binary; it has 1 MB at most */
+/* The host tool. */
+enum {
+	INJECT_PROGRAM_MAX = 64 << 20,     /* a program for an image; busybox has 2 MB */
 	INJECT_REPLY_MAX = 64 << 20,       /* one answer: an observation, a long ps */
 	INJECT_ARENA_MAX = 64 << 20,       /* the index of such an answer */
 	INJECT_TOKENS_MAX = 2 << 20,       /* 20 bytes each */
@@ -149,7 +151,9 @@ enum {
 	INJECT_LOG_KEEP = 8192,            /* last log bytes of a sandbox that died */
 	INJECT_ENGINE_MS = 30000,  /* longest silence of an engine that is asked */
 	INJECT_STREAM_MS = 600000, /* the same while it builds or pulls */
-	INJECT_PROBE_MS = 1000,    /* one question for readiness */
+	INJECT_CONNECT_MS = 5000,  /* until a socket's queue has room; it is local */
+	INJECT_ALIVE_MS = 1000,    /* one question for readiness */
+	ENGINE_PATH_MAX = 107,     /* of a unix socket: the kernel's field, less a NUL */
 };
 
 /* The terminal model. */

@@ -151,13 +151,22 @@ static int connect_to(const struct address *a)
 
 	if (fd < 0)
 		return fd;
-	do
-		r = connect(fd, &a->sa, a->n);
-	while (r < 0 && errno == EINTR);
-	r = r < 0 ? -errno : fd_nonblocking(fd);
+	r = fd_nonblocking(fd);
+	if (!r && connect(fd, &a->sa, a->n) < 0 && errno != EINPROGRESS)
+		r = -errno;
 	if (r)
 		fd_close(&fd);
 	return r ? r : fd;
+}
+
+int fd_connected(int fd)
+{
+	int err = 0;
+	socklen_t n = sizeof(err);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &n) < 0)
+		return -errno;
+	return -err;
 }
 
 int fd_connect_unix(const char *path)

@@ -25,10 +25,14 @@ int fd_memory(const char *name, size_t n) MUST_USE;
 
 /* A TCP listener on the IPv4 or IPv6 address (numeric text), SO_REUSEADDR. */
 int fd_listen_tcp(const char *address, uint16_t port, int backlog) MUST_USE;
-/* A stream to a unix socket; blocking connect, then NONBLOCK. */
+/* A stream to a unix socket. Never waits: -EAGAIN when its queue is full. */
 int fd_connect_unix(const char *path) MUST_USE;
-/* A TCP stream to a numeric IPv4 address; blocking connect, then NONBLOCK. */
+/*
+ * A TCP stream to a numeric address. Never waits: once it has POLLOUT, fd_connected
+ * gives 0 or the -errno for which there is no connection.
+ */
 int fd_connect_tcp(const char *address, uint16_t port) MUST_USE;
+int fd_connected(int fd) MUST_USE;
 /* The next connection, TCP_NODELAY set where it applies; -EAGAIN for none. */
 int fd_accept(int listener) MUST_USE;
 

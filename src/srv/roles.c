@@ -45,13 +45,19 @@ static const struct question ask_tls = {
 /* The first bytes of the answer are enough, and never split by us. */
 static int ask(int fd, const struct question *q)
 {
-	struct pollfd w = {.fd = fd, .events = POLLIN};
+	struct pollfd w = {.fd = fd, .events = POLLOUT};
 	char head[ANSWER_MAX];
 	ssize_t n;
-	int r = fd_write_all(fd, q->ask.p, q->ask.n);
+	int r;
 
+	if (poll(&w, 1, HEALTH_MS) <= 0)
+		return -ETIMEDOUT;
+	r = fd_connected(fd);
+	if (!r)
+		r = fd_write_all(fd, q->ask.p, q->ask.n);
 	if (r < 0)
 		return r;
+	w.events = POLLIN;
 	if (poll(&w, 1, HEALTH_MS) <= 0)
 		return -ETIMEDOUT;
 	n = read(fd, head, q->answer.n);

@@ -138,6 +138,29 @@ def test_no_engine():
     fails(od(engine(api="1.23"), "ps"), 111, "too old", "an engine that is too old")
 
 
+def catches(pid, signo):
+    with open(f"/proc/{pid}/status") as f:
+        caught = re.search(r"^SigCgt:\s*([0-9a-f]+)$", f.read(), re.M).group(1)
+    return int(caught, 16) >> (signo - 1) & 1
+
+
+def test_stuck_engine():
+    path = os.path.join(TEMP, "stuck")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(0)
+    first = socket.socket(socket.AF_UNIX)
+    first.connect(path)
+    p = subprocess.Popen([*harness.WRAP, harness.RUNTIME, "ps"], env=environment(path),
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    harness.until(lambda: catches(p.pid, signal.SIGINT))
+    p.send_signal(signal.SIGINT)
+    out, err = p.communicate(timeout=harness.DEADLINE)
+    eq((p.returncode, out, err), (130, b"", b""), "a socket that takes nobody: Ctrl-C")
+    first.close()
+    listener.close()
+
+
 def test_versions():
     for api, want in (("1.24", "/v1.24/"), ("1.41", "/v1.41/"), ("1.47", "/v1.47/"),
                       ("1.55", "/v1.47/")):

@@ -12,6 +12,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -203,10 +204,22 @@ static inline void on_peer(struct io *io, uint32_t events)
 	loop_stop(loop);
 }
 
+/* A connection that is there, or the -errno for which there is none. */
+static inline int peer_connect(uint16_t to)
+{
+	int fd = fd_connect_tcp("127.0.0.1", to);
+	struct pollfd w = {.fd = fd, .events = POLLOUT};
+	int r = fd < 0 ? fd : poll(&w, 1, 10000) == 1 ? fd_connected(fd) : -ETIMEDOUT;
+
+	if (r)
+		fd_close(&fd);
+	return r ? r : fd;
+}
+
 /* Connects; the peer does not read before peer_read. */
 static inline void peer_open(struct peer *p)
 {
-	*p = (struct peer){.fd = fd_connect_tcp("127.0.0.1", port), .io.fd = -1};
+	*p = (struct peer){.fd = peer_connect(port), .io.fd = -1};
 	buf_init(&p->got, 128 << 20);
 	if (p->fd < 0) {
 		printf("Bail out! no connection\n");

@@ -309,7 +309,7 @@ static void test_stop(void)
 	server_stop(server);
 	peer_expect_end(&idle, "the idle one is closed");
 	peer_expect_end(&new, "so is the silent one");
-	is_int(fd_connect_tcp("127.0.0.1", port), -ECONNREFUSED, "no new ones");
+	is_int(peer_connect(port), -ECONNREFUSED, "no new ones");
 	peer_say(&late, "TP/1.1\r\n" HOST);
 	peer_expect_end(&late, "a request that had begun");
 	ok(peer_has(&late, "\r\n\r\nok") && peer_has(&late, "connection: close"),

@@ -26,7 +26,7 @@ static void secure_up(struct server_conf conf, bool tiny)
 
 static struct client *client_open(void)
 {
-	return client_new(fd_connect_tcp("127.0.0.1", secure_port), BR_TLS12);
+	return client_new(peer_connect(secure_port), BR_TLS12);
 }
 
 typedef bool client_fn(struct client *c, const void *arg);

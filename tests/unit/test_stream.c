@@ -1,4 +1,4 @@
-#include "inject/engine_stream.h"
+#include "inject/stream.h"
 
 #include "limits.h"
 #include "tests/tap.h"

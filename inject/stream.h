@@ -2,8 +2,8 @@
  * The two kinds of stream that engines send: lines of JSON while they build or
  * pull, and frames of a container's output. Engines without I/O.
  */
-#ifndef INJECT_ENGINE_STREAM_H
-#define INJECT_ENGINE_STREAM_H
+#ifndef INJECT_STREAM_H
+#define INJECT_STREAM_H
 
 #include "base/arena.h"
 #include "base/buf.h"

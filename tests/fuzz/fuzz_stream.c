@@ -1,6 +1,6 @@
 /* Streams of engines, fed whole and byte by byte with the same result. The first
  * byte chooses between lines and frames. */
-#include "inject/engine_stream.h"
+#include "inject/stream.h"
 
 #include <assert.h>
 #include <stdlib.h>
