@@ -13,8 +13,8 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
@@ -44,7 +44,8 @@ static const char *const step_words[] = {
 	[STEP_EXEC] = "executing the program",
 };
 
-struct failure {
+/* To the parent: a step that is about to take long (err 0), or has failed. */
+struct message {
 	enum step step;
 	int err;
 };
@@ -151,23 +152,32 @@ static int become(const struct spawn_user *u, enum step *step)
 	return setresuid(u->uid, u->uid, u->uid);
 }
 
+static void say(int report, enum step step, int err)
+{
+	struct message m = {.step = step, .err = err};
+
+	/* A parent that does not listen any more, or is gone, is no reason to end. */
+	if (send(report, &m, sizeof(m), MSG_NOSIGNAL) < 0)
+		errno = err;
+}
+
 static void child(const struct spawn *s, int report)
 {
-	struct failure f = {.step = STEP_FDS};
+	enum step step = STEP_FDS;
 	int high = fd_dup(report, 3);
 
-	/* The pipe is among 0, 1 and 2 where our own standard descriptors are closed. */
+	/* The socket is among 0, 1 and 2 where our standard descriptors are closed. */
 	errno = -high;
 	if (high < 0)
 		goto fail;
 	report = high;
-	f.step = STEP_SESSION;
+	step = STEP_SESSION;
 	if (setsid() < 0)
 		goto fail;
-	f.step = STEP_TTY;
+	step = STEP_TTY;
 	if (s->tty >= 0 && take_tty(s->tty) < 0)
 		goto fail;
-	f.step = STEP_FDS;
+	step = STEP_FDS;
 	if (wire(s) < 0 || dup2(report, 3) < 0)
 		goto fail;
 	report = 3;
@@ -181,67 +191,77 @@ static void child(const struct spawn *s, int report)
 	raise_oom_score();
 	/* Kept across exec: those that leave the session stay below it (proc/tree). */
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	if (become(s->user, &f.step) < 0)
+	if (become(s->user, &step) < 0)
 		goto fail;
-	f.step = STEP_CWD;
+	step = STEP_CWD;
+	say(report, step, 0);
 	if ((!s->cwd || chdir(s->cwd) < 0) && chdir("/") < 0)
 		goto fail;
-	f.step = STEP_EXEC;
+	step = STEP_EXEC;
+	say(report, step, 0);
 	execve(s->path, (char *const *)(uintptr_t)s->argv,
 		(char *const *)(uintptr_t)s->env);
 fail:
-	f.err = errno;
-	if (write(report, &f, sizeof(f)) < 0)
-		_exit(126);
+	say(report, step, errno);
 	_exit(127);
 }
 
-/* Reads the child's report: nothing means that exec closed the pipe. */
-static int outcome(int fd, pid_t pid, struct spawn_error *e)
-{
-	struct failure f;
-	ssize_t n;
-
-	do
-		n = read(fd, &f, sizeof(f));
-	while (n < 0 && errno == EINTR);
-	if (n != (ssize_t)sizeof(f))
-		return 0;
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	e->step = step_words[f.step];
-	return -f.err;
-}
-
-int spawn(const struct spawn *s, pid_t *pid, struct spawn_error *e)
+int spawn(const struct spawn *s, pid_t *pid, struct spawn_report *report)
 {
 	sigset_t all, before;
-	int report[2];
+	int pair[2];
 	pid_t made;
-	int r = fd_pipe(report);
+	int r = fd_socketpair(SOCK_SEQPACKET, pair);
 
-	e->step = "making a pipe";
+	*report = (struct spawn_report){.fd = -1, .step = "making a socket"};
 	if (r < 0)
 		return r;
-	r = fd_blocking(report[0]);
-	if (r < 0)
-		goto out;
 	/* The child must not run our handlers: they write into our self-pipe. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	made = fork();
 	if (made == 0)
-		child(s, report[1]);
+		child(s, pair[1]);
 	r = made < 0 ? -errno : 0;
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	e->step = "forking";
-	fd_close(&report[1]);
-	if (r == 0)
-		r = outcome(report[0], made, e);
-	if (r == 0)
-		*pid = made;
-out:
-	fd_close(&report[0]);
-	fd_close(&report[1]);
-	return r;
+	report->step = "forking";
+	fd_close(&pair[1]);
+	if (r < 0) {
+		fd_close(&pair[0]);
+		return r;
+	}
+	*pid = made;
+	*report = (struct spawn_report){.fd = pair[0], .step = step_words[STEP_SESSION]};
+	return 0;
+}
+
+int spawn_outcome(struct spawn_report *report)
+{
+	bool executing = report->step == step_words[STEP_EXEC];
+	struct message m;
+	ssize_t n;
+
+	while (report->fd >= 0) {
+		n = read(report->fd, &m, sizeof(m));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n != (ssize_t)sizeof(m))
+			break;
+		report->step = step_words[m.step];
+		executing = m.step == STEP_EXEC;
+		if (m.err) {
+			spawn_report_close(report);
+			return -m.err;
+		}
+	}
+	/* The exec closes the socket; so does a death. */
+	spawn_report_close(report);
+	return executing ? 0 : -EINTR;
+}
+
+void spawn_report_close(struct spawn_report *report)
+{
+	fd_close(&report->fd);
 }

@@ -34,17 +34,28 @@ struct spawn {
 	const struct spawn_user *user; /* NULL keeps the present identity */
 };
 
-/* Why a child did not start: the step that failed, in words. */
-struct spawn_error {
-	const char *step;
+/* What the child tells of itself up to its exec. */
+struct spawn_report {
+	int fd;           /* -1: nothing more to come */
+	const char *step; /* the last one it has begun, in words */
 };
 
 /*
- * Starts a child; *pid is its id and that of its session and process group.
- * Waits until the exec has happened or failed; -errno of the failing step with
- * e->step naming it. The caller's descriptors stay its own.
+ * Starts a child; *pid is its id and that of its session and process group. Does not
+ * wait for what the child does: to enter a directory or to read a program may take
+ * for ever on a network disk. A child that fails ends by itself; *report then knows
+ * why. -errno when there is no child, with report->step naming what failed. The
+ * caller's descriptors stay its own.
  */
-int spawn(const struct spawn *s, pid_t *pid, struct spawn_error *e) MUST_USE;
+int spawn(const struct spawn *s, pid_t *pid, struct spawn_report *report) MUST_USE;
+
+/*
+ * How far the child has come: 0 when the program runs; -EAGAIN while nobody knows;
+ * -errno of the step that failed; -EINTR if the child was ended before its exec.
+ * report->step is always that of the answer.
+ */
+int spawn_outcome(struct spawn_report *report) MUST_USE;
+void spawn_report_close(struct spawn_report *report);
 
 /* Remembers the limits that children get; once, before any limit is changed. */
 void spawn_remember_limits(void);

@@ -41,6 +41,8 @@ void shell_enter(struct shell *s, enum shell_state to)
 
 	assert(legal[s->rec->state][to]);
 	timer_cancel(s->loop, &s->timer);
+	if (s->rec->state == SHELL_STARTING)
+		spawn_report_close(&s->report);
 	__atomic_store_n(&s->rec->state, to, __ATOMIC_RELEASE);
 }
 
@@ -265,9 +267,17 @@ static void ended_running(struct shell *s, int code)
 
 static void ended_starting(struct shell *s)
 {
+	const char *why = "it ended while it was starting";
+	int r = spawn_outcome(&s->report);
+
 	shell_enter(s, SHELL_GONE);
-	if (s->clean || shell_is_ending(s))
-		s->ops.ready(s->arg, -ECHILD, "it ended while it was starting");
+	/* It was killed because it did not get so far as to read a start-up file. */
+	if (r == -EINTR && !s->clean && !shell_is_ending(s))
+		shell_start_elsewhere(s);
+	else if (r < 0)
+		s->ops.ready(s->arg, r == -EINTR ? -ETIMEDOUT : r, s->report.step);
+	else if (s->clean || shell_is_ending(s))
+		s->ops.ready(s->arg, -ECHILD, why);
 	else
 		shell_start_clean(s);
 }
@@ -406,6 +416,7 @@ struct shell *shell_new(struct loop *l, struct store *store,
 	s->arg = arg;
 	buf_init(&s->typed, SHELL_INPUT_MAX);
 	s->master = -1;
+	s->report.fd = -1;
 	s->io.fd = -1;
 	s->spool.fd = -1;
 	s->vt = vt_new();
@@ -433,6 +444,7 @@ void shell_del(struct shell *s)
 	timer_cancel(s->loop, &s->end.timer);
 	shell_remove_handover(s);
 	shell_close_pty(s);
+	spawn_report_close(&s->report);
 	shell_store_name(s, "spool", name);
 	store_drop(s->store, name);
 	mark_free(&s->marks);

@@ -62,12 +62,13 @@ struct shell {
 	int master; /* of the pty; -1: none */
 	struct io io;
 	struct child child;
-	struct timer timer; /* of the state, or of the prompt after a command */
-	unsigned prompts;   /* shown since a command was typed in */
-	bool clean;         /* this start leaves start-up files out */
-	bool probing;       /* an empty line has been typed, to see the prompt again */
-	uint64_t told;      /* raw bytes covered by reports, confirmed or not */
-	struct buf typed;   /* input that the terminal has not taken yet */
+	struct spawn_report report; /* of the shell that is starting */
+	struct timer timer;         /* of the state, or of the prompt after a command */
+	unsigned prompts;           /* shown since a command was typed in */
+	bool clean;                 /* this start leaves start-up files out */
+	bool probing;     /* an empty line has been typed, to see the prompt again */
+	uint64_t told;    /* raw bytes covered by reports, confirmed or not */
+	struct buf typed; /* input that the terminal has not taken yet */
 	const char *note;
 	struct shell_ending end;
 };
@@ -93,6 +94,8 @@ void shell_probe(struct timer *t);
 
 /* GONE, after a start that failed: once more, without the user's start-up files. */
 void shell_start_clean(struct shell *s);
+/* The same, because it could not enter its directory in time: in "/". */
+void shell_start_elsewhere(struct shell *s);
 /* A new command: what came before it and was not taken belongs to it. */
 int shell_begin(struct shell *s) MUST_USE;
 /* Writes of the input what the terminal takes now. */

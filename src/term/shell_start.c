@@ -15,6 +15,10 @@ static const char note_clean[] =
 	"The shell was started without the user's start-up files, because they ended "
 	"it or took more than 5 seconds.";
 
+static const char note_elsewhere[] =
+	"The shell was started in /, and without the user's start-up files, because its "
+	"directory could not be entered within 5 seconds.";
+
 static void start_failed(struct shell *s, int err, const char *why)
 {
 	shell_kill(s);
@@ -106,7 +110,6 @@ static int spawn_shell(struct shell *s, const char **why)
 {
 	const char *argv[8] = {s->setup.arg0};
 	const char *const *more = script_argv(s->setup.kind, s->clean);
-	struct spawn_error e = {.step = "copying the environment"};
 	struct spawn sp = {
 		.path = s->setup.path,
 		.argv = argv,
@@ -129,8 +132,9 @@ static int spawn_shell(struct shell *s, const char **why)
 		return r;
 	if (s->clean)
 		sp.env = env = clean_env_new(s->setup.env, s->setup.kind);
-	r = sp.env ? spawn(&sp, &pid, &e) : -ENOMEM;
-	*why = e.step;
+	s->report.step = "copying the environment";
+	r = sp.env ? spawn(&sp, &pid, &s->report) : -ENOMEM;
+	*why = s->report.step;
 	fd_close(&sp.tty);
 	free(env);
 	if (r < 0)
@@ -159,6 +163,9 @@ static void start(struct shell *s, bool clean)
 	if (r == 0) {
 		why = "the terminal takes no input";
 		r = type_setup(s);
+		/* Its end, which says more, is on the way. */
+		if (r == -EIO)
+			r = 0;
 	}
 	if (r == 0 && keep(s) < 0)
 		log_warn("shell %s: init keeps nothing, a crash would end it",
@@ -180,6 +187,15 @@ void shell_start_clean(struct shell *s)
 	log_warn("shell %s: its start-up files end it or hang, starting without them",
 		s->setup.name);
 	s->note = note_clean;
+	start(s, true);
+}
+
+void shell_start_elsewhere(struct shell *s)
+{
+	log_warn("shell %s: %s takes too long, starting in /", s->setup.name,
+		s->report.step);
+	snprintf(s->rec->cwd, sizeof(s->rec->cwd), "/");
+	s->note = note_elsewhere;
 	start(s, true);
 }
 

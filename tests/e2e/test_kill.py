@@ -3,6 +3,7 @@
 
 Each way to get out of reach is tried with each way to end. All processes of a case have
 its mark on their command line; /proc tells who is left."""
+import ctypes
 import itertools
 import os
 import signal
@@ -279,6 +280,30 @@ def test_no_zombies():
             pid = int(client.run("echo $$")["content"].split()[-1])
             ok(until(lambda: client.run("true") and not zombies(pid) and not zombies(client.pid)),
                f"{shell}: no zombies", zombies(pid), zombies(client.pid))
+
+
+def test_hanging_directory():
+    """A static run in a directory of a dead network disk holds up nobody but itself."""
+    with Client() as client:
+        os.mkdir(client.work + "/dead")
+        path = (client.work + "/dead").encode()
+        libc = ctypes.CDLL(None, use_errno=True)
+        fd = os.open("/dev/fuse", os.O_RDWR) if os.access("/dev/fuse", os.W_OK) else -1
+        if fd < 0 or libc.mount(b"none", path, b"fuse", 0,
+                                b"fd=%d,rootmode=40000,user_id=0,group_id=0" % fd):
+            skip("a directory that hangs", "mounting is not allowed here")
+            return
+        conn = client.conn()
+        conn.send(request("POST", "/execute_action", action(
+            "run", 60.0, command="pwd", is_static=True, cwd=path.decode())))
+        for _ in range(10):
+            t = time.monotonic()
+            eq((client.get("/alive").status, client.run("echo x")["content"]), (200, "x"), "others are served")
+            under(time.monotonic() - t, 1 * SLOW, "seconds")
+        eq(conn.response(20 * SLOW).json()["content"], "/", "then it runs elsewhere")
+        conn.close()
+        libc.umount2(path, 2)
+        os.close(fd)
 
 
 if __name__ == "__main__":

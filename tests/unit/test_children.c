@@ -65,7 +65,7 @@ static pid_t start(const char *text)
 {
 	static const char *const env[] = {NULL};
 	const char *const argv[] = {"/bin/sh", "-c", text, NULL};
-	struct spawn_error e;
+	struct spawn_report e;
 	struct spawn s = {
 		.path = argv[0],
 		.argv = argv,
@@ -77,6 +77,7 @@ static pid_t start(const char *text)
 
 	if (spawn(&s, &pid, &e) < 0)
 		ok(false, "a child starts: %s", e.step);
+	spawn_report_close(&e);
 	return pid;
 }
 

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -56,10 +57,28 @@ static int end_of(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + status;
 }
 
+/* Waits for the outcome; a child that failed is buried. */
+static int start(const struct spawn *s, pid_t *pid, struct spawn_report *report)
+{
+	pid_t made = 0;
+	int r = spawn(s, &made, report);
+
+	while (r == 0 && (r = spawn_outcome(report)) == -EAGAIN) {
+		struct pollfd w = {.fd = report->fd, .events = POLLIN};
+
+		r = poll(&w, 1, 10000) == 1 ? 0 : -ETIMEDOUT;
+	}
+	if (r == 0)
+		*pid = made;
+	else if (made)
+		waitpid(made, NULL, 0);
+	return r;
+}
+
 /* Runs it with its output in out; the exit code, or the error of spawn. */
 static int run(struct spawn *s)
 {
-	struct spawn_error e;
+	struct spawn_report e;
 	int pair[2];
 	pid_t pid = 0;
 	int r;
@@ -67,7 +86,7 @@ static int run(struct spawn *s)
 	if (fd_pipe(pair) < 0)
 		return -1;
 	s->fds[1] = pair[1];
-	r = spawn(s, &pid, &e);
+	r = start(s, &pid, &e);
 	fd_close(&pair[1]);
 	if (r == 0) {
 		read_all(pair[0]);
@@ -197,12 +216,12 @@ static void check_tty(void)
 		"/proc/self/stat",
 		NULL};
 	struct spawn s = program(argv);
-	struct spawn_error e;
+	struct spawn_report e;
 	pid_t pid = 0;
 	int master = -1;
 
 	is_int(pty_open(24, 80, &master, &s.tty), 0, "a pty");
-	is_int(spawn(&s, &pid, &e), 0, "a child on it");
+	is_int(start(&s, &pid, &e), 0, "a child on it");
 	fd_close(&s.tty);
 	read_all(master);
 	is_int(end_of(pid), 0,
@@ -309,14 +328,14 @@ static int crossed(int a, int b)
 {
 	const char *const argv[] = {"/bin/sh", "-c", "echo one; echo two >&2", NULL};
 	struct spawn s = program(argv);
-	struct spawn_error e;
+	struct spawn_report e;
 	pid_t pid = 0;
 
 	if (dup2(a, 1) < 0 || dup2(b, 2) < 0)
 		return 1;
 	s.fds[1] = 2;
 	s.fds[2] = 1;
-	return spawn(&s, &pid, &e) ? 2 : end_of(pid);
+	return start(&s, &pid, &e) ? 2 : end_of(pid);
 }
 
 static void check_crossed(void)
@@ -345,17 +364,17 @@ static int without_stdio(int answer)
 {
 	const char *const argv[] = {"/bin/sh", "-c", "echo well", NULL};
 	struct spawn s = program(argv);
-	struct spawn_error e;
+	struct spawn_report e;
 	pid_t pid = 0;
 	int missing;
 
 	for (int i = 0; i < 3; i++)
 		close(i);
 	s.fds[1] = answer;
-	if (spawn(&s, &pid, &e) || end_of(pid))
+	if (start(&s, &pid, &e) || end_of(pid))
 		return 1;
 	s.path = "/nowhere";
-	missing = spawn(&s, &pid, &e);
+	missing = start(&s, &pid, &e);
 	return missing == -ENOENT ? 0 : 2;
 }
 
@@ -378,11 +397,11 @@ static void check_without_stdio(void)
 
 static void check_failure(struct spawn *s, int want, const char *step, const char *name)
 {
-	struct spawn_error e = {.step = "none"};
+	struct spawn_report e = {.step = "none"};
 	int before = count_fds();
 	pid_t pid = 4711;
 
-	is_int(spawn(s, &pid, &e), want, "%s fails", name);
+	is_int(start(s, &pid, &e), want, "%s fails", name);
 	is_str(e.step, step, "%s: the step in words", name);
 	is_int(pid, 4711, "%s: no pid", name);
 	is_int(count_fds(), before, "%s: no descriptor is left", name);
@@ -405,7 +424,7 @@ static void check_no_tty(void)
 {
 	static const char *const argv[] = {"/bin/cat", NULL};
 	struct spawn s = program(argv);
-	struct spawn_error e;
+	struct spawn_report e;
 	int master = -1;
 	pid_t pid = 0;
 
@@ -413,12 +432,55 @@ static void check_no_tty(void)
 	check_failure(&s, -ENOTTY, "taking the terminal", "a terminal that is none");
 	fd_close(&s.tty);
 	is_int(pty_open(24, 80, &master, &s.tty), 0, "a pty");
-	is_int(spawn(&s, &pid, &e), 0, "with a session");
-	is_int(spawn(&s, &pid, &e), -ENOTTY, "a terminal of another session");
+	is_int(start(&s, &pid, &e), 0, "with a session");
+	is_int(start(&s, &pid, &e), -ENOTTY, "a terminal of another session");
 	is_str(e.step, "taking the terminal", "is not taken over");
 	fd_close(&s.tty);
 	fd_close(&master);
 	ok(waitpid(pid, NULL, 0) == pid, "the first child goes with the terminal");
+}
+
+/* A file system whose server never answers: entering it takes for ever. */
+static int hang(const char *dir)
+{
+	char options[80];
+	int fd = fd_open("/dev/fuse", O_RDWR, 0);
+
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0",
+		fd);
+	if (fd >= 0 && mount("none", dir, "fuse", 0, options) < 0)
+		fd_close(&fd);
+	return fd;
+}
+
+static void check_hanging(void)
+{
+	static const char *const argv[] = {"/bin/true", NULL};
+	char dir[] = "/tmp/od-spawn-XXXXXX";
+	struct spawn s = program(argv);
+	struct spawn_report e = {.step = "none"};
+	pid_t pid = 0;
+	int fd = mkdtemp(dir) ? hang(dir) : -1;
+
+	if (fd < 0) {
+		skip("a directory that hangs", "needs root and FUSE");
+		rmdir(dir);
+		return;
+	}
+	s.cwd = dir;
+	is_int(spawn(&s, &pid, &e), 0, "a directory that hangs holds the child up only");
+	while (strcmp(e.step, "entering a directory") && spawn_outcome(&e) == -EAGAIN)
+		poll(NULL, 0, 1);
+	is_int(spawn_outcome(&e), -EAGAIN, "nobody knows what comes of it");
+	is_str(e.step, "entering a directory", "but where it is");
+	kill(pid, SIGKILL);
+	umount2(dir, MNT_DETACH);
+	fd_close(&fd);
+	is_int(end_of(pid), 1000 + SIGKILL, "it can be killed");
+	is_int(spawn_outcome(&e), -EINTR, "that it never ran is known");
+	is_str(e.step, "entering a directory", "and how far it came");
+	is_int(e.fd, -1, "no descriptor is left");
+	rmdir(dir);
 }
 
 /* All that a process without capabilities can be refused; 0 when all is right. */
@@ -428,23 +490,23 @@ static int unprivileged(void)
 	struct spawn_user other = {.uid = 1, .gid = 1};
 	struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
 	struct spawn s = program(argv);
-	struct spawn_error e;
+	struct spawn_report e;
 	pid_t pid = 0;
 
 	if (setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY))
 		return 1;
 	s.user = &other;
-	if (spawn(&s, &pid, &e) != -EPERM || !strstr(e.step, "group id"))
+	if (start(&s, &pid, &e) != -EPERM || !strstr(e.step, "group id"))
 		return 2;
 	other.gid = NOBODY;
-	if (spawn(&s, &pid, &e) != -EPERM || !strstr(e.step, "user id"))
+	if (start(&s, &pid, &e) != -EPERM || !strstr(e.step, "user id"))
 		return 3;
 	other.uid = NOBODY;
-	if (spawn(&s, &pid, &e) != 0 || end_of(pid))
+	if (start(&s, &pid, &e) != 0 || end_of(pid))
 		return 4;
 	setrlimit(RLIMIT_NPROC, &none);
 	s.user = NULL;
-	if (spawn(&s, &pid, &e) != -EAGAIN || strcmp(e.step, "forking"))
+	if (start(&s, &pid, &e) != -EAGAIN || strcmp(e.step, "forking"))
 		return 5;
 	return 0;
 }
@@ -470,7 +532,7 @@ static void check_no_descriptors(void)
 {
 	static const char *const argv[] = {"/bin/true", NULL};
 	struct spawn s = program(argv);
-	struct spawn_error e = {.step = NULL};
+	struct spawn_report e = {.step = NULL};
 	struct rlimit before, low;
 	int failed = 0, r = -1;
 	pid_t pid;
@@ -479,7 +541,7 @@ static void check_no_descriptors(void)
 	low = before;
 	for (low.rlim_cur = 3; r && low.rlim_cur < 30; low.rlim_cur++) {
 		setrlimit(RLIMIT_NOFILE, &low);
-		r = spawn(&s, &pid, &e);
+		r = start(&s, &pid, &e);
 		setrlimit(RLIMIT_NOFILE, &before);
 		if (r != 0 && (r != -EMFILE || !e.step))
 			ok(false, "%d descriptors: %d", (int)low.rlim_cur, r);
@@ -506,6 +568,7 @@ int main(void)
 	check_without_stdio();
 	check_no_program();
 	check_no_tty();
+	check_hanging();
 	check_unprivileged();
 	check_no_descriptors();
 	buf_free(&out);
