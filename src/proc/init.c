@@ -4,20 +4,24 @@
 #include "base/exit.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "proc/spawn.h"
 #include "proc/tree.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum {
 	ENTRIES = 1024,        /* 256 sessions with room for what they need */
+	FDS_OWN = 8,           /* for a new socket to serve, /proc, the log */
 	BACKOFF_FIRST = 100,   /* ms, after a crash */
 	BACKOFF_MAX = 5000,    /* ms */
 	CRASHES_MAX = 5,       /* within CRASH_WINDOW: give up */
@@ -38,8 +42,9 @@ struct entry {
 /* Static, so that start-up is the only moment at which init can fail. */
 static struct {
 	struct entry entries[ENTRIES];
-	size_t n; /* entries in use lie below this */
-	int sock; /* to serve; -1 while there is none */
+	size_t n;   /* entries in use lie below this */
+	int fd_end; /* descriptors from here on are not for entries */
+	int sock;   /* to serve; -1 while there is none */
 	bool end_due;
 	pid_t serve;
 	uint64_t started;
@@ -87,7 +92,8 @@ static void keep(const struct store_record *r, int fd)
 	struct entry *e;
 
 	drop(r->name);
-	e = vacant();
+	/* With the last descriptor gone, serve could not be started again. */
+	e = fd < init.fd_end ? vacant() : NULL;
 	if (!e) {
 		log_error("init: the fd store is full, %s is not kept", r->name);
 		fd_close(&fd);
@@ -113,6 +119,8 @@ static void receive(void)
 	while ((err = store_next(&s, &r, &fd)) == 0 || err == -ECONNRESET) {
 		if (err == 0 && r.op == STORE_PUT && fd >= 0)
 			keep(&r, fd);
+		else if (err == 0 && r.op == STORE_PUT)
+			log_error("init: no descriptor for %s, it is not kept", r.name);
 		else if (err == 0 && r.op == STORE_DROP)
 			drop(r.name);
 	}
@@ -309,10 +317,14 @@ int init_run(serve_fn *serve, void *arg)
 {
 	static const int forwarded[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
 	struct sigaction act = {.sa_handler = on_signal};
+	struct rlimit files = {.rlim_cur = ENTRIES};
 	sigset_t all, open;
 
 	init.sock = -1;
 	init.exit_code = -1;
+	spawn_remember_limits();
+	getrlimit(RLIMIT_NOFILE, &files);
+	init.fd_end = files.rlim_cur < INT_MAX ? (int)files.rlim_cur - FDS_OWN : INT_MAX;
 	/* What is kept here is nobody's business, of the same user neither. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	/* Signals arrive only while waiting; a process 1 without handlers gets none. */

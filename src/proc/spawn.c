@@ -56,12 +56,20 @@ static bool limits_known;
 
 void spawn_remember_limits(void)
 {
+	struct rlimit files;
+
 	if (limits_known)
 		return;
 	limits_known = true;
 	for (size_t i = 0; i < ARRAY_LEN(kept_limits); i++)
 		if (getrlimit(kept_limits[i], &remembered[i]) < 0)
 			limits_known = false;
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	/* Where it may not be raised, fewer are served. */
+	if (setrlimit(RLIMIT_NOFILE, &files) < 0)
+		errno = 0;
 }
 
 void spawn_close_from(int first)

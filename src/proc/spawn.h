@@ -57,7 +57,11 @@ int spawn(const struct spawn *s, pid_t *pid, struct spawn_report *report) MUST_U
 int spawn_outcome(struct spawn_report *report) MUST_USE;
 void spawn_report_close(struct spawn_report *report);
 
-/* Remembers the limits that children get; once, before any limit is changed. */
+/*
+ * Remembers the limits that children get, once, and raises our own number of
+ * descriptors as far as it goes: the usual 1024 are too few for 256 sessions and as
+ * many connections, but what selects on descriptors does not stand more.
+ */
 void spawn_remember_limits(void);
 
 /* Closes every descriptor from first on. Async-signal-safe. */

@@ -176,23 +176,42 @@ static int too_many(struct store *s, void *arg)
 
 static void check_too_many(void)
 {
-	struct rlimit before, high;
+	struct rlimit before, low;
 	bool last = false;
 
 	getrlimit(RLIMIT_NOFILE, &before);
-	high = before;
-	high.rlim_cur = before.rlim_max > 4096 ? 4096 : before.rlim_max;
-	if (high.rlim_cur < 1100) {
+	low = before;
+	low.rlim_cur = 64;
+	if (low.rlim_max < 1100) {
 		skip("more entries than init keeps", "needs more descriptors");
 		return;
 	}
-	setrlimit(RLIMIT_NOFILE, &high);
+	/* As many as it may have, whatever it was started with. */
+	setrlimit(RLIMIT_NOFILE, &low);
 	is_int(run_init(too_many), 0, "more entries than init keeps");
 	setrlimit(RLIMIT_NOFILE, &before);
 	is_int(shared->taken, 1024, "those that it does keep come back");
 	for (int i = 0; i < shared->taken; i++)
 		last |= !strcmp(shared->names[i], "last");
 	ok(last, "a dropped one makes room");
+}
+
+static void check_few_descriptors(void)
+{
+	struct rlimit few = {.rlim_cur = 64, .rlim_max = 64};
+	pid_t pid;
+
+	memset(shared, 0, sizeof(*shared));
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		setrlimit(RLIMIT_NOFILE, &few);
+		_exit(init_run(too_many, NULL));
+	}
+	is_int(end_of(pid), 0, "without descriptors for more entries init goes on");
+	is_int(shared->life, 2, "and serve is started again");
+	ok(shared->taken > 32 && shared->taken < 64, "with what could be kept: %d",
+		shared->taken);
 }
 
 /* --- Processes of entries --- */
@@ -315,6 +334,7 @@ int main(void)
 	is_int(run_init(dies_at_once), 0,
 		"killed while init is sending: nothing is missing");
 	check_too_many();
+	check_few_descriptors();
 	check_died_meanwhile();
 	check_learns_later();
 	is_int(run_init(killed_child), SIGTERM, "a status waits through two lives");
