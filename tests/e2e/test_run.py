@@ -4,25 +4,12 @@ import json
 import os
 import shutil
 import socket
-import tempfile
 import threading
 import time
 
+from contract import PREVIOUS, WHAT_NOW, code_of, prefix_of, refusal, suffix_of
 from harness import (DEADLINE, ME, SLOW, Client, Gate, action, eq, has, main, ok, request, skip, under,
                      until)
-
-WHAT_NOW = (
-    "You may wait longer to see additional output by sending empty command '', send other commands "
-    "to interact with the current process, send keys (\"C-c\", \"C-z\", \"C-d\") to interrupt/kill "
-    "the previous command before sending your new command, or use the timeout parameter in "
-    "execute_bash for future commands.")
-PREVIOUS = "[Below is the output of the previous command.]\n"
-
-
-def refusal(command):
-    return (f"\n[Your command \"{command}\" is NOT executed. The previous command is still running"
-            " - You CANNOT send new commands until the previous command is completed. By setting "
-            f"`is_input` to `true`, you can interact with the current process: {WHAT_NOW}]")
 
 
 def observation(client, command, content, code, prefix="", suffix=None, hidden=False, cwd=None,
@@ -48,18 +35,6 @@ def exact(client, want, name, command, timeout=10.0, **args):
     body = action("run", timeout, command=command, **args)
     answer = client.ask(request("POST", "/execute_action", body), timeout * SLOW + DEADLINE)
     return eq(answer.body, want, name)
-
-
-def suffix_of(o):
-    return o["extras"]["metadata"]["suffix"]
-
-
-def prefix_of(o):
-    return o["extras"]["metadata"]["prefix"]
-
-
-def code_of(o):
-    return o["extras"]["metadata"]["exit_code"]
 
 
 def test_finished_commands():
