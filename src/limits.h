@@ -62,7 +62,7 @@ enum {
 	SHELL_COLUMNS = 1000,
 	SHELL_CWD_MAX = 4096,      /* the kernel's longest path */
 	SHELL_LINE_MAX = 4094,     /* and its newline: the kernel cuts the rest */
-	SHELL_DOCUMENT_MAX = 3072, /* typed in with one write */
+	SHELL_DOCUMENT_MAX = 1900, /* typed in with one write of 2,048 */
 	SHELL_TYPED_MAX = 512, /* a command typed as it is, up to seven for one byte */
 	SHELL_INPUT_MAX = 8 << 20,    /* the largest request body */
 	SHELL_COMMAND_MAX = 16 << 20, /* beyond the largest request body */

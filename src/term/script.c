@@ -4,127 +4,153 @@
 #define KILL_LINE "\025"
 
 /*
- * Lines begin with a blank, which keeps them out of most histories. Builtins
- * are called as such, so that no alias or function of the user stands in
- * between, and inside a group whose stderr is closed, so that "set -x" shows
- * only the user's own commands. Marks go to the terminal itself, because a user
- * may redirect the shell's output. Each of them takes the prompt back that a
- * command may have set, such as that of a Python environment; export does it
- * without an end of the line where the variable is readonly. __od_status is $?
- * at the end of the command, for a prompt that comes behind our own code. A bash
- * that is told to edit its input may stop showing prompts.
+ * Lines begin with a blank, which keeps them out of most histories. Builtins are
+ * called as such, so that no alias or function of the user stands in between, and
+ * inside a group whose stderr is closed where "set -x" may be on. Marks go to the
+ * terminal itself, because a user may redirect the shell's output; but where the
+ * shell shows its prompt on the terminal, that is a mark, which takes no descriptor
+ * and little time. A prompt that a command has set, such as that of a Python
+ * environment, is taken back.
+ */
+#define PREFIX "\\033]7777;@;"
+#define MARK_FIELDS \
+	"\"$1\" \"$__od_id\" \"$2\" \"${!:-}\" \"${PWD-}\" \"${PATH-}\" >/dev/tty"
+#define MARK_FORMAT PREFIX "%s;%s;%s;%s;%s;@;%s;@\\007"
+#define MARK_PRINTF "printf '" MARK_FORMAT "' " MARK_FIELDS
+#define GIT_AND_ID "alias git='git --no-pager'; __od_id="
+
+/* Notes $? even where no descriptor is left, so that there is no group then. */
+#define HIDE_AND_NOTE "2>\"${__od_null#$((__od_status=$?))}\""
+
+/*
+ * __od_status is $? at the end of the command until a prompt has told it. Tracing
+ * is off while our code runs; the text of a command turns it on again. A bash that
+ * is told to edit its input may stop showing prompts, and one whose command ended
+ * within quotes shows PS2 first.
  */
 static const char bash_setup[] = KILL_LINE
 	" \\builtin set +o history +H; \\builtin unset PROMPT_COMMAND; "
-	"__od_mark() { \\builtin printf "
-	"'\\033]7777;@;%s;%s;%s;%s;%s;@;%s;@\\a' "
-	"\"$1\" \"$__od_id\" \"$2\" \"${!:-}\" \"${PWD-}\" \"${PATH-}\" "
-	">/dev/tty; __od_ours; }; "
-	"__od_ours() { \\builtin export -n "
-	"PROMPT_COMMAND=\"$__od_prompt\" PS1= PS2=; }; "
-	"__od_read() { "
-	"IFS= \\builtin read -r -d '' __od_command <\"$1\" || \\builtin :; "
+	"__od_mark() { \\builtin printf '" MARK_FORMAT "' " MARK_FIELDS "; }; "
+	"__od_lead() { __od_id=$1 __od_status=; "
+	"__od_start \"$1\" >/dev/tty || { [[ -t 1 ]] && __od_start \"$1\"; }; "
+	"\\builtin return \"$2\"; }; "
+	"__od_start() { \\builtin printf '" PREFIX "s;%s;0;;;@;;@\\a' \"$1\"; }; "
+	"__od_run() { case $__od_flags in ?*) __od_retrace \"$2\"; esac; "
+	"__od_lead \"$1\" \"$2\"; }; "
+	"__od_read() { IFS= \\builtin read -r -d '' __od_command <\"$1\" || \\builtin :; "
 	"case $__od_command in '') __od_command='\\builtin echo "
 	"\"The command could not be read.\" >&2; (\\builtin exit 126)'; esac; }; "
-	"__od_run() { case $- in *x*) __od_untraced \"$2\"; esac; "
-	"__od_lead \"$1\" \"$2\"; }; "
-	"__od_lead() { __od_id=$1 __od_status=; "
-	"\\builtin printf '\\033]7777;@;s;%s;0;;;@;;@\\a' \"$1\" >/dev/tty; "
-	"\\builtin return \"$2\"; }; "
-	"__od_done() { __od_status=$1; case $SHELLOPTS,${PROMPT_COMMAND-} in "
-	"*emacs*|*:vi*) __od_mark t \"$1\";; *,\"$__od_prompt\") ;; "
-	"*) __od_mark t \"$1\"; esac; }; "
-	"__od_untraced() { \\builtin set +x; "
-	"case $- in *e*) \\builtin set 0; esac; "
-	"__od_command=\"__od_traced $1 2>/dev/null\"$'\\n'$__od_command; }; "
-	"__od_traced() { \\builtin set -x; \\builtin return $1; }; "
-	"__od_prompt='{ __od_told=${__od_status:-$?} __od_status=; case $SHELLOPTS in "
-	"*emacs*|*:vi*) __od_mark e \"$__od_told\";; "
-	"*) __od_mark p \"$__od_told\"; esac; } 2>/dev/null'; "
-	"__od_status=; __od_ours; "
-	"\\builtin alias git='git --no-pager'; __od_id=";
+	"__od_quiet() { case $- in *x*) \\builtin set +x; __od_flags+=x; esac; "
+	"case $- in *v*) \\builtin set +v; __od_flags+=v; esac; }; "
+	"__od_retrace() { case $- in *e*) \\builtin set 0; esac; "
+	"__od_command=\"__od_traced $1 -$__od_flags 2>/dev/null\"$'\\n'$__od_command; "
+	"__od_flags=; }; "
+	"__od_traced() { \\builtin set \"$2\"; \\builtin return $1; }; "
+	"__od_done() { case $- in *[vx]*) __od_quiet; esac; "
+	"case $SHELLOPTS,${PROMPT_COMMAND-} in *emacs*|*:vi*) ;; "
+	"*,\"$__od_hook\") \\builtin return; esac; "
+	"__od_mark t \"$__od_status\"; __od_ours ''; }; "
+	"__od_ended() { case $- in *[vx]*) __od_quiet; esac; "
+	"__od_told=${__od_status:-$1} __od_status=; }; "
+	"__od_ours() { case ${PROMPT_COMMAND-},${PS1-},${PS2-} in \"$__od_hook,$1,\") ;; "
+	"*) \\builtin export -n PROMPT_COMMAND=\"$__od_hook\" PS1=\"$1\" PS2= "
+	"2>/dev/null; "
+	"esac; }; "
+	"__od_show() { __od_told=${__od_status:-$__od_told}; "
+	"case $SHELLOPTS in *emacs*|*:vi*) __od_ours ''; "
+	"__od_mark e \"$__od_told\"; \\builtin return; esac; "
+	"if [[ $__od_told = 0 && -t 2 ]]; then __od_ours \"$__od_prompt\"; "
+	"case ${PS1-} in \"$__od_prompt\") \\builtin return; esac; "
+	"else __od_ours ''; fi; "
+	"__od_mark p \"$__od_told\" || __od_ours \"$__od_prompt\"; }; "
+	"__od_hook='{ __od_ended \"$?\"; } 2>/dev/null || \\builtin :; "
+	"__od_show || \\builtin :'; "
+	"__od_prompt='\\e]7777;@;p;$__od_id;$__od_told;${!:-};"
+	"${PWD-};@;${PATH-};@\\a'; __od_null=/dev/null; "
+	"__od_status= __od_flags= __od_told=0; __od_ours ''; \\builtin " GIT_AND_ID;
 
 /*
- * What all others have in common; "print" prints what stands between the parts of a
- * mark. Few shells can be made to call a builtin past a function of the user.
+ * What all others have in common. "prompt" is what their prompt is while it shows on
+ * the terminal. Few of them can be made to call a builtin past a function of the
+ * user.
  */
-#define MARK_FIELDS \
-	"\"$1\" \"$__od_id\" \"$2\" \"${!:-}\" \"${PWD-}\" \"${PATH-}\" >/dev/tty; "
-#define MARK_PRINTF(printf) \
-	printf " '\\033]7777;@;%s;%s;%s;%s;%s;@;%s;@\\007' " MARK_FIELDS
 #define MARK_SETUP(mark) \
-	"__od_mark() { " mark "}; " \
-	"__od_lead() { __od_id=$1; __od_mark s 0; return \"$2\"; }; "
-#define ALIAS_AND_ID "alias git='git --no-pager'; __od_id="
+	"__od_mark() { " mark "; }; " \
+	"__od_lead() { __od_id=$1 __od_status=; __od_mark s 0; return \"$2\"; }; " \
+	"__od_done() { __od_mark t \"$__od_status\"; __od_status=; }; " \
+	"__od_null=/dev/null; __od_status=; "
+#define PROMPT_FIELDS(bang) \
+	"p;$__od_id;${__od_status:-$?};${" bang ":-};${PWD-};@;${PATH-};@"
 
 /* No mark can come from a hook here: the prompt itself is one. */
 #define PROMPT_SETUP(mark, prompt) \
-	MARK_SETUP(mark "PS1=$__od_prompt PS2=; ") \
-	"__od_prompt=" prompt "; PS1=$__od_prompt; PS2=; " ALIAS_AND_ID
+	MARK_SETUP(mark) \
+	"__od_hidden='$({ __od_mark p \"$?\"; } 2>/dev/null)'; __od_prompt=" prompt "; " \
+	"__od_show() { if [ -t 2 ]; then __od_ours \"$__od_prompt\"; " \
+	"else __od_ours \"$__od_hidden\"; fi; }; " \
+	"__od_ours() { [ \"${PS1-}\" = \"$1\" ] || PS1=$1; " \
+	"[ -z \"${PS2-}\" ] || PS2=; }; __od_show; " GIT_AND_ID
 
-static const char posix_setup[] = KILL_LINE " " PROMPT_SETUP(MARK_PRINTF("printf"),
-	"$(printf '\\033]7777;@;p;$__od_id;$?;${!:-};${PWD-};@;${PATH-};@\\007')");
+static const char posix_setup[] = KILL_LINE " " PROMPT_SETUP(
+	MARK_PRINTF, "$(printf '" PREFIX "')'" PROMPT_FIELDS("!") "'$(printf '\\007')");
 
 /*
  * busybox asks its line editor for input, which gives up, and the shell with it,
  * when a job ends while the terminal does not echo. From a file, and be it the
  * terminal, it reads without; then it shows no prompt, but still expands it.
  */
-#define SILENT_PROMPT "'$({ __od_mark p \"$?\"; } 2>/dev/null)'"
-static const char ash_setup[] =
-	KILL_LINE " " PROMPT_SETUP(MARK_PRINTF("printf"), SILENT_PROMPT);
+static const char ash_setup[] = KILL_LINE " " PROMPT_SETUP(MARK_PRINTF, "$__od_hidden");
 
-/*
- * It has a builtin print, but not always a printf. A "!" in the value of its prompt
- * would become a number, hence no values there.
- */
+/* It has a builtin print, but not always a printf. "!" would be a number. */
 #define MARK_PRINT \
-	"builtin print -nr " \
-	"$'\\033]7777;@;'\"$1;$__od_id;$2;${!:-};${PWD-};@;${PATH-};@\"" \
-	"$'\\a' >/dev/tty; "
-static const char mksh_setup[] = KILL_LINE
-	" set +o emacs +o gmacs +o vi; " PROMPT_SETUP(MARK_PRINT, SILENT_PROMPT);
+	"builtin print -nr $'" PREFIX "'\"$1;$__od_id;$2;${!:-};${PWD-};@;${PATH-};@\"" \
+	"$'\\a' >/dev/tty"
+static const char mksh_setup[] = KILL_LINE " set +o emacs +o gmacs +o vi; " PROMPT_SETUP(
+	MARK_PRINT, "$'" PREFIX "''" PROMPT_FIELDS("!!") "'$'\\a'");
 
 /*
  * "exit" has to end it, whatever runs in the background. The first line keeps the
- * "!" of the second from being expanded. The last hook of
- * precmd comes when the user's have been called, and a theme sets prompts there.
+ * "!" of the second from being expanded. zsh shows its prompt on the terminal
+ * whatever is redirected. A theme sets it in a hook, so ours has to be the last.
  */
 static const char zsh_setup[] = KILL_LINE
 	" builtin unsetopt zle prompt_cr prompt_sp bang_hist; "
 	"builtin unsetopt check_running_jobs; "
-	"builtin setopt interactive_comments\n " MARK_SETUP(MARK_PRINTF(
-		"builtin printf")) "__od_prompt() { { __od_mark p \"$?\"; } 2>/dev/null; "
-				   "PS1= PS2= RPS1= RPS2=; builtin unsetopt zle; "
-				   "precmd_functions=(${precmd_functions:#__od_prompt} "
-				   "__od_prompt); }; "
-				   "PS1= PS2= RPS1= RPS2= "
-				   "precmd_functions+=(__od_prompt); " ALIAS_AND_ID;
+	"builtin setopt interactive_comments\n " MARK_SETUP(
+		"builtin " MARK_PRINTF) "__od_prompt=$'" PREFIX
+					"''p;$__od_id;${__od_status:-$?};${!:-};"
+					"${PWD//\\%/%%};@;${PATH//\\%/%%};@'$'\\a'; "
+					"__od_show() { PS1=$__od_prompt PS2= RPS1= "
+					"RPS2=; builtin unsetopt zle prompt_bang; "
+					"builtin setopt prompt_subst prompt_percent; "
+					"precmd_functions=(${precmd_functions:#__od_show}"
+					" __od_show); }; "
+					"precmd_functions=(); __od_show; " GIT_AND_ID;
 
 /*
- * The condition gives the command its $? without tripping over "set -e". Where
- * "set -x" is on, the command itself turns it on again, so that eval stays out
- * of the trace. The empty line is for bash, whose parser takes the "if" for a
- * plain word if the text of the last eval ended within quotes.
+ * The condition gives the command its $? without tripping over "set -e". The
+ * assignment before it is for bash too, whose parser takes the "if" for a plain
+ * word if the text of the last eval ended within quotes; and where there is no
+ * command in the variable, an older one must not be there.
  */
-static const char bash_begin[] = KILL_LINE "\n if { __od_command=";
+static const char bash_begin[] = KILL_LINE " __od_command=";
 static const char bash_read_text[] = "; __od_read %s";
-static const char bash_end_text[] = "; __od_run %s %d; } 2>/dev/null; "
-				    "then \\builtin eval \"$__od_command\"; "
-				    "else \\builtin eval \"$__od_command\"; fi; "
-				    "{ __od_done \"$?\"; } 2>/dev/null\n";
+static const char bash_end_text[] =
+	"; if __od_run %s %d; then \\builtin eval \"$__od_command\"; "
+	"else \\builtin eval \"$__od_command\"; fi; "
+	"{ __od_done; } " HIDE_AND_NOTE " || \\builtin :\n";
 
 /*
  * What "." reads is not bound to one line. zsh and a command that was typed go by
  * eval: after C-z, zsh goes on with the rest of a "." in a process of its own.
  */
-static const char posix_file_text[] =
-	KILL_LINE " if { __od_lead %s %d; } 2>/dev/null; then . %s; else . %s; fi; "
-		  "{ __od_mark t \"$?\"; } 2>/dev/null\n";
-static const char eval_begin[] = KILL_LINE " if { __od_command=";
+#define POSIX_END "{ __od_done; } " HIDE_AND_NOTE " || :; __od_show\n"
+static const char posix_file_text[] = KILL_LINE
+	" if { __od_lead %s %d; } 2>/dev/null; then . %s; else . %s; fi; " POSIX_END;
+static const char eval_begin[] = KILL_LINE " __od_command=";
 static const char eval_end_text[] =
-	"; __od_lead %s %d; } 2>/dev/null; then eval \"$__od_command\"; "
-	"else eval \"$__od_command\"; fi; { __od_mark t \"$?\"; } 2>/dev/null\n";
+	"; if { __od_lead %s %d; } 2>/dev/null; then eval \"$__od_command\"; "
+	"else eval \"$__od_command\"; fi; " POSIX_END;
 
 const char *const *script_argv(enum shells_kind kind, bool clean)
 {

@@ -109,6 +109,7 @@ void shell_finish(struct shell *s)
 {
 	/* What the command has not read is not meant for the next one. */
 	buf_free(&s->typed);
+	buf_free(&s->line);
 	s->probing = false;
 	shell_remove_handover(s);
 	shell_enter(s, SHELL_DONE);
@@ -131,14 +132,33 @@ static void not_run(struct shell *s)
 	shell_finish(s);
 }
 
+/*
+ * A prompt that belongs to what came before. It may have been on its way when the
+ * command's line was typed; or else an interrupt has thrown the line away, which
+ * the answer to a probe proves.
+ */
+static void old_prompt(struct shell *s)
+{
+	if (!s->probing) {
+		if (s->line.n)
+			shell_arm(s, SHELL_KEY_MS, shell_probe);
+		return;
+	}
+	if (s->line.n)
+		shell_type_again(s);
+	else
+		not_run(s);
+}
+
 static void on_mark(struct shell *s, const struct mark_event *e)
 {
 	struct record *rec = s->rec;
 
 	/* A line typed ahead of the present command has marks of its own. */
 	if (!str_eq(e->id, str_c(rec->id))) {
-		if (s->probing && e->kind == MARK_PROMPT)
-			not_run(s);
+		if (e->kind == MARK_PROMPT && rec->state == SHELL_RUNNING &&
+			!rec->started)
+			old_prompt(s);
 		return;
 	}
 	if (rec->state == SHELL_STARTING && e->kind == MARK_PROMPT) {
@@ -147,6 +167,7 @@ static void on_mark(struct shell *s, const struct mark_event *e)
 	} else if (rec->state == SHELL_RUNNING && e->kind == MARK_START) {
 		rec->started = true;
 		s->probing = false;
+		buf_free(&s->line);
 		timer_cancel(s->loop, &s->timer);
 		if (script_reads_first(s->setup.kind))
 			shell_remove_handover(s);
@@ -415,6 +436,7 @@ struct shell *shell_new(struct loop *l, struct store *store,
 	s->ops = *ops;
 	s->arg = arg;
 	buf_init(&s->typed, SHELL_INPUT_MAX);
+	buf_init(&s->line, SPOOL_READ);
 	s->master = -1;
 	s->report.fd = -1;
 	s->io.fd = -1;
@@ -447,6 +469,7 @@ void shell_del(struct shell *s)
 	spawn_report_close(&s->report);
 	shell_store_name(s, "spool", name);
 	store_drop(s->store, name);
+	buf_free(&s->line);
 	mark_free(&s->marks);
 	vt_free(s->vt);
 	spool_free(&s->spool);

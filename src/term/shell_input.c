@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "proc/pty.h"
+#include "proc/signals.h"
 #include "term/script.h"
 
 #include <assert.h>
@@ -75,7 +76,9 @@ static void prompt_missing(struct timer *t)
 	struct shell *s = container_of(t, struct shell, timer);
 	struct buf line = BUF_INIT(SPOOL_READ);
 
-	if (pty_foreground(s->master) != s->rec->pid)
+	/* One that ignores the key has not come back: the line would be its input. */
+	if (pty_foreground(s->master) != s->rec->pid ||
+		signals_ignored(s->rec->pid, SIGINT))
 		return;
 	script_probe(&line);
 	if (line.err || shell_type_line(s, buf_view(&line)) < 0)

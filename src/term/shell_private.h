@@ -68,6 +68,7 @@ struct shell {
 	bool clean;                 /* this start leaves start-up files out */
 	bool probing;     /* an empty line has been typed, to see the prompt again */
 	uint64_t told;    /* raw bytes covered by reports, confirmed or not */
+	struct buf line;  /* of the command, until it has started */
 	struct buf typed; /* input that the terminal has not taken yet */
 	const char *note;
 	struct shell_ending end;
@@ -84,6 +85,8 @@ int shell_watch(struct shell *s) MUST_USE;
 void shell_close_pty(struct shell *s);
 /* Kills the shell and all processes of its session. */
 void shell_kill(struct shell *s);
+/* Types the line of the command, which has not reached the shell, once more. */
+void shell_type_again(struct shell *s);
 /* The command runs and shows a prompt: is it the one before its own text? */
 bool shell_is_lead(struct shell *s);
 /* Sets the state's deadline. */
@@ -109,7 +112,7 @@ void shell_finish(struct shell *s);
 void shell_remember(struct shell *s, struct str command);
 /* A random id for a command. */
 int shell_new_id(char id[MARK_ID + 1]) MUST_USE;
-/* Writes one whole line to the terminal; -EAGAIN when it takes less. */
+/* Writes one whole line to the terminal; -errno when it takes less. */
 int shell_type_line(struct shell *s, struct str line) MUST_USE;
 /* Feeds bytes of the spool; true when they held something to show. */
 bool shell_feed(struct shell *s, struct str in);

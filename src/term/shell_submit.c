@@ -15,14 +15,21 @@ static const char note_stuck[] =
 	"killed. The next command gets a new one in the same "
 	"directory.";
 
-/* What a person would type: it is short, and the terminal's queue is empty. */
+/*
+ * What a person would type: it is short, and the terminal's queue is empty. The
+ * kernel takes 2,048 bytes at a time, and a signal may come in between.
+ */
 int shell_type_line(struct shell *s, struct str line)
 {
-	ssize_t n = write(s->master, line.p, line.n);
+	while (line.n) {
+		ssize_t n = write(s->master, line.p, line.n);
 
-	if (n < 0)
-		return -errno;
-	return (size_t)n == line.n ? 0 : -EAGAIN;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0)
+			line = str_skip(line, (size_t)n);
+	}
+	return 0;
 }
 
 void shell_probe(struct timer *t)
@@ -76,11 +83,19 @@ int shell_begin(struct shell *s)
 	return shell_watch(s);
 }
 
-/* The command has begun with r; its line is with the terminal. */
-static void await_start(struct shell *s, int r)
+/* The line of the command goes to the terminal; r < 0: there is none to go. */
+static void send_line(struct shell *s, int r)
 {
+	if (r == 0)
+		r = s->line.err ? s->line.err : shell_type_line(s, buf_view(&s->line));
 	/* A terminal that takes no line has a stuck shell behind it. */
 	shell_arm(s, r < 0 ? 1 : SHELL_ACCEPT_MS, shell_accept_overdue);
+}
+
+void shell_type_again(struct shell *s)
+{
+	s->probing = false;
+	send_line(s, 0);
 }
 
 /* A text that waits for more lines, which nothing but a terminal can bring. */
@@ -96,22 +111,18 @@ static bool is_for_typing(const struct shell *s, struct str command)
  */
 static int type_in(struct shell *s, struct str command)
 {
-	struct buf lines = BUF_INIT(SPOOL_READ);
 	struct record *rec = s->rec;
 	int r = shell_new_id(rec->id);
 
 	if (r < 0)
 		return r;
-	script_lead(&lines, rec->id, rec->status < 0 ? 0 : rec->status);
-	buf_str(&lines, command);
-	buf_putc(&lines, '\n');
+	script_lead(&s->line, rec->id, rec->status < 0 ? 0 : rec->status);
+	buf_str(&s->line, command);
+	buf_putc(&s->line, '\n');
 	r = shell_begin(s);
 	rec->typed_in = true;
 	s->prompts = 0;
-	if (r == 0)
-		r = lines.err ? lines.err : shell_type_line(s, buf_view(&lines));
-	buf_free(&lines);
-	await_start(s, r);
+	send_line(s, r);
 	return 0;
 }
 
@@ -133,27 +144,20 @@ static int hand_over(struct shell *s, struct str command, struct buf *line)
 
 int shell_submit(struct shell *s, struct str command)
 {
-	struct buf line = BUF_INIT(SPOOL_READ);
 	int r;
 
 	assert(s->rec->state == SHELL_IDLE);
 	if (command.n > SHELL_COMMAND_MAX)
 		return ERR_LIMIT;
-	shell_remember(s, command);
+	buf_free(&s->line);
 	if (is_for_typing(s, command))
 		return type_in(s, command);
 	r = shell_new_id(s->rec->id);
 	if (r == 0)
-		r = hand_over(s, command, &line);
-	if (r == 0) {
-		r = shell_begin(s);
-		if (r == 0)
-			r = shell_type_line(s, buf_view(&line));
-		await_start(s, r);
-		r = 0;
-	} else {
+		r = hand_over(s, command, &s->line);
+	if (r == 0)
+		send_line(s, shell_begin(s));
+	else
 		shell_remove_handover(s);
-	}
-	buf_free(&line);
 	return r;
 }

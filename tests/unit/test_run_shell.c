@@ -123,6 +123,10 @@ static void check_trace(void)
 	is_done(RUN("echo on"), 0, "++ echo on\non", "does not end the trace");
 	RUN("set +x");
 	is_done(RUN("echo on"), 0, "on", "the end of the trace");
+	is_done(RUN("set -v"), 0, "", "set -v shows nothing of ours");
+	is_done(RUN("echo on"), 0, "echo on\non", "but the command");
+	RUN("set +v");
+	is_done(RUN("echo on"), 0, "on", "the end of that");
 }
 
 static void check_descriptors(void)
@@ -137,6 +141,36 @@ static void check_descriptors(void)
 	is_done(RUN("echo in the file"), 0, "", "goes there");
 	RUN("exec >/dev/tty 2>&1");
 	is_done(RUN("head -n 1 log"), 0, "in the file", "and comes back");
+}
+
+/*
+ * Not one is left for a redirection. The others do not survive one that fails: they
+ * close what they were to redirect, or end.
+ */
+static void check_few_descriptors(void)
+{
+	struct seen s;
+
+	if (drv.row->kind != SHELLS_BASH)
+		return;
+	s = RUN("echo before; ulimit -n 4; (exit 7)");
+	is_int(s.exit_code, 7, "%s: no descriptors left: the end is told", name);
+	ok(contains(s.content, "before"), "%s: and what was printed", name);
+	s = RUN("echo on; (exit 6)");
+	is_int(s.exit_code, 6, "%s: a command without descriptors", name);
+	ok(contains(s.content, "on"), "%s: is run", name);
+	is_int(RUN("exit 3").exit_code, 3, "%s: the shell without them ends", name);
+	is_done(RUN("echo on"), 0, "on", "a new shell has them again");
+}
+
+/* A line of ours would be what it reads. */
+static void check_ignored_key(void)
+{
+	RUN("trap '' INT; read x; echo \"got $x\"", .timeout = "0.3");
+	is_int(INPUT("C-c", .timeout = "0.6").exit_code, -1, "%s: a key is ignored",
+		name);
+	is_view(INPUT("word").content, "got word", "%s: what is read is the input", name);
+	RUN("trap - INT");
 }
 
 /* The prompt is not ours any more, and the line that would tell was interrupted. */
@@ -229,7 +263,9 @@ static void check_all(const struct shell_row *row)
 	check_trace();
 	check_descriptors();
 	check_lost_prompt();
+	check_ignored_key();
 	check_stopped();
+	check_few_descriptors();
 	close_session();
 	check_leavings(row);
 	check_broken(row);
