@@ -52,15 +52,20 @@ static const cc_t keys[NCCS] = {
 
 void pty_reset_modes(int master)
 {
-	struct termios t;
+	struct termios before, t;
 
-	if (tcgetattr(master, &t) < 0)
+	if (tcgetattr(master, &before) < 0)
 		return;
+	t = before;
 	t.c_iflag = ICRNL | IXON | IUTF8;
 	t.c_oflag = OPOST | ONLCR;
 	t.c_lflag = ICANON | ISIG | IEXTEN | ECHOCTL | ECHOKE;
 	memcpy(t.c_cc, keys, sizeof(t.c_cc));
-	tcsetattr(master, TCSANOW, &t);
+	/* As before nearly every command: setting them takes all locks there are. */
+	if (t.c_iflag != before.c_iflag || t.c_oflag != before.c_oflag ||
+		t.c_lflag != before.c_lflag ||
+		memcmp(t.c_cc, before.c_cc, sizeof(t.c_cc)) != 0)
+		tcsetattr(master, TCSANOW, &t);
 }
 
 bool pty_signals_on(int master)
