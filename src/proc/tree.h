@@ -45,7 +45,8 @@ int tree_signal(pid_t root, int signo) MUST_USE;
 /*
  * Sends SIGKILL to all but the root, once, and notes who is there. 0 when nobody
  * was; positive: to be called again, because who was forked meanwhile is found
- * only then; -EPERM when all who are there may not be killed. Without /proc the
+ * only then (one that forks and ends all the time, faster than we look, may never
+ * be); -EPERM when all who are there may not be killed. Without /proc the
  * root's group gets the signal (the root too, if it leads it), and that is all.
  */
 int tree_kill(struct tree *t) MUST_USE;
