@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static int write_in(const char *dir, struct str content, const struct spawn_user *owner,
-	char path[HANDOVER_PATH])
+static int write_in(const char *dir, struct str content, const char *end,
+	const struct spawn_user *owner, char path[HANDOVER_PATH])
 {
 	uint8_t random[8];
 	char hex[2 * sizeof(random) + 1];
@@ -27,20 +27,22 @@ static int write_in(const char *dir, struct str content, const struct spawn_user
 		r = -errno;
 	if (r == 0)
 		r = fd_write_all(fd, content.p, content.n);
+	if (r == 0)
+		r = fd_write_all(fd, end, strlen(end));
 	if (r < 0)
 		unlink(path);
 	fd_close(&fd);
 	return r;
 }
 
-int handover_write(
-	struct str content, const struct spawn_user *owner, char path[HANDOVER_PATH])
+int handover_write(struct str content, const char *end, const struct spawn_user *owner,
+	char path[HANDOVER_PATH])
 {
 	static const char *const dirs[] = {"/dev/shm", "/tmp", "/run", "/var/tmp"};
 	int r = -ENOENT;
 
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
-		r = write_in(dirs[i], content, owner, path);
+		r = write_in(dirs[i], content, end, owner, path);
 		if (r == 0)
 			return 0;
 	}

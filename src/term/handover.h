@@ -11,12 +11,12 @@
 enum { HANDOVER_PATH = 64 };
 
 /*
- * Writes content to a new file that only owner (NULL: we) can read, in the
+ * Writes content and then end to a new file that only owner (NULL: we) can read, in the
  * first folder of /dev/shm, /tmp, /run, /var/tmp that takes it. path receives
  * its name, which needs no quoting; the caller removes it. -errno of the last
  * folder tried.
  */
-int handover_write(struct str content, const struct spawn_user *owner,
+int handover_write(struct str content, const char *end, const struct spawn_user *owner,
 	char path[HANDOVER_PATH]) MUST_USE;
 
 #endif

@@ -126,6 +126,12 @@ static int type_in(struct shell *s, struct str command)
 	return 0;
 }
 
+/* mksh dies of an alias that ends a file without a newline. */
+static const char *file_end(const struct shell *s)
+{
+	return script_reads_first(s->setup.kind) ? "" : "\n";
+}
+
 /* Makes the line that runs the command, and its file if need be. */
 static int hand_over(struct shell *s, struct str command, struct buf *line)
 {
@@ -134,7 +140,7 @@ static int hand_over(struct shell *s, struct str command, struct buf *line)
 	int r = 0;
 
 	if (rec->edits || !script_can_type(s->setup.kind, command))
-		r = handover_write(command, s->setup.user, rec->handover);
+		r = handover_write(command, file_end(s), s->setup.user, rec->handover);
 	if (r < 0 && (rec->edits || !script_is_plain(command)))
 		return r;
 	script_submit(line, s->setup.kind, command, rec->handover, rec->id, status);

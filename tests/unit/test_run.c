@@ -120,6 +120,9 @@ static void check_state(void)
 	is_done(RUN("echo $A $B; sh -c 'echo $A $B'"), 0, "one two\none", "stay");
 	is_done(RUN("f() { echo \"f $1\"; }"), 0, "", "a function");
 	is_done(RUN("f x"), 0, "f x", "stays");
+	is_done(RUN("alias a='echo aliased'"), 0, "", "an alias");
+	is_done(RUN("a"), 0, "aliased", "stays");
+	is_done(RUN("unalias a"), 0, "", "and goes");
 	is_done(RUN("umask 027"), 0, "", "the umask");
 	is_done(RUN("umask | tail -c 4"), 0, "027", "stays");
 }
