@@ -85,6 +85,8 @@ int shell_submit(struct shell *s, struct str command) MUST_USE;
  * much is waiting; nothing has been typed then. -errno.
  */
 int shell_type(struct shell *s, struct str bytes) MUST_USE;
+/* Whether the Enter key is a carriage return now: a program takes every key itself. */
+bool shell_takes_keys(const struct shell *s);
 /* IDLE or RUNNING: the control character of key, a letter or one of [\]^_. */
 int shell_key(struct shell *s, char key) MUST_USE;
 

@@ -50,6 +50,11 @@ int shell_type(struct shell *s, struct str bytes)
 	return s->typed.err ? s->typed.err : shell_flush(s);
 }
 
+bool shell_takes_keys(const struct shell *s)
+{
+	return s->master >= 0 && !pty_collects_lines(s->master);
+}
+
 /* The terminal does not echo, so what it would show for a key comes from here. */
 static void echo_key(struct shell *s, char key)
 {
