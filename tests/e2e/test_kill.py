@@ -259,7 +259,7 @@ def test_other_processes_live():
         eq(client.stop(), 0, "one sandbox ends")
         case.gone("one sandbox")
         eq(len(marked(theirs.mark)), 1, "the other goes on")
-        ok(other.run("echo x")["content"].endswith("x"), "and works")
+        ok("x" in other.run("echo x")["content"].splitlines(), "and works")
 
 
 def zombies(pid):
