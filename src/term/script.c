@@ -93,15 +93,16 @@ static const char bash_setup[] = KILL_LINE
 	"__od_ours() { [ \"${PS1-}\" = \"$1\" ] || PS1=$1; " \
 	"[ -z \"${PS2-}\" ] || PS2=; }; __od_show; " GIT_AND_ID
 
-static const char posix_setup[] = KILL_LINE " " PROMPT_SETUP(
-	MARK_PRINTF, "$(printf '" PREFIX "')'" PROMPT_FIELDS("!") "'$(printf '\\007')");
+static const char posix_setup[] = KILL_LINE " " PROMPT_SETUP("command " MARK_PRINTF,
+	"$(printf '" PREFIX "')'" PROMPT_FIELDS("!") "'$(printf '\\007')");
 
 /*
  * busybox asks its line editor for input, which gives up, and the shell with it,
  * when a job ends while the terminal does not echo. From a file, and be it the
  * terminal, it reads without; then it shows no prompt, but still expands it.
  */
-static const char ash_setup[] = KILL_LINE " " PROMPT_SETUP(MARK_PRINTF, "$__od_hidden");
+static const char ash_setup[] =
+	KILL_LINE " " PROMPT_SETUP("command " MARK_PRINTF, "$__od_hidden");
 
 /* It has a builtin print, but not always a printf. "!" would be a number. */
 #define MARK_PRINT \

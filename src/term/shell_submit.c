@@ -155,6 +155,7 @@ int shell_submit(struct shell *s, struct str command)
 	assert(s->rec->state == SHELL_IDLE);
 	if (command.n > SHELL_COMMAND_MAX)
 		return ERR_LIMIT;
+	shell_remember(s, command);
 	buf_free(&s->line);
 	if (is_for_typing(s, command))
 		return type_in(s, command);
