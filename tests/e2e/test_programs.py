@@ -62,7 +62,10 @@ class Talk:
         if key:
             eq(suffix_of(self.got), completed(code, key), f"{self.name}: by a key")
         got = self.client.run("echo next")
-        eq(short(got), ("next", 0, ""), f"{self.name}: then the shell is as before")
+        # The pager of busybox leaves the Enter behind "q" to the shell: docs/shells.md.
+        left = self.name == "ash: less"
+        eq((short(got)[0].splitlines()[-1:] if left else short(got)[0], *short(got)[1:]),
+           (["next"] if left else "next", 0, ""), f"{self.name}: then the shell is as before")
         return self
 
 
