@@ -141,10 +141,10 @@ static void test_timers_in_callbacks(void)
 	begin();
 	fired_n = 0;
 	memset(alarms, 0, sizeof(alarms));
-	arm(1, 2);
 	alarms[0].id = 0;
 	if (timer_set(loop, &alarms[0].t, 1, on_cancels))
 		abort();
+	arm(1, 2);
 	/* Both are due when the loop looks. */
 	while (clock_ms() <= alarms[1].t.at)
 		;
