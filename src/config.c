@@ -300,6 +300,7 @@ static void read_environment(struct reader *r)
 {
 	struct config *c = r->c;
 	const char *no_change = getenv("NO_CHANGE_TIMEOUT_SECONDS");
+	const char *group = getenv("SANDBOX_GROUP_ID");
 	const char *su = getenv("SU_TO_USER");
 	const char *extra = getenv("RUNTIME_USERNAME");
 
@@ -307,6 +308,8 @@ static void read_environment(struct reader *r)
 	if (no_change)
 		number(r, "NO_CHANGE_TIMEOUT_SECONDS", no_change, NO_CHANGE_MAX_S,
 			&c->no_change_s);
+	if (group && strcmp(group, "root") != 0)
+		number(r, "SANDBOX_GROUP_ID", group, UID_MAX_TEXT, &c->work_gid);
 	c->as_user = (!su || truthy(su)) &&
 		(!strcmp(c->username, "root") || !strcmp(c->username, "openhands") ||
 			(extra && !strcmp(c->username, extra)));

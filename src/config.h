@@ -35,6 +35,7 @@ struct config {
 	const char *shell; /* NULL: the ladder */
 	bool as_user;      /* shells run as username */
 	uint32_t no_change_s;
+	uint32_t work_gid; /* the group of the working directory */
 	bool browser;
 };
 

@@ -11,6 +11,8 @@
 
 #include <errno.h>
 
+static const char blanks[] = " \t\r\n\v\f";
+
 static enum run_kind kind_of(struct str command, bool is_input)
 {
 	struct split_pieces pieces;
@@ -24,20 +26,19 @@ static enum run_kind kind_of(struct str command, bool is_input)
 	return is_input ? RUN_INPUT : RUN_COMMAND;
 }
 
-/* False, and an error observed, if there is none that a shell could take. */
-static bool get_command(struct act *a, struct str *command)
+/* As it was given. False, and an error observed, if no shell could take it. */
+static bool get_command(struct act *a, struct str *given)
 {
-	if (arg_str(a, "command", str_make(NULL, 0), command) < 0) {
+	if (arg_str(a, "command", str_make(NULL, 0), given) < 0) {
 		observe_error(a,
 			STR("The run action needs the argument \"command\", a string."));
 		return false;
 	}
-	if (str_find_byte(*command, '\0') < command->n) {
+	if (str_find_byte(*given, '\0') < given->n) {
 		observe_error(
 			a, STR("The command holds a NUL byte, which no shell can take."));
 		return false;
 	}
-	*command = str_trim(*command, " \t\r\n\v\f");
 	return true;
 }
 
@@ -50,8 +51,9 @@ static int observe_limit(struct act *a)
 	return ACT_DONE;
 }
 
-static int start_in_session(struct act *a, struct str command)
+static int start_in_session(struct act *a, struct str given)
 {
+	struct str command = str_trim(given, blanks);
 	struct session *s;
 	struct str name;
 	struct run *r;
@@ -70,6 +72,7 @@ static int start_in_session(struct act *a, struct str command)
 	*r = (struct run){
 		.act = a,
 		.command = command,
+		.input = str_make(given.p, (size_t)(command.p - given.p) + command.n),
 		.kind = kind_of(command, arg_bool(a, "is_input", false)),
 		.blocking = arg_bool(a, "blocking", false),
 		.before = BUF_INIT(RUN_OUTPUT_MAX),
@@ -84,13 +87,13 @@ static int start_in_session(struct act *a, struct str command)
 
 static int start(struct act *a)
 {
-	struct str command;
+	struct str given;
 
-	if (!get_command(a, &command))
+	if (!get_command(a, &given))
 		return ACT_DONE;
 	if (arg_bool(a, "is_static", false))
-		return run_static_start(a, command);
-	return start_in_session(a, command);
+		return run_static_start(a, str_trim(given, blanks));
+	return start_in_session(a, given);
 }
 
 static void abandon(struct act *a)

@@ -21,6 +21,7 @@ struct run {
 	struct session *session;
 	struct run *next;   /* in the line of the session */
 	struct str command; /* without blanks at the ends */
+	struct str input;   /* the same with the blanks before it, as code has them */
 	enum run_kind kind;
 	bool blocking;
 	struct buf before; /* output of an earlier command, reported with this one */

@@ -168,7 +168,7 @@ static void shell_ready(void *arg, int err, const char *why)
 		return;
 	if (err == 0) {
 		why = "it cannot be handed to the shell";
-		err = shell_submit(r->shell, r->command);
+		err = shell_submit(r->shell, r->command.n ? r->command : STR(":"));
 	}
 	if (err < 0)
 		fail(r, err, why);
@@ -205,8 +205,10 @@ static int make_shell(struct static_run *r, struct box *box)
 	int err;
 
 	setup.name = "static";
-	if (r->cwd[0])
+	if (r->cwd[0]) {
 		setup.cwd = r->cwd;
+		setup.cwd_needed = true;
+	}
 	r->shell = shell_new(box->loop, &no_store, &setup, &ops, r, &err);
 	return r->shell ? 0 : err;
 }

@@ -173,7 +173,7 @@ static void type_line(struct session *s, struct run *r)
 {
 	struct buf line = BUF_INIT(SHELL_INPUT_MAX + 1);
 
-	buf_str(&line, r->command);
+	buf_str(&line, r->input);
 	buf_putc(&line, shell_takes_keys(s->shell) ? '\r' : '\n');
 	typed(s, r, line.err ? line.err : shell_type(s->shell, buf_view(&line)));
 	buf_free(&line);

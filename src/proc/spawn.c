@@ -203,7 +203,7 @@ static void child(const struct spawn *s, int report)
 		goto fail;
 	step = STEP_CWD;
 	say(report, step, 0);
-	if ((!s->cwd || chdir(s->cwd) < 0) && chdir("/") < 0)
+	if ((!s->cwd || chdir(s->cwd) < 0) && (s->cwd_needed || chdir("/") < 0))
 		goto fail;
 	step = STEP_EXEC;
 	say(report, step, 0);

@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 enum { SPAWN_GROUPS = 64 };
@@ -29,6 +30,7 @@ struct spawn {
 	const char *const *argv; /* NULL at the end */
 	const char *const *env;  /* NULL at the end */
 	const char *cwd;         /* "/" where it cannot be entered */
+	bool cwd_needed;         /* then the child fails instead */
 	int tty;                 /* slave of a pty: 0, 1, 2 and controlling; or -1 */
 	int fds[3];              /* without tty: 0, 1, 2; -1 is /dev/null */
 	const struct spawn_user *user; /* NULL keeps the present identity */

@@ -64,16 +64,6 @@ static void set_identity(struct who *w)
 	w->setup.user = &w->identity;
 }
 
-static gid_t work_group(void)
-{
-	const char *text = getenv("SANDBOX_GROUP_ID");
-	uint64_t gid = 0;
-
-	if (text && str_u64(str_c(text), INT32_MAX, &gid) < 0)
-		gid = 0;
-	return (gid_t)gid;
-}
-
 /* A whole image is not given away, whatever the words say. */
 static bool is_root_dir(const char *path)
 {
@@ -97,7 +87,7 @@ static void prepare_cwd(struct who *w, const struct config *c, bool again)
 	if (again || is_root_dir(w->cwd) || w->user.origin == USER_GIVEN)
 		return;
 	r = userdirs_work(
-		w->cwd, &w->user, work_group(), clock_ms() + WORKDIR_WALK_MS, &report);
+		w->cwd, &w->user, c->work_gid, clock_ms() + WORKDIR_WALK_MS, &report);
 	if (r < 0)
 		log_warn("working directory %s: %s", w->cwd, err_text(r));
 	else if (report.stopped)

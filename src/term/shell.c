@@ -293,7 +293,7 @@ static void ended_starting(struct shell *s)
 
 	shell_enter(s, SHELL_GONE);
 	/* It was killed because it did not get so far as to read a start-up file. */
-	if (r == -EINTR && !s->clean && !shell_is_ending(s))
+	if (r == -EINTR && !s->setup.cwd_needed && !s->clean && !shell_is_ending(s))
 		shell_start_elsewhere(s);
 	else if (r < 0)
 		s->ops.ready(s->arg, r == -EINTR ? -ETIMEDOUT : r, s->report.step);

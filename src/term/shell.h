@@ -36,6 +36,7 @@ struct shell_setup {
 	const char *arg0;
 	enum shells_kind kind;
 	const char *cwd; /* where the first shell starts */
+	bool cwd_needed; /* and if it cannot, there is none; else it starts in "/" */
 	const char *const *env;
 	const struct spawn_user *user; /* NULL: the present identity */
 };

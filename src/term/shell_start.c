@@ -115,6 +115,7 @@ static int spawn_shell(struct shell *s, const char **why)
 		.argv = argv,
 		.env = s->setup.env,
 		.cwd = s->rec->cwd,
+		.cwd_needed = s->setup.cwd_needed,
 		.user = s->setup.user,
 	};
 	const char **env = NULL;

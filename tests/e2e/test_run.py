@@ -299,6 +299,10 @@ def test_wrong_arguments():
             ok(got["observation"] == "error" and '"cwd"' in got["content"],
                f"a static run in {str(cwd)[:9]!r}: an error observation", got)
         eq(client.run("pwd", is_static=True, cwd="/etc")["content"], "/etc", "a static run elsewhere")
+        got = client.run("pwd", is_static=True, cwd="/nowhere/at/all")
+        ok(got["observation"] == "error" and "entering a directory" in got["content"],
+           "a static run in a directory that is not there", got)
+        eq(code_of(client.run("", is_static=True)), 0, "a static run of nothing")
         got = client.run("echo hi", thought="x", confirmation_state="confirmed", security_risk=-1,
                          is_input=False, keep_prompt=True, unknown={"a": [1]})
         eq(got["content"], "hi", "other arguments are let pass")

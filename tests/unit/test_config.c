@@ -219,6 +219,15 @@ static void check_no_change(const char *value, int want, unsigned seconds)
 	unsetenv("NO_CHANGE_TIMEOUT_SECONDS");
 }
 
+static void check_group(const char *value, int want, unsigned gid)
+{
+	setenv("SANDBOX_GROUP_ID", value, 1);
+	is_int(read_line(US " 3000"), want, "SANDBOX_GROUP_ID=%s", value);
+	if (want == 0)
+		is_int(c.work_gid, gid, "is taken");
+	unsetenv("SANDBOX_GROUP_ID");
+}
+
 static void check_su(const char *value, const char *line, bool as_user)
 {
 	if (value)
@@ -240,6 +249,10 @@ static void check_environment(void)
 	check_no_change("1.5", -EINVAL, 0);
 	check_no_change("-1", -EINVAL, 0);
 	check_no_change("", -EINVAL, 0);
+	check_group("root", 0, 0);
+	check_group("1234", 0, 1234);
+	check_group("staff", -EINVAL, 0);
+	check_group("4294967295", -EINVAL, 0);
 	check_su(NULL, US " 3000", true);
 	check_su(NULL, US " 3000 --username root", true);
 	check_su(NULL, US " 3000 --username other", false);
