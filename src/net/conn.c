@@ -413,6 +413,9 @@ static void settle(struct conn *c, bool more)
 		conn_drop(c);
 		return;
 	}
+	/* The next request seldom comes before the answer: on_event sees to it. */
+	if (c->state == C_WAIT && r == 0 && c->io.events == EPOLLIN)
+		return;
 	if (r > 0)
 		events = EPOLLOUT;
 	else if (more || (events & EPOLLIN && transport_pending(&c->transport)))
@@ -449,6 +452,8 @@ static void on_event(struct io *io, uint32_t events)
 
 	if (events & (EPOLLERR | EPOLLHUP))
 		conn_drop(c);
+	else if (c->state == C_WAIT && !(events & EPOLLOUT))
+		loop_want(c->server->loop, &c->io, 0);
 	else
 		go_on(c);
 }

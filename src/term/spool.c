@@ -11,6 +11,7 @@
 
 enum {
 	PAGE_MAX = 65536, /* the largest page of any machine we run on */
+	SMALL = 4096,     /* the least there is of memory */
 	WINDOW = 256 << 10,
 	/* The room, and what a death inside a commit may have cleared already. */
 	RING = SPOOL_TAIL + 2 * SPOOL_READ,
@@ -107,10 +108,10 @@ static void empty(struct spool *s, unsigned no, size_t n)
 	off_t at = b - (char *)s->map;
 	int how = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
 
-	if (n == 0 || fallocate(s->fd, how, at, (off_t)n) == 0)
-		return;
-	/* A file on a file system that has no holes. */
-	memset(b, 0, n);
+	/* A page that the next command would only ask for again stays. */
+	if (n <= SMALL || fallocate(s->fd, how, at, (off_t)n) < 0)
+		/* Or it is a file on a file system that has no holes. */
+		memset(b, 0, n);
 }
 
 static int map(struct spool *s, int fd)
@@ -247,7 +248,8 @@ void spool_keep(struct spool *s, uint64_t from)
 	}
 	set(s, !old, kept);
 	s->seen = NULL;
-	empty(s, old, end < BANK - SPOOL_READ ? (size_t)end + SPOOL_READ : BANK);
+	/* What lies behind the end is zero, but where the ring has gone round. */
+	empty(s, old, end < BANK - SPOOL_READ ? (size_t)end : BANK);
 }
 
 void spool_reset(struct spool *s)

@@ -13,8 +13,8 @@
  * before the step or after it.
  *
  * What has been written leaves this process's resident set, and what has been
- * forgotten leaves the machine's memory: an empty spool holds no page but those
- * of the state.
+ * forgotten leaves the machine's memory: an empty spool holds the pages of the state
+ * and two more.
  */
 #ifndef TERM_SPOOL_H
 #define TERM_SPOOL_H
