@@ -148,9 +148,11 @@ def test_many():
 
 
 def test_hopper():
-    text = ("import os\n"
+    # Should it escape us, it must not go on for ever.
+    text = ("import os, time\n"
             "open('ready', 'w').close()\n"
-            "while True:\n"
+            "end = time.monotonic() + 120\n"
+            "while time.monotonic() < end:\n"
             "    if os.fork():\n"
             "        os._exit(0)\n"
             "    os.setsid()\n")
