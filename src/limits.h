@@ -53,6 +53,7 @@ enum {
 	SPOOL_READ = 4096,         /* a pty gives at most 4,095 bytes at a time */
 	SHELL_START_MS = 5000,     /* a start-up file that takes longer is left out */
 	SHELL_KILL_MS = 200,       /* from a request to end to the kill */
+	SHELL_AWAKE_US = 200,      /* most commands take less, with all that is ours */
 	SHELL_ACCEPT_MS = 5000,    /* a prompt that does not take a line is stuck */
 	SHELL_PROBE_MS = 1000,     /* a line that was typed has started by then */
 	SHELL_PROMPT_MS = 100,     /* from a command's end to the prompt after it */

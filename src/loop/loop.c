@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ struct loop {
 	bool stop;
 	bool in_batch;
 	uint64_t now;
+	uint64_t awake_until; /* us; 0: may sleep */
 
 	struct timer **heap;
 	size_t heap_n, heap_cap;
@@ -255,12 +257,31 @@ static int wait_ms(const struct loop *l)
 	return l->heap[0]->at - now > 60000 ? 60000 : (int)(l->heap[0]->at - now);
 }
 
+void loop_stay_awake(struct loop *l, unsigned us)
+{
+	l->awake_until = us ? clock_us() + us : 0;
+}
+
+static int wait_for_events(struct loop *l, struct epoll_event *batch)
+{
+	while (l->awake_until && wait_ms(l) != 0) {
+		int n = epoll_wait(l->ep, batch, BATCH, 0);
+
+		if (n != 0)
+			return n;
+		sched_yield();
+		if (clock_us() >= l->awake_until)
+			l->awake_until = 0;
+	}
+	return epoll_wait(l->ep, batch, BATCH, wait_ms(l));
+}
+
 int loop_run(struct loop *l)
 {
 	struct epoll_event batch[BATCH];
 
 	while (!l->stop) {
-		int n = epoll_wait(l->ep, batch, BATCH, wait_ms(l));
+		int n = wait_for_events(l, batch);
 
 		if (n < 0 && errno != EINTR)
 			return -errno;

@@ -57,6 +57,12 @@ void loop_del(struct loop *l);
 int loop_run(struct loop *l) MUST_USE;
 /* Ends loop_run after the present batch; called before it, makes it return at once. */
 void loop_stop(struct loop *l);
+/*
+ * Looks for events without sleeping for the next us microseconds, counted from now; 0
+ * ends that. For what is expected so soon that to wake a processor up would take as
+ * long. Whoever else can run on this processor comes first.
+ */
+void loop_stay_awake(struct loop *l, unsigned us);
 /* The time at which the present batch was woken, monotonic ms. */
 uint64_t loop_now(const struct loop *l);
 

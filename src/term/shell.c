@@ -111,6 +111,7 @@ void shell_finish(struct shell *s)
 	buf_free(&s->typed);
 	buf_free(&s->line);
 	s->probing = false;
+	loop_stay_awake(s->loop, 0);
 	shell_remove_handover(s);
 	shell_enter(s, SHELL_DONE);
 }

@@ -88,6 +88,7 @@ static void send_line(struct shell *s, int r)
 {
 	if (r == 0)
 		r = s->line.err ? s->line.err : shell_type_line(s, buf_view(&s->line));
+	loop_stay_awake(s->loop, SHELL_AWAKE_US);
 	/* A terminal that takes no line has a stuck shell behind it. */
 	shell_arm(s, r < 0 ? 1 : SHELL_ACCEPT_MS, shell_accept_overdue);
 }

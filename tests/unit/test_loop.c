@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -455,9 +456,42 @@ static void test_stop(void)
 	loop_del(loop);
 }
 
+/* How often this process has slept while the loop waited for 20 deadlines. */
+static long naps(void)
+{
+	struct rusage before, after;
+
+	if (getrusage(RUSAGE_SELF, &before) < 0)
+		abort();
+	for (int i = 0; i < 20; i++)
+		run_for(1);
+	if (getrusage(RUSAGE_SELF, &after) < 0)
+		abort();
+	return after.ru_nvcsw - before.ru_nvcsw;
+}
+
+static void test_awake(void)
+{
+	int far_a, far_b;
+
+	begin();
+	pairs(&far_a, &far_b);
+	watch(&a, EPOLLIN, note);
+	loop_stay_awake(loop, 3600u * 1000 * 1000);
+	ok(naps() < 10, "awake, it does not sleep");
+	poke(far_a);
+	run_for(0);
+	ok(a.calls > 0, "and sees events");
+	loop_want(loop, &a.io, 0);
+	loop_stay_awake(loop, 1);
+	ok(naps() >= 10, "then it sleeps again");
+	finish(far_a, far_b);
+}
+
 int main(void)
 {
 	test_timers();
+	test_awake();
 	test_heap();
 	test_timers_in_callbacks();
 	test_interest();
