@@ -77,6 +77,7 @@ enum {
 	END_KEY_MS = 300,       /* an interrupt key; most programs need 10 */
 	END_TERM_MS = 500,      /* SIGTERM: to write down what must not be lost */
 	END_SHELL_MS = 200,     /* a shell writes its history */
+	END_HANGUP_MS = 100,    /* for those whose terminal has gone */
 	END_LOOK_MS = 2,        /* first pause between two looks, doubling... */
 	END_LOOK_MAX_MS = 32,   /* ...up to this */
 	STOP_TERM_MS = 400,     /* as END_TERM_MS, when the server stops */

@@ -134,15 +134,12 @@ static void settle(struct proc *p)
 		p->kin = kin;
 }
 
-/* Lists the living, each with its kin; root and caller are KIN_OTHER afterwards. */
-static int snapshot(pid_t root)
+/* Finds out who is whose; root and caller are KIN_OTHER. How many are ours. */
+static size_t sort_out(pid_t root)
 {
 	pid_t outsiders[] = {root, getpid()};
-	int r = list();
+	size_t ours = 0;
 
-	assert(root > 0);
-	if (r < 0)
-		return r;
 	for (size_t i = 0; i < procs_n; i++)
 		if (root == 1 || procs[i].pid == root || procs[i].session == root)
 			procs[i].kin = KIN_OURS;
@@ -153,6 +150,28 @@ static int snapshot(pid_t root)
 
 		if (p)
 			p->kin = KIN_OTHER;
+	}
+	for (size_t i = 0; i < procs_n; i++)
+		ours += procs[i].kin == KIN_OURS;
+	return ours;
+}
+
+/*
+ * Lists the living, each with its kin. Who forks and ends between being listed and
+ * being looked at hides its child, which came too late for the list: so that nobody
+ * is there has to be seen twice.
+ */
+static int snapshot(pid_t root)
+{
+	bool seen = false;
+
+	assert(root > 0);
+	for (int i = 0; i < 2 && !seen; i++) {
+		int r = list();
+
+		if (r < 0)
+			return r;
+		seen = sort_out(root) > 0;
 	}
 	return 0;
 }

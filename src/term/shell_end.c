@@ -71,6 +71,20 @@ static void hang_up(struct shell *s)
 	kill(s->rec->pid, SIGCONT);
 }
 
+/* With the shell ends its terminal, which hangs up on those it did not kill. */
+static size_t still_left(struct shell *s)
+{
+	struct tree *t = &s->end.tree;
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->left_n; i++)
+		if (kill(t->left[i].pid, 0) == 0 || errno != ESRCH)
+			t->left[n++] = t->left[i];
+	t->live -= t->left_n - n;
+	t->left_n = n;
+	return n;
+}
+
 /* Who is waited for, what is done to them first, and for how long. */
 static const struct rung {
 	size_t (*left)(struct shell *s);
@@ -82,6 +96,7 @@ static const struct rung {
 	{kill_others, NULL, TREE_KILL_MS},
 	{shell_at_prompt, hang_up, END_SHELL_MS},
 	{the_shell, shell_kill, TREE_KILL_MS},
+	{still_left, NULL, END_HANGUP_MS},
 };
 
 static void finish(struct shell *s)

@@ -153,6 +153,18 @@ def sessions():
 
 def soak():
     """Some minutes: only by name."""
+    def delete(i):
+        conn = client.conn()
+        conn.send(harness.request("DELETE", f"/v1/sessions/s{i}"))
+        conn.response()
+        conn.close()
+    with text_file(1 << 30) as f, harness.Client(role="init") as client:
+        client.run("true")
+        before = memory_of(client.serve_pid(), "VmHWM")
+        client.run(f"for i in 1 2 3 4 5 6 7 8 9 10; do cat {f.name}; done", timeout=3600.0,
+                   blocking=True)
+        row("10 GiB of text, growth of serve's resident memory at its peak",
+            memory_of(client.serve_pid(), "VmHWM") - before, "KiB", 4096)
     with harness.Client(role="init") as client:
         client.run("true")
         pids = client.pid, client.serve_pid()
@@ -162,13 +174,13 @@ def soak():
         got = load("many", client.port, 1, 1_000_000, timeout=3600)
         row("1,000,000 echo in sequence, wrong", got["wrong"] + got["unanswered"], "", 0)
         row("1,000,000 echo in sequence", got["seconds"], "s")
-        client.ask(harness.request("DELETE", "/v1/sessions/s0"))
+        delete(0)
         row("memory more than before", sum(map(harness.pss_kib, pids)) - before, "KiB", 64)
         got = load("many", client.port, 200, 500, timeout=3600)
         row("200 sessions of 500 commands, wrong", got["wrong"] + got["unanswered"], "", 0)
         row("200 sessions of 500 commands", got["seconds"], "s")
         for i in range(200):
-            client.ask(harness.request("DELETE", f"/v1/sessions/s{i}"))
+            delete(i)
         row("memory more than before, sessions deleted",
             sum(map(harness.pss_kib, pids)) - before, "KiB", 128)
         now = [len(os.listdir(f"/proc/{pid}/fd")) for pid in pids]

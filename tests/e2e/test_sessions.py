@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Several shells side by side, each with a name: what they share, and how they end."""
 import os
+import shutil
 import signal
+import subprocess
+import tempfile
 import threading
 import time
 
@@ -309,6 +312,48 @@ def test_end_running():
         eq(client.run("echo b", session="b")["content"], "b", "the other one lives")
         waiting.close()
         other.close()
+
+
+# It becomes root in earnest, as sudo does, so that no other user may end it.
+ROOT = """#include <signal.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	if (argc > 2)
+		signal(SIGHUP, SIG_IGN);
+	if (setuid(0) < 0)
+		return 1;
+	write(1, "up\\n", 3);
+	return pause();
+}
+"""
+
+
+def test_end_what_is_not_ours():
+    if os.getuid() != 0:
+        return skip("a process that may not be ended", "needs root")
+    folder = tempfile.mkdtemp(prefix="od-e2e-")
+    program = folder + "/stays"
+    with open(program + ".c", "w") as f:
+        f.write(ROOT)
+    subprocess.run(["cc", "-o", program, program + ".c"], check=True)
+    os.chmod(program, 0o4755)
+    os.chmod(folder, 0o755)
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    with Client(prefix=nobody, user=False) as client:
+        got = client.run(program, session="b", timeout=1.0)
+        eq(end(client, "b").json()["left"], [], "a hang-up ends who may not be killed")
+        got = client.run(f"{program} ignores hang-ups", session="a", timeout=1.0)
+        eq(got["content"], "up", "a process of root's runs")
+        shell = sessions(client)["a"]["pid"]
+        pid = children(shell)[0]
+        answer = end(client, "a").json()
+        eq(answer["left"], [{"pid": pid, "name": "stays", "why": "Operation not permitted"}],
+           "who could not be ended is named")
+        ok(alive(pid), "and lives")
+        eq(sorted(sessions(client)), ["default"], "the session is gone")
+        os.kill(pid, signal.SIGKILL)
+    shutil.rmtree(folder)
 
 
 def test_end_idle():
