@@ -25,6 +25,12 @@ void vt_free(struct vt *vt)
 	free(vt);
 }
 
+void vt_set_newline(struct vt *vt, bool on)
+{
+	vt->standing = on ? MODE_NEWLINE : 0;
+	vt->modes = (vt->modes & ~(unsigned)MODE_NEWLINE) | vt->standing;
+}
+
 void vt_reset(struct vt *vt)
 {
 	vt_defaults(vt);
@@ -37,6 +43,7 @@ void vt_reset(struct vt *vt)
 	*vt = (struct vt){
 		.state = GROUND,
 		.screen = &vt->main,
+		.standing = vt->standing,
 		.moved = UINT64_MAX,
 		.report = 1,
 	};

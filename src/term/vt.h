@@ -51,6 +51,12 @@ void vt_free(struct vt *vt);
 void vt_reset(struct vt *vt);
 
 /*
+ * From now on, and after every reset, a line feed begins a new line by itself: for
+ * bytes that have come through no terminal, which would have added the return.
+ */
+void vt_set_newline(struct vt *vt, bool on);
+
+/*
  * Shows bytes. When memory is short the oldest lines go first; -ENOMEM says that
  * not even that helped and that some of these bytes are lost.
  */

@@ -361,7 +361,7 @@ static void enter_alternate(struct vt *vt)
 
 static void set_mode(struct vt *vt, unsigned bit, bool on)
 {
-	vt->modes = on ? vt->modes | bit : vt->modes & ~bit;
+	vt->modes = (on ? vt->modes | bit : vt->modes & ~bit) | vt->standing;
 }
 
 /* Only mode 1049 keeps the cursor of the main screen. */
@@ -408,6 +408,8 @@ static void modes(struct vt *vt, bool on)
 			private_mode(vt, vt->seq.param[i], on);
 		else if (vt->seq.param[i] == 4)
 			set_mode(vt, MODE_INSERT, on);
+		else if (vt->seq.param[i] == 20)
+			set_mode(vt, MODE_NEWLINE, on);
 	}
 }
 
@@ -426,7 +428,7 @@ void vt_defaults(struct vt *vt)
 	leave_alternate(vt);
 	screen_init(&vt->main);
 	vt->sets = (struct charsets){0};
-	vt->modes = 0;
+	vt->modes = vt->standing;
 	vt->last = 0;
 	default_stops(vt);
 }
@@ -439,7 +441,7 @@ static void soft_reset(struct vt *vt)
 	screen_init(vt->screen);
 	vt->screen->at = at;
 	vt->sets = (struct charsets){0};
-	vt->modes = 0;
+	vt->modes = vt->standing;
 }
 
 static void align(struct vt *vt)
@@ -463,6 +465,8 @@ void vt_control(struct vt *vt, unsigned char c)
 	case '\n':
 	case '\v':
 	case '\f':
+		if (vt->modes & MODE_NEWLINE)
+			vt->screen->at.x = 0;
 		vt_linefeed(vt);
 		break;
 	case '\r':

@@ -111,7 +111,7 @@ struct screen {
 	unsigned saved_modes; /* of which only the origin counts */
 };
 
-enum vt_mode { MODE_INSERT = 1, MODE_NO_WRAP = 2, MODE_ORIGIN = 4 };
+enum vt_mode { MODE_INSERT = 1, MODE_NO_WRAP = 2, MODE_ORIGIN = 4, MODE_NEWLINE = 8 };
 
 /* STAY stands for "as before" in the table and is never the present state. */
 enum vt_state {
@@ -153,6 +153,7 @@ struct vt {
 	struct screen *screen; /* one of them */
 	struct charsets sets;
 	unsigned modes;
+	unsigned standing;                   /* modes that nothing turns off */
 	uint64_t stops[VT_COLUMNS / 64 + 1]; /* tab stops, a bit for each column */
 
 	uint32_t last; /* printed, with a width; 0: none */

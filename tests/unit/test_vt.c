@@ -222,6 +222,16 @@ static const struct example examples[] = {
 	{"scrolling there is no history",
 		STR("\x1b[?1049h\x1b[1;2r\x1b[H1\r\n2\r\n3\r\n4"), "3\n4"},
 
+	{"line feeds without a return", STR("ab\ncd\n"), "ab\n  cd\n"},
+	{"LNM", STR("\x1b[20hab\ncd\vef\fg\x1b[20lh\ni"), "ab\ncd\nef\ngh\n  i"},
+	{"LNM and others", STR("\x1b[4;20hab\ncd\x1b[Hx"), "xab\ncd"},
+	{"LNM is no private mode", STR("\x1b[?20hab\nc"), "ab\n  c"},
+	{"LNM does not change IND",
+		STR("\x1b[20hab\x1b"
+		    "Dc"),
+		"ab\n  c"},
+	{"LNM ends with a reset", STR("\x1b[20hab\x1b[!p\nc"), "ab\n  c"},
+
 	{"line drawing in G0", STR("\x1b(0lqk\x1b(Bq"),
 		"\xe2\x94\x8c\xe2\x94\x80\xe2\x94\x90q"},
 	{"line drawing in G1", STR("\x1b)0q\x0eqx\x0fq"), "q\xe2\x94\x80\xe2\x94\x82q"},
@@ -305,6 +315,32 @@ static const struct example examples[] = {
 	{"beyond Unicode", STR("\xf4\x90\x80\x80"), FFFD FFFD FFFD FFFD},
 	{"unfinished at the end", STR("a\xe4\xb8"), "a"},
 };
+
+/* Bytes that have come through no terminal: nothing gets them out of it. */
+static void test_newline(void)
+{
+	static const struct str resets[] = {
+		STR(""), STR("\x1b[20l"), STR("\x1b[!p"), STR("\x1b[?1049h\x1b[?1049l")};
+	struct vt *vt = vt_start();
+
+	vt_set_newline(vt, true);
+	for (size_t i = 0; i < ARRAY_LEN(resets); i++) {
+		feed(vt, resets[i]);
+		feed_c(vt, "ab\ncd\r\nef\n");
+		is_shown(vt, "ab\ncd\nef\n", "line feeds begin lines");
+		vt_reset(vt);
+	}
+	feed_c(vt,
+		"ab\x1b"
+		"c"
+		"cd\nef");
+	is_shown(vt, "cd\nef", "after RIS, too");
+	vt_set_newline(vt, false);
+	vt_reset(vt);
+	feed_c(vt, "ab\ncd");
+	is_shown(vt, "ab\n  cd", "and do not, once there is a terminal again");
+	vt_free(vt);
+}
 
 static void test_examples(void)
 {
@@ -548,6 +584,7 @@ static void test_edge_rows(void)
 int main(void)
 {
 	test_examples();
+	test_newline();
 	test_edge();
 	test_edge_rows();
 	test_align();
