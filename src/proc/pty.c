@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -112,6 +113,24 @@ int pty_open(uint16_t rows, uint16_t columns, int *master, int *slave)
 	pty_reset_modes(m);
 	*master = m;
 	*slave = s;
+	return 0;
+}
+
+int pty_open_socket(int *ours, int *theirs)
+{
+	int pair[2];
+	int r = fd_socketpair(SOCK_STREAM, pair);
+
+	if (r < 0)
+		return r;
+	r = fd_blocking(pair[1]);
+	if (r < 0) {
+		fd_close(&pair[0]);
+		fd_close(&pair[1]);
+		return r;
+	}
+	*ours = pair[0];
+	*theirs = pair[1];
 	return 0;
 }
 

@@ -16,6 +16,13 @@
 int pty_open(uint16_t rows, uint16_t columns, int *master, int *slave) MUST_USE;
 
 /*
+ * What takes the place of a pty where there is none: a pair of sockets. *ours is
+ * NONBLOCK, *theirs blocking; both belong to the caller. To the functions below a
+ * socket is a terminal without modes, foreground and keys. -errno.
+ */
+int pty_open_socket(int *ours, int *theirs) MUST_USE;
+
+/*
  * Gives the terminal the modes in which a shell can read a line and keys raise
  * signals, whatever a program has left behind. Echo stays off.
  */

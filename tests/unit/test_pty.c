@@ -132,6 +132,29 @@ static void check_hang_up(void)
 	fd_close(&slave);
 }
 
+static void check_socket(void)
+{
+	int ours = -1, theirs = -1;
+	char byte;
+
+	is_int(pty_open_socket(&ours, &theirs), 0, "a socket instead of a pty");
+	ok(fcntl(ours, F_GETFD) & FD_CLOEXEC, "our end is CLOEXEC");
+	ok(fcntl(theirs, F_GETFD) & FD_CLOEXEC, "theirs is CLOEXEC");
+	ok(fcntl(ours, F_GETFL) & O_NONBLOCK, "our end is NONBLOCK");
+	ok(!(fcntl(theirs, F_GETFL) & O_NONBLOCK), "theirs blocks");
+	put(ours, "typed\003\n");
+	is_str(got(theirs, 1000), "typed\003\n", "what is typed arrives as it is");
+	is_str(got(ours, 0), "", "and is not echoed");
+	put(theirs, "a\nb");
+	is_str(got(ours, 1000), "a\nb", "what is printed comes as it is");
+	pty_reset_modes(ours);
+	ok(!pty_signals_on(ours) && !pty_collects_lines(ours), "it has no modes");
+	is_int(pty_foreground(ours), -ENOTTY, "and no foreground");
+	fd_close(&theirs);
+	is_int(read(ours, &byte, 1), 0, "its end is an end of file");
+	fd_close(&ours);
+}
+
 static void check_failure(void)
 {
 	struct rlimit before, low;
@@ -145,6 +168,16 @@ static void check_failure(void)
 	low.rlim_cur = 4;
 	setrlimit(RLIMIT_NOFILE, &low);
 	is_int(pty_open(1, 1, &m, &s), -EMFILE, "nor for the slave");
+	low.rlim_cur = 5;
+	setrlimit(RLIMIT_NOFILE, &low);
+	is_int(pty_open_socket(&m, &s), 0, "two are enough for a socket");
+	fd_close(&m);
+	fd_close(&s);
+	low.rlim_cur = 4;
+	setrlimit(RLIMIT_NOFILE, &low);
+	m = 41;
+	s = 42;
+	is_int(pty_open_socket(&m, &s), -EMFILE, "one is not");
 	low.rlim_cur = 5;
 	setrlimit(RLIMIT_NOFILE, &low);
 	is_int(m * s, 41 * 42, "failures leave the results alone");
@@ -165,6 +198,7 @@ int main(void)
 	check_letters();
 	check_foreground();
 	check_hang_up();
+	check_socket();
 	check_failure();
 	return done_testing();
 }
