@@ -30,11 +30,25 @@ static void put_prefix(struct buf *out, const struct run_answer *r, bool previou
 		run_prefix_truncated(out, kept);
 }
 
+/* The suffix, and behind it, once, that there is no terminal. */
+static struct str whole_suffix(
+	const struct run_answer *r, struct str suffix, struct buf *room)
+{
+	int err = r->once ? 0 : shell_tell_no_terminal(r->shell);
+
+	if (err == 0)
+		return suffix;
+	buf_str(room, suffix);
+	run_suffix_no_terminal(room, err);
+	return room->err ? suffix : buf_view(room);
+}
+
 void run_answer_finished(const struct run_answer *r)
 {
 	struct buf text = BUF_INIT(RUN_OUTPUT_MAX);
 	struct buf prefix = BUF_INIT(RUN_WORDS_MAX);
 	struct buf suffix = BUF_INIT(RUN_WORDS_MAX);
+	struct buf noted = BUF_INIT(RUN_WORDS_MAX);
 	unsigned reports = shell_reports(r->shell);
 	const struct box *box = r->act->box;
 	size_t kept = 0;
@@ -58,17 +72,19 @@ void run_answer_finished(const struct run_answer *r)
 			.working_dir = shell_cwd(r->shell),
 			.python = shell_python(r->shell),
 			.prefix = buf_view(&prefix),
-			.suffix = buf_view(&suffix),
+			.suffix = whole_suffix(r, buf_view(&suffix), &noted),
 		});
 	buf_free(&text);
 	buf_free(&prefix);
 	buf_free(&suffix);
+	buf_free(&noted);
 }
 
 void run_answer_running(const struct run_answer *r, bool refused, struct str suffix)
 {
 	struct buf text = BUF_INIT(RUN_OUTPUT_MAX);
 	struct buf prefix = BUF_INIT(RUN_WORDS_MAX);
+	struct buf noted = BUF_INIT(OBSERVATION_MAX);
 	unsigned reports = shell_reports(r->shell);
 	size_t kept = 0;
 	struct str content = report(r, &text, &kept);
@@ -82,10 +98,11 @@ void run_answer_running(const struct run_answer *r, bool refused, struct str suf
 			.exit_code = -1,
 			.pid = -1,
 			.prefix = buf_view(&prefix),
-			.suffix = suffix,
+			.suffix = whole_suffix(r, suffix, &noted),
 		});
 	buf_free(&text);
 	buf_free(&prefix);
+	buf_free(&noted);
 }
 
 void run_answer_words(

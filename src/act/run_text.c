@@ -99,6 +99,30 @@ void run_suffix_killed(struct buf *out, const struct tree *report)
 	buf_putc(out, ']');
 }
 
+void run_suffix_no_terminal(struct buf *out, int err)
+{
+	buf_fmt(out,
+		"\n[There is no terminal (/dev/ptmx: %s): the shell and its commands "
+		"have "
+		"a socket for their input and output. Programs that need a terminal do "
+		"not work, and of the keys only C-c and C-\\ do.]",
+		err_text(err));
+}
+
+void run_words_no_key(struct buf *out, char key, int err)
+{
+	buf_fmt(out,
+		"ERROR: C-%c was not sent: there is no terminal (/dev/ptmx: %s), and "
+		"only "
+		"a terminal gives this key a meaning. ",
+		key, err_text(err));
+	if (key == 'd' || key == 'D')
+		buf_puts(out,
+			"Give a command the end of its input with `< FILE` or a "
+			"here-document; `exit` ends the shell. ");
+	buf_puts(out, "C-c interrupts a command, C-\\ quits it.");
+}
+
 void run_prefix_truncated(struct buf *out, size_t kept)
 {
 	buf_fmt(out,

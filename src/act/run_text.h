@@ -23,6 +23,10 @@ void run_suffix_timed_out(struct buf *out, double seconds);
 void run_suffix_refused(struct buf *out, struct str command);
 /* A static run was ended. */
 void run_suffix_killed(struct buf *out, const struct tree *report);
+/* There is no terminal, for the reason err: what that means for commands. */
+void run_suffix_no_terminal(struct buf *out, int err);
+/* Then: why key was not sent, and what to do instead. */
+void run_words_no_key(struct buf *out, char key, int err);
 /* The prefix where older lines were dropped. */
 void run_prefix_truncated(struct buf *out, size_t kept);
 

@@ -14,6 +14,8 @@
 #include "limits.h"
 #include "term/split.h"
 
+#include <errno.h>
+
 static void answer_words(struct session *s, struct run *r, const char *content)
 {
 	run_answer_words(r->act, STR(""), str_c(content), STR(""));
@@ -151,7 +153,10 @@ static void submit(struct session *s, struct run *r)
 	int err = shell_submit(s->shell, r->command);
 
 	if (err < 0)
-		answer_failure(s, r, "The command could not be handed to the shell", err);
+		answer_failure(s, r,
+			"The command could not be handed to the shell (a long one needs "
+			"a file in /dev/shm, /tmp, /run or /var/tmp)",
+			err);
 	else
 		wait_for_end(s, r);
 }
@@ -164,9 +169,24 @@ static void typed(struct session *s, struct run *r, int err)
 		wait_for_end(s, r);
 }
 
+static void refuse_key(struct session *s, struct run *r)
+{
+	struct buf text = BUF_INIT(RUN_WORDS_MAX);
+
+	run_words_no_key(&text, run_key(r->command), shell_no_terminal(s->shell));
+	observe_error(r->act, buf_view(&text));
+	buf_free(&text);
+	session_finish(s, r);
+}
+
 static void type_key(struct session *s, struct run *r)
 {
-	typed(s, r, shell_key(s->shell, run_key(r->command)));
+	int err = shell_key(s->shell, run_key(r->command));
+
+	if (err == -ENOTTY)
+		refuse_key(s, r);
+	else
+		typed(s, r, err);
 }
 
 static void type_line(struct session *s, struct run *r)

@@ -38,6 +38,8 @@ static void put_session(struct jw *w, struct session *s)
 		jw_null(w);
 	jw_key(w, "cwd");
 	jw_str(w, shell_cwd(shell));
+	jw_key(w, "tty");
+	jw_bool(w, shell_no_terminal(shell) == 0);
 	jw_key(w, "command");
 	if (command.n)
 		jw_str(w, command);

@@ -1,7 +1,7 @@
 #include "term/script.h"
 
 /* Kills what may stand in the terminal's line: a key typed at the prompt. */
-#define KILL_LINE "\025"
+#define KILL_LINE SCRIPT_KILL_LINE
 
 /*
  * Lines begin with a blank, which keeps them out of most histories. Builtins are
@@ -13,8 +13,9 @@
  * environment, is taken back.
  */
 #define PREFIX "\\033]7777;@;"
+#define TO_US "\001" /* a redirection, which script_setup fills in as it does "@" */
 #define MARK_FIELDS \
-	"\"$1\" \"$__od_id\" \"$2\" \"${!:-}\" \"${PWD-}\" \"${PATH-}\" >/dev/tty"
+	"\"$1\" \"$__od_id\" \"$2\" \"${!:-}\" \"${PWD-}\" \"${PATH-}\" " TO_US
 #define MARK_FORMAT PREFIX "%s;%s;%s;%s;%s;@;%s;@\\007"
 #define MARK_PRINTF "printf '" MARK_FORMAT "' " MARK_FIELDS
 #define GIT_AND_ID "alias git='git --no-pager'; __od_id="
@@ -33,7 +34,7 @@ static const char bash_setup[] = KILL_LINE
 	" \\builtin set +o history +H; \\builtin unset PROMPT_COMMAND; "
 	"__od_mark() { \\builtin printf '" MARK_FORMAT "' " MARK_FIELDS "; }; "
 	"__od_start() { \\builtin printf '" PREFIX "s;%s;0;;;@;;@\\a' \"$1\"; }; "
-	"__od_lead() { __od_id=$1 __od_status=; __od_start \"$1\" >/dev/tty || "
+	"__od_lead() { __od_id=$1 __od_status=; __od_start \"$1\" " TO_US " || "
 	"{ [[ -t 1 ]] && __od_start \"$1\"; }; \\builtin return \"$2\"; }; "
 	"__od_run() { [[ -z $__od_flags ]] || __od_retrace \"$2\"; "
 	"__od_lead \"$1\" \"$2\"; }; "
@@ -107,14 +108,15 @@ static const char ash_setup[] =
 /* It has a builtin print, but not always a printf. "!" would be a number. */
 #define MARK_PRINT \
 	"builtin print -nr $'" PREFIX "'\"$1;$__od_id;$2;${!:-};${PWD-};@;${PATH-};@\"" \
-	"$'\\a' >/dev/tty"
+	"$'\\a' " TO_US
 static const char mksh_setup[] = KILL_LINE " set +o emacs +o gmacs +o vi; " PROMPT_SETUP(
 	MARK_PRINT, "$'" PREFIX "''" PROMPT_FIELDS("!!") "'$'\\a'");
 
 /*
  * "exit" has to end it, whatever runs in the background. The first line keeps the
  * "!" of the second from being expanded. zsh shows its prompt on the terminal
- * whatever is redirected. A theme sets it in a hook, so ours has to be the last.
+ * whatever is redirected, but without one on stderr. A theme sets it in a hook, so
+ * ours has to be the last.
  */
 static const char zsh_setup[] = KILL_LINE
 	" builtin unsetopt zle prompt_cr prompt_sp bang_hist; "
@@ -123,7 +125,10 @@ static const char zsh_setup[] = KILL_LINE
 		"builtin " MARK_PRINTF) "__od_prompt=$'" PREFIX
 					"''p;$__od_id;${__od_status:-$?};${!:-};"
 					"${PWD//\\%/%%};@;${PATH//\\%/%%};@'$'\\a'; "
-					"__od_show() { PS1=$__od_prompt PS2= RPS1= "
+					"[[ -t 0 ]] || __od_prompt='$({ __od_mark p "
+					"\"$__od_told\"; } 2>/dev/null)'; "
+					"__od_show() { __od_told=${__od_status:-$?}; "
+					"PS1=$__od_prompt PS2= RPS1= "
 					"RPS2=; builtin unsetopt zle prompt_bang; "
 					"builtin setopt prompt_subst prompt_percent; "
 					"precmd_functions=(${precmd_functions:#__od_show}"
@@ -155,7 +160,15 @@ static const char eval_end_text[] =
 	"; if { __od_lead %s %d; } 2>/dev/null; then eval \"$__od_command\"; "
 	"else eval \"$__od_command\"; fi; " POSIX_END;
 
-const char *const *script_argv(enum shells_kind kind, bool clean)
+/*
+ * Without a terminal busybox has to read with its line editor, and ignoreeof keeps
+ * it going when that gives up; mksh would give jobs process groups of their own,
+ * where no key finds them.
+ */
+static const char *const ash_on_socket[] = {"-i", "-I", NULL};
+static const char *const mksh_on_socket[] = {"-i", "+m", "+o", "emacs", NULL};
+
+const char *const *script_argv(enum shells_kind kind, bool clean, bool tty)
 {
 	static const char *const argv[][2][8] = {
 		[SHELLS_POSIX] = {{"-i"}, {"-i"}},
@@ -165,6 +178,10 @@ const char *const *script_argv(enum shells_kind kind, bool clean)
 		[SHELLS_ZSH] = {{"-i", "+Z"}, {"-f", "-i", "+Z"}},
 	};
 
+	if (!tty && kind == SHELLS_ASH)
+		return ash_on_socket;
+	if (!tty && kind == SHELLS_MKSH)
+		return mksh_on_socket;
 	return argv[kind][clean];
 }
 
@@ -176,17 +193,16 @@ static const char *const setups[] = {
 	[SHELLS_ZSH] = zsh_setup,
 };
 
-void script_setup(
-	struct buf *out, enum shells_kind kind, const char *nonce, const char *id)
+void script_setup(struct buf *out, enum shells_kind kind, bool tty, const char *nonce,
+	const char *id)
 {
-	struct str rest = str_c(setups[kind]);
-
-	while (rest.n) {
-		struct str piece = str_cut(&rest, '@');
-
-		buf_str(out, piece);
-		if (rest.n)
+	for (const char *p = setups[kind]; *p; p++) {
+		if (*p == '@')
 			buf_puts(out, nonce);
+		else if (*p == TO_US[0])
+			buf_puts(out, tty ? ">/dev/tty" : ">&0");
+		else
+			buf_putc(out, *p);
 	}
 	buf_fmt(out, "%s\n", id);
 }

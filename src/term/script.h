@@ -8,15 +8,22 @@
 #include "term/mark.h"
 #include "term/shell.h"
 
-/* Arguments after argv[0], NULL at the end. clean leaves start-up files out. */
-const char *const *script_argv(enum shells_kind kind, bool clean);
+/* Each line begins with it: a key, which only a terminal that collects lines heeds. */
+#define SCRIPT_KILL_LINE "\025"
+
+/*
+ * Arguments after argv[0], NULL at the end. clean leaves start-up files out; tty:
+ * the shell has a terminal.
+ */
+const char *const *script_argv(enum shells_kind kind, bool clean, bool tty);
 
 /*
  * The line that defines the shell's mark functions and then shows a prompt mark
- * with the given id. It keeps working whatever the start-up files have set.
+ * with the given id. It keeps working whatever the start-up files have set. Marks
+ * go to the terminal, or back to where the lines come from if there is none.
  */
-void script_setup(
-	struct buf *out, enum shells_kind kind, const char *nonce, const char *id);
+void script_setup(struct buf *out, enum shells_kind kind, bool tty, const char *nonce,
+	const char *id);
 
 /* Whether the shell has read the command's file when its start mark comes. */
 bool script_reads_first(enum shells_kind kind);

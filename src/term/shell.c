@@ -254,8 +254,8 @@ static void pty_ready(struct io *io, uint32_t events)
 
 	(void)events;
 	/*
-	 * EIO means that nobody holds the terminal now. The end of the shell is
-	 * told by its status; the next command looks here again.
+	 * EIO, or the end of a socket, means that nobody holds the terminal now. The
+	 * end of the shell is told by its status; the next command looks here again.
 	 */
 	if (pump(s, &shown) < 0 || shell_flush(s) < 0)
 		loop_remove(s->loop, &s->io);
@@ -411,6 +411,19 @@ enum shell_state shell_state(const struct shell *s)
 pid_t shell_pid(const struct shell *s)
 {
 	return s->rec->pid;
+}
+
+int shell_no_terminal(const struct shell *s)
+{
+	return s->rec->no_tty;
+}
+
+int shell_tell_no_terminal(struct shell *s)
+{
+	int err = s->tty_told ? 0 : s->rec->no_tty;
+
+	s->tty_told = true;
+	return err;
 }
 
 struct str shell_cwd(const struct shell *s)

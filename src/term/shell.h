@@ -1,5 +1,7 @@
 /*
  * One shell session: a shell on a pty, the command that runs in it, its output.
+ * Where the system has no ptys the shell has a socket, which takes lines of any
+ * length and knows no keys; the signals of two of them are sent instead.
  *
  * The command is handed over in a file and the pty receives one short line that
  * evaluates it, because a typed line is cut silently at 4,095 bytes. What the
@@ -75,6 +77,10 @@ void shell_exited(struct shell *s, int status);
 enum shell_state shell_state(const struct shell *s);
 /* The shell's process, 0 for none. */
 pid_t shell_pid(const struct shell *s);
+/* 0, or the -errno of /dev/ptmx for which the last shell had no terminal. */
+int shell_no_terminal(const struct shell *s);
+/* The same, but 0 once it has been told. */
+int shell_tell_no_terminal(struct shell *s);
 
 /* GONE: starts a shell; ops->ready follows, at once if it cannot be started. */
 void shell_start(struct shell *s);
@@ -88,7 +94,10 @@ int shell_submit(struct shell *s, struct str command) MUST_USE;
 int shell_type(struct shell *s, struct str bytes) MUST_USE;
 /* Whether the Enter key is a carriage return now: a program takes every key itself. */
 bool shell_takes_keys(const struct shell *s);
-/* IDLE or RUNNING: the control character of key, a letter or one of [\]^_. */
+/*
+ * IDLE or RUNNING: the control character of key, a letter or one of [\]^_. -ENOTTY:
+ * only a terminal would have a meaning for it, and there is none.
+ */
 int shell_key(struct shell *s, char key) MUST_USE;
 
 /*

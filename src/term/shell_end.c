@@ -33,10 +33,13 @@ static size_t the_shell(struct shell *s)
 	return s->rec->pid > 0;
 }
 
+/* Without a terminal the shell's group is in front; it is stopped and ignores it. */
 static void interrupt(struct shell *s)
 {
-	if (front(s))
-		kill(-front(s), SIGINT);
+	pid_t group = s->rec->no_tty ? s->rec->pid : front(s);
+
+	if (group)
+		kill(-group, SIGINT);
 }
 
 static void terminate(struct shell *s)

@@ -10,9 +10,17 @@
 #include <signal.h>
 #include <unistd.h>
 
+/* Without a terminal the shell would read on behind its line, and keep what it got. */
+static bool must_wait(const struct shell *s)
+{
+	return s->rec->no_tty && s->rec->state == SHELL_RUNNING && !s->rec->started;
+}
+
 int shell_flush(struct shell *s)
 {
-	while (s->typed.n) {
+	bool wait = must_wait(s);
+
+	while (s->typed.n && !wait) {
 		ssize_t n = write(s->master, s->typed.p, s->typed.n);
 
 		if (n < 0 && errno == EAGAIN)
@@ -22,7 +30,7 @@ int shell_flush(struct shell *s)
 		if (n > 0)
 			buf_consume(&s->typed, (size_t)n);
 	}
-	loop_want(s->loop, &s->io, s->typed.n ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	loop_want(s->loop, &s->io, s->typed.n && !wait ? EPOLLIN | EPOLLOUT : EPOLLIN);
 	if (s->typed.n == 0)
 		buf_free(&s->typed);
 	return 0;
@@ -52,7 +60,7 @@ int shell_type(struct shell *s, struct str bytes)
 
 bool shell_takes_keys(const struct shell *s)
 {
-	return s->master >= 0 && !pty_collects_lines(s->master);
+	return s->master >= 0 && !s->rec->no_tty && !pty_collects_lines(s->master);
 }
 
 /* The terminal does not echo, so what it would show for a key comes from here. */
@@ -82,8 +90,7 @@ static void prompt_missing(struct timer *t)
 	struct buf line = BUF_INIT(SPOOL_READ);
 
 	/* One that ignores the key has not come back: the line would be its input. */
-	if (pty_foreground(s->master) != s->rec->pid ||
-		signals_ignored(s->rec->pid, SIGINT))
+	if (!shell_is_in_front(s) || signals_ignored(s->rec->pid, SIGINT))
 		return;
 	script_probe(&line);
 	if (line.err || shell_type_line(s, buf_view(&line)) < 0)
@@ -105,7 +112,32 @@ static bool is_due_a_prompt(const struct shell *s, char key)
 /* Does the shell itself wait for lines of a text that was typed in? */
 static bool is_reading(const struct shell *s)
 {
-	return s->rec->typed_in && pty_foreground(s->master) == s->rec->pid;
+	return s->rec->typed_in && shell_is_in_front(s);
+}
+
+/* Some notice an interrupt only when the line that they read has come. */
+static bool interrupt_needs_line(const struct shell *s)
+{
+	return s->setup.kind == SHELLS_ZSH ||
+		(s->rec->no_tty && s->setup.kind == SHELLS_MKSH);
+}
+
+/*
+ * What a terminal does with a key, without one: all that the shell has started, but
+ * not its background jobs, heeds a signal to its process group.
+ */
+static int send_signal(struct shell *s, char key, bool idle)
+{
+	if (s->rec->pid <= 0)
+		return -EIO;
+	if (idle && key != 'C')
+		return shell_type(s, STR("\n"));
+	buf_free(&s->typed);
+	if (kill(-s->rec->pid, key == 'C' ? SIGINT : SIGQUIT) < 0)
+		return -errno;
+	if (key == 'C' && interrupt_needs_line(s) && (idle || is_reading(s)))
+		return shell_type(s, STR("\n"));
+	return 0;
 }
 
 int shell_key(struct shell *s, char key)
@@ -115,6 +147,8 @@ int shell_key(struct shell *s, char key)
 	char control = (char)(key & 0x1f);
 
 	assert(idle || s->rec->state == SHELL_RUNNING);
+	if (s->rec->no_tty && up != 'C' && up != '\\')
+		return -ENOTTY;
 	/* At the prompt only these two do something; for the others it shows again. */
 	if (idle && up != 'C' && up != 'D')
 		control = '\n';
@@ -132,8 +166,9 @@ int shell_key(struct shell *s, char key)
 		kill(s->rec->pid, SIGCONT);
 	if (idle || is_due_a_prompt(s, up))
 		shell_arm(s, SHELL_KEY_MS, prompt_missing);
-	/* zsh notices an interrupt only when the line that it reads has come. */
-	if (up == 'C' && s->setup.kind == SHELLS_ZSH && (idle || is_reading(s)))
+	if (s->rec->no_tty)
+		return send_signal(s, up, idle);
+	if (up == 'C' && interrupt_needs_line(s) && (idle || is_reading(s)))
 		return shell_type(s, STR("\003\n"));
 	/* Input that waits for a reader must not hold an interrupt up. */
 	if (s->typed.n && strchr("CZ\\", up) && pty_signals_on(s->master)) {

@@ -22,6 +22,7 @@ struct record {
 	bool text_done;       /* its text has been executed; the prompt is due */
 	bool edits;           /* it has a line editor: nothing is typed as it is */
 	bool ended;           /* the shell has ended with status */
+	int no_tty;           /* -errno for which the shell has a socket; 0: a pty */
 	int status;           /* of the last command */
 	int64_t background;   /* process of the last background job, -1 for none */
 	unsigned reports;     /* made about the present command */
@@ -59,7 +60,7 @@ struct shell {
 	struct vt *vt;
 	struct vt_mark shown;
 
-	int master; /* of the pty; -1: none */
+	int master; /* of the pty, or our end of a socket instead; -1: none */
 	struct io io;
 	struct child child;
 	struct spawn_report report; /* of the shell that is starting */
@@ -71,6 +72,7 @@ struct shell {
 	struct buf line;  /* of the command, until it has started */
 	struct buf typed; /* input that the terminal has not taken yet */
 	const char *note;
+	bool tty_told; /* that the shell has no terminal has been said */
 	struct shell_ending end;
 };
 
@@ -112,6 +114,8 @@ void shell_finish(struct shell *s);
 void shell_remember(struct shell *s, struct str command);
 /* A random id for a command. */
 int shell_new_id(char id[MARK_ID + 1]) MUST_USE;
+/* True while nothing but the shell itself can take what is typed now. */
+bool shell_is_in_front(const struct shell *s);
 /* Writes one whole line to the terminal; -errno when it takes less. */
 int shell_type_line(struct shell *s, struct str line) MUST_USE;
 /* Feeds bytes of the spool; true when they held something to show. */

@@ -75,7 +75,7 @@ static int type_setup(struct shell *s)
 	struct buf line = BUF_INIT(SPOOL_READ);
 	int r;
 
-	script_setup(&line, s->setup.kind, s->rec->nonce, s->rec->id);
+	script_setup(&line, s->setup.kind, !s->rec->no_tty, s->rec->nonce, s->rec->id);
 	r = line.err ? line.err : shell_type_line(s, buf_view(&line));
 	buf_free(&line);
 	return r;
@@ -106,10 +106,38 @@ static const char **clean_env_new(const char *const *env, enum shells_kind kind)
 	return out;
 }
 
+/*
+ * Opens the terminal or what takes its place, and has the child get the other end,
+ * which is *other. *why tells what fails.
+ */
+static int open_terminal(struct shell *s, struct spawn *sp, int *other, const char **why)
+{
+	int r = pty_open(SHELL_ROWS, SHELL_COLUMNS, &s->master, other);
+
+	*why = "no pseudo-terminal can be opened";
+	/* We are short of something, which is no reason to do without for ever. */
+	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
+		return r;
+	if (r != s->rec->no_tty)
+		s->tty_told = false;
+	s->rec->no_tty = r;
+	vt_set_newline(s->vt, r < 0);
+	sp->tty = r < 0 ? -1 : *other;
+	if (r == 0)
+		return 0;
+	log_warn("shell %s: /dev/ptmx: %s: it has no terminal", s->setup.name,
+		err_text(r));
+	*why = "there is no pseudo-terminal (/dev/ptmx), and no socket instead";
+	r = pty_open_socket(&s->master, other);
+	for (size_t i = 0; i < ARRAY_LEN(sp->fds); i++)
+		sp->fds[i] = *other;
+	return r;
+}
+
 static int spawn_shell(struct shell *s, const char **why)
 {
 	const char *argv[8] = {s->setup.arg0};
-	const char *const *more = script_argv(s->setup.kind, s->clean);
+	const char *const *more;
 	struct spawn sp = {
 		.path = s->setup.path,
 		.argv = argv,
@@ -119,24 +147,25 @@ static int spawn_shell(struct shell *s, const char **why)
 		.user = s->setup.user,
 	};
 	const char **env = NULL;
+	int other = -1;
 	pid_t pid;
 	int r;
 
 	*why = s->setup.missing;
 	if (!s->setup.path)
 		return -ENOENT;
-	for (size_t i = 0; more[i]; i++)
-		argv[i + 1] = more[i];
-	*why = "no pseudo-terminal can be opened (is /dev/ptmx there?)";
-	r = pty_open(SHELL_ROWS, SHELL_COLUMNS, &s->master, &sp.tty);
+	r = open_terminal(s, &sp, &other, why);
 	if (r < 0)
 		return r;
+	more = script_argv(s->setup.kind, s->clean, !s->rec->no_tty);
+	for (size_t i = 0; more[i]; i++)
+		argv[i + 1] = more[i];
 	if (s->clean)
 		sp.env = env = clean_env_new(s->setup.env, s->setup.kind);
 	s->report.step = "copying the environment";
 	r = sp.env ? spawn(&sp, &pid, &s->report) : -ENOMEM;
 	*why = s->report.step;
-	fd_close(&sp.tty);
+	fd_close(&other);
 	free(env);
 	if (r < 0)
 		return r;
@@ -165,7 +194,7 @@ static void start(struct shell *s, bool clean)
 		why = "the terminal takes no input";
 		r = type_setup(s);
 		/* Its end, which says more, is on the way. */
-		if (r == -EIO)
+		if (r == -EIO || r == -EPIPE)
 			r = 0;
 	}
 	if (r == 0 && keep(s) < 0)
@@ -286,6 +315,7 @@ int shell_adopt(struct shell *s, int master, pid_t pid, const int *status, int s
 	s->rec = spool_state(&s->spool);
 	s->rec->pid = status ? 0 : pid;
 	mark_init(&s->marks, s->rec->nonce);
+	vt_set_newline(s->vt, s->rec->no_tty);
 	s->master = master;
 	if (master < 0 || s->rec->state == SHELL_STARTING) {
 		resume_without(s);

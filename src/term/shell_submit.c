@@ -15,12 +15,22 @@ static const char note_stuck[] =
 	"killed. The next command gets a new one in the same "
 	"directory.";
 
+bool shell_is_in_front(const struct shell *s)
+{
+	if (!s->rec->no_tty)
+		return pty_foreground(s->master) == s->rec->pid;
+	return tree_signal(s->rec->pid, 0) == 0;
+}
+
 /*
  * What a person would type: it is short, and the terminal's queue is empty. The
  * kernel takes 2,048 bytes at a time, and a signal may come in between.
  */
 int shell_type_line(struct shell *s, struct str line)
 {
+	/* Nobody but a terminal heeds the key before it. */
+	if (s->rec->no_tty && str_starts(line, STR(SCRIPT_KILL_LINE)))
+		line = str_skip(line, strlen(SCRIPT_KILL_LINE));
 	while (line.n) {
 		ssize_t n = write(s->master, line.p, line.n);
 
@@ -57,7 +67,7 @@ void shell_accept_overdue(struct timer *t)
 	struct shell *s = container_of(t, struct shell, timer);
 
 	/* A line typed ahead is still running: its turn comes first. */
-	if (pty_foreground(s->master) != s->rec->pid) {
+	if (!shell_is_in_front(s)) {
 		shell_arm(s, SHELL_ACCEPT_MS, shell_accept_overdue);
 		return;
 	}

@@ -366,14 +366,17 @@ class Client:
     """A running od-runtime-client on a free port of the loopback.
 
     Its shell is that of the present user, with an empty home of its own, unless
-    the arguments say otherwise. self.work is its fresh working directory."""
+    the arguments say otherwise. self.work is its fresh working directory.
+
+    prefix are words put before it, or what gives them when it is called with the
+    client, whose folders exist then; place is where these are made."""
 
     alive = []
 
     def __init__(self, *options, role="serve", env=None, argv=None, prefix=(), ready=True,
-                 user=True):
+                 user=True, place=None):
         self.port = free_port()
-        self.top = tempfile.mkdtemp(prefix="od-e2e-")
+        self.top = tempfile.mkdtemp(prefix="od-e2e-", dir=place)
         self.work = os.path.join(self.top, "work")
         self.home = os.path.join(self.top, "home")
         os.mkdir(self.work)
@@ -382,6 +385,7 @@ class Client:
             argv = [CLIENT, role, str(self.port), "--address", "127.0.0.1",
                     "--working-dir", self.work]
             argv += ["--username", ME] if user else []
+        prefix = prefix(self) if callable(prefix) else prefix
         self.argv = [*prefix, *(WRAP if argv[0] == CLIENT else []), *argv, *options]
         self.stderr = open(os.path.join(self.top, "stderr"), "w+b")
         full = {k: v for k, v in os.environ.items() if not k.startswith("OD_")}

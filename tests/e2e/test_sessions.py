@@ -185,7 +185,7 @@ def test_routes():
         eq((answer.status, answer.field("content-type")), (200, "application/json"), "the list")
         row = answer.json()["sessions"][0]
         eq((list(row), row["name"], row["state"], row["cwd"], row["command"]),
-           (["name", "state", "pid", "cwd", "command"], "default", "idle", client.work, None),
+           (["name", "state", "pid", "cwd", "tty", "command"], "default", "idle", client.work, None),
            "what it says of a session")
         ok(alive(row["pid"]), "its shell is that process")
         for offset in ("x", "-1", "1.5", "", "99999999999999999999", "1&offset=2"):
