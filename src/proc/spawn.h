@@ -11,18 +11,17 @@
 #define PROC_SPAWN_H
 
 #include "base/err.h"
+#include "limits.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
-
-enum { SPAWN_GROUPS = 64 };
 
 /* Whom a child runs as. uid -1 keeps the present identity. */
 struct spawn_user {
 	uid_t uid;
 	gid_t gid;
 	size_t ngroups;
-	gid_t groups[SPAWN_GROUPS];
+	gid_t groups[USER_GROUPS_MAX];
 };
 
 struct spawn {

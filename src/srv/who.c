@@ -58,8 +58,7 @@ static void set_identity(struct who *w)
 	w->identity = (struct spawn_user){.uid = w->user.uid, .gid = w->user.gid};
 	if (w->user.uid == geteuid() && (w->user.uid != 0 || w->user.gid == getegid()))
 		return;
-	w->identity.ngroups =
-		w->user.groups_n < SPAWN_GROUPS ? w->user.groups_n : SPAWN_GROUPS;
+	w->identity.ngroups = w->user.groups_n;
 	memcpy(w->identity.groups, w->user.groups, w->identity.ngroups * sizeof(gid_t));
 	w->setup.user = &w->identity;
 }
