@@ -42,12 +42,20 @@ static bool get_command(struct act *a, struct str *given)
 	return true;
 }
 
-static int observe_limit(struct act *a)
+/* There is no session, and there will be none until another one has ended. */
+static int no_session(struct act *a, int err)
 {
-	observe_errorf(a,
-		"There are %d shell sessions, which is the limit. Use one of them "
-		"(GET /v1/sessions lists them), or end one (DELETE /v1/sessions/NAME).",
-		SESSIONS_MAX);
+	static const char way_out[] = "Use one of them (GET /v1/sessions lists them), "
+				      "or end one (DELETE /v1/sessions/NAME).";
+
+	if (err == -ENOMEM)
+		return err;
+	if (err == ERR_LIMIT)
+		observe_errorf(a, "There are %d shell sessions, which is the limit. %s",
+			SESSIONS_MAX, way_out);
+	else
+		observe_errorf(a, "ERROR: No more shell sessions can be made (%s). %s",
+			err_text(err), way_out);
 	return ACT_DONE;
 }
 
@@ -65,10 +73,8 @@ static int start_in_session(struct act *a, struct str given)
 	if (!r)
 		return -ENOMEM;
 	err = session_get(a->box, name, &s);
-	if (err == ERR_LIMIT)
-		return observe_limit(a);
 	if (err < 0)
-		return err;
+		return no_session(a, err);
 	*r = (struct run){
 		.act = a,
 		.command = command,

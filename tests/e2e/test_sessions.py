@@ -329,6 +329,23 @@ int main(int argc, char **argv)
 """
 
 
+def test_few_descriptors():
+    """Sessions end where descriptors do, and a request can still be answered."""
+    with Client(role="init", prefix=["prlimit", "--nofile=100:100"]) as client:
+        got = [client.run("echo hi", session=f"s{i}") for i in range(60)]
+        good = [o for o in got if o["content"] == "hi" and o["observation"] == "run"]
+        bad = [o for o in got if o not in good]
+        ok(len(good) > 20 and bad, f"{len(good)} sessions with 100 descriptors")
+        eq([o for o in bad if o["observation"] != "error"
+            or "Too many open files" not in o["content"]
+            and "No file descriptors available" not in o["content"]], [], "the others are told why")
+        eq(client.run("echo on", session="s0")["content"], "on", "those that are there go on")
+        eq(client.get("/alive").status, 200, "the server is well")
+        for i in range(10):
+            end(client, f"s{i}")
+        eq(client.run("echo on", session="new")["content"], "on", "when some have ended, there is room")
+
+
 def test_end_what_is_not_ours():
     if os.getuid() != 0:
         return skip("a process that may not be ended", "needs root")
