@@ -114,3 +114,13 @@ enum mark_step mark_next(
 	}
 	return MARK_MORE;
 }
+
+size_t mark_pending(const struct mark_splitter *m)
+{
+	return m->matched < strlen(m->prefix) ? m->matched : m->matched + m->body.n;
+}
+
+void mark_restart(struct mark_splitter *m)
+{
+	m->matched = 0;
+}

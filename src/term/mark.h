@@ -60,4 +60,9 @@ enum mark_step {
 enum mark_step mark_next(struct mark_splitter *m, struct str *in, struct str *data,
 	struct mark_event *e) MUST_USE;
 
+/* Bytes taken last that are, so far, the beginning of a mark. */
+size_t mark_pending(const struct mark_splitter *m);
+/* Forgets them: they will come once more. */
+void mark_restart(struct mark_splitter *m);
+
 #endif

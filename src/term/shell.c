@@ -348,8 +348,11 @@ void shell_kill(struct shell *s)
 int shell_report(struct shell *s, struct buf *out, size_t *kept)
 {
 	int r = vt_report(s->vt, &s->shown, out, kept);
+	uint64_t end = spool_end(&s->spool);
+	size_t pending = mark_pending(&s->marks);
 
-	s->told = spool_end(&s->spool);
+	/* Half a mark is not told: its other half alone would be text. */
+	s->told = end > pending ? end - pending : 0;
 	s->rec->reports++;
 	return r;
 }
@@ -383,6 +386,7 @@ static void keep_noise(struct shell *s)
 
 	spool_keep(&s->spool, s->told);
 	vt_reset(s->vt);
+	mark_restart(&s->marks);
 	s->shown = (struct vt_mark){0};
 	s->told = 0;
 	for (uint64_t at = 0; (part = spool_at(&s->spool, at)).n; at += part.n)

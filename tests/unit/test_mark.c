@@ -183,8 +183,42 @@ static void check_length(size_t n, bool fits)
 	buf_free(&out);
 }
 
+/* What is pending is no data yet; given once more after a restart, it is all there. */
+static void check_pending(void)
+{
+	static const char text[] = "one" MARK("p", "i", "0", "", "/", "/bin") "two";
+	const size_t from = 3, to = sizeof(text) - 1 - 3;
+
+	for (size_t cut = 0; cut < sizeof(text); cut++) {
+		bool inside = cut > from && cut < to;
+		struct mark_splitter m;
+		struct mark_event e;
+		struct str in = str_make(text, cut), data;
+		size_t pending, shown = 0, marks = 0;
+		enum mark_step step;
+
+		mark_init(&m, NONCE);
+		while ((step = mark_next(&m, &in, &data, &e)) != MARK_MORE)
+			shown += step == MARK_DATA ? data.n : 0;
+		pending = mark_pending(&m);
+		is_int((long)pending, inside ? (long)(cut - from) : 0,
+			"cut at %zu: bytes of half a mark", cut);
+		mark_restart(&m);
+		is_int((long)mark_pending(&m), 0, "cut at %zu: none any more", cut);
+		in = str_skip(str_make(text, sizeof(text) - 1), cut - pending);
+		while ((step = mark_next(&m, &in, &data, &e)) != MARK_MORE) {
+			shown += step == MARK_DATA ? data.n : 0;
+			marks += step == MARK_EVENT;
+		}
+		is_int((long)shown, 6, "cut at %zu: all of the data", cut);
+		is_int((long)marks, cut < to, "cut at %zu: and the mark", cut);
+		mark_free(&m);
+	}
+}
+
 int main(void)
 {
+	check_pending();
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		check_row(&rows[i]);
 	check_length(5000, true);
