@@ -553,6 +553,15 @@ bool split_wants_document(struct str text)
 		pieces.n == 1;
 }
 
+bool split_is_whole(struct str text)
+{
+	struct split_pieces pieces;
+	struct splitter m;
+
+	return tokenize(&m, text, &pieces) != SPLIT_UNFINISHED && m.state != SPLIT_LOST &&
+		m.depth == 1 && is_complete(split_top(&m));
+}
+
 void split_write_refusal(
 	struct str text, const struct split_pieces *pieces, struct buf *out)
 {

@@ -56,6 +56,9 @@ enum split_kind split_command(struct str text, struct split_pieces *pieces) MUST
  */
 bool split_wants_document(struct str text) MUST_USE;
 
+/* True if every byte was understood and nothing is missing at the end. */
+bool split_is_whole(struct str text) MUST_USE;
+
 /* Writes the contract's refusal of several commands, with a list of them. */
 void split_write_refusal(
 	struct str text, const struct split_pieces *pieces, struct buf *out);

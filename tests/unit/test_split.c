@@ -166,6 +166,25 @@ static void test_document(void)
 			label(str_c(complete[i])));
 }
 
+/* What a line can follow without becoming a part of it. */
+static void test_whole(void)
+{
+	static const char *const whole[] = {"", "ls", "ls;", "ls &", "ls # why", "\nls\n",
+		"echo 'a\nb'", "cat <<E\nx\nE", "f() { ls; }", "[[ a == b ]] && ls",
+		"for i in 1 2; do ls; done", "ls | wc", "ls\npwd"};
+	static const char *const open[] = {"echo a\\", "ls &&", "ls |", "ls ||\n", "f()",
+		"function f", "for i", "for i in 1 2", "cat <<E", "cat <<E\nx", "echo 'a",
+		"echo $(ls", "if ls", "case x in", "[[ a", "(ls", "{ ls", ")", "&& ls",
+		"coproc", "select i in a"};
+
+	for (size_t i = 0; i < ARRAY_LEN(whole); i++)
+		ok(split_is_whole(str_c(whole[i])), "whole: %s", label(str_c(whole[i])));
+	for (size_t i = 0; i < ARRAY_LEN(open); i++)
+		ok(!split_is_whole(str_c(open[i])), "not whole: %s",
+			label(str_c(open[i])));
+	ok(!split_is_whole(STR("a\0b")), "not whole: a NUL byte");
+}
+
 /* --- Every prefix ------------------------------------------------------------- */
 
 static bool pieces_are_sound(struct str text, const struct split_pieces *p)
@@ -394,6 +413,7 @@ int main(void)
 	test_several();
 	test_feeding();
 	test_document();
+	test_whole();
 	test_prefixes();
 	test_depth();
 	test_many_pieces();
