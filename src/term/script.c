@@ -1,5 +1,7 @@
 #include "term/script.h"
 
+#include "term/split.h"
+
 /* Kills what may stand in the terminal's line: a key typed at the prompt. */
 #define KILL_LINE SCRIPT_KILL_LINE
 
@@ -12,65 +14,103 @@
  * and little time. A prompt that a command has set, such as that of a Python
  * environment, is taken back.
  */
-#define PREFIX "\\033]7777;@;"
-#define TO_US "\001" /* a redirection, which script_setup fills in as it does "@" */
+#define PREFIX "\\033]7777;~;"
+#define TO_US "\001" /* a redirection, which script_setup fills in as it does "~" */
 #define MARK_FIELDS \
 	"\"$1\" \"$__od_id\" \"$2\" \"${!:-}\" \"${PWD-}\" \"${PATH-}\" " TO_US
-#define MARK_FORMAT PREFIX "%s;%s;%s;%s;%s;@;%s;@\\007"
-#define MARK_PRINTF "printf '" MARK_FORMAT "' " MARK_FIELDS
+#define MARK_FORMAT PREFIX "%s;%s;%s;%s;%s;~;%s;~\\007"
+#define MARK_PRINTF "printf \"" MARK_FORMAT "\" " MARK_FIELDS
 #define GIT_AND_ID "alias git='git --no-pager'; __od_id="
 
 /* Notes $? even where no descriptor is left, so that there is no group then. */
-#define HIDE_AND_NOTE "2>\"${__od_null#$((__od_status=$?))}\""
+#define HIDE_AND_NOTE "2>\"${__od_null#$((__od_status=${__od_status:-$?}))}\""
+
+#define TAIL \
+	"{ __od_done \"$_\" \"${PIPESTATUS[@]}\"; } " \
+	"2>&\"${__od_fd[__od_status=$?,36#0${-//[^xv]}]--}\""
 
 /*
- * __od_status is $? at the end of the command until a prompt has told it. Tracing
- * is off while our code runs; the text of a command turns it on again. A bash that
- * is told to edit its input may stop showing prompts, and one whose command ended
- * within quotes shows PS2 first. bash copies a function whenever it calls it, so
- * what is rare has functions of its own.
+ * __od_status is $? at the end of the command until a prompt has told it.
+ *
+ * Tracing is off while our code runs; the text of a command turns it on again. Where
+ * it may be on, stderr is closed, which "2>&2" leaves undone at no cost where it is
+ * not: __od_fd holds nothing but 2 at the place of neither x nor v in $-.
+ *
+ * The tail follows the text within its eval, because eval leaves nothing of $_ and
+ * PIPESTATUS behind, and has ERR trapped once more. A command that interrupts or
+ * breaks it leaves __od_status empty, and the hook does without.
+ *
+ * bash copies a function whenever it calls it, so what is rare has functions of its
+ * own. All of them can be unset, as scripts do that tidy up: the hook, or the next
+ * line, defines them again from __od_setup. A bash that is told to edit its input may
+ * stop showing prompts, and one whose command ended within quotes shows PS2 first.
  */
-static const char bash_setup[] = KILL_LINE
-	" \\builtin set +o history +H; \\builtin unset PROMPT_COMMAND; "
+static const char bash_setup[] =
+	"\\builtin enable printf test read set declare export local 2>/dev/null; "
 	"__od_mark() { \\builtin printf '" MARK_FORMAT "' " MARK_FIELDS "; }; "
-	"__od_start() { \\builtin printf '" PREFIX "s;%s;0;;;@;;@\\a' \"$1\"; }; "
-	"__od_lead() { __od_id=$1 __od_status=; __od_start \"$1\" " TO_US " || "
-	"{ [[ -t 1 ]] && __od_start \"$1\"; }; \\builtin return \"$2\"; }; "
-	"__od_run() { [[ -z $__od_flags ]] || __od_retrace \"$2\"; "
-	"__od_lead \"$1\" \"$2\"; }; "
-	"__od_read() { IFS= \\builtin read -r -d '' __od_command <\"$1\" || \\builtin :; "
-	"case $__od_command in '') __od_command='\\builtin echo "
+	"__od_start() { \\builtin printf '" PREFIX "s;%s;0;;;~;;~\\a' \"$__od_id\"; }; "
+	"__od_lead() { __od_ran=' '; [[ -z $__od_file ]] || __od_read; "
+	"[[ -z $__od_flags ]] || __od_retrace \"$1\"; "
+	"[[ -t 1 ]] && \\builtin printf '" PREFIX "s;%s;0;;;~;;~\\a' \"$__od_id\" || "
+	"__od_far; \\builtin return \"$1\"; }; "
+	"__od_far() { \\builtin enable printf; __od_start " TO_US " || \\builtin :; }; "
+	"__od_read() { IFS= \\builtin read -r -d '' __od_command <\"$__od_file\" || "
+	"\\builtin :; case $__od_command in '') __od_command='\\builtin echo "
 	"\"The command could not be read.\" >&2; (\\builtin exit 126)'; esac; }; "
 	"__od_quiet() { if [[ -o xtrace ]]; then \\builtin set +x; __od_flags+=x; fi; "
 	"if [[ -o verbose ]]; then \\builtin set +v; __od_flags+=v; fi; }; "
 	"__od_retrace() { case $- in *e*) \\builtin set 0; esac; "
 	"__od_command=\"__od_traced $1 -$__od_flags 2>/dev/null\"$'\\n'$__od_command; "
-	"__od_flags=; }; "
+	"[[ $__od_flags != *v* ]] || __od_inline; __od_flags=; }; "
+	"__od_inline() { __od_text=$__od_command __od_tail=\"; $__od_end\" "
+	"__od_command='\\builtin eval \"$__od_text\"'; }; "
 	"__od_traced() { \\builtin set \"$2\"; \\builtin return $1; }; "
 	"__od_done() { [[ -o xtrace || -o verbose ]] && __od_quiet; "
-	"[[ ! -o emacs && ! -o vi ]] && "
-	"\\builtin test \"${PROMPT_COMMAND-}\" = \"$__od_hook\" || __od_text_done; }; "
-	"__od_text_done() { __od_mark t \"$__od_status\"; __od_ours ''; }; "
+	"__od_err=2 __od_last=$1 __od_pipes=; [[ $# = 2 ]] || __od_piped \"$@\"; "
+	"[[ ${PROMPT_COMMAND-} = \"$__od_hook\" && ! -o emacs && ! -o vi ]] || "
+	"__od_text_done; }; "
+	"__od_piped() { while [[ $# != 1 ]]; do \\builtin shift; "
+	"__od_pipes+=\"${__od_pipes:+|}(\\builtin exit $1)\"; done; __od_pipes+=';'; }; "
+	"__od_text_done() { __od_mark t \"$__od_status\"; __od_ours '' || \\builtin :; "
+	"}; "
 	"__od_ended() { [[ -o xtrace || -o verbose ]] && __od_quiet; "
-	"__od_told=${__od_status:-$1} __od_status=; }; "
-	"__od_show() { __od_told=${__od_status:-$__od_told}; "
-	"[[ $__od_told = 0 && -t 2 && ! -o emacs && ! -o vi ]] && "
-	"__od_is \"$__od_prompt\" || __od_prepare; }; "
-	"__od_is() { \\builtin test "
-	"\"${PROMPT_COMMAND-},${PS1-},${PS2-}\" = \"$__od_hook,$1,\"; }; "
-	"__od_ours() { __od_is \"$1\" || \\builtin export -n "
+	"__od_err=2 __od_pipes= __od_tail=$'\\n'$__od_end; "
+	"[[ -z $__od_status ]] || \\builtin eval \"$__od_setup\"; }; "
+	"__od_show() { __od_told=${__od_status:-$?}; [[ $__od_err = 2 ]] || __od_ended; "
+	"__od_status=; [[ $__od_told$__od_open = 0 && -t 2 && ${PS1-} = \"$__od_prompt\" "
+	"&& "
+	"-z ${PS2-} && ! -o emacs && ! -o vi ]] || __od_prepare; }; "
+	"__od_is() { [[ ${PROMPT_COMMAND-} = \"$__od_hook\" && ${PS1-} = \"$1\" && "
+	"-z ${PS2-} ]]; }; "
+	"__od_ours() { __od_is \"$1\" || \\builtin declare -g +ix "
+	"PROMPT_COMMAND=\"$__od_hook\" PS1=\"$1\" PS2= 2>/dev/null || \\builtin export "
+	"-n "
 	"PROMPT_COMMAND=\"$__od_hook\" PS1=\"$1\" PS2= 2>/dev/null; }; "
 	"__od_prepare() { if [[ -o emacs || -o vi ]]; then __od_ours ''; "
-	"__od_mark e \"$__od_told\"; \\builtin return; fi; "
-	"if [[ $__od_told = 0 && -t 2 ]]; then __od_ours \"$__od_prompt\"; "
+	"__od_mark e \"$__od_told\"; \\builtin return 0; fi; "
+	"if [[ $__od_told$__od_open = 0 && -t 2 ]]; then __od_ours \"$__od_prompt\"; "
 	"__od_is \"$__od_prompt\" && \\builtin return; "
 	"else __od_ours ''; fi; "
-	"__od_mark p \"$__od_told\" || __od_ours \"$__od_prompt\"; }; "
-	"__od_hook='{ __od_ended \"$?\"; } 2>/dev/null || \\builtin :; "
-	"__od_show || \\builtin :'; "
-	"__od_prompt='\\e]7777;@;p;$__od_id;$__od_told;${!:-};"
-	"${PWD-};@;${PATH-};@\\a'; __od_null=/dev/null; "
-	"__od_status= __od_flags= __od_told=0; __od_ours ''; \\builtin " GIT_AND_ID;
+	"__od_mark p \"$__od_told\" || { __od_ours \"$__od_prompt\"; "
+	"__od_status=$__od_told; \\builtin return 1; }; }; "
+	"__od_fd=(2); "
+	"__od_end='" TAIL "' "
+	"__od_hook='{ __od_show || \\builtin eval \"$__od_setup; __od_show\"; } "
+	"2>&\"$__od_err\"' __od_nonce=~ "
+	"__od_prompt='\\e]7777;$__od_nonce;p;$__od_id;${__od_told:-$?};${!:-};${PWD-};"
+	"$__od_nonce;${PATH-};$__od_nonce\\a' __od_tail=$'\\n'$__od_end; "
+	"\\builtin alias git='git --no-pager'; "
+	"case $__od_ran in '') __od_lead 0; \\builtin eval \"$__od_command\";; "
+	"*) __od_ours '';; esac";
+
+/* Aliases are off while it is read, those of reserved words above all. */
+static const char bash_setup_begin[] = KILL_LINE
+	" __od_status=%s __od_ran=+ __od_told= __od_open= __od_err=2 __od_flags= "
+	"__od_file= __od_last= __od_pipes= __od_id=%s; \\builtin history -d -1 "
+	"2>/dev/null; \\builtin set +o history +H; "
+	"\\builtin unset PROMPT_COMMAND; \\builtin shopt -u expand_aliases; __od_setup=";
+static const char bash_setup_end[] =
+	"; \\builtin eval \"$__od_setup\"; \\builtin shopt -s expand_aliases\n";
 
 /*
  * What all others have in common. "prompt" is what their prompt is while it shows on
@@ -79,22 +119,24 @@ static const char bash_setup[] = KILL_LINE
  */
 #define MARK_SETUP(mark) \
 	"__od_mark() { " mark "; }; " \
-	"__od_lead() { __od_id=$1 __od_status=; __od_mark s 0; return \"$2\"; }; " \
-	"__od_done() { __od_mark t \"$__od_status\"; __od_status=; }; " \
-	"__od_null=/dev/null; __od_status=; "
+	"__od_lead() { __od_mark s 0; return \"$1\"; }; " \
+	"__od_done() { __od_mark t \"$__od_status\" && __od_status=; }; " \
+	"__od_null=/dev/null; "
 #define PROMPT_FIELDS(bang) \
-	"p;$__od_id;${__od_status:-$?};${" bang ":-};${PWD-};@;${PATH-};@"
+	"p;$__od_id;${__od_status:-$?};${" bang ":-};${PWD-};~;${PATH-};~"
 
 /* No mark can come from a hook here: the prompt itself is one. */
-#define PROMPT_SETUP(mark, prompt) \
+#define PROMPT_SETUP(mark, hidden, prompt) \
 	MARK_SETUP(mark) \
-	"__od_hidden='$({ __od_mark p \"$?\"; } 2>/dev/null)'; __od_prompt=" prompt "; " \
+	"__od_hidden='$({ " hidden "; } 2>/dev/null)'; __od_prompt=" prompt "; " \
 	"__od_show() { if [ -t 2 ]; then __od_ours \"$__od_prompt\"; " \
 	"else __od_ours \"$__od_hidden\"; fi; }; " \
 	"__od_ours() { [ \"${PS1-}\" = \"$1\" ] || PS1=$1; " \
 	"[ -z \"${PS2-}\" ] || PS2=; }; __od_show; " GIT_AND_ID
 
-static const char posix_setup[] = KILL_LINE " " PROMPT_SETUP("command " MARK_PRINTF,
+/* None of our functions is in it: they may have been unset. */
+#define MARK_HIDDEN "set -- p \"${__od_status:-$?}\"; command " MARK_PRINTF
+static const char posix_setup[] = PROMPT_SETUP("command " MARK_PRINTF, MARK_HIDDEN,
 	"$(printf '" PREFIX "')'" PROMPT_FIELDS("!") "'$(printf '\\007')");
 
 /*
@@ -103,14 +145,14 @@ static const char posix_setup[] = KILL_LINE " " PROMPT_SETUP("command " MARK_PRI
  * terminal, it reads without; then it shows no prompt, but still expands it.
  */
 static const char ash_setup[] =
-	KILL_LINE " " PROMPT_SETUP("command " MARK_PRINTF, "$__od_hidden");
+	PROMPT_SETUP("command " MARK_PRINTF, MARK_HIDDEN, "$__od_hidden");
 
 /* It has a builtin print, but not always a printf. "!" would be a number. */
 #define MARK_PRINT \
-	"builtin print -nr $'" PREFIX "'\"$1;$__od_id;$2;${!:-};${PWD-};@;${PATH-};@\"" \
+	"builtin print -nr $'" PREFIX "'\"$1;$__od_id;$2;${!:-};${PWD-};~;${PATH-};~\"" \
 	"$'\\a' " TO_US
-static const char mksh_setup[] = KILL_LINE " set +o emacs +o gmacs +o vi; " PROMPT_SETUP(
-	MARK_PRINT, "$'" PREFIX "''" PROMPT_FIELDS("!!") "'$'\\a'");
+static const char mksh_setup[] = "set +o emacs +o gmacs +o vi; " PROMPT_SETUP(
+	MARK_PRINT, "__od_mark p \"$?\"", "$'" PREFIX "''" PROMPT_FIELDS("!!") "'$'\\a'");
 
 /*
  * "exit" has to end it, whatever runs in the background. The first line keeps the
@@ -118,13 +160,13 @@ static const char mksh_setup[] = KILL_LINE " set +o emacs +o gmacs +o vi; " PROM
  * whatever is redirected, but without one on stderr. A theme sets it in a hook, so
  * ours has to be the last.
  */
-static const char zsh_setup[] = KILL_LINE
-	" builtin unsetopt zle prompt_cr prompt_sp bang_hist; "
+static const char zsh_setup[] =
+	"builtin unsetopt zle prompt_cr prompt_sp bang_hist; "
 	"builtin unsetopt check_running_jobs; "
 	"builtin setopt interactive_comments\n " MARK_SETUP(
 		"builtin " MARK_PRINTF) "__od_prompt=$'" PREFIX
 					"''p;$__od_id;${__od_status:-$?};${!:-};"
-					"${PWD//\\%/%%};@;${PATH//\\%/%%};@'$'\\a'; "
+					"${PWD//\\%/%%};~;${PATH//\\%/%%};~'$'\\a'; "
 					"[[ -t 0 ]] || __od_prompt='$({ __od_mark p "
 					"\"$__od_told\"; } 2>/dev/null)'; "
 					"__od_show() { __od_told=${__od_status:-$?}; "
@@ -133,32 +175,42 @@ static const char zsh_setup[] = KILL_LINE
 					"builtin setopt prompt_subst prompt_percent; "
 					"precmd_functions=(${precmd_functions:#__od_show}"
 					" __od_show); }; "
-					"precmd_functions=(); __od_show; " GIT_AND_ID;
+					"precmd_functions=(); __od_pipes=(:); "
+					"__od_show; " GIT_AND_ID;
 
 /*
- * The condition gives the command its $? without tripping over "set -e". The
- * assignment before it is for bash too, whose parser takes the "if" for a plain
- * word if the text of the last eval ended within quotes; and where there is no
- * command in the variable, an older one must not be there.
+ * No reserved word is in it, because it may be an alias. __od_lead returns $? of the
+ * command before, which "||" keeps from ending a shell under "set -e". Where it was
+ * not there to be called, what is evaluated defines it and runs the command.
+ *
+ * The assignments come first for the parser of bash, too, which takes the next word
+ * for a plain one if the text of the last eval ended within quotes.
  */
-static const char bash_begin[] = KILL_LINE " __od_command=";
-static const char bash_read_text[] = "; __od_read %s";
+static const char bash_begin[] =
+	KILL_LINE " __od_id=%s __od_ran= __od_status= __od_told= __od_open= __od_err=- "
+		  "__od_file=%s "
+		  "__od_command=";
 static const char bash_end_text[] =
-	"; if __od_run %s %d; then \\builtin eval \"$__od_command\"; "
-	"else \\builtin eval \"$__od_command\"; fi; "
-	"{ __od_done; } " HIDE_AND_NOTE " || \\builtin :\n";
+	"; \\__od_lead %d \"$__od_last\" %s "
+	"\\builtin eval \"${__od_ran:-$__od_setup}${__od_ran:+%s$__od_command%s}\"%s\n";
 
 /*
  * What "." reads is not bound to one line. zsh and a command that was typed go by
  * eval: after C-z, zsh goes on with the rest of a "." in a process of its own.
  */
 #define POSIX_END "{ __od_done; } " HIDE_AND_NOTE " || :; __od_show\n"
-static const char posix_file_text[] = KILL_LINE
-	" if { __od_lead %s %d; } 2>/dev/null; then . %s; else . %s; fi; " POSIX_END;
-static const char eval_begin[] = KILL_LINE " __od_command=";
-static const char eval_end_text[] =
-	"; if { __od_lead %s %d; } 2>/dev/null; then eval \"$__od_command\"; "
+static const char posix_begin[] = KILL_LINE " __od_id=%s __od_status=";
+static const char posix_file_text[] =
+	"; if { __od_lead %d; } 2>/dev/null; then . %s; else . %s; fi; " POSIX_END;
+static const char posix_eval_text[] =
+	"; if { __od_lead %d; } 2>/dev/null; then eval \"$__od_command\"; "
 	"else eval \"$__od_command\"; fi; " POSIX_END;
+
+/* Without a reserved word again; eval leaves no pipestatus here either. */
+static const char zsh_text[] = "; { \\__od_lead %d; } 2>/dev/null %s \\builtin eval "
+			       "%s\"$__od_command\"%s; " POSIX_END;
+#define ZSH_TAIL \
+	"$'\\n{ __od_status=$? __od_pipes=(\"(exit \"$^pipestatus\")\"); } 2>/dev/null'"
 
 /*
  * Without a terminal busybox has to read with its line editor, and ignoreeof keeps
@@ -186,25 +238,55 @@ const char *const *script_argv(enum shells_kind kind, bool clean, bool tty)
 }
 
 static const char *const setups[] = {
-	[SHELLS_POSIX] = posix_setup,
 	[SHELLS_BASH] = bash_setup,
+	[SHELLS_POSIX] = posix_setup,
 	[SHELLS_ASH] = ash_setup,
 	[SHELLS_MKSH] = mksh_setup,
 	[SHELLS_ZSH] = zsh_setup,
 };
 
-void script_setup(struct buf *out, enum shells_kind kind, bool tty, const char *nonce,
-	const char *id)
+static void put_setup(struct buf *out, enum shells_kind kind, bool tty, const char *nonce)
 {
+	const char *quote = kind == SHELLS_BASH ? "'\\''" : "'";
+
 	for (const char *p = setups[kind]; *p; p++) {
-		if (*p == '@')
+		if (*p == '~')
 			buf_puts(out, nonce);
 		else if (*p == TO_US[0])
 			buf_puts(out, tty ? ">/dev/tty" : ">&0");
+		else if (*p == '\'')
+			buf_puts(out, quote);
 		else
 			buf_putc(out, *p);
 	}
-	buf_fmt(out, "%s\n", id);
+}
+
+/* status is what the prompt tells as that of the last command. */
+static void setup(struct buf *out, enum shells_kind kind, bool tty, const char *nonce,
+	const char *id, const char *status)
+{
+	if (kind == SHELLS_BASH) {
+		buf_fmt(out, bash_setup_begin, status, id);
+		buf_putc(out, '\'');
+		put_setup(out, kind, tty, nonce);
+		buf_fmt(out, "'%s", bash_setup_end);
+	} else {
+		buf_fmt(out, KILL_LINE " __od_status=%s; ", status);
+		put_setup(out, kind, tty, nonce);
+		buf_fmt(out, "%s\n", id);
+	}
+}
+
+void script_setup(struct buf *out, enum shells_kind kind, bool tty, const char *nonce,
+	const char *id)
+{
+	setup(out, kind, tty, nonce, id, kind == SHELLS_BASH ? "0" : "");
+}
+
+void script_setup_again(struct buf *out, enum shells_kind kind, bool tty,
+	const char *nonce, const char *id)
+{
+	setup(out, kind, tty, nonce, id, "$?");
 }
 
 bool script_reads_first(enum shells_kind kind)
@@ -246,26 +328,58 @@ static void put_quoted(struct buf *out, enum shells_kind kind, struct str text)
 	buf_putc(out, '\'');
 }
 
+/*
+ * Whether a line may follow the text: it must not become a part of it, and not be
+ * shown by a shell that shows what it reads from here on.
+ */
+static bool takes_tail(struct str command)
+{
+	return split_is_whole(command) && str_find(command, STR("set -v")) == command.n &&
+		str_find(command, STR("verbose")) == command.n;
+}
+
 static void submit_bash(
 	struct buf *out, struct str command, const char *path, const char *id, int status)
 {
-	buf_puts(out, bash_begin);
-	if (path[0])
-		buf_fmt(out, bash_read_text, path);
-	else
+	bool tail = takes_tail(command);
+	/* It takes a process for each part of the last pipeline to make one again. */
+	bool pipes = str_find(command, STR("PIPESTATUS")) < command.n;
+
+	buf_fmt(out, bash_begin, id, path);
+	if (!path[0])
 		put_quoted(out, SHELLS_BASH, command);
-	buf_fmt(out, bash_end_text, id, status);
+	buf_fmt(out, bash_end_text, status, status ? "||" : ";",
+		pipes ? "$__od_pipes" : "", tail ? "$__od_tail" : "",
+		tail ? "" : "$'\\n'; " TAIL "; __od_open=-");
 }
 
-static void submit_eval(struct buf *out, enum shells_kind kind, struct str command,
-	const char *path, const char *id, int status)
+static void submit_zsh(
+	struct buf *out, struct str command, const char *path, const char *id, int status)
 {
-	buf_puts(out, eval_begin);
+	bool pipes = str_find(command, STR("pipestatus")) < command.n;
+
+	buf_fmt(out, posix_begin, id);
+	buf_puts(out, " __od_command=");
 	if (path[0])
 		buf_fmt(out, "$(<%s)", path);
 	else
-		put_quoted(out, kind, command);
-	buf_fmt(out, eval_end_text, id, status);
+		put_quoted(out, SHELLS_ZSH, command);
+	buf_fmt(out, zsh_text, status, status ? "||" : ";",
+		pipes ? "\"${(j:|:)__od_pipes};\"" : "",
+		takes_tail(command) ? ZSH_TAIL : "");
+}
+
+static void submit_posix(struct buf *out, enum shells_kind kind, struct str command,
+	const char *path, const char *id, int status)
+{
+	buf_fmt(out, posix_begin, id);
+	if (path[0]) {
+		buf_fmt(out, posix_file_text, status, path, path);
+		return;
+	}
+	buf_puts(out, " __od_command=");
+	put_quoted(out, kind, command);
+	buf_fmt(out, posix_eval_text, status);
 }
 
 void script_submit(struct buf *out, enum shells_kind kind, struct str command,
@@ -273,22 +387,20 @@ void script_submit(struct buf *out, enum shells_kind kind, struct str command,
 {
 	if (kind == SHELLS_BASH)
 		submit_bash(out, command, path, id, status);
-	else if (kind == SHELLS_ZSH || !path[0])
-		submit_eval(out, kind, command, path, id, status);
+	else if (kind == SHELLS_ZSH)
+		submit_zsh(out, command, path, id, status);
 	else
-		buf_fmt(out, posix_file_text, id, status, path, path);
+		submit_posix(out, kind, command, path, id, status);
 }
 
-/* A shell under "set -e" would not survive another status than 0. */
-void script_lead(struct buf *out, const char *id, int status)
+void script_lead(struct buf *out, enum shells_kind kind, const char *id, int status)
 {
+	if (kind == SHELLS_BASH)
+		buf_fmt(out, bash_begin, id, "");
+	else
+		buf_fmt(out, posix_begin, id);
+	/* A shell under "set -e" would not survive another status than 0. */
 	buf_fmt(out,
-		KILL_LINE " case $- in *e*) __od_lead %s 0;; *) __od_lead %s %d; "
-			  "esac 2>/dev/null\n",
-		id, id, status);
-}
-
-void script_probe(struct buf *out)
-{
-	buf_puts(out, KILL_LINE " { __od_mark p \"$?\"; } 2>/dev/null\n");
+		"; case $- in *e*) __od_lead 0;; *) __od_lead %d; esac 2>/dev/null\n",
+		status);
 }

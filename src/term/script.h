@@ -25,6 +25,13 @@ const char *const *script_argv(enum shells_kind kind, bool clean, bool tty);
 void script_setup(struct buf *out, enum shells_kind kind, bool tty, const char *nonce,
 	const char *id);
 
+/*
+ * The same for a shell that is at a prompt, but shows none of ours: what it had of us
+ * may be lost. The prompt mark tells its present $?.
+ */
+void script_setup_again(struct buf *out, enum shells_kind kind, bool tty,
+	const char *nonce, const char *id);
+
 /* Whether the shell has read the command's file when its start mark comes. */
 bool script_reads_first(enum shells_kind kind);
 
@@ -42,7 +49,7 @@ bool script_is_plain(struct str command);
  * The line before a text that is typed in as it is; it has a prompt of its own. A
  * mark with the id tells that it was taken; status is what $? shall be then.
  */
-void script_lead(struct buf *out, const char *id, int status);
+void script_lead(struct buf *out, enum shells_kind kind, const char *id, int status);
 
 /*
  * The lines that run the command, or the one in the file at path if path is not
@@ -51,8 +58,5 @@ void script_lead(struct buf *out, const char *id, int status);
  */
 void script_submit(struct buf *out, enum shells_kind kind, struct str command,
 	const char *path, const char *id, int status);
-
-/* The line by which a shell that shows no prompt of ours tells that it is at one. */
-void script_probe(struct buf *out);
 
 #endif

@@ -180,6 +180,8 @@ static void on_mark(struct shell *s, const struct mark_event *e)
 		shell_arm(s, SHELL_PROMPT_MS, prompt_overdue);
 	} else if (rec->state == SHELL_RUNNING && e->kind == MARK_PROMPT &&
 		!shell_is_lead(s)) {
+		/* What would have told its start is lost, but for the prompt. */
+		s->lost = !rec->started;
 		if (!rec->text_done)
 			rec->status = e->status;
 		at_prompt(s, e);

@@ -80,6 +80,17 @@ static void echo_key(struct shell *s, char key)
 	}
 }
 
+void shell_set_up_again(struct shell *s)
+{
+	struct buf line = BUF_INIT(SPOOL_READ);
+
+	script_setup_again(
+		&line, s->setup.kind, !s->rec->no_tty, s->rec->nonce, s->rec->id);
+	if (line.err || shell_type_line(s, buf_view(&line)) < 0)
+		log_warn("shell %s: its terminal takes no input", s->setup.name);
+	buf_free(&line);
+}
+
 /*
  * The key has brought the shell back to a prompt that is not ours any more: asks
  * for a mark. Only a shell that has its terminal for itself is asked.
@@ -87,15 +98,10 @@ static void echo_key(struct shell *s, char key)
 static void prompt_missing(struct timer *t)
 {
 	struct shell *s = container_of(t, struct shell, timer);
-	struct buf line = BUF_INIT(SPOOL_READ);
 
 	/* One that ignores the key has not come back: the line would be its input. */
-	if (!shell_is_in_front(s) || signals_ignored(s->rec->pid, SIGINT))
-		return;
-	script_probe(&line);
-	if (line.err || shell_type_line(s, buf_view(&line)) < 0)
-		log_warn("shell %s: its terminal takes no input", s->setup.name);
-	buf_free(&line);
+	if (shell_is_in_front(s) && !signals_ignored(s->rec->pid, SIGINT))
+		shell_set_up_again(s);
 }
 
 /*

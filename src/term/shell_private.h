@@ -68,6 +68,7 @@ struct shell {
 	unsigned prompts;           /* shown since a command was typed in */
 	bool clean;                 /* this start leaves start-up files out */
 	bool probing;     /* an empty line has been typed, to see the prompt again */
+	bool lost;        /* the shell has told no start: it needs its set-up again */
 	uint64_t told;    /* raw bytes covered by reports, confirmed or not */
 	struct buf line;  /* of the command, until it has started */
 	struct buf typed; /* input that the terminal has not taken yet */
@@ -94,6 +95,8 @@ bool shell_is_lead(struct shell *s);
 /* Sets the state's deadline. */
 void shell_arm(struct shell *s, uint64_t ms, timer_fn *fn);
 void shell_accept_overdue(struct timer *t);
+/* Types the set-up once more; the mark of its prompt has the present id. */
+void shell_set_up_again(struct shell *s);
 /* Asks a shell that may have got its line, or may not, to show its prompt. */
 void shell_probe(struct timer *t);
 

@@ -127,7 +127,7 @@ static int type_in(struct shell *s, struct str command)
 
 	if (r < 0)
 		return r;
-	script_lead(&s->line, rec->id, rec->status < 0 ? 0 : rec->status);
+	script_lead(&s->line, s->setup.kind, rec->id, rec->status < 0 ? 0 : rec->status);
 	buf_str(&s->line, command);
 	buf_putc(&s->line, '\n');
 	r = shell_begin(s);
@@ -168,6 +168,9 @@ int shell_submit(struct shell *s, struct str command)
 		return ERR_LIMIT;
 	shell_remember(s, command);
 	buf_free(&s->line);
+	if (s->lost)
+		shell_set_up_again(s);
+	s->lost = false;
 	if (is_for_typing(s, command))
 		return type_in(s, command);
 	r = shell_new_id(s->rec->id);

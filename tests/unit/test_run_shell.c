@@ -95,9 +95,11 @@ static void check_leavings(const struct shell_row *row)
 		"stty raw echo", "stty -onlcr", "stty intr x; stty eol y",
 		"trap '' INT TERM", "set -u", "set -C", "set -f", "IFS=x:/",
 		"set -o noglob", "unset PWD OLDPWD",
-		"alias printf=false; alias builtin=false", "umask 777", "exec 2>&1",
-		"LC_ALL=C", "set -m", "set -- a b c", "printf '\\033[?1049h'",
-		"printf '\\033]7777;'", "printf '\\033P unfinished'", "tty=x TERM=dumb"};
+		"alias printf=false; alias builtin=false", "umask 777",
+		"alias if=false then=false else=false fi=false case=false",
+		"echo a\\ >/dev/null\\", "exec 2>&1", "LC_ALL=C", "set -m",
+		"set -- a b c", "printf '\\033[?1049h'", "printf '\\033]7777;'",
+		"printf '\\033P unfinished'", "tty=x TERM=dumb"};
 
 	for (size_t i = 0; i < ARRAY_LEN(left); i++) {
 		open_home(row);
@@ -127,6 +129,106 @@ static void check_trace(void)
 	is_done(RUN("echo on"), 0, "echo on\non", "but the command");
 	RUN("set +v");
 	is_done(RUN("echo on"), 0, "on", "the end of that");
+}
+
+/*
+ * What our functions were goes with the user's own, as in scripts that tidy up: each
+ * command is run once all the same, and its end is told.
+ */
+static void check_lost(const struct shell_row *row)
+{
+	static const char all[] =
+		"unset -f __od_mark __od_lead __od_done __od_show __od_ended; (exit 4)";
+	static const char *const lost[] = {all, "unset -f __od_mark; (exit 4)",
+		"unset -f __od_lead; (exit 4)", "unset -f __od_done; (exit 4)"};
+
+	for (size_t i = 0; i < ARRAY_LEN(lost); i++) {
+		open_home(row);
+		open_session();
+		is_int(RUN(lost[i]).exit_code, 4, "%s: `%s`: its end", name, lost[i]);
+		RUN("echo x >>runs; (exit 5)");
+		is_done(RUN("cat runs"), 0, "x", "a command is run once");
+		is_done(RUN("(exit 3)"), 3, "", "its status is told");
+		is_done(RUN("echo on"), 0, "on", lost[i]);
+		close_session();
+	}
+}
+
+/* Nothing of ours is left, and a prompt that tells nothing. */
+static void check_lost_all(const struct shell_row *row)
+{
+	char command[64];
+
+	if (row->kind == SHELLS_ZSH) {
+		skip("zsh: a shell in place of the shell", "its editor takes our lines");
+		return;
+	}
+	snprintf(command, sizeof(command), "exec %s",
+		row->kind == SHELLS_ASH ? "busybox ash" : row->name);
+	open_home(row);
+	open_session();
+	is_int(RUN(command, .timeout = "0.5").exit_code, -1,
+		"%s: a shell in place of the shell has no end to tell", name);
+	ok(INPUT("C-c", .timeout = "5").exit_code >= 0, "%s: C-c finds it", name);
+	is_done(RUN("echo on"), 0, "on", command);
+	is_done(RUN("(exit 3)"), 3, "", command);
+	close_session();
+}
+
+/* What bash alone has to be taken away, or to keep between two commands. */
+static void check_bash(const struct shell_row *row)
+{
+	static const char *const left[] = {"unset -f $(compgen -A function)",
+		"declare -i PROMPT_COMMAND", "readonly PS1", "readonly PROMPT_COMMAND",
+		"readonly PS1 PS2 PROMPT_COMMAND", "enable -n test",
+		"PROMPT_COMMAND+=(true)"};
+
+	if (row->kind != SHELLS_BASH)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(left); i++) {
+		open_home(row);
+		open_session();
+		is_int(RUN(left[i]).exit_code, 0, "%s: `%s`", name, left[i]);
+		is_done(RUN("echo on"), 0, "on", left[i]);
+		is_done(RUN("(exit 3)"), 3, "", left[i]);
+		close_session();
+	}
+	open_home(row);
+	open_session();
+	is_int(RUN("enable -n printf").exit_code, 0, "%s: no printf", name);
+	RUN("false");
+	is_done(RUN("echo on"), 0, "on", "printf is there again");
+	is_done(RUN("trap 'echo ERR' ERR; set -x"), 0, "", "a trap and a trace");
+	is_done(RUN("(exit 3)"), 3, "++ exit 3\n+++ echo ERR\nERR", "are heard once");
+	RUN("set +x; trap - ERR; exec 7>trace; BASH_XTRACEFD=7; set -x");
+	RUN("false");
+	RUN("set +x");
+	is_done(RUN("grep -c -e 7777 -e set-up trace"), 1, "0", "no mark is in a trace");
+	is_done(RUN("(exit 3) | (exit 4) | true"), 0, "", "a pipeline");
+	is_done(RUN("echo ${PIPESTATUS[@]} $?"), 0, "3 4 0 0", "has its PIPESTATUS");
+	is_done(RUN("echo ${PIPESTATUS[@]}"), 0, "0", "that is one command old");
+	RUN("(exit 3) | (exit 4)");
+	is_done(RUN("echo ${PIPESTATUS[@]} $?"), 0, "3 4 4", "one that fails");
+	RUN("(exit 5)");
+	is_done(RUN("echo ${PIPESTATUS[@]}"), 0, "5", "of a single command");
+	RUN("true a b");
+	is_done(RUN("echo $_"), 0, "b", "the last argument");
+	RUN("set -o history");
+	ok(!contains(RUN("history").content, "7777"), "%s: no mark in the history", name);
+	close_session();
+}
+
+static void check_zsh(const struct shell_row *row)
+{
+	if (row->kind != SHELLS_ZSH)
+		return;
+	open_home(row);
+	open_session();
+	RUN("(exit 3) | (exit 4) | true");
+	is_done(RUN("echo $pipestatus $?"), 0, "3 4 0 0", "pipestatus");
+	RUN("(exit 3) | (exit 4)");
+	is_done(RUN("echo $pipestatus $?"), 0, "3 4 4", "pipestatus of one that fails");
+	close_session();
 }
 
 static void check_descriptors(void)
@@ -266,6 +368,10 @@ static void check_all(const struct shell_row *row)
 	check_few_descriptors();
 	close_session();
 	check_leavings(row);
+	check_lost(row);
+	check_lost_all(row);
+	check_bash(row);
+	check_zsh(row);
 	check_broken(row);
 }
 
