@@ -111,7 +111,8 @@ void shell_finish(struct shell *s)
 	buf_free(&s->typed);
 	buf_free(&s->line);
 	s->probing = false;
-	loop_stay_awake(s->loop, 0);
+	/* Who has several commands sends the next one at once. */
+	loop_stay_awake(s->loop, SHELL_AWAKE_US);
 	shell_remove_handover(s);
 	shell_enter(s, SHELL_DONE);
 }

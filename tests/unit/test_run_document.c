@@ -28,7 +28,7 @@ static void check_document(void)
 	is_waiting(INPUT("line 1", .timeout = "0.3"), OF_PREVIOUS, "its first line");
 	is_view(RUN("ls").suffix, REFUSED("ls"), "%s: a new command meanwhile", name);
 	is_waiting(INPUT("\tline '2", .timeout = "0.3"), OF_PREVIOUS, "its second line");
-	is_done(INPUT("EOF"), 0, "line 1\nline '2", "its end");
+	is_done(INPUT("EOF"), 0, "line 1\n        line '2", "its end");
 	RUN("(exit 5)");
 	is_waiting(RUN("if true; then cat <<A; cat <<-'B'\n1\nA\n2", .timeout = "0.3"),
 		"", "two, one of them finished");
