@@ -230,10 +230,11 @@ static void on_look(struct timer *t)
 static bool get_cwd(struct act *a, struct str *cwd)
 {
 	if (arg_str(a, "cwd", STR(""), cwd) == 0 && cwd->n < SHELL_CWD_MAX &&
-		str_find_byte(*cwd, '\0') == cwd->n)
+		(cwd->n == 0 || cwd->p[0] == '/') && str_find_byte(*cwd, '\0') == cwd->n)
 		return true;
-	observe_error(
-		a, STR("The argument \"cwd\" must be a path of at most 4095 bytes."));
+	observe_error(a,
+		STR("The argument \"cwd\" must be an absolute path of at most "
+		    "4095 bytes."));
 	return false;
 }
 

@@ -20,6 +20,8 @@ static const char note_ended[] =
 static const char note_not_run[] =
 	"The server was restarted before the command reached the "
 	"shell: it was not run.";
+static const char note_cancelled[] =
+	"The key came before the shell had taken the command: it was not run.";
 static const char note_ended_first[] =
 	"The shell ended before it took the command: it was not run. "
 	"The next command gets a new one in the same directory.";
@@ -129,7 +131,7 @@ static void prompt_overdue(struct timer *t)
 /* The prompt has answered the probe: the line never reached it. */
 static void not_run(struct shell *s)
 {
-	s->note = note_not_run;
+	s->note = s->cancelled ? note_cancelled : note_not_run;
 	s->rec->status = -1;
 	shell_finish(s);
 }
@@ -142,8 +144,7 @@ static void not_run(struct shell *s)
 static void old_prompt(struct shell *s)
 {
 	if (!s->probing) {
-		if (s->line.n)
-			shell_arm(s, SHELL_KEY_MS, shell_probe);
+		shell_arm(s, SHELL_KEY_MS, shell_probe);
 		return;
 	}
 	if (s->line.n)

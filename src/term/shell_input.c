@@ -146,11 +146,28 @@ static int send_signal(struct shell *s, char key, bool idle)
 	return 0;
 }
 
+/* The key itself; whoever reads from the terminal gets it. */
+static int press(struct shell *s, char up, char control, bool idle)
+{
+	if (s->rec->no_tty)
+		return send_signal(s, up, idle);
+	if (up == 'C' && interrupt_needs_line(s) &&
+		(idle || s->cancelled || is_reading(s)))
+		return shell_type(s, STR("\003\n"));
+	/* Input that waits for a reader must not hold an interrupt up. */
+	if (s->typed.n && strchr("CZ\\", up) && pty_signals_on(s->master)) {
+		buf_free(&s->typed);
+		return pty_raise(s->master, up);
+	}
+	return shell_type(s, str_make(&control, 1));
+}
+
 int shell_key(struct shell *s, char key)
 {
 	bool idle = s->rec->state == SHELL_IDLE;
 	char up = (char)(key >= 'a' && key <= 'z' ? key - 0x20 : key);
 	char control = (char)(key & 0x1f);
+	int r;
 
 	assert(idle || s->rec->state == SHELL_RUNNING);
 	if (s->rec->no_tty && up != 'C' && up != '\\')
@@ -159,27 +176,23 @@ int shell_key(struct shell *s, char key)
 	if (idle && up != 'C' && up != 'D')
 		control = '\n';
 	if (idle) {
-		int r = shell_begin(s);
-
+		r = shell_begin(s);
 		shell_remember(s, STR(""));
 		if (r < 0)
 			return r;
 		s->rec->started = true;
 	}
 	echo_key(s, up);
+	if (idle || is_due_a_prompt(s, up))
+		shell_arm(s, SHELL_KEY_MS, prompt_missing);
+	/* What the shell has not taken yet shall not be typed to it again. */
+	if (up == 'C' && !s->rec->started) {
+		buf_free(&s->line);
+		s->cancelled = true;
+	}
+	r = press(s, up, control, idle);
 	/* A shell that has been stopped heeds no key, and nobody else wakes it. */
 	if (up == 'C' && s->rec->pid > 0)
 		kill(s->rec->pid, SIGCONT);
-	if (idle || is_due_a_prompt(s, up))
-		shell_arm(s, SHELL_KEY_MS, prompt_missing);
-	if (s->rec->no_tty)
-		return send_signal(s, up, idle);
-	if (up == 'C' && interrupt_needs_line(s) && (idle || is_reading(s)))
-		return shell_type(s, STR("\003\n"));
-	/* Input that waits for a reader must not hold an interrupt up. */
-	if (s->typed.n && strchr("CZ\\", up) && pty_signals_on(s->master)) {
-		buf_free(&s->typed);
-		return pty_raise(s->master, up);
-	}
-	return shell_type(s, str_make(&control, 1));
+	return r;
 }

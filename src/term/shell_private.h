@@ -67,6 +67,7 @@ struct shell {
 	struct timer timer;         /* of the state, or of the prompt after a command */
 	unsigned prompts;           /* shown since a command was typed in */
 	bool clean;                 /* this start leaves start-up files out */
+	bool cancelled;             /* the command, before the shell took it */
 	bool probing;     /* an empty line has been typed, to see the prompt again */
 	bool lost;        /* the shell has told no start: it needs its set-up again */
 	uint64_t told;    /* raw bytes covered by reports, confirmed or not */

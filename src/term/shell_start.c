@@ -15,6 +15,10 @@ static const char note_clean[] =
 	"The shell was started without the user's start-up files, because they ended "
 	"it or took more than 5 seconds.";
 
+static const char note_again[] =
+	"The server was restarted: this is the result of the command before, which may "
+	"have been told already.";
+
 static const char note_elsewhere[] =
 	"The shell was started in /, and without the user's start-up files, because its "
 	"directory could not be entered within 5 seconds.";
@@ -267,14 +271,20 @@ static void replay(struct shell *s)
 	s->told = told;
 }
 
+/* The answer may have been lost with the process that gave it. */
+static void tell_again(struct shell *s)
+{
+	shell_enter(s, SHELL_DONE);
+	s->note = note_again;
+}
+
 /* Goes on in the state in which the earlier process was killed. */
 static void resume(struct shell *s)
 {
 	struct record *rec = s->rec;
 
-	/* The answer may have been lost with it: who asks next gets it again. */
 	if (rec->state == SHELL_TOLD)
-		shell_enter(s, SHELL_DONE);
+		tell_again(s);
 	replay(s);
 	if (rec->state == SHELL_IDLE)
 		shell_remove_handover(s);
@@ -293,7 +303,7 @@ static void resume_without(struct shell *s)
 	rec->ended = true;
 	shell_close_pty(s);
 	if (rec->state == SHELL_TOLD)
-		shell_enter(s, SHELL_DONE);
+		tell_again(s);
 	if (rec->state == SHELL_RUNNING || rec->state == SHELL_DONE)
 		replay(s);
 	if (rec->state == SHELL_RUNNING)

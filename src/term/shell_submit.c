@@ -87,6 +87,7 @@ int shell_begin(struct shell *s)
 	rec->started = false;
 	rec->typed_in = false;
 	rec->text_done = false;
+	s->cancelled = false;
 	rec->reports = 0;
 	pty_reset_modes(s->master);
 	shell_enter(s, SHELL_RUNNING);

@@ -4,6 +4,7 @@
 OD_SHELL=NAME chooses one of the shells."""
 import os
 import signal
+import sys
 import time
 
 from contract import BASH, SHORT, code_of, completed, each_shell, says_alive, short, suffix_of
@@ -82,6 +83,42 @@ def test_ignored_signals(sh):
             eq(client.ask(request("DELETE", "/v1/sessions/default")).status, 200,
                f"{sh.name}: the session is ended")
         works(client, sh, "a loop that no key ends")
+
+
+@each_shell
+def test_not_taken(sh):
+    """A shell that does not take its command: the command is not run, and that is said."""
+    with sh.client() as client:
+        pid = int(client.run("echo $$")["content"])
+        os.kill(pid, signal.SIGSTOP)
+        ok(until(lambda: b") T " in proc(pid, "stat")), f"{sh.name}: a shell stops")
+        got = client.run("touch ran", timeout=SHORT)
+        eq(code_of(got), -1, f"{sh.name}: a stopped shell takes nothing")
+        got = soon(client, sh, "C-c", is_input=True)
+        has(suffix_of(got), "it was not run", f"{sh.name}: C-c cancels the command")
+        works(client, sh, "a cancelled command")
+        ok(not os.path.exists(client.work + "/ran"), f"{sh.name}: it has not been run")
+
+
+@each_shell
+def test_thief(sh):
+    """A daemon that reads the terminal takes what is meant for the shell."""
+    with sh.client() as client:
+        with open(client.work + "/thief.py", "w") as f:
+            f.write("import os, sys\n"
+                    "if os.fork():\n"
+                    "    os._exit(0)\n"
+                    "os.setsid()\n"
+                    "for line in sys.stdin:\n"
+                    "    pass\n")
+        client.run(f"{sys.executable} thief.py")
+        for i in range(10):
+            got = client.run(f"echo {i}; touch ran{i}", timeout=4 * PATIENCE, blocking=True)
+            if short(got) != (str(i), 0, ""):
+                break
+        has(suffix_of(got), "did not take the command", f"{sh.name}: a stolen command is told")
+        ok(not os.path.exists(f"{client.work}/ran{i}"), f"{sh.name}: and not run")
+        works(client, sh, "a thief")
 
 
 @each_shell
