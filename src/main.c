@@ -1,5 +1,6 @@
 /* The program inside the sandbox: argv picks the role, nothing else happens here. */
 #include "base/exit.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "config.h"
 #include "proc/init.h"
@@ -35,6 +36,7 @@ int main(int argc, char **argv)
 	struct store none = {.sock = -1};
 	struct config config;
 
+	fd_hold_standard();
 	log_name("od-runtime-client");
 	if (config_read(&config, argc, argv, &errors) < 0)
 		return usage_error(&errors);

@@ -203,6 +203,16 @@ int fd_accept(int listener)
 	return fd;
 }
 
+void fd_hold_standard(void)
+{
+	int fd;
+
+	do
+		fd = fd_open("/dev/null", O_RDWR, 0);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	fd_close(&fd);
+}
+
 static int set_nonblock(int fd, int on)
 {
 	int flags = fcntl(fd, F_GETFL);

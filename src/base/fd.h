@@ -36,6 +36,12 @@ int fd_connected(int fd) MUST_USE;
 /* The next connection, TCP_NODELAY set where it applies; -EAGAIN for none. */
 int fd_accept(int listener) MUST_USE;
 
+/*
+ * Fills what is closed of 0, 1 and 2 with /dev/null, so that none of our own is ever
+ * taken for them. First thing in a program.
+ */
+void fd_hold_standard(void);
+
 /* Clears NONBLOCK, for an fd that a child shall inherit. */
 int fd_blocking(int fd) MUST_USE;
 /* Sets NONBLOCK on an fd that came from elsewhere. */

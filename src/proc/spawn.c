@@ -89,7 +89,7 @@ void spawn_close_from(int first)
 
 /* From here to exec runs in the child: async-signal-safe calls only. */
 
-static void default_signals(void)
+void spawn_default_signals(void)
 {
 	struct sigaction dfl = {.sa_handler = SIG_DFL};
 	sigset_t none;
@@ -100,14 +100,12 @@ static void default_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void raise_oom_score(void)
+void spawn_raise_oom_score(void)
 {
 	static const char text[] = "500\n";
 	int fd;
 
 	_Static_assert(OOM_SCORE_CHILD == 500, "text and number agree");
-	/* Below a process that hides itself, this file would be root's. */
-	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	fd = fd_open("/proc/self/oom_score_adj", O_WRONLY, 0);
 	/* No /proc, or a score that may not be changed: the child still runs. */
 	if (fd >= 0 && write(fd, text, sizeof(text) - 1) < 0)
@@ -160,6 +158,13 @@ static int become(const struct spawn_user *u, enum step *step)
 	return setresuid(u->uid, u->uid, u->uid);
 }
 
+int spawn_become(const struct spawn_user *u)
+{
+	enum step step;
+
+	return become(u, &step);
+}
+
 static void say(int report, enum step step, int err)
 {
 	struct message m = {.step = step, .err = err};
@@ -192,11 +197,13 @@ static void child(const struct spawn *s, int report)
 	if (fcntl(report, F_SETFD, FD_CLOEXEC) < 0)
 		goto fail;
 	spawn_close_from(4);
-	default_signals();
+	spawn_default_signals();
 	if (limits_known)
 		for (size_t i = 0; i < ARRAY_LEN(kept_limits); i++)
 			setrlimit(kept_limits[i], &remembered[i]);
-	raise_oom_score();
+	/* Below a process that hides itself, the file of the score would be root's. */
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	spawn_raise_oom_score();
 	/* Kept across exec: those that leave the session stay below it (proc/tree). */
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (become(s->user, &step) < 0)

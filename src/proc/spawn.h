@@ -65,7 +65,17 @@ void spawn_report_close(struct spawn_report *report);
  */
 void spawn_remember_limits(void);
 
-/* Closes every descriptor from first on. Async-signal-safe. */
+/*
+ * Steps that other children take, too. All are async-signal-safe.
+ *
+ * Closes every descriptor from first on.
+ */
 void spawn_close_from(int first);
+/* Default dispositions, an empty mask. */
+void spawn_default_signals(void);
+/* The kernel shall end it before it ends us; where that may not be said, it goes on. */
+void spawn_raise_oom_score(void);
+/* Takes the identity of u (NULL: keeps its own); -1 with errno. */
+int spawn_become(const struct spawn_user *u) MUST_USE;
 
 #endif

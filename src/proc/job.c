@@ -1,0 +1,431 @@
+#include "proc/job.h"
+
+#include "base/fd.h"
+#include "limits.h"
+#include "proc/children.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Exit codes of the child. */
+enum { EXIT_WORK = 1, EXIT_RIGHTS = 2, EXIT_SETUP = 3 };
+
+/*
+ * No interest in a pipe. Its end is reported all the same, but once and not in each
+ * turn of the loop.
+ */
+enum { QUIET = EPOLLONESHOT };
+
+/* A process stays here when its job is given up, until it is reaped. */
+struct job_kid {
+	struct child child; /* pid 0: the place is free */
+	struct job *job;    /* NULL: given up */
+	bool lasting;
+};
+
+static struct job_kid kids[JOBS_MAX];
+static struct job *line;
+
+/* --- In the child ------------------------------------------------------------- */
+
+/* Whichever numbers the pipes have got: the two become 0 and 1, 2 stays. */
+static int place(int in, int out)
+{
+	int high_in = in < 0 ? -1 : fd_dup(in, 3);
+	int high_out = fd_dup(out, 3);
+
+	if (high_out < 0 || (in >= 0 && high_in < 0))
+		return -1;
+	if (in < 0)
+		fd_close(&(int){0});
+	else if (dup2(high_in, 0) < 0 || fd_blocking(0) < 0)
+		return -1;
+	if (dup2(high_out, 1) < 0 || fd_blocking(1) < 0)
+		return -1;
+	spawn_close_from(3);
+	return 0;
+}
+
+static void limit(void)
+{
+	struct rlimit data, core = {0, 0};
+
+	setrlimit(RLIMIT_CORE, &core);
+#ifndef __SANITIZE_ADDRESS__
+	if (getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_max > JOB_DATA_MAX) {
+		data.rlim_cur = JOB_DATA_MAX;
+		setrlimit(RLIMIT_DATA, &data);
+	}
+#else
+	(void)data;
+#endif
+}
+
+/* The parent's memory holds secrets: nobody may look, at no moment. */
+static void child(const struct job_conf *c, int in, int out, pid_t parent)
+{
+	spawn_default_signals();
+	/* A full disk or a peer that has left is an error to be told, not a death. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	spawn_raise_oom_score();
+	if (setsid() < 0 || place(in, out) < 0)
+		_exit(EXIT_SETUP);
+	limit();
+	if (spawn_become(c->user) < 0)
+		_exit(EXIT_RIGHTS);
+	/* A change of identity sets the one as the system likes, and forgets the other. */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != parent)
+		_exit(EXIT_SETUP);
+	_exit(c->work(c->arg, in < 0 ? -1 : 0, 1) == 0 ? 0 : EXIT_WORK);
+}
+
+/* --- Its life ----------------------------------------------------------------- */
+
+static void start_waiting(void);
+
+static void enter(struct job *j, enum job_state to)
+{
+	static const bool legal[JOB_OVER + 1][JOB_OVER + 1] = {
+		[JOB_NONE] = {[JOB_WAITS] = true, [JOB_RUNS] = true},
+		[JOB_WAITS] = {[JOB_RUNS] = true, [JOB_OVER] = true},
+		[JOB_RUNS] = {[JOB_OVER] = true},
+	};
+
+	assert(legal[j->state][to]);
+	j->state = to;
+}
+
+static void close_in(struct job *j)
+{
+	loop_remove(j->loop, &j->in_io);
+	fd_close(&j->in);
+}
+
+static void close_out(struct job *j)
+{
+	loop_remove(j->loop, &j->out_io);
+	fd_close(&j->out_fd);
+}
+
+static void leave_line(struct job *j)
+{
+	struct job **at = &line;
+
+	while (*at && *at != j)
+		at = &(*at)->next;
+	if (*at)
+		*at = j->next;
+}
+
+/* Lets go of everything but the output. */
+static void end(struct job *j)
+{
+	enter(j, JOB_OVER);
+	leave_line(j);
+	close_in(j);
+	close_out(j);
+	timer_cancel(j->loop, &j->deadline);
+	if (!j->kid)
+		return;
+	/* It may lack the right to be killed by us; then it ends when it ends. */
+	kill(j->kid->child.pid, SIGKILL);
+	j->kid->job = NULL;
+	j->kid = NULL;
+}
+
+static void finish(struct job *j, enum job_outcome outcome)
+{
+	end(j);
+	j->outcome = outcome;
+	j->conf.ops->done(j);
+}
+
+static enum job_outcome outcome_of(int status)
+{
+	if (!WIFEXITED(status))
+		return JOB_KILLED;
+	switch (WEXITSTATUS(status)) {
+	case 0:
+		return JOB_DONE;
+	case EXIT_RIGHTS:
+		return JOB_RIGHTS;
+	default:
+		return JOB_FAILED;
+	}
+}
+
+/* It is over when its process is reaped and its output has been read. */
+static void settle(struct job *j)
+{
+	if (j->state == JOB_RUNS && !j->kid && j->out_fd < 0)
+		finish(j, outcome_of(j->status));
+}
+
+static void on_exit_of(struct child *c, int status)
+{
+	struct job_kid *k = container_of(c, struct job_kid, child);
+	struct job *j = k->job;
+
+	k->job = NULL;
+	if (j) {
+		j->kid = NULL;
+		j->status = status;
+		settle(j);
+	}
+	start_waiting();
+}
+
+static void on_deadline(struct timer *t)
+{
+	finish(container_of(t, struct job, deadline), JOB_LATE);
+}
+
+static void out_ready(struct io *io, uint32_t events)
+{
+	static char piece[JOB_PIECE];
+	struct job *j = container_of(io, struct job, out_io);
+	ssize_t n;
+
+	(void)events;
+	if (j->paused)
+		return;
+	n = read(j->out_fd, piece, sizeof(piece));
+	if (n < 0)
+		return;
+	if (n == 0) {
+		close_out(j);
+		settle(j);
+	} else if (j->conf.ops->output) {
+		j->conf.ops->output(j, str_make(piece, (size_t)n));
+	} else {
+		buf_put(&j->out, piece, (size_t)n);
+		if (j->out.err)
+			finish(j, j->out.err == ERR_LIMIT ? JOB_TOO_MUCH : JOB_FAILED);
+	}
+}
+
+static void in_ready(struct io *io, uint32_t events)
+{
+	struct job *j = container_of(io, struct job, in_io);
+	bool wanted = io->events == EPOLLOUT;
+
+	loop_want(j->loop, io, QUIET);
+	if (events & EPOLLERR)
+		close_in(j);
+	if (wanted && j->conf.ops->room)
+		j->conf.ops->room(j);
+}
+
+/* --- Starting ----------------------------------------------------------------- */
+
+static struct job_kid *place_for(const struct job_conf *c)
+{
+	struct job_kid *free_kid = NULL;
+	size_t lasting = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(kids); i++) {
+		if (kids[i].child.pid == 0)
+			free_kid = &kids[i];
+		else
+			lasting += kids[i].lasting;
+	}
+	return c->lasting && lasting >= JOBS_LASTING_MAX ? NULL : free_kid;
+}
+
+static int start_child(struct job *j, struct job_kid *k, int in, int out)
+{
+	sigset_t all, before;
+	pid_t parent = getpid();
+	pid_t pid;
+	int r;
+
+	/* Our handlers must not run in the child: they write into our self-pipe. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	pid = fork();
+	if (pid == 0)
+		child(&j->conf, in, out, parent);
+	r = pid < 0 ? -errno : 0;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (r)
+		return r;
+	children_watch(&k->child, pid, on_exit_of);
+	k->job = j;
+	k->lasting = j->conf.lasting;
+	j->kid = k;
+	return 0;
+}
+
+static int launch(struct job *j, struct job_kid *k)
+{
+	int in[2] = {-1, -1}, out[2] = {-1, -1};
+	int r = fd_pipe(out);
+
+	if (!r && j->conf.input)
+		r = fd_pipe(in);
+	if (!r)
+		r = loop_add(j->loop, &j->out_io, out[0], j->paused ? QUIET : EPOLLIN,
+			out_ready);
+	if (!r && j->conf.input)
+		r = loop_add(j->loop, &j->in_io, in[1], QUIET, in_ready);
+	if (!r)
+		r = start_child(j, k, in[0], out[1]);
+	fd_close(&in[0]);
+	fd_close(&out[1]);
+	j->in = in[1];
+	j->out_fd = out[0];
+	if (r) {
+		close_in(j);
+		close_out(j);
+		return r;
+	}
+	if (j->fed)
+		close_in(j);
+	enter(j, JOB_RUNS);
+	return 0;
+}
+
+/* The first in line for whom there is a place leaves it. */
+static struct job *take_next(struct job_kid **k)
+{
+	for (struct job *j = line; j; j = j->next) {
+		*k = place_for(&j->conf);
+		if (*k) {
+			leave_line(j);
+			return j;
+		}
+	}
+	return NULL;
+}
+
+static void start_waiting(void)
+{
+	struct job_kid *k;
+	struct job *j;
+
+	/* From the front each time: what is called may change the line. */
+	while ((j = take_next(&k))) {
+		if (launch(j, k) < 0)
+			finish(j, JOB_FAILED);
+		else if (j->in >= 0 && j->conf.ops->room)
+			j->conf.ops->room(j);
+	}
+}
+
+static int join_line(struct job *j)
+{
+	struct job **at = &line;
+	size_t n = 0;
+
+	for (; *at; n++)
+		at = &(*at)->next;
+	if (n >= JOBS_WAITING_MAX)
+		return ERR_LIMIT;
+	j->next = NULL;
+	*at = j;
+	enter(j, JOB_WAITS);
+	return 0;
+}
+
+int job_start(struct job *j, struct loop *l, const struct job_conf *conf)
+{
+	struct job_kid *k = place_for(conf);
+	int r = 0;
+
+	*j = (struct job){
+		.loop = l,
+		.conf = *conf,
+		.in = -1,
+		.out_fd = -1,
+		.in_io.fd = -1,
+		.out_io.fd = -1,
+		.out = BUF_INIT(conf->out_max),
+	};
+	if (conf->ms)
+		r = timer_set(l, &j->deadline, conf->ms, on_deadline);
+	if (!r)
+		r = k ? launch(j, k) : join_line(j);
+	if (r)
+		timer_cancel(l, &j->deadline);
+	return r;
+}
+
+void job_free(struct job *j)
+{
+	if (j->state == JOB_WAITS || j->state == JOB_RUNS)
+		end(j);
+	buf_free(&j->out);
+}
+
+/* --- Its pipes ---------------------------------------------------------------- */
+
+size_t job_feed(struct job *j, struct str piece)
+{
+	size_t taken = 0;
+
+	if (j->state == JOB_WAITS)
+		return 0;
+	while (taken < piece.n && j->in >= 0) {
+		ssize_t n = write(j->in, piece.p + taken, piece.n - taken);
+
+		if (n >= 0) {
+			taken += (size_t)n;
+		} else if (errno == EAGAIN) {
+			loop_want(j->loop, &j->in_io, EPOLLOUT);
+			return taken;
+		} else if (errno != EINTR) {
+			close_in(j);
+		}
+	}
+	return piece.n;
+}
+
+void job_feed_end(struct job *j)
+{
+	j->fed = true;
+	if (j->state == JOB_RUNS)
+		close_in(j);
+}
+
+void job_pause(struct job *j, bool pause)
+{
+	j->paused = pause;
+	if (j->state == JOB_RUNS)
+		loop_want(j->loop, &j->out_io, pause ? QUIET : EPOLLIN);
+}
+
+pid_t job_pid(const struct job *j)
+{
+	return j->kid ? j->kid->child.pid : 0;
+}
+
+const char *job_words(enum job_outcome outcome)
+{
+	static const char *const words[] = {
+		[JOB_DONE] = "it is done",
+		[JOB_FAILED] =
+			"the sandbox has too little memory, too few processes or "
+			"too few descriptors left for it; try again when less runs",
+		[JOB_RIGHTS] = "the rights of the sandbox user cannot be taken: the "
+			       "server lacks CAP_SETUID or CAP_SETGID",
+		[JOB_KILLED] = "the process that did it was killed, perhaps because "
+			       "memory has run out",
+		[JOB_LATE] = "it took longer than it may, and was ended; the disk may be "
+			     "slow or not answer",
+		[JOB_TOO_MUCH] =
+			"its answer is larger than an answer may be; ask for less",
+	};
+
+	return words[outcome];
+}

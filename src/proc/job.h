@@ -1,0 +1,120 @@
+/*
+ * Jobs: work that may block, done in a child of this process without an exec.
+ *
+ * A job acts with the rights of the sandbox user, so that a path leads nowhere he
+ * could not go himself, and alone meets what never ends: a dead network disk, an
+ * endless file. It has this process's memory as of its start, which he cannot read
+ * (it is not dumpable), and of its descriptors only standard error, its input at
+ * 0 and its output at 1. It dies with this process.
+ *
+ * JOBS_MAX run at a time, JOBS_LASTING_MAX of them for as long as a peer likes; up
+ * to JOBS_WAITING_MAX wait for their turn. One that was killed counts until the
+ * kernel lets go of it.
+ */
+#ifndef PROC_JOB_H
+#define PROC_JOB_H
+
+#include "base/buf.h"
+#include "loop/loop.h"
+#include "proc/spawn.h"
+
+struct job;
+
+/*
+ * Runs in the child. in is -1 for a job without input; both descriptors block. Not 0
+ * (out of memory, out is closed): what was written is not to be used.
+ */
+typedef int job_work_fn(void *arg, int in, int out);
+
+enum job_outcome {
+	JOB_DONE,     /* the work returned 0, and all its output has come */
+	JOB_FAILED,   /* it returned something else, or could not be started */
+	JOB_RIGHTS,   /* the user's rights could not be taken: nothing was done */
+	JOB_KILLED,   /* by a signal that is not ours */
+	JOB_LATE,     /* its time was over; it was killed */
+	JOB_TOO_MUCH, /* more output than out_max; it was killed */
+};
+
+/* Called from the loop, never by job_start; each may call job_free. */
+struct job_ops {
+	/* Output as it comes, in pieces of 64 KiB at most. NULL: it is collected. */
+	void (*output)(struct job *j, struct str piece);
+	/* job_feed, which has not taken everything, will now take more. */
+	void (*room)(struct job *j);
+	/* The last call: j->outcome tells how it ended. */
+	void (*done)(struct job *j);
+};
+
+struct job_conf {
+	const struct job_ops *ops;
+	const struct spawn_user *user; /* NULL keeps the present identity */
+	job_work_fn *work;
+	void *arg;      /* of work; must stay until the job has started or is over */
+	uint64_t ms;    /* from job_start on; 0 for no limit */
+	size_t out_max; /* of collected output */
+	bool input;     /* job_feed will be used */
+	bool lasting;   /* may take long by its nature: a transfer */
+};
+
+enum job_state {
+	JOB_NONE,
+	JOB_WAITS, /* for its turn */
+	JOB_RUNS,
+	JOB_OVER,
+};
+
+struct job_kid;
+
+/* Embedded in its owner; zeroed to begin with. */
+struct job {
+	enum job_outcome outcome;
+	struct buf out; /* what was collected */
+
+	struct loop *loop;
+	struct job_conf conf;
+	enum job_state state;
+	struct job *next;    /* in line */
+	struct job_kid *kid; /* the process; NULL once it is reaped */
+	int status;          /* of the process, as from wait(2) */
+	int in, out_fd;      /* our ends; -1 when closed */
+	bool fed;            /* there is no more input */
+	bool paused;
+	struct io in_io;
+	struct io out_io;
+	struct timer deadline;
+};
+
+/*
+ * Starts a job, or puts it in line. 0: ops->done follows. ERR_LIMIT: too many wait;
+ * -errno: the system has no process or descriptor left.
+ */
+int job_start(struct job *j, struct loop *l, const struct job_conf *conf) MUST_USE;
+
+/*
+ * Gives up a job in any state, zeroed too: kills it, calls nobody any more and frees
+ * the output. Inside a callback of the loop the memory of j itself must stay until
+ * loop_free_later.
+ */
+void job_free(struct job *j);
+
+/*
+ * Hands over input; how much of it was taken. If that is not all, ops->room follows.
+ * A job that reads no more takes everything and forgets it.
+ */
+size_t job_feed(struct job *j, struct str piece) MUST_USE;
+/* There is no more input. */
+void job_feed_end(struct job *j);
+
+/* Output is not wanted, or wanted again; the job waits when its pipe is full. */
+void job_pause(struct job *j, bool pause);
+
+/* Its process; 0 when it waits or is over. */
+pid_t job_pid(const struct job *j);
+
+/*
+ * How a job ended, for people: "it took longer than it may...", with the next step where
+ * there is one. A static string.
+ */
+const char *job_words(enum job_outcome outcome);
+
+#endif
