@@ -97,7 +97,24 @@ enum {
 	FILE_LINKS_MAX = 40,         /* symlinks in a row, as the kernel counts */
 	FILE_READ_MAX = 16 << 20,    /* one file, or the range of lines asked for */
 	FILE_CONTENT_MAX = 24 << 20, /* the same as base64, with a few words around */
+	FILE_JOB_MS = 120000,        /* as clients wait; for those that do not say */
+	FILE_JOB_LEAST_MS = 1000,    /* a timeout of an action is about commands */
 	FILE_WORDS_MAX = 3 * 4096,   /* an error: two paths and a sentence */
+};
+
+/* The editor. */
+enum {
+	EDIT_FILE_MAX = 10 << 20,     /* of the wire contract */
+	EDIT_SHOWN_CHARS = 16000,     /* of the wire contract: more is cut */
+	EDIT_LINES_MAX = 20000,       /* line numbers in one error: 130 KB */
+	EDIT_LIST_MAX = 100000,       /* entries sorted for a view; 16,000 chars show */
+	EDIT_LIST_MEMORY = 64 << 20,  /* their names, 300 bytes each with the path */
+	EDIT_CONTENT_MAX = 24 << 20,  /* a directory's path, a cut text, a long old_str */
+	HISTORY_PER_FILE = 10,        /* of the wire contract */
+	HISTORY_BYTES_MAX = 24 << 20, /* two of the largest; more slows down each fork */
+	DIFF_COST_MAX = 1000,         /* 2 MB of rows and 5 ms; longer is one hunk */
+	DIFF_LINES_MAX = 100000,      /* of one side, between the ends in common */
+	DIFF_MEMORY_MAX = 16 << 20,   /* of both sides, and the rows */
 };
 
 /* Jobs: children for work that may block. */

@@ -51,12 +51,14 @@ struct act {
 	act_done_fn *done;
 	act_left_fn *left; /* whether the one who asked seems to have left; may be NULL */
 	void *user;
+	bool before_diff; /* a client of a time when edits had no diff */
 
 	const struct action *action;
 	struct json_val args;
 	double timeout; /* seconds; 0: none */
 	bool hidden;
-	void *state; /* of the action, in the arena */
+	void *state; /* of the action */
+	void *work;  /* of an action on files: its arguments, in the arena */
 };
 
 struct action {

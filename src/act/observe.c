@@ -149,30 +149,65 @@ void observe_run(struct buf *out, const struct run_observation *o)
 	jw_end(&w);
 }
 
-static void observe_path(struct act *a, const char *kind, const char *did,
+/* Begins it with the sentence that says what was done with the file. */
+static void begin_path(struct jw *w, struct act *a, const char *kind, const char *did,
 	struct str path, struct str content)
 {
 	struct buf message = BUF_INIT(OBSERVATION_MAX);
-	struct jw w;
 
 	buf_fmt(&message, "I %s the file %.*s.", did, STR_ARG(path));
-	observe_begin(&w, a->out, kind, buf_view(&message), content);
-	jw_key(&w, "path");
-	jw_str(&w, path);
+	observe_begin(w, a->out, kind, buf_view(&message), content);
 	buf_free(&message);
-	if (!strcmp(kind, "read")) {
-		jw_key(&w, "impl_source");
-		jw_cstr(&w, "default");
-	}
-	observe_end(&w);
+	jw_key(w, "path");
+	jw_str(w, path);
+}
+
+static void put_source(struct jw *w, const char *source)
+{
+	jw_key(w, "impl_source");
+	jw_cstr(w, source);
 }
 
 void observe_read(struct act *a, struct str path, struct str content)
 {
-	observe_path(a, "read", "read", path, content);
+	struct jw w;
+
+	begin_path(&w, a, "read", "read", path, content);
+	put_source(&w, "default");
+	observe_end(&w);
+}
+
+void observe_view(struct act *a, struct str path, struct str content)
+{
+	struct jw w;
+
+	begin_path(&w, a, "read", "read", path, content);
+	put_source(&w, "oh_aci");
+	observe_end(&w);
 }
 
 void observe_write(struct act *a, struct str path)
 {
-	observe_path(a, "write", "wrote to", path, STR(""));
+	struct jw w;
+
+	begin_path(&w, a, "write", "wrote to", path, STR(""));
+	observe_end(&w);
+}
+
+void observe_edit(struct act *a, const struct edit_observation *o)
+{
+	struct jw w;
+
+	begin_path(&w, a, "edit", "edited", o->path, o->content);
+	jw_key(&w, "prev_exist");
+	jw_bool(&w, false);
+	put_known(&w, "old_content", o->old_str.p != NULL, o->old_str);
+	put_known(&w, "new_content", o->new_str.p != NULL, o->new_str);
+	put_source(&w, "oh_aci");
+	/* A client fails at a member that it does not know. */
+	if (!a->before_diff) {
+		jw_key(&w, "diff");
+		jw_str(&w, o->diff);
+	}
+	observe_end(&w);
 }

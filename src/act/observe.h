@@ -22,7 +22,18 @@ struct run_observation {
 void observe_run(struct buf *out, const struct run_observation *o);
 
 void observe_read(struct act *a, struct str path, struct str content);
+/* The same for the editor's view. */
+void observe_view(struct act *a, struct str path, struct str content);
 void observe_write(struct act *a, struct str path);
+
+struct edit_observation {
+	struct str path; /* as sent */
+	struct str content;
+	struct str old_str; /* p is NULL for none */
+	struct str new_str;
+	struct str diff;
+};
+void observe_edit(struct act *a, const struct edit_observation *o);
 
 /* Begins an observation up to its extras, which are left open for the caller. */
 void observe_begin(struct jw *w, struct buf *out, const char *kind, struct str message,

@@ -1,38 +1,73 @@
+#include "act/edit.h"
+#include "act/file_job.h"
 #include "act/observe.h"
 #include "act/session.h"
 #include "act/table.h"
 
 #include "file/read.h"
 
-static int start(struct act *a)
+#include <errno.h>
+
+struct reading {
+	struct file_path path;
+	struct str cwd;
+	struct line_range range;
+};
+
+static int work(struct act *a, struct buf *kept)
 {
 	struct buf content = BUF_INIT(FILE_CONTENT_MAX);
 	struct buf why = BUF_INIT(FILE_WORDS_MAX);
-	struct line_range range = {
-		.start = arg_int(a, "start", 0),
-		.end = arg_int(a, "end", -1),
-	};
-	struct file_path path;
-	struct str sent, cwd;
+	const struct reading *d = a->work;
+
+	(void)kept;
+	if (file_read(&d->path, d->cwd, d->range, &content, &why) < 0)
+		observe_error(a, buf_view(&why));
+	else
+		observe_read(a, str_make(d->path.abs, d->path.n), buf_view(&content));
+	buf_free(&content);
+	buf_free(&why);
+	return 0;
+}
+
+static int read_plain(struct act *a, struct str sent)
+{
+	static const struct file_task task = {.work = work};
+	struct buf why = BUF_INIT(FILE_WORDS_MAX);
+	struct reading *d = arena_alloc(a->arena, sizeof(*d));
 	int r;
 
-	if (!arg_cwd(a, &cwd))
+	if (!d)
+		return -ENOMEM;
+	if (!arg_cwd(a, &d->cwd))
 		return ACT_DONE;
+	d->range.start = arg_int(a, "start", 0);
+	d->range.end = arg_int(a, "end", -1);
+	a->work = d;
+	r = file_path_make(&d->path, d->cwd, sent, &why);
+	if (r < 0)
+		observe_error(a, buf_view(&why));
+	buf_free(&why);
+	return r < 0 ? ACT_DONE : file_job_start(a, &task, STR(""));
+}
+
+static int start(struct act *a)
+{
+	struct str sent, source;
+
 	if (arg_str(a, "path", str_make(NULL, 0), &sent) < 0) {
 		observe_error(
 			a, STR("The read action needs the argument \"path\", a string."));
 		return ACT_DONE;
 	}
-	r = file_path_make(&path, cwd, sent, &why);
-	if (r == 0)
-		r = file_read(&path, cwd, range, &content, &why);
-	if (r < 0)
-		observe_error(a, buf_view(&why));
-	else
-		observe_read(a, str_make(path.abs, path.n), buf_view(&content));
-	buf_free(&content);
-	buf_free(&why);
-	return ACT_DONE;
+	if (arg_str(a, "impl_source", STR(""), &source) == 0 &&
+		str_eq(source, STR("oh_aci")))
+		return edit_view_start(a, sent);
+	return read_plain(a, sent);
 }
 
-const struct action action_read = {.name = "read", .start = start};
+const struct action action_read = {
+	.name = "read",
+	.start = start,
+	.abandon = file_job_abandon,
+};

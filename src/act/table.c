@@ -2,14 +2,6 @@
 
 #include "act/observe.h"
 
-/* Known to clients, but not part of this program yet: says so, as an observation. */
-static int not_here(struct act *a)
-{
-	observe_errorf(
-		a, "The action %s is not available in this sandbox.", a->action->name);
-	return ACT_DONE;
-}
-
 /* The contract has words of its own for a sandbox without a browser. */
 static int no_browser(struct act *a)
 {
@@ -38,7 +30,6 @@ static int no_ipython(struct act *a)
 
 static const struct action action_run_ipython = {.name = "run_ipython",
 	.start = no_ipython};
-static const struct action action_edit = {.name = "edit", .start = not_here};
 static const struct action action_browse = {.name = "browse", .start = no_browser};
 static const struct action action_browse_interactive = {
 	.name = "browse_interactive",

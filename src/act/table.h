@@ -7,6 +7,7 @@
 extern const struct action action_run;
 extern const struct action action_read;
 extern const struct action action_write;
+extern const struct action action_edit;
 
 /* The part of action_run.start for "is_static": command is stripped, without NUL. */
 int run_static_start(struct act *a, struct str command) MUST_USE;

@@ -1,43 +1,65 @@
+#include "act/file_job.h"
 #include "act/observe.h"
 #include "act/session.h"
 #include "act/table.h"
 
 #include "file/write.h"
 
-#include <unistd.h>
+#include <errno.h>
+
+struct writing {
+	struct file_path path;
+	struct write_req req;
+};
+
+static int work(struct act *a, struct buf *kept)
+{
+	struct buf why = BUF_INIT(FILE_WORDS_MAX);
+	const struct writing *w = a->work;
+	enum replace_how how;
+
+	(void)kept;
+	if (file_write(&w->req, &how, &why) < 0)
+		observe_error(a, buf_view(&why));
+	else
+		observe_write(a, str_make(w->path.abs, w->path.n));
+	buf_free(&why);
+	return 0;
+}
 
 static int start(struct act *a)
 {
+	static const struct file_task task = {.work = work, .changes = true};
 	struct buf why = BUF_INIT(FILE_WORDS_MAX);
-	struct file_path path;
-	struct write_req q = {
-		.path = &path,
-		.range = {.start = arg_int(a, "start", 0), .end = arg_int(a, "end", -1)},
-		.uid = a->box->user ? a->box->user->uid : geteuid(),
-		.gid = a->box->user ? a->box->user->gid : getegid(),
-	};
-	enum write_how how;
+	struct writing *w = arena_alloc(a->arena, sizeof(*w));
 	struct str sent, cwd;
 	int r;
 
+	if (!w)
+		return -ENOMEM;
 	if (!arg_cwd(a, &cwd))
 		return ACT_DONE;
 	if (arg_str(a, "path", str_make(NULL, 0), &sent) < 0 ||
-		arg_str(a, "content", str_make(NULL, 0), &q.content) < 0) {
+		arg_str(a, "content", str_make(NULL, 0), &w->req.content) < 0) {
 		observe_error(a,
 			STR("The write action needs the arguments \"path\" and "
 			    "\"content\", both strings."));
 		return ACT_DONE;
 	}
-	r = file_path_make(&path, cwd, sent, &why);
-	if (r == 0)
-		r = file_write(&q, &how, &why);
+	w->req.path = &w->path;
+	w->req.range.start = arg_int(a, "start", 0);
+	w->req.range.end = arg_int(a, "end", -1);
+	a->work = w;
+	r = file_path_make(&w->path, cwd, sent, &why);
 	if (r < 0)
 		observe_error(a, buf_view(&why));
-	else
-		observe_write(a, str_make(path.abs, path.n));
 	buf_free(&why);
-	return ACT_DONE;
+	return r < 0 ? ACT_DONE
+		     : file_job_start(a, &task, str_make(w->path.abs, w->path.n));
 }
 
-const struct action action_write = {.name = "write", .start = start};
+const struct action action_write = {
+	.name = "write",
+	.start = start,
+	.abandon = file_job_abandon,
+};

@@ -71,6 +71,15 @@ static void action_done(struct act *a)
 	request_reply(rq, 200, API_JSON);
 }
 
+/* The last clients that used this library are the first that know a diff, nearly. */
+static bool is_before_diff(struct request *rq)
+{
+	struct str agent;
+
+	return request_header(rq, STR("user-agent"), &agent) == 0 &&
+		str_starts(agent, STR("python-requests/"));
+}
+
 static bool asker_left(const struct act *a)
 {
 	return request_half_closed(a->user);
@@ -91,6 +100,7 @@ static void start_action(struct api *api, struct request *rq, struct json_val ev
 			.done = action_done,
 			.left = asker_left,
 			.user = rq,
+			.before_diff = is_before_diff(rq),
 		};
 		rq->user = a;
 		api->last_action = clock_ms();

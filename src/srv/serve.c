@@ -1,5 +1,6 @@
 #include "srv/serve.h"
 
+#include "act/file_job.h"
 #include "act/session.h"
 #include "act/table.h"
 #include "base/clock.h"
@@ -120,6 +121,7 @@ static void enter(struct serve *s, enum phase to)
 		for (struct session *at = s->box.session; at; at = session_next(at))
 			session_cut(at);
 		run_static_cut();
+		file_job_cut();
 	}
 }
 

@@ -1,0 +1,13 @@
+/* The editor as an action, and as the reading of files that agents use. */
+#ifndef ACT_EDIT_H
+#define ACT_EDIT_H
+
+#include "act/act.h"
+
+/*
+ * The read action whose "impl_source" is "oh_aci": the editor's view of path, as a
+ * read observation. As for struct action.start; file_job_abandon goes with it.
+ */
+int edit_view_start(struct act *a, struct str path) MUST_USE;
+
+#endif
