@@ -111,7 +111,7 @@ enum {
 	EDIT_LIST_MEMORY = 64 << 20,  /* their names, 300 bytes each with the path */
 	EDIT_CONTENT_MAX = 24 << 20,  /* a directory's path, a cut text, a long old_str */
 	HISTORY_PER_FILE = 10,        /* of the wire contract */
-	HISTORY_BYTES_MAX = 24 << 20, /* two of the largest; more slows down each fork */
+	HISTORY_BYTES_MAX = 24 << 20, /* two of the largest files */
 	DIFF_COST_MAX = 1000,         /* 2 MB of rows and 5 ms; longer is one hunk */
 	DIFF_LINES_MAX = 100000,      /* of one side, between the ends in common */
 	DIFF_MEMORY_MAX = 16 << 20,   /* of both sides, and the rows */

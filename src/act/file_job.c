@@ -281,8 +281,8 @@ void file_job_abandon(struct act *a)
 	if (!f)
 		return;
 	f->act = NULL;
-	/* A change that has begun is not left half done; its job has its own copy of a. */
-	if (!f->task->changes || !job_pid(&f->job))
+	/* A change that has begun goes on; its job has its own copy of a. */
+	if (!f->task->changes || f->job.state != JOB_RUNS)
 		pass_on(f);
 }
 

@@ -1,5 +1,6 @@
 #include "base/err.h"
 
+#include <errno.h>
 #include <string.h>
 
 const char *err_text(int err)
@@ -27,6 +28,17 @@ const char *err_text(int err)
 		return "unsupported protocol version";
 	case ERR_TLS:
 		return "TLS failure";
+	/* musl has words of its own, which neither people nor models know. */
+	case -EIO:
+		return "Input/output error";
+	case -EBUSY:
+		return "Device or resource busy";
+	case -EDQUOT:
+		return "Disk quota exceeded";
+	case -ELOOP:
+		return "Too many levels of symbolic links";
+	case -ENAMETOOLONG:
+		return "File name too long";
 	default:
 		return err > 0 ? "not yet" : strerror(-err);
 	}

@@ -193,6 +193,8 @@ static size_t raw_offset(const struct edit_text *t, size_t at)
 {
 	size_t i = t->mark;
 
+	if (t->raw.n - t->mark == t->lines.n)
+		return i + at;
 	for (; at && i < t->raw.n; at--)
 		i += str_starts(str_skip(t->raw, i), STR("\r\n")) ? 2 : 1;
 	return i;

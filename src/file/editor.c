@@ -39,12 +39,11 @@ void editor_fail_errno(struct editor *r, int err, const char *what)
 		buf_fmt(&r->out->content, ". %s", advice);
 }
 
-bool editor_needs(struct editor *r, bool given, const char *name)
+int editor_lacks(struct editor *r, const char *name)
 {
-	if (!given)
-		EDITOR_FAIL(r, "Parameter `%s` is required for command: %.*s.", name,
-			STR_ARG(r->q->command));
-	return given;
+	EDITOR_FAIL(r, "Parameter `%s` is required for command: %.*s.", name,
+		STR_ARG(r->q->command));
+	return 0;
 }
 
 /* --- Files -------------------------------------------------------------------- */
@@ -69,6 +68,16 @@ static bool fail_too_large(struct editor *r, uint64_t size)
 		"File validation failed for %s: File is too large (%llu.%lluMB). Maximum "
 		"allowed size is %dMB.",
 		r->path, tenths / 10, tenths % 10, EDIT_FILE_MAX >> 20);
+	return false;
+}
+
+static bool fail_wide(struct editor *r)
+{
+	EDITOR_FAIL(r,
+		"File validation failed for %s: File is UTF-16 or UTF-32, which this "
+		"tool "
+		"cannot edit. Convert it first, for example with `iconv -t UTF-8`.",
+		r->path);
 	return false;
 }
 
@@ -101,7 +110,7 @@ bool editor_load(struct editor *r, int fd, const struct stat *st, struct buf *te
 		    str_make(text->p, text->n < TEXT_PROBE ? text->n : TEXT_PROBE)) ||
 		str_eq(file_path_ext(&r->out->path), STR("pyc")))
 		return fail_binary(r);
-	return true;
+	return text_is_wide(buf_view(text)) ? fail_wide(r) : true;
 }
 
 void editor_fail_kind(struct editor *r)

@@ -126,8 +126,8 @@ int editor_create(struct editor *r)
 	struct change c = CHANGE_INIT;
 	int err = 0;
 
-	if (!editor_needs(r, r->q->file_text.p != NULL, "file_text"))
-		return 0;
+	if (!r->q->file_text.p)
+		return editor_lacks(r, "file_text");
 	buf_str(&c.new, r->q->file_text);
 	if (c.new.err)
 		return c.new.err;
@@ -238,8 +238,8 @@ int editor_str_replace(struct editor *r)
 	struct edit_text t = {.lines = BUF_INIT(0)};
 	int err = 0;
 
-	if (!editor_needs(r, old.p != NULL, "old_str"))
-		return 0;
+	if (!old.p)
+		return editor_lacks(r, "old_str");
 	if (q->new_str.p && str_eq(q->new_str, old)) {
 		EDITOR_FAIL(r,
 			"Invalid `new_str` parameter: %.*s. No replacement was "
@@ -303,9 +303,10 @@ int editor_insert(struct editor *r)
 	size_t lines;
 	int err = 0;
 
-	if (!editor_needs(r, q->line_kind == EDITOR_GIVEN, "insert_line") ||
-		!editor_needs(r, q->new_str.p != NULL, "new_str"))
-		return 0;
+	if (q->line_kind != EDITOR_GIVEN)
+		return editor_lacks(r, "insert_line");
+	if (!q->new_str.p)
+		return editor_lacks(r, "new_str");
 	if (!change_open(r, &c))
 		goto out;
 	err = edit_open(&t, buf_view(&c.old));

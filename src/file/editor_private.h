@@ -26,8 +26,8 @@ struct editor {
 void editor_fail_errno(struct editor *r, int err, const char *what);
 /* What is there is neither a file nor a folder. */
 void editor_fail_kind(struct editor *r);
-/* Whether a parameter that the command needs was given; says so if not. */
-bool editor_needs(struct editor *r, bool given, const char *name);
+/* A parameter that the command needs is not there. Returns 0, as the commands do. */
+int editor_lacks(struct editor *r, const char *name);
 /* All of the file, if it is a text of a size for editing; says so if not. */
 bool editor_load(struct editor *r, int fd, const struct stat *st, struct buf *text);
 

@@ -2,7 +2,7 @@
 
 #include "base/utf8.h"
 
-static bool has_utf16_mark(struct str s)
+bool text_is_wide(struct str s)
 {
 	/* UTF-32 in little-endian order starts with the same two bytes. */
 	return str_starts(s, STR("\xff\xfe")) || str_starts(s, STR("\xfe\xff")) ||
@@ -18,7 +18,7 @@ bool text_is_binary(struct str head)
 {
 	size_t odd = 0, low = 0;
 
-	if (head.n == 0 || has_utf16_mark(head))
+	if (head.n == 0 || text_is_wide(head))
 		return false;
 	if (str_find_byte(head, '\0') < head.n)
 		return true;

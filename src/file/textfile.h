@@ -20,6 +20,8 @@ enum { TEXT_PROBE = 1024 };
  * NUL or 0xff or look neither like ASCII nor like an 8-bit script.
  */
 bool text_is_binary(struct str head);
+/* Whether it starts with a mark of UTF-16 or UTF-32. */
+bool text_is_wide(struct str head);
 
 /*
  * A range as clients send it: 0-based start, end behind the last line, -1 for

@@ -82,7 +82,7 @@ static void child(const struct job_conf *c, int in, int out, pid_t parent)
 	limit();
 	if (spawn_become(c->user) < 0)
 		_exit(EXIT_RIGHTS);
-	/* A change of identity sets the one as the system likes, and forgets the other. */
+	/* Both are reset by a change of identity, the first as the system likes. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (getppid() != parent)

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """The editor: the action edit, and read with impl_source oh_aci."""
+import errno
 import json
 import os
 import shutil
+import signal
 import stat
 import subprocess
-import tempfile
 
-from harness import CLIENT, Client, action, eq, has, main, ok, request, skip
+from harness import Client, action, eq, has, main, ok, proc, request, skip, until
 
 REVIEW = "Review the changes and make sure they are as expected. Edit the file again if necessary."
 REVIEW_INSERT = ("Review the changes and make sure they are as expected (correct indentation, no duplicate "
@@ -313,6 +314,10 @@ def test_bytes():
         has(edit(client, "str_replace", p, old_str="abc", new_str="字")["content"], "is not UTF-8",
             "what the file's bytes cannot hold is refused")
         eq(get(p), gbk, "and changes nothing")
+        wide = "a\n".encode("utf-16")
+        put(p, wide)
+        has(edit(client, "str_replace", p, old_str="a", new_str="b")["content"], "is UTF-16", "UTF-16 is refused")
+        eq(get(p), wide, "and stays")
         put(p, latin)
         has(view(client, p), "na\u00efve caf\u00e9", "Latin-1 is readable")
         put(p, b"\xef\xbb\xbfa\r\nb\r\n")
@@ -405,6 +410,106 @@ def test_line():
         has(get(p).decode(), "last", "whoever leaves has his edit all the same")
         for conn in conns:
             conn.close()
+
+
+# What fails, with which error, while a file is changed.
+INJECTED = [("write", "ENOSPC"), ("write", "EDQUOT"), ("write", "EIO"), ("pwrite64", "ENOSPC"),
+            ("pwrite64", "EIO"), ("fchmod", "EPERM"), ("renameat", "EIO"), ("renameat", "EBUSY"),
+            ("ftruncate", "EIO"), ("close", "EIO"), ("openat", "EIO"), ("unlinkat", "EIO")]
+MOST = 40
+
+
+def burn(client, serve, n):
+    """The server's own calls are counted as the job's are: it makes the n-th of them for nothing."""
+    for _ in range(n):
+        with client.conn() as conn:
+            os.kill(serve, signal.SIGCHLD)
+            conn.send(request("GET", "/alive", Connection="close")).response()
+
+
+class Injection:
+    """Call number n of each process fails, as long as the block runs."""
+
+    def __init__(self, client, call, name, n):
+        self.client, self.n = client, n
+        self.serve = client.pid
+        self.path = client.top + "/trace"
+        self.argv = ["strace", "-f", "-qq", "-o", self.path, "-p", str(self.serve), "-e", f"trace={call}",
+                     "-e", f"inject={call}:error={name}:when={n}"]
+        self.hit = False
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.argv, stderr=subprocess.PIPE)
+        until(lambda: b"TracerPid:\t0\n" not in proc(self.serve, "status") or
+              self.process.poll() is not None, step=0.002)
+        if self.process.poll() is None:
+            burn(self.client, self.serve, self.n)
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait()
+        self.process.stderr.close()
+        with open(self.path) as f:
+            lines = [line for line in f if "INJECTED" in line]
+        self.hit = any(int(line.split()[0]) != self.serve for line in lines)
+
+
+def can_inject(client):
+    with Injection(client, "write", "EIO", 1) as trial:
+        return trial.process.poll() is None
+
+
+def test_injected_errors():
+    """Whatever fails, and whenever: the file is the old one or the new one, and the answer is true."""
+    if not shutil.which("strace"):
+        return skip("injected errors", "strace is not here")
+    with Client() as client:
+        if not can_inject(client):
+            return skip("injected errors", "strace may not trace here")
+        for kind in ("a file of one name", "a file of two names", "a new file"):
+            for call, name in INJECTED:
+                n = 1
+                while n < MOST and inject_one(client, kind, call, name, n):
+                    n += 1
+                ok(n < MOST, f"{kind}, {call}: {name} at each of {n - 1} calls")
+    return None
+
+
+def inject_one(client, kind, call, name, n):
+    """True if call number n of the job was made to fail; that the file is whole is checked."""
+    old = b"old text\n" * 600
+    new = old.replace(b"old text\n", b"new text, which is longer\n", 1)
+    folder = client.work + "/d"
+    shutil.rmtree(folder, ignore_errors=True)
+    os.mkdir(folder)
+    p = folder + "/f"
+    if kind == "a new file":
+        old = None
+        change = {"command": "create", "file_text": new.decode()}
+    else:
+        put(p, b"first\n" + old)
+        old, new = b"first\n" + old, b"second, which is longer\n" + old
+        change = {"command": "str_replace", "old_str": "first", "new_str": "second, which is longer"}
+    if kind == "a file of two names":
+        os.link(p, client.work + "/twin")
+    with Injection(client, call, name, n) as injection:
+        answer = edit(client, path=p, **change)["content"]
+    now = get(p) if os.path.exists(p) else None
+    left = sorted(os.listdir(folder))
+    if os.path.exists(client.work + "/twin"):
+        os.unlink(client.work + "/twin")
+    what = f"{kind}, {call} {n}: {name}: {answer[:300]!r}, left {left}"
+    if "may have been changed" in answer:
+        good = now in (old, new)
+    elif answer.startswith("ERROR:"):
+        good = now == old and os.strerror(getattr(errno, name)) in answer
+    else:
+        good = now == new
+    # A file that could not be removed again is all that may lie about.
+    if not good or (left != (["f"] if now else []) and call != "unlinkat"):
+        ok(False, what)
+    return injection.hit
 
 
 if __name__ == "__main__":

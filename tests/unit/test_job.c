@@ -171,7 +171,8 @@ static int describe(void *arg, int in, int out)
 		closedir(d);
 	prctl(PR_GET_PDEATHSIG, &death);
 	getrlimit(RLIMIT_CORE, &core);
-	buf_fmt(&b, "fds %d dump %d death %d core %d leader %d uid %d gid %d groups %d", fds,
+	buf_fmt(&b,
+		"fds %d dump %d death %d core %d leader %d uid %d gid %d groups %d", fds,
 		prctl(PR_GET_DUMPABLE), death, (int)core.rlim_cur, getsid(0) == getpid(),
 		(int)geteuid(), (int)getegid(), getgroups(0, NULL));
 	return fd_write_all(out, b.p, b.n);
@@ -203,10 +204,11 @@ static void test_surroundings(void)
 	int extra = fd_open("/dev/null", O_RDONLY, 0);
 
 	is_int(run_work(describe, NULL), JOB_DONE, "a job as ourselves");
-	snprintf(want, sizeof(want), "fds 0 dump 0 death %d core 0 leader 1 uid %d gid %d ",
-		SIGKILL, (int)geteuid(), (int)getegid());
+	snprintf(want, sizeof(want),
+		"fds 0 dump 0 death %d core 0 leader 1 uid %d gid %d ", SIGKILL,
+		(int)geteuid(), (int)getegid());
 	ok(str_starts(buf_view(&job.out), str_c(want)),
-		"has no descriptor of ours, cannot be looked into, and dies with us: %.*s",
+		"has no descriptor of ours, is hidden and dies with us: %.*s",
 		STR_ARG(buf_view(&job.out)));
 	fd_close(&extra);
 }
@@ -214,7 +216,8 @@ static void test_surroundings(void)
 static void test_identity(void)
 {
 	struct spawn_user user = {.uid = NOBODY, .gid = NOBODY};
-	struct job_conf c = {.ops = &plain, .work = describe, .user = &user, .out_max = 4096};
+	struct job_conf c = {
+		.ops = &plain, .work = describe, .user = &user, .out_max = 4096};
 	char want[128];
 
 	if (geteuid() != 0) {
