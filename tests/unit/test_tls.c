@@ -1,11 +1,14 @@
 /* The TLS machine against BearSSL's client, in memory, split in every way. */
-#include "net/tls.h"
+#include "net/tls_private.h"
 #include "tests/tap.h"
 #include "tests/unit/tls_pem.h"
 
 #include <bearssl.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { REPLY_LEN = 40000, ALL = 1 << 30 };
 
@@ -431,6 +434,34 @@ static void test_features(const struct pair *p)
 	link_del(l);
 }
 
+/* Whether a child finds nothing but zeros there. */
+static bool is_zero_in_child(const void *at, size_t n)
+{
+	static const char zeros[sizeof(br_skey_decoder_context)];
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(memcmp(at, zeros, n) != 0);
+	waitpid(pid, &status, 0);
+	return status == 0;
+}
+
+/* What is forked off gets no copy of the key. */
+static void test_fork(const struct pair *p)
+{
+	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	*page = 'x';
+	if (madvise(page, 4096, MADV_WIPEONFORK) < 0 || !is_zero_in_child(page, 1))
+		skip("a key that children lack", "the kernel does not wipe");
+	else
+		ok(is_zero_in_child(&p->server->key, sizeof(p->server->key)),
+			"a key that children lack");
+	munmap(page, 4096);
+}
+
 int main(void)
 {
 	struct pair ec, rsa;
@@ -441,6 +472,7 @@ int main(void)
 	test_credential_caps();
 	pair_init(&ec, PEM_EC_CERT, PEM_EC_KEY);
 	pair_init(&rsa, PEM_RSA_CERT, PEM_RSA_KEY);
+	test_fork(&ec);
 	test_conversation(&ec, "EC");
 	test_conversation(&rsa, "RSA");
 	test_splits(&ec);
