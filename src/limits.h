@@ -45,6 +45,13 @@ enum {
 	HTTP_PAUSE_MS = 100,   /* no accept while the system has no room */
 };
 
+/* Uploads as forms. */
+enum {
+	MULTIPART_BOUNDARY_MAX = 70, /* of RFC 2046 */
+	MULTIPART_HEAD_MAX = 8192,   /* of one part: a file name, twice escaped */
+	MULTIPART_PARTS_MAX = 32,    /* one is of use */
+};
+
 /* Shell sessions. */
 enum {
 	MARK_BODY_MAX = 65536,     /* a PATH of the kernel's longest argument, twice */
