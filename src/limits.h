@@ -16,7 +16,8 @@ enum {
 	HTTP_TARGET_MAX = 8192,      /* two paths of PATH_MAX, percent-encoded in part */
 	HTTP_METHOD_MAX = 24,        /* the longest registered method has 17 letters */
 	HTTP_FIELDS_MAX = 100,       /* as Apache; browsers send 20 */
-	HTTP_WINDOW = 16384,         /* body bytes read at once, behind the head */
+	HTTP_WINDOW = 65536,         /* body bytes read at once, behind the head */
+	HTTP_QUEUE = 131072,         /* of a reply in pieces, before its writer waits */
 	HTTP_CHUNK_EXT_MAX = 64,     /* nobody uses extensions; ignored up to here */
 	HTTP_TRAILER_MAX = 8192,     /* discarded, so only time is at stake */
 	HTTP_CHUNK_SLACK = 16384,    /* framing bytes allowed beyond 8 per data byte */

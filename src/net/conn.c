@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 /* What a connection may still use of this wake-up. */
 struct turn {
@@ -23,7 +24,7 @@ struct trait {
 	unsigned next;   /* the states that may follow, one bit each */
 };
 
-static step_fn step_head, step_body, step_wait, step_send, step_linger;
+static step_fn step_head, step_body, step_wait, step_send, step_part, step_linger;
 
 #define TO(state) (1u << (state))
 
@@ -32,12 +33,15 @@ static const struct trait traits[C_STATES] = {
 	[C_IDLE] = {step_head, EPOLLIN, TO(C_HEAD) | TO(C_LINGER) | TO(C_FREE)},
 	[C_HEAD] = {step_head, EPOLLIN,
 		TO(C_ROUTE) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE)},
-	[C_ROUTE] = {.next = TO(C_BODY) | TO(C_READY) | TO(C_SEND)},
+	[C_ROUTE] = {.next = TO(C_BODY) | TO(C_READY) | TO(C_SEND) | TO(C_PART)},
 	[C_BODY] = {step_body, EPOLLIN,
-		TO(C_READY) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE)},
-	[C_READY] = {.next = TO(C_WAIT) | TO(C_SEND)},
+		TO(C_FULL) | TO(C_READY) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE)},
 	/* Hang-ups are reported without being asked for. */
-	[C_WAIT] = {step_wait, 0, TO(C_SEND) | TO(C_FREE)},
+	[C_FULL] = {step_wait, 0, TO(C_BODY) | TO(C_FREE)},
+	[C_READY] = {.next = TO(C_WAIT) | TO(C_SEND) | TO(C_PART)},
+	[C_WAIT] = {step_wait, 0, TO(C_SEND) | TO(C_PART) | TO(C_FREE)},
+	[C_PART] = {step_part, EPOLLOUT, TO(C_OWED) | TO(C_SEND) | TO(C_FREE)},
+	[C_OWED] = {step_wait, 0, TO(C_PART) | TO(C_SEND) | TO(C_FREE)},
 	[C_SEND] = {step_send, EPOLLOUT,
 		TO(C_IDLE) | TO(C_HEAD) | TO(C_LINGER) | TO(C_FREE)},
 	[C_LINGER] = {step_linger, EPOLLIN, TO(C_FREE)},
@@ -72,7 +76,10 @@ void conn_enter(struct conn *c, enum conn_state next)
 /* Whether the layer above counts on an answer or on server_ops.gone. */
 static bool is_owed(const struct conn *c)
 {
-	return c->state == C_ROUTE || c->state == C_BODY || c->state == C_WAIT;
+	const unsigned owed = TO(C_ROUTE) | TO(C_BODY) | TO(C_FULL) | TO(C_WAIT) |
+		TO(C_PART) | TO(C_OWED);
+
+	return owed & TO(c->state);
 }
 
 static void tell_gone(struct conn *c)
@@ -241,32 +248,46 @@ static int step_head(struct conn *c, struct turn *turn)
 	return r;
 }
 
+/* Into the buffer, or up as it comes; false when not all of it was taken. */
+static bool put_body(struct exchange *x, struct str piece)
+{
+	const struct server_conf *conf = &x->conn->server->conf;
+
+	if (!x->rq.body_streams) {
+		buf_str(&x->body, piece);
+		return true;
+	}
+	x->kept = str_skip(piece, conf->ops->body(conf->arg, &x->rq, piece));
+	return x->kept.n == 0;
+}
+
 /*
- * Decodes what is here. This is the one place through which body bytes pass: a route
- * that wants them as they come would take them from here instead of the buffer.
+ * Decodes what is here: 0 the body is complete; 1 it is not; 2 nothing more is taken
+ * for now; or a fault. This is the one place through which body bytes pass.
  */
 static int take_body(struct exchange *x, const struct http_fault **fault)
 {
 	struct str in = str_skip(buf_view(&x->in), x->used);
-	int r = 1;
 
-	while (r == 1 && in.n) {
+	if (x->kept.n && !put_body(x, x->kept))
+		return 2;
+	while (x->decoder.state != BODY_DONE && in.n) {
 		struct str piece;
+		int r = body_next(&x->decoder, &in, &piece);
 
-		r = body_next(&x->decoder, &in, &piece);
+		x->used = x->in.n - in.n;
 		if (r < 0)
 			*fault = &bad_chunks;
-		else if (piece.n > x->body.max - x->body.n)
+		else if (x->decoder.data > x->rq.body_max)
 			*fault = &too_large;
-		else
-			buf_str(&x->body, piece);
+		else if (piece.n && !put_body(x, piece))
+			return 2;
 		if (!*fault && x->body.err)
 			*fault = &no_memory;
 		if (*fault)
 			return ERR_SYNTAX;
 	}
-	x->used = x->in.n - in.n;
-	return r;
+	return x->decoder.state != BODY_DONE;
 }
 
 /* RFC 9110, 10.1.1. A body that is on its way already needs no invitation. */
@@ -306,6 +327,11 @@ static int step_body(struct conn *c, struct turn *turn)
 		return refuse(c, fault);
 	if (r == 0)
 		return ready(c);
+	if (r == 2) {
+		x->full_from = loop_now(c->server->loop);
+		conn_enter(c, C_FULL);
+		return 1;
+	}
 	x->in.n = x->used = x->http.head.n;
 	r = invite_body(c);
 	if (r == 0)
@@ -350,8 +376,22 @@ static void spend(struct turn *turn, ssize_t n)
 	turn->bytes -= (size_t)n < turn->bytes ? (size_t)n : turn->bytes;
 }
 
-/* A reply in pieces would refill x->out here when it has run empty. */
-static int step_send(struct conn *c, struct turn *turn)
+/* Ends c with a reset: what was sent must not pass for all of it. */
+static int cut(struct conn *c)
+{
+	struct linger now = {.l_onoff = 1};
+
+	setsockopt(c->transport.fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	return conn_drop(c);
+}
+
+static bool is_all_sent(const struct exchange *x)
+{
+	return x->sent == x->head.n + x->out.n;
+}
+
+/* Some of what is written: 0; 1: the socket is full; or c has ended. */
+static int put_out(struct conn *c, struct turn *turn)
 {
 	struct exchange *x = c->x;
 	struct str head = str_skip(buf_view(&x->head), x->sent);
@@ -359,9 +399,11 @@ static int step_send(struct conn *c, struct turn *turn)
 	struct iovec v[2];
 	ssize_t n;
 
-	/* Not even the error found memory. */
-	if (x->head.err)
-		return conn_drop(c);
+	/* Not even the error found memory, or a reply in pieces was no good. */
+	if (x->head.err || x->out.err)
+		return cut(c);
+	if (is_all_sent(x))
+		return 0;
 	if (head.n == 0)
 		body = str_skip(body, x->sent - x->head.n);
 	if (body.n > HTTP_TURN_BYTES)
@@ -375,12 +417,34 @@ static int step_send(struct conn *c, struct turn *turn)
 		return conn_drop(c);
 	spend(turn, n);
 	x->sent += (size_t)n;
-	if (x->sent == x->head.n + x->out.n) {
-		turn->replies--;
-		return reply_done(c);
-	}
 	set_deadline(c, c->server->conf.stall_ms);
 	return 0;
+}
+
+static int step_send(struct conn *c, struct turn *turn)
+{
+	int r = put_out(c, turn);
+
+	if (r || !is_all_sent(c->x))
+		return r;
+	turn->replies--;
+	return reply_done(c);
+}
+
+static int step_part(struct conn *c, struct turn *turn)
+{
+	const struct server_conf *conf = &c->server->conf;
+	struct exchange *x = c->x;
+	int r = put_out(c, turn);
+
+	if (r || !is_all_sent(x))
+		return r;
+	buf_reset(&x->head);
+	buf_reset(&x->out);
+	x->sent = 0;
+	conn_enter(c, C_OWED);
+	conf->ops->room(conf->arg, &x->rq);
+	return c->state == C_OWED;
 }
 
 static int step_linger(struct conn *c, struct turn *turn)
@@ -432,6 +496,11 @@ static void go_on(struct conn *c)
 		r = traits[c->state].step(c, &turn);
 	if (r >= 0)
 		settle(c, r == 0);
+}
+
+void conn_wake(struct conn *c)
+{
+	loop_want(c->server->loop, &c->io, traits[c->state].events | EPOLLOUT);
 }
 
 void conn_resume(struct conn *c)

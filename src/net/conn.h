@@ -12,9 +12,12 @@ enum conn_state {
 	C_HEAD,   /* new, or the head is incomplete */
 	C_ROUTE,  /* inside server_ops.head */
 	C_BODY,   /* the body is incomplete */
+	C_FULL,   /* the same, and the layer above takes no more of it for now */
 	C_READY,  /* inside server_ops.ready */
 	C_WAIT,   /* the layer above owes the answer */
 	C_SEND,   /* the reply is on its way */
+	C_PART,   /* a part of it is, and may grow */
+	C_OWED,   /* that part is sent; the layer above owes the next */
 	C_LINGER, /* all is sent; the peer shall close first */
 	C_STATES
 };
@@ -40,10 +43,14 @@ struct exchange {
 	struct http_request http;
 	struct body decoder;
 	struct buf body;
+	struct str kept;    /* a piece of a body that streams and was not taken; in in */
 	uint64_t body_from; /* when the body was due, monotonic ms */
+	uint64_t full_from; /* when it was held up by us; that does not count */
 
 	struct buf head, fields, out; /* of the reply */
 	size_t sent;
+	enum http_framing framing; /* of a reply in pieces */
+	uint64_t promised;         /* bytes of it that are still to come, for a length */
 	unsigned status;
 	bool last; /* the connection ends after this reply */
 };
@@ -100,6 +107,9 @@ void conn_enter(struct conn *c, enum conn_state next);
 /* The layer above has answered after it had returned: sends, and goes on. */
 void conn_resume(struct conn *c);
 
+/* Has the loop go on with c: there is work that no event of the socket tells of. */
+void conn_wake(struct conn *c);
+
 /* A fresh or recycled exchange of c; NULL when out of memory. */
 struct exchange *exchange_take(struct conn *c) MUST_USE;
 /* Gives c->x back. */
@@ -110,6 +120,9 @@ void exchange_free_spares(struct server *s);
 void exchange_next(struct exchange *x);
 /* Fills the public part from the parsed head. ERR_SYNTAX: a bad escape. */
 int exchange_route(struct exchange *x) MUST_USE;
+/* Writes the head of a reply whose body, of length bytes, comes in pieces. */
+void exchange_begin(
+	struct exchange *x, unsigned status, const char *type, uint64_t length);
 /* Writes the reply for request_out; head.err tells when even an error found no room. */
 void exchange_reply(struct exchange *x, unsigned status, const char *type);
 void exchange_fail(struct exchange *x, unsigned status, struct str words);

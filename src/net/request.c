@@ -77,6 +77,7 @@ void exchange_next(struct exchange *x)
 	recycle(&x->fields);
 	recycle(&x->out);
 	x->sent = 0;
+	x->kept = str_make(NULL, 0);
 	http_request_init(&x->http);
 	arena_rewind(&arena);
 	x->rq = (struct request){.arena = arena};
@@ -131,7 +132,8 @@ int exchange_route(struct exchange *x)
 	return 0;
 }
 
-static void write_head(struct exchange *x, unsigned status, const char *type)
+static void write_head(struct exchange *x, unsigned status, const char *type,
+	enum http_framing framing, uint64_t length)
 {
 	struct buf *head = &x->head;
 
@@ -140,8 +142,10 @@ static void write_head(struct exchange *x, unsigned status, const char *type)
 	resp_start(head, status);
 	if (type)
 		resp_field(head, STR("content-type"), str_c(type));
-	if (status != 204 && status != 304)
-		resp_length(head, x->out.n);
+	if (framing == HTTP_CHUNKED)
+		resp_field(head, STR("transfer-encoding"), STR("chunked"));
+	if (framing == HTTP_LENGTH && status != 204 && status != 304)
+		resp_length(head, length);
 	if (x->last)
 		resp_field(head, STR("connection"), STR("close"));
 	else if (x->http.head.minor == 0)
@@ -175,18 +179,18 @@ static void reply_trouble(struct exchange *x, int err)
 	recycle(&x->fields);
 	if (err == -ENOMEM) {
 		write_detail(x, STR("Out of memory."));
-		write_head(x, 503, JSON_TYPE);
+		write_head(x, 503, JSON_TYPE, HTTP_LENGTH, x->out.n);
 	} else {
 		write_detail(x,
 			str_c(err == ERR_LIMIT ? "The reply is too large."
 					       : "The reply is malformed."));
-		write_head(x, 500, JSON_TYPE);
+		write_head(x, 500, JSON_TYPE, HTTP_LENGTH, x->out.n);
 	}
 }
 
 void exchange_reply(struct exchange *x, unsigned status, const char *type)
 {
-	write_head(x, status, type);
+	write_head(x, status, type, HTTP_LENGTH, x->out.n);
 	if (reply_err(x))
 		reply_trouble(x, reply_err(x));
 	if (reply_err(x))
@@ -194,6 +198,25 @@ void exchange_reply(struct exchange *x, unsigned status, const char *type)
 	/* The head says what GET would have got (RFC 9110, 9.3.2). */
 	if (str_eq(x->rq.method, STR("HEAD")))
 		buf_reset(&x->out);
+}
+
+void exchange_begin(
+	struct exchange *x, unsigned status, const char *type, uint64_t length)
+{
+	recycle(&x->out);
+	x->framing = HTTP_LENGTH;
+	x->promised = length;
+	if (length == REQUEST_LENGTH_UNKNOWN && x->http.head.minor == 0) {
+		x->framing = HTTP_UNTIL_CLOSE;
+		x->last = true;
+	} else if (length == REQUEST_LENGTH_UNKNOWN) {
+		x->framing = HTTP_CHUNKED;
+	}
+	write_head(x, status, type, x->framing, length);
+	if (x->fields.err)
+		x->head.err = x->fields.err;
+	if (str_eq(x->rq.method, STR("HEAD")))
+		x->framing = HTTP_NO_BODY;
 }
 
 void exchange_fail(struct exchange *x, unsigned status, struct str words)
@@ -265,6 +288,95 @@ void request_reply(struct request *rq, unsigned status, const char *type)
 	settle_end(x);
 	exchange_reply(x, status, type);
 	answered(x->conn);
+}
+
+void request_take_more(struct request *rq)
+{
+	struct conn *c = exchange_of(rq)->conn;
+
+	if (c->state != C_FULL)
+		return;
+	/* What was our fault does not count against the peer. */
+	c->x->body_from += loop_now(c->server->loop) - c->x->full_from;
+	conn_enter(c, C_BODY);
+	conn_wake(c);
+}
+
+void request_begin(struct request *rq, unsigned status, const char *type, uint64_t length)
+{
+	struct exchange *x = exchange_of(rq);
+	struct conn *c = x->conn;
+	bool late = c->state == C_WAIT;
+
+	settle_end(x);
+	exchange_begin(x, status, type, length);
+	conn_enter(c, C_PART);
+	if (late)
+		conn_wake(c);
+}
+
+/* What is out of room is noticed when it is sent. */
+static void put_piece(struct exchange *x, struct str piece)
+{
+	switch (x->framing) {
+	case HTTP_CHUNKED:
+		/* An empty chunk would be the end. */
+		if (piece.n == 0)
+			return;
+		buf_fmt(&x->out, "%zx\r\n", piece.n);
+		buf_str(&x->out, piece);
+		buf_puts(&x->out, "\r\n");
+		break;
+	case HTTP_LENGTH:
+		if (piece.n > x->promised)
+			x->out.err = ERR_RANGE;
+		x->promised -= piece.n;
+		buf_str(&x->out, piece);
+		break;
+	case HTTP_UNTIL_CLOSE:
+		buf_str(&x->out, piece);
+		break;
+	case HTTP_NO_BODY:
+		break;
+	}
+}
+
+bool request_write(struct request *rq, struct str piece)
+{
+	struct exchange *x = exchange_of(rq);
+	struct conn *c = x->conn;
+
+	assert(c->state == C_PART || c->state == C_OWED);
+	put_piece(x, piece);
+	if (c->state == C_OWED && (x->out.n || x->out.err)) {
+		conn_enter(c, C_PART);
+		conn_wake(c);
+	}
+	return x->out.n < HTTP_QUEUE && !x->out.err;
+}
+
+void request_end(struct request *rq)
+{
+	struct exchange *x = exchange_of(rq);
+	struct conn *c = x->conn;
+
+	assert(c->state == C_PART || c->state == C_OWED);
+	if (x->framing == HTTP_CHUNKED)
+		buf_puts(&x->out, "0\r\n\r\n");
+	if (x->framing == HTTP_LENGTH && x->promised)
+		x->out.err = ERR_RANGE;
+	conn_enter(c, C_SEND);
+	conn_wake(c);
+}
+
+void request_cut(struct request *rq)
+{
+	struct conn *c = exchange_of(rq)->conn;
+
+	assert(c->state == C_PART || c->state == C_OWED);
+	c->x->out.err = ERR_CLOSED;
+	conn_enter(c, C_SEND);
+	conn_wake(c);
 }
 
 void request_fail(struct request *rq, unsigned status, struct str words)

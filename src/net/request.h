@@ -2,8 +2,9 @@
  * One request as the layer above sees it, and the ways to answer it.
  *
  * A request belongs to its connection. It lives from server_ops.head until it is
- * answered (request_reply, request_fail) or server_ops.gone was called, whichever
- * comes first, and must not be touched after that.
+ * answered (request_reply, request_fail; request_end, request_cut) or
+ * server_ops.gone was called, whichever comes first, and must not be touched after
+ * that.
  */
 #ifndef NET_REQUEST_H
 #define NET_REQUEST_H
@@ -17,6 +18,7 @@ struct request {
 	struct str query;   /* still encoded; see request_query */
 	struct str body;    /* complete and decoded; empty before server_ops.ready */
 	size_t body_max;    /* 0; server_ops.head raises it for routes that take a body */
+	bool body_streams;  /* server_ops.head sets it: server_ops.body gets the body */
 	struct arena arena; /* for whatever lives as long as the request */
 	void *user;         /* of the layer above; NULL at first */
 };
@@ -53,6 +55,29 @@ void request_add_field(struct request *rq, struct str name, struct str value);
  * written body becomes 503 (out of memory) or 500.
  */
 void request_reply(struct request *rq, unsigned status, const char *type);
+
+/* The body of a request that streams has room again; see server_ops.body. */
+void request_take_more(struct request *rq);
+
+/* The length of a reply that will be known when it ends. */
+#define REQUEST_LENGTH_UNKNOWN UINT64_MAX
+
+/*
+ * Begins a reply in pieces: the head is sent at once. Legal as request_reply is; the
+ * request lives on, and gone may still come. Without a length HTTP/1.1 is sent
+ * chunks, and 1.0 all until the close.
+ */
+void request_begin(
+	struct request *rq, unsigned status, const char *type, uint64_t length);
+/*
+ * Queues a piece of the reply, in a copy. False when much is queued: server_ops.room
+ * will tell when all of it is sent. Never calls back.
+ */
+bool request_write(struct request *rq, struct str piece) MUST_USE;
+/* The reply is complete. One of another length than announced is cut. */
+void request_end(struct request *rq);
+/* It will never be: the connection ends in a way that no peer takes for success. */
+void request_cut(struct request *rq);
 
 /* Answers {"detail": words} in place of anything written before; fields stay. */
 void request_fail(struct request *rq, unsigned status, struct str words);

@@ -49,8 +49,11 @@ struct server *server_new(struct loop *l, const struct server_conf *conf, int *e
 	s->ms[C_HEAD] = s->conf.head_ms;
 	s->ms[C_BODY] =
 		s->conf.body_ms < s->conf.stall_ms ? s->conf.body_ms : s->conf.stall_ms;
+	s->ms[C_FULL] = s->conf.wait_ms;
 	s->ms[C_WAIT] = s->conf.wait_ms;
 	s->ms[C_SEND] = s->conf.stall_ms;
+	s->ms[C_PART] = s->conf.stall_ms;
+	s->ms[C_OWED] = s->conf.wait_ms;
 	s->ms[C_LINGER] = s->conf.linger_ms;
 	return s;
 }

@@ -13,13 +13,21 @@ struct server;
 
 /*
  * Each request is announced by head. Unless head answers it, ready or gone follows;
- * unless it is answered then, or later, gone follows.
+ * unless it is answered then, or later, gone follows. body and room are for what
+ * streams, and may be NULL.
  */
 struct server_ops {
 	/* The head is in; no byte of the body is read. Sets rq->body_max, or answers. */
 	void (*head)(void *arg, struct request *rq);
+	/*
+	 * A piece of the body, for requests with body_streams; returns how much of it
+	 * is taken. If that is not all, nothing more comes before request_take_more.
+	 */
+	size_t (*body)(void *arg, struct request *rq, struct str piece);
 	/* The body is complete: answer now or later. */
 	void (*ready)(void *arg, struct request *rq);
+	/* All that request_write was given has been sent. */
+	void (*room)(void *arg, struct request *rq);
 	/* The peer left, or its body was bad. Forget rq; it is too late to answer. */
 	void (*gone)(void *arg, struct request *rq);
 	/* After server_stop: the last connection has ended. May be NULL. */
@@ -36,7 +44,7 @@ struct server_conf {
 	unsigned body_ms; /* before a body must come at body_rate bytes per second */
 	unsigned body_rate;
 	unsigned stall_ms;  /* pause within a body or a reply */
-	unsigned wait_ms;   /* from the end of a request to its answer */
+	unsigned wait_ms;   /* for the layer above: an answer, or a part of it */
 	unsigned linger_ms; /* after the last reply, for the peer to close */
 	unsigned young_ms;  /* a connection this young is not closed to make room */
 };

@@ -22,7 +22,9 @@ static struct loop *loop;
 static struct server *server;
 static uint16_t port;
 static struct request *parked[PARKED]; /* by /later, to be answered by the test */
-static unsigned parked_n, gone_n, drained_n, ready_n, depth, deepest;
+static unsigned parked_n, gone_n, drained_n, ready_n, room_n, depth, deepest;
+static size_t sink_room; /* what /sink takes now */
+static struct buf sink;  /* what it has got */
 
 static inline void on_head(void *arg, struct request *rq)
 {
@@ -32,6 +34,11 @@ static inline void on_head(void *arg, struct request *rq)
 		rq->body_max = 1 << 20;
 	if (str_eq(rq->path, STR("/small")))
 		rq->body_max = 10;
+	if (str_eq(rq->path, STR("/sink"))) {
+		rq->body_max = 4000000;
+		rq->body_streams = true;
+		parked[0] = rq;
+	}
 	if (str_eq(rq->path, STR("/trust")))
 		request_trust(rq);
 	if (str_eq(rq->path, STR("/forbidden")))
@@ -73,6 +80,15 @@ static inline void route(struct request *rq)
 		echo(rq);
 	} else if (str_eq(rq->path, STR("/later"))) {
 		parked[parked_n++ % PARKED] = rq;
+	} else if (str_eq(rq->path, STR("/sink"))) {
+		buf_fmt(out, "%zu bytes", sink.n);
+		request_reply(rq, 200, "text/plain");
+	} else if (str_eq(rq->path, STR("/pieces"))) {
+		parked[0] = rq;
+		request_begin(rq, 200, "text/plain", REQUEST_LENGTH_UNKNOWN);
+	} else if (str_eq(rq->path, STR("/five"))) {
+		parked[0] = rq;
+		request_begin(rq, 200, NULL, 5);
 	} else if (str_eq(rq->path, STR("/big"))) {
 		big(rq);
 	} else if (str_eq(rq->path, STR("/empty"))) {
@@ -108,6 +124,24 @@ static inline void on_ready(void *arg, struct request *rq)
 	depth--;
 }
 
+static inline size_t on_body(void *arg, struct request *rq, struct str piece)
+{
+	size_t n = piece.n < sink_room ? piece.n : sink_room;
+
+	(void)arg;
+	(void)rq;
+	buf_put(&sink, piece.p, n);
+	sink_room -= n;
+	return n;
+}
+
+static inline void on_room(void *arg, struct request *rq)
+{
+	(void)arg;
+	(void)rq;
+	room_n++;
+}
+
 static inline void on_gone(void *arg, struct request *rq)
 {
 	(void)arg;
@@ -122,7 +156,14 @@ static inline void on_drained(void *arg)
 	loop_stop(loop);
 }
 
-static const struct server_ops ops = {on_head, on_ready, on_gone, on_drained};
+static const struct server_ops ops = {
+	.head = on_head,
+	.body = on_body,
+	.ready = on_ready,
+	.room = on_room,
+	.gone = on_gone,
+	.drained = on_drained,
+};
 
 static inline void server_up(struct server_conf conf)
 {
@@ -131,7 +172,10 @@ static inline void server_up(struct server_conf conf)
 	int fd, err = 0;
 
 	conf.ops = &ops;
-	parked_n = gone_n = drained_n = ready_n = deepest = 0;
+	parked_n = gone_n = drained_n = ready_n = room_n = deepest = 0;
+	buf_free(&sink);
+	buf_init(&sink, 8 << 20);
+	sink_room = 0;
 	loop = loop_new(&err);
 	server = loop ? server_new(loop, &conf, &err) : NULL;
 	fd = fd_listen_tcp("127.0.0.1", 0, 64);
@@ -148,6 +192,7 @@ static inline void server_down(void)
 	server_del(server);
 	loop_del(loop);
 	server = NULL;
+	buf_free(&sink);
 }
 
 /* One client connection. */

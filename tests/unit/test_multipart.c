@@ -40,31 +40,32 @@ struct sample {
 static const struct sample samples[] = {
 	{"one file", PART("name=\"file\"; filename=\"t.txt\"") "hello\r\n--XyZ--\r\n",
 		"[file|t.txt]hello.!", 0},
-	{"an empty one", PART("name=\"file\"; filename=\"\"") "\r\n--XyZ--",
-		"[file|].!", 0},
+	{"an empty one", PART("name=\"file\"; filename=\"\"") "\r\n--XyZ--", "[file|].!",
+		0},
 	{"two parts", PART("name=\"a\"") "1\r\n" PART("name=\"b\"") "2\r\n--XyZ--\r\n",
 		"[a|-]1.[b|-]2.!", 0},
 	{"preamble, padding and epilogue",
-		"pre\r\n--Xy\r\n" PART("name=a") "x\r\n--XyZ \t\r\n\r\ny\r\n--XyZ--post\r\n",
+		"pre\r\n--Xy\r\n" PART(
+			"name=a") "x\r\n--XyZ \t\r\n\r\ny\r\n--XyZ--post\r\n",
 		"[a|-]x.[|-]y.!", 0},
-	{"near misses",
-		PART("name=a") "\r\n--Xy\r\r\n--Xz\r\n\r\n-\r\r\n--XyZ--",
+	{"near misses", PART("name=a") "\r\n--Xy\r\r\n--Xz\r\n\r\n-\r\r\n--XyZ--",
 		"[a|-]\r\n--Xy\r\r\n--Xz\r\n\r\n-\r.!", 0},
 	{"an end inside the boundary", PART("name=a") "x\r\n--XyZ-", "[a|-]x.", 0},
 	{"escaped quotes", PART("name=\"a\\\"b\"; filename=\"c\\\\d\\e\"") "\r\n--XyZ--",
 		"[a\"b|c\\d\\e].!", 0},
 	{"semicolons in quotes", PART("name=\"a;b\" ; filename=\"x; y\"") "\r\n--XyZ--",
 		"[a;b|x; y].!", 0},
-	{"an extended name", PART("name=f; filename=\"a\"; filename*=utf-8''%c3%a4%0A")
-			     "\r\n--XyZ--",
+	{"an extended name",
+		PART("name=f; filename=\"a\"; filename*=utf-8''%c3%a4%0A") "\r\n--XyZ--",
 		"[f|\xc3\xa4\n].!", 0},
-	{"another charset", PART("name=f; filename=\"a\"; filename*=latin1''%e4")
-			    "\r\n--XyZ--",
+	{"another charset",
+		PART("name=f; filename=\"a\"; filename*=latin1''%e4") "\r\n--XyZ--",
 		"[f|a].!", 0},
 	{"a name that is no UTF-8", PART("name=f; filename=\"\xff\xfe\"") "\r\n--XyZ--",
 		"[f|\xff\xfe].!", 0},
-	{"other fields", "--XyZ\r\nContent-Type: a/b\r\ncontent-DISPOSITION:form-data;"
-			 "name=f\r\nX: \r\n\r\n1\r\n--XyZ--",
+	{"other fields",
+		"--XyZ\r\nContent-Type: a/b\r\ncontent-DISPOSITION:form-data;"
+		"name=f\r\nX: \r\n\r\n1\r\n--XyZ--",
 		"[f|-]1.!", 0},
 	{"what is no boundary", PART("name=a") "\r\n--XyZa", "[a|-].", ERR_SYNTAX},
 	{"half an end", PART("name=a") "\r\n--XyZ-a", "[a|-].", ERR_SYNTAX},
@@ -134,7 +135,8 @@ static void test_types(void)
 		{"multipart/form-data; boundary=a\xc3\xa4", ERR_SYNTAX},
 		{"multipart/form-data; boundary=\"a\rb\"", ERR_SYNTAX},
 		{"multipart/form-data; boundary="
-		 "01234567890123456789012345678901234567890123456789012345678901234567890",
+		 "0123456789012345678901234567890123456789012345678901234567890123456789"
+		 "0",
 			ERR_SYNTAX},
 		{"multipart/form-data; boundary="
 		 "0123456789012345678901234567890123456789012345678901234567890123456789",
