@@ -172,6 +172,25 @@ enum {
 	OBSERVATION_MAX = 64 << 20, /* an escaped report, six bytes for one */
 };
 
+/* Archives and transfers. */
+enum {
+	ZIP_INDEX_MAX = 64 << 20,      /* of one that is written: ten million files */
+	ZIP_INDEX_CHUNK = 65536,       /* it grows and is given back in these */
+	ZIP_DIRECTORY_MAX = 64 << 20,  /* of one that is read; see ARCHIVE_ENTRIES_MAX */
+	ARCHIVE_ENTRIES_MAX = 100000,  /* unpacked at once; node_modules has 60,000 */
+	ARCHIVE_RATIO_MAX = 1000,      /* of one file; zeros get 1,030 from deflate */
+	ARCHIVE_RATIO_FREE = 1 << 20,  /* bytes for which the ratio does not matter */
+	ARCHIVE_DEPTH_MAX = 128,       /* folders; one open descriptor each */
+	TAR_META_MAX = 64 << 10,       /* a pax header: names, and what we ignore */
+	TRANSFER_PIECE = 262144,       /* read or written at once */
+	TRANSFER_PIPE = 1 << 20,       /* between job and server: fewer turns for each */
+	TRANSFER_LEFT_OUT_MAX = 60000, /* words about files that cannot be sent */
+	TRANSFER_QUICK_MS = 60000,     /* to list, to move...: a network disk may hang */
+	TRANSFER_LIST_MAX = 65536,     /* a path in JSON, escaped */
+};
+#define ARCHIVE_BYTES_MAX ((uint64_t)10 << 30) /* unpacked, all files together */
+#define TRANSFER_BODY_MAX ((size_t)1 << 40)    /* an upload; the disk is full earlier */
+
 /* The host tool. */
 enum {
 	INJECT_PROGRAM_MAX = 64 << 20,     /* a program for an image; busybox has 2 MB */
