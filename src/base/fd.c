@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -10,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -33,9 +35,34 @@ int fd_openat(int dir, const char *path, int flags, mode_t mode)
 	return result(fd);
 }
 
+int fd_open_beneath(int dir, const char *path, int flags)
+{
+#ifdef SYS_openat2
+	struct open_how how = {
+		.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC | O_NOCTTY),
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	int fd;
+
+	do
+		fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+	while (fd < 0 && (errno == EINTR || errno == EAGAIN));
+	/* An old seccomp filter answers EPERM where it means ENOSYS. */
+	return fd < 0 && errno == EPERM ? -ENOSYS : result(fd);
+#else
+	(void)dir, (void)path, (void)flags;
+	return -ENOSYS;
+#endif
+}
+
 int fd_pipe(int pair[2])
 {
 	return result(pipe2(pair, O_CLOEXEC | O_NONBLOCK));
+}
+
+void fd_widen_pipe(int fd, int n)
+{
+	fcntl(fd, F_SETPIPE_SZ, n);
 }
 
 int fd_socketpair(int type, int pair[2])

@@ -17,6 +17,27 @@ struct swap_attr {
 	gid_t gid;
 };
 
+enum { SWAP_NAME = 48 };
+
+/* New content that is being written into such a neighbour. */
+struct swap {
+	int fd; /* write here; -1 once it is closed */
+	int dir;
+	char name[SWAP_NAME]; /* in dir; empty when it is there no more */
+};
+
+/* The neighbour, mode 0600, in the folder dir, which must stay open. 0 or -errno. */
+int swap_begin(struct swap *s, int dir) MUST_USE;
+/*
+ * Gives it owner and mode and the name, which may be that of a file or of nothing.
+ * attr_err and results as of swap_file; after a failure the neighbour is still there
+ * until swap_end. -EBUSY: name is a mount point.
+ */
+int swap_commit(struct swap *s, const char *name, const struct swap_attr *attr,
+	int *attr_err) MUST_USE;
+/* Removes what was not committed; legal at any time after swap_begin. */
+void swap_end(struct swap *s);
+
 /*
  * Writes the n parts, one after the other, into a new file in the folder dir
  * and renames it to name, which may exist as a file or not at all. 0 or -errno

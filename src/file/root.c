@@ -1,0 +1,202 @@
+#include "file/root.h"
+
+#include "base/fd.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int root_clean(struct str path, char *out, size_t room)
+{
+	size_t n = 0;
+
+	if (str_starts(path, STR("/")) || str_find_byte(path, '\0') < path.n)
+		return ERR_SYNTAX;
+	while (path.n) {
+		struct str part = str_cut(&path, '/');
+
+		if (part.n == 0 || str_eq(part, STR(".")))
+			continue;
+		if (str_eq(part, STR("..")))
+			return ERR_SYNTAX;
+		if (part.n + (n != 0) + 1 > room - n)
+			return -ENAMETOOLONG;
+		if (n)
+			out[n++] = '/';
+		memcpy(out + n, part.p, part.n);
+		n += part.n;
+	}
+	out[n] = '\0';
+	return n == 0;
+}
+
+/* One step down. name is a single part. */
+static int step(int dir, const char *name, mode_t make)
+{
+	const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW;
+	int fd = fd_openat(dir, name, flags, 0);
+
+	if (fd != -ENOENT || !make)
+		return fd == -ELOOP ? -ENOTDIR : fd;
+	if (mkdirat(dir, name, make) < 0 && errno != EEXIST)
+		return -errno;
+	fd = fd_openat(dir, name, flags, 0);
+	return fd == -ELOOP ? -ENOTDIR : fd;
+}
+
+/* Step by step, as systems without openat2 need it, and who makes folders. */
+static int walk(int dir, struct str path, mode_t make)
+{
+	int at = fd_dup(dir, 0);
+
+	while (at >= 0 && path.n) {
+		struct str part = str_cut(&path, '/');
+		char name[NAME_MAX + 1];
+		int below = -ENAMETOOLONG;
+
+		if (part.n < sizeof(name)) {
+			memcpy(name, part.p, part.n);
+			name[part.n] = '\0';
+			below = step(at, name, make);
+		}
+		fd_close(&at);
+		at = below;
+	}
+	return at;
+}
+
+static int open_below(int dir, struct str path, mode_t make)
+{
+	char whole[FILE_PATH_MAX];
+	int fd = -ENOSYS;
+
+	if (path.n >= sizeof(whole))
+		return -ENAMETOOLONG;
+	memcpy(whole, path.p, path.n);
+	whole[path.n] = '\0';
+	/* One part is a step anyway. */
+	if (path.n && str_find_byte(path, '/') < path.n)
+		fd = fd_open_beneath(dir, whole, O_PATH | O_DIRECTORY);
+	return fd >= 0 ? fd : walk(dir, path, make);
+}
+
+int root_open(int dir, const char *path, mode_t make)
+{
+	return open_below(dir, str_c(path), make);
+}
+
+int root_open_parent(int dir, const char *path, mode_t make, const char **base)
+{
+	const char *slash = strrchr(path, '/');
+	struct str folder = {path, slash ? (size_t)(slash - path) : 0};
+	int fd = open_below(dir, folder, make);
+
+	if (fd >= 0)
+		*base = slash ? slash + 1 : path;
+	return fd;
+}
+
+int root_list(int dir, const char *name, DIR **list)
+{
+	int fd = fd_openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	DIR *made;
+
+	if (fd < 0)
+		return fd;
+	made = fdopendir(fd);
+	if (!made) {
+		fd_close(&fd);
+		return -ENOMEM;
+	}
+	*list = made;
+	return 0;
+}
+
+/* A folder that is being emptied; the one above it is the one before. */
+struct level {
+	DIR *list;
+	char name[NAME_MAX + 1];
+};
+
+static int open_level(struct level *l, int dir, const char *name)
+{
+	int r = root_list(dir, name, &l->list);
+
+	if (!r)
+		memcpy(l->name, name, strlen(name) + 1);
+	return r;
+}
+
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Empties the deepest level by one name: 0, 1 when it is empty, -errno. */
+static int remove_one(struct level *levels, unsigned *depth)
+{
+	struct level *l = &levels[*depth - 1];
+	struct dirent *e;
+	int at = dirfd(l->list);
+
+	do {
+		errno = 0;
+		e = readdir(l->list);
+	} while (e && is_dots(e->d_name));
+	if (!e)
+		return errno ? -errno : 1;
+	if (unlinkat(at, e->d_name, 0) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EISDIR && errno != EPERM)
+		return -errno;
+	if (*depth == ARCHIVE_DEPTH_MAX)
+		return ERR_DEPTH;
+	if (open_level(l + 1, at, e->d_name) < 0)
+		/* An empty one that may not be read can still go. */
+		return unlinkat(at, e->d_name, AT_REMOVEDIR) < 0 ? -errno : 0;
+	++*depth;
+	return 0;
+}
+
+static struct level *levels_new(void)
+{
+	return calloc(ARCHIVE_DEPTH_MAX, sizeof(struct level));
+}
+
+static int remove_tree(int dir, const char *name)
+{
+	struct level *levels = levels_new();
+	unsigned depth = 1;
+	int r = levels ? open_level(levels, dir, name) : -ENOMEM;
+
+	if (r) {
+		free(levels);
+		return r;
+	}
+	while (depth && r >= 0) {
+		r = remove_one(levels, &depth);
+		if (r == 1) {
+			struct level *l = &levels[--depth];
+			int above = depth ? dirfd(levels[depth - 1].list) : dir;
+
+			closedir(l->list);
+			r = unlinkat(above, l->name, AT_REMOVEDIR) < 0 ? -errno : 0;
+		}
+	}
+	while (depth)
+		closedir(levels[--depth].list);
+	free(levels);
+	return r;
+}
+
+int root_remove(int dir, const char *name)
+{
+	if (unlinkat(dir, name, 0) == 0)
+		return 0;
+	if (errno != EISDIR && errno != EPERM)
+		return -errno;
+	return remove_tree(dir, name);
+}

@@ -1,0 +1,40 @@
+/*
+ * Folders below a folder: a walk that never leaves it. Names come from archives and
+ * requests, and what stands on the disk may change between any two calls.
+ */
+#ifndef FILE_ROOT_H
+#define FILE_ROOT_H
+
+#include "base/str.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+/*
+ * The parts of a relative path without empty ones and ".", joined by slashes and with
+ * a NUL behind, in out. 0; 1 when no part is left; ERR_SYNTAX: absolute, with a ".."
+ * or a NUL byte; -ENAMETOOLONG.
+ */
+int root_clean(struct str path, char *out, size_t room) MUST_USE;
+
+/*
+ * Opens the folder at path, which is clean, below the folder dir; "" is dir itself.
+ * No symbolic link is followed, whoever puts one there meanwhile. Missing folders are
+ * made with mode make unless that is 0. The fd (O_PATH), -errno; -ENOTDIR where there
+ * is something else, a link too.
+ */
+int root_open(int dir, const char *path, mode_t make) MUST_USE;
+
+/* The same for the folder that holds the last part of path, which is *base then. */
+int root_open_parent(int dir, const char *path, mode_t make, const char **base) MUST_USE;
+
+/*
+ * Opens a folder for reading its names; a link is not followed. 0, with *list for
+ * closedir; -errno.
+ */
+int root_list(int dir, const char *name, DIR **list) MUST_USE;
+
+/* Removes name from the folder dir, with all that is below it. 0 or -errno. */
+int root_remove(int dir, const char *name) MUST_USE;
+
+#endif

@@ -1,0 +1,131 @@
+#include "file/tree.h"
+
+#include "file/root.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+struct tree_level {
+	DIR *list;
+	size_t path_n; /* of the folder, with its slash */
+	dev_t dev;
+};
+
+/* What the kernel makes up: endless, and different each time. */
+static bool is_made_up(int fd)
+{
+	struct statfs s;
+
+	return fstatfs(fd, &s) == 0 &&
+		(s.f_type == PROC_SUPER_MAGIC || s.f_type == SYSFS_MAGIC);
+}
+
+static int push(struct tree_walk *w, int dir, const char *name)
+{
+	struct tree_level *l = &w->levels[w->depth];
+	struct stat st;
+	int r;
+
+	if (w->depth == ARCHIVE_DEPTH_MAX)
+		return ERR_DEPTH;
+	r = root_list(dir, name, &l->list);
+	if (r)
+		return r;
+	if (fstat(dirfd(l->list), &st) < 0)
+		r = -errno;
+	else if (w->depth && st.st_dev != l[-1].dev && is_made_up(dirfd(l->list)))
+		r = -EXDEV;
+	if (r) {
+		closedir(l->list);
+		return r;
+	}
+	l->dev = st.st_dev;
+	l->path_n = w->path.n;
+	w->depth++;
+	return 0;
+}
+
+static struct tree_level *levels_new(void)
+{
+	return calloc(ARCHIVE_DEPTH_MAX, sizeof(struct tree_level));
+}
+
+int tree_walk_begin(struct tree_walk *w, int dir)
+{
+	int r;
+
+	*w = (struct tree_walk){.depth = 0};
+	buf_init(&w->path, ARCHIVE_DEPTH_MAX * (sizeof(w->name) + 1) + 1);
+	w->levels = levels_new();
+	if (!w->levels)
+		return -ENOMEM;
+	r = push(w, dir, ".");
+	if (r)
+		tree_walk_end(w);
+	return r;
+}
+
+void tree_walk_end(struct tree_walk *w)
+{
+	while (w->levels && w->depth)
+		closedir(w->levels[--w->depth].list);
+	free(w->levels);
+	w->levels = NULL;
+	buf_free(&w->path);
+}
+
+/* The next name in the deepest folder that has one: 1; 0 at the end. */
+static int next_name(struct tree_walk *w)
+{
+	while (w->depth) {
+		struct tree_level *l = &w->levels[w->depth - 1];
+		struct dirent *e = readdir(l->list);
+
+		w->path.n = l->path_n;
+		if (!e) {
+			closedir(l->list);
+			w->depth--;
+		} else if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
+			memcpy(w->name, e->d_name, strlen(e->d_name) + 1);
+			buf_puts(&w->path, w->name);
+			return w->path.err ? -ENOMEM : 1;
+		}
+	}
+	return 0;
+}
+
+static void enter(struct tree_walk *w)
+{
+	buf_putc(&w->path, '/');
+	w->entered = push(w, dirfd(w->levels[w->depth - 1].list), w->name);
+}
+
+int tree_walk_next(struct tree_walk *w, struct tree_item *item)
+{
+	struct tree_item found = {.name = w->name};
+	int r = 1;
+
+	if (w->entered == 1) {
+		enter(w);
+		/* A folder that cannot be entered comes once more, with the reason. */
+		found.err = w->entered;
+	}
+	w->entered = 0;
+	if (!found.err)
+		r = next_name(w);
+	if (r != 1)
+		return r;
+	found.dir = dirfd(w->levels[w->depth - 1].list);
+	found.path = buf_view(&w->path);
+	if (fstatat(found.dir, w->name, &found.st, AT_SYMLINK_NOFOLLOW) < 0 && !found.err)
+		found.err = -errno;
+	if (!found.err && S_ISDIR(found.st.st_mode))
+		w->entered = 1;
+	*item = found;
+	return 1;
+}

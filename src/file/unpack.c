@@ -1,0 +1,374 @@
+#include "file/unpack.h"
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "file/put.h"
+#include "file/root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { MODE_BITS = 0777, SALT = 8 };
+
+int unpack_begin(struct unpack *u, int dest)
+{
+	uint8_t salt[SALT];
+	char hex[2 * SALT + 1];
+	int r = random_bytes(salt, sizeof(salt));
+
+	*u = (struct unpack){.dest = dest, .stage = -1, .parent = -1};
+	buf_init(&u->where, FILE_WORDS_MAX);
+	if (r)
+		return r;
+	hex_encode(salt, sizeof(salt), hex);
+	snprintf(u->stage_name, sizeof(u->stage_name), ".od-unpack-%s", hex);
+	if (mkdirat(dest, u->stage_name, 0700) < 0)
+		return -errno;
+	u->stage = root_open(dest, u->stage_name, 0);
+	if (u->stage >= 0)
+		return 0;
+	unlinkat(dest, u->stage_name, AT_REMOVEDIR);
+	return u->stage;
+}
+
+void unpack_end(struct unpack *u)
+{
+	fd_close(&u->parent);
+	if (u->stage >= 0)
+		/* What cannot be removed now is the user's to remove. */
+		(void)!root_remove(u->dest, u->stage_name);
+	fd_close(&u->stage);
+	buf_free(&u->where);
+}
+
+/* The folder of the entry, made if need be, and its name in it. */
+static int enter(struct unpack *u, char *path, const char **base)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n = slash ? (size_t)(slash - path) : 0;
+	int fd;
+
+	*base = slash ? slash + 1 : path;
+	if (u->parent >= 0 && strlen(u->parent_path) == n &&
+		memcmp(u->parent_path, path, n) == 0)
+		return u->parent;
+	fd = root_open_parent(u->stage, path, 0755, base);
+	if (fd < 0)
+		return fd;
+	fd_close(&u->parent);
+	u->parent = fd;
+	memcpy(u->parent_path, path, n);
+	u->parent_path[n] = '\0';
+	return fd;
+}
+
+/* The same from the name in the archive: 1 for the destination itself. */
+static int enter_name(
+	struct unpack *u, struct str name, char path[FILE_PATH_MAX], const char **base)
+{
+	int r;
+
+	if (++u->entries > ARCHIVE_ENTRIES_MAX)
+		return ERR_LIMIT;
+	r = root_clean(name, path, FILE_PATH_MAX);
+	if (r)
+		return r < 0 ? r : -EISDIR;
+	return enter(u, path, base);
+}
+
+int unpack_dir(struct unpack *u, struct str name, mode_t mode)
+{
+	char path[FILE_PATH_MAX];
+	const char *base;
+	struct stat st;
+	int dir = enter_name(u, name, path, &base);
+
+	/* "./" stands first in many archives. */
+	if (dir == -EISDIR)
+		return 0;
+	if (dir < 0)
+		return dir;
+	/* Ours as long as it is filled, and for who has to remove it. */
+	mode = (mode & MODE_BITS) | 0700;
+	if (mkdirat(dir, base, mode) == 0)
+		return 0;
+	if (errno != EEXIST)
+		return -errno;
+	/* Made for a file in it, before its own entry came. */
+	if (fstatat(dir, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	return fchmodat(dir, base, mode, 0) < 0 ? -errno : 0;
+}
+
+int unpack_file(struct unpack *u, struct str name, mode_t mode)
+{
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+	char path[FILE_PATH_MAX];
+	const char *base;
+	int dir = enter_name(u, name, path, &base);
+	int fd;
+
+	if (dir < 0)
+		return dir;
+	fd = fd_openat(dir, base, flags, mode & MODE_BITS);
+	/* The later one counts, where an archive may have two. */
+	if (fd == -EEXIST && unlinkat(dir, base, 0) == 0)
+		fd = fd_openat(dir, base, flags, mode & MODE_BITS);
+	return fd;
+}
+
+/* Whether target, seen from the folder of path, stays below the top. */
+static bool stays_inside(const char *path, struct str target)
+{
+	size_t depth = 0;
+
+	if (str_starts(target, STR("/")))
+		return false;
+	for (const char *p = path; *p; p++)
+		depth += *p == '/';
+	while (target.n) {
+		struct str part = str_cut(&target, '/');
+
+		if (part.n == 0 || str_eq(part, STR(".")))
+			continue;
+		if (!str_eq(part, STR("..")))
+			depth++;
+		else if (depth-- == 0)
+			return false;
+	}
+	return true;
+}
+
+int unpack_symlink(struct unpack *u, struct str name, struct str target, bool any)
+{
+	char path[FILE_PATH_MAX], to[FILE_PATH_MAX];
+	const char *base;
+	int dir = enter_name(u, name, path, &base);
+
+	if (dir < 0)
+		return dir;
+	if (target.n == 0 || str_find_byte(target, '\0') < target.n ||
+		(!any && !stays_inside(path, target)))
+		return ERR_SYNTAX;
+	if (target.n >= sizeof(to))
+		return -ENAMETOOLONG;
+	memcpy(to, target.p, target.n);
+	to[target.n] = '\0';
+	if (symlinkat(to, dir, base) == 0)
+		return 0;
+	if (errno == EEXIST && unlinkat(dir, base, 0) == 0 &&
+		symlinkat(to, dir, base) == 0)
+		return 0;
+	return -errno;
+}
+
+int unpack_hardlink(struct unpack *u, struct str name, struct str target)
+{
+	char path[FILE_PATH_MAX], to[FILE_PATH_MAX];
+	const char *base, *to_base;
+	int r = root_clean(target, to, sizeof(to));
+	int dir, from;
+
+	if (r)
+		return r < 0 ? r : -EISDIR;
+	dir = enter_name(u, name, path, &base);
+	if (dir < 0)
+		return dir;
+	from = root_open_parent(u->stage, to, 0, &to_base);
+	if (from < 0)
+		return from;
+	if (linkat(from, to_base, dir, base, 0) < 0)
+		r = -errno;
+	if (r == -EEXIST && unlinkat(dir, base, 0) == 0)
+		r = linkat(from, to_base, dir, base, 0) < 0 ? -errno : 0;
+	fd_close(&from);
+	return r;
+}
+
+/* --- Into place ----------------------------------------------------------------- */
+
+/* A folder that is there already and is joined with what has come. */
+struct level {
+	DIR *list;
+	int to;
+	size_t where; /* length of the path so far */
+};
+
+struct move {
+	struct unpack *u;
+	struct level *levels;
+	unsigned depth;
+	unsigned in_place;
+};
+
+static int push(struct move *m, int from, int to, const char *name)
+{
+	struct level *l = &m->levels[m->depth];
+	int r;
+
+	if (m->depth == ARCHIVE_DEPTH_MAX)
+		return ERR_DEPTH;
+	l->to = root_open(to, name, 0);
+	if (l->to < 0)
+		return l->to;
+	/* The stage itself is where the walk begins. */
+	r = root_list(from, m->depth ? name : ".", &l->list);
+	if (r) {
+		fd_close(&l->to);
+		return r;
+	}
+	l->where = m->u->where.n;
+	m->depth++;
+	return 0;
+}
+
+static void pop(struct move *m)
+{
+	struct level *l = &m->levels[--m->depth];
+
+	closedir(l->list);
+	fd_close(&l->to);
+}
+
+/* A folder of the destination may be another file system: then by copying. */
+static int carry_file(int from, int to, const char *name, mode_t mode)
+{
+	static char piece[TRANSFER_PIECE];
+	int fd = fd_openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	bool damaged;
+	enum put_how how;
+	struct put p;
+	ssize_t n;
+	int r = fd < 0 ? fd : put_begin(&p, to, name);
+
+	if (r < 0) {
+		fd_close(&fd);
+		return r;
+	}
+	while (!r && (n = read(fd, piece, sizeof(piece))) != 0)
+		r = n < 0 ? -errno : put_data(&p, str_make(piece, (size_t)n));
+	if (!r)
+		r = put_commit(&p, mode & MODE_BITS, false, &how, &damaged);
+	put_end(&p);
+	fd_close(&fd);
+	return r;
+}
+
+static int carry(struct move *m, int from, int to, const char *name, mode_t mode)
+{
+	char target[FILE_PATH_MAX];
+	ssize_t n;
+
+	if (S_ISREG(mode))
+		return carry_file(from, to, name, mode);
+	if (S_ISDIR(mode)) {
+		if (mkdirat(to, name, mode & MODE_BITS) < 0)
+			return -errno;
+		return push(m, from, to, name);
+	}
+	n = readlinkat(from, name, target, sizeof(target) - 1);
+	if (n < 0)
+		return -errno;
+	target[n] = '\0';
+	if (unlinkat(to, name, 0) < 0 && errno != ENOENT)
+		return -errno;
+	return symlinkat(target, to, name) < 0 ? -errno : 0;
+}
+
+static int move_onto_mount(struct move *m, int from, int to, const char *name)
+{
+	int fd = fd_openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	bool damaged = false;
+	int r = fd < 0 ? fd : put_in_place(to, name, fd, &damaged);
+
+	fd_close(&fd);
+	m->in_place += r == 0;
+	return r;
+}
+
+/* Something of that name is there. */
+static int move_onto(struct move *m, int from, int to, const char *name)
+{
+	struct stat new, old;
+
+	if (fstatat(from, name, &new, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (fstatat(to, name, &old, AT_SYMLINK_NOFOLLOW) < 0)
+		old.st_mode = 0;
+	if (S_ISDIR(new.st_mode) && S_ISDIR(old.st_mode))
+		return push(m, from, to, name);
+	if (S_ISDIR(old.st_mode))
+		return -EISDIR;
+	if (S_ISDIR(new.st_mode) && old.st_mode)
+		return -ENOTDIR;
+	if (renameat(from, name, to, name) == 0)
+		return 0;
+	if (errno == EXDEV)
+		return carry(m, from, to, name, new.st_mode);
+	return errno == EBUSY ? move_onto_mount(m, from, to, name) : -errno;
+}
+
+static int move_one(struct move *m, const char *name)
+{
+	struct level *l = &m->levels[m->depth - 1];
+	int from = dirfd(l->list), to = l->to;
+
+	m->u->where.n = l->where;
+	buf_fmt(&m->u->where, "%s%s", l->where ? "/" : "", name);
+#ifdef SYS_renameat2
+	/* Whole folders at once, where nothing is. */
+	if (syscall(SYS_renameat2, from, name, to, name, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno == ENOSPC || errno == EDQUOT || errno == EROFS || errno == EIO)
+		return -errno;
+#endif
+	return move_onto(m, from, to, name);
+}
+
+static int move_all(struct move *m)
+{
+	int r = push(m, m->u->stage, m->u->dest, "");
+
+	while (r == 0 && m->depth) {
+		struct dirent *e;
+
+		errno = 0;
+		e = readdir(m->levels[m->depth - 1].list);
+		if (!e && errno)
+			r = -errno;
+		else if (!e)
+			pop(m);
+		else if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			r = move_one(m, e->d_name);
+	}
+	while (m->depth)
+		pop(m);
+	return r;
+}
+
+static struct level *levels_new(void)
+{
+	return calloc(ARCHIVE_DEPTH_MAX, sizeof(struct level));
+}
+
+int unpack_commit(struct unpack *u, unsigned *in_place)
+{
+	struct move m = {.u = u};
+	int r = -ENOMEM;
+
+	buf_reset(&u->where);
+	m.levels = levels_new();
+	if (m.levels)
+		r = move_all(&m);
+	free(m.levels);
+	if (!r)
+		*in_place = m.in_place;
+	return r;
+}

@@ -1,0 +1,51 @@
+/*
+ * Where archives are unpacked: everything goes into a folder of its own first, beside
+ * what is there, and moves into place when all of it is good. Runs with the rights of
+ * the calling process, which must have no umask.
+ */
+#ifndef FILE_UNPACK_H
+#define FILE_UNPACK_H
+
+#include "base/buf.h"
+#include "limits.h"
+
+#include <sys/types.h>
+
+enum { UNPACK_NAME = 48 };
+
+struct unpack {
+	int dest; /* the caller's */
+	int stage;
+	char stage_name[UNPACK_NAME];
+	int parent; /* the folder of the last entry, which the next one often shares */
+	char parent_path[FILE_PATH_MAX];
+	uint64_t entries;
+	struct buf where; /* after an error in unpack_commit: the path in question */
+};
+
+/* dest is the fd of a folder, which must stay open. 0 or -errno. */
+int unpack_begin(struct unpack *u, int dest) MUST_USE;
+/* Removes what has not moved; the way to end in any case. */
+void unpack_end(struct unpack *u);
+
+/*
+ * One entry; name as the archive has it. Folders above it are made. Set-id bits of
+ * the mode are dropped. 0 (or the fd of the file, for its content); ERR_SYNTAX for a
+ * name, or the target of a link, that leads out of the destination; -errno; ERR_LIMIT.
+ */
+int unpack_dir(struct unpack *u, struct str name, mode_t mode) MUST_USE;
+int unpack_file(struct unpack *u, struct str name, mode_t mode) MUST_USE;
+/* any: the target of a symbolic link may be what it likes. */
+int unpack_symlink(
+	struct unpack *u, struct str name, struct str target, bool any) MUST_USE;
+/* A further name for a file of this archive. */
+int unpack_hardlink(struct unpack *u, struct str name, struct str target) MUST_USE;
+
+/*
+ * Moves all into the destination. Files and links there are replaced, one by one, and
+ * folders are joined; a mount point is overwritten, and *in_place counts it. 0 or
+ * -errno, with the path in where: what has not moved by then never will.
+ */
+int unpack_commit(struct unpack *u, unsigned *in_place) MUST_USE;
+
+#endif
