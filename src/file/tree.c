@@ -50,6 +50,15 @@ static int push(struct tree_walk *w, int dir, const char *name)
 	return 0;
 }
 
+static void pop(struct tree_walk *w)
+{
+	struct tree_level *l = &w->levels[--w->depth];
+
+	if (l->list)
+		closedir(l->list);
+	l->list = NULL;
+}
+
 static struct tree_level *levels_new(void)
 {
 	return calloc(ARCHIVE_DEPTH_MAX, sizeof(struct tree_level));
@@ -73,7 +82,7 @@ int tree_walk_begin(struct tree_walk *w, int dir)
 void tree_walk_end(struct tree_walk *w)
 {
 	while (w->levels && w->depth)
-		closedir(w->levels[--w->depth].list);
+		pop(w);
 	free(w->levels);
 	w->levels = NULL;
 	buf_free(&w->path);
@@ -88,8 +97,7 @@ static int next_name(struct tree_walk *w)
 
 		w->path.n = l->path_n;
 		if (!e) {
-			closedir(l->list);
-			w->depth--;
+			pop(w);
 		} else if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
 			memcpy(w->name, e->d_name, strlen(e->d_name) + 1);
 			buf_puts(&w->path, w->name);

@@ -3,8 +3,10 @@
 #include "act/session.h"
 #include "base/clock.h"
 #include "limits.h"
+#include "srv/file_routes.h"
 #include "srv/info.h"
 #include "srv/session_routes.h"
+#include "srv/transfer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -166,13 +168,24 @@ static const struct route {
 	const char *method;
 	const char *path; /* '*' is the name of a session */
 	enum access access;
-	size_t body_max;
+	size_t body_max; /* more than HTTP_BODY_MAX: it streams, handle gets the head */
 	void (*handle)(struct api *api, struct request *rq, struct str name);
 	void (*gone)(struct request *rq); /* while rq->user is set */
 } routes[] = {
 	{"GET", "/alive", OPEN, 0, alive, NULL},
 	{"GET", "/server_info", OPEN, 0, server_info, NULL},
 	{"POST", "/execute_action", KEY, HTTP_BODY_MAX, execute_action, action_gone},
+	{"POST", "/upload_file", KEY, TRANSFER_BODY_MAX, files_upload, transfer_gone},
+	{"GET", "/download_files", KEY, 0, files_download, transfer_gone},
+	{"POST", "/list_files", KEY, TRANSFER_LIST_MAX, files_list, transfer_gone},
+	{"GET", "/v1/files", KEY, 0, files_get, transfer_gone},
+	{"PUT", "/v1/files", KEY, TRANSFER_BODY_MAX, files_put, transfer_gone},
+	{"DELETE", "/v1/files", KEY, 0, files_remove, transfer_gone},
+	{"GET", "/v1/files/tar", KEY, 0, files_get_tar, transfer_gone},
+	{"PUT", "/v1/files/tar", KEY, TRANSFER_BODY_MAX, files_put_tar, transfer_gone},
+	{"GET", "/v1/files/stat", KEY, 0, files_stat, transfer_gone},
+	{"POST", "/v1/files/mkdir", KEY, 0, files_mkdir, transfer_gone},
+	{"POST", "/v1/files/mv", KEY, 0, files_move, transfer_gone},
 	{"GET", "/v1/sessions", KEY, 0, sessions_list, NULL},
 	{"DELETE", "/v1/sessions/*", KEY, 0, sessions_end, sessions_end_gone},
 	{"GET", "/v1/sessions/*/output", KEY, 0, sessions_output, NULL},
@@ -223,13 +236,27 @@ static bool knows_key(const struct config *c, const struct request *rq)
 	return hash_equal(digest, c->key, sizeof(digest));
 }
 
+/* Every method that the path has. */
+static void add_allow(struct request *rq)
+{
+	struct buf methods = BUF_INIT(128);
+	struct str name;
+
+	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
+		if (matches(&routes[i], rq->path, &name))
+			buf_fmt(&methods, "%s%s", methods.n ? ", " : "",
+				routes[i].method);
+	request_add_field(rq, STR("allow"), buf_view(&methods));
+	buf_free(&methods);
+}
+
 static void no_route(struct request *rq)
 {
 	const struct route *other = route_of_path(rq->path);
 	struct str trimmed = rq->path;
 
 	if (other) {
-		request_add_field(rq, STR("allow"), str_c(other->method));
+		add_allow(rq);
 		request_fail(rq, 405, STR("Method Not Allowed"));
 		return;
 	}
@@ -259,17 +286,35 @@ static void on_head(void *arg, struct request *rq)
 		request_trust(rq);
 	}
 	route = route_of(rq, &name);
-	if (!route)
+	if (!route) {
 		no_route(rq);
-	else
-		rq->body_max = route->body_max;
+		return;
+	}
+	rq->body_max = route->body_max;
+	if (rq->body_max > HTTP_BODY_MAX)
+		route->handle(api, rq, name);
+}
+
+static size_t on_body(void *arg, struct request *rq, struct str piece)
+{
+	(void)arg;
+	return transfer_body(rq, piece);
 }
 
 static void on_ready(void *arg, struct request *rq)
 {
 	struct str name;
 
-	route_of(rq, &name)->handle(arg, rq, name);
+	if (rq->body_streams)
+		transfer_ready(rq);
+	else
+		route_of(rq, &name)->handle(arg, rq, name);
+}
+
+static void on_room(void *arg, struct request *rq)
+{
+	(void)arg;
+	transfer_room(rq);
 }
 
 static void on_gone(void *arg, struct request *rq)
@@ -290,7 +335,9 @@ static void on_drained(void *arg)
 
 const struct server_ops api_ops = {
 	.head = on_head,
+	.body = on_body,
 	.ready = on_ready,
+	.room = on_room,
 	.gone = on_gone,
 	.drained = on_drained,
 };

@@ -1,0 +1,22 @@
+/* The routes that transfer files; see srv/transfer.h. */
+#ifndef SRV_FILE_ROUTES_H
+#define SRV_FILE_ROUTES_H
+
+#include "srv/api.h"
+
+/* Called with the head of the request: its body streams. */
+void files_upload(struct api *api, struct request *rq, struct str name);
+void files_download(struct api *api, struct request *rq, struct str name);
+void files_list(struct api *api, struct request *rq, struct str name);
+
+/* Below /v1/files; the first two puts stream. */
+void files_put(struct api *api, struct request *rq, struct str name);
+void files_put_tar(struct api *api, struct request *rq, struct str name);
+void files_get(struct api *api, struct request *rq, struct str name);
+void files_get_tar(struct api *api, struct request *rq, struct str name);
+void files_stat(struct api *api, struct request *rq, struct str name);
+void files_mkdir(struct api *api, struct request *rq, struct str name);
+void files_move(struct api *api, struct request *rq, struct str name);
+void files_remove(struct api *api, struct request *rq, struct str name);
+
+#endif

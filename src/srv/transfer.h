@@ -1,0 +1,52 @@
+/*
+ * Transfers: requests whose body or answer is files. A job does the work with the
+ * rights of the sandbox user; the server only hands bytes on in both directions.
+ */
+#ifndef SRV_TRANSFER_H
+#define SRV_TRANSFER_H
+
+#include "srv/api.h"
+
+/* What a job says before the bytes of its reply. */
+struct transfer_head {
+	unsigned status;
+	uint64_t length; /* REQUEST_LENGTH_UNKNOWN: until it ends */
+	char type[64];   /* empty: none */
+	struct transfer_field {
+		char name[32]; /* empty: no more */
+		char value[512];
+	} fields[6];
+};
+
+struct transfer_io;
+
+/* What is asked of a job. The strings are the request's. */
+struct transfer_ask {
+	int (*work)(struct transfer_io *io, const struct transfer_ask *ask);
+	struct str path;  /* or destination */
+	struct str type;  /* content type of the body */
+	struct str range; /* Range, or empty */
+	struct str match; /* If-Match, or empty */
+	struct str to;    /* of a move */
+	bool recursive;   /* unpack; whole trees; or, of a move, replace */
+	bool packed;      /* compress what is sent */
+	bool sync;        /* wait until the disk has it */
+	bool any_link;    /* symbolic links may lead anywhere */
+	bool none;        /* If-None-Match: *, nothing may be there */
+	bool quick;       /* nothing that lasts by its nature: it has a deadline */
+};
+
+/*
+ * Starts the job for rq, whose body, if any, will stream into it; its answer is that
+ * of the request. Called in server_ops.head for requests with a body, which sets
+ * rq->body_max; otherwise in ready. Answers 503 itself when there is no job.
+ */
+void transfer_start(struct api *api, struct request *rq, const struct transfer_ask *ask);
+
+/* Of a request that transfer_start was called for: the callbacks of the server. */
+size_t transfer_body(struct request *rq, struct str piece);
+void transfer_ready(struct request *rq);
+void transfer_room(struct request *rq);
+void transfer_gone(struct request *rq);
+
+#endif

@@ -1,0 +1,370 @@
+/* GET /download_files and POST /list_files, in their jobs. */
+#include "srv/transfer_io.h"
+
+#include "base/fd.h"
+#include "base/utf8.h"
+#include "file/load.h"
+#include "file/tree.h"
+#include "file/zip.h"
+#include "limits.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <wctype.h>
+
+/* Shorter files do not become smaller. */
+enum { PACK_FROM = 128 };
+
+struct download {
+	struct transfer_io *io;
+	const struct transfer_ask *ask;
+	struct zip zip;
+	char *piece;
+	struct buf left_out; /* files that could not be sent, and why */
+};
+
+static void leave_out(struct download *d, struct str path, const char *why)
+{
+	if (d->left_out.n == 0)
+		buf_puts(&d->left_out, "Left out:\n");
+	if (d->left_out.n + path.n < TRANSFER_LEFT_OUT_MAX)
+		buf_fmt(&d->left_out, "%.*s: %s\n", STR_ARG(path), why);
+}
+
+/* Up to n bytes; fewer only at the end of the file. */
+static ssize_t read_full(int fd, char *p, size_t n)
+{
+	size_t got = 0;
+
+	while (got < n) {
+		ssize_t r = read(fd, p + got, n - got);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return -errno;
+		if (r == 0)
+			break;
+		got += (size_t)r;
+	}
+	return (ssize_t)got;
+}
+
+/*
+ * A file of which n bytes have been read, up to the length that it had when its header
+ * was written.
+ */
+static int send_long(
+	struct download *d, const struct zip_entry *e, int fd, uint64_t size, size_t n)
+{
+	uint64_t left = size > n ? size : n;
+	int r = zip_open(&d->zip, e, left, d->ask->packed ? 1 : 0);
+
+	while (!r && n && left) {
+		ssize_t got;
+
+		r = zip_data(&d->zip, str_make(d->piece, n));
+		left -= n;
+		if (!r)
+			r = transfer_flush_much(d->io);
+		if (r || !left)
+			break;
+		n = left < TRANSFER_PIECE ? (size_t)left : TRANSFER_PIECE;
+		got = read_full(fd, d->piece, n);
+		if (got < 0)
+			return (int)got;
+		n = (size_t)got;
+	}
+	return r ? r : zip_close(&d->zip);
+}
+
+static int send_file(
+	struct download *d, int dir, const char *name, struct str path, int flags)
+{
+	struct zip_entry e = {.name = path};
+	struct stat st;
+	ssize_t n;
+	int r = 0;
+	int fd = load_open(dir, name, O_RDONLY | flags, &st);
+
+	if (fd < 0) {
+		leave_out(d, path, fd == ERR_TYPE ? "no regular file" : err_text(fd));
+		return 0;
+	}
+	e.mode = st.st_mode;
+	e.mtime = st.st_mtime;
+	n = read_full(fd, d->piece, TRANSFER_PIECE);
+	if (n < 0)
+		leave_out(d, path, err_text((int)n));
+	else if (n < (d->ask->packed ? PACK_FROM : TRANSFER_PIECE))
+		r = zip_put(&d->zip, &e, str_make(d->piece, (size_t)n));
+	else
+		r = send_long(d, &e, fd, (uint64_t)st.st_size, (size_t)n);
+	fd_close(&fd);
+	return r ? r : transfer_flush_much(d->io);
+}
+
+/* Links to files are read through, those to folders not entered. */
+static int send_link(struct download *d, const struct tree_item *i)
+{
+	struct stat st;
+
+	if (fstatat(i->dir, i->name, &st, 0) < 0) {
+		leave_out(d, i->path, "a symbolic link that leads nowhere");
+		return 0;
+	}
+	return S_ISDIR(st.st_mode) ? 0 : send_file(d, i->dir, i->name, i->path, 0);
+}
+
+static int send_item(struct download *d, const struct tree_item *i)
+{
+	if (i->err) {
+		leave_out(d, i->path,
+			i->err == -EXDEV ? "a file system of the kernel's"
+					 : err_text(i->err));
+		return 0;
+	}
+	switch (i->st.st_mode & S_IFMT) {
+	case S_IFREG:
+		return send_file(d, i->dir, i->name, i->path, O_NOFOLLOW);
+	case S_IFLNK:
+		return send_link(d, i);
+	case S_IFDIR:
+		return 0;
+	default:
+		leave_out(d, i->path, load_kind(i->dir, i->name));
+		return 0;
+	}
+}
+
+static int send_tree(struct download *d, int dir)
+{
+	struct tree_walk w;
+	struct tree_item i;
+	int r = tree_walk_begin(&w, dir);
+
+	if (r)
+		return r;
+	while ((r = tree_walk_next(&w, &i)) == 1) {
+		r = send_item(d, &i);
+		if (r)
+			break;
+	}
+	tree_walk_end(&w);
+	return r;
+}
+
+static int send_end(struct download *d)
+{
+	int r;
+
+	do {
+		r = zip_finish(&d->zip, buf_view(&d->left_out));
+		if (r >= 0 && transfer_flush(d->io) < 0)
+			return -EPIPE;
+	} while (r == 1);
+	return r;
+}
+
+/* As RFC 8187 wants it where a plain quoted string does not do. */
+static void name_reply(struct transfer_head *head, struct str base, const char *end)
+{
+	static const char plain[] = "._-~";
+	struct buf coded = BUF_INIT(FILE_WORDS_MAX), value = BUF_INIT(FILE_WORDS_MAX);
+
+	for (size_t i = 0; i < base.n; i++) {
+		char c = base.p[i];
+		bool alnum = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+			(c >= 'a' && c <= 'z');
+
+		if (alnum || (c && strchr(plain, c)))
+			buf_putc(&coded, c);
+		else
+			buf_fmt(&coded, "%%%02X", (unsigned char)c);
+	}
+	if (coded.n == base.n)
+		buf_fmt(&value, "attachment; filename=\"%.*s%s\"", STR_ARG(base), end);
+	else
+		buf_fmt(&value, "attachment; filename*=utf-8''%.*s%s",
+			STR_ARG(buf_view(&coded)), end);
+	transfer_field(head, "content-disposition", buf_view(&value));
+	buf_free(&coded);
+	buf_free(&value);
+}
+
+static struct str base_of(struct str path)
+{
+	while (path.n > 1 && path.p[path.n - 1] == '/')
+		path.n--;
+	while (str_find_byte(path, '/') < path.n)
+		path = str_skip(path, str_find_byte(path, '/') + 1);
+	return path;
+}
+
+static int send_zip(struct download *d, const char *path, const struct stat *st)
+{
+	struct transfer_head head = {
+		.status = 200,
+		.length = REQUEST_LENGTH_UNKNOWN,
+		.type = "application/zip",
+	};
+	struct str base = base_of(d->ask->path);
+	int dir = -1;
+	int r;
+
+	if (S_ISDIR(st->st_mode)) {
+		dir = fd_open(path, O_RDONLY | O_DIRECTORY, 0);
+		if (dir < 0)
+			return transfer_errno(d->io, dir, d->ask->path);
+	}
+	name_reply(&head, base, ".zip");
+	r = transfer_begin(d->io, &head);
+	if (!r && dir >= 0)
+		r = send_tree(d, dir);
+	else if (!r)
+		r = send_file(d, AT_FDCWD, path, base, 0);
+	if (!r)
+		r = send_end(d);
+	fd_close(&dir);
+	return r;
+}
+
+int transfer_download(struct transfer_io *io, const struct transfer_ask *ask)
+{
+	struct download d = {.io = io, .ask = ask, .piece = io->piece};
+	char path[FILE_PATH_MAX];
+	struct stat st;
+	int r;
+
+	if (!str_starts(ask->path, STR("/")))
+		return transfer_fail(io, 500, STR("400: Path must be an absolute path"));
+	if (ask->path.n >= sizeof(path))
+		return transfer_fail(io, 500, STR("404: File not found"));
+	memcpy(path, ask->path.p, ask->path.n);
+	path[ask->path.n] = '\0';
+	if (stat(path, &st) < 0) {
+		if (errno == ENOENT || errno == ENOTDIR)
+			return transfer_fail(io, 500, STR("404: File not found"));
+		return transfer_errno(io, -errno, ask->path);
+	}
+	buf_init(&d.left_out, 65535);
+	zip_init(&d.zip, &io->buf);
+	r = send_zip(&d, path, &st);
+	zip_free(&d.zip);
+	buf_free(&d.left_out);
+	return r;
+}
+
+/* --- /list_files ------------------------------------------------------------------ */
+
+struct listed {
+	const char *name;
+	bool folder;
+};
+
+/* Code points in lower case. */
+static int compare_names(const char *a, const char *b)
+{
+	struct str x = str_c(a), y = str_c(b);
+
+	while (x.n && y.n) {
+		wint_t p = towlower((wint_t)utf8_next(&x));
+		wint_t q = towlower((wint_t)utf8_next(&y));
+
+		if (p != q)
+			return p < q ? -1 : 1;
+	}
+	if (x.n || y.n)
+		return x.n ? 1 : -1;
+	return strcmp(a, b);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct listed *x = a, *y = b;
+
+	if (x->folder != y->folder)
+		return x->folder ? -1 : 1;
+	return compare_names(x->name, y->name);
+}
+
+struct listing {
+	struct arena arena;
+	struct buf items; /* of struct listed */
+};
+
+static int read_names(struct listing *l, DIR *list)
+{
+	struct dirent *e;
+
+	while ((e = readdir(list))) {
+		struct listed item;
+		struct stat st;
+
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		/* Dangling links are none. */
+		if (fstatat(dirfd(list), e->d_name, &st, 0) < 0)
+			continue;
+		item.folder = S_ISDIR(st.st_mode);
+		item.name = arena_cstr(&l->arena, str_c(e->d_name));
+		if (!item.name)
+			return -ENOMEM;
+		buf_put(&l->items, &item, sizeof(item));
+		if (l->items.err)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void write_names(struct buf *out, struct listing *l)
+{
+	struct listed *items = (struct listed *)(void *)l->items.p;
+	size_t n = l->items.n / sizeof(*items);
+	struct jw_text t;
+	struct jw w;
+
+	if (n)
+		qsort(items, n, sizeof(*items), compare);
+	jw_init(&w, out);
+	jw_array(&w);
+	for (size_t i = 0; i < n; i++) {
+		jw_text_begin(&t, &w);
+		jw_text_put(&t, str_c(items[i].name));
+		if (items[i].folder)
+			jw_text_put(&t, STR("/"));
+		jw_text_end(&t);
+	}
+	jw_end(&w);
+}
+
+int transfer_list(struct transfer_io *io, const struct transfer_ask *ask)
+{
+	struct listing l;
+	char path[FILE_PATH_MAX];
+	DIR *list = NULL;
+	int r = 0;
+
+	arena_init(&l.arena, HTTP_REPLY_MAX);
+	buf_init(&l.items, HTTP_REPLY_MAX);
+	if (ask->path.n < sizeof(path)) {
+		memcpy(path, ask->path.p, ask->path.n);
+		path[ask->path.n] = '\0';
+		list = opendir(path);
+	}
+	/* What cannot be listed is an empty list, in the contract. */
+	if (list)
+		r = read_names(&l, list);
+	if (!r) {
+		write_names(&io->buf, &l);
+		r = transfer_json(io, 200);
+	}
+	if (list)
+		closedir(list);
+	arena_reset(&l.arena);
+	buf_free(&l.items);
+	return r;
+}

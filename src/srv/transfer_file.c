@@ -1,0 +1,310 @@
+/* GET and PUT /v1/files, in their jobs: one file. */
+#include "srv/transfer_v1.h"
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "file/load.h"
+#include "file/put.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { MODE_FILE = 0644 };
+
+/* The hash of what fd holds, from its start on. 0 or -errno. */
+static int hash_file(int fd, char hex[SHA256_HEX + 1])
+{
+	static char piece[TRANSFER_PIECE];
+	uint8_t digest[SHA256_LEN];
+	struct sha256 h;
+	off_t at = 0;
+	ssize_t n;
+
+	sha256_init(&h);
+	while ((n = pread(fd, piece, sizeof(piece), at)) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		sha256_update(&h, piece, (size_t)n);
+		at += n;
+	}
+	sha256_final(&h, digest);
+	hex_encode(digest, sizeof(digest), hex);
+	return 0;
+}
+
+static void add_etag(struct transfer_head *head, const char *hex)
+{
+	char tag[SHA256_HEX + 3];
+
+	snprintf(tag, sizeof(tag), "\"%s\"", hex);
+	transfer_field(head, "etag", str_c(tag));
+}
+
+/* --- GET ------------------------------------------------------------------------ */
+
+/* What is asked for of a file of size bytes. */
+struct span {
+	uint64_t from, n;
+};
+
+/*
+ * RFC 9110, 14.1.2, one range in bytes: 0; 1 when there is none or it is of a kind
+ * that may be passed over; ERR_RANGE when nothing of it is there.
+ */
+static int read_range(struct str text, uint64_t size, struct span *out)
+{
+	struct str last = text, first;
+	uint64_t from = 0, to = 0;
+
+	if (!str_starts(text, STR("bytes=")) || str_find_byte(text, ',') < text.n)
+		return 1;
+	last = str_skip(last, 6);
+	if (str_find_byte(last, '-') == last.n)
+		return 1;
+	first = str_cut(&last, '-');
+	if ((first.n && str_u64(first, INT64_MAX, &from)) ||
+		(last.n && str_u64(last, INT64_MAX, &to)) || (!first.n && !last.n))
+		return 1;
+	if (!first.n) {
+		from = to < size ? size - to : 0;
+		to = size;
+	} else if (last.n && to < from) {
+		return 1;
+	} else {
+		to = last.n && to < size ? to + 1 : size;
+	}
+	if (from >= to || to > size)
+		return ERR_RANGE;
+	*out = (struct span){from, to - from};
+	return 0;
+}
+
+static int send_span(struct transfer_io *io, int fd, struct span s, bool to_end)
+{
+	while (s.n) {
+		size_t want = s.n < TRANSFER_PIECE ? (size_t)s.n : TRANSFER_PIECE;
+		ssize_t got = pread(fd, io->piece, want, (off_t)s.from);
+		int r;
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		/* Shorter than promised: the connection tells. */
+		if (got <= 0)
+			return got == 0 && to_end ? 0 : -EIO;
+		r = fd_write_all(io->out, io->piece, (size_t)got);
+		if (r)
+			return r;
+		s.from += (uint64_t)got;
+		s.n -= (uint64_t)got;
+	}
+	return 0;
+}
+
+static int not_satisfiable(struct transfer_io *io, struct transfer_head *head)
+{
+	char text[40];
+
+	snprintf(text, sizeof(text), "bytes */%" PRIu64, head->length);
+	head->status = 416;
+	head->length = 0;
+	transfer_field(head, "content-range", str_c(text));
+	return transfer_begin(io, head);
+}
+
+static int send_file(
+	struct transfer_io *io, const struct transfer_ask *ask, int fd, uint64_t size)
+{
+	struct transfer_head head = {
+		.status = 200, .length = size, .type = "application/octet-stream"};
+	struct span all = {0, size};
+	/* The files of /proc have content, but no size. */
+	bool to_end = size == 0;
+	char hex[SHA256_HEX + 1], text[80];
+	int r;
+
+	transfer_field(&head, "accept-ranges", STR("bytes"));
+	if (!to_end && size <= FILE_READ_MAX && hash_file(fd, hex) == 0)
+		add_etag(&head, hex);
+	r = to_end ? 1 : read_range(ask->range, size, &all);
+	if (r == ERR_RANGE)
+		return not_satisfiable(io, &head);
+	if (r == 0) {
+		snprintf(text, sizeof(text), "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64,
+			all.from, all.from + all.n - 1, size);
+		transfer_field(&head, "content-range", str_c(text));
+		head.status = 206;
+		head.length = all.n;
+	}
+	if (to_end) {
+		head.length = REQUEST_LENGTH_UNKNOWN;
+		all.n = UINT64_MAX;
+	}
+	r = transfer_begin(io, &head);
+	return r ? r : send_span(io, fd, all, to_end);
+}
+
+int v1_get(struct transfer_io *io, const struct transfer_ask *ask)
+{
+	struct file_path p;
+	struct stat st;
+	int fd, r;
+
+	if (!v1_path(io, ask->path, &p, &r))
+		return r;
+	fd = load_open(AT_FDCWD, p.abs, O_RDONLY, &st);
+	if (fd < 0)
+		return v1_fail(io, fd, ask->path);
+	r = send_file(io, ask, fd, (uint64_t)st.st_size);
+	fd_close(&fd);
+	return r;
+}
+
+/* --- PUT ------------------------------------------------------------------------ */
+
+/* If-Match (RFC 9110, 13.1.1) against what is there: 0, 1 for no, -errno. */
+static int does_match(int dir, const char *name, struct str want)
+{
+	char hex[SHA256_HEX + 1];
+	struct stat st;
+	int r;
+	int fd = load_open(dir, name, O_RDONLY | O_NOFOLLOW, &st);
+
+	if (fd == -ENOENT)
+		return 1;
+	if (fd < 0)
+		return fd;
+	r = hash_file(fd, hex);
+	fd_close(&fd);
+	if (r || str_eq(want, STR("*")))
+		return r;
+	while (want.n) {
+		struct str tag = str_trim(str_cut(&want, ','), " \t");
+
+		if (str_eq(str_trim(tag, "\""), str_c(hex)))
+			return 0;
+	}
+	return 1;
+}
+
+static int told(struct transfer_io *io, const struct transfer_ask *ask, enum put_how how,
+	uint64_t size, const char *hex)
+{
+	static const char *const words[] = {
+		[PUT_NEW] = "new",
+		[PUT_REPLACED] = "replaced",
+		[PUT_IN_PLACE] = "in place",
+	};
+	struct transfer_head head = {
+		.status = how == PUT_NEW ? 201 : 200, .type = API_JSON};
+	struct jw w;
+	int r;
+
+	jw_init(&w, &io->buf);
+	jw_object(&w);
+	jw_key(&w, "path");
+	jw_str(&w, ask->path);
+	jw_key(&w, "size");
+	jw_uint(&w, size);
+	jw_key(&w, "sha256");
+	jw_cstr(&w, hex);
+	jw_key(&w, "how");
+	jw_cstr(&w, words[how]);
+	jw_end(&w);
+	head.length = io->buf.n;
+	add_etag(&head, hex);
+	r = transfer_begin(io, &head);
+	return r ? r : transfer_flush(io);
+}
+
+/* Receives and commits: 0, 1 when If-Match says no, or an error. */
+static int receive(struct transfer_io *io, const struct transfer_ask *ask, struct put *p,
+	enum put_how *how, uint64_t *size, char hex[SHA256_HEX + 1])
+{
+	uint8_t digest[SHA256_LEN];
+	struct str piece;
+	struct sha256 h;
+	bool damaged;
+	int r;
+
+	sha256_init(&h);
+	while ((r = transfer_read(io, &piece)) == 1) {
+		r = put_data(p, piece);
+		if (r)
+			return r;
+		sha256_update(&h, piece.p, piece.n);
+		*size += piece.n;
+	}
+	/* As late as can be: somebody else may have written meanwhile. */
+	if (!r && ask->match.n)
+		r = does_match(p->dir, p->name, ask->match);
+	if (!r && ask->none && p->exists)
+		r = 1;
+	if (r)
+		return r;
+	sha256_final(&h, digest);
+	hex_encode(digest, sizeof(digest), hex);
+	return put_commit(p, MODE_FILE, ask->sync, how, &damaged);
+}
+
+static int put_there(
+	struct transfer_io *io, const struct transfer_ask *ask, int dir, const char *name)
+{
+	char hex[SHA256_HEX + 1];
+	enum put_how how = PUT_NEW;
+	uint64_t size = 0;
+	struct put p;
+	int r = put_begin(&p, dir, name);
+
+	if (r)
+		return v1_fail(io, r, ask->path);
+	r = receive(io, ask, &p, &how, &size, hex);
+	put_end(&p);
+	if (r == 1)
+		return transfer_fail(
+			io, 412, STR("The file is not the one that is meant."));
+	return r ? v1_fail(io, r, ask->path) : told(io, ask, how, size, hex);
+}
+
+/* Makes the folder that holds p where it is not there. */
+static int make_folder(const struct file_path *p)
+{
+	char folder[FILE_PATH_MAX];
+	char *slash;
+	int fd;
+
+	memcpy(folder, p->abs, p->n + 1);
+	slash = strrchr(folder, '/');
+	if (slash == folder)
+		return 0;
+	*slash = '\0';
+	fd = v1_open_folder(folder);
+	if (fd < 0)
+		return fd;
+	fd_close(&fd);
+	return 0;
+}
+
+int v1_put(struct transfer_io *io, const struct transfer_ask *ask)
+{
+	char name[FILE_PATH_MAX];
+	struct file_path p;
+	int dir = -1;
+	int r;
+
+	if (!v1_path(io, ask->path, &p, &r))
+		return r;
+	r = make_folder(&p);
+	if (!r)
+		r = file_path_open_dir(&p, &dir, name);
+	if (r)
+		return v1_fail(io, r, ask->path);
+	r = put_there(io, ask, dir, name);
+	fd_close(&dir);
+	return r;
+}

@@ -1,0 +1,504 @@
+/* GET and PUT /v1/files/tar, in their jobs: whole trees as tar or tar.gz. */
+#include "srv/transfer_v1.h"
+
+#include "base/fd.h"
+#include "file/load.h"
+#include "file/pax.h"
+#include "file/tree.h"
+#include "file/unpack.h"
+#include "file/untar.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { GZIP = 16, GZIP_LEVEL = 1, COMMENT_MAX = 8000, FILE_BITS = 0777 };
+
+/* --- GET ------------------------------------------------------------------------ */
+
+struct sender {
+	struct transfer_io *io;
+	bool packs;
+	z_stream z;
+	struct buf packed;
+	struct buf left_out;
+};
+
+static void leave_out(struct sender *s, struct str path, const char *why)
+{
+	if (s->left_out.n + path.n < COMMENT_MAX)
+		buf_fmt(&s->left_out, "%.*s: %s\n", STR_ARG(path), why);
+}
+
+static int put_packed(struct sender *s, int flush)
+{
+	int status;
+
+	s->z.next_in = (unsigned char *)s->io->buf.p;
+	s->z.avail_in = (unsigned)s->io->buf.n;
+	do {
+		s->z.next_out = (unsigned char *)s->packed.p;
+		s->z.avail_out = TRANSFER_PIECE;
+		status = deflate(&s->z, flush);
+		if (fd_write_all(
+			    s->io->out, s->packed.p, TRANSFER_PIECE - s->z.avail_out) < 0)
+			return -EPIPE;
+	} while (s->z.avail_out == 0 || (flush == Z_FINISH && status == Z_OK));
+	buf_reset(&s->io->buf);
+	return 0;
+}
+
+static int flush(struct sender *s)
+{
+	if (s->io->buf.n < TRANSFER_PIECE || s->io->buf.err)
+		return s->io->buf.err;
+	return s->packs ? put_packed(s, Z_NO_FLUSH) : transfer_flush(s->io);
+}
+
+/* Exactly as much as the header says: cut, or filled up, when the file has changed. */
+static int send_content(struct sender *s, int fd, struct str path, uint64_t size)
+{
+	struct buf *out = &s->io->buf;
+	uint64_t left = size;
+	int r = 0;
+
+	while (left && !r) {
+		size_t want = left < TRANSFER_PIECE ? (size_t)left : TRANSFER_PIECE;
+		char *room = buf_room(out, want);
+		ssize_t n = room ? read(fd, room, want) : -1;
+
+		if (!room)
+			return out->err;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			leave_out(s, path, n ? err_text(-errno) : "became shorter");
+			memset(room, 0, want);
+			n = (ssize_t)want;
+		}
+		buf_commit(out, (size_t)n);
+		left -= (uint64_t)n;
+		r = flush(s);
+	}
+	pax_pad(out, size);
+	return r;
+}
+
+static int send_file(
+	struct sender *s, struct pax_entry *e, int dir, const char *name, int flags)
+{
+	struct stat st;
+	int r;
+	int fd = load_open(dir, name, O_RDONLY | flags, &st);
+
+	if (fd < 0) {
+		leave_out(s, e->name, fd == ERR_TYPE ? "no regular file" : err_text(fd));
+		return 0;
+	}
+	e->size = (uint64_t)st.st_size;
+	r = pax_header(&s->io->buf, e);
+	if (!r)
+		r = send_content(s, fd, e->name, e->size);
+	fd_close(&fd);
+	return r;
+}
+
+static int send_item(struct sender *s, const struct tree_item *i)
+{
+	char target[FILE_PATH_MAX];
+	struct pax_entry e = {
+		.name = i->path,
+		.mode = i->st.st_mode,
+		.mtime = i->st.st_mtime,
+		.uid = i->st.st_uid,
+		.gid = i->st.st_gid,
+	};
+	ssize_t n;
+	int r;
+
+	if (i->err) {
+		leave_out(s, i->path,
+			i->err == -EXDEV ? "a file system of the kernel's"
+					 : err_text(i->err));
+		return 0;
+	}
+	if (S_ISREG(e.mode))
+		return send_file(s, &e, i->dir, i->name, O_NOFOLLOW);
+	if (S_ISLNK(e.mode)) {
+		n = readlinkat(i->dir, i->name, target, sizeof(target));
+		e.target = str_make(target, n < 0 ? 0 : (size_t)n);
+	}
+	r = pax_header(&s->io->buf, &e);
+	if (r == ERR_TYPE) {
+		leave_out(s, i->path, load_kind(i->dir, i->name));
+		r = 0;
+	}
+	return r ? r : flush(s);
+}
+
+static int send_tree(struct sender *s, int dir)
+{
+	struct tree_walk w;
+	struct tree_item i;
+	int r = tree_walk_begin(&w, dir);
+
+	if (r)
+		return r;
+	while ((r = tree_walk_next(&w, &i)) == 1) {
+		r = send_item(s, &i);
+		if (r)
+			break;
+	}
+	tree_walk_end(&w);
+	return r;
+}
+
+/* The top folder comes last: in its header stands what had to be left out. */
+static int send_all(
+	struct sender *s, const struct file_path *p, int dir, const struct stat *st)
+{
+	struct pax_entry e = {
+		.name = dir < 0 ? file_path_base(p) : STR("."),
+		.mode = st->st_mode,
+		.mtime = st->st_mtime,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+	};
+	int r;
+
+	if (dir < 0) {
+		r = send_file(s, &e, AT_FDCWD, p->abs, 0);
+	} else {
+		r = send_tree(s, dir);
+		e.comment = buf_view(&s->left_out);
+		if (!r)
+			r = pax_header(&s->io->buf, &e);
+	}
+	if (r)
+		return r;
+	pax_end(&s->io->buf);
+	return s->packs ? put_packed(s, Z_FINISH) : transfer_flush(s->io);
+}
+
+static int begin_tar(struct sender *s, const struct transfer_ask *ask)
+{
+	struct transfer_head head = {
+		.status = 200,
+		.length = REQUEST_LENGTH_UNKNOWN,
+		.type = "application/x-tar",
+	};
+
+	buf_init(&s->packed, TRANSFER_PIECE);
+	buf_init(&s->left_out, FILE_WORDS_MAX);
+	if (ask->packed) {
+		memcpy(head.type, "application/gzip", 17);
+		if (!buf_room(&s->packed, TRANSFER_PIECE) ||
+			deflateInit2(&s->z, GZIP_LEVEL, Z_DEFLATED, MAX_WBITS + GZIP, 8,
+				Z_DEFAULT_STRATEGY) != Z_OK)
+			return -ENOMEM;
+		s->packs = true;
+	}
+	return transfer_begin(s->io, &head);
+}
+
+int v1_get_tar(struct transfer_io *io, const struct transfer_ask *ask)
+{
+	struct sender s = {.io = io, .packs = false};
+	struct file_path p;
+	struct stat st;
+	int dir = -1;
+	int r = 0;
+
+	if (!v1_path(io, ask->path, &p, &r))
+		return r;
+	if (stat(p.abs, &st) < 0)
+		return v1_fail(io, -errno, ask->path);
+	if (S_ISDIR(st.st_mode))
+		dir = fd_open(p.abs, O_RDONLY | O_DIRECTORY, 0);
+	else if (!S_ISREG(st.st_mode))
+		r = ERR_TYPE;
+	if (S_ISDIR(st.st_mode) && dir < 0)
+		r = dir;
+	if (r)
+		return v1_fail(io, r, ask->path);
+	r = begin_tar(&s, ask);
+	if (!r)
+		r = send_all(&s, &p, dir, &st);
+	if (s.packs)
+		deflateEnd(&s.z);
+	buf_free(&s.packed);
+	buf_free(&s.left_out);
+	fd_close(&dir);
+	return r;
+}
+
+/* --- PUT ------------------------------------------------------------------------ */
+
+enum coding { CODING_UNKNOWN, CODING_NONE, CODING_GZIP };
+
+struct receiver {
+	struct transfer_io *io;
+	const struct transfer_ask *ask;
+	struct untar tar;
+	struct unpack to;
+	int fd;         /* of the file whose content comes */
+	struct str raw; /* of the body, not yet unpacked */
+	enum coding coding;
+	z_stream z;
+	bool between; /* gzip: one member has ended, and no other has begun */
+	struct buf text;
+	uint64_t in, out; /* bytes of the archive, packed and not */
+	uint64_t entries;
+	struct timespec mtime;
+	const char *why; /* what is wrong with the archive */
+	struct buf where;
+};
+
+static int bad(struct receiver *c, const char *why)
+{
+	c->why = why;
+	return ERR_SYNTAX;
+}
+
+/* Bytes of the body: 1; 0 at its end; -errno. */
+static int more_raw(struct receiver *c)
+{
+	int r = c->raw.n ? 1 : transfer_read(c->io, &c->raw);
+
+	return r;
+}
+
+static int begin_coding(struct receiver *c)
+{
+	/* The first byte of a tar archive is that of a name. */
+	bool gzip = (unsigned char)c->raw.p[0] == 0x1f;
+
+	c->coding = gzip ? CODING_GZIP : CODING_NONE;
+	if (!gzip)
+		return 0;
+	if (!buf_room(&c->text, TRANSFER_PIECE) ||
+		inflateInit2(&c->z, MAX_WBITS + GZIP) != Z_OK) {
+		c->coding = CODING_UNKNOWN;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The next bytes of the archive, unpacked: 1; 0 at the end; or an error. */
+static int gunzip(struct receiver *c, struct str *text)
+{
+	for (;;) {
+		int status;
+		int r = more_raw(c);
+
+		if (r < 0)
+			return r;
+		if (r == 0)
+			return c->between ? 0 : bad(c, "is cut off");
+		if (c->between && inflateReset(&c->z) != Z_OK)
+			return -ENOMEM;
+		c->between = false;
+		c->z.next_in = (unsigned char *)(uintptr_t)c->raw.p;
+		c->z.avail_in = (unsigned)c->raw.n;
+		c->z.next_out = (unsigned char *)c->text.p;
+		c->z.avail_out = TRANSFER_PIECE;
+		status = inflate(&c->z, Z_NO_FLUSH);
+		if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
+			return bad(c, "is damaged");
+		c->in += c->raw.n - c->z.avail_in;
+		c->raw = str_skip(c->raw, c->raw.n - c->z.avail_in);
+		c->between = status == Z_STREAM_END;
+		*text = str_make(c->text.p, TRANSFER_PIECE - c->z.avail_out);
+		if (text->n)
+			return 1;
+	}
+}
+
+static int next_text(struct receiver *c, struct str *text)
+{
+	int r = more_raw(c);
+
+	if (r <= 0 && c->coding != CODING_GZIP)
+		return r;
+	if (c->coding == CODING_UNKNOWN) {
+		r = begin_coding(c);
+		if (r)
+			return r;
+	}
+	if (c->coding == CODING_GZIP) {
+		r = gunzip(c, text);
+		if (r != 1)
+			return r;
+	} else {
+		*text = c->raw;
+		c->raw = str_make(NULL, 0);
+		c->in += text->n;
+	}
+	c->out += text->n;
+	if (c->out > ARCHIVE_BYTES_MAX)
+		return bad(c, "is too large when unpacked");
+	if (c->out > ARCHIVE_RATIO_FREE && c->out / c->in > ARCHIVE_RATIO_MAX)
+		return bad(c, "is packed too well to be true");
+	return 1;
+}
+
+static int close_file(struct receiver *c)
+{
+	struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, c->mtime};
+	int fd = c->fd;
+
+	c->fd = -1;
+	/* The time is worth no failure. */
+	(void)!futimens(fd, times);
+	fd_close(&fd);
+	return 0;
+}
+
+static int begin_entry(struct receiver *c)
+{
+	const struct untar_entry *e = &c->tar.entry;
+	int r = 0;
+
+	buf_reset(&c->where);
+	buf_str(&c->where, e->name);
+	c->entries++;
+	switch (e->type) {
+	case UNTAR_FILE:
+		r = unpack_file(&c->to, e->name, e->mode & FILE_BITS);
+		c->fd = r < 0 ? -1 : r;
+		c->mtime = (struct timespec){.tv_sec = (time_t)e->mtime};
+		break;
+	case UNTAR_DIR:
+		r = unpack_dir(&c->to, e->name, e->mode & FILE_BITS);
+		break;
+	case UNTAR_SYMLINK:
+		r = unpack_symlink(&c->to, e->name, e->target, c->ask->any_link);
+		break;
+	case UNTAR_HARDLINK:
+		r = unpack_hardlink(&c->to, e->name, e->target);
+		break;
+	}
+	if (r == ERR_SYNTAX)
+		return bad(c, "leads out of the destination");
+	return r < 0 ? r : 0;
+}
+
+static int on_event(struct receiver *c, int event, struct str piece)
+{
+	switch (event) {
+	case UNTAR_ENTRY:
+		return begin_entry(c);
+	case UNTAR_DATA:
+		return fd_write_all(c->fd, piece.p, piece.n);
+	case UNTAR_END:
+		return close_file(c);
+	default:
+		return 0;
+	}
+}
+
+static int receive(struct receiver *c)
+{
+	struct str in = {NULL, 0}, piece;
+	int event, r = 0;
+
+	while (!r) {
+		event = untar_next(&c->tar, &in, &piece);
+		if (event == UNTAR_DONE)
+			return 0;
+		if (event < 0) {
+			c->why = c->tar.why;
+			return event;
+		}
+		r = on_event(c, event, piece);
+		if (event == UNTAR_MORE) {
+			r = next_text(c, &in);
+			if (r == 0)
+				return bad(c, "is cut off");
+			r = r < 0 ? r : 0;
+		}
+	}
+	return r;
+}
+
+static int told(struct receiver *c, unsigned in_place)
+{
+	struct buf *out = &c->io->buf;
+	struct jw w;
+
+	jw_init(&w, out);
+	jw_object(&w);
+	jw_key(&w, "path");
+	jw_str(&w, c->ask->path);
+	jw_key(&w, "entries");
+	jw_uint(&w, c->entries);
+	if (in_place) {
+		jw_key(&w, "in_place");
+		jw_uint(&w, in_place);
+	}
+	jw_end(&w);
+	return transfer_json(c->io, 200);
+}
+
+static int refuse(struct receiver *c, int err)
+{
+	struct buf words = BUF_INIT(FILE_WORDS_MAX);
+	int r;
+
+	if (!c->why && err != ERR_LIMIT)
+		return v1_fail(
+			c->io, err, c->where.n ? buf_view(&c->where) : c->ask->path);
+	if (c->where.n)
+		buf_fmt(&words, "The archive, at '%.*s', ", STR_ARG(buf_view(&c->where)));
+	else
+		buf_puts(&words, "The archive ");
+	buf_puts(&words, c->why ? c->why : "has too many entries");
+	buf_putc(&words, '.');
+	r = transfer_fail(c->io, 422, buf_view(&words));
+	buf_free(&words);
+	return r;
+}
+
+static int unpack_into(struct receiver *c, int dest)
+{
+	unsigned in_place = 0;
+	int r = unpack_begin(&c->to, dest);
+
+	if (r)
+		return refuse(c, r);
+	r = receive(c);
+	if (!r) {
+		r = unpack_commit(&c->to, &in_place);
+		buf_reset(&c->where);
+		buf_str(&c->where, buf_view(&c->to.where));
+	}
+	fd_close(&c->fd);
+	unpack_end(&c->to);
+	return r ? refuse(c, r) : told(c, in_place);
+}
+
+int v1_put_tar(struct transfer_io *io, const struct transfer_ask *ask)
+{
+	struct receiver c = {.io = io, .ask = ask, .fd = -1};
+	struct file_path p;
+	int dest, r;
+
+	if (!v1_path(io, ask->path, &p, &r))
+		return r;
+	dest = v1_open_folder(p.abs);
+	if (dest < 0)
+		return v1_fail(io, dest, ask->path);
+	untar_init(&c.tar);
+	buf_init(&c.text, TRANSFER_PIECE);
+	buf_init(&c.where, TAR_META_MAX);
+	r = unpack_into(&c, dest);
+	if (c.coding == CODING_GZIP)
+		inflateEnd(&c.z);
+	untar_free(&c.tar);
+	buf_free(&c.text);
+	buf_free(&c.where);
+	fd_close(&dest);
+	return r;
+}

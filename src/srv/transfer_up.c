@@ -1,0 +1,340 @@
+/* POST /upload_file, in its job. */
+#include "srv/transfer_v1.h"
+
+#include "base/fd.h"
+#include "file/put.h"
+#include "file/root.h"
+#include "file/unpack.h"
+#include "file/unzip.h"
+#include "limits.h"
+#include "net/multipart.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+enum { MODE_FILE = 0644 };
+
+struct upload {
+	struct transfer_io *io;
+	const struct transfer_ask *ask;
+	struct multipart form;
+	int dest;                 /* the folder, O_PATH */
+	char name[FILE_PATH_MAX]; /* of the file, without folders */
+	unsigned in_place;        /* how many files were overwritten */
+};
+
+/* Opens the destination and makes what is missing of it, links in it followed. */
+static int open_dest(struct upload *u)
+{
+	char path[FILE_PATH_MAX];
+	struct str dest = u->ask->path;
+
+	if (dest.n >= sizeof(path))
+		return -ENAMETOOLONG;
+	memcpy(path, dest.p, dest.n);
+	path[dest.n] = '\0';
+	u->dest = v1_open_folder(path);
+	return u->dest < 0 ? u->dest : 0;
+}
+
+static int answer(struct upload *u)
+{
+	struct jw w;
+
+	buf_reset(&u->io->buf);
+	jw_init(&w, &u->io->buf);
+	jw_object(&w);
+	jw_key(&w, "filename");
+	jw_cstr(&w, u->name);
+	jw_key(&w, "destination");
+	jw_str(&w, u->ask->path);
+	jw_key(&w, "recursive");
+	jw_bool(&w, u->ask->recursive);
+	if (u->in_place) {
+		jw_key(&w, "in_place");
+		jw_uint(&w, u->in_place);
+	}
+	jw_end(&w);
+	return transfer_json(u->io, 200);
+}
+
+static int fail_at(struct upload *u, int err, const char *name)
+{
+	struct buf path = BUF_INIT(FILE_WORDS_MAX);
+	int r;
+
+	buf_str(&path, u->ask->path);
+	if (!str_ends(u->ask->path, STR("/")))
+		buf_putc(&path, '/');
+	buf_puts(&path, name);
+	r = transfer_errno(u->io, err, buf_view(&path));
+	buf_free(&path);
+	return r;
+}
+
+static int invalid(struct upload *u, const char *errors)
+{
+	struct jw w;
+
+	buf_reset(&u->io->buf);
+	jw_init(&w, &u->io->buf);
+	jw_object(&w);
+	jw_key(&w, "detail");
+	jw_cstr(&w, "Invalid request parameters");
+	jw_key(&w, "errors");
+	jw_cstr(&w, errors);
+	jw_end(&w);
+	return transfer_json(u->io, 422);
+}
+
+/*
+ * The next piece of the file's content: 1; 0 at its end; ERR_CLOSED when the body
+ * ended before; another error.
+ */
+static int next_piece(struct upload *u, struct str *in, struct str *piece)
+{
+	for (;;) {
+		int r = multipart_next(&u->form, in, piece);
+
+		if (r == MULTIPART_DATA)
+			return 1;
+		if (r == MULTIPART_END)
+			return 0;
+		if (r < 0)
+			return r;
+		r = transfer_read(u->io, in);
+		if (r <= 0)
+			return r ? r : ERR_CLOSED;
+	}
+}
+
+/* Up to the content of the part called "file": 0; 1 there is none; an error. */
+static int find_file(struct upload *u, struct str *in)
+{
+	for (;;) {
+		struct str piece;
+		int r = multipart_next(&u->form, in, &piece);
+
+		if (r == MULTIPART_PART && u->form.file_name.p &&
+			str_eq(u->form.name, STR("file")))
+			return 0;
+		if (r == MULTIPART_DONE || r < 0)
+			return r < 0 ? r : 1;
+		if (r == MULTIPART_MORE) {
+			r = transfer_read(u->io, in);
+			if (r <= 0)
+				return r ? r : 1;
+		}
+	}
+}
+
+static int receive_file(struct upload *u, struct str *in)
+{
+	struct put p;
+	struct str piece;
+	enum put_how how = PUT_NEW;
+	bool damaged = false;
+	int r = put_begin(&p, u->dest, u->name);
+
+	if (r)
+		return fail_at(u, r, u->name);
+	while ((r = next_piece(u, in, &piece)) == 1) {
+		r = put_data(&p, piece);
+		if (r)
+			break;
+	}
+	if (r == 0)
+		r = put_commit(&p, MODE_FILE, u->ask->sync, &how, &damaged);
+	put_end(&p);
+	if (r == ERR_CLOSED || r == ERR_SYNTAX)
+		return invalid(u, "body: the form is malformed");
+	if (r)
+		return fail_at(u, r, u->name);
+	u->in_place = how == PUT_IN_PLACE;
+	return answer(u);
+}
+
+/* --- Archives --------------------------------------------------------------------- */
+
+static int read_at(void *arg, uint64_t at, void *p, size_t n)
+{
+	const int *fd = arg;
+
+	while (n) {
+		ssize_t got = pread(*fd, p, n, (off_t)at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -EIO;
+		p = (char *)p + got;
+		at += (uint64_t)got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
+/* What upstream passes over in silence. */
+static bool is_passed_over(struct str name)
+{
+	if (str_starts(name, STR("/")) || str_find_byte(name, '\0') < name.n)
+		return true;
+	while (name.n)
+		if (str_eq(str_cut(&name, '/'), STR("..")))
+			return true;
+	return false;
+}
+
+static int unpack_entry(struct unzip *zip, const struct unzip_entry *e, struct unpack *to)
+{
+	struct unzip_content c;
+	struct str piece;
+	int r, fd;
+
+	if (S_ISDIR(e->mode))
+		return unpack_dir(to, e->name, e->mode);
+	/* A link of the archive becomes a file that holds its target. */
+	fd = unpack_file(to, e->name, S_ISLNK(e->mode) ? MODE_FILE : e->mode);
+	if (fd < 0)
+		return fd;
+	r = unzip_begin(&c, zip, e);
+	while (!r && (r = unzip_piece(&c, &piece)) == 1)
+		r = fd_write_all(fd, piece.p, piece.n);
+	fd_close(&fd);
+	return r;
+}
+
+static int unpack_all(struct upload *u, struct unzip *zip, struct buf *where)
+{
+	struct unpack to;
+	struct unzip_entry e;
+	int r = unpack_begin(&to, u->dest);
+
+	if (r)
+		return r;
+	while (!r && (r = unzip_next(zip, &e)) == 0) {
+		if (is_passed_over(e.name))
+			continue;
+		r = unpack_entry(zip, &e, &to);
+		if (r)
+			buf_str(where, e.name);
+	}
+	if (r == 1) {
+		r = unpack_commit(&to, &u->in_place);
+		if (r)
+			buf_str(where, buf_view(&to.where));
+	}
+	unpack_end(&to);
+	return r;
+}
+
+/* The archive is no good: in upstream's words where it has them. */
+static int refuse_zip(struct upload *u, const struct unzip *zip)
+{
+	struct buf words = BUF_INIT(FILE_WORDS_MAX);
+	int r;
+
+	buf_str(&words, u->ask->path);
+	if (!str_ends(u->ask->path, STR("/")))
+		buf_putc(&words, '/');
+	buf_puts(&words, u->name);
+	if (zip->culprit.n)
+		buf_fmt(&words, ": '%.*s'", STR_ARG(zip->culprit));
+	buf_fmt(&words, " %s", zip->why);
+	r = transfer_fail(u->io, 500, buf_view(&words));
+	buf_free(&words);
+	return r;
+}
+
+static int unpack_zip(struct upload *u, int fd)
+{
+	struct buf where = BUF_INIT(FILE_PATH_MAX);
+	struct unzip_source source = {.read = read_at, .arg = &fd};
+	struct unzip zip = {.entries = 0};
+	struct stat st;
+	int r = fstat(fd, &st) < 0 ? -errno : 0;
+
+	source.size = r ? 0 : (uint64_t)st.st_size;
+	if (!r)
+		r = unzip_open(&zip, &source);
+	if (!r)
+		r = unpack_all(u, &zip, &where);
+	if (!r)
+		r = answer(u);
+	else if (zip.why)
+		r = refuse_zip(u, &zip);
+	else
+		r = fail_at(u, r, buf_cstr(&where) ? where.p : "");
+	unzip_free(&zip);
+	buf_free(&where);
+	return r;
+}
+
+/* The archive lies in a file without a name while it is unpacked. */
+static int receive_zip(struct upload *u, struct str *in)
+{
+	struct swap spool;
+	struct str piece;
+	int r = swap_begin(&spool, u->dest);
+
+	if (r)
+		return fail_at(u, r, u->name);
+	if (unlinkat(u->dest, spool.name, 0) == 0)
+		spool.name[0] = '\0';
+	while ((r = next_piece(u, in, &piece)) == 1) {
+		r = fd_write_all(spool.fd, piece.p, piece.n);
+		if (r)
+			break;
+	}
+	if (r == ERR_CLOSED || r == ERR_SYNTAX)
+		r = invalid(u, "body: the form is malformed");
+	else if (r)
+		r = fail_at(u, r, u->name);
+	else
+		r = unpack_zip(u, spool.fd);
+	swap_end(&spool);
+	return r;
+}
+
+static int receive(struct upload *u)
+{
+	struct str in = {NULL, 0}, base;
+	bool zip;
+	int r = find_file(u, &in);
+
+	if (r == 1)
+		return invalid(u, "body: a part \"file\" with a file name is required");
+	if (r == ERR_SYNTAX || r == ERR_LIMIT)
+		return invalid(u, "body: the form is malformed");
+	if (r)
+		return transfer_errno(u->io, r, u->ask->path);
+	base = multipart_base(u->form.file_name);
+	r = root_clean(base, u->name, sizeof(u->name));
+	if (r)
+		return invalid(u, "body: the file name is none");
+	zip = str_ends(base, STR(".zip"));
+	if (u->ask->recursive && !zip)
+		return transfer_fail(
+			u->io, 500, STR("400: Recursive uploads must be zip files"));
+	return zip ? receive_zip(u, &in) : receive_file(u, &in);
+}
+
+int transfer_upload(struct transfer_io *io, const struct transfer_ask *ask)
+{
+	struct upload u = {.io = io, .ask = ask, .dest = -1};
+	int r = multipart_init(&u.form, ask->type);
+
+	if (r) {
+		r = invalid(&u, "body: multipart/form-data with a boundary is required");
+	} else if (!str_starts(ask->path, STR("/"))) {
+		r = transfer_fail(
+			io, 500, STR("400: Destination must be an absolute path"));
+	} else {
+		r = open_dest(&u);
+		r = r ? transfer_errno(io, r, ask->path) : receive(&u);
+	}
+	multipart_free(&u.form);
+	fd_close(&u.dest);
+	return r;
+}
