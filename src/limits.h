@@ -230,4 +230,44 @@ enum {
 	TLS_CHAIN_MAX = 10,      /* public chains have three */
 };
 
+/* Searching. */
+enum {
+	REGEX_PATTERN_MAX = 4096,    /* typed by people and models; code has 200 */
+	REGEX_DEPTH_MAX = 64,        /* open groups */
+	REGEX_RANGES_MAX = 256,      /* in one class */
+	REGEX_REPEAT_MAX = 1000,     /* as RE2 */
+	GLOB_DEPTH_MAX = 16,         /* braces */
+	IGNORE_RULES_MAX = 20000,    /* 600 bytes each; the largest trees have 2,000 */
+	IGNORE_FILE_MAX = 1 << 20,   /* one .gitignore */
+	WALK_DEPTH_MAX = 128,        /* one descriptor each; node_modules has 30 */
+	WALK_PATH_MAX = 16 << 10,    /* beyond what the kernel takes at once */
+	WALK_NAMES_MAX = 64 << 20,   /* of all open folders: two million in one */
+	GREP_LINE_MAX = 16 << 20,    /* one line held in memory: minified code has 5 MB */
+	AUTOMATON_INSTS_MAX = 20000, /* 8 bytes each, and 10 while states are made */
+	DFA_MEMORY_MAX = 2 << 20,    /* states of one pattern; most need 20 KB */
+	DFA_STATES_MAX = 4000,       /* half of the hash table, 16 KB */
+	DFA_TABLE = 8192,
+	SEARCH_BODY_MAX = 8 << 20,     /* of an answer; nobody reads more */
+	SEARCH_BODY_SLACK = 1 << 20,   /* beyond it: one line, and the counts */
+	SEARCH_REQUEST_MAX = 64 << 10, /* a pattern and two globs, escaped */
+	SEARCH_PATHS = 10000,          /* found by a glob, unless asked otherwise... */
+	SEARCH_PATHS_MAX = 1000000,    /* ...up to this */
+	SEARCH_MATCHES = 1000,         /* the same of a grep */
+	SEARCH_MATCHES_MAX = 1000000,
+	SEARCH_LINE = 1000,        /* bytes shown of a line, unless asked otherwise */
+	SEARCH_LINE_MAX = 100000,  /* six times that fits the slack, escaped */
+	SEARCH_CONTEXT_MAX = 1000, /* lines before and behind a match */
+	SEARCH_DEFAULT_S = 30,     /* then what was found is the answer */
+	SEARCH_LOOK_MS = 1000,     /* to notice that nobody waits for it any more */
+	SEARCH_MAX_S = 600,
+	SEARCH_GRACE_MS = 10000, /* then the search is killed: a dead disk */
+};
+
+/* Skills. */
+enum {
+	SKILL_FILE_MAX = 64 << 20, /* read as a whole; nobody scrolls through more */
+	SKILL_OUT_MAX = 64 << 20,  /* printed, before a shell cuts it */
+	SKILL_FILES_MAX = 100,     /* of the contract: more have to be narrowed down */
+};
+
 #endif
