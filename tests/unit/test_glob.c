@@ -1,0 +1,167 @@
+#include "file/glob.h"
+#include "file/ignore.h"
+#include "tests/tap.h"
+
+static const struct row {
+	const char *pattern, *path;
+	bool match;
+	unsigned flags;
+} rows[] = {
+	{"a", "a", true, 0}, {"a", "b", false, 0}, {"", "", true, 0},
+	{"*", "abc", true, 0}, {"*", "", true, 0}, {"*", "a/b", false, 0},
+	{"*.c", "x.c", true, 0}, {"*.c", "x.cc", false, 0}, {"*.c", "d/x.c", false, 0},
+	{"a*b*c", "aXbYc", true, 0}, {"a*b*c", "abcb", false, 0},
+	{"?", "a", true, 0}, {"?", "/", false, 0}, {"?", "\xc3\xa9", true, 0},
+	{"a\nb", "a\nb", true, 0}, {"*", "a\nb", true, 0}, {"*", "\xff", true, 0},
+	{"[a-c]x", "bx", true, 0}, {"[!a-c]x", "bx", false, 0},
+	{"[^a-c]x", "dx", true, 0},
+	{"[]]", "]", true, 0}, {"[[:digit:]]", "5", true, 0}, {"a[!x]b", "a/b", false, 0},
+	{"[a-]", "-", true, 0}, {"[\\]]", "]", true, 0},
+	{"**", "a/b/c", true, 0}, {"**/x", "x", true, 0}, {"**/x", "a/b/x", true, 0},
+	{"**/x", "ax", false, 0}, {"a/**", "a/b/c", true, 0}, {"a/**", "a", false, 0},
+	{"a/**/b", "a/b", true, 0}, {"a/**/b", "a/x/y/b", true, 0},
+	{"a/**/b", "axb", false, 0}, {"a**b", "axb", true, 0}, {"a**b", "a/b", false, 0},
+	{"**/*.c", "x.c", true, 0}, {"**/*.c", "a/b/x.c", true, 0},
+	{"src/**/*.py", "src/a.py", true, 0}, {"src/**/*.py", "lib/a.py", false, 0},
+	{"{a,b}.c", "b.c", true, GLOB_BRACES}, {"{a,b}.c", "c.c", false, GLOB_BRACES},
+	{"{a,b{c,d}}", "bd", true, GLOB_BRACES}, {"{,x}y", "y", true, GLOB_BRACES},
+	{"*.{ts,tsx}", "a.tsx", true, GLOB_BRACES}, {"{a,b}", "{a,b}", true, 0},
+	{"{**/a,**/b}", "x/b", true, GLOB_BRACES}, {"a}b,c", "a}b,c", true, GLOB_BRACES},
+	{"\\*", "*", true, 0}, {"\\*", "a", false, 0},
+	{"*.c", "d/x.c", true, GLOB_ANYWHERE}, {"/*.c", "d/x.c", false, GLOB_ANYWHERE},
+	{"/x", "x", true, GLOB_ANYWHERE}, {"d/x", "d/x", true, GLOB_ANYWHERE},
+	{"d/x", "e/d/x", false, GLOB_ANYWHERE}, {"x", "a/b/x", true, GLOB_ANYWHERE},
+	{"x*y", "a/b/xy", true, GLOB_ANYWHERE}, {"*?", "a/bc", true, GLOB_ANYWHERE},
+};
+
+static void check_rows(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const char *why = "";
+		struct glob g;
+		int r = glob_init(&g, str_c(rows[i].pattern), rows[i].flags, &why);
+
+		if (!r)
+			r = glob_match(&g, str_c(rows[i].path));
+		is_int(r, !rows[i].match, "%s on %s %s", rows[i].pattern, rows[i].path,
+			why);
+		glob_free(&g);
+	}
+}
+
+static void check_errors(void)
+{
+	static const struct {
+		const char *pattern, *why;
+	} t[] = {
+		{"a[b", "a '[' without its ']'"}, {"{a", "a '{' without its '}'"},
+		{"[[:x:]]", "unknown name of a class"}, {"a\\", "a backslash at the end"},
+		{"{{{{{{{{{{{{{{{{{", "too many braces in each other"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(t); i++) {
+		const char *why = "";
+		struct glob g;
+
+		is_int(glob_init(&g, str_c(t[i].pattern), GLOB_BRACES, &why), ERR_SYNTAX,
+			"%s is refused", t[i].pattern);
+		is_str(why, t[i].why, "and why");
+		glob_free(&g);
+	}
+}
+
+/* What takes exponential time or memory in a simple matcher. */
+static void check_work(void)
+{
+	static char path[4000];
+	const char *why;
+	struct glob g;
+
+	memset(path, 'a', sizeof(path));
+	is_int(glob_init(&g, STR("*a*a*a*a*a*a*a*a*a*a*a*b"), 0, &why), 0, "many stars");
+	is_int(glob_match(&g, str_make(path, sizeof(path))), 1, "end soon");
+	glob_free(&g);
+	is_int(glob_init(&g,
+		       STR("{a,aa}{a,aa}{a,aa}{a,aa}{a,aa}{a,aa}{a,aa}{a,aa}{a,aa}*b"),
+		       GLOB_BRACES, &why),
+		0, "many braces");
+	is_int(glob_match(&g, str_make(path, sizeof(path))), 1, "are not written out");
+	glob_free(&g);
+}
+
+/* --- gitignore ----------------------------------------------------------------- */
+
+static enum ignore_verdict ask(struct ignore *g, const char *path)
+{
+	struct str s = str_c(path);
+	bool dir = str_ends(s, STR("/"));
+	enum ignore_verdict verdict = 99;
+
+	s.n -= dir;
+	return ignore_ask(g, s, dir, &verdict) ? 99 : verdict;
+}
+
+static void check_ignore(void)
+{
+	static const struct {
+		const char *rules, *path;
+		enum ignore_verdict verdict;
+	} t[] = {
+		{"", "a", IGNORE_NOTHING_SAID}, {"# a\n\n", "# a", IGNORE_NOTHING_SAID},
+		{"a", "a", IGNORE_LEAVE_OUT}, {"a", "x/a", IGNORE_LEAVE_OUT},
+		{"a/", "a", IGNORE_NOTHING_SAID}, {"a/", "x/a/", IGNORE_LEAVE_OUT},
+		{"/a", "a", IGNORE_LEAVE_OUT}, {"/a", "x/a", IGNORE_NOTHING_SAID},
+		{"x/a", "y/x/a", IGNORE_NOTHING_SAID}, {"x/a", "x/a", IGNORE_LEAVE_OUT},
+		{"**/x/a", "y/x/a", IGNORE_LEAVE_OUT},
+		{"*.o\n!k.o", "k.o", IGNORE_TAKE_IN},
+		{"*.o\n!k.o", "x.o", IGNORE_LEAVE_OUT},
+		{"!k.o\n*.o", "k.o", IGNORE_LEAVE_OUT},
+		{"\\#a", "#a", IGNORE_LEAVE_OUT}, {"\\!a", "!a", IGNORE_LEAVE_OUT},
+		{"a  ", "a", IGNORE_LEAVE_OUT}, {"a\\ ", "a ", IGNORE_LEAVE_OUT},
+		{"a\r\nb\r\n", "b", IGNORE_LEAVE_OUT},
+		{"\xef\xbb\xbf" "a", "a", IGNORE_LEAVE_OUT},
+		{"a[", "a[", IGNORE_NOTHING_SAID}, {"a[\nb", "b", IGNORE_LEAVE_OUT},
+		{"d/**", "d/x/y", IGNORE_LEAVE_OUT}, {"d/**", "d/", IGNORE_NOTHING_SAID},
+		{"/*\n!/a", "b", IGNORE_LEAVE_OUT}, {"/*\n!/a", "a", IGNORE_TAKE_IN},
+		{"a/b/", "a/b/", IGNORE_LEAVE_OUT}, {"{a,b}", "a", IGNORE_NOTHING_SAID},
+		{"/", "a", IGNORE_NOTHING_SAID}, {"!", "a", IGNORE_NOTHING_SAID},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(t); i++) {
+		struct ignore g;
+
+		ignore_init(&g);
+		is_int(ignore_add(&g, str_c(t[i].rules), 0), 0, "rules %s", t[i].rules);
+		is_int(ask(&g, t[i].path), t[i].verdict, "on %s", t[i].path);
+		ignore_free(&g);
+	}
+}
+
+static void check_nested(void)
+{
+	struct ignore g;
+	size_t outer;
+
+	ignore_init(&g);
+	is_int(ignore_add(&g, STR("*.log\n/top\n"), 3), 0, "rules of a folder");
+	outer = ignore_count(&g);
+	is_int(ignore_add(&g, STR("!keep.log\n/top\n*.tmp"), 7), 0, "rules of one in it");
+	is_int(ask(&g, "/r/sub/keep.log"), IGNORE_TAKE_IN, "the inner ones go first");
+	is_int(ask(&g, "/r/sub/x.log"), IGNORE_LEAVE_OUT, "the outer ones still count");
+	is_int(ask(&g, "/r/sub/top"), IGNORE_LEAVE_OUT, "each has its own folder");
+	ignore_drop(&g, outer);
+	is_int(ask(&g, "/r/sub/keep.log"), IGNORE_LEAVE_OUT, "what was dropped is gone");
+	is_int(ask(&g, "/r/top"), IGNORE_LEAVE_OUT, "and nothing else");
+	is_int(ask(&g, "/r/sub/x.tmp"), IGNORE_NOTHING_SAID, "no more");
+	ignore_free(&g);
+}
+
+int main(void)
+{
+	check_rows();
+	check_errors();
+	check_work();
+	check_ignore();
+	check_nested();
+	return done_testing();
+}
