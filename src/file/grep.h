@@ -1,0 +1,76 @@
+/*
+ * Searches the files of a tree for lines that match, in a stable order.
+ *
+ * Runs with the rights of the calling process and may wait for a slow disk. Files with
+ * a NUL byte in what is read first are binary and left out.
+ */
+#ifndef FILE_GREP_H
+#define FILE_GREP_H
+
+#include "file/glob.h"
+#include "file/regex.h"
+#include "file/walk.h"
+
+enum grep_mode {
+	GREP_LINES,
+	GREP_FILES,  /* no lines; a file is left after its first match */
+	GREP_COUNTS, /* no lines */
+};
+
+struct grep_line {
+	uint64_t number; /* from 1 on */
+	struct str text; /* without its LF; a part of it if it was longer than line_max */
+	bool match;      /* or context */
+	bool cut;
+};
+
+/* Not 0 ends the search with that value, which is positive or an error. */
+struct grep_ops {
+	/* A file that matches; path from the top, its base name if it is the top. */
+	int (*file)(void *arg, struct str path);
+	int (*line)(void *arg, const struct grep_line *line);
+	/* matches: lines that match, as many as were looked at. */
+	int (*file_end)(void *arg, uint64_t matches);
+};
+
+struct grep_conf {
+	struct regex *regex;
+	struct walk_conf walk;
+	enum grep_mode mode;
+	struct glob *only;   /* NULL: all files */
+	struct glob *except; /* NULL: none */
+	unsigned before, after;
+	uint64_t limit;    /* matches, or files in the modes without lines; 0: none */
+	uint64_t per_file; /* matches of one file; 0: no limit */
+	size_t line_max;   /* shown of a line */
+	uint64_t until;    /* clock_ms; 0: no limit */
+	const struct grep_ops *ops;
+	void *arg;
+};
+
+enum grep_end {
+	GREP_COMPLETE,
+	GREP_LIMIT, /* there may be more */
+	GREP_TIME,
+};
+
+struct grep_counts {
+	uint64_t files; /* searched */
+	uint64_t matched_files;
+	uint64_t matches;
+	uint64_t binary;
+	uint64_t unreadable; /* files and folders */
+	uint64_t too_long; /* files with a line above GREP_LINE_MAX: searched up to it */
+	uint64_t too_deep; /* folders */
+	enum grep_end end;
+};
+
+/*
+ * Searches the tree, or the single file, top, an absolute path. 0, or the positive
+ * value of an op, with *out; the error of an op; -errno when top cannot be opened
+ * (ERR_TYPE: it is neither); -ENOMEM.
+ */
+int grep_run(
+	const struct grep_conf *conf, const char *top, struct grep_counts *out) MUST_USE;
+
+#endif
