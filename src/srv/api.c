@@ -5,6 +5,7 @@
 #include "limits.h"
 #include "srv/file_routes.h"
 #include "srv/info.h"
+#include "srv/search.h"
 #include "srv/session_routes.h"
 #include "srv/transfer.h"
 
@@ -189,6 +190,9 @@ static const struct route {
 	{"GET", "/v1/sessions", KEY, 0, sessions_list, NULL},
 	{"DELETE", "/v1/sessions/*", KEY, 0, sessions_end, sessions_end_gone},
 	{"GET", "/v1/sessions/*/output", KEY, 0, sessions_output, NULL},
+	{"GET", "/v1/glob", KEY, 0, search_glob, search_gone},
+	{"GET", "/v1/grep", KEY, 0, search_grep, search_gone},
+	{"POST", "/v1/grep", KEY, SEARCH_REQUEST_MAX, search_grep, search_gone},
 };
 
 static bool matches(const struct route *route, struct str path, struct str *name)
