@@ -16,6 +16,7 @@ import sys
 import tarfile
 import tempfile
 import time
+import urllib.parse
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("OD_BUILD") or os.path.join(TOP, "build", os.uname().machine)
@@ -187,6 +188,77 @@ def soak():
         row("descriptors more than before", sum(now) - sum(fds), "", 0)
 
 
+def headers_tree(size):
+    """A tree of C, as large as asked: the machine's own headers, over and over."""
+    top = tempfile.mkdtemp(prefix="od-bench-")
+    have = 0
+    copy = 0
+    while have < size:
+        for folder, _, names in os.walk("/usr/include"):
+            to = os.path.join(top, f"copy{copy}", os.path.relpath(folder, "/usr/include"))
+            os.makedirs(to, exist_ok=True)
+            for name in names:
+                path = os.path.join(folder, name)
+                if os.path.isfile(path) and not os.path.islink(path):
+                    shutil.copyfile(path, os.path.join(to, name))
+                    have += os.path.getsize(path)
+        if not have:
+            raise RuntimeError("there are no headers in /usr/include")
+        copy += 1
+    return top
+
+
+def gnu_grep(top, pattern):
+    """The lines, and the seconds; not into /dev/null, where grep stops at the first."""
+    with tempfile.TemporaryFile() as out:
+        t = time.perf_counter()
+        subprocess.run(["grep", "-rInE", pattern, "."], cwd=top, stdout=out,
+                       env={**os.environ, "LC_ALL": "C.UTF-8"})
+        took = time.perf_counter() - t
+        out.seek(0)
+        lines = [line[2:].split(b":", 2) for line in out.read().splitlines()]
+    return sorted((path.decode(), int(number), text.decode(errors="replace"))
+                  for path, number, text in lines), took
+
+
+def our_grep(client, top, pattern):
+    query = urllib.parse.urlencode({"path": top, "pattern": pattern, "hidden": 1, "gitignore": 0,
+                                    "limit": 0, "line_max": 100000, "timeout": 600})
+    t = time.perf_counter()
+    answer = client.ask(harness.request("GET", "/v1/grep?" + query), 600)
+    took = time.perf_counter() - t
+    answer = answer.json()
+    if answer["truncated"]:
+        raise RuntimeError(f"{pattern}: truncated: {answer['truncated']}")
+    return sorted((r["path"], x["line"], x["text"])
+                  for r in answer["results"] for x in r["lines"]), took
+
+
+def grep():
+    """Every run of ours beside one of GNU grep's, on the same tree, warm."""
+    top = headers_tree(1 << 30)
+    home, env = bare_environment()
+    try:
+        with harness.Client(role="init", env=env) as client:
+            for pattern in ("pthread_mutex_lock", "EINTR|EAGAIN", "[a-z]+_init_[a-z]+\\(",
+                            "\\bgoto\\b", "no such line anywhere"):
+                ours, gnus, differ = [], [], 0
+                for _ in range(6):
+                    want, gnu = gnu_grep(top, pattern)
+                    got, our = our_grep(client, top, pattern)
+                    differ += got != want
+                    ours.append(our)
+                    gnus.append(gnu)
+                # The first pair warms the cache.
+                our, gnu = (statistics.median(x[1:]) for x in (ours, gnus))
+                row(f"grep {pattern} in 1 GiB ({len(want)} lines)", our, "s", None, gnu, "GNU grep -r")
+                row("as a multiple of GNU grep's time", our / gnu, "times", 2)
+                row("runs with other lines than GNU grep's", differ, "", 0)
+    finally:
+        shutil.rmtree(home)
+        shutil.rmtree(top)
+
+
 def requests():
     port = harness.free_port()
     server = subprocess.Popen([LOAD, "floor", str(port)], stdout=subprocess.PIPE)
@@ -330,7 +402,7 @@ def table():
 
 def main():
     steps = {f.__name__: f for f in (size, memory, start, latency, throughput, sessions, requests,
-                                     restart, engine_rows)}
+                                     restart, grep, engine_rows)}
     for name in sys.argv[1:] or steps:
         try:
             {**steps, "soak": soak}[name]()
