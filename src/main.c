@@ -4,9 +4,11 @@
 #include "base/log.h"
 #include "config.h"
 #include "proc/init.h"
+#include "skill/skill.h"
 #include "srv/roles.h"
 #include "srv/serve.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -38,6 +40,11 @@ int main(int argc, char **argv)
 
 	fd_hold_standard();
 	log_name("od-runtime-client");
+	if (skill_is(argv[0])) {
+		/* A file that may not grow so much is an error, and no death. */
+		signal(SIGXFSZ, SIG_IGN);
+		return skill_run(argc, argv);
+	}
 	if (config_read(&config, argc, argv, &errors) < 0)
 		return usage_error(&errors);
 	switch (config.role) {

@@ -1,8 +1,11 @@
 #include "srv/who.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "limits.h"
+#include "skill/state.h"
+#include "srv/skill_path.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,7 +19,11 @@ static const char state_dir[] = "/tmp/.od-state";
 
 /* Set for the shell below, whatever they were before. */
 static const char *const replaced[] = {"HOME", "SHELL", "USER", "LOGNAME", "TERM", "PWD",
-	"OLDPWD", "TMPDIR", "LINES", "COLUMNS"};
+	"OLDPWD", "TMPDIR", "LINES", "COLUMNS", "PATH", SKILL_STATE_ENV};
+
+/* Of a shell that is given none. */
+static const char default_path[] =
+	"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 static void log_notes(struct buf *notes)
 {
@@ -117,6 +124,35 @@ static int add(
 	return 0;
 }
 
+/*
+ * The skills come last on the PATH, so that they hide no program of the image; what
+ * they remember lies in files whose names nobody can guess.
+ */
+static int add_skills(struct who *w, const char **env, size_t *n, const char *tmp)
+{
+	const char *path = getenv("PATH") ? getenv("PATH") : default_path;
+	char folder[USER_PATH_MAX], front[USER_PATH_MAX + 64], hex[2 * 16 + 1];
+	uint8_t nonce[16];
+	size_t room = strlen(path) + sizeof(folder) + 1;
+	char *both;
+	int r = skill_path_make(state_dir, folder);
+
+	if (r) {
+		log_info("no skills for the shells: %s", err_text(r));
+		return add(w, env, n, "PATH", path);
+	}
+	both = arena_alloc(&w->memory, room);
+	if (!both)
+		return -ENOMEM;
+	snprintf(both, room, "%s:%s", path, folder);
+	r = add(w, env, n, "PATH", both);
+	if (r || random_bytes(nonce, sizeof(nonce)) < 0)
+		return r;
+	hex_encode(nonce, sizeof(nonce), hex);
+	snprintf(front, sizeof(front), "%s/.od-skills-%s", tmp, hex);
+	return add(w, env, n, SKILL_STATE_ENV, front);
+}
+
 /* What su would set, a terminal that nearly every image knows, and UTF-8. */
 static int make_env(struct who *w)
 {
@@ -138,9 +174,11 @@ static int make_env(struct who *w)
 		    &w->user, w->setup.user ? NULL : getenv("HOME"), state_dir, home) < 0)
 		snprintf(home, sizeof(home), "/");
 	r |= add(w, env, &n, "HOME", home);
-	if (userdirs_tmp(&w->user, env_tmp, state_dir, tmp) == 0 &&
-		(env_tmp || strcmp(tmp, "/tmp") != 0))
+	if (userdirs_tmp(&w->user, env_tmp, state_dir, tmp) < 0)
+		snprintf(tmp, sizeof(tmp), "/tmp");
+	if (env_tmp || strcmp(tmp, "/tmp") != 0)
 		r |= add(w, env, &n, "TMPDIR", tmp);
+	r |= add_skills(w, env, &n, tmp);
 	if (w->setup.path)
 		r |= add(w, env, &n, "SHELL", w->setup.path);
 	if (w->user.name[0]) {

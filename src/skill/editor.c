@@ -1,0 +1,270 @@
+/* The skill file_editor: the editor, with the envelope that its callers take apart. */
+#include "file/editor.h"
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/utf8.h"
+#include "file/load.h"
+#include "limits.h"
+#include "skill/private.h"
+#include "skill/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* In the order of the skill's arguments. */
+enum { COMMAND, PATH, FILE_TEXT, VIEW_RANGE, OLD_STR, NEW_STR, INSERT_LINE };
+
+#define UNDO "-undo"
+
+/* --- What undo_edit brings back ------------------------------------------------ */
+
+/* One text in the file of them: "PATH_BYTES TEXT_BYTES\n", then both. */
+struct record {
+	struct str whole, path, text;
+};
+
+/* Cuts the first record off *rest; false at the end, or where it makes no sense. */
+static bool next_record(struct str *rest, struct record *out)
+{
+	struct str from = *rest, head = str_cut(rest, '\n');
+	struct str path = str_cut(&head, ' ');
+	uint64_t path_n, text_n;
+
+	if (str_u64(path, rest->n, &path_n) < 0 ||
+		str_u64(head, rest->n - path_n, &text_n) < 0)
+		return false;
+	out->path = str_make(rest->p, path_n);
+	out->text = str_make(rest->p + path_n, text_n);
+	*rest = str_skip(*rest, path_n + text_n);
+	out->whole = str_make(from.p, from.n - rest->n);
+	return true;
+}
+
+static size_t count_records(struct str all, struct str path)
+{
+	struct record r;
+	size_t n = 0;
+
+	while (next_record(&all, &r))
+		n += str_eq(r.path, path);
+	return n;
+}
+
+/* Copies all records but number skip of path. */
+static void copy_records(struct buf *out, struct str all, struct str path, size_t skip)
+{
+	struct record r;
+	size_t n = 0;
+
+	while (next_record(&all, &r))
+		if (!str_eq(r.path, path) || n++ != skip)
+			buf_str(out, r.whole);
+}
+
+static void load_history(struct history *h, struct str all, struct str path)
+{
+	struct record r, newest = {.whole = {NULL, 0}};
+
+	while (next_record(&all, &r))
+		if (str_eq(r.path, path))
+			newest = r;
+	if (newest.whole.p)
+		history_push(h, path, newest.text);
+}
+
+static void save_history(const struct editor_answer *e, struct str all)
+{
+	struct str path = str_make(e->path.abs, e->path.n);
+	size_t n = count_records(all, path);
+	struct buf out = BUF_INIT(2 * HISTORY_BYTES_MAX);
+
+	if (e->history == EDITOR_FORGET)
+		return;
+	if (e->history == EDITOR_POP) {
+		copy_records(&out, all, path, n - 1);
+	} else {
+		struct str rest = all;
+		struct record r;
+
+		/* What was put longest ago makes room. */
+		while (rest.n + e->kept.n > HISTORY_BYTES_MAX && next_record(&rest, &r))
+			;
+		copy_records(&out, rest, path,
+			count_records(rest, path) < HISTORY_PER_FILE ? SIZE_MAX : 0);
+		buf_fmt(&out, "%zu %zu\n", path.n, e->kept.n);
+		buf_str(&out, path);
+		buf_str(&out, buf_view(&e->kept));
+	}
+	if (!out.err)
+		skill_state_write(UNDO, buf_view(&out));
+	buf_free(&out);
+}
+
+/* --- The envelope -------------------------------------------------------------- */
+
+/* As Python's json.dumps writes it: in ASCII. */
+static void put_string(struct buf *out, struct str s)
+{
+	static const char names[] = "\"\\\n\r\t\b\f", letters[] = "\"\\nrtbf";
+
+	buf_putc(out, '"');
+	while (s.n) {
+		uint32_t cp = utf8_next(&s);
+		const char *name = cp && cp < 0x80 ? strchr(names, (int)cp) : NULL;
+
+		if (name)
+			buf_fmt(out, "\\%c", letters[name - names]);
+		else if (cp >= 0x20 && cp < 0x80)
+			buf_putc(out, (char)cp);
+		else if (cp < 0x10000)
+			buf_fmt(out, "\\u%04x", cp);
+		else
+			buf_fmt(out, "\\u%04x\\u%04x", 0xd7c0 + (cp >> 10),
+				0xdc00 + (cp & 0x3ff));
+	}
+	buf_putc(out, '"');
+}
+
+static void put_member(struct buf *out, const char *key, const struct str *value)
+{
+	buf_fmt(out, "%s\"%s\": ", out->n && out->p[out->n - 1] == '{' ? "" : ",", key);
+	if (value)
+		put_string(out, *value);
+	else
+		buf_puts(out, "null");
+}
+
+static void put_marker(struct buf *out, const char *slash, const char *id)
+{
+	buf_fmt(out, "<%soh_aci_output_%s>\n", slash, id);
+}
+
+/* Texts that are not there are NULL. */
+static void put_answer(struct skill_call *c, struct str content, struct str path,
+	const struct str *old_text, const struct str *new_text, bool existed)
+{
+	struct str error = STR("ERROR:\n");
+	bool failed = str_starts(content, error);
+	char id[2 * 16 + 1];
+	uint8_t bytes[16] = {0};
+
+	/* It only has to be another one for each answer. */
+	if (random_bytes(bytes, sizeof(bytes)) < 0)
+		bytes[0] = 1;
+	hex_encode(bytes, sizeof(bytes), id);
+	put_marker(&c->out, "", id);
+	buf_putc(&c->out, '{');
+	error = str_skip(content, error.n);
+	put_member(&c->out, "output", failed ? NULL : &content);
+	put_member(&c->out, "error", failed ? &error : NULL);
+	if (!failed) {
+		put_member(&c->out, "path", &path);
+		buf_fmt(&c->out, ",\"prev_exist\": %s", existed ? "true" : "false");
+		put_member(&c->out, "old_content", old_text);
+		put_member(&c->out, "new_content", new_text);
+	}
+	buf_puts(&c->out, ", \"formatted_output_and_error\": ");
+	put_string(&c->out, content);
+	buf_puts(&c->out, "}\n");
+	put_marker(&c->out, "/", id);
+	c->failed = failed;
+}
+
+/* --- The command --------------------------------------------------------------- */
+
+static bool get_number(struct str text, int64_t *out)
+{
+	bool minus = str_starts(text, STR("-"));
+	uint64_t n;
+
+	if (str_u64(str_skip(text, minus), INT64_MAX, &n) < 0)
+		return false;
+	*out = minus ? -(int64_t)n : (int64_t)n;
+	return true;
+}
+
+/* "[1, -1]", or the two without brackets. */
+static enum editor_number get_range(struct str text, int64_t out[2])
+{
+	struct str second = str_trim(text, "[] \t"), first = str_cut(&second, ',');
+
+	return get_number(str_trim(first, " \t"), &out[0]) &&
+			get_number(str_trim(second, " \t"), &out[1])
+		? EDITOR_GIVEN
+		: EDITOR_WRONG;
+}
+
+static struct editor_req make_request(const struct skill_call *c, const char *cwd)
+{
+	struct editor_req q = {
+		.command = str_c(c->args[COMMAND]),
+		.path = str_c(c->args[PATH]),
+		.root = str_c(cwd),
+		.file_text = str_c(c->args[FILE_TEXT]),
+		.old_str = str_c(c->args[OLD_STR]),
+		.new_str = str_c(c->args[NEW_STR]),
+		.line_shown = str_c(c->args[INSERT_LINE]),
+		.range_shown = str_c(c->args[VIEW_RANGE]),
+	};
+
+	if (q.range_shown.p)
+		q.range_kind = get_range(q.range_shown, q.range);
+	if (q.line_shown.p)
+		q.line_kind = get_number(q.line_shown, &q.insert_line) ? EDITOR_GIVEN
+								       : EDITOR_WRONG;
+	return q;
+}
+
+/* The file as it is now; NULL when there is none, or nobody asks. */
+static const struct str *read_now(
+	const char *path, bool asked, struct buf *text, struct str *view)
+{
+	struct stat st;
+	int fd = asked ? load_open(AT_FDCWD, path, O_RDONLY, &st) : -1;
+	int r = fd < 0 ? fd : load_part(fd, 0, EDIT_FILE_MAX, text);
+
+	fd_close(&fd);
+	*view = buf_view(text);
+	return r < 0 ? NULL : view;
+}
+
+void skill_file_editor(struct skill_call *c)
+{
+	struct buf undo = BUF_INIT(2 * HISTORY_BYTES_MAX);
+	struct buf was = BUF_INIT(EDIT_FILE_MAX), is = BUF_INIT(EDIT_FILE_MAX);
+	bool views = !strcmp(c->args[COMMAND], "view");
+	struct history history = {.newest = NULL};
+	const struct str *old_text, *new_text;
+	struct str old_view, new_view;
+	char cwd[FILE_PATH_MAX];
+	struct file_path path = {.n = 0};
+	struct editor_answer e;
+	struct editor_req q;
+	int r;
+
+	q = make_request(c, getcwd(cwd, sizeof(cwd)) ? cwd : "/");
+	skill_state_read(UNDO, &undo);
+	/* Without a path there is no history; the editor will say what is wrong. */
+	if (file_path_make(&path, STR("/"), q.path, &was) < 0)
+		buf_reset(&was);
+	load_history(&history, buf_view(&undo), str_make(path.abs, path.n));
+	q.history = &history;
+	old_text = read_now(c->args[PATH], !views, &was, &old_view);
+	r = editor_run(&q, &e);
+	if (r) {
+		skill_error(c, "%s: %s", c->args[PATH], err_text(r));
+	} else {
+		new_text = read_now(c->args[PATH], !views, &is, &new_view);
+		put_answer(c, buf_view(&e.content), q.path, old_text, new_text,
+			views || old_text);
+		save_history(&e, buf_view(&undo));
+	}
+	editor_free(&e);
+	history_free(&history);
+	buf_free(&undo);
+	buf_free(&was);
+	buf_free(&is);
+}

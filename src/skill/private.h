@@ -1,0 +1,32 @@
+/* Between skill.c and the files of the single skills. */
+#ifndef SKILL_PRIVATE_H
+#define SKILL_PRIVATE_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+enum { SKILL_ARGS_MAX = 8 };
+
+/* One call: texts of the arguments in the order of the skill's table; NULL if absent. */
+struct skill_call {
+	const char *args[SKILL_ARGS_MAX];
+	struct arena memory; /* of arguments that came as JSON */
+	struct buf out;      /* what is printed */
+	bool failed;
+};
+
+/* Prints "ERROR: " and the words in place of all else. */
+void skill_error(struct skill_call *c, const char *fmt, ...) PRINTF(2, 3);
+
+void skill_open_file(struct skill_call *c);
+void skill_goto_line(struct skill_call *c);
+void skill_scroll_down(struct skill_call *c);
+void skill_scroll_up(struct skill_call *c);
+
+void skill_search_file(struct skill_call *c);
+void skill_search_dir(struct skill_call *c);
+void skill_find_file(struct skill_call *c);
+
+void skill_file_editor(struct skill_call *c);
+
+#endif

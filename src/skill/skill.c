@@ -1,0 +1,245 @@
+#include "skill/skill.h"
+
+#include "base/exit.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "limits.h"
+#include "skill/private.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static void no_reader(struct skill_call *c, const char *what, const char *need)
+{
+	skill_error(c,
+		"There is no reader for %s in this sandbox. Convert %s with a program "
+		"such as %s and open the result with open_file.",
+		what, c->args[0], need);
+}
+
+static void parse_pdf(struct skill_call *c)
+{
+	no_reader(c, "PDF", "pdftotext (Debian: poppler-utils)");
+}
+
+static void parse_docx(struct skill_call *c)
+{
+	no_reader(c, "DOCX", "pandoc");
+}
+
+static void parse_latex(struct skill_call *c)
+{
+	no_reader(c, "LaTeX", "pandoc or detex");
+}
+
+static void parse_pptx(struct skill_call *c)
+{
+	no_reader(c, "PPTX", "libreoffice --headless --convert-to txt");
+}
+
+static const struct skill {
+	const char *name;
+	void (*run)(struct skill_call *c);
+	size_t needed;                    /* of the arguments */
+	const char *args[SKILL_ARGS_MAX]; /* their names */
+} skills[] = {
+	{"open_file", skill_open_file, 1, {"path", "line_number", "context_lines"}},
+	{"goto_line", skill_goto_line, 1, {"line_number"}},
+	{"scroll_down", skill_scroll_down, 0, {NULL}},
+	{"scroll_up", skill_scroll_up, 0, {NULL}},
+	{"search_dir", skill_search_dir, 1, {"search_term", "dir_path"}},
+	{"search_file", skill_search_file, 1, {"search_term", "file_path"}},
+	{"find_file", skill_find_file, 1, {"file_name", "dir_path"}},
+	{"file_editor", skill_file_editor, 2,
+		{"command", "path", "file_text", "view_range", "old_str", "new_str",
+			"insert_line", "enable_linting"}},
+	{"parse_pdf", parse_pdf, 1, {"file_path"}},
+	{"parse_docx", parse_docx, 1, {"file_path"}},
+	{"parse_latex", parse_latex, 1, {"file_path"}},
+	{"parse_pptx", parse_pptx, 1, {"file_path"}},
+};
+
+const char *skill_name(size_t i)
+{
+	return i < ARRAY_LEN(skills) ? skills[i].name : NULL;
+}
+
+static const struct skill *find(const char *argv0)
+{
+	const char *slash = argv0 ? strrchr(argv0, '/') : NULL;
+	struct str name = str_c(slash ? slash + 1 : argv0);
+
+	for (size_t i = 0; i < ARRAY_LEN(skills); i++)
+		if (str_eq(name, str_c(skills[i].name)))
+			return &skills[i];
+	return NULL;
+}
+
+bool skill_is(const char *argv0)
+{
+	return find(argv0) != NULL;
+}
+
+void skill_error(struct skill_call *c, const char *fmt, ...)
+{
+	char words[FILE_WORDS_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(words, sizeof(words), fmt, ap);
+	va_end(ap);
+	buf_reset(&c->out);
+	buf_fmt(&c->out, "ERROR: %s\n", words);
+	c->failed = true;
+}
+
+/* --- Arguments ----------------------------------------------------------------- */
+
+/* The place of the argument called name; SKILL_ARGS_MAX for none. */
+static size_t arg_named(const struct skill *k, struct str name)
+{
+	for (size_t i = 0; i < SKILL_ARGS_MAX && k->args[i]; i++)
+		if (str_eq(name, str_c(k->args[i])))
+			return i;
+	return SKILL_ARGS_MAX;
+}
+
+static int read_input(struct buf *text)
+{
+	enum { PIECE = 64 << 10 };
+	ssize_t n;
+
+	do {
+		char *room = buf_room(text, PIECE);
+
+		if (!room)
+			return text->err;
+		n = read(STDIN_FILENO, room, PIECE);
+		if (n > 0)
+			buf_commit(text, (size_t)n);
+	} while (n > 0);
+	return n < 0 ? -errno : 0;
+}
+
+/* A value as a word: a string as it is, others as they are written in JSON. */
+static bool take_value(struct skill_call *c, size_t at, struct json_val v)
+{
+	struct str text = json_raw(v);
+
+	if (json_type(v) == JSON_NULL)
+		return true;
+	if (json_type(v) == JSON_STRING && json_str(v, &c->memory, &text) < 0)
+		return false;
+	if (str_find_byte(text, '\0') < text.n)
+		return false;
+	c->args[at] = arena_cstr(&c->memory, text);
+	return c->args[at] != NULL;
+}
+
+/* The arguments as members of an object on standard input. */
+static bool read_json(const struct skill *k, struct skill_call *c)
+{
+	static const struct json_caps caps = {
+		.depth = JSON_DEPTH_MAX,
+		.tokens = JSON_TOKENS_MAX,
+		.keys = JSON_KEYS_MAX,
+	};
+	struct buf text = BUF_INIT(SKILL_OUT_MAX);
+	struct json_val key, value;
+	struct json_error e;
+	struct json doc;
+	int it = 0;
+	bool good;
+
+	good = read_input(&text) == 0 &&
+		json_parse(&doc, buf_view(&text), &caps, &c->memory, &e) == 0 &&
+		json_type(json_root(&doc)) == JSON_OBJECT;
+	while (good && json_next(json_root(&doc), &it, &key, &value)) {
+		struct str name;
+		size_t at = SKILL_ARGS_MAX;
+
+		if (json_str(key, &c->memory, &name) == 0)
+			at = arg_named(k, name);
+		good = at < SKILL_ARGS_MAX && take_value(c, at, value);
+	}
+	buf_free(&text);
+	return good;
+}
+
+/* "--name value" and "--name=value" by their names, others in their order. */
+static bool read_args(const struct skill *k, int argc, char **argv, struct skill_call *c)
+{
+	size_t next = 0;
+	bool names = true;
+
+	for (int i = 1; i < argc; i++) {
+		struct str word = str_c(argv[i]);
+		const char *value = argv[i];
+		size_t at = next;
+
+		if (names && str_eq(word, STR("--"))) {
+			names = false;
+			continue;
+		}
+		if (names && str_eq(word, STR("--json"))) {
+			if (!read_json(k, c))
+				return false;
+			continue;
+		}
+		if (names && str_starts(word, STR("--"))) {
+			struct str rest = str_skip(word, 2);
+			struct str name = str_cut(&rest, '=');
+
+			at = arg_named(k, name);
+			value = 2 + name.n < word.n ? argv[i] + 3 + name.n : argv[++i];
+		}
+		if (at >= SKILL_ARGS_MAX || !k->args[at] || c->args[at] || !value)
+			return false;
+		c->args[at] = value;
+		while (next < SKILL_ARGS_MAX && c->args[next])
+			next++;
+	}
+	for (size_t i = 0; i < k->needed; i++)
+		if (!c->args[i])
+			return false;
+	return true;
+}
+
+static int print_usage(const struct skill *k)
+{
+	struct buf out = BUF_INIT(1024);
+	int r;
+
+	buf_fmt(&out, "usage: %s", k->name);
+	for (size_t i = 0; i < SKILL_ARGS_MAX && k->args[i]; i++)
+		buf_fmt(&out, i < k->needed ? " %s" : " [%s]", k->args[i]);
+	buf_putc(&out, '\n');
+	r = out.err ? out.err : fd_write_all(STDERR_FILENO, out.p, out.n);
+	buf_free(&out);
+	return r < 0 ? EXIT_ENVIRONMENT : EXIT_USAGE;
+}
+
+int skill_run(int argc, char **argv)
+{
+	const struct skill *k = find(argv[0]);
+	struct skill_call c = {.failed = false};
+	int r;
+
+	buf_init(&c.out, SKILL_OUT_MAX);
+	arena_init(&c.memory, 2 * SKILL_OUT_MAX);
+	if (!read_args(k, argc, argv, &c)) {
+		arena_reset(&c.memory);
+		return print_usage(k);
+	}
+	k->run(&c);
+	if (c.out.err) {
+		c.out.err = 0;
+		skill_error(&c, "There is more than can be shown. Please narrow it.");
+	}
+	r = fd_write_all(STDOUT_FILENO, c.out.p, c.out.n);
+	buf_free(&c.out);
+	arena_reset(&c.memory);
+	return r < 0 ? EXIT_ENVIRONMENT : c.failed;
+}

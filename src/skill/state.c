@@ -1,0 +1,91 @@
+#include "skill/state.h"
+
+#include "base/fd.h"
+#include "file/load.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* load_part asks for room in pieces. */
+enum { RECORD_MAX = 128 << 10 };
+
+/*
+ * Each shell of ours is a session of the kernel's, so that its id tells shells apart.
+ * The front has random bytes in it: what lay there before a restart has another name.
+ */
+static bool state_path(const char *suffix, char path[FILE_PATH_MAX])
+{
+	const char *front = getenv(SKILL_STATE_ENV);
+	int n;
+
+	if (!front || front[0] != '/')
+		return false;
+	n = snprintf(path, FILE_PATH_MAX, "%s-%d%s", front, (int)getsid(0), suffix);
+	return n > 0 && n < FILE_PATH_MAX;
+}
+
+static bool is_own(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid();
+}
+
+void skill_state_read(const char *suffix, struct buf *out)
+{
+	char path[FILE_PATH_MAX];
+	int fd;
+
+	if (!state_path(suffix, path))
+		return;
+	fd = fd_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	if (fd >= 0 && (!is_own(fd) || load_part(fd, 0, out->max, out) < 0))
+		buf_reset(out);
+	fd_close(&fd);
+}
+
+void skill_state_write(const char *suffix, struct str text)
+{
+	char path[FILE_PATH_MAX];
+	int fd;
+
+	if (!state_path(suffix, path))
+		return;
+	fd = fd_open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
+	if (fd >= 0 && is_own(fd) && ftruncate(fd, 0) == 0 &&
+		fd_write_all(fd, text.p, text.n) < 0)
+		unlink(path);
+	fd_close(&fd);
+}
+
+void skill_state_load(struct skill_state *s)
+{
+	struct buf record = BUF_INIT(RECORD_MAX);
+	struct str rest, number;
+	uint64_t line;
+
+	*s = (struct skill_state){.line = 1};
+	skill_state_read("", &record);
+	rest = buf_view(&record);
+	number = str_cut(&rest, ' ');
+	if (rest.n < sizeof(s->path) && str_u64(number, INT64_MAX, &line) == 0) {
+		memcpy(s->path, rest.p, rest.n);
+		s->path[rest.n] = '\0';
+		s->line = line;
+	}
+	buf_free(&record);
+}
+
+void skill_state_save(const struct skill_state *s)
+{
+	struct buf record = BUF_INIT(RECORD_MAX);
+
+	buf_fmt(&record, "%" PRIu64 " %s", s->line, s->path);
+	if (!record.err)
+		skill_state_write("", buf_view(&record));
+	buf_free(&record);
+}

@@ -1,0 +1,99 @@
+#include "skill/text.h"
+
+#include "base/fd.h"
+#include "base/utf8.h"
+#include "file/load.h"
+#include "file/textfile.h"
+#include "limits.h"
+
+#include <fcntl.h>
+
+static void drop_invalid(struct buf *b)
+{
+	struct str rest = buf_view(b);
+	size_t kept = 0;
+
+	while (rest.n) {
+		size_t good = utf8_prefix(rest);
+		struct str bad = str_skip(rest, good);
+
+		memmove(b->p + kept, rest.p, good);
+		kept += good;
+		rest = bad;
+		if (bad.n)
+			utf8_next(&rest);
+	}
+	b->n = kept;
+}
+
+int skill_text(int dir, const char *path, bool ignore, struct buf *out)
+{
+	struct stat st;
+	int fd = load_open(dir, path, O_RDONLY, &st);
+	int r = fd;
+
+	if (fd >= 0)
+		r = load_part(fd, 0, SKILL_FILE_MAX + 1, out);
+	fd_close(&fd);
+	if (r < 0)
+		return r;
+	if (out->n > SKILL_FILE_MAX)
+		return ERR_LIMIT;
+	if (ignore)
+		drop_invalid(out);
+	else if (!utf8_valid(buf_view(out)))
+		return ERR_UTF8;
+	if (out->n)
+		out->n = text_unix(out->p, out->n);
+	return 0;
+}
+
+struct str skill_line(struct str *rest)
+{
+	size_t n = str_find_byte(*rest, '\n');
+	struct str line = str_make(rest->p, n + (n < rest->n));
+
+	*rest = str_skip(*rest, line.n);
+	return line;
+}
+
+static bool ends_line(uint32_t cp)
+{
+	return (cp >= '\n' && cp <= '\f') || (cp >= 0x1c && cp <= 0x1e) || cp == 0x85 ||
+		cp == 0x2028 || cp == 0x2029;
+}
+
+struct str skill_split(struct str *rest)
+{
+	const char *begin = rest->p;
+
+	while (rest->n && !ends_line(utf8_next(rest)))
+		;
+	return str_make(begin, (size_t)(rest->p - begin));
+}
+
+static bool is_space(uint32_t cp)
+{
+	return (cp >= '\t' && cp <= '\r') || (cp >= 0x1c && cp <= ' ') || cp == 0x85 ||
+		cp == 0xa0 || cp == 0x1680 || (cp >= 0x2000 && cp <= 0x200a) ||
+		cp == 0x2028 || cp == 0x2029 || cp == 0x202f || cp == 0x205f ||
+		cp == 0x3000;
+}
+
+struct str skill_strip(struct str s)
+{
+	struct str rest = s, out = {s.p, 0};
+	bool begun = false;
+
+	while (rest.n) {
+		const char *at = rest.p;
+
+		if (is_space(utf8_next(&rest)))
+			continue;
+		if (!begun)
+			out.p = at;
+		begun = true;
+		out.n = (size_t)(rest.p - out.p);
+	}
+	return out;
+}

@@ -1,0 +1,249 @@
+/* The skills that show a window of lines of a file. */
+#include "base/err.h"
+#include "file/path.h"
+#include "limits.h"
+#include "skill/private.h"
+#include "skill/state.h"
+#include "skill/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { WINDOW = 100 };
+
+#define HINT "\n[Use `scroll_down` to view the next 100 lines of the file!]"
+
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return path[0] && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* As os.path.abspath has it: ".." takes the part before it away, link or not. */
+static bool make_absolute(const char *sent, char out[FILE_PATH_MAX])
+{
+	struct buf words = BUF_INIT(FILE_WORDS_MAX);
+	char cwd[FILE_PATH_MAX];
+	struct file_path path;
+	struct str rest;
+	size_t n = 0;
+	int r;
+
+	if (!getcwd(cwd, sizeof(cwd)))
+		cwd[0] = '\0';
+	r = file_path_make(&path, str_c(cwd), str_c(sent), &words);
+	buf_free(&words);
+	if (r)
+		return false;
+	rest = str_make(path.abs + 1, path.n - 1);
+	while (rest.n) {
+		struct str part = str_cut(&rest, '/');
+
+		if (str_eq(part, STR(".."))) {
+			while (n && out[--n] != '/')
+				;
+			continue;
+		}
+		out[n++] = '/';
+		memcpy(out + n, part.p, part.n);
+		n += part.n;
+	}
+	if (!n)
+		out[n++] = '/';
+	out[n] = '\0';
+	return true;
+}
+
+/* A whole number as Python writes it, or one of its truth values. */
+static bool get_int(const char *text, int64_t *out)
+{
+	struct str s = str_c(text);
+	bool minus = str_starts(s, STR("-"));
+	uint64_t n;
+
+	if (str_eq(s, STR("True")) || str_eq(s, STR("False"))) {
+		*out = s.p[0] == 'T';
+		return true;
+	}
+	if (str_u64(str_skip(s, minus), INT32_MAX, &n) < 0)
+		return false;
+	*out = minus ? -(int64_t)n : (int64_t)n;
+	return true;
+}
+
+/* The text of the open file; false, and the error is printed. */
+static bool load(struct skill_call *c, const char *path, struct buf *text)
+{
+	int r = skill_text(AT_FDCWD, path, false, text);
+
+	if (r == ERR_UTF8)
+		skill_error(c, "File %s is not UTF-8 text.", path);
+	else if (r == ERR_LIMIT)
+		skill_error(c, "File %s is larger than %d bytes.", path, SKILL_FILE_MAX);
+	else if (r < 0)
+		skill_error(c, "File %s cannot be read: %s", path, err_text(r));
+	return r == 0;
+}
+
+static uint64_t count(struct str text, struct str (*cut)(struct str *rest))
+{
+	uint64_t n = 0;
+
+	while (text.n) {
+		cut(&text);
+		n++;
+	}
+	return n ? n : 1;
+}
+
+static uint64_t clamp(int64_t n, uint64_t most)
+{
+	return n < 1 ? 1 : (uint64_t)n > most ? most : (uint64_t)n;
+}
+
+static void put_lines(struct buf *out, struct str text, uint64_t from, uint64_t to)
+{
+	for (uint64_t n = 1; n <= to; n++) {
+		struct str line = skill_split(&text);
+
+		if (n < from)
+			continue;
+		buf_fmt(out, "%" PRIu64 "|", n);
+		buf_str(out, line);
+		if (!str_ends(line, STR("\n")))
+			buf_putc(out, '\n');
+	}
+}
+
+/* Prints size lines around target, or from it on, and keeps it as the line shown. */
+static void put_window(struct skill_call *c, struct skill_state *s, struct buf *text,
+	int64_t target, int64_t size, bool top)
+{
+	uint64_t lines, from, to, half = size > 3 ? (uint64_t)size / 2 : 1;
+	uint64_t full = (uint64_t)size;
+
+	if (!str_ends(buf_view(text), STR("\n")))
+		buf_putc(text, '\n');
+	lines = count(buf_view(text), skill_split);
+	s->line = clamp(target, lines);
+	from = top ? s->line : s->line > half ? s->line - half : 1;
+	to = s->line + (top ? full : half);
+	to = to < lines ? to : lines;
+	if (from == 1)
+		to = full < lines ? full : lines;
+	if (to == lines)
+		from = to > full ? to - full + 1 : 1;
+	if (from == 1)
+		buf_puts(&c->out, "(this is the beginning of the file)\n");
+	else
+		buf_fmt(&c->out, "(%" PRIu64 " more lines above)\n", from - 1);
+	put_lines(&c->out, buf_view(text), from, to);
+	if (to == lines)
+		buf_puts(&c->out, "(this is the end of the file)");
+	else
+		buf_fmt(&c->out, "(%" PRIu64 " more lines below)", lines - to);
+}
+
+static void put_header(struct skill_call *c, const char *path, uint64_t total)
+{
+	buf_fmt(&c->out, "[File: %s (%" PRIu64 " lines total)]\n", path, total);
+}
+
+void skill_open_file(struct skill_call *c)
+{
+	struct buf text = BUF_INIT(SKILL_FILE_MAX + 2);
+	int64_t line = 1, size = WINDOW;
+	struct skill_state s;
+	uint64_t total;
+
+	if (!is_file(c->args[0])) {
+		skill_error(c, "File %s not found.", c->args[0]);
+		return;
+	}
+	skill_state_load(&s);
+	if (!make_absolute(c->args[0], s.path) || !load(c, s.path, &text)) {
+		buf_free(&text);
+		return;
+	}
+	total = count(buf_view(&text), skill_line);
+	if (c->args[2] && (!get_int(c->args[2], &size) || size < 1 || size > WINDOW))
+		size = WINDOW;
+	if ((c->args[1] && !get_int(c->args[1], &line)) || line < 1 ||
+		(uint64_t)line > total) {
+		skill_error(c, "Line number must be between 1 and %" PRIu64, total);
+	} else {
+		put_header(c, s.path, total);
+		put_window(c, &s, &text, line, size, false);
+		if (str_ends(buf_view(&c->out), STR("more lines below)")))
+			buf_puts(&c->out, HINT);
+		buf_putc(&c->out, '\n');
+	}
+	skill_state_save(&s);
+	buf_free(&text);
+}
+
+/* The file that is open; false, and the error is printed, when there is none. */
+static bool get_open(struct skill_call *c, struct skill_state *s, struct buf *text)
+{
+	skill_state_load(s);
+	if (is_file(s->path))
+		return load(c, s->path, text);
+	skill_error(c, "No file open. Use the open_file function first.");
+	return false;
+}
+
+static void show(struct skill_call *c, struct skill_state *s, struct buf *text,
+	uint64_t total, int64_t line, bool top)
+{
+	put_header(c, s->path, total);
+	put_window(c, s, text, line, WINDOW, top);
+	buf_putc(&c->out, '\n');
+	skill_state_save(s);
+}
+
+void skill_goto_line(struct skill_call *c)
+{
+	struct buf text = BUF_INIT(SKILL_FILE_MAX + 2);
+	struct skill_state s;
+	uint64_t total;
+	int64_t line;
+
+	if (get_open(c, &s, &text)) {
+		total = count(buf_view(&text), skill_line);
+		if (!get_int(c->args[0], &line) || line < 1 || (uint64_t)line > total)
+			skill_error(c, "Line number must be between 1 and %" PRIu64 ".",
+				total);
+		else
+			show(c, &s, &text, total, line, false);
+	}
+	buf_free(&text);
+}
+
+static void scroll(struct skill_call *c, int64_t by)
+{
+	struct buf text = BUF_INIT(SKILL_FILE_MAX + 2);
+	struct skill_state s;
+
+	if (get_open(c, &s, &text)) {
+		uint64_t total = count(buf_view(&text), skill_line);
+		uint64_t line = clamp((int64_t)s.line + by, total);
+
+		show(c, &s, &text, total, (int64_t)line, true);
+	}
+	buf_free(&text);
+}
+
+void skill_scroll_down(struct skill_call *c)
+{
+	scroll(c, WINDOW);
+}
+
+void skill_scroll_up(struct skill_call *c)
+{
+	scroll(c, -WINDOW);
+}

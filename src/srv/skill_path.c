@@ -1,0 +1,98 @@
+#include "srv/skill_path.h"
+
+#include "skill/skill.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char home[] = "/.od/";
+
+static int find_self(char out[USER_PATH_MAX])
+{
+	ssize_t n = readlink("/proc/self/exe", out, USER_PATH_MAX - 1);
+
+	if (n < 0)
+		return -errno;
+	if (n == USER_PATH_MAX - 1)
+		return -ENAMETOOLONG;
+	out[n] = '\0';
+	/* A program that was replaced has " (deleted)" behind its name. */
+	return access(out, X_OK) < 0 ? -errno : 0;
+}
+
+/* A folder of ours, and of nobody who could put other programs into it. */
+static int make_folder(const char *path)
+{
+	struct stat st;
+
+	if (mkdir(path, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	if (lstat(path, &st) < 0)
+		return -errno;
+	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022)
+		return -EPERM;
+	return 0;
+}
+
+static bool leads_to(const char *link, const char *self)
+{
+	char now[USER_PATH_MAX];
+	ssize_t n = readlink(link, now, sizeof(now));
+
+	return n > 0 && str_eq(str_make(now, (size_t)n), str_c(self));
+}
+
+/* Old or new at any time: another server may have the same folder. */
+static int make_link(const char *folder, const char *name, const char *self)
+{
+	char path[USER_PATH_MAX], temp[USER_PATH_MAX + 16];
+	int n = snprintf(path, sizeof(path), "%s/%s", folder, name);
+
+	if (n < 0 || n >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	if (leads_to(path, self))
+		return 0;
+	snprintf(temp, sizeof(temp), "%s.%d", path, (int)getpid());
+	if (symlink(self, temp) < 0)
+		return -errno;
+	if (rename(temp, path) < 0) {
+		int r = -errno;
+
+		unlink(temp);
+		return r;
+	}
+	return 0;
+}
+
+static int fill(const char *folder, const char *self)
+{
+	int r = make_folder(folder);
+
+	for (size_t i = 0; !r && skill_name(i); i++)
+		r = make_link(folder, skill_name(i), self);
+	return r;
+}
+
+int skill_path_make(const char *state, char out[USER_PATH_MAX])
+{
+	char self[USER_PATH_MAX], folder[USER_PATH_MAX];
+	int r = find_self(self);
+	int n;
+
+	if (r)
+		return r;
+	n = snprintf(folder, sizeof(folder), "%sbin", home);
+	if (strncmp(self, home, sizeof(home) - 1) != 0 || fill(folder, self) < 0) {
+		n = snprintf(folder, sizeof(folder), "%s/bin", state);
+		if (n < 0 || n >= (int)sizeof(folder))
+			return -ENAMETOOLONG;
+		if (mkdir(state, 0755) < 0 && errno != EEXIST)
+			return -errno;
+		r = fill(folder, self);
+	}
+	if (!r)
+		memcpy(out, folder, (size_t)n + 1);
+	return r;
+}

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""The skills, as commands in the shells of a session."""
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+from harness import CLIENT, TOP, WRAP, Client, eq, has, main, ok, skip
+
+CALLS = os.path.join(TOP, "..", "shared", "data", "agentskills", "fileops.txt")
+
+
+def tree(top):
+    files = {"e.txt": "", "one.txt": "x", "crlf.txt": "a\r\nb\r\n", "vt.txt": "a\x0bb\x0cc\u2028d",
+             "nl.txt": "a\n\n\n", "a.txt": "".join(f"Line {i}\n" for i in range(1, 251)),
+             "bin.dat": "needle\0", "sub/n.py": "needle = 1\nneedle\n", "sub/.hid/n2.py": "needle\n",
+             ".h.txt": "needle\n"}
+    for name, text in files.items():
+        path = os.path.join(top, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", newline="", encoding="utf-8") as f:
+            f.write(text)
+
+
+class Skills:
+    """The commands, with a state of their own, without a server."""
+
+    def __init__(self, top):
+        self.top = top
+        self.bin = os.path.join(top, "bin")
+        self.work = os.path.join(top, "fo-t")
+        os.mkdir(self.bin)
+        os.mkdir(self.work)
+        tree(self.work)
+
+    def call(self, name, *args, given=b""):
+        link = os.path.join(self.bin, name)
+        if not os.path.lexists(link):
+            os.symlink(CLIENT, link)
+        done = subprocess.run([*WRAP, link, *map(str, args)], cwd=self.work, capture_output=True, input=given,
+                              env={**os.environ, "OD_SKILLS": self.top + "/state"})
+        return done.stdout.decode(), done.returncode
+
+
+def in_order(text):
+    """The lines that stand in the order of a folder, which no test can know."""
+    lines = text.split("\n")
+    if lines[0].startswith("[Found"):
+        lines[1:-2] = sorted(lines[1:-2])
+    return lines
+
+
+def test_calls():
+    """Each call of a session that was recorded prints what it printed then."""
+    if not os.path.exists(CALLS):
+        skip("recorded calls", "../shared/data/agentskills is not here")
+        return
+    if WRAP:
+        skip("recorded calls", "a wrapper hides the name of the program")
+        return
+    top = tempfile.mkdtemp(prefix="od-skills-")
+    skills = Skills(top)
+    with open(CALLS, encoding="utf-8") as f:
+        calls = f.read().split("\n>>> ")
+    for text in filter(None, (c.removeprefix(">>> ").strip("\n") for c in calls)):
+        head, _, want = text.partition("\n")
+        name, args = re.match(r"(\w+)\((.*?)\)( =>.*)?$", head).groups()[:2]
+        values = ast.literal_eval(f"[{args}]")
+        if "EXC" in head:
+            # A broken link ends the search of others; here it is passed over.
+            os.symlink("nowhere", skills.work + "/brk")
+            got, code = skills.call(name, *values)
+            ok(code == 0 and "[Found 4 matches" in got, head, got)
+            os.unlink(skills.work + "/a.txt")
+            continue
+        if name == "open_file" and values[1:2] == ["1"]:
+            values[1] = "'1'"
+        got, code = skills.call(name, *values)
+        got = got.replace(skills.work, "/tmp/fo-t")
+        if want.startswith("["):
+            first, last, n = re.match(r"(\[.*?\]) … (\[.*\]) (\d+)$", want, re.S).groups()
+            lines = got.split("\n")
+            eq((lines[:4], lines[-4:], len(lines)),
+               (ast.literal_eval(first), ast.literal_eval(last), int(n)), head)
+        else:
+            eq(in_order(got), in_order(ast.literal_eval(want)), head)
+        eq(code, 1 if "ERROR:" in want else 0, "its exit code")
+    shutil.rmtree(top)
+
+
+def test_session():
+    with Client() as client:
+        tree(client.work)
+        def run(command, **args):
+            return client.run(command, **args)["content"]
+        has(run("open_file a.txt 125 4"), "123|Line 123\n124|Line 124", "a skill is a command")
+        has(run("scroll_down"), "225|Line 225", "it remembers the file")
+        has(run("goto_line 3"), f"[File: {client.work}/a.txt (250 lines total)]", "and the place")
+        eq(run("goto_line 3", session="other"), "ERROR: No file open. Use the open_file function first.",
+           "another session has a state of its own")
+        has(run("cd sub; search_file --search_term 'Line 25'"), "Line 250: Line 250",
+            "the open file has an absolute path; arguments have names")
+        eq(run("search_dir needle; cd .."), "[Found 3 matches for \"needle\" in ./]\n"
+           "./n.py (Line 1): needle = 1\n./n.py (Line 2): needle\n./.hid/n2.py (Line 1): needle\n"
+           "[End of matches for \"needle\" in ./]", "files before folders")
+        eq(client.run("goto_line 999")["extras"]["metadata"]["exit_code"], 1, "an error has a status")
+        has(run("goto_line"), "usage: goto_line line_number", "a usage line")
+        eq(client.run("scroll_up 1")["extras"]["metadata"]["exit_code"], 100, "and its status")
+        has(run("parse_pdf x.pdf"), "ERROR: There is no reader for PDF in this sandbox.",
+            "what is missing is said")
+        run("mkdir mine; printf '#!/bin/sh\\necho mine\\n' > mine/open_file; chmod +x mine/open_file")
+        eq(run('PATH="$PWD/mine:$PATH" open_file a.txt'), "mine", "a program of the image goes first")
+        state = run("ls -l $OD_SKILLS-*").split("\n")
+        ok(state[0].startswith("-rw-------"), "the state is the user's alone", *state)
+        for path in run("echo $OD_SKILLS-*").split():
+            os.unlink(path)
+
+
+def test_file_editor():
+    if WRAP:
+        skip("file_editor", "a wrapper hides the name of the program")
+        return
+    top = tempfile.mkdtemp(prefix="od-skills-")
+    skills = Skills(top)
+    path = skills.work + "/new"
+
+    def edit(*args, **given):
+        words = ["--json"] if given else []
+        text, code = skills.call("file_editor", *args, *words, given=json.dumps(given).encode())
+        first, answer, last = re.match(r"(<oh_aci_output_[0-9a-f]{32}>)\n(.*)\n(</.*>)\n$", text, re.S).groups()
+        eq(last, first.replace("<", "</"), "the envelope")
+        eq(code, 1 if json.loads(answer)["error"] else 0, "the exit code")
+        return answer
+
+    text = f"File created successfully at: {path}"
+    eq(edit(command="create", path=path, file_text="one\ntwo \u00e9\U0001f600\n"),
+       f'{{"output": "{text}","error": null,"path": "{path}","prev_exist": false,"old_content": null,'
+       f'"new_content": "one\\ntwo \\u00e9\\ud83d\\ude00\\n", "formatted_output_and_error": "{text}"}}',
+       "create, by JSON")
+    got = json.loads(edit("str_replace", path, "--old_str", "one", "--new_str", "1"))
+    has(got["output"], f"The file {path} has been edited. Here's the result", "str_replace, by words")
+    eq((got["prev_exist"], got["old_content"][:3], got["new_content"][:3]), (True, "one", "1\nt"), "both texts")
+    for i in range(12):
+        edit(command="insert", path=skills.work + "/./new", insert_line=0, new_str=f"{i}")
+    got = json.loads(edit("view", path, "--view_range", "[1, 2]"))
+    eq((got["output"], got["old_content"]), (f"Here's the result of running `cat -n` on {path}:\n"
+       "     1\t11\n     2\t10\n", None), "view")
+    for i in range(10):
+        got = json.loads(edit("undo_edit", path))
+    eq(got["new_content"], "1\n0\n1\ntwo \u00e9\U0001f600\n", "ten edits are undone")
+    eq(edit("undo_edit", path), f'{{"output": null,"error": "No edit history found for {path}.", '
+       f'"formatted_output_and_error": "ERROR:\\nNo edit history found for {path}."}}', "and no more")
+    eq(json.loads(edit("view", "new"))["error"][:48], "Invalid `path` parameter: new. The path should b",
+       "a relative path")
+    eq(skills.call("file_editor", "view")[1], 100, "an argument is missing")
+    eq(skills.call("file_editor", "--json", given=b"{")[1], 100, "what is no JSON")
+    shutil.rmtree(top)
+
+
+def test_many_files():
+    top = tempfile.mkdtemp(prefix="od-skills-")
+    skills = Skills(top)
+    if WRAP:
+        skip("many files", "a wrapper hides the name of the program")
+        return
+    os.mkdir(skills.work + "/many")
+    for i in range(999):
+        with open(f"{skills.work}/many/a{i}.txt", "w", encoding="utf-8") as f:
+            f.write("Line\n" * 5 + "bingo\n")
+    eq(skills.call("search_dir", "bingo", "many")[0], 'More than 999 files matched for "bingo" in many. '
+       "Please narrow your search.\n", "too many files")
+    os.mkfifo(skills.work + "/many/pipe")
+    with open(skills.work + "/latin", "wb") as f:
+        f.write(b"gr\xfc\xdfe needle\n")
+    has(skills.call("search_dir", "gre needle", ".")[0], "./latin (Line 1): gre needle",
+        "bytes that are no UTF-8 do not count")
+    has(skills.call("open_file", "latin")[0], "ERROR: File " + skills.work + "/latin is not UTF-8",
+        "nor can they be shown")
+    shutil.rmtree(top)
+
+
+main()
