@@ -67,7 +67,12 @@ MUSL_INC = -nostdinc -isystem $(MUSL)/include/$(ARCH)-linux-musl \
 # Four kinds of build, each with its compiler and flags. "release" is what ships.
 CC_release = $(CROSS)gcc
 FLAGS_release_x86_64 = -fcf-protection=full
-FLAGS_release_aarch64 = -mbranch-protection=standard
+# Its pages may have 64 KiB: with code apart from constants, and aligned to that, and
+# with -O2, it would be an eighth larger than what a client may have. -Os makes a strcpy,
+# which linkgate refuses, of a snprintf.
+FLAGS_release_aarch64 = -mbranch-protection=standard -Os -fno-builtin-snprintf
+SEGMENTS_x86_64 = separate-code
+SEGMENTS_aarch64 = noseparate-code
 # -O2: terminal text is a fifth faster than with -Os, for an eighth more bytes.
 CFLAGS_release = -O2 -g1 -fPIE -ffunction-sections -fdata-sections \
 	-fvisibility=hidden -fstack-protector-strong -fstack-clash-protection \
@@ -94,7 +99,7 @@ STRIP = $(CROSS)strip
 # by hand: rcrt1.o relocates the program itself, and there is no loader.
 gccfile = $(shell $(CC_release) -print-file-name=$1)
 LINK_release = $(CC_release) -nostdlib -nostartfiles -static-pie \
-	-Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code,-z,text \
+	-Wl,-z,relro,-z,now,-z,noexecstack,-z,$(SEGMENTS_$(ARCH)),-z,text \
 	-Wl,--no-dynamic-linker,--gc-sections,--build-id=none,--fatal-warnings \
 	-Wl,-Map=$@.map -o $@ $(MUSL_LIB)/rcrt1.o $(MUSL_LIB)/crti.o $(call gccfile,crtbeginS.o) $1 \
 	-Wl,--start-group $(MUSL_LIB)/libc.a $(call gccfile,libgcc.a) \
