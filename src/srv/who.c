@@ -130,7 +130,8 @@ static int add(
  */
 static int add_skills(struct who *w, const char **env, size_t *n, const char *tmp)
 {
-	const char *path = getenv("PATH") ? getenv("PATH") : default_path;
+	const char *given = getenv("PATH");
+	const char *path = given ? given : default_path;
 	char folder[USER_PATH_MAX], front[USER_PATH_MAX + 64], hex[2 * 16 + 1];
 	uint8_t nonce[16];
 	size_t room = strlen(path) + sizeof(folder) + 1;
