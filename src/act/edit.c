@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "file/editor.h"
 #include "file/load.h"
+#include "file/path.h"
 #include "file/textfile.h"
 #include "limits.h"
 #include "term/shell.h"
@@ -233,6 +234,22 @@ int edit_view_start(struct act *a, struct str path)
 	return file_job_start(a, &task, STR(""));
 }
 
+/*
+ * What changes of one file are put in line by: the path as write has it, or as it was
+ * sent where it is none, which the editor tells.
+ */
+static struct str line_of(struct act *a, struct str path)
+{
+	struct file_path *p = arena_alloc(a->arena, sizeof(*p));
+	struct buf why = BUF_INIT(FILE_WORDS_MAX);
+	bool good = p && file_path_make(p, STR("/"), path, &why) == 0;
+
+	buf_free(&why);
+	if (good)
+		return str_make(p->abs, p->n);
+	return str_make(path.p, path.n < FILE_PATH_MAX ? path.n : 0);
+}
+
 static int start(struct act *a)
 {
 	static const struct file_task change = {
@@ -259,9 +276,8 @@ static int start(struct act *a)
 		return ACT_DONE;
 	}
 	get_line(a, q);
-	if (path.n >= FILE_PATH_MAX)
-		path.n = 0; /* the editor says that it is too long */
-	return file_job_start(a, str_eq(q->command, STR("view")) ? &look : &change, path);
+	return file_job_start(
+		a, str_eq(q->command, STR("view")) ? &look : &change, line_of(a, path));
 }
 
 const struct action action_edit = {

@@ -93,9 +93,14 @@ static int next_name(struct tree_walk *w)
 {
 	while (w->depth) {
 		struct tree_level *l = &w->levels[w->depth - 1];
-		struct dirent *e = readdir(l->list);
+		struct dirent *e;
 
+		errno = 0;
+		e = readdir(l->list);
 		w->path.n = l->path_n;
+		/* What else is in there would be left out without a word. */
+		if (!e && errno)
+			return -errno;
 		if (!e) {
 			pop(w);
 		} else if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {

@@ -132,6 +132,7 @@ int role_licences(void)
 		"  musl      MIT   Copyright (c) 2005-2020 Rich Felker, et al.\n"
 		"  BearSSL   MIT   Copyright (c) 2016 Thomas Pornin <pornin@bolet.org>\n"
 		"  jsmn      MIT   Copyright (c) 2010 Serge Zaitsev\n"
+		"  zlib      Zlib  Copyright (C) 1995-2022 Jean-loup Gailly, Mark Adler\n"
 		"\n"
 		"The MIT licence:\n"
 		"Permission is hereby granted, free of charge, to any person obtaining "

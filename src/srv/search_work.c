@@ -60,6 +60,8 @@ static void fail(struct answer *a, int err)
 		buf_fmt(&a->body, "404There is no such file or folder.");
 	else if (err == ERR_TYPE)
 		buf_fmt(&a->body, "422The path is neither a folder nor a regular file.");
+	else if (err == -ENOMEM)
+		buf_fmt(&a->body, "503The search ran out of memory.");
 	else
 		buf_fmt(&a->body, "%sThe path cannot be searched: %s.",
 			client ? "403" : "500", err_text(err));

@@ -19,7 +19,7 @@ def test_roles():
     ok(code == 0 and out.startswith("od-runtime-client ") and not err, "--version", out, err)
     code, out, err = run_client("--licences")
     ok(code == 0 and not err, "--licences", err)
-    for part in ("musl", "BearSSL", "jsmn", "MIT"):
+    for part in ("musl", "BearSSL", "jsmn", "zlib", "MIT"):
         has(out, part, f"--licences names {part}")
     code, out, err = run_client("--help")
     ok(code == 0 and "usage:" in out, "--help", out, err)
