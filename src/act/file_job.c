@@ -66,14 +66,15 @@ static int work(void *arg, int in, int out)
 	r = f->task->work(a, &kept);
 	if (!r)
 		r = observation.err ? observation.err : kept.err;
-	if (r)
-		return r;
 	head = (struct head){.observation = observation.n, .kept = kept.n};
-	r = fd_write_all(out, &head, sizeof(head));
+	if (!r)
+		r = fd_write_all(out, &head, sizeof(head));
 	if (!r)
 		r = fd_write_all(out, observation.p, observation.n);
 	if (!r)
 		r = fd_write_all(out, kept.p, kept.n);
+	buf_free(&observation);
+	buf_free(&kept);
 	return r;
 }
 
