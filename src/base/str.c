@@ -32,6 +32,15 @@ size_t str_find_byte(struct str s, char c)
 	return hit ? (size_t)(hit - s.p) : s.n;
 }
 
+size_t str_count(struct str s, char c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s.n; i++)
+		n += s.p[i] == c;
+	return n;
+}
+
 size_t str_find(struct str s, struct str needle)
 {
 	const char *hit;

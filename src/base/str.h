@@ -45,6 +45,8 @@ bool str_ends(struct str s, struct str suffix);
 
 /* The offset of the first byte c, or of the first needle; s.n when absent. */
 size_t str_find_byte(struct str s, char c);
+/* How often the byte c occurs. */
+size_t str_count(struct str s, char c);
 size_t str_find(struct str s, struct str needle);
 
 /* s without its first n bytes; n is cut to s.n. */

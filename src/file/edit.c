@@ -132,15 +132,6 @@ static void note(struct finder *d, size_t at)
 	d->told = d->line;
 }
 
-static size_t count_ends(struct str s)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < s.n; i++)
-		n += s.p[i] == '\n';
-	return n;
-}
-
 /* An empty text is before each byte and behind the last one. */
 static void find_empty(struct finder *d, struct str all)
 {
@@ -159,9 +150,9 @@ static void find_text(struct finder *d, struct str all, struct str text)
 
 		if (at == rest.n)
 			return;
-		d->line += count_ends(str_make(rest.p, at));
+		d->line += str_count(str_make(rest.p, at), '\n');
 		note(d, (size_t)(rest.p - all.p) + at);
-		d->line += count_ends(text);
+		d->line += str_count(text, '\n');
 		rest = str_skip(rest, at + text.n);
 	}
 }

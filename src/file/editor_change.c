@@ -166,15 +166,6 @@ static void fail_not_one(struct editor *r, const struct edit_found *f, struct st
 			STR_ARG(old), STR_ARG(buf_view(&f->lines)));
 }
 
-static size_t count_lf(struct str s)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < s.n; i++)
-		n += s.p[i] == '\n';
-	return n;
-}
-
 static void fail_encoding(struct editor *r)
 {
 	EDITOR_FAIL(r,
@@ -209,7 +200,7 @@ static int replace_found(struct editor *r, struct change *c, const struct edit_t
 	const struct edit_found *f, struct str new_str)
 {
 	size_t first = f->line > CONTEXT ? f->line - CONTEXT + 1 : 1;
-	size_t last = f->line + CONTEXT + count_lf(new_str);
+	size_t last = f->line + CONTEXT + str_count(new_str, '\n');
 	struct buf what = BUF_INIT(FILE_WORDS_MAX);
 	const char *name;
 	int err = edit_replace(t, f->at, f->length, new_str, &c->new);
@@ -275,7 +266,7 @@ out:
 static int insert_at(struct editor *r, struct change *c, const struct edit_text *t,
 	size_t line, size_t lines)
 {
-	size_t pieces = count_lf(r->q->new_str) + 1;
+	size_t pieces = str_count(r->q->new_str, '\n') + 1;
 	size_t first = line > CONTEXT ? line - CONTEXT + 1 : 1;
 	size_t last = line + CONTEXT + pieces;
 	int err = edit_insert(t, line, r->q->new_str, &c->new);

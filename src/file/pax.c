@@ -1,32 +1,12 @@
 #include "file/pax.h"
 
+#include "file/tar_header.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 enum { BLOCK = 512, NAME_ROOM = 100, RECORD_MAX = 2 * 65536 };
-
-struct header {
-	char name[NAME_ROOM];
-	char mode[8];
-	char uid[8];
-	char gid[8];
-	char size[12];
-	char mtime[12];
-	char sum[8];
-	char type;
-	char target[NAME_ROOM];
-	char magic[6];
-	char version[2];
-	char uname[32];
-	char gname[32];
-	char major[8];
-	char minor[8];
-	char prefix[155];
-	char rest[12];
-};
-
-_Static_assert(sizeof(struct header) == BLOCK, "a header fills one block");
 
 static const char zeros[2 * BLOCK];
 
@@ -45,7 +25,7 @@ static bool octal(char *field, size_t n, uint64_t v)
 	return fits;
 }
 
-static void put_header(struct buf *out, struct header *h)
+static void put_header(struct buf *out, struct tar_header *h)
 {
 	const unsigned char *p = (const unsigned char *)h;
 	unsigned sum = 0;
@@ -84,7 +64,7 @@ static void put_number(struct buf *out, const char *key, int64_t v)
 
 static void put_extended(struct buf *out, const struct buf *records)
 {
-	struct header h = {.type = 'x'};
+	struct tar_header h = {.type = 'x'};
 
 	memcpy(h.name, "pax", 3);
 	octal(h.mode, sizeof(h.mode), 0644);
@@ -111,7 +91,7 @@ static void put_name(char *field, struct str name, const char *key, struct buf *
 int pax_header(struct buf *out, const struct pax_entry *e)
 {
 	struct buf records = BUF_INIT(RECORD_MAX);
-	struct header h = {.type = '0'};
+	struct tar_header h = {.type = '0'};
 	uint64_t size = 0;
 
 	if (e->hard)

@@ -1,32 +1,12 @@
 #include "file/tar.h"
 
+#include "file/tar_header.h"
+
 #include <assert.h>
 #include <stdio.h>
 
 /* Eleven octal digits, the most that every reader understands. */
 static const uint64_t size_max = 077777777777;
-
-struct header {
-	char name[100];
-	char mode[8];
-	char uid[8];
-	char gid[8];
-	char size[12];
-	char mtime[12];
-	char sum[8];
-	char type;
-	char target[100];
-	char magic[6];
-	char version[2];
-	char uname[32];
-	char gname[32];
-	char major[8];
-	char minor[8];
-	char prefix[155];
-	char rest[12];
-};
-
-_Static_assert(sizeof(struct header) == TAR_BLOCK, "a header fills one block");
 
 static const char zeros[2 * TAR_BLOCK];
 
@@ -87,7 +67,7 @@ static void octal(char *field, size_t n, uint64_t v)
 	}
 }
 
-static unsigned checksum(const struct header *h)
+static unsigned checksum(const struct tar_header *h)
 {
 	const unsigned char *p = (const unsigned char *)h;
 	unsigned sum = 0;
@@ -99,7 +79,7 @@ static unsigned checksum(const struct header *h)
 
 int tar_header(struct tar *t, const struct tar_entry *e)
 {
-	struct header h = {.type = (char)e->type};
+	struct tar_header h = {.type = (char)e->type};
 	int r = check(t, e);
 
 	assert(!t->owed);

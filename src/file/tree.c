@@ -142,3 +142,20 @@ int tree_walk_next(struct tree_walk *w, struct tree_item *item)
 	*item = found;
 	return 1;
 }
+
+int tree_each(int dir, tree_fn *fn, void *arg)
+{
+	struct tree_walk w;
+	struct tree_item i;
+	int r = tree_walk_begin(&w, dir);
+
+	if (r)
+		return r;
+	while ((r = tree_walk_next(&w, &i)) == 1) {
+		r = fn(arg, &i);
+		if (r)
+			break;
+	}
+	tree_walk_end(&w);
+	return r;
+}

@@ -34,4 +34,8 @@ int tree_walk_begin(struct tree_walk *w, int dir) MUST_USE;
 int tree_walk_next(struct tree_walk *w, struct tree_item *item) MUST_USE;
 void tree_walk_end(struct tree_walk *w);
 
+/* All of a walk: each item goes to fn, until that returns an error. 0 or that. */
+typedef int tree_fn(void *arg, const struct tree_item *item);
+int tree_each(int dir, tree_fn *fn, void *arg) MUST_USE;
+
 #endif

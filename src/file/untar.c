@@ -1,29 +1,8 @@
 #include "file/untar.h"
 
+#include "file/tar_header.h"
+
 #include <errno.h>
-
-/* A header, POSIX.1-1988. Fields may be full, without a NUL. */
-struct header {
-	char name[100];
-	char mode[8];
-	char uid[8];
-	char gid[8];
-	char size[12];
-	char mtime[12];
-	char sum[8];
-	char type;
-	char target[100];
-	char magic[6];
-	char version[2];
-	char uname[32];
-	char gname[32];
-	char major[8];
-	char minor[8];
-	char prefix[155];
-	char rest[12];
-};
-
-_Static_assert(sizeof(struct header) == UNTAR_BLOCK, "a header fills one block");
 
 enum { GNU_BINARY = 0x80 };
 
@@ -81,7 +60,7 @@ static int number_of(const char *field, size_t n, uint64_t *out)
 	return 0;
 }
 
-static bool is_sum_right(const struct untar *u, const struct header *h)
+static bool is_sum_right(const struct untar *u, const struct tar_header *h)
 {
 	uint64_t want;
 	unsigned sum = 0;
@@ -90,8 +69,8 @@ static bool is_sum_right(const struct untar *u, const struct header *h)
 	if (number_of(h->sum, sizeof(h->sum), &want))
 		return false;
 	for (size_t i = 0; i < sizeof(*h); i++) {
-		bool own = i >= offsetof(struct header, sum) &&
-			i < offsetof(struct header, type);
+		bool own = i >= offsetof(struct tar_header, sum) &&
+			i < offsetof(struct tar_header, type);
 
 		sum += own ? ' ' : u->block[i];
 		old += own ? ' ' : (signed char)u->block[i];
@@ -119,7 +98,7 @@ static int begin_meta(struct untar *u, char type, uint64_t size)
 	return UNTAR_MORE;
 }
 
-static int take_name(struct untar *u, const struct header *h)
+static int take_name(struct untar *u, const struct tar_header *h)
 {
 	bool ustar = memcmp(h->magic, "ustar", 6) == 0;
 	struct str prefix = text_of(h->prefix, sizeof(h->prefix));
@@ -166,7 +145,7 @@ static int take_type(struct untar *u, char type)
 }
 
 /* The entry that the header and what came before it make. */
-static int begin_entry(struct untar *u, const struct header *h, uint64_t size)
+static int begin_entry(struct untar *u, const struct tar_header *h, uint64_t size)
 {
 	uint64_t mode, mtime;
 	int r = take_name(u, h);
@@ -192,7 +171,7 @@ static int begin_entry(struct untar *u, const struct header *h, uint64_t size)
 
 static int on_header(struct untar *u)
 {
-	struct header h;
+	struct tar_header h;
 	uint64_t size;
 	bool empty = true;
 

@@ -1,4 +1,5 @@
 /* The skills that look for text and for names. */
+#include "file/strip.h"
 #include "file/walk.h"
 #include "limits.h"
 #include "skill/private.h"
@@ -40,7 +41,7 @@ static uint64_t put_matches(struct buf *out, struct str text, struct str term,
 		buf_str(out, path);
 		buf_fmt(out, "%s%" PRIu64 "%s", path.n ? " (Line " : "Line ", number,
 			after);
-		buf_str(out, skill_strip(line));
+		buf_str(out, strip_both(line));
 		buf_putc(out, '\n');
 		n++;
 	}

@@ -71,29 +71,3 @@ struct str skill_split(struct str *rest)
 		;
 	return str_make(begin, (size_t)(rest->p - begin));
 }
-
-static bool is_space(uint32_t cp)
-{
-	return (cp >= '\t' && cp <= '\r') || (cp >= 0x1c && cp <= ' ') || cp == 0x85 ||
-		cp == 0xa0 || cp == 0x1680 || (cp >= 0x2000 && cp <= 0x200a) ||
-		cp == 0x2028 || cp == 0x2029 || cp == 0x202f || cp == 0x205f ||
-		cp == 0x3000;
-}
-
-struct str skill_strip(struct str s)
-{
-	struct str rest = s, out = {s.p, 0};
-	bool begun = false;
-
-	while (rest.n) {
-		const char *at = rest.p;
-
-		if (is_space(utf8_next(&rest)))
-			continue;
-		if (!begun)
-			out.p = at;
-		begun = true;
-		out.n = (size_t)(rest.p - out.p);
-	}
-	return out;
-}

@@ -20,7 +20,4 @@ struct str skill_line(struct str *rest);
  */
 struct str skill_split(struct str *rest);
 
-/* s without white space of any script at both ends. */
-struct str skill_strip(struct str s);
-
 #endif

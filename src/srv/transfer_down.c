@@ -119,8 +119,11 @@ static int send_link(struct download *d, const struct tree_item *i)
 	return S_ISDIR(st.st_mode) ? 0 : send_file(d, i->dir, i->name, i->path, 0);
 }
 
-static int send_item(struct download *d, const struct tree_item *i)
+/* A tree_fn. */
+static int send_item(void *arg, const struct tree_item *i)
 {
+	struct download *d = arg;
+
 	if (i->err) {
 		leave_out(d, i->path,
 			i->err == -EXDEV ? "a file system of the kernel's"
@@ -138,23 +141,6 @@ static int send_item(struct download *d, const struct tree_item *i)
 		leave_out(d, i->path, load_kind(i->dir, i->name));
 		return 0;
 	}
-}
-
-static int send_tree(struct download *d, int dir)
-{
-	struct tree_walk w;
-	struct tree_item i;
-	int r = tree_walk_begin(&w, dir);
-
-	if (r)
-		return r;
-	while ((r = tree_walk_next(&w, &i)) == 1) {
-		r = send_item(d, &i);
-		if (r)
-			break;
-	}
-	tree_walk_end(&w);
-	return r;
 }
 
 static int send_end(struct download *d)
@@ -223,7 +209,7 @@ static int send_zip(struct download *d, const char *path, const struct stat *st)
 	name_reply(&head, base, ".zip");
 	r = transfer_begin(d->io, &head);
 	if (!r && dir >= 0)
-		r = send_tree(d, dir);
+		r = tree_each(dir, send_item, d);
 	else if (!r)
 		r = send_file(d, AT_FDCWD, path, base, 0);
 	if (!r)

@@ -105,8 +105,10 @@ static int send_file(
 	return r;
 }
 
-static int send_item(struct sender *s, const struct tree_item *i)
+/* A tree_fn. */
+static int send_item(void *arg, const struct tree_item *i)
 {
+	struct sender *s = arg;
 	char target[FILE_PATH_MAX];
 	struct pax_entry e = {
 		.name = i->path,
@@ -138,23 +140,6 @@ static int send_item(struct sender *s, const struct tree_item *i)
 	return r ? r : flush(s);
 }
 
-static int send_tree(struct sender *s, int dir)
-{
-	struct tree_walk w;
-	struct tree_item i;
-	int r = tree_walk_begin(&w, dir);
-
-	if (r)
-		return r;
-	while ((r = tree_walk_next(&w, &i)) == 1) {
-		r = send_item(s, &i);
-		if (r)
-			break;
-	}
-	tree_walk_end(&w);
-	return r;
-}
-
 /* The top folder comes last: in its header stands what had to be left out. */
 static int send_all(
 	struct sender *s, const struct file_path *p, int dir, const struct stat *st)
@@ -171,7 +156,7 @@ static int send_all(
 	if (dir < 0) {
 		r = send_file(s, &e, AT_FDCWD, p->abs, 0);
 	} else {
-		r = send_tree(s, dir);
+		r = tree_each(dir, send_item, s);
 		e.comment = buf_view(&s->left_out);
 		if (!r)
 			r = pax_header(&s->io->buf, &e);
