@@ -1,6 +1,7 @@
 #include "act/act.h"
 
 #include "act/observe.h"
+#include "limits.h"
 
 #include <errno.h>
 #include <math.h>
@@ -80,6 +81,16 @@ int act_start(struct act *a, const char **why)
 		return ACT_DONE;
 	}
 	return a->action->start(a);
+}
+
+uint64_t act_timeout_ms(const struct act *a)
+{
+	double ms = a->timeout * 1000.0;
+
+	if (!(ms > 0))
+		return 0;
+	/* Less than a millisecond is a limit, too. */
+	return ms < 1 ? 1 : ms < TIMEOUT_MAX ? (uint64_t)ms : TIMEOUT_MAX;
 }
 
 void act_abandon(struct act *a)

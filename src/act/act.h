@@ -76,6 +76,8 @@ extern const size_t actions_n;
  * or ACT_WAIT; ERR_TYPE when the event is no action (words in *why), -ENOMEM.
  */
 int act_start(struct act *a, const char **why) MUST_USE;
+/* Its timeout in ms, TIMEOUT_MAX at most; 0: none. */
+uint64_t act_timeout_ms(const struct act *a);
 /* The one who asked is gone: a->done will not be called, a may be freed. */
 void act_abandon(struct act *a);
 

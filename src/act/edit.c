@@ -118,21 +118,6 @@ static void take_kept(struct str kept)
 
 /* --- Arguments ---------------------------------------------------------------- */
 
-/* As Python's int() takes it. */
-static bool number_of(struct str text, int64_t *out)
-{
-	struct str digits = str_trim(text, " \t\r\n\f\v");
-	bool minus = str_starts(digits, STR("-"));
-	uint64_t v;
-
-	if (minus || str_starts(digits, STR("+")))
-		digits = str_skip(digits, 1);
-	if (str_u64(digits, INT64_MAX, &v) < 0)
-		return false;
-	*out = minus ? -(int64_t)v : (int64_t)v;
-	return true;
-}
-
 static void get_line(struct act *a, struct editor_req *q)
 {
 	struct json_val v = json_get(a->args, "insert_line");
@@ -142,9 +127,11 @@ static void get_line(struct act *a, struct editor_req *q)
 		return;
 	q->line_shown = json_raw(v);
 	good = json_i64(v, &q->insert_line) == 0;
+	/* As Python's int() takes it. */
 	if (!good && json_type(v) == JSON_STRING &&
 		json_str(v, a->arena, &q->line_shown) == 0)
-		good = number_of(q->line_shown, &q->insert_line);
+		good = str_i64(str_trim(q->line_shown, " \t\r\n\f\v"), &q->insert_line) ==
+			0;
 	q->line_kind = good ? EDITOR_GIVEN : EDITOR_WRONG;
 }
 

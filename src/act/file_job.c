@@ -187,19 +187,17 @@ static void on_done(struct job *j)
 static int launch(struct file_job *f)
 {
 	static const struct job_ops ops = {.output = on_output, .done = on_done};
-	double ms = f->act->timeout * 1000.0;
-	struct job_conf conf = {
+	uint64_t ms = act_timeout_ms(f->act);
+	const struct job_conf conf = {
 		.ops = &ops,
 		.user = f->act->box->user,
 		.work = work,
 		.arg = f,
-		.ms = FILE_JOB_MS,
+		.ms = !ms                        ? FILE_JOB_MS
+			: ms < FILE_JOB_LEAST_MS ? FILE_JOB_LEAST_MS
+						 : ms,
 	};
 
-	if (ms > 0)
-		conf.ms = ms < FILE_JOB_LEAST_MS ? FILE_JOB_LEAST_MS
-			: ms < TIMEOUT_MAX       ? (uint64_t)ms
-						 : TIMEOUT_MAX;
 	return job_start(&f->job, f->loop, &conf);
 }
 

@@ -288,7 +288,7 @@ int run_static_start(struct act *a, struct str command)
 {
 	struct static_run *r;
 	struct str cwd;
-	double ms = a->timeout * 1000.0;
+	uint64_t ms = act_timeout_ms(a);
 
 	if (running() >= STATIC_RUNS_MAX) {
 		observe_error(a, STR("Too many static commands are running."));
@@ -302,9 +302,7 @@ int run_static_start(struct act *a, struct str command)
 	a->action = &action_run_static;
 	a->state = r;
 	arm_no_change(r);
-	if (ms > 0 &&
-		timer_set(r->loop, &r->hard,
-			ms < TIMEOUT_MAX ? (uint64_t)ms : TIMEOUT_MAX, on_hard) < 0)
+	if (ms && timer_set(r->loop, &r->hard, ms, on_hard) < 0)
 		log_warn("static run: out of memory for a deadline");
 	if (timer_set(r->loop, &r->look, STATIC_LOOK_MS, on_look) < 0)
 		log_warn("static run: out of memory for a deadline");

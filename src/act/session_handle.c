@@ -107,12 +107,11 @@ void session_wait_anew(struct session *s, struct run *r)
 /* The shell has what it was to get: now the request waits for the end. */
 static void wait_for_end(struct session *s, struct run *r)
 {
-	double ms = r->act->timeout * 1000.0;
+	uint64_t ms = act_timeout_ms(r->act);
 
 	session_wait_anew(s, r);
-	if (ms > 0)
-		session_arm(s, &r->hard, ms < TIMEOUT_MAX ? (uint64_t)ms : TIMEOUT_MAX,
-			on_hard);
+	if (ms)
+		session_arm(s, &r->hard, ms, on_hard);
 }
 
 /* --- What becomes of a request ------------------------------------------------ */

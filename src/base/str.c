@@ -100,3 +100,18 @@ int str_u64(struct str s, uint64_t max, uint64_t *out)
 	*out = v;
 	return 0;
 }
+
+int str_i64(struct str s, int64_t *out)
+{
+	bool minus = str_starts(s, STR("-"));
+	uint64_t v;
+	int r;
+
+	if (minus || str_starts(s, STR("+")))
+		s = str_skip(s, 1);
+	r = str_u64(s, (uint64_t)INT64_MAX + minus, &v);
+	if (r < 0)
+		return r;
+	*out = v > INT64_MAX ? INT64_MIN : minus ? -(int64_t)v : (int64_t)v;
+	return 0;
+}

@@ -66,5 +66,7 @@ struct str str_cut(struct str *rest, char sep);
  * ERR_RANGE above max.
  */
 int str_u64(struct str s, uint64_t max, uint64_t *out) MUST_USE;
+/* The same with one sign in front, or none; ERR_RANGE for what does not fit. */
+int str_i64(struct str s, int64_t *out) MUST_USE;
 
 #endif

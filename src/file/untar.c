@@ -205,15 +205,10 @@ static int on_header(struct untar *u)
 /* Decimal seconds, perhaps negative, perhaps with a fraction. */
 static int64_t seconds_of(struct str s)
 {
-	bool minus = str_starts(s, STR("-"));
-	uint64_t v = 0;
+	int64_t v;
 
-	if (minus)
-		s = str_skip(s, 1);
 	s.n = str_find_byte(s, '.');
-	if (str_u64(s, INT64_MAX, &v))
-		return 0;
-	return minus ? -(int64_t)v : (int64_t)v;
+	return str_i64(s, &v) == 0 ? v : 0;
 }
 
 static int on_record(struct untar *u, struct str key, struct str value)

@@ -175,24 +175,13 @@ static void put_answer(struct skill_call *c, struct str content, struct str path
 
 /* --- The command --------------------------------------------------------------- */
 
-static bool get_number(struct str text, int64_t *out)
-{
-	bool minus = str_starts(text, STR("-"));
-	uint64_t n;
-
-	if (str_u64(str_skip(text, minus), INT64_MAX, &n) < 0)
-		return false;
-	*out = minus ? -(int64_t)n : (int64_t)n;
-	return true;
-}
-
 /* "[1, -1]", or the two without brackets. */
 static enum editor_number get_range(struct str text, int64_t out[2])
 {
 	struct str second = str_trim(text, "[] \t"), first = str_cut(&second, ',');
 
-	return get_number(str_trim(first, " \t"), &out[0]) &&
-			get_number(str_trim(second, " \t"), &out[1])
+	return str_i64(str_trim(first, " \t"), &out[0]) == 0 &&
+			str_i64(str_trim(second, " \t"), &out[1]) == 0
 		? EDITOR_GIVEN
 		: EDITOR_WRONG;
 }
@@ -213,8 +202,8 @@ static struct editor_req make_request(const struct skill_call *c, const char *cw
 	if (q.range_shown.p)
 		q.range_kind = get_range(q.range_shown, q.range);
 	if (q.line_shown.p)
-		q.line_kind = get_number(q.line_shown, &q.insert_line) ? EDITOR_GIVEN
-								       : EDITOR_WRONG;
+		q.line_kind = str_i64(q.line_shown, &q.insert_line) == 0 ? EDITOR_GIVEN
+									 : EDITOR_WRONG;
 	return q;
 }
 

@@ -63,16 +63,16 @@ static bool make_absolute(const char *sent, char out[FILE_PATH_MAX])
 static bool get_int(const char *text, int64_t *out)
 {
 	struct str s = str_c(text);
-	bool minus = str_starts(s, STR("-"));
-	uint64_t n;
+	int64_t n;
 
 	if (str_eq(s, STR("True")) || str_eq(s, STR("False"))) {
 		*out = s.p[0] == 'T';
 		return true;
 	}
-	if (str_u64(str_skip(s, minus), INT32_MAX, &n) < 0)
+	/* Sums of such numbers must not overflow. */
+	if (str_i64(s, &n) < 0 || n > INT32_MAX || n < INT32_MIN)
 		return false;
-	*out = minus ? -(int64_t)n : (int64_t)n;
+	*out = n;
 	return true;
 }
 

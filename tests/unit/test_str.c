@@ -83,11 +83,37 @@ static void test_u64(void)
 	is_int(str_u64(STR("0x1"), 10, &v), ERR_SYNTAX, "no other base");
 }
 
+static void test_i64(void)
+{
+	int64_t v = 7;
+
+	is_int(str_i64(STR("12"), &v), 0, "without a sign");
+	is_int(v, 12, "is twelve");
+	is_int(str_i64(STR("+3"), &v), 0, "a plus");
+	is_int(v, 3, "is three");
+	is_int(str_i64(STR("-4"), &v), 0, "a minus");
+	is_int(v, -4, "is minus four");
+	is_int(str_i64(STR("-0"), &v), 0, "minus zero");
+	is_int(v, 0, "is zero");
+	is_int(str_i64(STR("9223372036854775808"), &v), ERR_RANGE, "2^63");
+	is_int(v, 0, "out is untouched on failure");
+	is_int(str_i64(STR("9223372036854775807"), &v), 0, "2^63 - 1");
+	ok(v == INT64_MAX, "is that");
+	is_int(str_i64(STR("-9223372036854775808"), &v), 0, "-2^63");
+	ok(v == INT64_MIN, "is that");
+	is_int(str_i64(STR("-9223372036854775809"), &v), ERR_RANGE, "one less");
+	is_int(str_i64(STR(""), &v), ERR_SYNTAX, "nothing");
+	is_int(str_i64(STR("-"), &v), ERR_SYNTAX, "a sign alone");
+	is_int(str_i64(STR("--1"), &v), ERR_SYNTAX, "two signs");
+	is_int(str_i64(STR(" 1"), &v), ERR_SYNTAX, "a blank");
+}
+
 int main(void)
 {
 	test_compare();
 	test_find();
 	test_cut();
 	test_u64();
+	test_i64();
 	return done_testing();
 }
