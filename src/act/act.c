@@ -2,6 +2,7 @@
 
 #include "act/observe.h"
 #include "limits.h"
+#include "term/shell.h"
 
 #include <errno.h>
 #include <math.h>
@@ -17,6 +18,11 @@ int arg_str(struct act *a, const char *name, struct str fallback, struct str *ou
 		return ERR_TYPE;
 	*out = fallback;
 	return 0;
+}
+
+struct str box_cwd(const struct box *box)
+{
+	return str_c(box->shell_setup->cwd);
 }
 
 /* Models send "true" where they mean true, and upstream took any such text. */

@@ -42,6 +42,9 @@ typedef void act_done_fn(struct act *a);
 
 typedef bool act_left_fn(const struct act *a);
 
+/* The first working directory, absolute. */
+struct str box_cwd(const struct box *box);
+
 /* One action on its way. The caller fills in the first part and keeps it alive. */
 struct act {
 	struct box *box;

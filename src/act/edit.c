@@ -10,7 +10,6 @@
 #include "file/path.h"
 #include "file/textfile.h"
 #include "limits.h"
-#include "term/shell.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -204,7 +203,7 @@ static struct editor_req *make_req(struct act *a, struct str path)
 	if (!q)
 		return NULL;
 	q->path = path;
-	q->root = str_c(a->box->shell_setup->cwd);
+	q->root = box_cwd(a->box);
 	q->history = &history;
 	a->work = q;
 	return q;

@@ -39,7 +39,7 @@ static int read_plain(struct act *a, struct str sent)
 
 	if (!d)
 		return -ENOMEM;
-	if (!arg_cwd(a, &d->cwd))
+	if (!arg_cwd(a, sent, &d->cwd))
 		return ACT_DONE;
 	d->range.start = arg_int(a, "start", 0);
 	d->range.end = arg_int(a, "end", -1);

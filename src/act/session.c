@@ -363,7 +363,7 @@ bool arg_session(struct act *a, struct str *name)
 	return true;
 }
 
-bool arg_cwd(struct act *a, struct str *cwd)
+bool arg_cwd(struct act *a, struct str path, struct str *cwd)
 {
 	const struct session *s;
 	struct str name;
@@ -371,7 +371,15 @@ bool arg_cwd(struct act *a, struct str *cwd)
 	if (!arg_session(a, &name))
 		return false;
 	s = session_find(a->box, name);
-	*cwd = s ? session_cwd(s) : str_c(a->box->shell_setup->cwd);
+	if (!s && !str_starts(path, STR("/"))) {
+		observe_errorf(a,
+			"There is no session \"%.*s\" whose directory the path could be "
+			"relative to: a session begins with its first run. Give an "
+			"absolute path, or run something in that session first.",
+			STR_ARG(name));
+		return false;
+	}
+	*cwd = s ? session_cwd(s) : box_cwd(a->box);
 	return true;
 }
 

@@ -71,8 +71,12 @@ bool session_is_ending(const struct session *s);
  * absent, null or empty. False, and an error observed, when it is anything else.
  */
 bool arg_session(struct act *a, struct str *name) MUST_USE;
-/* The directory against which relative paths are meant, in that session. */
-bool arg_cwd(struct act *a, struct str *cwd) MUST_USE;
+/*
+ * The directory that path is meant against: that of the session, if it is relative.
+ * False, and an error observed, for such a path when there is no such session; a
+ * directory of another would be a guess.
+ */
+bool arg_cwd(struct act *a, struct str path, struct str *cwd) MUST_USE;
 struct str session_cwd(const struct session *s);
 
 #endif

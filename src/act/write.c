@@ -37,8 +37,6 @@ static int start(struct act *a)
 
 	if (!w)
 		return -ENOMEM;
-	if (!arg_cwd(a, &cwd))
-		return ACT_DONE;
 	if (arg_str(a, "path", str_make(NULL, 0), &sent) < 0 ||
 		arg_str(a, "content", str_make(NULL, 0), &w->req.content) < 0) {
 		observe_error(a,
@@ -46,6 +44,8 @@ static int start(struct act *a)
 			    "\"content\", both strings."));
 		return ACT_DONE;
 	}
+	if (!arg_cwd(a, sent, &cwd))
+		return ACT_DONE;
 	w->req.path = &w->path;
 	w->req.range.start = arg_int(a, "start", 0);
 	w->req.range.end = arg_int(a, "end", -1);

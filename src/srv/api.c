@@ -5,12 +5,12 @@
 #include "limits.h"
 #include "srv/file_routes.h"
 #include "srv/info.h"
+#include "srv/params.h"
 #include "srv/search.h"
 #include "srv/session_routes.h"
 #include "srv/transfer.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 static void alive(struct api *api, struct request *rq, struct str name)
 {
@@ -27,12 +27,15 @@ static void server_info(struct api *api, struct request *rq, struct str name)
 	request_reply(rq, 200, API_JSON);
 }
 
-/* The contract's shape for a request that is not understood. */
-static void refuse(struct request *rq, unsigned status, const char *errors)
+void api_refuse(struct request *rq, unsigned status, const char *errors)
 {
 	struct buf *out = request_out(rq);
 	struct jw w;
 
+	if (status == 503) {
+		api_no_memory(rq);
+		return;
+	}
 	buf_reset(out);
 	jw_init(&w, out);
 	jw_object(&w);
@@ -46,7 +49,7 @@ static void refuse(struct request *rq, unsigned status, const char *errors)
 
 void api_invalid(struct request *rq, const char *errors)
 {
-	refuse(rq, 422, errors);
+	api_refuse(rq, 422, errors);
 }
 
 void api_no_memory(struct request *rq)
@@ -123,13 +126,7 @@ static void start_action(struct api *api, struct request *rq, struct json_val ev
 
 static void execute_action(struct api *api, struct request *rq, struct str name)
 {
-	static const struct json_caps caps = {
-		.depth = JSON_DEPTH_MAX,
-		.tokens = JSON_TOKENS_MAX,
-		.keys = JSON_KEYS_MAX,
-	};
-	struct json_error e = {.why = "it is not a JSON object"};
-	struct json *doc = arena_alloc(&rq->arena, sizeof(*doc));
+	struct params p = {.arena = &rq->arena};
 	struct json_val event;
 	int r;
 
@@ -138,19 +135,12 @@ static void execute_action(struct api *api, struct request *rq, struct str name)
 		api_invalid(rq, "the content type must be application/json");
 		return;
 	}
-	r = doc ? json_parse(doc, rq->body, &caps, &rq->arena, &e) : -ENOMEM;
-	if (r == -ENOMEM) {
-		api_no_memory(rq);
+	r = params_body(&p, rq->body);
+	if (r) {
+		api_refuse(rq, (unsigned)r, p.wrong);
 		return;
 	}
-	if (r < 0) {
-		char words[256];
-
-		snprintf(words, sizeof(words), "body: %s (at byte %zu)", e.why, e.at);
-		refuse(rq, r == ERR_SYNTAX || r == ERR_TYPE ? 422 : 400, words);
-		return;
-	}
-	event = json_get(json_root(doc), "action");
+	event = json_get(p.body, "action");
 	if (json_type(event) != JSON_OBJECT)
 		api_invalid(rq, "body: an object under \"action\" is required");
 	else

@@ -19,7 +19,9 @@ struct api {
 /* The callbacks for server_new; their arg is a struct api. */
 extern const struct server_ops api_ops;
 
-/* Answers 422 in the contract's shape: the request is not understood. */
+/* Answers in the contract's shape for what is not understood; 503 as below. */
+void api_refuse(struct request *rq, unsigned status, const char *errors);
+/* The same with 422. */
 void api_invalid(struct request *rq, const char *errors);
 /* Answers 503: out of memory. */
 void api_no_memory(struct request *rq);

@@ -3,6 +3,7 @@
 #include "act/session.h"
 #include "limits.h"
 #include "proc/job.h"
+#include "srv/params.h"
 #include "srv/search_work.h"
 
 #include <errno.h>
@@ -19,98 +20,50 @@ struct search {
 	struct later later;
 };
 
-/* The parameters of a request: those of its query, or the members of its body. */
-struct params {
-	struct request *rq;
-	bool json;
-	struct json_val body;
-	char wrong[128]; /* what is, for the user; empty if nothing */
+/* What is asked for, as it was sent. */
+struct ask {
+	struct str session, path, pattern, glob, exclude;
+	bool hidden, gitignore, ignore_case, literal;
+	unsigned type, mode;
+	uint64_t depth, seconds, limit, before, after, per_file, line_max;
 };
 
-/* --- Parameters ---------------------------------------------------------------- */
+#define ASK(member) offsetof(struct ask, member)
 
-static void wrong(struct params *p, const char *key, const char *what)
-{
-	if (!p->wrong[0])
-		snprintf(p->wrong, sizeof(p->wrong), "%s: %s", key, what);
-}
+static const char *const types[] = {"file", "dir", "any", NULL};
+static const char *const modes[] =
+	{[GREP_LINES] = "lines", [GREP_FILES] = "files", [GREP_COUNTS] = "counts", NULL};
 
-/* The text of a parameter; false when it is absent or no text. */
-static bool get_text(struct params *p, const char *key, struct str *out)
-{
-	struct json_val v;
-	int r;
+static const struct param of_both[] = {
+	{"pattern", PARAM_TEXT, .required = true, .at = ASK(pattern)},
+	{"path", PARAM_TEXT, .at = ASK(path)},
+	{"session", PARAM_TEXT, .at = ASK(session)},
+	{"hidden", PARAM_BOOL, .at = ASK(hidden)},
+	{"gitignore", PARAM_BOOL, .at = ASK(gitignore)},
+	{"depth", PARAM_NUMBER, .at = ASK(depth), .max = WALK_DEPTH_MAX},
+	{"timeout", PARAM_NUMBER, .at = ASK(seconds), .max = SEARCH_MAX_S},
+};
 
-	if (!p->json) {
-		r = request_query(p->rq, str_c(key), out);
-		if (r < 0)
-			wrong(p, key, "it is given twice or badly encoded");
-		return r == 0;
-	}
-	v = json_get(p->body, key);
-	if (json_type(v) == JSON_ABSENT || json_type(v) == JSON_NULL)
-		return false;
-	if (json_str(v, &p->rq->arena, out) == 0)
-		return true;
-	wrong(p, key, "it must be a string");
-	return false;
-}
+static const struct param of_glob[] = {
+	{"type", PARAM_CHOICE, .at = ASK(type), .words = types},
+	{"limit", PARAM_NUMBER, .at = ASK(limit), .max = SEARCH_PATHS_MAX},
+};
 
-/* Numbers and booleans are words in a query, and may be so in JSON. */
-static bool get_word(struct params *p, const char *key, struct str *out)
-{
-	struct json_val v = p->json ? json_get(p->body, key) : p->body;
-
-	if (p->json && (json_type(v) == JSON_NUMBER || json_type(v) == JSON_BOOL)) {
-		*out = json_raw(v);
-		return true;
-	}
-	return get_text(p, key, out);
-}
-
-static uint64_t get_number(
-	struct params *p, const char *key, uint64_t absent, uint64_t max)
-{
-	uint64_t n = absent;
-	struct str word;
-
-	if (get_word(p, key, &word) && str_u64(word, max, &n) < 0) {
-		char what[64];
-
-		snprintf(what, sizeof(what), "it must be a number from 0 to %llu",
-			(unsigned long long)max);
-		wrong(p, key, what);
-	}
-	return n;
-}
-
-static bool get_bool(struct params *p, const char *key, bool absent)
-{
-	struct str word;
-
-	if (!get_word(p, key, &word))
-		return absent;
-	if (str_eq(word, STR("true")) || str_eq(word, STR("1")))
-		return true;
-	if (!str_eq(word, STR("false")) && !str_eq(word, STR("0")))
-		wrong(p, key, "it must be true or false");
-	return false;
-}
-
-/* Which of n words it is; the first when it is absent. */
-static size_t get_choice(
-	struct params *p, const char *key, const char *const *words, size_t n)
-{
-	struct str word;
-
-	if (!get_text(p, key, &word))
-		return 0;
-	for (size_t i = 0; i < n; i++)
-		if (str_eq(word, str_c(words[i])))
-			return i;
-	wrong(p, key, "it is none of the words for it");
-	return 0;
-}
+/* "context" is what "before" and "after" are if they are not given. */
+static const struct param of_grep[] = {
+	{"ignore_case", PARAM_BOOL, .at = ASK(ignore_case)},
+	{"literal", PARAM_BOOL, .at = ASK(literal)},
+	{"glob", PARAM_TEXT, .at = ASK(glob)},
+	{"exclude", PARAM_TEXT, .at = ASK(exclude)},
+	{"context", PARAM_NUMBER, .at = ASK(before), .max = SEARCH_CONTEXT_MAX},
+	{"context", PARAM_NUMBER, .at = ASK(after), .max = SEARCH_CONTEXT_MAX},
+	{"before", PARAM_NUMBER, .at = ASK(before), .max = SEARCH_CONTEXT_MAX},
+	{"after", PARAM_NUMBER, .at = ASK(after), .max = SEARCH_CONTEXT_MAX},
+	{"mode", PARAM_CHOICE, .at = ASK(mode), .words = modes},
+	{"limit", PARAM_NUMBER, .at = ASK(limit), .max = SEARCH_MATCHES_MAX},
+	{"max_per_file", PARAM_NUMBER, .at = ASK(per_file), .max = SEARCH_MATCHES_MAX},
+	{"line_max", PARAM_NUMBER, .at = ASK(line_max), .max = SEARCH_LINE_MAX},
+};
 
 /* --- The search ---------------------------------------------------------------- */
 
@@ -142,138 +95,123 @@ static void drop(struct search *s)
 	loop_free_later(s->loop, &s->later, search_del);
 }
 
+/* --- What is asked for; statuses as of params_take ----------------------------- */
+
 /* The path, relative to the directory of a session. */
-static void get_top(struct params *p, struct api *api, struct search_work *w)
+static int make_top(
+	struct params *p, const struct ask *ask, struct api *api, struct search_work *w)
 {
-	struct str name = STR(SESSION_DEFAULT), sent = STR(".");
 	struct buf why = BUF_INIT(FILE_WORDS_MAX);
-	struct session *session;
+	struct str cwd = STR("/");
+	int r = 0;
 
-	get_text(p, "session", &name);
-	get_text(p, "path", &sent);
-	session = session_find(api->box, name);
-	if (!session)
-		wrong(p, "session", "there is none of that name");
-	else if (file_path_make(&w->top, session_cwd(session), sent, &why) < 0)
-		wrong(p, "path", buf_cstr(&why) ? why.p : "out of memory");
+	if (!str_starts(ask->path, STR("/"))) {
+		struct session *session = session_find(
+			api->box, ask->session.n ? ask->session : STR(SESSION_DEFAULT));
+
+		if (!session)
+			return params_wrong(p, "session", "there is none of that name");
+		cwd = session_cwd(session);
+	}
+	if (file_path_make(&w->top, cwd, ask->path, &why) < 0)
+		r = params_wrong(p, "path", buf_cstr(&why) ? why.p : "it is no path");
 	buf_free(&why);
-}
-
-static void get_walk(struct params *p, struct search_work *w)
-{
-	w->walk.hidden = get_bool(p, "hidden", false);
-	w->walk.ignore = get_bool(p, "gitignore", true);
-	w->walk.depth = (unsigned)get_number(p, "depth", 0, WALK_DEPTH_MAX);
-	w->ms = get_number(p, "timeout", SEARCH_DEFAULT_S, SEARCH_MAX_S) * 1000;
-}
-
-/* -ENOMEM; all else is told in p->wrong. */
-static int get_glob(struct params *p, const char *key, struct glob *g, bool *given)
-{
-	const char *why;
-	struct str pattern;
-	int r;
-
-	*given = get_text(p, key, &pattern);
-	if (!*given)
-		return 0;
-	r = glob_init(g, pattern, GLOB_BRACES | GLOB_ANYWHERE, &why);
-	if (r < 0 && r != -ENOMEM)
-		wrong(p, key, why);
-	return r == -ENOMEM ? r : 0;
-}
-
-static int get_glob_work(struct params *p, struct search_work *w)
-{
-	static const char *const types[] = {"file", "dir", "any"};
-	size_t type = get_choice(p, "type", types, ARRAY_LEN(types));
-	bool given;
-	int r = get_glob(p, "pattern", &w->glob, &given);
-
-	if (!given)
-		wrong(p, "pattern", "it is required");
-	w->files = type != 1;
-	w->folders = type != 0;
-	w->limit = get_number(p, "limit", SEARCH_PATHS, SEARCH_PATHS_MAX);
 	return r;
 }
 
-static int get_regex(struct params *p, struct regex *x)
+static int make_glob(
+	struct params *p, const char *name, struct str pattern, struct glob *g)
 {
-	unsigned flags = (get_bool(p, "ignore_case", false) ? REGEX_NOCASE : 0U) |
-		(get_bool(p, "literal", false) ? REGEX_LITERAL : 0U);
-	struct regex_error e;
-	struct str pattern;
-	int r;
+	const char *why;
+	int r = glob_init(g, pattern, GLOB_BRACES | GLOB_ANYWHERE, &why);
 
-	if (!get_text(p, "pattern", &pattern)) {
-		wrong(p, "pattern", "it is required");
-		return 0;
-	}
-	r = regex_init(x, pattern, flags, &e);
-	if (r < 0 && r != -ENOMEM) {
-		char what[96];
-
-		snprintf(what, sizeof(what), "%s (at byte %zu)", e.why, e.at);
-		wrong(p, "pattern", what);
-	}
-	return r == -ENOMEM ? r : 0;
+	if (r == -ENOMEM)
+		return 503;
+	return r ? params_wrong(p, name, why) : 0;
 }
 
-static int get_grep_work(struct params *p, struct search_work *w)
+static int make_regex(struct params *p, const struct ask *ask, struct regex *x)
 {
-	static const char *const modes[] = {
-		[GREP_LINES] = "lines", [GREP_FILES] = "files", [GREP_COUNTS] = "counts"};
-	uint64_t context = get_number(p, "context", 0, SEARCH_CONTEXT_MAX);
-	bool only, except;
-	int r = get_regex(p, &w->regex);
+	unsigned flags = (ask->ignore_case ? REGEX_NOCASE : 0U) |
+		(ask->literal ? REGEX_LITERAL : 0U);
+	struct regex_error e;
+	char what[96];
+	int r = regex_init(x, ask->pattern, flags, &e);
 
+	if (r == -ENOMEM)
+		return 503;
 	if (!r)
-		r = get_glob(p, "glob", &w->glob, &only);
-	if (!r)
-		r = get_glob(p, "exclude", &w->except, &except);
+		return 0;
+	snprintf(what, sizeof(what), "%s (at byte %zu)", e.why, e.at);
+	return params_wrong(p, "pattern", what);
+}
+
+static int make_glob_work(struct params *p, struct ask *ask, struct search_work *w)
+{
+	int r;
+
+	ask->limit = SEARCH_PATHS;
+	r = params_take(p, of_glob, ARRAY_LEN(of_glob), ask);
 	if (r)
 		return r;
+	w->files = ask->type != 1;
+	w->folders = ask->type != 0;
+	w->limit = ask->limit;
+	return make_glob(p, "pattern", ask->pattern, &w->glob);
+}
+
+static int make_grep_work(struct params *p, struct ask *ask, struct search_work *w)
+{
+	int r;
+
+	ask->limit = SEARCH_MATCHES;
+	ask->line_max = SEARCH_LINE;
+	r = params_take(p, of_grep, ARRAY_LEN(of_grep), ask);
+	if (!r)
+		r = make_regex(p, ask, &w->regex);
+	if (!r && ask->glob.n)
+		r = make_glob(p, "glob", ask->glob, &w->glob);
+	if (!r && ask->exclude.n)
+		r = make_glob(p, "exclude", ask->exclude, &w->except);
 	w->grep = (struct grep_conf){
 		.regex = &w->regex,
 		.walk = w->walk,
-		.mode = (enum grep_mode)get_choice(p, "mode", modes, ARRAY_LEN(modes)),
-		.only = only ? &w->glob : NULL,
-		.except = except ? &w->except : NULL,
-		.before = (unsigned)get_number(p, "before", context, SEARCH_CONTEXT_MAX),
-		.after = (unsigned)get_number(p, "after", context, SEARCH_CONTEXT_MAX),
-		.limit = get_number(p, "limit", SEARCH_MATCHES, SEARCH_MATCHES_MAX),
-		.per_file = get_number(p, "max_per_file", 0, SEARCH_MATCHES_MAX),
-		.line_max = get_number(p, "line_max", SEARCH_LINE, SEARCH_LINE_MAX),
+		.mode = (enum grep_mode)ask->mode,
+		.only = ask->glob.n ? &w->glob : NULL,
+		.except = ask->exclude.n ? &w->except : NULL,
+		.before = (unsigned)ask->before,
+		.after = (unsigned)ask->after,
+		.limit = ask->limit,
+		.per_file = ask->per_file,
+		.line_max = ask->line_max,
 	};
-	return 0;
+	return r;
 }
 
-/* The body of a POST; false, and answered, when it is of no use. */
-static bool get_body(struct params *p, struct request *rq)
+typedef int make_fn(struct params *p, struct ask *ask, struct search_work *w);
+
+static int make_work(
+	struct api *api, struct params *p, make_fn *make, struct search_work *w)
 {
-	static const struct json_caps caps = {
-		.depth = JSON_DEPTH_MAX,
-		.tokens = JSON_TOKENS_MAX,
-		.keys = JSON_KEYS_MAX,
+	struct ask ask = {
+		.path = STR("."),
+		.gitignore = true,
+		.seconds = SEARCH_DEFAULT_S,
 	};
-	struct json_error e = {.why = "it is not a JSON object"};
-	struct json *doc = arena_alloc(&rq->arena, sizeof(*doc));
-	int r = doc ? json_parse(doc, rq->body, &caps, &rq->arena, &e) : -ENOMEM;
+	int r = params_take(p, of_both, ARRAY_LEN(of_both), &ask);
 
-	if (r == -ENOMEM) {
-		api_no_memory(rq);
-	} else if (r < 0 || json_type(json_root(doc)) != JSON_OBJECT) {
-		char words[128];
-
-		snprintf(words, sizeof(words), "body: %s (at byte %zu)", e.why, e.at);
-		api_invalid(rq, words);
-	} else {
-		p->body = json_root(doc);
-		return true;
-	}
-	return false;
+	if (!r)
+		r = make_top(p, &ask, api, w);
+	if (r)
+		return r;
+	w->walk.hidden = ask.hidden;
+	w->walk.ignore = ask.gitignore;
+	w->walk.depth = (unsigned)ask.depth;
+	w->ms = ask.seconds * 1000;
+	return make(p, &ask, w);
 }
+
+/* --- The job ------------------------------------------------------------------- */
 
 static void reply(struct request *rq, struct str out)
 {
@@ -343,44 +281,35 @@ static void start(struct api *api, struct search *s, job_work_fn *work)
 			       : STR("The sandbox has no process left for a search."));
 }
 
-static void search(struct api *api, struct request *rq, job_work_fn *work,
-	int (*get_work)(struct params *p, struct search_work *w))
+static void search(struct api *api, struct request *rq, job_work_fn *work, make_fn *make)
 {
-	struct params p = {.rq = rq, .json = str_eq(rq->method, STR("POST"))};
-	struct search *s;
-	int r;
+	struct params p = {.arena = &rq->arena, .query = rq->query};
+	struct search *s = search_new(api->box->loop, rq);
+	int r = s ? 0 : 503;
 
-	if (p.json && !get_body(&p, rq))
-		return;
-	s = search_new(api->box->loop, rq);
-	if (!s) {
-		api_no_memory(rq);
-		return;
-	}
-	get_top(&p, api, &s->work);
-	get_walk(&p, &s->work);
-	r = get_work(&p, &s->work);
-	if (r == 0 && !p.wrong[0]) {
+	if (!r && str_eq(rq->method, STR("POST")))
+		r = params_body(&p, rq->body);
+	if (!r)
+		r = make_work(api, &p, make, &s->work);
+	if (!r) {
 		start(api, s, work);
 		return;
 	}
-	drop(s);
-	if (r)
-		api_no_memory(rq);
-	else
-		api_invalid(rq, p.wrong);
+	if (s)
+		drop(s);
+	api_refuse(rq, (unsigned)r, p.wrong);
 }
 
 void search_glob(struct api *api, struct request *rq, struct str name)
 {
 	(void)name;
-	search(api, rq, search_work_glob, get_glob_work);
+	search(api, rq, search_work_glob, make_glob_work);
 }
 
 void search_grep(struct api *api, struct request *rq, struct str name)
 {
 	(void)name;
-	search(api, rq, search_work_grep, get_grep_work);
+	search(api, rq, search_work_grep, make_grep_work);
 }
 
 void search_gone(struct request *rq)

@@ -2,6 +2,7 @@
 
 #include "act/session.h"
 #include "limits.h"
+#include "srv/params.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -165,17 +166,18 @@ static void add_fields(
 
 void sessions_output(struct api *api, struct request *rq, struct str name)
 {
+	static const struct param offset = {"offset", PARAM_NUMBER, .max = INT64_MAX};
+	struct params p = {.arena = &rq->arena, .query = rq->query};
 	struct session *s = find(api, rq, name);
-	struct str offset = STR("0");
 	struct shell_part part;
-	uint64_t from;
+	uint64_t from = 0;
 	int r;
 
 	if (!s)
 		return;
-	r = request_query(rq, STR("offset"), &offset);
-	if (r < 0 || str_u64(offset, INT64_MAX, &from) < 0) {
-		api_invalid(rq, "query: \"offset\" must be a number of bytes");
+	r = params_take(&p, &offset, 1, &from);
+	if (r) {
+		api_refuse(rq, (unsigned)r, p.wrong);
 		return;
 	}
 	r = shell_raw(session_shell(s), from, SESSION_PART_MAX, request_out(rq), &part);

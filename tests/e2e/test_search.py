@@ -82,7 +82,7 @@ def test_errors():
                 ({}, 422, "pattern: it is required"),
                 ({"pattern": "a", "limit": "x"}, 422, "limit: it must be a number from 0 to 1000000"),
                 ({"pattern": "a", "hidden": "x"}, 422, "hidden: it must be true or false"),
-                ({"pattern": "a", "mode": "x"}, 422, "mode: it is none of the words for it"),
+                ({"pattern": "a", "mode": "x"}, 422, "mode: it must be one of lines, files, counts"),
                 ({"pattern": "a", "glob": "["}, 422, "glob: a '[' without its ']'"),
                 ({"pattern": "a", "session": "x"}, 422, "session: there is none of that name"),
                 ({"pattern": "a", "path": "none"}, 404, None),

@@ -139,8 +139,12 @@ def test_files_follow():
         client.act("write", path="f", content="second", session="other")
         eq(client.run("cat ../one/f ../two/f")["content"], "first\nsecond", "relative paths: each its own")
         eq(client.act("read", path="f", session="other")["content"], "second\n", "in read, too")
-        eq(client.act("read", path="one/f", session="new")["content"], "first\n",
-           "an unknown session would begin in the first directory")
+        for kind, args in (("read", {}), ("write", {"content": "x"})):
+            got = client.act(kind, path="one/f", session="new", **args)
+            ok(got["observation"] == "error" and 'no session "new"' in got["content"],
+               f"{kind}: the directory of an unknown session is not guessed", got)
+            got = client.act(kind, path=client.work + "/one/f", session="new", **args)
+            eq(got["observation"], kind, "an absolute path needs none")
         eq(sorted(sessions(client)), ["default", "other"], "and is not made by that")
 
 

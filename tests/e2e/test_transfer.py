@@ -419,8 +419,7 @@ def test_list():
             eq((answer.status, answer.body), (200, b"[]"), f"{path} lists nothing")
         for body in b"", b"[]", b"{", b'"x"', b'{"path":5}':
             answer = listed(body)
-            eq((answer.status, answer.json()["detail"]),
-               (500, "An unexpected error occurred. Please try again later."), str(body))
+            eq((answer.status, answer.json()["detail"]), (422, "Invalid request parameters"), str(body))
 
 
 # --- Size -----------------------------------------------------------------------
