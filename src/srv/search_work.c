@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <sys/stat.h>
 
 /* An op's answer: there is no room for more. */
 enum { FULL = 1 };
@@ -115,6 +116,25 @@ static int list(struct search_work *w, struct walk *walk, struct answer *a, uint
 	return *why || r > 0 ? 0 : r;
 }
 
+/* The top is no folder: a file is found under its base name, as a grep has it. */
+static int list_single(struct search_work *w, struct answer *a, uint64_t *n)
+{
+	struct str base = file_path_base(&w->top);
+	struct stat st;
+	int r;
+
+	if (stat(w->top.abs, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return ERR_TYPE;
+	r = w->files ? glob_match(&w->glob, base) : 1;
+	if (r == 0) {
+		jw_str(&a->jw, base);
+		++*n;
+	}
+	return r < 0 ? r : 0;
+}
+
 int search_work_glob(void *arg, int in, int out)
 {
 	struct search_work *w = arg;
@@ -129,6 +149,8 @@ int search_work_glob(void *arg, int in, int out)
 	r = walk_open(&walk, w->top.abs, &w->walk);
 	if (!r)
 		r = list(w, &walk, &a, &n, &why);
+	else if (r == -ENOTDIR)
+		r = list_single(w, &a, &n);
 	if (r) {
 		fail(&a, r);
 		return finish(&a, out);

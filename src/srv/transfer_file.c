@@ -6,6 +6,7 @@
 #include "file/load.h"
 #include "file/put.h"
 #include "limits.h"
+#include "net/range.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,44 +49,7 @@ static void add_etag(struct transfer_head *head, const char *hex)
 
 /* --- GET ------------------------------------------------------------------------ */
 
-/* What is asked for of a file of size bytes. */
-struct span {
-	uint64_t from, n;
-};
-
-/*
- * RFC 9110, 14.1.2, one range in bytes: 0; 1 when there is none or it is of a kind
- * that may be passed over; ERR_RANGE when nothing of it is there.
- */
-static int read_range(struct str text, uint64_t size, struct span *out)
-{
-	struct str last = text, first;
-	uint64_t from = 0, to = 0;
-
-	if (!str_starts(text, STR("bytes=")) || str_find_byte(text, ',') < text.n)
-		return 1;
-	last = str_skip(last, 6);
-	if (str_find_byte(last, '-') == last.n)
-		return 1;
-	first = str_cut(&last, '-');
-	if ((first.n && str_u64(first, INT64_MAX, &from)) ||
-		(last.n && str_u64(last, INT64_MAX, &to)) || (!first.n && !last.n))
-		return 1;
-	if (!first.n) {
-		from = to < size ? size - to : 0;
-		to = size;
-	} else if (last.n && to < from) {
-		return 1;
-	} else {
-		to = last.n && to < size ? to + 1 : size;
-	}
-	if (from >= to || to > size)
-		return ERR_RANGE;
-	*out = (struct span){from, to - from};
-	return 0;
-}
-
-static int send_span(struct transfer_io *io, int fd, struct span s, bool to_end)
+static int send_span(struct transfer_io *io, int fd, struct range s, bool to_end)
 {
 	while (s.n) {
 		size_t want = s.n < TRANSFER_PIECE ? (size_t)s.n : TRANSFER_PIECE;
@@ -122,7 +86,7 @@ static int send_file(
 {
 	struct transfer_head head = {
 		.status = 200, .length = size, .type = "application/octet-stream"};
-	struct span all = {0, size};
+	struct range all = {0, size};
 	/* The files of /proc have content, but no size. */
 	bool to_end = size == 0;
 	char hex[SHA256_HEX + 1], text[80];
@@ -131,7 +95,7 @@ static int send_file(
 	transfer_field(&head, "accept-ranges", STR("bytes"));
 	if (!to_end && size <= FILE_READ_MAX && hash_file(fd, hex) == 0)
 		add_etag(&head, hex);
-	r = to_end ? 1 : read_range(ask->range, size, &all);
+	r = to_end ? 1 : range_read(ask->range, size, &all);
 	if (r == ERR_RANGE)
 		return not_satisfiable(io, &head);
 	if (r == 0) {

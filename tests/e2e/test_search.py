@@ -71,6 +71,15 @@ def test_glob():
                 ({"pattern": "src/**", "type": "any"}, ["src/deep", "src/deep/c.py"]),
                 ({"pattern": "none"}, [])):
             eq(search(client, "glob", **params).json()["paths"], want, f"glob {params}")
+        top = client.work + "/src/deep/c.py"
+        for params, want in (({"pattern": "*.py"}, ["c.py"]), ({"pattern": "*.py", "type": "any"}, ["c.py"]),
+                             ({"pattern": "*.txt"}, []), ({"pattern": "*", "type": "dir"}, [])):
+            answer = search(client, "glob", path=top, **params)
+            eq((answer.status, answer.json().get("paths")), (200, want), f"a single file, {params}")
+        eq(answer.json()["path"], top, "its path")
+        for path, status in (("a.py/x", 404), ("none", 404), ("/dev/null", 422)):
+            eq(search(client, "glob", pattern="*", path=path).status, status, f"glob of {path}")
+            eq(search(client, "grep", pattern="x", path=path).status, status, f"grep of {path}")
         answer = search(client, "glob", pattern="*.py", limit=1).json()
         eq((answer["count"], answer["truncated"]), (1, "limit"), "a limit is told")
 
@@ -85,6 +94,9 @@ def test_errors():
                 ({"pattern": "a", "mode": "x"}, 422, "mode: it must be one of lines, files, counts"),
                 ({"pattern": "a", "glob": "["}, 422, "glob: a '[' without its ']'"),
                 ({"pattern": "a", "session": "x"}, 422, "session: there is none of that name"),
+                ({"pattern": "a", "session": "x", "path": "/nothing"}, 404, None),
+                ({"pattern": "a", "session": ""}, 200, None),
+                ({"pattern": "a", "before": "1001"}, 422, "before: it must be a number from 0 to 1000"),
                 ({"pattern": "a", "path": "none"}, 404, None),
                 ({"pattern": "a", "path": "/dev/null"}, 422, None)):
             answer = search(client, "grep", **params)
@@ -93,6 +105,11 @@ def test_errors():
                 eq(answer.json()["errors"], words, "in words")
         answer = client.post("/v1/grep", b"[1]", Content_Type="application/json")
         eq(answer.status, 422, "a body that is no object")
+        for path in "/v1/grep", "/list_files", "/execute_action":
+            for body, status in ((b"[" * 100, 400), (b'{"a":1,"a":2}', 400), (b'{"a":"\xff"}', 400), (b"{", 422)):
+                answer = client.post(path, body)
+                eq((answer.status, answer.json()["detail"]), (status, "Invalid request parameters"),
+                   f"{path}: {body[:10]}")
         os.mkfifo(client.work + "/fifo")
         eq(search(client, "grep", pattern="a", path="fifo").status, 422, "a pipe is not waited for")
         eq(search(client, "grep", pattern="a").json()["matches"], 0, "nor is one in the tree")
