@@ -8,7 +8,7 @@
 struct parser {
 	struct automaton *out;
 	struct str rest;
-	bool braces;
+	unsigned flags;
 	bool part_start; /* the next byte begins a part of the path */
 	size_t depth;
 	struct {
@@ -54,11 +54,36 @@ static void put_any(struct parser *p, int min, bool slashes)
 	p->part_start = false;
 }
 
+/* Those of them that are bytes. */
+static void put_bytes(struct parser *p, const struct chars *set)
+{
+	struct byte_set bytes = {{0}};
+
+	for (size_t i = 0; i < set->n; i++)
+		for (uint32_t c = set->r[i].first; c <= set->r[i].last && c < 256; c++)
+			byte_set_add(&bytes, (uint8_t)c);
+	automaton_bytes(p->out, &bytes);
+}
+
 static void put_chars(struct parser *p, struct chars *set)
 {
 	chars_drop(set, '/');
-	automaton_chars(p->out, set->r, set->n);
+	if (p->flags & GLOB_BYTES)
+		put_bytes(p, set);
+	else
+		automaton_chars(p->out, set->r, set->n);
 	p->part_start = false;
+}
+
+static uint32_t next_char(struct parser *p)
+{
+	uint32_t c;
+
+	if (!(p->flags & GLOB_BYTES))
+		return utf8_next(&p->rest);
+	c = (uint8_t)p->rest.p[0];
+	p->rest = str_skip(p->rest, 1);
+	return c;
 }
 
 /* After a '*'. */
@@ -83,7 +108,7 @@ static void parse_star(struct parser *p)
 
 static int parse_member(struct parser *p, struct chars *set, uint32_t *cp)
 {
-	*cp = utf8_next(&p->rest);
+	*cp = next_char(p);
 	if (*cp == '[' && take(p, STR(":"))) {
 		size_t n = str_find(p->rest, STR(":]"));
 
@@ -93,7 +118,7 @@ static int parse_member(struct parser *p, struct chars *set, uint32_t *cp)
 		return 1;
 	}
 	if (*cp == '\\' && p->rest.n)
-		*cp = utf8_next(&p->rest);
+		*cp = next_char(p);
 	return 0;
 }
 
@@ -160,7 +185,7 @@ static int parse_one(struct parser *p)
 		put_chars(p, &any);
 	} else if (c == '[') {
 		return parse_class(p);
-	} else if (c == '{' && p->braces) {
+	} else if (c == '{' && p->flags & GLOB_BRACES) {
 		return open_brace(p);
 	} else if (c == ',' && p->depth) {
 		automaton_alt_next(p->out, &p->braces_open[p->depth - 1].alt);
@@ -179,7 +204,7 @@ static int parse(
 	struct parser p = {
 		.out = out,
 		.rest = pattern,
-		.braces = flags & GLOB_BRACES,
+		.flags = flags,
 		.part_start = true,
 		.why = why,
 	};

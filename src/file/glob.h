@@ -21,6 +21,8 @@ enum glob_flag {
 	 * the sign of that.
 	 */
 	GLOB_ANYWHERE = 2,
+	/* Also that: what '?' and classes take is a byte. */
+	GLOB_BYTES = 4,
 };
 
 enum glob_kind {

@@ -77,7 +77,7 @@ static int add_line(struct ignore *g, struct str line, size_t base)
 	}
 	if (!line.n)
 		return 0;
-	r = glob_init(&rule.glob, line, GLOB_ANYWHERE, &why);
+	r = glob_init(&rule.glob, line, GLOB_ANYWHERE | GLOB_BYTES, &why);
 	if (!r) {
 		buf_put(&g->rules, &rule, sizeof(rule));
 		r = g->rules.err;

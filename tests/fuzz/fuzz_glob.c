@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(copy, data + 1, size - 1);
 	rest = str_make(copy, size - 1);
 	pattern = str_cut(&rest, '\0');
-	r = glob_init(&g, pattern, data[0] & 3, &why);
+	r = glob_init(&g, pattern, data[0] & 7, &why);
 	if (r == 0) {
 		r = glob_match(&g, rest);
 		assert(r == 0 || r == 1);

@@ -32,6 +32,11 @@ static const struct row {
 	{"/x", "x", true, GLOB_ANYWHERE}, {"d/x", "d/x", true, GLOB_ANYWHERE},
 	{"d/x", "e/d/x", false, GLOB_ANYWHERE}, {"x", "a/b/x", true, GLOB_ANYWHERE},
 	{"x*y", "a/b/xy", true, GLOB_ANYWHERE}, {"*?", "a/bc", true, GLOB_ANYWHERE},
+	{"?", "\xc3\xa9", true, 0}, {"?", "\xc3\xa9", false, GLOB_BYTES},
+	{"??", "\xc3\xa9", true, GLOB_BYTES}, {"?", "\xff", true, GLOB_BYTES},
+	{"[!a]x", "\xe9x", true, GLOB_BYTES}, {"[!a]x", "/x", false, GLOB_BYTES},
+	{"[\xc3\xa9]x", "\xa9x", true, GLOB_BYTES}, {"[\\]]", "]", true, GLOB_BYTES},
+	{"a[b-d]", "ac", true, GLOB_BYTES}, {"a[b-d]", "ae", false, GLOB_BYTES},
 };
 
 static void check_rows(void)
