@@ -137,12 +137,3 @@ const char *buf_cstr(struct buf *b)
 	*room = '\0';
 	return b->p;
 }
-
-char *buf_detach(struct buf *b, size_t *n)
-{
-	char *p = b->p;
-
-	*n = b->n;
-	buf_init(b, b->max);
-	return p;
-}

@@ -47,9 +47,6 @@ void buf_consume(struct buf *b, size_t n);
 /* The content with a NUL behind it (not counted); NULL when out of room. */
 const char *buf_cstr(struct buf *b) MUST_USE;
 
-/* Gives the memory to the caller, who frees it; the buf is empty again. */
-char *buf_detach(struct buf *b, size_t *n) MUST_USE;
-
 /* The content, borrowed until the next write. */
 static inline struct str buf_view(const struct buf *b)
 {

@@ -35,19 +35,6 @@ static const struct kind_name kind_names[] = {
 	{"dash", "dash", SHELLS_POSIX},
 };
 
-const char *shells_kind_name(enum shells_kind kind)
-{
-	static const char *const names[] = {
-		[SHELLS_POSIX] = "POSIX sh",
-		[SHELLS_BASH] = "bash",
-		[SHELLS_ASH] = "ash",
-		[SHELLS_MKSH] = "mksh",
-		[SHELLS_ZSH] = "zsh",
-	};
-
-	return names[kind];
-}
-
 static int join(const char *root, const char *path, char out[FILE_PATH_MAX])
 {
 	int n = snprintf(out, FILE_PATH_MAX, "%s%s", root, path);

@@ -28,9 +28,6 @@ struct shells_found {
  */
 extern const char *const shells_ladder[];
 
-/* "bash", "ash"...: for people. */
-const char *shells_kind_name(enum shells_kind kind);
-
 /*
  * Finds a shell below root ("" for the running system): the configured one (an
  * absolute path, or a name that is looked for in the usual folders; NULL or ""

@@ -160,19 +160,6 @@ static bool db_find_uid(const struct db *db, uid_t uid, struct user *out)
 	return userdb_find_uid(buf_view(&db->passwd), uid, &e) && take_entry(&e, db, out);
 }
 
-int user_find_name(const char *root, struct str name, struct user *out)
-{
-	struct db db;
-	int r = db_load(&db, root);
-
-	if (db_find_name(&db, name, out))
-		r = 0;
-	else if (!r)
-		r = -ENOENT;
-	db_free(&db);
-	return r;
-}
-
 int user_find_uid(const char *root, uid_t uid, struct user *out)
 {
 	struct db db;

@@ -38,7 +38,6 @@ struct user {
  * kernel's). 0 with origin USER_FOUND; -ENOENT for no such entry or no passwd
  * at all; -errno.
  */
-int user_find_name(const char *root, struct str name, struct user *out) MUST_USE;
 int user_find_uid(const char *root, uid_t uid, struct user *out) MUST_USE;
 
 struct user_want {

@@ -4,6 +4,7 @@
 #include "net/uri.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 int params_wrong(struct params *p, const char *name, const char *what)
@@ -42,7 +43,7 @@ int params_body(struct params *p, struct str text)
 	return 0;
 }
 
-static bool is_text(enum param_type type)
+static bool is_text(uint8_t type)
 {
 	return type == PARAM_TEXT || type == PARAM_PATH;
 }
@@ -135,10 +136,14 @@ static int set_number(
 {
 	char what[64];
 
-	if (str_u64(text, want->max, out) == 0)
+	uint64_t n;
+
+	if (str_u64(text, want->max, &n) == 0 && n >= want->min) {
+		*out = n;
 		return 0;
-	snprintf(what, sizeof(what), "it must be a number from 0 to %llu",
-		(unsigned long long)want->max);
+	}
+	snprintf(what, sizeof(what), "it must be a number from %" PRIu32 " to %" PRIu64,
+		want->min, want->max);
 	return params_wrong(p, want->name, what);
 }
 
@@ -162,7 +167,7 @@ static int set_choice(
 
 static int set(struct params *p, const struct param *want, struct str text, void *at)
 {
-	switch (want->type) {
+	switch ((enum param_type)want->type) {
 	case PARAM_TEXT:
 		*(struct str *)at = text;
 		return 0;

@@ -18,11 +18,14 @@ enum param_type {
 
 struct param {
 	const char *name;
-	enum param_type type;
+	uint8_t type; /* enum param_type */
 	bool required;
-	size_t at;                /* offset of its value in the struct */
-	uint64_t max;             /* of a number */
-	const char *const *words; /* of a choice, NULL behind the last */
+	uint16_t at;  /* offset of its value in the struct */
+	uint32_t min; /* of a number */
+	union {
+		uint64_t max;             /* of a number */
+		const char *const *words; /* of a choice, NULL behind the last */
+	};
 };
 
 /* Where they stand. */

@@ -128,6 +128,8 @@ static void test_required(void)
 {
 	static const struct param text = {"text", PARAM_TEXT, true, .at = AT(text)};
 	static const struct param path = {"path", PARAM_PATH, true, .at = AT(path)};
+	static const struct param least = {
+		"n", PARAM_NUMBER, .at = AT(number), .min = 2, .max = 3};
 	struct values v = {.number = 0};
 	struct params p;
 
@@ -137,6 +139,9 @@ static void test_required(void)
 	is_int(take("{\"text\":null}", true, &text, 1, &v, &p), 422, "null is not");
 	is_int(take("path=", false, &path, 1, &v, &p), 422, "an empty path is not");
 	is_str(p.wrong, "path: it is required", "in words");
+	is_int(take("n=1", false, &least, 1, &v, &p), 422, "a number that is too small");
+	is_str(p.wrong, "n: it must be a number from 2 to 3", "in words");
+	is_int(take("n=2", false, &least, 1, &v, &p), 0, "the least");
 }
 
 static void test_body(void)

@@ -58,7 +58,7 @@ static void check_found(const char *configured, const char *path, const char *ar
 	is_int(find(configured), 0, "%s", name);
 	is_str(found.path, path, "path of %s", name);
 	is_str(found.arg0, arg0, "argv[0] of %s", name);
-	is_str(shells_kind_name(found.kind), shells_kind_name(kind), "kind of %s", name);
+	is_int(found.kind, kind, "kind of %s", name);
 }
 
 static void check_none(void)

@@ -499,13 +499,12 @@ static void roll_down(struct roll *r, int first)
 static char *roll_text(const struct roll *r)
 {
 	struct buf out = BUF_INIT(1 << 20);
-	size_t n;
 
 	for (size_t i = 0; i < r->old_n; i++)
 		buf_fmt(&out, "%d\n", r->old[i]);
 	for (size_t i = 0; i < 1000; i++)
 		buf_fmt(&out, "%d%s", r->screen[i], i < 999 ? "\n" : "");
-	return buf_cstr(&out) ? buf_detach(&out, &n) : NULL;
+	return buf_cstr(&out) ? out.p : NULL;
 }
 
 /* Lines in turn from the bottom and from the top, so many of each at a time. */

@@ -50,7 +50,7 @@ echo '#include "file/tar.h"' | file src/net/a.c
 says "layers: beside" tools/layers "src/net/a.c:1: .*'net' may include base, loop, proc"
 echo '#include "net/http.h"' | file src/base/a.c
 says "layers: above" tools/layers "src/base/a.c:1: .*only itself"
-echo '#include "file/zip.h"' | file inject/a.c
+echo '#include "file/tar.h"' | file inject/a.c
 passes "layers: a single header" tools/layers
 echo '#include "file/read.h"' | file inject/a.c
 says "layers: another header of that folder" tools/layers "inject/a.c:1"

@@ -57,7 +57,7 @@ static inline void feed_c(struct vt *vt, const char *in)
 static inline char *report(struct vt *vt, struct vt_mark *mark, size_t *kept)
 {
 	struct buf out = BUF_INIT(OUT_MAX);
-	size_t k = 0, n;
+	size_t k = 0;
 
 	if (vt_report(vt, mark, &out, &k) < 0 || !buf_cstr(&out)) {
 		printf("Bail out! no report\n");
@@ -65,7 +65,7 @@ static inline char *report(struct vt *vt, struct vt_mark *mark, size_t *kept)
 	}
 	if (kept)
 		*kept = k;
-	return buf_detach(&out, &n);
+	return out.p;
 }
 
 static inline char *all(struct vt *vt, size_t *kept)
