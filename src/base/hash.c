@@ -1,6 +1,7 @@
 #include "base/hash.h"
 
 #include "base/fd.h"
+#include "base/sha256_cpu.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,14 +10,47 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+enum { BLOCK = 64 };
+
 void sha256_init(struct sha256 *h)
 {
 	br_sha256_init(&h->ctx);
 }
 
+/* Whole blocks by the processor itself, if it can; how many bytes that were. */
+static size_t take_blocks(br_sha256_context *ctx, const uint8_t *p, size_t n)
+{
+	uint8_t bytes[SHA256_LEN];
+	uint32_t state[8];
+	uint64_t count = br_sha256_state(ctx, bytes);
+
+	n -= n % BLOCK;
+	for (size_t i = 0; i < ARRAY_LEN(state); i++)
+		state[i] = (uint32_t)bytes[4 * i] << 24 |
+			(uint32_t)bytes[4 * i + 1] << 16 |
+			(uint32_t)bytes[4 * i + 2] << 8 | bytes[4 * i + 3];
+	if (!sha256_cpu_blocks(state, p, n / BLOCK))
+		return 0;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(state[i / 4] >> (24 - i % 4 * 8));
+	br_sha256_set_state(ctx, bytes, count + n);
+	return n;
+}
+
 void sha256_update(struct sha256 *h, const void *p, size_t n)
 {
-	br_sha256_update(&h->ctx, p, n);
+	uint8_t state[SHA256_LEN];
+	size_t begun = br_sha256_state(&h->ctx, state) % BLOCK;
+	size_t first = begun ? BLOCK - begun : 0;
+	const uint8_t *at = p;
+
+	if (n >= first + BLOCK) {
+		br_sha256_update(&h->ctx, at, first);
+		first += take_blocks(&h->ctx, at + first, n - first);
+		at += first;
+		n -= first;
+	}
+	br_sha256_update(&h->ctx, at, n);
 }
 
 void sha256_final(const struct sha256 *h, uint8_t out[SHA256_LEN])

@@ -72,6 +72,31 @@ static void test_splits(void)
 	ok(same, "a split anywhere, with a look in between, changes nothing");
 }
 
+/* Whatever the processor does, against BearSSL's C. */
+static void test_lengths(void)
+{
+	uint8_t text[3 * 256], got[SHA256_LEN], want[SHA256_LEN];
+	size_t differ = 0;
+
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = (uint8_t)(i * 167 + i / 256);
+	for (size_t n = 0; n <= 256; n++)
+		for (size_t cut = 0; cut <= n; cut++) {
+			br_sha256_context plain;
+			struct sha256 h;
+
+			br_sha256_init(&plain);
+			br_sha256_update(&plain, text + n, n);
+			br_sha256_out(&plain, want);
+			sha256_init(&h);
+			sha256_update(&h, text + n, cut);
+			sha256_update(&h, text + n + cut, n - cut);
+			sha256_final(&h, got);
+			differ += !hash_equal(got, want, SHA256_LEN);
+		}
+	is_int((long)differ, 0, "every length up to four blocks, cut anywhere");
+}
+
 static void test_hex(void)
 {
 	uint8_t out[3] = {9, 9, 9};
@@ -193,6 +218,7 @@ int main(void)
 {
 	test_sha256();
 	test_splits();
+	test_lengths();
 	test_hex();
 	test_equal();
 	test_random();
