@@ -227,10 +227,9 @@ fuzz-%: $(B)/fuzz/fuzz/fuzz_%
 		-rss_limit_mb=2048 -print_final_stats=1 -verbosity=0 -artifact_prefix=$*- \
 		$* $(wildcard $(CURDIR)/tests/fuzz/corpus/$*)
 
-# bench_*.c and the scripts are run; other programs are what the scripts use.
+# What figures.py measures with is in C; bench_*.c are run, too.
 BENCH_PROGRAMS := $(patsubst tests/%.c,$(B)/release/%,$(wildcard tests/bench/*.c))
-BENCH := $(filter $(B)/release/bench/bench_%,$(BENCH_PROGRAMS)) \
-	$(sort $(wildcard tests/bench/*.sh tests/bench/*.py))
+BENCH := $(filter $(B)/release/bench/bench_%,$(BENCH_PROGRAMS)) tests/bench/figures.py
 bench: all $(BENCH_PROGRAMS)
 	$(Q)set -e; for b in $(BENCH); do echo "--- $$b"; $(TEST_ENV) $$b; done
 

@@ -32,6 +32,7 @@ enum {
 	HTTP_SPARES = 4,         /* exchanges kept for reuse, 10 KB each */
 	HTTP_KEEP_MAX = 8192,    /* a kept buffer above this is given back */
 	HTTP_READ_FIRST = 4096,  /* one page holds nearly every head */
+	HTTP_MOVE = 1 << 20,     /* of a body, past our memory: about 0.1 ms */
 	HTTP_TURN_BYTES = 65536, /* one connection's share of a wake-up... */
 	HTTP_TURN_REPLIES = 32,  /* ...about 0.3 ms of small replies */
 	HTTP_ACCEPTS = 64,       /* connections taken in one wake-up */

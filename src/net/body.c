@@ -146,6 +146,19 @@ static struct str take_data(struct body *b, struct str *in)
 	return piece;
 }
 
+uint64_t body_sure(const struct body *b)
+{
+	return b->framing == HTTP_LENGTH && b->state == BODY_DATA ? b->left : 0;
+}
+
+void body_passed(struct body *b, uint64_t n)
+{
+	b->data += n;
+	b->left -= n;
+	if (b->left == 0)
+		b->state = BODY_DONE;
+}
+
 int body_next(struct body *b, struct str *in, struct str *piece)
 {
 	struct str data = {in->p, 0};

@@ -44,6 +44,11 @@ void body_init(struct body *b, enum http_framing framing, uint64_t length);
  */
 int body_next(struct body *b, struct str *in, struct str *piece) MUST_USE;
 
+/* How many bytes come next that are data for sure; 0 when only body_next can tell. */
+uint64_t body_sure(const struct body *b);
+/* n of those went another way. */
+void body_passed(struct body *b, uint64_t n);
+
 /* The stream has ended: 0 when that completes the body, else ERR_CLOSED. */
 int body_close(struct body *b) MUST_USE;
 

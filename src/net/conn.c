@@ -8,13 +8,6 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* What a connection may still use of this wake-up. */
-struct turn {
-	size_t bytes;
-	unsigned replies;
-	bool dry; /* the socket had less than was asked for */
-};
-
 /* Steps return 0 to go on, 1 to wait for an event, ERR_CLOSED when c has ended. */
 typedef int step_fn(struct conn *c, struct turn *turn);
 
@@ -24,7 +17,7 @@ struct trait {
 	unsigned next;   /* the states that may follow, one bit each */
 };
 
-static step_fn step_head, step_body, step_wait, step_send, step_part, step_linger;
+static step_fn step_head, step_wait, step_send, step_part, step_linger;
 
 #define TO(state) (1u << (state))
 
@@ -34,7 +27,7 @@ static const struct trait traits[C_STATES] = {
 	[C_HEAD] = {step_head, EPOLLIN,
 		TO(C_ROUTE) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE)},
 	[C_ROUTE] = {.next = TO(C_BODY) | TO(C_READY) | TO(C_SEND) | TO(C_PART)},
-	[C_BODY] = {step_body, EPOLLIN,
+	[C_BODY] = {conn_step_body, EPOLLIN,
 		TO(C_FULL) | TO(C_READY) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE)},
 	/* Hang-ups are reported without being asked for. */
 	[C_FULL] = {step_wait, 0, TO(C_BODY) | TO(C_FREE)},
@@ -47,17 +40,16 @@ static const struct trait traits[C_STATES] = {
 	[C_LINGER] = {step_linger, EPOLLIN, TO(C_FREE)},
 };
 
-static const struct http_fault no_memory = {503, "Out of memory."};
+const struct http_fault conn_no_memory = {503, "Out of memory."};
 static const struct http_fault bad_escape = {
 	400, "The request target has a malformed escape."};
-static const struct http_fault bad_chunks = {400, "The chunked body is malformed."};
-static const struct http_fault too_large = {413, "The request body is too large."};
+const struct http_fault conn_too_large = {413, "The request body is too large."};
 static const struct http_fault cut_short = {400, "The request is incomplete."};
 static const struct http_fault too_slow = {408, "The request came too slowly."};
 
 static timer_fn on_deadline;
 
-static void set_deadline(struct conn *c, unsigned ms)
+void conn_set_deadline(struct conn *c, unsigned ms)
 {
 	int r = timer_set(c->server->loop, &c->timer, ms, on_deadline);
 
@@ -70,7 +62,7 @@ void conn_enter(struct conn *c, enum conn_state next)
 	assert(traits[c->state].next & TO(next));
 	c->state = next;
 	if (c->server->ms[next])
-		set_deadline(c, c->server->ms[next]);
+		conn_set_deadline(c, c->server->ms[next]);
 }
 
 /* Whether the layer above counts on an answer or on server_ops.gone. */
@@ -110,8 +102,7 @@ int conn_drop(struct conn *c)
 	return ERR_CLOSED;
 }
 
-/* Answers what cannot be understood, or not in time; the connection ends with it. */
-static int refuse(struct conn *c, const struct http_fault *fault)
+int conn_refuse(struct conn *c, const struct http_fault *fault)
 {
 	tell_gone(c);
 	c->x->last = true;
@@ -120,12 +111,11 @@ static int refuse(struct conn *c, const struct http_fault *fault)
 	return 0;
 }
 
-/* The peer will send no more; it may still wait for an answer. */
-static int ended(struct conn *c)
+int conn_ended(struct conn *c)
 {
 	if (!c->x || c->x->in.n == 0)
 		return conn_drop(c);
-	return refuse(c, &cut_short);
+	return conn_refuse(c, &cut_short);
 }
 
 /* Closing at once, with unread input, would take back the alert that tells why. */
@@ -139,8 +129,7 @@ static int tls_failed(struct conn *c)
 	return 0;
 }
 
-/* Up to n more bytes of input: 0; 1: none now; or c has ended. */
-static int fill(struct conn *c, struct turn *turn, size_t n)
+int conn_fill(struct conn *c, struct turn *turn, size_t n)
 {
 	struct buf *in = &c->x->in;
 	ssize_t got;
@@ -152,7 +141,7 @@ static int fill(struct conn *c, struct turn *turn, size_t n)
 		n = turn->bytes;
 	room = buf_room(in, n);
 	if (!room)
-		return in->n ? refuse(c, &no_memory) : conn_drop(c);
+		return in->n ? conn_refuse(c, &conn_no_memory) : conn_drop(c);
 	got = transport_recv(&c->transport, room, n);
 	if (got == -EAGAIN)
 		return 1;
@@ -161,14 +150,14 @@ static int fill(struct conn *c, struct turn *turn, size_t n)
 	if (got < 0)
 		return conn_drop(c);
 	if (got == 0)
-		return ended(c);
+		return conn_ended(c);
 	turn->dry = (size_t)got < n;
 	turn->bytes -= (size_t)got;
 	buf_commit(in, (size_t)got);
 	return 0;
 }
 
-static int ready(struct conn *c)
+int conn_ready(struct conn *c)
 {
 	c->x->rq.body = buf_view(&c->x->body);
 	conn_enter(c, C_READY);
@@ -198,17 +187,17 @@ static int route(struct conn *c)
 
 	x->used = h->n;
 	if (!fix_input(x))
-		return refuse(c, &no_memory);
+		return conn_refuse(c, &conn_no_memory);
 	if (exchange_route(x))
-		return refuse(c, &bad_escape);
+		return conn_refuse(c, &bad_escape);
 	conn_enter(c, C_ROUTE);
 	c->server->conf.ops->head(c->server->conf.arg, &x->rq);
 	if (c->state != C_ROUTE)
 		return 0;
 	if (h->framing == HTTP_NO_BODY)
-		return ready(c);
+		return conn_ready(c);
 	if (h->framing == HTTP_LENGTH && h->length > x->rq.body_max)
-		return refuse(c, &too_large);
+		return conn_refuse(c, &conn_too_large);
 	body_init(&x->decoder, h->framing, h->length);
 	x->body.max = x->rq.body_max;
 	x->body_from = loop_now(c->server->loop);
@@ -225,7 +214,7 @@ static int step_head(struct conn *c, struct turn *turn)
 	if (c->x) {
 		r = http_request_parse(&c->x->http, buf_view(&c->x->in));
 		if (r < 0)
-			return refuse(c, c->x->http.fault);
+			return conn_refuse(c, c->x->http.fault);
 		if (r == 0)
 			return route(c);
 	} else if (turn->dry) {
@@ -240,104 +229,11 @@ static int step_head(struct conn *c, struct turn *turn)
 	n = in->cap > in->n ? in->cap - in->n : in->n ? in->n : HTTP_READ_FIRST;
 	if (n > HTTP_HEAD_MAX - in->n)
 		n = HTTP_HEAD_MAX - in->n;
-	r = fill(c, turn, n);
+	r = conn_fill(c, turn, n);
 	if (r == 1 && in->n == 0)
 		exchange_give(c);
 	if (r == 0 && c->state == C_IDLE)
 		conn_enter(c, C_HEAD);
-	return r;
-}
-
-/* Into the buffer, or up as it comes; false when not all of it was taken. */
-static bool put_body(struct exchange *x, struct str piece)
-{
-	const struct server_conf *conf = &x->conn->server->conf;
-
-	if (!x->rq.body_streams) {
-		buf_str(&x->body, piece);
-		return true;
-	}
-	x->kept = str_skip(piece, conf->ops->body(conf->arg, &x->rq, piece));
-	return x->kept.n == 0;
-}
-
-/*
- * Decodes what is here: 0 the body is complete; 1 it is not; 2 nothing more is taken
- * for now; or a fault. This is the one place through which body bytes pass.
- */
-static int take_body(struct exchange *x, const struct http_fault **fault)
-{
-	struct str in = str_skip(buf_view(&x->in), x->used);
-
-	if (x->kept.n && !put_body(x, x->kept))
-		return 2;
-	while (x->decoder.state != BODY_DONE && in.n) {
-		struct str piece;
-		int r = body_next(&x->decoder, &in, &piece);
-
-		x->used = x->in.n - in.n;
-		if (r < 0)
-			*fault = &bad_chunks;
-		else if (x->decoder.data > x->rq.body_max)
-			*fault = &too_large;
-		else if (piece.n && !put_body(x, piece))
-			return 2;
-		if (!*fault && x->body.err)
-			*fault = &no_memory;
-		if (*fault)
-			return ERR_SYNTAX;
-	}
-	return x->decoder.state != BODY_DONE;
-}
-
-/* RFC 9110, 10.1.1. A body that is on its way already needs no invitation. */
-static int invite_body(struct conn *c)
-{
-	struct http_head *h = &c->x->http.head;
-	const struct str words = RESP_CONTINUE;
-	struct iovec v = {.iov_base = (void *)(uintptr_t)words.p, .iov_len = words.n};
-	ssize_t n;
-
-	if (!h->expect_continue || c->x->decoder.data || c->x->decoder.overhead)
-		return 0;
-	h->expect_continue = false;
-	n = transport_send(&c->transport, &v, 1);
-	/* The peer may go on without it, but not with half of it. */
-	return n == -EAGAIN || n == (ssize_t)words.n ? 0 : conn_drop(c);
-}
-
-/* Demands body_rate on the whole, and no long pause. */
-static void set_body_deadline(struct conn *c)
-{
-	const struct server_conf *conf = &c->server->conf;
-	uint64_t allowed = conf->body_ms + c->x->decoder.data * 1000 / conf->body_rate;
-	uint64_t spent = loop_now(c->server->loop) - c->x->body_from;
-	uint64_t left = allowed > spent ? allowed - spent : 0;
-
-	set_deadline(c, left < conf->stall_ms ? (unsigned)left : conf->stall_ms);
-}
-
-static int step_body(struct conn *c, struct turn *turn)
-{
-	struct exchange *x = c->x;
-	const struct http_fault *fault = NULL;
-	int r = take_body(x, &fault);
-
-	if (r < 0)
-		return refuse(c, fault);
-	if (r == 0)
-		return ready(c);
-	if (r == 2) {
-		x->full_from = loop_now(c->server->loop);
-		conn_enter(c, C_FULL);
-		return 1;
-	}
-	x->in.n = x->used = x->http.head.n;
-	r = invite_body(c);
-	if (r == 0)
-		r = fill(c, turn, x->in.cap - x->in.n);
-	if (r == 0 && c->state == C_BODY)
-		set_body_deadline(c);
 	return r;
 }
 
@@ -369,11 +265,6 @@ static int reply_done(struct conn *c)
 		conn_enter(c, C_IDLE);
 	}
 	return 0;
-}
-
-static void spend(struct turn *turn, ssize_t n)
-{
-	turn->bytes -= (size_t)n < turn->bytes ? (size_t)n : turn->bytes;
 }
 
 /* Ends c with a reset: what was sent must not pass for all of it. */
@@ -415,9 +306,9 @@ static int put_out(struct conn *c, struct turn *turn)
 		return 1;
 	if (n < 0)
 		return conn_drop(c);
-	spend(turn, n);
+	turn_spend(turn, n);
 	x->sent += (size_t)n;
-	set_deadline(c, c->server->conf.stall_ms);
+	conn_set_deadline(c, c->server->conf.stall_ms);
 	return 0;
 }
 
@@ -460,7 +351,7 @@ static int step_linger(struct conn *c, struct turn *turn)
 	if (n <= 0)
 		return conn_drop(c);
 	turn->dry = (size_t)n < sizeof(unread);
-	spend(turn, n);
+	turn_spend(turn, n);
 	return 0;
 }
 
@@ -532,7 +423,7 @@ static void on_deadline(struct timer *t)
 	struct conn *c = container_of(t, struct conn, timer);
 
 	if (c->state == C_BODY || (c->state == C_HEAD && c->x)) {
-		refuse(c, &too_slow);
+		conn_refuse(c, &too_slow);
 		go_on(c);
 	} else {
 		conn_drop(c);

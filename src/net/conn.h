@@ -110,6 +110,31 @@ void conn_resume(struct conn *c);
 /* Has the loop go on with c: there is work that no event of the socket tells of. */
 void conn_wake(struct conn *c);
 
+/* What a connection may still use of this wake-up. */
+struct turn {
+	size_t bytes;
+	unsigned replies;
+	bool dry; /* the socket had less than was asked for */
+};
+
+static inline void turn_spend(struct turn *turn, ssize_t n)
+{
+	turn->bytes -= (size_t)n < turn->bytes ? (size_t)n : turn->bytes;
+}
+
+/* What conn.c and conn_body.c share; as steps, they return what conn.c says of those. */
+int conn_step_body(struct conn *c, struct turn *turn);
+/* Up to n more bytes of input. */
+int conn_fill(struct conn *c, struct turn *turn, size_t n);
+/* The body is complete. */
+int conn_ready(struct conn *c);
+/* The peer will send no more; it may still wait for an answer. */
+int conn_ended(struct conn *c);
+/* Answers what cannot be understood, or not in time; the connection ends with it. */
+int conn_refuse(struct conn *c, const struct http_fault *fault);
+void conn_set_deadline(struct conn *c, unsigned ms);
+extern const struct http_fault conn_no_memory, conn_too_large;
+
 /* A fresh or recycled exchange of c; NULL when out of memory. */
 struct exchange *exchange_take(struct conn *c) MUST_USE;
 /* Gives c->x back. */

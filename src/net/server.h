@@ -9,6 +9,8 @@
 #include "net/request.h"
 #include "net/tls.h"
 
+#include <sys/types.h>
+
 struct server;
 
 /*
@@ -24,6 +26,13 @@ struct server_ops {
 	 * is taken. If that is not all, nothing more comes before request_take_more.
 	 */
 	size_t (*body)(void *arg, struct request *rq, struct str piece);
+	/*
+	 * The same for up to n bytes that have not been read from the socket yet, which
+	 * spares their copy: how many were taken; 0 at its end; -EAGAIN: it has none;
+	 * -ENOBUFS: nothing more comes before request_take_more; another -errno: this
+	 * cannot be, and body is called. May be NULL.
+	 */
+	ssize_t (*move)(void *arg, struct request *rq, int fd, size_t n);
 	/* The body is complete: answer now or later. */
 	void (*ready)(void *arg, struct request *rq);
 	/* All that request_write was given has been sent. */

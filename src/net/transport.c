@@ -70,6 +70,11 @@ void transport_plain(struct transport *t, int fd)
 	*t = (struct transport){.ops = &plain_ops, .fd = fd};
 }
 
+int transport_bare(const struct transport *t)
+{
+	return t->ops == &plain_ops ? t->fd : -1;
+}
+
 /* --- TLS ------------------------------------------------------------------------- */
 
 enum secure_state {

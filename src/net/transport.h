@@ -75,6 +75,9 @@ static inline bool transport_pending(const struct transport *t)
 	return t->ops->pending(t);
 }
 
+/* The socket if bytes travel over it as they are; or -1. */
+int transport_bare(const struct transport *t);
+
 /* Tells the peer that nothing more will be sent; it may still send. */
 static inline void transport_end(struct transport *t)
 {

@@ -6,6 +6,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -389,6 +391,32 @@ size_t job_feed(struct job *j, struct str piece)
 		}
 	}
 	return piece.n;
+}
+
+static bool has_room(int pipe)
+{
+	struct pollfd p = {.fd = pipe, .events = POLLOUT};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+ssize_t job_move(struct job *j, int fd, size_t n)
+{
+	ssize_t moved;
+
+	if (j->in < 0)
+		return -EPIPE;
+	do
+		moved = splice(fd, NULL, j->in, NULL, n, SPLICE_F_NONBLOCK);
+	while (moved < 0 && errno == EINTR);
+	if (moved >= 0)
+		return moved;
+	/* Either end may be the reason. */
+	if (errno == EAGAIN && !has_room(j->in)) {
+		loop_want(j->loop, &j->in_io, EPOLLOUT);
+		return -ENOBUFS;
+	}
+	return -errno;
 }
 
 void job_feed_end(struct job *j)

@@ -102,6 +102,12 @@ void job_free(struct job *j);
  * A job that reads no more takes everything and forgets it.
  */
 size_t job_feed(struct job *j, struct str piece) MUST_USE;
+/*
+ * Hands over up to n bytes of what fd, a socket, has received, without a copy of them.
+ * How many; 0 at the end of fd; -EAGAIN: it has none; -ENOBUFS: the job takes no more,
+ * and ops->room follows; another -errno: job_feed is the way.
+ */
+ssize_t job_move(struct job *j, int fd, size_t n) MUST_USE;
 /* There is no more input. */
 void job_feed_end(struct job *j);
 

@@ -295,6 +295,12 @@ static size_t on_body(void *arg, struct request *rq, struct str piece)
 	return transfer_body(rq, piece);
 }
 
+static ssize_t on_move(void *arg, struct request *rq, int fd, size_t n)
+{
+	(void)arg;
+	return transfer_move(rq, fd, n);
+}
+
 static void on_ready(void *arg, struct request *rq)
 {
 	struct str name;
@@ -330,6 +336,7 @@ static void on_drained(void *arg)
 const struct server_ops api_ops = {
 	.head = on_head,
 	.body = on_body,
+	.move = on_move,
 	.ready = on_ready,
 	.room = on_room,
 	.gone = on_gone,

@@ -6,6 +6,7 @@
 #include "srv/transfer_io.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 
 struct transfer {
@@ -179,6 +180,13 @@ size_t transfer_body(struct request *rq, struct str piece)
 
 	/* After its end, what is still to come is thrown away. */
 	return t->over ? piece.n : job_feed(&t->job, piece);
+}
+
+ssize_t transfer_move(struct request *rq, int fd, size_t n)
+{
+	struct transfer *t = rq->user;
+
+	return t->over ? -EPIPE : job_move(&t->job, fd, n);
 }
 
 void transfer_ready(struct request *rq)

@@ -45,6 +45,7 @@ void transfer_start(struct api *api, struct request *rq, const struct transfer_a
 
 /* Of a request that transfer_start was called for: the callbacks of the server. */
 size_t transfer_body(struct request *rq, struct str piece);
+ssize_t transfer_move(struct request *rq, int fd, size_t n);
 void transfer_ready(struct request *rq);
 void transfer_room(struct request *rq);
 void transfer_gone(struct request *rq);

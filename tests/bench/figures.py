@@ -18,32 +18,12 @@ import tempfile
 import time
 import urllib.parse
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD = os.environ.get("OD_BUILD") or os.path.join(TOP, "build", os.uname().machine)
-for name, program in (("OD_CLIENT", "od-runtime-client"), ("OD_RUNTIME", "od-runtime")):
-    os.environ[name] = os.path.join(BUILD, program)  # the programs that ship, and no others
-sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
+import rows
+from rows import BUILD, LOAD, bare_environment, load, row
 
-import engine as engines  # noqa: E402
-import harness  # noqa: E402
-
-LOAD = os.path.join(BUILD, "release", "bench", "load")
-ROWS = []
-
-
-def row(what, value, unit, target=None, floor=None, floor_is="", most=True):
-    good = target is None or (value <= target if most else value >= target)
-    ROWS.append({"what": what, "value": value, "unit": unit, "target": target,
-                 "target_is": "most" if most else "least", "floor": floor, "floor_is": floor_is,
-                 "good": good})
-
-
-def load(*words, env=None, timeout=120):
-    done = subprocess.run([LOAD, *map(str, words)], capture_output=True, text=True,
-                          env=env, timeout=timeout)
-    if done.returncode:
-        raise RuntimeError(f"load {words}: {done.stderr}")
-    return json.loads(done.stdout)
+import engine as engines
+import harness
+import transfers
 
 
 def median_ms(times, measure):
@@ -59,12 +39,6 @@ def median_ms(times, measure):
 def paired(values, floors):
     """What is on top, by the median of pairs measured one after the other."""
     return statistics.median(v - f for v, f in zip(values, floors))
-
-
-def bare_environment():
-    """A home without start-up files, so that no one's .bashrc is measured."""
-    home = tempfile.mkdtemp(prefix="od-bench-")
-    return home, {"HOME": home, "PATH": os.environ["PATH"], "SU_TO_USER": "0"}
 
 
 def size():
@@ -381,39 +355,18 @@ def run_row(engine, box, name):
     row("od-runtime run, more than create and start", paired(walls, floors), "ms", 50)
 
 
-def number(x):
-    return "" if x is None else f"{x:,.0f}" if x >= 1000 else f"{x:.3g}"
-
-
-def table():
-    head = ("figure", "measured", "target", "floor, in the same run")
-    lines = [head]
-    for r in ROWS:
-        target = number(r["target"])
-        if target:
-            target = ("<= " if r["target_is"] == "most" else ">= ") + target
-        floor = f"{number(r['floor'])} {r['unit']}: {r['floor_is']}" if r["floor"] else ""
-        lines.append((r["what"], f"{number(r['value'])} {r['unit']}",
-                      target + ("" if r["good"] else " MISSED"), floor))
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    for line in lines:
-        print("  ".join(text.ljust(w) for text, w in zip(line, widths)).rstrip())
-
-
 def main():
     steps = {f.__name__: f for f in (size, memory, start, latency, throughput, sessions, requests,
-                                     restart, grep, engine_rows)}
+                                     restart, grep, *transfers.STEPS, engine_rows)}
     for name in sys.argv[1:] or steps:
         try:
             {**steps, "soak": soak}[name]()
         finally:
             for client in list(harness.Client.alive):
                 client.kill()
-    table()
-    with open(os.path.join(os.path.dirname(BUILD), "figures.json"), "w") as f:
-        json.dump({"machine": {"cpus": os.cpu_count(), "kernel": os.uname().release}, "rows": ROWS},
-                  f, indent=1)
-    return 0 if all(r["good"] for r in ROWS) else 1
+    rows.table()
+    rows.save()
+    return 0 if all(r["good"] for r in rows.ROWS) else 1
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ static uint16_t port;
 static struct request *parked[PARKED]; /* by /later, to be answered by the test */
 static unsigned parked_n, gone_n, drained_n, ready_n, room_n, depth, deepest;
 static size_t sink_room; /* what /sink takes now */
+static bool moves;     /* server_ops.move does, too */
+static size_t moved_n; /* bytes that it took */
 static struct buf sink;  /* what it has got */
 
 static inline void on_head(void *arg, struct request *rq)
@@ -135,6 +137,32 @@ static inline size_t on_body(void *arg, struct request *rq, struct str piece)
 	return n;
 }
 
+/* Into the sink, too. */
+static inline ssize_t on_move(void *arg, struct request *rq, int fd, size_t n)
+{
+	ssize_t got;
+	char *room;
+
+	(void)arg;
+	(void)rq;
+	if (!moves)
+		return -EINVAL;
+	if (sink_room == 0)
+		return -ENOBUFS;
+	if (n > sink_room)
+		n = sink_room;
+	room = buf_room(&sink, n);
+	if (!room)
+		abort();
+	got = recv(fd, room, n, MSG_DONTWAIT);
+	if (got < 0)
+		return -errno;
+	buf_commit(&sink, (size_t)got);
+	sink_room -= (size_t)got;
+	moved_n += (size_t)got;
+	return got;
+}
+
 static inline void on_room(void *arg, struct request *rq)
 {
 	(void)arg;
@@ -159,6 +187,7 @@ static inline void on_drained(void *arg)
 static const struct server_ops ops = {
 	.head = on_head,
 	.body = on_body,
+	.move = on_move,
 	.ready = on_ready,
 	.room = on_room,
 	.gone = on_gone,

@@ -27,7 +27,7 @@ static void rest(void)
 		tick();
 }
 
-static void test_body_held_up(void)
+static void test_body_held_up(bool by_moves)
 {
 	enum { BIG = 1000000 };
 	struct buf all = BUF_INIT(2 << 20);
@@ -38,6 +38,8 @@ static void test_body_held_up(void)
 	for (int i = 0; i < BIG; i++)
 		buf_putc(&all, (char)('a' + i % 23));
 	server_up(usual);
+	moves = by_moves;
+	moved_n = 0;
 	peer_open(&p);
 	peer_say(&p, "POST /sink HTTP/1.1\r\nContent-Length: 1000000\r\n" HOST);
 	peer_put(&p, all.p, 200000);
@@ -49,6 +51,11 @@ static void test_body_held_up(void)
 	ok(poll_until(is_sunk, 3), "a few bytes are taken");
 	rest();
 	is_int(sink.n, 3, "and no more");
+	sink_room = 150000;
+	request_take_more(parked[0]);
+	ok(poll_until(is_sunk, 150003), "some more are taken");
+	rest();
+	is_int(sink.n, 150003, "and no more");
 	sink_room = SIZE_MAX;
 	request_take_more(parked[0]);
 	while (at < BIG) {
@@ -61,12 +68,32 @@ static void test_body_held_up(void)
 	for (size_t i = 0; i < BIG && good; i++)
 		good = sink.p[i] == all.p[i];
 	ok(good, "in order");
+	ok(by_moves == (moved_n > BIG / 2), "and the way that was wanted");
 	peer_say(&p, GET("/x"));
 	peer_expect(&p, "\r\n\r\nok", "the connection lives");
 	is_int(gone_n, 0, "nobody has gone");
 	peer_close(&p);
 	server_down();
 	buf_free(&all);
+}
+
+static void test_moved_body_ends(void)
+{
+	static char piece[200000];
+	struct peer p;
+
+	server_up(usual);
+	moves = true;
+	sink_room = SIZE_MAX;
+	peer_open(&p);
+	peer_say(&p, "POST /sink HTTP/1.1\r\nContent-Length: 1000000\r\n" HOST);
+	peer_put(&p, piece, sizeof(piece));
+	ok(poll_until(is_sunk, sizeof(piece)), "a part of a body is moved");
+	shutdown(p.fd, SHUT_WR);
+	peer_expect(&p, "is incomplete.\"}", "its early end is told");
+	is_int(gone_n, 1, "above, too");
+	peer_close(&p);
+	server_down();
 }
 
 /* The end of the body is held up, with the next request behind it. */
@@ -311,7 +338,9 @@ static void test_hang_up(void)
 
 int main(void)
 {
-	test_body_held_up();
+	test_body_held_up(false);
+	test_body_held_up(true);
+	test_moved_body_ends();
 	test_end_held_up();
 	test_body_ends();
 	test_chunks();

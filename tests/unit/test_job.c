@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -345,6 +346,65 @@ static void test_stream(void)
 	is_int((long long)job_feed(&job, STR("late")), 4, "what comes late is forgotten");
 }
 
+static int source[2];
+static int full_n;
+
+/* As feed, from a socket. */
+static void move(struct job *j)
+{
+	ssize_t n = 1;
+
+	while (seen + sent < 2 * sizeof(big) && n > 0) {
+		ssize_t put = write(source[1], big + sent, sizeof(big) - sent);
+
+		sent += put > 0 ? (size_t)put : 0;
+		n = job_move(j, source[0], sizeof(big));
+		full_n += n == -ENOBUFS;
+		if (n == -EAGAIN && sent == sizeof(big))
+			job_feed_end(j);
+	}
+}
+
+static void test_move(void)
+{
+	static const struct job_ops ops = {
+		.output = compare, .room = move, .done = on_done};
+	struct job_conf c = {.ops = &ops, .work = echo, .input = true};
+
+	job_free(&job);
+	memset(&job, 0, sizeof(job));
+	done_n = full_n = 0;
+	seen = sent = 0;
+	if (fd_socketpair(SOCK_STREAM, source) < 0)
+		exit(1);
+	is_int(job_start(&job, loop, &c), 0, "a job whose input is a socket's");
+	is_int((long long)job_move(&job, source[0], 10), -EAGAIN, "which is empty");
+	move(&job);
+	is_int(full_n, 1, "and then has more than the pipe takes");
+	run_until(1);
+	is_int(job.outcome, JOB_DONE, "it ends");
+	is_int((long long)seen, BIG, "all came back as it was");
+	is_int((long long)job_move(&job, source[0], 10), -EPIPE, "nobody takes more");
+	fd_close(&source[0]);
+	fd_close(&source[1]);
+}
+
+static void test_moved_end(void)
+{
+	struct job_conf c = {.ops = &stream, .work = echo, .input = true};
+
+	job_free(&job);
+	memset(&job, 0, sizeof(job));
+	if (fd_socketpair(SOCK_STREAM, source) < 0)
+		exit(1);
+	fd_close(&source[1]);
+	is_int(job_start(&job, loop, &c), 0, "another");
+	is_int((long long)job_move(&job, source[0], 10), 0, "the end of it is seen");
+	is_int((long long)job_move(&job, -1, 10), -EBADF, "a bad one refused");
+	job_free(&job);
+	fd_close(&source[0]);
+}
+
 static void test_deaf(void)
 {
 	struct job_conf c = {.ops = &stream, .work = say, .arg = "", .input = true};
@@ -473,6 +533,8 @@ int main(void)
 	test_identity();
 	test_memory_is_hidden();
 	test_stream();
+	test_move();
+	test_moved_end();
 	test_deaf();
 	test_line();
 	test_lasting();

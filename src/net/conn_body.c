@@ -1,0 +1,138 @@
+/* How the body of a request comes in. */
+#include "net/conn.h"
+#include "net/resp.h"
+
+#include <errno.h>
+
+static const struct http_fault bad_chunks = {400, "The chunked body is malformed."};
+
+/* Into the buffer, or up as it comes; false when not all of it was taken. */
+static bool put_body(struct exchange *x, struct str piece)
+{
+	const struct server_conf *conf = &x->conn->server->conf;
+
+	if (!x->rq.body_streams) {
+		buf_str(&x->body, piece);
+		return true;
+	}
+	x->kept = str_skip(piece, conf->ops->body(conf->arg, &x->rq, piece));
+	return x->kept.n == 0;
+}
+
+/*
+ * Decodes what is here: 0 the body is complete; 1 it is not; 2 nothing more is taken
+ * for now; or a fault. The one place through which bytes pass that came to us.
+ */
+static int take_body(struct exchange *x, const struct http_fault **fault)
+{
+	struct str in = str_skip(buf_view(&x->in), x->used);
+
+	if (x->kept.n && !put_body(x, x->kept))
+		return 2;
+	while (x->decoder.state != BODY_DONE && in.n) {
+		struct str piece;
+		int r = body_next(&x->decoder, &in, &piece);
+
+		x->used = x->in.n - in.n;
+		if (r < 0)
+			*fault = &bad_chunks;
+		else if (x->decoder.data > x->rq.body_max)
+			*fault = &conn_too_large;
+		else if (piece.n && !put_body(x, piece))
+			return 2;
+		if (!*fault && x->body.err)
+			*fault = &conn_no_memory;
+		if (*fault)
+			return ERR_SYNTAX;
+	}
+	return x->decoder.state != BODY_DONE;
+}
+
+/* RFC 9110, 10.1.1. A body that is on its way already needs no invitation. */
+static int invite_body(struct conn *c)
+{
+	struct http_head *h = &c->x->http.head;
+	const struct str words = RESP_CONTINUE;
+	struct iovec v = {.iov_base = (void *)(uintptr_t)words.p, .iov_len = words.n};
+	ssize_t n;
+
+	if (!h->expect_continue || c->x->decoder.data || c->x->decoder.overhead)
+		return 0;
+	h->expect_continue = false;
+	n = transport_send(&c->transport, &v, 1);
+	/* The peer may go on without it, but not with half of it. */
+	return n == -EAGAIN || n == (ssize_t)words.n ? 0 : conn_drop(c);
+}
+
+/* Demands body_rate on the whole, and no long pause. */
+static void set_body_deadline(struct conn *c)
+{
+	const struct server_conf *conf = &c->server->conf;
+	uint64_t allowed = conf->body_ms + c->x->decoder.data * 1000 / conf->body_rate;
+	uint64_t spent = loop_now(c->server->loop) - c->x->body_from;
+	uint64_t left = allowed > spent ? allowed - spent : 0;
+
+	conn_set_deadline(c, left < conf->stall_ms ? (unsigned)left : conf->stall_ms);
+}
+
+static int pause_body(struct conn *c)
+{
+	c->x->full_from = loop_now(c->server->loop);
+	conn_enter(c, C_FULL);
+	return 1;
+}
+
+/* Whether the socket has nothing but body, and enough of it to be worth the while. */
+static bool is_movable(const struct conn *c)
+{
+	const struct exchange *x = c->x;
+
+	return x->rq.body_streams && c->server->conf.ops->move &&
+		transport_bare(&c->transport) >= 0 &&
+		body_sure(&x->decoder) > HTTP_WINDOW;
+}
+
+/* As fill and take_body, but past our memory; what does not go that way goes the other. */
+static int move_body(struct conn *c, struct turn *turn)
+{
+	const struct server_conf *conf = &c->server->conf;
+	struct exchange *x = c->x;
+	uint64_t sure = body_sure(&x->decoder);
+	size_t n = sure < HTTP_MOVE ? (size_t)sure : HTTP_MOVE;
+	ssize_t got = conf->ops->move(conf->arg, &x->rq, c->transport.fd, n);
+
+	if (got == -EAGAIN)
+		return 1;
+	if (got == -ENOBUFS)
+		return pause_body(c);
+	if (got == 0)
+		return conn_ended(c);
+	if (got < 0)
+		return conn_fill(c, turn, x->in.cap - x->in.n);
+	body_passed(&x->decoder, (uint64_t)got);
+	set_body_deadline(c);
+	turn_spend(turn, got);
+	return (size_t)got < n;
+}
+
+int conn_step_body(struct conn *c, struct turn *turn)
+{
+	struct exchange *x = c->x;
+	const struct http_fault *fault = NULL;
+	int r = take_body(x, &fault);
+
+	if (r < 0)
+		return conn_refuse(c, fault);
+	if (r == 0)
+		return conn_ready(c);
+	if (r == 2)
+		return pause_body(c);
+	x->in.n = x->used = x->http.head.n;
+	r = invite_body(c);
+	if (r == 0)
+		r = is_movable(c) ? move_body(c, turn)
+				  : conn_fill(c, turn, x->in.cap - x->in.n);
+	if (r == 0 && c->state == C_BODY)
+		set_body_deadline(c);
+	return r;
+}
