@@ -37,6 +37,9 @@ static const char usage[] =
 	"  --key-sha256 HEX    SHA-256 of the session key that requests must carry\n"
 	"  --tls-cert FILE     certificate chain (PEM), with --tls-key: serve TLS 1.2\n"
 	"  --tls-key FILE      private key (PEM)\n"
+	"  --file-viewer       show images and PDF files to browsers in the sandbox, on "
+	"a\n"
+	"                      port of 127.0.0.1 behind PORT, without a key\n"
 	"  --plugins NAME..., --[no-]enable-browser: accepted; nothing is there to "
 	"start\n"
 	"\n"
@@ -133,6 +136,12 @@ static void set_browser(struct reader *r, const char *v)
 	r->c->browser = v != NULL;
 }
 
+static void set_viewer(struct reader *r, const char *v)
+{
+	(void)v;
+	r->c->viewer = true;
+}
+
 static void ignore(struct reader *r, const char *v)
 {
 	(void)r;
@@ -158,6 +167,7 @@ static const struct option {
 	{"--plugins", MANY, ignore},
 	{"--enable-browser", NONE, ignore},
 	{"--no-enable-browser", NONE, set_browser},
+	{"--file-viewer", NONE, set_viewer},
 	{"--browsergym-eval-env", MANY, ignore},
 	{"--git-user-name", ONE, ignore},
 	{"--git-user-email", ONE, ignore},

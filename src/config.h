@@ -36,7 +36,8 @@ struct config {
 	bool as_user;      /* shells run as username */
 	uint32_t no_change_s;
 	uint32_t work_gid; /* the group of the working directory */
-	bool browser;
+	bool browser;      /* one may be started, where there is one */
+	bool viewer;       /* the file viewer, with or without a browser */
 };
 
 /*

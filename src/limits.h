@@ -192,6 +192,15 @@ enum {
 #define ARCHIVE_BYTES_MAX ((uint64_t)10 << 30) /* unpacked, all files together */
 #define TRANSFER_BODY_MAX ((size_t)1 << 40)    /* an upload; the disk is full earlier */
 
+/* The file viewer. */
+enum {
+	VIEWER_PORTS = 1024,        /* of the wire contract: behind the main one */
+	VIEWER_CONNS_MAX = 64,      /* a browser opens six */
+	VIEWER_BACKLOG = 64,        /* as many may wait */
+	VIEWER_POLICY_MAX = 512,    /* two hashes and a few words */
+	VIEWER_FILE_MAX = 16 << 20, /* a page of 22 MB, all in one job */
+};
+
 /* The host tool. */
 enum {
 	INJECT_PROGRAM_MAX = 64 << 20,     /* a program for an image; busybox has 2 MB */

@@ -13,6 +13,7 @@
 #include "srv/api.h"
 #include "srv/credentials.h"
 #include "srv/kept.h"
+#include "srv/viewer.h"
 #include "srv/who.h"
 
 #include <assert.h>
@@ -39,6 +40,7 @@ struct serve {
 	struct api api;
 	struct tls_server *tls; /* NULL: plain HTTP */
 	struct server *server;
+	struct viewer *viewer; /* NULL: none */
 	struct timer grace;
 	struct kept kept;
 	enum phase phase;
@@ -100,6 +102,22 @@ static void store_ready(struct io *io, uint32_t events)
 	loop_stop(s->loop);
 }
 
+/* What only shows is not worth a start that fails. */
+static void open_viewer(struct serve *s)
+{
+	int err;
+
+	s->viewer = viewer_new(&s->api, &err);
+	if (!s->viewer)
+		log_warn("no file viewer: %s", err_text(err));
+}
+
+static void close_viewer(struct serve *s)
+{
+	viewer_del(s->viewer);
+	s->viewer = NULL;
+}
+
 static void grace_over(struct timer *t);
 
 static void enter(struct serve *s, enum phase to)
@@ -117,6 +135,7 @@ static void enter(struct serve *s, enum phase to)
 		/* Init's copy would still take connections, which nobody serves. */
 		store_drop(s->store, KEPT_LISTENER);
 		server_stop(s->server);
+		close_viewer(s);
 	} else {
 		for (struct session *at = s->box.session; at; at = session_next(at))
 			session_cut(at);
@@ -278,6 +297,8 @@ int serve_run(struct store *store, const struct config *config)
 	s.api.box = &s.box;
 	err = build(&s);
 	if (err == 0) {
+		if (config->viewer)
+			open_viewer(&s);
 		session_start(s.box.session, on_ready, &s);
 		err = loop_run(s.loop);
 	}
@@ -285,6 +306,7 @@ int serve_run(struct store *store, const struct config *config)
 		log_error("cannot start: %s", err_text(err));
 		s.code = EXIT_ENVIRONMENT;
 	}
+	close_viewer(&s);
 	if (s.server)
 		server_del(s.server);
 	tls_server_del(s.tls);

@@ -95,6 +95,7 @@ static const struct row rows[] = {
 		false},
 	{US " 3000 --plugins=a b --no-enable-browser", ROLE_SERVE, 3000, NULL, NULL, 0,
 		true},
+	{US " 3000 --file-viewer", ROLE_SERVE, 3000, NULL, NULL, 0, false},
 	{US " 3000 --enable-browser", ROLE_SERVE, 3000, NULL, NULL, 0, false},
 	{US " 3000 --working-dir /a --working-dir /b", ROLE_SERVE, 3000, "/b", NULL, 0,
 		false},
@@ -116,6 +117,7 @@ static void check_row(const struct row *row)
 	is_str(c.username, row->user ? row->user : "openhands", "the user");
 	is_int(c.uid, uid, "his id");
 	ok(c.browser == !row->no_browser, "the browser");
+	ok(c.viewer == !!strstr(row->line, "--file-viewer"), "the file viewer");
 	is_int(errors.n, 0, "no errors");
 }
 
