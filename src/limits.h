@@ -273,6 +273,19 @@ enum {
 	SEARCH_GRACE_MS = 10000, /* then the search is killed: a dead disk */
 };
 
+/* XML. */
+enum {
+	XML_DEPTH_MAX = 256,    /* open elements; tables in tables of a text have 60 */
+	XML_ATTRS_MAX = 128,    /* of one element; that of Word's root has 40 */
+	XML_BINDINGS_MAX = 256, /* of all open elements: three such roots */
+};
+
+/* Office documents. */
+enum {
+	PACKAGE_PART_MAX = 64 << 20,     /* one part, unpacked; a book has 10 MB */
+	PACKAGE_RELATIONS_MAX = 8 << 20, /* 300 bytes each: 20,000 slides */
+};
+
 /* Skills. */
 enum {
 	SKILL_FILE_MAX = 64 << 20, /* read as a whole; nobody scrolls through more */

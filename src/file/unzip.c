@@ -399,6 +399,20 @@ int unzip_open(struct unzip *u, const struct unzip_source *source)
 	return r;
 }
 
+int unzip_find(struct unzip *u, struct str name, struct unzip_entry *e)
+{
+	struct unzip_entry found;
+	int r;
+
+	u->next_i = u->next_at = 0;
+	do
+		r = unzip_next(u, &found);
+	while (!r && !str_eq(found.name, name));
+	if (!r)
+		*e = found;
+	return r;
+}
+
 void unzip_free(struct unzip *u)
 {
 	if (u->unpacks)

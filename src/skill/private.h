@@ -29,4 +29,7 @@ void skill_find_file(struct skill_call *c);
 
 void skill_file_editor(struct skill_call *c);
 
+void skill_parse_docx(struct skill_call *c);
+void skill_parse_pptx(struct skill_call *c);
+
 #endif

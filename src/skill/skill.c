@@ -24,19 +24,9 @@ static void parse_pdf(struct skill_call *c)
 	no_reader(c, "PDF", "pdftotext (Debian: poppler-utils)");
 }
 
-static void parse_docx(struct skill_call *c)
-{
-	no_reader(c, "DOCX", "pandoc");
-}
-
 static void parse_latex(struct skill_call *c)
 {
 	no_reader(c, "LaTeX", "pandoc or detex");
-}
-
-static void parse_pptx(struct skill_call *c)
-{
-	no_reader(c, "PPTX", "libreoffice --headless --convert-to txt");
 }
 
 static const struct skill {
@@ -56,9 +46,9 @@ static const struct skill {
 		{"command", "path", "file_text", "view_range", "old_str", "new_str",
 			"insert_line", "enable_linting"}},
 	{"parse_pdf", parse_pdf, 1, {"file_path"}},
-	{"parse_docx", parse_docx, 1, {"file_path"}},
+	{"parse_docx", skill_parse_docx, 1, {"file_path"}},
 	{"parse_latex", parse_latex, 1, {"file_path"}},
-	{"parse_pptx", parse_pptx, 1, {"file_path"}},
+	{"parse_pptx", skill_parse_pptx, 1, {"file_path"}},
 };
 
 const char *skill_name(size_t i)

@@ -2,6 +2,7 @@
 #include "srv/transfer_v1.h"
 
 #include "base/fd.h"
+#include "file/load.h"
 #include "file/put.h"
 #include "file/root.h"
 #include "file/unpack.h"
@@ -161,18 +162,7 @@ static int read_at(void *arg, uint64_t at, void *p, size_t n)
 {
 	const int *fd = arg;
 
-	while (n) {
-		ssize_t got = pread(*fd, p, n, (off_t)at);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : -EIO;
-		p = (char *)p + got;
-		at += (uint64_t)got;
-		n -= (size_t)got;
-	}
-	return 0;
+	return load_exactly(*fd, at, p, n);
 }
 
 /* What upstream passes over in silence. */
