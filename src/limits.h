@@ -183,6 +183,7 @@ enum {
 	ARCHIVE_RATIO_FREE = 1 << 20,  /* bytes for which the ratio does not matter */
 	ARCHIVE_DEPTH_MAX = 128,       /* folders; one open descriptor each */
 	TAR_META_MAX = 64 << 10,       /* a pax header: names, and what we ignore */
+	PUT_UNDO_MAX = 64 << 20,       /* of an old file, kept while it is overwritten */
 	TRANSFER_PIECE = 262144,       /* read or written at once */
 	TRANSFER_PIPE = 1 << 20,       /* between job and server: fewer turns for each */
 	TRANSFER_LEFT_OUT_MAX = 60000, /* words about files that cannot be sent */

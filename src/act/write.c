@@ -16,7 +16,7 @@ static int work(struct act *a, struct buf *kept)
 {
 	struct buf why = BUF_INIT(FILE_WORDS_MAX);
 	const struct writing *w = a->work;
-	enum replace_how how;
+	enum put_how how;
 
 	(void)kept;
 	if (file_write(&w->req, &how, &why) < 0)

@@ -267,6 +267,15 @@ void fd_close(int *fd)
 	*fd = -1;
 }
 
+int fd_flush(int fd)
+{
+	int copy = fd_dup(fd, 0);
+
+	if (copy < 0)
+		return copy;
+	return close(copy) < 0 && errno != EINTR ? -errno : 0;
+}
+
 int fd_write_all(int fd, const void *p, size_t n)
 {
 	const char *at = p;

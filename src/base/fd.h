@@ -57,6 +57,12 @@ int fd_nonblocking(int fd) MUST_USE;
 /* Closes *fd unless it is -1, once (close is never retried), and sets it to -1. */
 void fd_close(int *fd);
 
+/*
+ * What a close has to tell of bytes that were written: network file systems and quotas
+ * know of a full disk no sooner. 0 or -errno; fd stays open.
+ */
+int fd_flush(int fd) MUST_USE;
+
 /* All n bytes, waiting as long as it takes; for blocking fds and files. */
 int fd_write_all(int fd, const void *p, size_t n) MUST_USE;
 

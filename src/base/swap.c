@@ -5,36 +5,202 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdio.h>
-#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-enum { SWAP_TRIES = 16 };
+enum { SWAP_TRIES = 16, PROC_FD = 32 };
 
-/* A new file beside the target; O_EXCL makes guessing its name worthless. */
-static int neighbour(int dir, char name[SWAP_NAME])
+/* --- Names ---------------------------------------------------------------------- */
+
+/* Gives a name of ours to what make puts there; guessing it is worthless. */
+static int make_neighbour(struct swap *s, int (*make)(struct swap *s, const char *name))
 {
 	uint64_t salt = clock_us();
-	int fd = -EEXIST;
+	char name[SWAP_NAME];
+	int r = -EEXIST;
 
-	for (unsigned i = 0; i < SWAP_TRIES && fd == -EEXIST; i++) {
-		snprintf(name, SWAP_NAME, ".od-%d-%llx", (int)getpid(),
+	for (unsigned i = 0; i < SWAP_TRIES && r == -EEXIST; i++) {
+		snprintf(name, sizeof(name), ".od-%d-%llx", (int)getpid(),
 			(unsigned long long)(salt + i));
-		fd = fd_openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+		r = make(s, name);
 	}
-	return fd;
+	if (r >= 0)
+		memcpy(s->name, name, sizeof(name));
+	return r;
+}
+
+static int make_file(struct swap *s, const char *name)
+{
+	s->fd = fd_openat(s->dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+	return s->fd;
+}
+
+static void proc_path(char path[PROC_FD], int fd)
+{
+	snprintf(path, PROC_FD, "/proc/self/fd/%d", fd);
+}
+
+/* What has no name gets one, unless something else has it. */
+static int make_link(struct swap *s, const char *name)
+{
+	char path[PROC_FD];
+
+	proc_path(path, s->fd);
+	return linkat(AT_FDCWD, path, s->dir, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
+static int rename_as(const struct swap *s, const char *name, unsigned flags)
+{
+#ifdef SYS_renameat2
+	if (syscall(SYS_renameat2, s->dir, s->name, s->dir, name, flags) == 0)
+		return 0;
+	return -errno;
+#else
+	(void)s, (void)name, (void)flags;
+	return -ENOSYS;
+#endif
+}
+
+/* The kernel, its file system or a filter before it does not know the call. */
+static bool is_unknown(int err)
+{
+	return err == -ENOSYS || err == -EINVAL || err == -EPERM;
+}
+
+/* The name, if nothing has it: as well as this file system can tell. */
+static int take_free(struct swap *s, const char *name)
+{
+	struct stat st;
+	int r;
+
+	if (!s->name[0])
+		return make_link(s, name);
+	r = rename_as(s, name, RENAME_NOREPLACE);
+	if (is_unknown(r) && linkat(s->dir, s->name, s->dir, name, 0) == 0) {
+		unlinkat(s->dir, s->name, 0);
+		r = 0;
+	} else if (is_unknown(r)) {
+		/* No hard links either. */
+		if (errno == EEXIST ||
+			fstatat(s->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			return -EEXIST;
+		r = renameat(s->dir, s->name, s->dir, name) < 0 ? -errno : 0;
+	}
+	if (!r)
+		s->name[0] = '\0';
+	return r;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
+		a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+		a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static bool is_old(const struct swap *s, const char *name)
+{
+	struct stat st;
+
+	return fstatat(s->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		is_same(&st, &s->old);
+}
+
+static int take_any(struct swap *s, const char *name)
+{
+	if (renameat(s->dir, s->name, s->dir, name) < 0)
+		return -errno;
+	s->name[0] = '\0';
+	return 0;
+}
+
+/* Changes places with the old file, and back if that is another one by now. */
+static int take_from(struct swap *s, const char *name)
+{
+	int r = is_old(s, name) ? rename_as(s, name, RENAME_EXCHANGE) : -ESTALE;
+
+	if (is_unknown(r))
+		return take_any(s, name);
+	if (r)
+		return r == -ENOENT ? -ESTALE : r;
+	if (!is_old(s, s->name)) {
+		r = rename_as(s, name, RENAME_EXCHANGE);
+		return r ? r : -ESTALE;
+	}
+	return 0;
+}
+
+static int take(struct swap *s, const char *name)
+{
+	int r = s->over == SWAP_THIS ? -EEXIST : take_free(s, name);
+
+	if (r != -EEXIST || s->over == SWAP_NOTHING)
+		return r;
+	if (!s->name[0])
+		r = make_neighbour(s, make_link);
+	else
+		r = 0;
+	if (!r)
+		r = s->over == SWAP_THIS ? take_from(s, name) : take_any(s, name);
+	s->replaced = r == 0;
+	return r;
+}
+
+/* --- Content -------------------------------------------------------------------- */
+
+static int begin_nameless(struct swap *s)
+{
+	char path[PROC_FD];
+
+	s->fd = fd_openat(s->dir, ".", O_TMPFILE | O_RDWR, 0600);
+	if (s->fd < 0)
+		return s->fd;
+	proc_path(path, s->fd);
+	if (access(path, F_OK) == 0)
+		return 0;
+	/* Without /proc it could not get a name. */
+	fd_close(&s->fd);
+	return -ENOSYS;
+}
+
+int swap_begin(struct swap *s, int dir)
+{
+	struct swap made = {.fd = -1, .dir = dir};
+	int r = begin_nameless(&made);
+
+	/* Whatever the reason was, what comes now gives the right one. */
+	if (r < 0)
+		r = make_neighbour(&made, make_file);
+	if (r < 0)
+		return r;
+	*s = made;
+	return 0;
+}
+
+int swap_spool(struct swap *s, int dir)
+{
+	int r = swap_begin(s, dir);
+
+	if (!r && s->name[0] && unlinkat(dir, s->name, 0) == 0)
+		s->name[0] = '\0';
+	return r;
 }
 
 /* The owner first: chown takes the set-id bits away. */
 static int dress(int fd, const struct swap_attr *attr)
 {
+	uid_t uid = attr->uid;
+	gid_t gid = attr->gid;
 	struct stat st;
 	int r = 0;
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	if ((st.st_uid != attr->uid || st.st_gid != attr->gid) &&
-		fchown(fd, attr->uid, attr->gid) < 0)
+	if (((uid != (uid_t)-1 && st.st_uid != uid) ||
+		    (gid != (gid_t)-1 && st.st_gid != gid)) &&
+		fchown(fd, uid, gid) < 0)
 		r = -errno;
 	if (fchmod(fd, attr->mode) < 0 && !r)
 		r = -errno;
@@ -50,35 +216,20 @@ static int fill(int fd, const struct str *parts, size_t n)
 	return r;
 }
 
-int swap_begin(struct swap *s, int dir)
-{
-	struct swap made = {.dir = dir};
-
-	made.fd = neighbour(dir, made.name);
-	if (made.fd < 0)
-		return made.fd;
-	*s = made;
-	return 0;
-}
-
 int swap_commit(
 	struct swap *s, const char *name, const struct swap_attr *attr, int *attr_err)
 {
 	int dressed = dress(s->fd, attr);
-	int fd = s->fd;
+	int r;
 
 	if (dressed && !attr_err)
 		return dressed;
-	s->fd = -1;
-	/* A network file system tells of a full disk no sooner than here. */
-	if (close(fd) < 0 && errno != EINTR)
-		return -errno;
-	if (renameat(s->dir, s->name, s->dir, name) < 0)
-		return -errno;
-	s->name[0] = '\0';
-	if (attr_err)
+	r = fd_flush(s->fd);
+	if (!r)
+		r = take(s, name);
+	if (!r && attr_err)
 		*attr_err = dressed;
-	return 0;
+	return r;
 }
 
 void swap_end(struct swap *s)

@@ -1,37 +1,53 @@
 /*
- * New content for a file by a neighbour that takes its name: whoever opens the
- * file sees all of the old text or all of the new, and a failure (disk full,
- * quota, read-only) leaves the old file as it was.
+ * New content for a file by another inode that takes its name: whoever opens the
+ * file sees all of the old text or all of the new, and a failure (disk full, quota,
+ * read-only) leaves the old file as it was.
+ *
+ * The inode has no name until it is complete, where the file system has O_TMPFILE:
+ * then nothing is left behind by who is killed. Elsewhere it is a neighbour, .od-....
  */
 #ifndef BASE_SWAP_H
 #define BASE_SWAP_H
 
 #include "base/str.h"
 
-#include <sys/types.h>
+#include <sys/stat.h>
 
 /* What the new file shall look like; mode holds permission bits only. */
 struct swap_attr {
 	mode_t mode;
-	uid_t uid;
+	uid_t uid; /* -1: as the folder gives it */
 	gid_t gid;
+};
+
+/* What may lose its name to the new file. */
+enum swap_over {
+	SWAP_ANY,     /* whatever is there, or nothing */
+	SWAP_NOTHING, /* -EEXIST when something is there */
+	SWAP_THIS,    /* -ESTALE unless it is the file of swap.old, unchanged */
 };
 
 enum { SWAP_NAME = 48 };
 
-/* New content that is being written into such a neighbour. */
+/* New content that is being written. */
 struct swap {
-	int fd; /* write here; -1 once it is closed */
-	int dir;
-	char name[SWAP_NAME]; /* in dir; empty when it is there no more */
+	int fd;  /* write here */
+	int dir; /* the caller's */
+	enum swap_over over;
+	struct stat old;
+	bool replaced;        /* once it is committed: something had the name */
+	char name[SWAP_NAME]; /* in dir; empty when it has none of its own */
 };
 
-/* The neighbour, mode 0600, in the folder dir, which must stay open. 0 or -errno. */
+/* Mode 0600, on the disk of the folder dir, which must stay open. 0 or -errno. */
 int swap_begin(struct swap *s, int dir) MUST_USE;
+/* The same, but never with a name: for content that shall get none. */
+int swap_spool(struct swap *s, int dir) MUST_USE;
 /*
- * Gives it owner and mode and the name, which may be that of a file or of nothing.
- * attr_err and results as of swap_file; after a failure the neighbour is still there
- * until swap_end. -EBUSY: name is a mount point.
+ * Gives it owner and mode and the name, which may be that of a file or of nothing, as
+ * s->over says (SWAP_ANY, unless the caller has set it). attr_err and results as of
+ * swap_file; after a failure what there is stays until swap_end. -EBUSY: name is a
+ * mount point.
  */
 int swap_commit(struct swap *s, const char *name, const struct swap_attr *attr,
 	int *attr_err) MUST_USE;
@@ -40,7 +56,7 @@ void swap_end(struct swap *s);
 
 /*
  * Writes the n parts, one after the other, into a new file in the folder dir
- * and renames it to name, which may exist as a file or not at all. 0 or -errno
+ * and gives it the name, which may be that of a file or of nothing. 0 or -errno
  * with nothing changed and nothing left behind.
  *
  * Owner and mode that cannot be set (the caller lacks the right, or the file

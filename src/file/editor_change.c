@@ -13,15 +13,6 @@ enum { CONTEXT = 4 };
 
 #define REVIEW "Review the changes and make sure they are as expected"
 
-/* By the umask, as for whoever makes a file. */
-static mode_t new_mode(void)
-{
-	mode_t mask = umask(0);
-
-	umask(mask);
-	return 0666 & ~mask;
-}
-
 /* A file being changed; zero it but for the buffers' maxima. */
 struct change {
 	struct replace file;
@@ -62,10 +53,9 @@ static bool change_write(struct editor *r, struct change *c)
 	struct replace_new to = {
 		.parts = &part,
 		.n = 1,
-		.before = buf_view(&c->old),
-		.mode = new_mode(),
+		.mode = put_new_mode(),
 	};
-	enum replace_how how;
+	enum put_how how;
 	bool damaged;
 	int attr;
 	int err = replace_put(&c->file, &to, &how, &attr, &damaged);

@@ -5,11 +5,190 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/xattr.h>
 #include <unistd.h>
+
+enum { XATTR_NAMES = 4096, XATTR_VALUE = 65536 };
+
+/* A new inode cannot be made or take the name, but the old one may be open to us. */
+static bool is_in_the_way(int err)
+{
+	return err == -EACCES || err == -EPERM || err == -EROFS || err == -EBUSY ||
+		err == -EXDEV || err == -EINVAL;
+}
+
+/* --- Attributes ------------------------------------------------------------------- */
+
+/* Comes with the folder, or goes with every write. */
+static bool is_not_kept(const char *name)
+{
+	return strcmp(name, "security.selinux") == 0 ||
+		strcmp(name, "security.capability") == 0;
+}
+
+static int copy_attr(int from, int to, const char *name)
+{
+	static char value[XATTR_VALUE];
+	ssize_t n = fgetxattr(from, name, value, sizeof(value));
+
+	if (n < 0)
+		return errno == ENODATA ? 0 : -errno;
+	return fsetxattr(to, name, value, (size_t)n, 0) < 0 ? -errno : 0;
+}
+
+/* The new inode has those of the old one, and not the ACL that its folder gives. */
+static int copy_attrs(int from, int to)
+{
+	char names[XATTR_NAMES];
+	ssize_t n = flistxattr(from, names, sizeof(names));
+	int r = 0;
+
+	if (fremovexattr(to, "system.posix_acl_access") < 0 && errno != ENODATA &&
+		errno != ENOTSUP)
+		return -errno;
+	if (n < 0)
+		return errno == ENOTSUP ? 0 : -errno;
+	for (const char *at = names; at < names + n && !r; at += strlen(at) + 1)
+		if (!is_not_kept(at))
+			r = copy_attr(from, to, at);
+	return r;
+}
+
+/* Opens the old file, which others may have changed into anything. */
+static int open_old(const struct put *p, int flags)
+{
+	struct stat st;
+	int fd = fd_openat(p->dir, p->name, flags | O_NOFOLLOW | O_NONBLOCK, 0);
+
+	if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+		return fd;
+	fd_close(&fd);
+	return -EEXIST;
+}
+
+/* --- In place --------------------------------------------------------------------- */
+
+/* n bytes at from of one file to the place at of another. */
+static int copy_range(int to_fd, off_t at, int from_fd, off_t from, off_t n)
+{
+	static char piece[TRANSFER_PIECE];
+
+	while (n > 0) {
+		size_t want = n < (off_t)sizeof(piece) ? (size_t)n : sizeof(piece);
+		ssize_t got = pread(from_fd, piece, want, from);
+		ssize_t put = got > 0 ? pwrite(to_fd, piece, (size_t)got, at) : got;
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put <= 0)
+			return put < 0 ? -errno : -EIO;
+		from += put;
+		at += put;
+		n -= put;
+	}
+	return 0;
+}
+
+static int cut(int fd, off_t n)
+{
+	int r;
+
+	do
+		r = ftruncate(fd, n);
+	while (r < 0 && errno == EINTR);
+	return r < 0 ? -errno : 0;
+}
+
+/*
+ * What needs new room on the disk goes first, behind the old text: when there is none,
+ * cutting it off restores the old file.
+ */
+static int write_over(struct put *p, off_t old, off_t new, bool *touched)
+{
+	off_t common = old < new ? old : new;
+	int r = copy_range(p->target, old, p->swap.fd, old, new - old);
+
+	if (r)
+		return r;
+	*touched = true;
+	r = copy_range(p->target, 0, p->swap.fd, 0, common);
+	if (!r)
+		r = cut(p->target, new);
+	if (!r && p->sync && fsync(p->target) < 0)
+		r = -errno;
+	return r ? r : fd_flush(p->target);
+}
+
+/* Keeps the old bytes behind the new ones, to put them back. */
+static int overwrite(struct put *p)
+{
+	struct stat old, new;
+	bool known = false, touched = false;
+	int r;
+
+	if (fstat(p->target, &old) < 0 || fstat(p->swap.fd, &new) < 0)
+		return -errno;
+	if (old.st_size <= PUT_UNDO_MAX) {
+		r = copy_range(p->swap.fd, new.st_size, p->target, 0, old.st_size);
+		/* A file that may be written, but not read, cannot be kept. */
+		known = r == 0;
+		if (r && r != -EBADF)
+			return r;
+	}
+	r = write_over(p, old.st_size, new.st_size, &touched);
+	if (!r)
+		return 0;
+	p->damaged = (touched &&
+			     (!known ||
+				     copy_range(p->target, 0, p->swap.fd, new.st_size,
+					     old.st_size))) ||
+		cut(p->target, old.st_size);
+	return r;
+}
+
+static int open_target(struct put *p)
+{
+	if (p->target < 0)
+		p->target = open_old(p, O_RDWR);
+	if (p->target == -EACCES)
+		p->target = open_old(p, O_WRONLY);
+	return p->target < 0 ? p->target : 0;
+}
+
+/* New content on some other disk, since there is no room for it beside the old. */
+static int spool_elsewhere(struct swap *s)
+{
+	static const char *const dirs[] = {"/tmp", "/var/tmp", "/dev/shm"};
+	int r = -ENOENT;
+
+	for (size_t i = 0; i < ARRAY_LEN(dirs) && r; i++) {
+		int dir = fd_open(dirs[i], O_PATH | O_DIRECTORY, 0);
+
+		r = dir < 0 ? dir : swap_spool(s, dir);
+		fd_close(&dir);
+	}
+	return r;
+}
+
+static int begin_in_place(struct put *p, int why)
+{
+	int r = open_target(p);
+
+	if (!r)
+		r = spool_elsewhere(&p->swap);
+	if (!r) {
+		p->in_place = true;
+		return 0;
+	}
+	fd_close(&p->target);
+	return why;
+}
+
+/* --- The whole -------------------------------------------------------------------- */
 
 int put_begin(struct put *p, int dir, const char *name)
 {
-	struct put made = {.dir = dir, .name = name, .exists = true};
+	struct put made = {.dir = dir, .name = name, .target = -1, .exists = true};
 	int r;
 
 	if (fstatat(dir, name, &made.old, AT_SYMLINK_NOFOLLOW) < 0) {
@@ -20,10 +199,16 @@ int put_begin(struct put *p, int dir, const char *name)
 		return -EISDIR;
 	} else if (S_ISLNK(made.old.st_mode)) {
 		made.exists = false;
-	} else if (!S_ISREG(made.old.st_mode)) {
+	} else if (S_ISREG(made.old.st_mode)) {
+		made.mode = made.old.st_mode & 0777;
+	} else {
 		return -EEXIST;
 	}
+	if (!made.exists)
+		made.mode = put_new_mode();
 	r = swap_begin(&made.swap, dir);
+	if (made.exists && is_in_the_way(r))
+		r = begin_in_place(&made, r);
 	if (!r)
 		*p = made;
 	return r;
@@ -32,71 +217,6 @@ int put_begin(struct put *p, int dir, const char *name)
 int put_data(struct put *p, struct str piece)
 {
 	return fd_write_all(p->swap.fd, piece.p, piece.n);
-}
-
-/* Bytes from..to of one file to the same place in another. */
-static int copy_range(int to_fd, int from_fd, off_t from, off_t to)
-{
-	static char piece[TRANSFER_PIECE];
-
-	while (from < to) {
-		size_t n = to - from < (off_t)sizeof(piece) ? (size_t)(to - from)
-							    : sizeof(piece);
-		ssize_t got = pread(from_fd, piece, n, from);
-		ssize_t put = got > 0 ? pwrite(to_fd, piece, (size_t)got, from) : got;
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put <= 0)
-			return put < 0 ? -errno : -EIO;
-		from += put;
-	}
-	return 0;
-}
-
-int put_in_place(int dir, const char *name, int from, bool *damaged)
-{
-	int fd = fd_openat(dir, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-	struct stat old = {0}, new = {0};
-	off_t common;
-	int r = 0;
-
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &old) < 0 || fstat(from, &new) < 0)
-		r = -errno;
-	else if (!S_ISREG(old.st_mode))
-		r = -EEXIST;
-	if (r)
-		goto out;
-	common = new.st_size < old.st_size ? new.st_size : old.st_size;
-	/* What needs room on the disk goes first: cut off, the old file is back. */
-	r = copy_range(fd, from, old.st_size, new.st_size);
-	if (r) {
-		*damaged = ftruncate(fd, old.st_size) < 0;
-		goto out;
-	}
-	*damaged = true;
-	r = copy_range(fd, from, 0, common);
-	if (!r && ftruncate(fd, new.st_size) < 0)
-		r = -errno;
-	if (!r)
-		*damaged = false;
-out:
-	fd_close(&fd);
-	return r;
-}
-
-/* The neighbour becomes the content of the old inode. */
-static int overwrite(struct put *p, enum put_how *how, bool *damaged)
-{
-	int from = fd_openat(p->dir, p->swap.name, O_RDONLY | O_NOFOLLOW, 0);
-	int r = from < 0 ? from : put_in_place(p->dir, p->name, from, damaged);
-
-	fd_close(&from);
-	if (!r)
-		*how = PUT_IN_PLACE;
-	return r;
 }
 
 /* The entry in the folder has to be on the disk, too. */
@@ -109,28 +229,68 @@ static int sync_folder(int dir)
 	return r;
 }
 
-int put_commit(struct put *p, mode_t mode, bool sync, enum put_how *how, bool *damaged)
+static int keep_attrs(struct put *p)
 {
-	struct swap_attr attr = {mode, geteuid(), getegid()};
+	int fd = open_old(p, O_RDONLY);
 	int r;
 
-	*damaged = false;
-	if (p->exists)
-		attr = (struct swap_attr){
-			p->old.st_mode & 0777, p->old.st_uid, p->old.st_gid};
-	if (sync && fsync(p->swap.fd) < 0)
+	if (fd == -EACCES)
+		fd = open_old(p, O_WRONLY);
+	r = fd < 0 ? fd : copy_attrs(fd, p->swap.fd);
+	fd_close(&fd);
+	/* The file has gone, and its attributes with it. */
+	return r == -ENOENT ? 0 : r;
+}
+
+static int replace(struct put *p, int *attr_err)
+{
+	/* What is new belongs to who makes it, and to the group of some folders. */
+	struct swap_attr attr = {p->mode, (uid_t)-1, (gid_t)-1};
+
+	if (p->in_place)
+		return -EBUSY;
+	if (p->exists) {
+		attr.uid = p->old.st_uid;
+		attr.gid = p->old.st_gid;
+		attr_err = NULL;
+		/* Whatever hinders that: as they are, they are well. */
+		if (keep_attrs(p) < 0)
+			return -EBUSY;
+	}
+	if (p->sync && fsync(p->swap.fd) < 0)
 		return -errno;
-	r = swap_commit(&p->swap, p->name, &attr, NULL);
-	if (r == 0)
-		*how = p->exists ? PUT_REPLACED : PUT_NEW;
-	else if (p->exists && (r == -EBUSY || r == -EPERM))
-		r = overwrite(p, how, damaged);
-	if (!r && sync)
+	return swap_commit(&p->swap, p->name, &attr, attr_err);
+}
+
+int put_commit(struct put *p, enum put_how *how, int *attr_err)
+{
+	enum put_how done;
+	int r = replace(p, attr_err);
+
+	done = p->swap.replaced ? PUT_REPLACED : PUT_NEW;
+	if (p->exists && is_in_the_way(r)) {
+		done = PUT_IN_PLACE;
+		r = open_target(p);
+		if (!r)
+			r = overwrite(p);
+	} else if (!r && p->sync) {
 		r = sync_folder(p->dir);
+	}
+	if (!r)
+		*how = done;
 	return r;
 }
 
 void put_end(struct put *p)
 {
 	swap_end(&p->swap);
+	fd_close(&p->target);
+}
+
+mode_t put_new_mode(void)
+{
+	mode_t mask = umask(0);
+
+	umask(mask);
+	return 0666 & ~mask;
 }

@@ -1,6 +1,11 @@
 /*
- * One file, received in pieces: the old file or the new one is there under its name,
- * never a part. Runs with the rights of the calling process.
+ * New content for a file, in pieces: the old file or the new one is there under its
+ * name, never a part. Runs with the rights of the calling process, and in a job, as it
+ * may wait for a slow disk. SIGXFSZ must be ignored, so that a file size limit is an
+ * error and no death.
+ *
+ * An old file keeps its owner and its extended attributes, ACLs among them, but for
+ * capabilities, which the kernel takes from what is written to.
  */
 #ifndef FILE_PUT_H
 #define FILE_PUT_H
@@ -10,21 +15,31 @@
 #include <sys/stat.h>
 
 enum put_how {
-	PUT_NEW,
-	PUT_REPLACED,
+	PUT_NEW,      /* there was nothing */
+	PUT_REPLACED, /* a new inode under the old name */
 	/*
-	 * The old inode was overwritten, since it is a mount point or belongs to
-	 * somebody else: a crash or a read in between may meet a mixture.
+	 * The old inode was overwritten, since it is a mount point, has an owner or
+	 * attributes that cannot be given, or stands in a folder where nothing can
+	 * be made. A crash or a read in between may meet a mixture of old and new;
+	 * an error does not leave one behind, unless putting the old bytes back
+	 * fails as well.
 	 */
 	PUT_IN_PLACE,
 };
 
 struct put {
-	struct swap swap;
+	/* What the caller may change up to put_commit. */
+	mode_t mode;   /* its own without set-id bits; of a new file, put_new_mode */
+	bool in_place; /* overwrite the old file, whose inode is wanted */
+	bool sync;     /* wait until the disk has it */
+
+	struct swap swap; /* over and old in it are the caller's, too */
 	int dir;
 	const char *name;
+	int target; /* the old file, when it is to be overwritten; else -1 */
 	bool exists;
 	struct stat old; /* of the old file */
+	bool damaged;    /* after an error: old and new may be mixed */
 };
 
 /*
@@ -35,15 +50,13 @@ struct put {
 int put_begin(struct put *p, int dir, const char *name) MUST_USE;
 int put_data(struct put *p, struct str piece) MUST_USE;
 /*
- * Gives it its name; mode is that of a file that was not there, an old one keeps its
- * own without set-id bits. sync: and waits until the disk has it. 0 with *how, or
- * -errno with the old file as it was, unless *damaged is set.
+ * Gives it its name. 0 with *how, or -errno with the old file as it was, unless
+ * p->damaged is set. attr_err and the errors of p->swap.over are those of swap_commit.
  */
-int put_commit(
-	struct put *p, mode_t mode, bool sync, enum put_how *how, bool *damaged) MUST_USE;
+int put_commit(struct put *p, enum put_how *how, int *attr_err) MUST_USE;
 void put_end(struct put *p);
 
-/* Overwrites the file name in dir by the content of the file from. -errno. */
-int put_in_place(int dir, const char *name, int from, bool *damaged) MUST_USE;
+/* Of what is new, unless somebody knows better: 0666 less the umask. */
+mode_t put_new_mode(void);
 
 #endif

@@ -10,6 +10,7 @@
 #include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,6 +26,8 @@ int unpack_begin(struct unpack *u, int dest)
 	buf_init(&u->where, FILE_WORDS_MAX);
 	if (r)
 		return r;
+	/* Archives give modes in full. */
+	umask(0);
 	hex_encode(salt, sizeof(salt), hex);
 	snprintf(u->stage_name, sizeof(u->stage_name), ".od-unpack-%s", hex);
 	if (mkdirat(dest, u->stage_name, 0700) < 0)
@@ -205,7 +208,6 @@ struct move {
 	struct unpack *u;
 	struct level *levels;
 	unsigned depth;
-	unsigned in_place;
 };
 
 static int push(struct move *m, int from, int to, const char *name)
@@ -237,13 +239,12 @@ static void pop(struct move *m)
 	fd_close(&l->to);
 }
 
-/* A folder of the destination may be another file system: then by copying. */
-static int carry_file(int from, int to, const char *name, mode_t mode)
+/* By copying, onto a mount point or into a folder of another file system. */
+static int carry_file(struct move *m, int from, int to, const char *name, mode_t mode)
 {
 	static char piece[TRANSFER_PIECE];
 	int fd = fd_openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-	bool damaged;
-	enum put_how how;
+	enum put_how how = PUT_NEW;
 	struct put p;
 	ssize_t n;
 	int r = fd < 0 ? fd : put_begin(&p, to, name);
@@ -252,10 +253,14 @@ static int carry_file(int from, int to, const char *name, mode_t mode)
 		fd_close(&fd);
 		return r;
 	}
+	if (!p.exists)
+		p.mode = mode & MODE_BITS;
 	while (!r && (n = read(fd, piece, sizeof(piece))) != 0)
 		r = n < 0 ? -errno : put_data(&p, str_make(piece, (size_t)n));
 	if (!r)
-		r = put_commit(&p, mode & MODE_BITS, false, &how, &damaged);
+		r = put_commit(&p, &how, NULL);
+	m->u->in_place += how == PUT_IN_PLACE;
+	m->u->damaged |= p.damaged;
 	put_end(&p);
 	fd_close(&fd);
 	return r;
@@ -267,7 +272,7 @@ static int carry(struct move *m, int from, int to, const char *name, mode_t mode
 	ssize_t n;
 
 	if (S_ISREG(mode))
-		return carry_file(from, to, name, mode);
+		return carry_file(m, from, to, name, mode);
 	if (S_ISDIR(mode)) {
 		if (mkdirat(to, name, mode & MODE_BITS) < 0)
 			return -errno;
@@ -280,17 +285,6 @@ static int carry(struct move *m, int from, int to, const char *name, mode_t mode
 	if (unlinkat(to, name, 0) < 0 && errno != ENOENT)
 		return -errno;
 	return symlinkat(target, to, name) < 0 ? -errno : 0;
-}
-
-static int move_onto_mount(struct move *m, int from, int to, const char *name)
-{
-	int fd = fd_openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-	bool damaged = false;
-	int r = fd < 0 ? fd : put_in_place(to, name, fd, &damaged);
-
-	fd_close(&fd);
-	m->in_place += r == 0;
-	return r;
 }
 
 /* Something of that name is there. */
@@ -310,9 +304,9 @@ static int move_onto(struct move *m, int from, int to, const char *name)
 		return -ENOTDIR;
 	if (renameat(from, name, to, name) == 0)
 		return 0;
-	if (errno == EXDEV)
+	if (errno == EXDEV || (errno == EBUSY && S_ISREG(new.st_mode)))
 		return carry(m, from, to, name, new.st_mode);
-	return errno == EBUSY ? move_onto_mount(m, from, to, name) : -errno;
+	return -errno;
 }
 
 static int move_one(struct move *m, const char *name)
@@ -358,7 +352,7 @@ static struct level *levels_new(void)
 	return calloc(ARCHIVE_DEPTH_MAX, sizeof(struct level));
 }
 
-int unpack_commit(struct unpack *u, unsigned *in_place)
+int unpack_commit(struct unpack *u)
 {
 	struct move m = {.u = u};
 	int r = -ENOMEM;
@@ -368,7 +362,5 @@ int unpack_commit(struct unpack *u, unsigned *in_place)
 	if (m.levels)
 		r = move_all(&m);
 	free(m.levels);
-	if (!r)
-		*in_place = m.in_place;
 	return r;
 }

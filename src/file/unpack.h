@@ -1,7 +1,7 @@
 /*
  * Where archives are unpacked: everything goes into a folder of its own first, beside
  * what is there, and moves into place when all of it is good. Runs with the rights of
- * the calling process, which must have no umask.
+ * the calling process, whose umask it takes away.
  */
 #ifndef FILE_UNPACK_H
 #define FILE_UNPACK_H
@@ -20,7 +20,9 @@ struct unpack {
 	int parent; /* the folder of the last entry, which the next one often shares */
 	char parent_path[FILE_PATH_MAX];
 	uint64_t entries;
-	struct buf where; /* after an error in unpack_commit: the path in question */
+	unsigned in_place; /* files that unpack_commit has overwritten */
+	bool damaged;      /* one of them holds old and new bytes, after an error */
+	struct buf where;  /* after an error in unpack_commit: the path in question */
 };
 
 /* dest is the fd of a folder, which must stay open. 0 or -errno. */
@@ -43,9 +45,9 @@ int unpack_hardlink(struct unpack *u, struct str name, struct str target) MUST_U
 
 /*
  * Moves all into the destination. Files and links there are replaced, one by one, and
- * folders are joined; a mount point is overwritten, and *in_place counts it. 0 or
+ * folders are joined; a mount point is overwritten, and in_place counts it. 0 or
  * -errno, with the path in where: what has not moved by then never will.
  */
-int unpack_commit(struct unpack *u, unsigned *in_place) MUST_USE;
+int unpack_commit(struct unpack *u) MUST_USE;
 
 #endif

@@ -63,15 +63,14 @@ static int compose(struct writing *w, const struct write_req *q)
 }
 
 static int put(
-	const struct writing *w, const char *path, enum replace_how *how, struct buf *why)
+	const struct writing *w, const char *path, enum put_how *how, struct buf *why)
 {
 	struct replace_new to = {
 		.parts = w->parts,
 		.n = PARTS,
-		.before = buf_view(&w->text),
 		.mode = MODE_NEW,
 	};
-	enum replace_how done = REPLACE_NEW;
+	enum put_how done = PUT_NEW;
 	bool damaged;
 	int attr;
 	int r = replace_put(&w->file, &to, &done, &attr, &damaged);
@@ -121,7 +120,7 @@ static void say(const struct writing *w, const char *path, int err, struct buf *
 	}
 }
 
-int file_write(const struct write_req *q, enum replace_how *how, struct buf *why)
+int file_write(const struct write_req *q, enum put_how *how, struct buf *why)
 {
 	struct writing w = {
 		.file = {.dir = -1, .old = -1},

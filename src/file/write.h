@@ -26,6 +26,6 @@ struct write_req {
  * when a new file is complete but could not be given its mode.
  */
 int file_write(
-	const struct write_req *q, enum replace_how *how, struct buf *why) MUST_USE;
+	const struct write_req *q, enum put_how *how, struct buf *why) MUST_USE;
 
 #endif

@@ -14,8 +14,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { MODE_FILE = 0644 };
-
 /* The hash of what fd holds, from its start on. 0 or -errno. */
 static int hash_file(int fd, char hex[SHA256_HEX + 1])
 {
@@ -131,13 +129,15 @@ int v1_get(struct transfer_io *io, const struct transfer_ask *ask)
 
 /* --- PUT ------------------------------------------------------------------------ */
 
-/* If-Match (RFC 9110, 13.1.1) against what is there: 0, 1 for no, -errno. */
-static int does_match(int dir, const char *name, struct str want)
+/*
+ * If-Match (RFC 9110, 13.1.1) against what is there, which is in *st then: 0, 1 for no,
+ * -errno.
+ */
+static int does_match(int dir, const char *name, struct str want, struct stat *st)
 {
 	char hex[SHA256_HEX + 1];
-	struct stat st;
 	int r;
-	int fd = load_open(dir, name, O_RDONLY | O_NOFOLLOW, &st);
+	int fd = load_open(dir, name, O_RDONLY | O_NOFOLLOW, st);
 
 	if (fd == -ENOENT)
 		return 1;
@@ -145,15 +145,28 @@ static int does_match(int dir, const char *name, struct str want)
 		return fd;
 	r = hash_file(fd, hex);
 	fd_close(&fd);
-	if (r || str_eq(want, STR("*")))
-		return r;
-	while (want.n) {
+	while (want.n && !r) {
 		struct str tag = str_trim(str_cut(&want, ','), " \t");
 
 		if (str_eq(str_trim(tag, "\""), str_c(hex)))
 			return 0;
 	}
-	return 1;
+	return r ? r : 1;
+}
+
+/* 1 when the conditions are not met; what has to hold until the end is in p. */
+static int check(const struct transfer_ask *ask, struct put *p)
+{
+	if (ask->none) {
+		p->swap.over = SWAP_NOTHING;
+		return p->exists;
+	}
+	if (!ask->match.n)
+		return 0;
+	if (str_eq(ask->match, STR("*")))
+		return !p->exists;
+	p->swap.over = SWAP_THIS;
+	return does_match(p->dir, p->name, ask->match, &p->swap.old);
 }
 
 static int told(struct transfer_io *io, const struct transfer_ask *ask, enum put_how how,
@@ -193,7 +206,6 @@ static int receive(struct transfer_io *io, const struct transfer_ask *ask, struc
 	uint8_t digest[SHA256_LEN];
 	struct str piece;
 	struct sha256 h;
-	bool damaged;
 	int r;
 
 	sha256_init(&h);
@@ -204,16 +216,16 @@ static int receive(struct transfer_io *io, const struct transfer_ask *ask, struc
 		sha256_update(&h, piece.p, piece.n);
 		*size += piece.n;
 	}
-	/* As late as can be: somebody else may have written meanwhile. */
-	if (!r && ask->match.n)
-		r = does_match(p->dir, p->name, ask->match);
-	if (!r && ask->none && p->exists)
-		r = 1;
+	if (!r)
+		r = check(ask, p);
 	if (r)
 		return r;
 	sha256_final(&h, digest);
 	hex_encode(digest, sizeof(digest), hex);
-	return put_commit(p, MODE_FILE, ask->sync, how, &damaged);
+	p->sync = ask->sync;
+	r = put_commit(p, how, NULL);
+	/* Somebody else has been there meanwhile. */
+	return (r == -ESTALE && ask->match.n) || (r == -EEXIST && ask->none) ? 1 : r;
 }
 
 static int put_there(
@@ -232,6 +244,7 @@ static int put_there(
 	if (r == 1)
 		return transfer_fail(
 			io, 412, STR("The file is not the one that is meant."));
+	io->damaged = p.damaged;
 	return r ? v1_fail(io, r, ask->path) : told(io, ask, how, size, hex);
 }
 

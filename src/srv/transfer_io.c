@@ -64,6 +64,10 @@ int transfer_fail(struct transfer_io *io, unsigned status, struct str words)
 	jw_object(&w);
 	jw_key(&w, "detail");
 	jw_str(&w, words);
+	if (io->damaged) {
+		jw_key(&w, "damaged");
+		jw_bool(&w, true);
+	}
 	jw_end(&w);
 	return transfer_json(io, status);
 }
@@ -76,7 +80,7 @@ int transfer_errno(struct transfer_io *io, int err, struct str path)
 	if (err > -4096)
 		buf_fmt(&words, "[Errno %d] ", -err);
 	buf_fmt(&words, "%s: '%.*s'", err_text(err), STR_ARG(path));
-	r = transfer_fail(io, 500, buf_view(&words));
+	r = transfer_fail(io, err == -ENOMEM ? 503 : 500, buf_view(&words));
 	buf_free(&words);
 	return r;
 }
@@ -103,8 +107,6 @@ int transfer_work(const struct transfer_ask *ask, int in, int out)
 	struct transfer_io io = {.in = in, .out = out, .piece = piece};
 	int r;
 
-	/* Modes are given in full. */
-	umask(0);
 	buf_init(&io.buf, HTTP_REPLY_MAX);
 	r = ask->work(&io, ask);
 	buf_free(&io.buf);

@@ -9,7 +9,8 @@ struct transfer_io {
 	int in, out;
 	struct buf buf; /* of the reply, on its way */
 	bool begun;
-	char *piece; /* of the input, TRANSFER_PIECE bytes */
+	bool damaged; /* a file may hold old and new bytes mixed, after an error */
+	char *piece;  /* of the input, TRANSFER_PIECE bytes */
 };
 
 /* The whole job; a job_work_fn but for its argument. */
@@ -26,9 +27,9 @@ int transfer_flush(struct transfer_io *io) MUST_USE;
 
 /* A reply of JSON that is in io->buf. */
 int transfer_json(struct transfer_io *io, unsigned status) MUST_USE;
-/* {"detail": words} */
+/* {"detail": words}, and "damaged": true where that is so. */
 int transfer_fail(struct transfer_io *io, unsigned status, struct str words) MUST_USE;
-/* 500 in the contract's words: "[Errno 13] Permission denied: 'PATH'". */
+/* 500 (503: no memory) in the contract's words: "[Errno 13] Permission denied: 'PATH'". */
 int transfer_errno(struct transfer_io *io, int err, struct str path) MUST_USE;
 
 /* One field of the head; a value that does not fit is left out. */

@@ -333,12 +333,14 @@ static int close_file(struct receiver *c)
 {
 	struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, c->mtime};
 	int fd = c->fd;
+	int r;
 
 	c->fd = -1;
 	/* The time is worth no failure. */
 	(void)!futimens(fd, times);
+	r = fd_flush(fd);
 	fd_close(&fd);
-	return 0;
+	return r;
 }
 
 static int begin_entry(struct receiver *c)
@@ -408,7 +410,7 @@ static int receive(struct receiver *c)
 	return r;
 }
 
-static int told(struct receiver *c, unsigned in_place)
+static int told(struct receiver *c)
 {
 	struct buf *out = &c->io->buf;
 	struct jw w;
@@ -419,9 +421,9 @@ static int told(struct receiver *c, unsigned in_place)
 	jw_str(&w, c->ask->path);
 	jw_key(&w, "entries");
 	jw_uint(&w, c->entries);
-	if (in_place) {
+	if (c->to.in_place) {
 		jw_key(&w, "in_place");
-		jw_uint(&w, in_place);
+		jw_uint(&w, c->to.in_place);
 	}
 	jw_end(&w);
 	return transfer_json(c->io, 200);
@@ -448,20 +450,20 @@ static int refuse(struct receiver *c, int err)
 
 static int unpack_into(struct receiver *c, int dest)
 {
-	unsigned in_place = 0;
 	int r = unpack_begin(&c->to, dest);
 
 	if (r)
 		return refuse(c, r);
 	r = receive(c);
 	if (!r) {
-		r = unpack_commit(&c->to, &in_place);
+		r = unpack_commit(&c->to);
+		c->io->damaged = c->to.damaged;
 		buf_reset(&c->where);
 		buf_str(&c->where, buf_view(&c->to.where));
 	}
 	fd_close(&c->fd);
 	unpack_end(&c->to);
-	return r ? refuse(c, r) : told(c, in_place);
+	return r ? refuse(c, r) : told(c);
 }
 
 int v1_put_tar(struct transfer_io *io, const struct transfer_ask *ask)

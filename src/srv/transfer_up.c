@@ -14,7 +14,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-enum { MODE_FILE = 0644 };
+enum { MODE_LINK = 0644 };
 
 struct upload {
 	struct transfer_io *io;
@@ -135,7 +135,6 @@ static int receive_file(struct upload *u, struct str *in)
 	struct put p;
 	struct str piece;
 	enum put_how how = PUT_NEW;
-	bool damaged = false;
 	int r = put_begin(&p, u->dest, u->name);
 
 	if (r)
@@ -145,11 +144,13 @@ static int receive_file(struct upload *u, struct str *in)
 		if (r)
 			break;
 	}
+	p.sync = u->ask->sync;
 	if (r == 0)
-		r = put_commit(&p, MODE_FILE, u->ask->sync, &how, &damaged);
+		r = put_commit(&p, &how, NULL);
 	put_end(&p);
 	if (r == ERR_CLOSED || r == ERR_SYNTAX)
 		return invalid(u, "body: the form is malformed");
+	u->io->damaged = p.damaged;
 	if (r)
 		return fail_at(u, r, u->name);
 	u->in_place = how == PUT_IN_PLACE;
@@ -185,12 +186,14 @@ static int unpack_entry(struct unzip *zip, const struct unzip_entry *e, struct u
 	if (S_ISDIR(e->mode))
 		return unpack_dir(to, e->name, e->mode);
 	/* A link of the archive becomes a file that holds its target. */
-	fd = unpack_file(to, e->name, S_ISLNK(e->mode) ? MODE_FILE : e->mode);
+	fd = unpack_file(to, e->name, S_ISLNK(e->mode) ? MODE_LINK : e->mode);
 	if (fd < 0)
 		return fd;
 	r = unzip_begin(&c, zip, e);
 	while (!r && (r = unzip_piece(&c, &piece)) == 1)
 		r = fd_write_all(fd, piece.p, piece.n);
+	if (!r)
+		r = fd_flush(fd);
 	fd_close(&fd);
 	return r;
 }
@@ -211,7 +214,9 @@ static int unpack_all(struct upload *u, struct unzip *zip, struct buf *where)
 			buf_str(where, e.name);
 	}
 	if (r == 1) {
-		r = unpack_commit(&to, &u->in_place);
+		r = unpack_commit(&to);
+		u->in_place = to.in_place;
+		u->io->damaged = to.damaged;
 		if (r)
 			buf_str(where, buf_view(&to.where));
 	}
@@ -266,12 +271,10 @@ static int receive_zip(struct upload *u, struct str *in)
 {
 	struct swap spool;
 	struct str piece;
-	int r = swap_begin(&spool, u->dest);
+	int r = swap_spool(&spool, u->dest);
 
 	if (r)
 		return fail_at(u, r, u->name);
-	if (unlinkat(u->dest, spool.name, 0) == 0)
-		spool.name[0] = '\0';
 	while ((r = next_piece(u, in, &piece)) == 1) {
 		r = fd_write_all(spool.fd, piece.p, piece.n);
 		if (r)
@@ -315,7 +318,9 @@ int transfer_upload(struct transfer_io *io, const struct transfer_ask *ask)
 	struct upload u = {.io = io, .ask = ask, .dest = -1};
 	int r = multipart_init(&u.form, ask->type);
 
-	if (r) {
+	if (r == -ENOMEM) {
+		r = transfer_errno(io, r, ask->path);
+	} else if (r) {
 		r = invalid(&u, "body: multipart/form-data with a boundary is required");
 	} else if (!str_starts(ask->path, STR("/"))) {
 		r = transfer_fail(

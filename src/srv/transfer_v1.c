@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MODE_FOLDER = 0755 };
+enum { MODE_FOLDER = 0777 };
 
 static unsigned status_of(int err)
 {
@@ -39,6 +39,8 @@ static unsigned status_of(int err)
 	case -ENAMETOOLONG:
 	case -EINVAL:
 		return 422;
+	case -ENOMEM:
+		return 503;
 	default:
 		return 500;
 	}

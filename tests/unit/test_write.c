@@ -18,7 +18,7 @@
 enum { NOBODY = 65534, SMALL_DISK = 64 << 10 };
 
 static char top[] = "/tmp/od-write-XXXXXX";
-static enum replace_how how;
+static enum put_how how;
 static struct buf why = BUF_INIT(FILE_WORDS_MAX);
 
 static const struct line_range all = {0, -1};
@@ -113,15 +113,14 @@ static int leftovers(const char *folder)
 static void check_new(void)
 {
 	is_int(write_path("n", all, "a"), 0, "a new file");
-	is_int(how, REPLACE_NEW, "is new");
+	is_int(how, PUT_NEW, "is new");
 	is_view(content_of("n"), "a\n", "and ends with a newline more");
 	is_int(mode("n"), 0664, "its mode is no matter of umask");
 	is_int(write_path("n2", (struct line_range){5, 9}, "a\n"), 0, "with a range");
 	is_view(content_of("n2"), "a\n\n", "that means nothing");
 	is_int(write_path("n3", all, ""), 0, "nothing");
 	is_view(content_of("n3"), "\n", "is an empty line");
-	is_int(write_text("n4", all, str_make("a\0b\r\n", 5)), 0,
-		"bytes of all kinds");
+	is_int(write_text("n4", all, str_make("a\0b\r\n", 5)), 0, "bytes of all kinds");
 	is_mem(content_of("n4").p, content_of("n4").n, "a\0b\r\n\n", 6, "stay");
 	is_int(write_path("p/q/r", all, "deep"), 0, "a file in new folders");
 	is_view(content_of("p/q/r"), "deep\n", "is there");
@@ -140,7 +139,7 @@ static void check_owner(void)
 	is_int(chown("o/p/f", 1234, 4321), 0, "another owner");
 	is_int(chmod("o/p/f", 04751), 0, "a mode");
 	is_int(write_path("o/p/f", all, "y"), 0, "written by root");
-	is_int(how, REPLACE_SWAPPED, "is replaced");
+	is_int(how, PUT_REPLACED, "is replaced");
 	is_int(stat("o/p/f", &st) || st.st_uid != 1234 || st.st_gid != 4321, 0,
 		"keeps its owner");
 	is_int(st.st_mode & 07777, 04751, "and its mode");
@@ -188,12 +187,18 @@ static void check_ranges(void)
 
 static void check_refused(void)
 {
-	put("latin", "stra\xdf" "e\n", 7);
+	put("latin",
+		"stra\xdf"
+		"e\n",
+		7);
 	is_int(write_path("latin", all, "x"), ERR_UTF8, "over what is no UTF-8");
 	is_str(words(), "File could not be decoded as utf-8: T/latin", "its words");
 	is_int(write_path("latin", (struct line_range){1, 2}, "x"), ERR_UTF8,
 		"a line of it");
-	is_view(content_of("latin"), "stra\xdf" "e\n", "it stays");
+	is_view(content_of("latin"),
+		"stra\xdf"
+		"e\n",
+		"it stays");
 	is_int(write_path(".", all, "x"), ERR_TYPE, "a folder");
 	is_str(words(), "Path is a directory: T. You can only write to files",
 		"its words");
@@ -227,7 +232,7 @@ static void check_inodes(void)
 	put("f", "old", 3);
 	old = inode("f");
 	is_int(write_path("f", all, "new"), 0, "a file of one name");
-	is_int(how, REPLACE_SWAPPED, "is replaced");
+	is_int(how, PUT_REPLACED, "is replaced");
 	ok(inode("f") != old, "by another inode");
 	is_int(symlink("f", "link"), 0, "a link");
 	is_int(write_path("link", all, "linked"), 0, "is followed");
@@ -239,7 +244,7 @@ static void check_inodes(void)
 	is_int(link("f", "twin"), 0, "a second name");
 	old = inode("f");
 	is_int(write_path("twin", all, "both of them, and longer"), 0, "is written");
-	is_int(how, REPLACE_IN_PLACE, "in place");
+	is_int(how, PUT_IN_PLACE, "in place");
 	is_view(content_of("f"), "both of them, and longer\n", "under both names");
 	ok(inode("f") == old, "the same inode");
 	is_int(write_path("f", (struct line_range){0, 0}, "short"), 0, "grown in place");
@@ -258,9 +263,49 @@ static void check_xattr(void)
 		return;
 	}
 	is_int(write_path("attr", all, "new"), 0, "a file with an attribute");
-	is_int(how, REPLACE_IN_PLACE, "is written in place");
+	is_int(how, PUT_REPLACED, "is replaced");
 	is_int(getxattr("attr", "user.note", value, 4), 4, "and keeps it");
 	is_view(content_of("attr"), "new\n", "with the new text");
+}
+
+/* version 2; u::rw- u:1234:rw- g::r-- m::rw- o::--- */
+static const unsigned char acl[] = {2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255, 2, 0, 6,
+	0, 0xd2, 4, 0, 0, 4, 0, 4, 0, 255, 255, 255, 255, 16, 0, 6, 0, 255, 255, 255, 255,
+	32, 0, 0, 0, 255, 255, 255, 255};
+#define ACL "system.posix_acl_access"
+
+static void check_acl(void)
+{
+	char got[2 * sizeof(acl)];
+	struct stat st;
+	ssize_t n;
+
+	is_int(mkdir("acl", 0755), 0, "a folder");
+	put("acl/plain", "old", 3);
+	put("acl/own", "old", 3);
+	is_int(chmod("acl/plain", 0640), 0, "and a file in it");
+	if (setxattr("acl/own", ACL, acl, sizeof(acl), 0) ||
+		setxattr("acl", "system.posix_acl_default", acl, sizeof(acl), 0)) {
+		skip("ACLs", "the file system has none");
+	} else {
+		is_int(write_path("acl/plain", all, "new"), 0, "a file without an ACL");
+		is_int(how, PUT_REPLACED, "is replaced");
+		is_int(getxattr("acl/plain", ACL, got, sizeof(got)), -1,
+			"and gets none from its folder");
+		is_int(stat("acl/plain", &st) || (st.st_mode & 07777) != 0640, 0,
+			"nor another mode");
+		is_int(write_path("acl/own", all, "new"), 0, "a file with an ACL");
+		is_int(how, PUT_REPLACED, "is replaced");
+		n = getxattr("acl/own", ACL, got, sizeof(got));
+		is_mem(got, n < 0 ? 0 : (size_t)n, acl, sizeof(acl), "and keeps it");
+		is_int(write_path("acl/new", all, "new"), 0, "a new file");
+		ok(getxattr("acl/new", ACL, got, sizeof(got)) > 0,
+			"has that of its folder");
+	}
+	unlink("acl/plain");
+	unlink("acl/own");
+	unlink("acl/new");
+	rmdir("acl");
 }
 
 /* Runs in a child, so that lost rights and limits stay there. */
@@ -311,7 +356,7 @@ static int as_nobody(void)
 {
 	if (setgid(NOBODY) || setuid(NOBODY))
 		return 10;
-	if (write_path("open", all, "his") || how != REPLACE_IN_PLACE)
+	if (write_path("open", all, "his") || how != PUT_IN_PLACE)
 		return 11;
 	if (!str_eq(content_of("open"), STR("his\n")))
 		return 12;
@@ -324,9 +369,9 @@ static int as_nobody(void)
 	if (write_path("x/none", all, "his") != -EACCES)
 		return 16;
 	/* In a folder of all, what is another's keeps its owner. */
-	if (write_path("shared/root", all, "his") || how != REPLACE_IN_PLACE)
+	if (write_path("shared/root", all, "his") || how != PUT_IN_PLACE)
 		return 17;
-	if (write_path("shared/gift", all, "x") || how != REPLACE_NEW)
+	if (write_path("shared/gift", all, "x") || how != PUT_NEW)
 		return 18;
 	return str_eq(content_of("shared/gift"), STR("x\n")) ? leftovers(".") : 19;
 }
@@ -415,13 +460,13 @@ static int mounted_file(void)
 	put("disk/f", "old", 3);
 	if (mount("disk/inner", "disk/f", NULL, MS_BIND, NULL))
 		return 11;
-	if (write_path("disk/f", all, "new") || how != REPLACE_IN_PLACE)
+	if (write_path("disk/f", all, "new") || how != PUT_IN_PLACE)
 		return 12;
 	if (!str_eq(content_of("disk/inner"), STR("new\n")) || leftovers("disk"))
 		return 13;
 	if (mount("disk", "disk", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL))
 		return 14;
-	if (write_path("disk/f", all, "again") || how != REPLACE_IN_PLACE)
+	if (write_path("disk/f", all, "again") || how != PUT_IN_PLACE)
 		return 15;
 	return str_eq(content_of("disk/f"), STR("again\n")) ? 0 : 16;
 }
@@ -460,6 +505,7 @@ int main(void)
 	check_refused();
 	check_inodes();
 	check_xattr();
+	check_acl();
 	check_rights();
 	check_disks();
 	for (size_t i = 0; i < ARRAY_LEN(made); i++)
