@@ -234,9 +234,8 @@ int swap_commit(
 
 void swap_end(struct swap *s)
 {
-	if (s->name[0])
-		unlinkat(s->dir, s->name, 0);
-	s->name[0] = '\0';
+	if (s->name[0] && (unlinkat(s->dir, s->name, 0) == 0 || errno == ENOENT))
+		s->name[0] = '\0';
 	fd_close(&s->fd);
 }
 

@@ -214,6 +214,17 @@ int put_begin(struct put *p, int dir, const char *name)
 	return r;
 }
 
+static void sweep(int dir, const char *name)
+{
+	unlinkat(dir, name, 0);
+}
+
+void put_guard(struct put *p)
+{
+	if (p->swap.name[0])
+		broom_begin(&p->broom, p->dir, p->swap.name, sweep);
+}
+
 int put_data(struct put *p, struct str piece)
 {
 	return fd_write_all(p->swap.fd, piece.p, piece.n);
@@ -284,6 +295,7 @@ int put_commit(struct put *p, enum put_how *how, int *attr_err)
 void put_end(struct put *p)
 {
 	swap_end(&p->swap);
+	broom_end(&p->broom, p->swap.name[0] == '\0');
 	fd_close(&p->target);
 }
 

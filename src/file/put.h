@@ -11,6 +11,7 @@
 #define FILE_PUT_H
 
 #include "base/swap.h"
+#include "proc/broom.h"
 
 #include <sys/stat.h>
 
@@ -39,7 +40,8 @@ struct put {
 	int target; /* the old file, when it is to be overwritten; else -1 */
 	bool exists;
 	struct stat old; /* of the old file */
-	bool damaged;    /* after an error: old and new may be mixed */
+	struct broom broom;
+	bool damaged; /* after an error: old and new may be mixed */
 };
 
 /*
@@ -48,6 +50,8 @@ struct put {
  * would be replaced and not followed; -errno. Not 0: there is nothing to end.
  */
 int put_begin(struct put *p, int dir, const char *name) MUST_USE;
+/* For what comes slowly: nothing shall stay if this process is killed meanwhile. */
+void put_guard(struct put *p);
 int put_data(struct put *p, struct str piece) MUST_USE;
 /*
  * Gives it its name. 0 with *how, or -errno with the old file as it was, unless

@@ -16,6 +16,12 @@
 
 enum { MODE_BITS = 0777, SALT = 8 };
 
+/* What cannot be removed now, either, is the user's to remove. */
+static void sweep(int dest, const char *name)
+{
+	(void)!root_remove(dest, name);
+}
+
 int unpack_begin(struct unpack *u, int dest)
 {
 	uint8_t salt[SALT];
@@ -30,22 +36,25 @@ int unpack_begin(struct unpack *u, int dest)
 	umask(0);
 	hex_encode(salt, sizeof(salt), hex);
 	snprintf(u->stage_name, sizeof(u->stage_name), ".od-unpack-%s", hex);
-	if (mkdirat(dest, u->stage_name, 0700) < 0)
-		return -errno;
-	u->stage = root_open(dest, u->stage_name, 0);
+	broom_begin(&u->broom, dest, u->stage_name, sweep);
+	r = mkdirat(dest, u->stage_name, 0700) < 0 ? -errno : 0;
+	if (!r)
+		u->stage = root_open(dest, u->stage_name, 0);
 	if (u->stage >= 0)
 		return 0;
-	unlinkat(dest, u->stage_name, AT_REMOVEDIR);
-	return u->stage;
+	if (!r)
+		unlinkat(dest, u->stage_name, AT_REMOVEDIR);
+	broom_end(&u->broom, true);
+	return r ? r : u->stage;
 }
 
 void unpack_end(struct unpack *u)
 {
+	bool done = u->stage < 0 || root_remove(u->dest, u->stage_name) == 0;
+
 	fd_close(&u->parent);
-	if (u->stage >= 0)
-		/* What cannot be removed now is the user's to remove. */
-		(void)!root_remove(u->dest, u->stage_name);
 	fd_close(&u->stage);
+	broom_end(&u->broom, done);
 	buf_free(&u->where);
 }
 

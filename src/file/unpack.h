@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "limits.h"
+#include "proc/broom.h"
 
 #include <sys/types.h>
 
@@ -17,6 +18,7 @@ struct unpack {
 	int dest; /* the caller's */
 	int stage;
 	char stage_name[UNPACK_NAME];
+	struct broom broom; /* removes the stage when this process is killed */
 	int parent; /* the folder of the last entry, which the next one often shares */
 	char parent_path[FILE_PATH_MAX];
 	uint64_t entries;

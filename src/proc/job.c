@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -90,6 +91,14 @@ static void child(const struct job_conf *c, int in, int out, pid_t parent)
 	if (getppid() != parent)
 		_exit(EXIT_SETUP);
 	_exit(c->work(c->arg, in < 0 ? -1 : 0, 1) == 0 ? 0 : EXIT_WORK);
+}
+
+/* The end of the input is a shutdown; a parent that goes hangs up. */
+bool job_input_is_whole(int in)
+{
+	struct pollfd p = {.fd = in, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1 && !(p.revents & (POLLHUP | POLLERR));
 }
 
 /* --- Its life ----------------------------------------------------------------- */
@@ -223,7 +232,7 @@ static void in_ready(struct io *io, uint32_t events)
 	bool wanted = io->events == EPOLLOUT;
 
 	loop_want(j->loop, io, QUIET);
-	if (events & EPOLLERR)
+	if (events & (EPOLLERR | EPOLLHUP))
 		close_in(j);
 	if (wanted && j->conf.ops->room)
 		j->conf.ops->room(j);
@@ -275,7 +284,7 @@ static int launch(struct job *j, struct job_kid *k)
 	int r = fd_pipe(out);
 
 	if (!r && j->conf.input)
-		r = fd_pipe(in);
+		r = fd_socketpair(SOCK_STREAM, in);
 	if (!r)
 		r = loop_add(j->loop, &j->out_io, out[0], j->paused ? QUIET : EPOLLIN,
 			out_ready);
@@ -292,8 +301,12 @@ static int launch(struct job *j, struct job_kid *k)
 		close_out(j);
 		return r;
 	}
+	if (j->conf.wide) {
+		fd_widen(j->out_fd, j->conf.wide);
+		fd_widen(j->in, j->conf.wide);
+	}
 	if (j->fed)
-		close_in(j);
+		shutdown(j->in, SHUT_WR);
 	enter(j, JOB_RUNS);
 	return 0;
 }
@@ -379,7 +392,7 @@ size_t job_feed(struct job *j, struct str piece)
 	if (j->state == JOB_WAITS)
 		return 0;
 	while (taken < piece.n && j->in >= 0) {
-		ssize_t n = write(j->in, piece.p + taken, piece.n - taken);
+		ssize_t n = send(j->in, piece.p + taken, piece.n - taken, MSG_NOSIGNAL);
 
 		if (n >= 0) {
 			taken += (size_t)n;
@@ -423,7 +436,7 @@ void job_feed_end(struct job *j)
 {
 	j->fed = true;
 	if (j->state == JOB_RUNS)
-		close_in(j);
+		shutdown(j->in, SHUT_WR);
 }
 
 void job_pause(struct job *j, bool pause)

@@ -25,6 +25,11 @@ struct job;
  * (out of memory, out is closed): what was written is not to be used.
  */
 typedef int job_work_fn(void *arg, int in, int out);
+/*
+ * At the end of the input, in the child: whether job_feed_end has said so. Otherwise
+ * the job was given up, or the parent is dead, and what has come is a part.
+ */
+bool job_input_is_whole(int in);
 
 enum job_outcome {
 	JOB_DONE,     /* the work returned 0, and all its output has come */
@@ -52,6 +57,7 @@ struct job_conf {
 	void *arg;      /* of work; must stay until the job has started or is over */
 	uint64_t ms;    /* from job_start on; 0 for no limit */
 	size_t out_max; /* of collected output */
+	int wide;       /* what its input and output hold each; 0: as they come */
 	bool input;     /* job_feed will be used */
 	bool lasting;   /* may take long by its nature: a transfer */
 };
@@ -76,7 +82,7 @@ struct job {
 	struct job *next;    /* in line */
 	struct job_kid *kid; /* the process; NULL once it is reaped */
 	int status;          /* of the process, as from wait(2) */
-	int in, out_fd;      /* our ends; -1 when closed */
+	int in, out_fd;      /* our ends of a socket and a pipe; -1 when closed */
 	bool fed;            /* there is no more input */
 	bool paused;
 	struct io in_io;

@@ -1,6 +1,5 @@
 #include "srv/transfer.h"
 
-#include "base/fd.h"
 #include "limits.h"
 #include "proc/job.h"
 #include "srv/transfer_io.h"
@@ -146,6 +145,7 @@ void transfer_start(struct api *api, struct request *rq, const struct transfer_a
 		.user = api->box->user,
 		.work = work,
 		.arg = t,
+		.wide = ask->quick ? 0 : TRANSFER_PIPE,
 		.input = rq->body_max > HTTP_BODY_MAX,
 		.lasting = !ask->quick,
 		.ms = ask->quick ? TRANSFER_QUICK_MS : 0,
@@ -165,10 +165,6 @@ void transfer_start(struct api *api, struct request *rq, const struct transfer_a
 			rq, 503, STR("The sandbox cannot start one more transfer now."));
 		return;
 	}
-	if (t->job.in >= 0)
-		fd_widen_pipe(t->job.in, TRANSFER_PIPE);
-	if (!ask->quick && t->job.out_fd >= 0)
-		fd_widen_pipe(t->job.out_fd, TRANSFER_PIPE);
 	rq->user = t;
 	rq->body_streams = conf.input;
 	t->body_complete = !conf.input;

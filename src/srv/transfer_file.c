@@ -239,6 +239,7 @@ static int put_there(
 
 	if (r)
 		return v1_fail(io, r, ask->path);
+	put_guard(&p);
 	r = receive(io, ask, &p, &how, &size, hex);
 	put_end(&p);
 	if (r == 1)

@@ -2,6 +2,7 @@
 
 #include "base/fd.h"
 #include "limits.h"
+#include "proc/job.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -16,7 +17,9 @@ int transfer_read(struct transfer_io *io, struct str *piece)
 	while (n < 0 && errno == EINTR);
 	if (n > 0)
 		*piece = str_make(io->piece, (size_t)n);
-	return n > 0 ? 1 : n < 0 ? -errno : 0;
+	if (n < 0)
+		return -errno;
+	return n > 0 ? 1 : job_input_is_whole(io->in) ? 0 : ERR_CLOSED;
 }
 
 int transfer_begin(struct transfer_io *io, const struct transfer_head *head)

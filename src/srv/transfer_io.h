@@ -16,7 +16,7 @@ struct transfer_io {
 /* The whole job; a job_work_fn but for its argument. */
 int transfer_work(const struct transfer_ask *ask, int in, int out) MUST_USE;
 
-/* The next piece of the body: 1; 0 at its end; -errno. */
+/* The next piece of the body: 1; 0 at its end; ERR_CLOSED: it is cut off; -errno. */
 int transfer_read(struct transfer_io *io, struct str *piece) MUST_USE;
 
 /* Begins the reply; nothing of it may have been sent. Then its bytes. 0 or -errno. */

@@ -139,6 +139,7 @@ static int receive_file(struct upload *u, struct str *in)
 
 	if (r)
 		return fail_at(u, r, u->name);
+	put_guard(&p);
 	while ((r = next_piece(u, in, &piece)) == 1) {
 		r = put_data(&p, piece);
 		if (r)

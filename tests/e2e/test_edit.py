@@ -428,7 +428,7 @@ def burn(client, serve, n):
 
 
 class Injection:
-    """Call number n of each process fails, as long as the block runs."""
+    """Call number n of each process fails, or "1+" for all, as long as the block runs."""
 
     def __init__(self, client, call, name, n):
         self.client, self.n = client, n
@@ -442,7 +442,7 @@ class Injection:
         self.process = subprocess.Popen(self.argv, stderr=subprocess.PIPE)
         until(lambda: b"TracerPid:\t0\n" not in proc(self.serve, "status") or
               self.process.poll() is not None, step=0.002)
-        if self.process.poll() is None:
+        if self.process.poll() is None and self.n != "1+":
             burn(self.client, self.serve, self.n)
         return self
 
