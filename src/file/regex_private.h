@@ -1,0 +1,88 @@
+/* The inside of regular expressions: the parser. For src/file/regex*.c only. */
+#ifndef FILE_REGEX_PRIVATE_H
+#define FILE_REGEX_PRIVATE_H
+
+#include "file/regex.h"
+#include "limits.h"
+
+#include <stddef.h>
+
+enum { REGEX_NO_ATOM = -1 };
+
+struct regex_group {
+	size_t at;    /* of its parenthesis in the pattern */
+	size_t begin; /* its first instruction */
+	bool nocase;  /* outside of it */
+	struct automaton_alt alt;
+};
+
+/*
+ * Characters in a row that stand in every match. The last one may yet turn out to be
+ * optional, hence its length.
+ */
+struct regex_run {
+	char text[NEEDLE_MAX];
+	size_t n;
+	size_t last;
+};
+
+struct regex_parser {
+	struct automaton *out;
+	struct str rest; /* what is still to be read of... */
+	struct str pattern;
+	bool nocase;
+	ptrdiff_t atom; /* where what can be repeated began */
+	size_t depth;
+	/* The first is the whole pattern. */
+	struct regex_group groups[REGEX_DEPTH_MAX + 1];
+	struct regex_run run, longest;
+	bool plain;  /* nothing but characters so far */
+	bool choice; /* there are alternatives outside of groups */
+	struct regex_error *e;
+};
+
+/* Notes what is wrong at an offset of the pattern. Always ERR_SYNTAX. */
+static inline int regex_refuse(struct regex_parser *p, size_t at, const char *why)
+{
+	*p->e = (struct regex_error){.at = at, .why = why};
+	return ERR_SYNTAX;
+}
+
+/* How much of the pattern was read. */
+static inline size_t regex_here(const struct regex_parser *p)
+{
+	return p->pattern.n - p->rest.n;
+}
+
+/* Reads c if it comes next. */
+static inline bool regex_take(struct regex_parser *p, char c)
+{
+	if (!p->rest.n || p->rest.p[0] != c)
+		return false;
+	p->rest = str_skip(p->rest, 1);
+	return true;
+}
+
+/*
+ * What can be repeated, compiled: a character, a dot, what stands behind a backslash or
+ * an opening bracket, which was read. 0, or ERR_SYNTAX as above.
+ */
+void regex_put_char(struct regex_parser *p, uint32_t cp);
+void regex_put_dot(struct regex_parser *p);
+int regex_parse_escape(struct regex_parser *p) MUST_USE;
+int regex_parse_class(struct regex_parser *p) MUST_USE;
+/* A place between two characters, which cannot. */
+void regex_put_check(struct regex_parser *p, enum automaton_check check);
+
+/* The run of characters ends; after a repeat of its last one; before what is none. */
+void regex_run_end(struct regex_parser *p);
+void regex_run_repeat(struct regex_parser *p, int min);
+void regex_run_other(struct regex_parser *p);
+
+/*
+ * Compiles p->pattern into p->out; literal: no character is special. 0, ERR_SYNTAX or
+ * ERR_LIMIT with *p->e, -ENOMEM.
+ */
+int regex_parse(struct regex_parser *p, bool literal) MUST_USE;
+
+#endif
