@@ -36,7 +36,7 @@ enum {
 	HTTP_TURN_BYTES = 65536, /* one connection's share of a wake-up... */
 	HTTP_TURN_REPLIES = 32,  /* ...about 0.3 ms of small replies */
 	HTTP_ACCEPTS = 64,       /* connections taken in one wake-up */
-	HTTP_HEAD_MS = 10000,    /* absolute, from the first byte: slow loris */
+	HTTP_HEAD_MS = 10000,    /* absolute, from accept or first byte: slow loris */
 	HTTP_IDLE_MS = 75000,    /* clients that reuse a connection drop it earlier */
 	HTTP_BODY_MS = 10000,    /* grace before HTTP_BODY_RATE counts */
 	HTTP_BODY_RATE = 1024,   /* bytes per second that a sender must reach */

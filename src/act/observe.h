@@ -1,4 +1,8 @@
-/* Observations: the answers to actions, key by key as the wire contract has them. */
+/*
+ * Observations: the answers to actions, key by key as the wire contract has them. They
+ * go to the end of a->out or out, which tells of a lack of memory by its err; texts are
+ * borrowed, need not be UTF-8, and are copied.
+ */
 #ifndef ACT_OBSERVE_H
 #define ACT_OBSERVE_H
 

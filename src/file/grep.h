@@ -19,12 +19,16 @@ enum grep_mode {
 
 struct grep_line {
 	uint64_t number; /* from 1 on */
-	struct str text; /* without its LF; a part of it if it was longer than line_max */
-	bool match;      /* or context */
+	struct str
+		text; /* until the op returns; without its LF; a part of it if it was longer than line_max */
+	bool match; /* or context */
 	bool cut;
 };
 
-/* Not 0 ends the search with that value, which is positive or an error. */
+/*
+ * Called in this order: file, its lines, file_end; what they are given is borrowed. Not 0
+ * ends the search with that value, which is positive or an error, and without file_end.
+ */
 struct grep_ops {
 	/* A file that matches; path from the top, its base name if it is the top. */
 	int (*file)(void *arg, struct str path);
@@ -33,6 +37,7 @@ struct grep_ops {
 	int (*file_end)(void *arg, uint64_t matches);
 };
 
+/* All of it stays the caller's; regex and globs learn as they are used. */
 struct grep_conf {
 	struct regex *regex;
 	struct walk_conf walk;
@@ -68,7 +73,7 @@ struct grep_counts {
 /*
  * Searches the tree, or the single file, top, an absolute path. 0, or the positive
  * value of an op, with *out; the error of an op; -errno when top cannot be opened
- * (ERR_TYPE: it is neither); -ENOMEM.
+ * (ERR_TYPE: it is neither); -ENOMEM. What cannot be read below top is counted, no error.
  */
 int grep_run(
 	const struct grep_conf *conf, const char *top, struct grep_counts *out) MUST_USE;

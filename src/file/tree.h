@@ -13,9 +13,10 @@ struct tree_item {
 	const char *name; /* in that folder */
 	struct str path;  /* from the top, without a slash in front */
 	struct stat st;   /* not followed */
-	int err;          /* 0; or why it, or what is below it, cannot be had */
+	int err;          /* 0; or why it, or what is below it, cannot be had: -errno */
 };
 
+/* Made by tree_walk_begin; a descriptor and some memory for each level, up to the end. */
 struct tree_walk {
 	struct tree_level *levels;
 	unsigned depth;
@@ -30,8 +31,12 @@ struct tree_walk {
  * them. /proc and /sys are not entered from above, symbolic links never. 0 or -errno.
  */
 int tree_walk_begin(struct tree_walk *w, int dir) MUST_USE;
-/* 1 with the next item; 0 at the end; -ENOMEM. An item with an err is no end. */
+/*
+ * 1 with the next item, which is borrowed until the next call; 0 at the end; -ENOMEM. An
+ * item with an err is no end.
+ */
 int tree_walk_next(struct tree_walk *w, struct tree_item *item) MUST_USE;
+/* Frees it, at its end or before; once begin has succeeded. */
 void tree_walk_end(struct tree_walk *w);
 
 /* All of a walk: each item goes to fn, until that returns an error. 0 or that. */

@@ -5,6 +5,7 @@
 #include "file/grep.h"
 #include "file/path.h"
 
+/* Owned by the search in the server, which frees regex and globs; a job has a copy. */
 struct search_work {
 	struct file_path top;
 	struct regex regex; /* of a grep */
@@ -19,7 +20,8 @@ struct search_work {
 
 /*
  * Work of jobs; arg is a struct search_work. The output is a status of HTTP in three
- * digits and the body for it: the answer in JSON, or words about what is wrong.
+ * digits and the body for it: the answer in JSON, or words about what is wrong. 0, or
+ * -errno when it cannot be written; then the job has failed.
  */
 int search_work_glob(void *arg, int in, int out);
 int search_work_grep(void *arg, int in, int out);
