@@ -19,9 +19,8 @@ enum grep_mode {
 
 struct grep_line {
 	uint64_t number; /* from 1 on */
-	struct str
-		text; /* until the op returns; without its LF; a part of it if it was longer than line_max */
-	bool match; /* or context */
+	struct str text; /* without its LF; a part of it if it was longer than line_max */
+	bool match;      /* or context */
 	bool cut;
 };
 

@@ -146,8 +146,8 @@ static void put_marker(struct buf *out, const char *slash, const char *id)
 static void put_answer(struct skill_call *c, struct str content, struct str path,
 	const struct str *old_text, const struct str *new_text, bool existed)
 {
-	struct str error = STR("ERROR:\n");
-	bool failed = str_starts(content, error);
+	const struct str mark = STR("ERROR:\n"), error = str_skip(content, mark.n);
+	bool failed = str_starts(content, mark);
 	char id[2 * 16 + 1];
 	uint8_t bytes[16] = {0};
 
@@ -157,7 +157,6 @@ static void put_answer(struct skill_call *c, struct str content, struct str path
 	hex_encode(bytes, sizeof(bytes), id);
 	put_marker(&c->out, "", id);
 	buf_putc(&c->out, '{');
-	error = str_skip(content, error.n);
 	put_member(&c->out, "output", failed ? NULL : &content);
 	put_member(&c->out, "error", failed ? &error : NULL);
 	if (!failed) {
