@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* One search on its way. */
+/* One search on its way: its request's user. */
 struct search {
 	struct job job;
 	struct search_work work;
@@ -74,6 +74,7 @@ static struct search *search_new(struct loop *loop, struct request *rq)
 	if (s) {
 		s->loop = loop;
 		s->rq = rq;
+		rq->user = s;
 	}
 	return s;
 }
@@ -271,10 +272,9 @@ static void start(struct api *api, struct search *s, job_work_fn *work)
 	struct request *rq = s->rq;
 	int r = job_start(&s->job, s->loop, &conf);
 
-	if (r == 0 && timer_set(s->loop, &s->look, SEARCH_LOOK_MS, look) == 0) {
-		rq->user = s;
+	if (r == 0 && timer_set(s->loop, &s->look, SEARCH_LOOK_MS, look) == 0)
 		return;
-	}
+	rq->user = NULL;
 	drop(s);
 	request_fail(rq, 503,
 		r == ERR_LIMIT ? STR("Too many searches and transfers are waiting.")
@@ -285,9 +285,13 @@ static void search(struct api *api, struct request *rq, job_work_fn *work, make_
 {
 	struct params p = {.arena = &rq->arena, .query = rq->query};
 	struct search *s = search_new(api->box->loop, rq);
-	int r = s ? 0 : 503;
+	int r = 0;
 
-	if (!r && str_eq(rq->method, STR("POST")))
+	if (!s) {
+		api_no_memory(rq);
+		return;
+	}
+	if (str_eq(rq->method, STR("POST")))
 		r = params_body(&p, rq->body);
 	if (!r)
 		r = make_work(api, &p, make, &s->work);
@@ -295,8 +299,8 @@ static void search(struct api *api, struct request *rq, job_work_fn *work, make_
 		start(api, s, work);
 		return;
 	}
-	if (s)
-		drop(s);
+	rq->user = NULL;
+	drop(s);
 	api_refuse(rq, (unsigned)r, p.wrong);
 }
 
