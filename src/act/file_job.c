@@ -103,7 +103,7 @@ static void enter(struct file_job *f, enum file_job_state to)
 	loop_free_later(f->loop, &f->later, reap);
 }
 
-static void say(struct file_job *f, const char *why)
+static void say(struct file_job *f, const char *why, bool begun)
 {
 	struct act *a = f->act;
 
@@ -112,9 +112,8 @@ static void say(struct file_job *f, const char *why)
 	a->out->n = f->begin;
 	observe_errorf(a, "The file could not be %s: %s.%s",
 		f->task->changes ? "changed" : "read", why,
-		f->task->changes && f->state == FILE_JOB_RUNS
-			? " It may have been changed all the same."
-			: "");
+		f->task->changes && begun ? " It may have been changed all the same."
+					  : "");
 }
 
 /* The observation is in act->out, or nobody wants it. */
@@ -178,7 +177,7 @@ static void on_done(struct job *j)
 	struct file_job *f = container_of(j, struct file_job, job);
 
 	if (j->outcome != JOB_DONE)
-		say(f, job_words(j->outcome));
+		say(f, job_words(j->outcome), !job_did_nothing(j->outcome));
 	else if (f->task->kept && f->kept.n)
 		f->task->kept(buf_view(&f->kept));
 	pass_on(f);
@@ -220,7 +219,7 @@ static void start_waiting(struct str path)
 			enter(f, FILE_JOB_RUNS);
 			return;
 		}
-		say(f, job_words(JOB_FAILED));
+		say(f, job_words(JOB_NO_START), false);
 		end(f);
 	}
 }
@@ -267,7 +266,8 @@ int file_job_start(struct act *a, const struct file_task *t, struct str path)
 	}
 	say(f,
 		r == ERR_LIMIT ? "too many others wait for files; try again later"
-			       : job_words(JOB_FAILED));
+			       : job_words(JOB_NO_START),
+		false);
 	a->state = NULL;
 	enter(f, FILE_JOB_OVER);
 	return ACT_DONE;
@@ -288,7 +288,7 @@ void file_job_abandon(struct act *a)
 void file_job_cut(void)
 {
 	while (all) {
-		say(all, "the sandbox is shutting down");
+		say(all, "the sandbox is shutting down", all->job.state == JOB_RUNS);
 		end(all);
 	}
 }

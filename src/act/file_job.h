@@ -6,7 +6,7 @@
 
 struct file_task {
 	/*
-	 * In the job: observes, from a->state and what else of a it likes; a->out is its
+	 * In the job: observes, from a->work and what else of a it likes; a->out is its
 	 * own. What it puts into kept comes back to kept below. 0 or -ENOMEM.
 	 */
 	int (*work)(struct act *a, struct buf *kept);

@@ -33,6 +33,10 @@ struct job_kid {
 	bool lasting;
 };
 
+#define TOO_LITTLE \
+	"the sandbox has too little memory, too few processes or too few descriptors " \
+	"left for it; try again when less runs"
+
 static struct job_kid kids[JOBS_MAX];
 static struct job *line;
 
@@ -41,14 +45,12 @@ static struct job *line;
 /* Whichever numbers the pipes have got: the two become 0 and 1, 2 stays. */
 static int place(int in, int out)
 {
-	int high_in = in < 0 ? -1 : fd_dup(in, 3);
+	int high_in = in < 0 ? fd_open("/dev/null", O_RDONLY, 0) : fd_dup(in, 3);
 	int high_out = fd_dup(out, 3);
 
-	if (high_out < 0 || (in >= 0 && high_in < 0))
+	if (high_out < 0 || high_in < 0)
 		return -1;
-	if (in < 0)
-		fd_close(&(int){0});
-	else if (dup2(high_in, 0) < 0 || fd_blocking(0) < 0)
+	if (dup2(high_in, 0) < 0 || fd_blocking(0) < 0)
 		return -1;
 	if (dup2(high_out, 1) < 0 || fd_blocking(1) < 0)
 		return -1;
@@ -62,8 +64,9 @@ static void limit(void)
 
 	setrlimit(RLIMIT_CORE, &core);
 #ifndef __SANITIZE_ADDRESS__
-	if (getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_max > JOB_DATA_MAX) {
-		data.rlim_cur = JOB_DATA_MAX;
+	if (getrlimit(RLIMIT_DATA, &data) == 0) {
+		data.rlim_cur =
+			data.rlim_max < JOB_DATA_MAX ? data.rlim_max : JOB_DATA_MAX;
 		setrlimit(RLIMIT_DATA, &data);
 	}
 #else
@@ -72,7 +75,7 @@ static void limit(void)
 }
 
 /* The parent's memory holds secrets: nobody may look, at no moment. */
-static void child(const struct job_conf *c, int in, int out, pid_t parent)
+static _Noreturn void child(const struct job_conf *c, int in, int out, pid_t parent)
 {
 	spawn_default_signals();
 	/* A full disk or a peer that has left is an error to be told, not a death. */
@@ -199,7 +202,9 @@ static void on_exit_of(struct child *c, int status)
 
 static void on_deadline(struct timer *t)
 {
-	finish(container_of(t, struct job, deadline), JOB_LATE);
+	struct job *j = container_of(t, struct job, deadline);
+
+	finish(j, j->state == JOB_WAITS ? JOB_NO_TURN : JOB_LATE);
 }
 
 static void out_ready(struct io *io, uint32_t events)
@@ -332,7 +337,7 @@ static void start_waiting(void)
 	/* From the front each time: what is called may change the line. */
 	while ((j = take_next(&k))) {
 		if (launch(j, k) < 0)
-			finish(j, JOB_FAILED);
+			finish(j, JOB_NO_START);
 		else if (j->in >= 0 && j->conf.ops->room)
 			j->conf.ops->room(j);
 	}
@@ -353,11 +358,21 @@ static int join_line(struct job *j)
 	return 0;
 }
 
+/* What ends calls back before those in line are looked at: they come first. */
+static bool is_line_served(void)
+{
+	for (const struct job *j = line; j; j = j->next)
+		if (place_for(&j->conf))
+			return false;
+	return true;
+}
+
 int job_start(struct job *j, struct loop *l, const struct job_conf *conf)
 {
-	struct job_kid *k = place_for(conf);
+	struct job_kid *k = is_line_served() ? place_for(conf) : NULL;
 	int r = 0;
 
+	assert(j->state == JOB_NONE || j->state == JOB_OVER);
 	*j = (struct job){
 		.loop = l,
 		.conf = *conf,
@@ -451,13 +466,19 @@ pid_t job_pid(const struct job *j)
 	return j->kid ? j->kid->child.pid : 0;
 }
 
+bool job_did_nothing(enum job_outcome outcome)
+{
+	return outcome == JOB_NO_START || outcome == JOB_NO_TURN || outcome == JOB_RIGHTS;
+}
+
 const char *job_words(enum job_outcome outcome)
 {
 	static const char *const words[] = {
 		[JOB_DONE] = "it is done",
-		[JOB_FAILED] =
-			"the sandbox has too little memory, too few processes or "
-			"too few descriptors left for it; try again when less runs",
+		[JOB_FAILED] = TOO_LITTLE,
+		[JOB_NO_START] = TOO_LITTLE,
+		[JOB_NO_TURN] = "so much runs that its turn did not come in time; try "
+				"again when less runs",
 		[JOB_RIGHTS] = "the rights of the sandbox user cannot be taken: the "
 			       "server lacks CAP_SETUID or CAP_SETGID",
 		[JOB_KILLED] = "the process that did it was killed, perhaps because "

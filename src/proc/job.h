@@ -8,7 +8,7 @@
  * 0 and its output at 1. It dies with this process.
  *
  * JOBS_MAX run at a time, JOBS_LASTING_MAX of them for as long as a peer likes; up
- * to JOBS_WAITING_MAX wait for their turn. One that was killed counts until the
+ * to JOBS_WAITING_MAX wait for their turn, which nobody jumps. One that was killed counts until the
  * kernel lets go of it.
  */
 #ifndef PROC_JOB_H
@@ -21,7 +21,8 @@
 struct job;
 
 /*
- * Runs in the child. in is -1 for a job without input; both descriptors block. Not 0
+ * Runs in the child. in is -1 for a job without input, whose 0 is /dev/null; both
+ * descriptors block. Not 0
  * (out of memory, out is closed): what was written is not to be used.
  */
 typedef int job_work_fn(void *arg, int in, int out);
@@ -33,8 +34,10 @@ bool job_input_is_whole(int in);
 
 enum job_outcome {
 	JOB_DONE,     /* the work returned 0, and all its output has come */
-	JOB_FAILED,   /* it returned something else, or could not be started */
-	JOB_RIGHTS,   /* the user's rights could not be taken: nothing was done */
+	JOB_FAILED,   /* it returned something else */
+	JOB_NO_START, /* its turn came, but no process was to be had */
+	JOB_NO_TURN,  /* its time was over before its turn came */
+	JOB_RIGHTS,   /* the user's rights could not be taken */
 	JOB_KILLED,   /* by a signal that is not ours */
 	JOB_LATE,     /* its time was over; it was killed */
 	JOB_TOO_MUCH, /* more output than out_max; it was killed */
@@ -119,6 +122,9 @@ void job_feed_end(struct job *j);
 
 /* Output is not wanted, or wanted again; the job waits when its pipe is full. */
 void job_pause(struct job *j, bool pause);
+
+/* Whether a job that has ended so cannot have done anything. */
+bool job_did_nothing(enum job_outcome outcome);
 
 /* Its process; 0 when it waits or is over. */
 pid_t job_pid(const struct job *j);

@@ -73,7 +73,10 @@ void spawn_remember_limits(void);
 void spawn_close_from(int first);
 /* Default dispositions, an empty mask. */
 void spawn_default_signals(void);
-/* The kernel shall end it before it ends us; where that may not be said, it goes on. */
+/*
+ * The kernel shall end it before it ends us. Where that may not be said it goes on: a
+ * child that is not dumpable and not root's cannot write there, nor who has no /proc.
+ */
 void spawn_raise_oom_score(void);
 /* Takes the identity of u (NULL: keeps its own); -1 with errno. */
 int spawn_become(const struct spawn_user *u) MUST_USE;

@@ -8,17 +8,37 @@
 #include <errno.h>
 #include <stdlib.h>
 
+enum transfer_state {
+	TRANSFER_TAKES,    /* the body comes and goes to the job; nothing is answered */
+	TRANSFER_DISCARDS, /* the body still comes, but the job has ended */
+	TRANSFER_WAITS,    /* for the head of the job's reply */
+	TRANSFER_REPLIES,  /* the reply comes from the job and goes to the peer */
+	TRANSFER_OVER,
+};
+
 struct transfer {
+	enum transfer_state state;
 	struct job job;
 	struct request *rq;
 	struct transfer_ask ask;
 	struct later later;
-	struct buf early;   /* output that cannot be handed on yet */
-	size_t announced;   /* bytes of the head that have come */
-	bool body_complete; /* the request is; before that nothing is answered */
-	bool begun;         /* the reply is */
-	bool over;          /* the job is */
+	struct buf early; /* output that cannot be handed on yet */
 };
+
+static void enter(struct transfer *t, enum transfer_state to)
+{
+	static const bool legal[TRANSFER_OVER + 1][TRANSFER_OVER + 1] = {
+		[TRANSFER_TAKES] = {[TRANSFER_DISCARDS] = true,
+			[TRANSFER_WAITS] = true,
+			[TRANSFER_OVER] = true},
+		[TRANSFER_DISCARDS] = {[TRANSFER_WAITS] = true, [TRANSFER_OVER] = true},
+		[TRANSFER_WAITS] = {[TRANSFER_REPLIES] = true, [TRANSFER_OVER] = true},
+		[TRANSFER_REPLIES] = {[TRANSFER_OVER] = true},
+	};
+
+	assert(legal[t->state][to]);
+	t->state = to;
+}
 
 static void free_late(struct later *later)
 {
@@ -33,67 +53,85 @@ static void let_go(struct transfer *t)
 {
 	struct loop *l = t->job.loop;
 
+	enter(t, TRANSFER_OVER);
 	t->rq->user = NULL;
 	job_free(&t->job);
 	loop_free_later(l, &t->later, free_late);
 }
 
+/* The text in an array that somebody else has filled. */
+static struct str text_in(const char *p, size_t room)
+{
+	return str_make(p, strnlen(p, room));
+}
+
+/* Begins the reply, if its head is there; the job that made it is not trusted. */
 static void begin(struct transfer *t)
 {
 	struct transfer_head head;
 
+	if (t->early.n < sizeof(head))
+		return;
+	enter(t, TRANSFER_REPLIES);
 	memcpy(&head, t->early.p, sizeof(head));
 	buf_consume(&t->early, sizeof(head));
-	for (size_t i = 0; i < ARRAY_LEN(head.fields) && head.fields[i].name[0]; i++)
-		request_add_field(
-			t->rq, str_c(head.fields[i].name), str_c(head.fields[i].value));
-	t->begun = true;
+	for (size_t i = 0; i < ARRAY_LEN(head.fields) && head.fields[i].name[0]; i++) {
+		const struct transfer_field *f = &head.fields[i];
+
+		request_add_field(t->rq, text_in(f->name, sizeof(f->name)),
+			text_in(f->value, sizeof(f->value)));
+	}
+	head.type[sizeof(head.type) - 1] = '\0';
 	request_begin(t->rq, head.status, head.type[0] ? head.type : NULL, head.length);
 }
 
-static void end(struct transfer *t)
+/* Hands on what there is, as far as that may be; whether more may come. */
+static bool hand_on(struct transfer *t)
+{
+	bool more;
+
+	if (t->state == TRANSFER_WAITS)
+		begin(t);
+	if (t->state != TRANSFER_REPLIES)
+		return t->early.n < JOB_PIECE;
+	more = request_write(t->rq, buf_view(&t->early));
+	buf_reset(&t->early);
+	return more;
+}
+
+/* The job has ended, and so has the body. */
+static void finish(struct transfer *t)
 {
 	struct request *rq = t->rq;
 	enum job_outcome outcome = t->job.outcome;
-	bool begun = t->begun;
+	bool begun;
 
+	(void)hand_on(t);
+	begun = t->state == TRANSFER_REPLIES;
 	let_go(t);
 	if (!begun)
-		request_fail(rq, 500, str_c(job_words(outcome)));
+		request_fail(rq, job_did_nothing(outcome) ? 503 : 500,
+			str_c(job_words(outcome)));
 	else if (outcome == JOB_DONE)
 		request_end(rq);
 	else
 		request_cut(rq);
 }
 
-/* Hands on what there is, as far as that may be. */
-static void advance(struct transfer *t)
-{
-	bool more = false;
-
-	if (t->body_complete && !t->begun && t->early.n >= sizeof(struct transfer_head))
-		begin(t);
-	if (t->begun) {
-		more = request_write(t->rq, buf_view(&t->early));
-		buf_reset(&t->early);
-	}
-	if (t->body_complete && t->over)
-		end(t);
-	else if (!t->over && (t->begun || t->early.n >= JOB_PIECE))
-		job_pause(&t->job, !more);
-}
-
 static void on_output(struct job *j, struct str piece)
 {
 	struct transfer *t = container_of(j, struct transfer, job);
 
-	if (t->begun) {
-		if (!request_write(t->rq, piece))
-			job_pause(j, true);
-		return;
+	bool more;
+
+	if (t->state == TRANSFER_REPLIES) {
+		more = request_write(t->rq, piece);
+	} else {
+		buf_str(&t->early, piece);
+		more = hand_on(t);
 	}
-	buf_str(&t->early, piece);
-	advance(t);
+	if (!more)
+		job_pause(j, true);
 }
 
 static void on_room(struct job *j)
@@ -105,10 +143,12 @@ static void on_done(struct job *j)
 {
 	struct transfer *t = container_of(j, struct transfer, job);
 
-	t->over = true;
-	if (!t->body_complete)
-		request_take_more(t->rq);
-	advance(t);
+	if (t->state != TRANSFER_TAKES) {
+		finish(t);
+		return;
+	}
+	enter(t, TRANSFER_DISCARDS);
+	request_take_more(t->rq);
 }
 
 static int work(void *arg, int in, int out)
@@ -167,15 +207,15 @@ void transfer_start(struct api *api, struct request *rq, const struct transfer_a
 	}
 	rq->user = t;
 	rq->body_streams = conf.input;
-	t->body_complete = !conf.input;
+	if (!conf.input)
+		enter(t, TRANSFER_WAITS);
 }
 
 size_t transfer_body(struct request *rq, struct str piece)
 {
 	struct transfer *t = rq->user;
 
-	/* After its end, what is still to come is thrown away. */
-	return t->over ? piece.n : job_feed(&t->job, piece);
+	return t->state == TRANSFER_DISCARDS ? piece.n : job_feed(&t->job, piece);
 }
 
 ssize_t transfer_move(struct request *rq, int fd, size_t n)
@@ -188,19 +228,22 @@ ssize_t transfer_move(struct request *rq, int fd, size_t n)
 void transfer_ready(struct request *rq)
 {
 	struct transfer *t = rq->user;
+	bool over = t->state == TRANSFER_DISCARDS;
 
-	t->body_complete = true;
-	if (!t->over)
-		job_feed_end(&t->job);
-	advance(t);
+	enter(t, TRANSFER_WAITS);
+	if (over) {
+		finish(t);
+		return;
+	}
+	job_feed_end(&t->job);
+	job_pause(&t->job, !hand_on(t));
 }
 
 void transfer_room(struct request *rq)
 {
 	struct transfer *t = rq->user;
 
-	if (!t->over)
-		job_pause(&t->job, false);
+	job_pause(&t->job, false);
 }
 
 void transfer_gone(struct request *rq)

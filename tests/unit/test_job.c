@@ -21,10 +21,10 @@ enum { NOBODY = 65534, BIG = 3 << 20, DEADLINE_MS = 20000 };
 
 static struct loop *loop;
 static struct job job;
-static int done_n;     /* jobs that are over */
-static int want_n;     /* the loop stops then */
-static size_t seen;    /* bytes of output that were passed on */
-static size_t sent;    /* and of input */
+static int done_n;  /* jobs that are over */
+static int want_n;  /* the loop stops then */
+static size_t seen; /* bytes of output that were passed on */
+static size_t sent; /* and of input */
 static char big[BIG];
 static char fifo[64];
 static struct timer rescue;
@@ -172,10 +172,10 @@ static int describe(void *arg, int in, int out)
 		closedir(d);
 	prctl(PR_GET_PDEATHSIG, &death);
 	getrlimit(RLIMIT_CORE, &core);
-	buf_fmt(&b,
-		"fds %d dump %d death %d core %d leader %d uid %d gid %d groups %d", fds,
-		prctl(PR_GET_DUMPABLE), death, (int)core.rlim_cur, getsid(0) == getpid(),
-		(int)geteuid(), (int)getegid(), getgroups(0, NULL));
+	buf_fmt(&b, "fds %d dump %d death %d core %d leader %d uid %d gid %d groups %d",
+		fds, prctl(PR_GET_DUMPABLE), death, (int)core.rlim_cur,
+		getsid(0) == getpid(), (int)geteuid(), (int)getegid(),
+		getgroups(0, NULL));
 	return fd_write_all(out, b.p, b.n);
 }
 
@@ -470,10 +470,86 @@ static void test_line(void)
 	is_int(job_start(&many[3], loop, &c), 0, "the place is taken again");
 	is_int(job_start(&many[JOBS_MAX], loop, &quick), 0, "another waits");
 	run_until(LINE + 1);
-	is_int(many[JOBS_MAX].outcome, JOB_LATE, "not longer than it may");
+	is_int(many[JOBS_MAX].outcome, JOB_NO_TURN, "not longer than it may");
+	ok(job_did_nothing(JOB_NO_TURN) && !job_did_nothing(JOB_LATE),
+		"nor has it begun");
 	for (int i = 0; i < JOBS_MAX + LINE; i++)
 		job_free(&many[i]);
 	memset(many, 0, sizeof(many));
+}
+
+/* One that starts another when it ends, while others wait. */
+static struct job next, waiting;
+static bool next_first;
+
+static void start_next(struct job *j)
+{
+	static const struct job_conf c = {
+		.ops = &plain, .work = say, .arg = "x", .out_max = 100};
+
+	(void)j;
+	next_first = job_start(&next, loop, &c) == 0 && next.state == JOB_RUNS;
+	on_done(j);
+}
+
+static void test_fair(void)
+{
+	static const struct job_ops ops = {.done = start_next};
+	struct job_conf c = {.ops = &plain, .work = hang, .out_max = 100};
+	struct job_conf quick = {.ops = &plain, .work = say, .arg = "x", .out_max = 100};
+	struct job_conf starter = {.ops = &ops, .work = say, .arg = "x", .out_max = 100};
+
+	reap_all();
+	done_n = 0;
+	for (int i = 0; i < JOBS_MAX; i++)
+		if (job_start(&many[i], loop, i ? &c : &starter) < 0)
+			ok(false, "job %d", i);
+	is_int(job_start(&waiting, loop, &quick), 0, "one waits");
+	run_until(3);
+	ok(!next_first, "who comes later is not let past");
+	is_int(waiting.outcome, JOB_DONE, "both have their turn");
+	is_int(next.outcome, JOB_DONE, "in the end");
+	for (int i = 0; i < JOBS_MAX; i++)
+		job_free(&many[i]);
+	job_free(&next);
+	job_free(&waiting);
+	memset(many, 0, sizeof(many));
+}
+
+/* What a job takes for the end of its input. */
+static int is_whole(void *arg, int in, int out)
+{
+	char piece[16];
+
+	(void)arg;
+	while (read(in, piece, sizeof(piece)) > 0)
+		;
+	return fd_write_all(out, job_input_is_whole(in) ? "whole" : "part", 5);
+}
+
+static void test_input_end(void)
+{
+	struct job_conf c = {
+		.ops = &plain, .work = is_whole, .out_max = 100, .input = true};
+
+	for (int given_up = 0; given_up < 2; given_up++) {
+		job_free(&job);
+		memset(&job, 0, sizeof(job));
+		done_n = 0;
+		is_int(job_start(&job, loop, &c), 0, "a job that reads to the end");
+		is_int((long long)job_feed(&job, STR("text")), 4, "is fed");
+		if (given_up) {
+			/* As when this process is killed. */
+			loop_remove(loop, &job.in_io);
+			fd_close(&job.in);
+		} else {
+			job_feed_end(&job);
+		}
+		run_until(1);
+		is_int(job.outcome, JOB_DONE, "it ends");
+		ok(str_starts(buf_view(&job.out), given_up ? STR("part") : STR("whole")),
+			"and knows what has come");
+	}
 }
 
 static void test_lasting(void)
@@ -537,6 +613,8 @@ int main(void)
 	test_moved_end();
 	test_deaf();
 	test_line();
+	test_fair();
+	test_input_end();
 	test_lasting();
 	test_freed_inside();
 	job_free(&job);
