@@ -60,10 +60,9 @@ int fd_pipe(int pair[2])
 	return result(pipe2(pair, O_CLOEXEC | O_NONBLOCK));
 }
 
-void fd_widen(int fd, int n)
+void fd_widen_pipe(int fd, int n)
 {
-	if (fcntl(fd, F_SETPIPE_SZ, n) < 0)
-		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &n, sizeof(n));
+	fcntl(fd, F_SETPIPE_SZ, n);
 }
 
 int fd_socketpair(int type, int pair[2])

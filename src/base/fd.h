@@ -18,8 +18,8 @@ int fd_openat(int dir, const char *path, int flags, mode_t mode) MUST_USE;
  */
 int fd_open_beneath(int dir, const char *path, int flags) MUST_USE;
 int fd_pipe(int pair[2]) MUST_USE;
-/* Lets a pipe, or what is sent into a socket, hold n bytes, or what may be had. */
-void fd_widen(int fd, int n);
+/* Lets a pipe hold n bytes, where the system grants so much. */
+void fd_widen_pipe(int fd, int n);
 /* A connected pair of AF_UNIX sockets; type is SOCK_STREAM or SOCK_SEQPACKET. */
 int fd_socketpair(int type, int pair[2]) MUST_USE;
 /* A copy with a number of at least min. */

@@ -25,7 +25,6 @@ struct write_req {
  * The old file is then as it was; the words say so when that may be untrue, or
  * when a new file is complete but could not be given its mode.
  */
-int file_write(
-	const struct write_req *q, enum put_how *how, struct buf *why) MUST_USE;
+int file_write(const struct write_req *q, enum put_how *how, struct buf *why) MUST_USE;
 
 #endif

@@ -13,12 +13,14 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* Exit codes of the child. */
 enum { EXIT_WORK = 1, EXIT_RIGHTS = 2, EXIT_SETUP = 3 };
+
+/* Where the child is told that its input is whole: a pipe's end may mean anything. */
+enum { INPUT_END = 3 };
 
 /*
  * No interest in a pipe. Its end is reported all the same, but once and not in each
@@ -42,11 +44,13 @@ static struct job *line;
 
 /* --- In the child ------------------------------------------------------------- */
 
-/* Whichever numbers the pipes have got: the two become 0 and 1, 2 stays. */
-static int place(int in, int out)
+/* Whichever numbers the pipes have got: they become 0, 1 and INPUT_END, 2 stays. */
+static int place(int in, int out, int input_end)
 {
-	int high_in = in < 0 ? fd_open("/dev/null", O_RDONLY, 0) : fd_dup(in, 3);
-	int high_out = fd_dup(out, 3);
+	const int above = INPUT_END + 1;
+	int high_in = in < 0 ? fd_open("/dev/null", O_RDONLY, 0) : fd_dup(in, above);
+	int high_out = fd_dup(out, above);
+	int high_end = in < 0 ? -1 : fd_dup(input_end, above);
 
 	if (high_out < 0 || high_in < 0)
 		return -1;
@@ -54,7 +58,9 @@ static int place(int in, int out)
 		return -1;
 	if (dup2(high_out, 1) < 0 || fd_blocking(1) < 0)
 		return -1;
-	spawn_close_from(3);
+	if (in >= 0 && dup2(high_end, INPUT_END) < 0)
+		return -1;
+	spawn_close_from(in < 0 ? INPUT_END : above);
 	return 0;
 }
 
@@ -75,7 +81,8 @@ static void limit(void)
 }
 
 /* The parent's memory holds secrets: nobody may look, at no moment. */
-static _Noreturn void child(const struct job_conf *c, int in, int out, pid_t parent)
+static _Noreturn void child(
+	const struct job_conf *c, int in, int out, int input_end, pid_t parent)
 {
 	spawn_default_signals();
 	/* A full disk or a peer that has left is an error to be told, not a death. */
@@ -83,7 +90,7 @@ static _Noreturn void child(const struct job_conf *c, int in, int out, pid_t par
 	signal(SIGXFSZ, SIG_IGN);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	spawn_raise_oom_score();
-	if (setsid() < 0 || place(in, out) < 0)
+	if (setsid() < 0 || place(in, out, input_end) < 0)
 		_exit(EXIT_SETUP);
 	limit();
 	if (spawn_become(c->user) < 0)
@@ -96,12 +103,11 @@ static _Noreturn void child(const struct job_conf *c, int in, int out, pid_t par
 	_exit(c->work(c->arg, in < 0 ? -1 : 0, 1) == 0 ? 0 : EXIT_WORK);
 }
 
-/* The end of the input is a shutdown; a parent that goes hangs up. */
-bool job_input_is_whole(int in)
+bool job_input_is_whole(void)
 {
-	struct pollfd p = {.fd = in, .events = POLLIN};
+	struct pollfd p = {.fd = INPUT_END, .events = POLLIN};
 
-	return poll(&p, 1, 0) == 1 && !(p.revents & (POLLHUP | POLLERR));
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLIN);
 }
 
 /* --- Its life ----------------------------------------------------------------- */
@@ -124,6 +130,15 @@ static void close_in(struct job *j)
 {
 	loop_remove(j->loop, &j->in_io);
 	fd_close(&j->in);
+	fd_close(&j->in_end);
+}
+
+static void end_input(struct job *j)
+{
+	/* A job without this word takes it for cut off: nothing worse. */
+	if (j->in_end >= 0)
+		(void)!write(j->in_end, "", 1);
+	close_in(j);
 }
 
 static void close_out(struct job *j)
@@ -237,7 +252,7 @@ static void in_ready(struct io *io, uint32_t events)
 	bool wanted = io->events == EPOLLOUT;
 
 	loop_want(j->loop, io, QUIET);
-	if (events & (EPOLLERR | EPOLLHUP))
+	if (events & EPOLLERR)
 		close_in(j);
 	if (wanted && j->conf.ops->room)
 		j->conf.ops->room(j);
@@ -259,7 +274,7 @@ static struct job_kid *place_for(const struct job_conf *c)
 	return c->lasting && lasting >= JOBS_LASTING_MAX ? NULL : free_kid;
 }
 
-static int start_child(struct job *j, struct job_kid *k, int in, int out)
+static int start_child(struct job *j, struct job_kid *k, int in, int out, int input_end)
 {
 	sigset_t all, before;
 	pid_t parent = getpid();
@@ -271,7 +286,7 @@ static int start_child(struct job *j, struct job_kid *k, int in, int out)
 	sigprocmask(SIG_SETMASK, &all, &before);
 	pid = fork();
 	if (pid == 0)
-		child(&j->conf, in, out, parent);
+		child(&j->conf, in, out, input_end, parent);
 	r = pid < 0 ? -errno : 0;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (r)
@@ -285,21 +300,25 @@ static int start_child(struct job *j, struct job_kid *k, int in, int out)
 
 static int launch(struct job *j, struct job_kid *k)
 {
-	int in[2] = {-1, -1}, out[2] = {-1, -1};
+	int in[2] = {-1, -1}, out[2] = {-1, -1}, end[2] = {-1, -1};
 	int r = fd_pipe(out);
 
 	if (!r && j->conf.input)
-		r = fd_socketpair(SOCK_STREAM, in);
+		r = fd_pipe(in);
+	if (!r && j->conf.input)
+		r = fd_pipe(end);
 	if (!r)
 		r = loop_add(j->loop, &j->out_io, out[0], j->paused ? QUIET : EPOLLIN,
 			out_ready);
 	if (!r && j->conf.input)
 		r = loop_add(j->loop, &j->in_io, in[1], QUIET, in_ready);
 	if (!r)
-		r = start_child(j, k, in[0], out[1]);
+		r = start_child(j, k, in[0], out[1], end[0]);
 	fd_close(&in[0]);
+	fd_close(&end[0]);
 	fd_close(&out[1]);
 	j->in = in[1];
+	j->in_end = end[1];
 	j->out_fd = out[0];
 	if (r) {
 		close_in(j);
@@ -307,11 +326,11 @@ static int launch(struct job *j, struct job_kid *k)
 		return r;
 	}
 	if (j->conf.wide) {
-		fd_widen(j->out_fd, j->conf.wide);
-		fd_widen(j->in, j->conf.wide);
+		fd_widen_pipe(j->out_fd, j->conf.wide);
+		fd_widen_pipe(j->in, j->conf.wide);
 	}
 	if (j->fed)
-		shutdown(j->in, SHUT_WR);
+		end_input(j);
 	enter(j, JOB_RUNS);
 	return 0;
 }
@@ -377,6 +396,7 @@ int job_start(struct job *j, struct loop *l, const struct job_conf *conf)
 		.loop = l,
 		.conf = *conf,
 		.in = -1,
+		.in_end = -1,
 		.out_fd = -1,
 		.in_io.fd = -1,
 		.out_io.fd = -1,
@@ -407,7 +427,7 @@ size_t job_feed(struct job *j, struct str piece)
 	if (j->state == JOB_WAITS)
 		return 0;
 	while (taken < piece.n && j->in >= 0) {
-		ssize_t n = send(j->in, piece.p + taken, piece.n - taken, MSG_NOSIGNAL);
+		ssize_t n = write(j->in, piece.p + taken, piece.n - taken);
 
 		if (n >= 0) {
 			taken += (size_t)n;
@@ -451,7 +471,7 @@ void job_feed_end(struct job *j)
 {
 	j->fed = true;
 	if (j->state == JOB_RUNS)
-		shutdown(j->in, SHUT_WR);
+		end_input(j);
 }
 
 void job_pause(struct job *j, bool pause)

@@ -8,8 +8,8 @@
  * 0 and its output at 1. It dies with this process.
  *
  * JOBS_MAX run at a time, JOBS_LASTING_MAX of them for as long as a peer likes; up
- * to JOBS_WAITING_MAX wait for their turn, which nobody jumps. One that was killed counts until the
- * kernel lets go of it.
+ * to JOBS_WAITING_MAX wait for their turn, and nobody is let past whom a place would
+ * suit. One that was killed counts until the kernel lets go of it.
  */
 #ifndef PROC_JOB_H
 #define PROC_JOB_H
@@ -30,7 +30,7 @@ typedef int job_work_fn(void *arg, int in, int out);
  * At the end of the input, in the child: whether job_feed_end has said so. Otherwise
  * the job was given up, or the parent is dead, and what has come is a part.
  */
-bool job_input_is_whole(int in);
+bool job_input_is_whole(void);
 
 enum job_outcome {
 	JOB_DONE,     /* the work returned 0, and all its output has come */
@@ -85,7 +85,8 @@ struct job {
 	struct job *next;    /* in line */
 	struct job_kid *kid; /* the process; NULL once it is reaped */
 	int status;          /* of the process, as from wait(2) */
-	int in, out_fd;      /* our ends of a socket and a pipe; -1 when closed */
+	int in, out_fd;      /* our ends; -1 when closed */
+	int in_end;          /* where the end of the input is told; like in */
 	bool fed;            /* there is no more input */
 	bool paused;
 	struct io in_io;

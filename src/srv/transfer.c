@@ -222,7 +222,7 @@ ssize_t transfer_move(struct request *rq, int fd, size_t n)
 {
 	struct transfer *t = rq->user;
 
-	return t->over ? -EPIPE : job_move(&t->job, fd, n);
+	return t->state == TRANSFER_DISCARDS ? -EPIPE : job_move(&t->job, fd, n);
 }
 
 void transfer_ready(struct request *rq)

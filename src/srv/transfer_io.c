@@ -19,7 +19,7 @@ int transfer_read(struct transfer_io *io, struct str *piece)
 		*piece = str_make(io->piece, (size_t)n);
 	if (n < 0)
 		return -errno;
-	return n > 0 ? 1 : job_input_is_whole(io->in) ? 0 : ERR_CLOSED;
+	return n > 0 ? 1 : job_input_is_whole() ? 0 : ERR_CLOSED;
 }
 
 int transfer_begin(struct transfer_io *io, const struct transfer_head *head)

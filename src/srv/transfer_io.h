@@ -29,7 +29,7 @@ int transfer_flush(struct transfer_io *io) MUST_USE;
 int transfer_json(struct transfer_io *io, unsigned status) MUST_USE;
 /* {"detail": words}, and "damaged": true where that is so. */
 int transfer_fail(struct transfer_io *io, unsigned status, struct str words) MUST_USE;
-/* 500 (503: no memory) in the contract's words: "[Errno 13] Permission denied: 'PATH'". */
+/* 500 (503: no memory), the contract's words: "[Errno 13] Permission denied: 'PATH'". */
 int transfer_errno(struct transfer_io *io, int err, struct str path) MUST_USE;
 
 /* One field of the head; a value that does not fit is left out. */

@@ -516,42 +516,6 @@ static void test_fair(void)
 	memset(many, 0, sizeof(many));
 }
 
-/* What a job takes for the end of its input. */
-static int is_whole(void *arg, int in, int out)
-{
-	char piece[16];
-
-	(void)arg;
-	while (read(in, piece, sizeof(piece)) > 0)
-		;
-	return fd_write_all(out, job_input_is_whole(in) ? "whole" : "part", 5);
-}
-
-static void test_input_end(void)
-{
-	struct job_conf c = {
-		.ops = &plain, .work = is_whole, .out_max = 100, .input = true};
-
-	for (int given_up = 0; given_up < 2; given_up++) {
-		job_free(&job);
-		memset(&job, 0, sizeof(job));
-		done_n = 0;
-		is_int(job_start(&job, loop, &c), 0, "a job that reads to the end");
-		is_int((long long)job_feed(&job, STR("text")), 4, "is fed");
-		if (given_up) {
-			/* As when this process is killed. */
-			loop_remove(loop, &job.in_io);
-			fd_close(&job.in);
-		} else {
-			job_feed_end(&job);
-		}
-		run_until(1);
-		is_int(job.outcome, JOB_DONE, "it ends");
-		ok(str_starts(buf_view(&job.out), given_up ? STR("part") : STR("whole")),
-			"and knows what has come");
-	}
-}
-
 static void test_lasting(void)
 {
 	struct job_conf c = {.ops = &plain, .work = hang, .lasting = true};
@@ -614,7 +578,6 @@ int main(void)
 	test_deaf();
 	test_line();
 	test_fair();
-	test_input_end();
 	test_lasting();
 	test_freed_inside();
 	job_free(&job);
