@@ -287,6 +287,21 @@ enum {
 	PACKAGE_RELATIONS_MAX = 8 << 20, /* 300 bytes each: 20,000 slides */
 };
 
+/* Watching for changes. */
+enum {
+	WATCHES_MAX = 8, /* requests that have no end: half of the lasting jobs */
+	WATCH_FOLDERS_MAX = 100000, /* of one; 100 bytes each, and 1 KB in the kernel */
+	WATCH_PATH_MAX = 1 << 20,   /* of folders 128 deep at each new look */
+	WATCH_READ = 65536,         /* records taken at once: 2,000 of them */
+	WATCH_QUEUE_MAX = 8 << 20,  /* as much as the kernel queues, and as much again */
+	WATCH_DIRT_MAX = 64,        /* files being written; for more, sooner */
+	WATCH_DIRT_NAME = 256,      /* with its NUL; of longer ones, at once */
+	WATCH_WRITE_MS = 250,       /* for which a file that stays open is not told */
+	WATCH_PAIR_MS = 20,         /* between the halves of a rename; it takes 0.01 */
+	WATCH_BEAT_S = 15,          /* proxies give up after 30 or 60 */
+	WATCH_BEAT_MAX_S = 3600,
+};
+
 /* Skills. */
 enum {
 	SKILL_FILE_MAX = 64 << 20, /* read as a whole; nobody scrolls through more */

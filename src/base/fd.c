@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -68,6 +69,11 @@ void fd_widen_pipe(int fd, int n)
 int fd_socketpair(int type, int pair[2])
 {
 	return result(socketpair(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair));
+}
+
+int fd_inotify(void)
+{
+	return result(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
 }
 
 int fd_dup(int fd, int min)

@@ -155,7 +155,7 @@ static void sort(struct walk *w, const struct walk_level *l)
 /* --- Rules --------------------------------------------------------------------- */
 
 /* The rules in a file of the folder; what cannot be read has none. */
-static int add_rules(struct walk *w, int dir, const char *name, size_t base)
+static int add_rules(struct ignore *g, int dir, const char *name, size_t base)
 {
 	struct buf text = BUF_INIT(IGNORE_FILE_MAX);
 	struct stat st;
@@ -165,7 +165,7 @@ static int add_rules(struct walk *w, int dir, const char *name, size_t base)
 	if (fd < 0)
 		return fd == -ENOMEM ? fd : 0;
 	if (load_part(fd, 0, IGNORE_FILE_MAX, &text) == 0)
-		r = ignore_add(&w->ignore, buf_view(&text), base);
+		r = ignore_add(g, buf_view(&text), base);
 	else if (text.err == -ENOMEM)
 		r = -ENOMEM;
 	fd_close(&fd);
@@ -198,28 +198,52 @@ static size_t repository(char *path, size_t n)
 	return 0;
 }
 
-/* Rules of the repository that the top lies in, from its root down to above the top. */
-static int add_outer_rules(struct walk *w)
+/* Those of the folder that the first n bytes of path lead to, its slash included. */
+static int add_rules_of(struct ignore *g, char *path, size_t n, bool root, bool own)
 {
-	char *path = w->path.p;
-	size_t root = repository(path, w->top_n);
+	char after = path[n];
+	int dir, r = 0;
+
+	path[n] = '\0';
+	dir = fd_open(path, O_PATH | O_DIRECTORY, 0);
+	path[n] = after;
+	if (dir >= 0 && root)
+		r = add_rules(g, dir, ".git/info/exclude", n);
+	if (dir >= 0 && own && !r)
+		r = add_rules(g, dir, ".gitignore", n);
+	fd_close(&dir);
+	return r;
+}
+
+/* Rules of the repository that the top lies in, from its root down to above the top. */
+static int add_outer_rules(struct ignore *g, char *path, size_t top_n)
+{
+	size_t root = repository(path, top_n);
 	int r = 0;
 
-	for (size_t n = root; n && n <= w->top_n && !r; n++) {
-		char after = path[n];
-		int dir;
+	for (size_t n = root; n && n <= top_n && !r; n++)
+		if (path[n - 1] == '/')
+			r = add_rules_of(g, path, n, n == root, n < top_n);
+	return r;
+}
 
+int walk_rules(struct ignore *g, char *path, size_t top_n, size_t path_n, bool *out)
+{
+	enum ignore_verdict verdict = IGNORE_NOTHING_SAID;
+	bool left_out = false;
+	int r = add_outer_rules(g, path, top_n);
+
+	for (size_t n = top_n; n <= path_n && !r; n++) {
 		if (path[n - 1] != '/')
 			continue;
-		path[n] = '\0';
-		dir = fd_open(path, O_PATH | O_DIRECTORY, 0);
-		path[n] = after;
-		if (dir >= 0 && n == root)
-			r = add_rules(w, dir, ".git/info/exclude", n);
-		if (dir >= 0 && n < w->top_n && !r)
-			r = add_rules(w, dir, ".gitignore", n);
-		fd_close(&dir);
+		if (n > top_n)
+			r = ignore_ask(g, str_make(path, n - 1), true, &verdict);
+		left_out |= verdict == IGNORE_LEAVE_OUT;
+		if (!r)
+			r = add_rules_of(g, path, n, false, true);
 	}
+	if (!r)
+		*out = left_out;
 	return r;
 }
 
@@ -257,7 +281,7 @@ static int push(struct walk *w, int fd, dev_t dev)
 	}
 	r = read_names(w, fd, &rules);
 	if (!r && rules && w->conf.ignore)
-		r = add_rules(w, fd, ".gitignore", l.path_n);
+		r = add_rules(&w->ignore, fd, ".gitignore", l.path_n);
 	if (!r)
 		sort(w, &l);
 	return r;
@@ -274,10 +298,9 @@ static void pop(struct walk *w)
 	w->levels.n -= sizeof(*l);
 }
 
-int walk_open(struct walk *w, const char *top, const struct walk_conf *conf)
+int walk_open_fd(struct walk *w, int fd, const char *top, const struct walk_conf *conf)
 {
 	struct stat st;
-	int fd;
 	int r = 0;
 
 	*w = (struct walk){.conf = *conf};
@@ -288,7 +311,6 @@ int walk_open(struct walk *w, const char *top, const struct walk_conf *conf)
 	buf_init(&w->names, WALK_NAMES_MAX);
 	buf_init(&w->items, WALK_NAMES_MAX);
 	ignore_init(&w->ignore);
-	fd = fd_open(top, O_RDONLY | O_DIRECTORY, 0);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) < 0)
@@ -301,12 +323,17 @@ int walk_open(struct walk *w, const char *top, const struct walk_conf *conf)
 	if (!r && !buf_cstr(&w->path))
 		r = w->path.err;
 	if (!r && conf->ignore)
-		r = add_outer_rules(w);
+		r = add_outer_rules(&w->ignore, w->path.p, w->top_n);
 	if (r) {
 		fd_close(&fd);
 		return r;
 	}
 	return push(w, fd, st.st_dev);
+}
+
+int walk_open(struct walk *w, const char *top, const struct walk_conf *conf)
+{
+	return walk_open_fd(w, fd_open(top, O_RDONLY | O_DIRECTORY, 0), top, conf);
 }
 
 void walk_free(struct walk *w)

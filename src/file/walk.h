@@ -49,6 +49,9 @@ struct walk_entry {
 /* top is absolute, and may be a symlink. -errno. walk_free accepts what open has left. */
 int walk_open(struct walk *w, const char *top, const struct walk_conf *conf) MUST_USE;
 void walk_free(struct walk *w);
+/* The same for a folder that is open (O_RDONLY), which it takes. fd < 0: returns that. */
+int walk_open_fd(
+	struct walk *w, int fd, const char *top, const struct walk_conf *conf) MUST_USE;
 
 /*
  * The next entry; a folder comes before what is in it. 0; 1 at the end; -ENOMEM, or
@@ -58,5 +61,13 @@ int walk_next(struct walk *w, struct walk_entry *entry) MUST_USE;
 
 /* Does not go into the folder that was found last. */
 void walk_skip(struct walk *w);
+
+/*
+ * Adds the rules for what is in a folder, as a walk from a top would find them. path is
+ * absolute, with a slash at the end of the top, of the folder (path_n bytes), and a NUL.
+ * *out: the folder itself is left out. -ENOMEM, ERR_LIMIT.
+ */
+int walk_rules(
+	struct ignore *g, char *path, size_t top_n, size_t path_n, bool *out) MUST_USE;
 
 #endif

@@ -375,6 +375,8 @@ static void settle(struct conn *c, bool more)
 		events = EPOLLOUT;
 	else if (more || (events & EPOLLIN && transport_pending(&c->transport)))
 		events |= EPOLLOUT;
+	if (c->x && c->x->rq.needs_peer)
+		events |= EPOLLRDHUP;
 	loop_want(c->server->loop, &c->io, events);
 }
 
@@ -410,7 +412,8 @@ static void on_event(struct io *io, uint32_t events)
 {
 	struct conn *c = container_of(io, struct conn, io);
 
-	if (events & (EPOLLERR | EPOLLHUP))
+	/* The last is told only to those who need their peer. */
+	if (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))
 		conn_drop(c);
 	else if (c->state == C_WAIT && !(events & EPOLLOUT))
 		loop_want(c->server->loop, &c->io, 0);

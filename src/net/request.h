@@ -19,6 +19,7 @@ struct request {
 	struct str body;    /* complete and decoded; empty before server_ops.ready */
 	size_t body_max;    /* 0; server_ops.head raises it for routes that take a body */
 	bool body_streams;  /* server_ops.head sets it: server_ops.body gets the body */
+	bool needs_peer;    /* one that has closed its side has left: no end otherwise */
 	struct arena arena; /* for whatever lives as long as the request */
 	void *user;         /* of the layer above; NULL at first */
 };

@@ -182,6 +182,7 @@ static const struct route {
 	{"GET", "/v1/sessions/*/output", KEY, 0, sessions_output, NULL},
 	{"GET", "/v1/glob", KEY, 0, search_glob, search_gone},
 	{"GET", "/v1/grep", KEY, 0, search_grep, search_gone},
+	{"GET", "/v1/watch", KEY, 0, files_watch, transfer_gone},
 	{"POST", "/v1/grep", KEY, SEARCH_REQUEST_MAX, search_grep, search_gone},
 };
 

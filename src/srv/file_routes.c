@@ -1,9 +1,11 @@
 #include "srv/file_routes.h"
 
+#include "act/session.h"
 #include "limits.h"
 #include "srv/params.h"
 #include "srv/transfer_io.h"
 #include "srv/transfer_v1.h"
+#include "srv/watch.h"
 
 #define ASK(member) offsetof(struct transfer_ask, member)
 
@@ -164,4 +166,45 @@ void files_remove(struct api *api, struct request *rq, struct str name)
 
 	(void)name;
 	start(api, rq, &ask, table, ARRAY_LEN(table));
+}
+
+/* --- /v1/watch -------------------------------------------------------------------- */
+
+/* Relative paths are meant against the directory of a session. */
+static int take_watch(struct api *api, struct params *p, struct transfer_ask *ask)
+{
+	static const struct param by_name[] = {{"session", PARAM_TEXT, .at = ASK(to)}};
+	static const struct param table[] = {
+		PATH,
+		{"recursive", PARAM_BOOL, .at = ASK(recursive)},
+		{"existing", PARAM_BOOL, .at = ASK(existing)},
+		{"ignore", PARAM_BOOL, .at = ASK(ignore)},
+		{"exclude", PARAM_TEXT, .at = ASK(exclude)},
+		{"heartbeat", PARAM_NUMBER, .at = ASK(beat_s), .min = 1,
+			.max = WATCH_BEAT_MAX_S},
+	};
+	struct session *session;
+	int r = params_take(p, by_name, ARRAY_LEN(by_name), ask);
+
+	if (r)
+		return r;
+	session = session_find(api->box, ask->to.n ? ask->to : STR(SESSION_DEFAULT));
+	if (!session)
+		return params_wrong(p, "session", "there is none of that name");
+	p->cwd = session_cwd(session);
+	return params_take(p, table, ARRAY_LEN(table), ask);
+}
+
+void files_watch(struct api *api, struct request *rq, struct str name)
+{
+	struct transfer_ask ask = {
+		.work = watch_work, .endless = true, .beat_s = WATCH_BEAT_S};
+	struct params p = {.arena = &rq->arena, .query = rq->query};
+	int r = take_watch(api, &p, &ask);
+
+	(void)name;
+	if (r)
+		api_refuse(rq, (unsigned)r, p.wrong);
+	else
+		transfer_start(api, rq, &ask);
 }

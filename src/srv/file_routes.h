@@ -19,4 +19,7 @@ void files_mkdir(struct api *api, struct request *rq, struct str name);
 void files_move(struct api *api, struct request *rq, struct str name);
 void files_remove(struct api *api, struct request *rq, struct str name);
 
+/* GET /v1/watch: a stream of events. */
+void files_watch(struct api *api, struct request *rq, struct str name);
+
 #endif

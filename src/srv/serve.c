@@ -13,6 +13,7 @@
 #include "srv/api.h"
 #include "srv/credentials.h"
 #include "srv/kept.h"
+#include "srv/transfer.h"
 #include "srv/viewer.h"
 #include "srv/who.h"
 
@@ -134,6 +135,7 @@ static void enter(struct serve *s, enum phase to)
 	if (to == PHASE_DRAIN) {
 		/* Init's copy would still take connections, which nobody serves. */
 		store_drop(s->store, KEPT_LISTENER);
+		transfer_stop();
 		server_stop(s->server);
 		close_viewer(s);
 	} else {

@@ -21,9 +21,12 @@ struct transfer {
 	struct job job;
 	struct request *rq;
 	struct transfer_ask ask;
+	struct transfer *next; /* among the endless */
 	struct later later;
 	struct buf early; /* output that cannot be handed on yet */
 };
+
+static struct transfer *endless;
 
 static void enter(struct transfer *t, enum transfer_state to)
 {
@@ -52,8 +55,13 @@ static void free_late(struct later *later)
 static void let_go(struct transfer *t)
 {
 	struct loop *l = t->job.loop;
+	struct transfer **at = &endless;
 
 	enter(t, TRANSFER_OVER);
+	while (*at && *at != t)
+		at = &(*at)->next;
+	if (*at)
+		*at = t->next;
 	t->rq->user = NULL;
 	job_free(&t->job);
 	loop_free_later(l, &t->later, free_late);
@@ -172,43 +180,95 @@ static struct transfer *transfer_new(void)
 	return NULL;
 }
 
-void transfer_start(struct api *api, struct request *rq, const struct transfer_ask *ask)
+/* They have no end: whoever waited in line behind them would wait for ever. */
+static bool is_place_left(const struct transfer_ask *ask)
+{
+	size_t n = 0;
+
+	for (const struct transfer *t = endless; t; t = t->next)
+		n++;
+	return !ask->endless || n < WATCHES_MAX;
+}
+
+static void refuse(struct request *rq, bool watch)
+{
+	request_fail(rq, 503,
+		watch ? STR("The sandbox cannot watch anything more now: too many "
+			    "watches and transfers run. End one and try again.")
+		      : STR("The sandbox cannot start one more transfer now."));
+}
+
+/* The request's body is the job's input. */
+static bool body_streams(const struct request *rq)
+{
+	return rq->body_max > HTTP_BODY_MAX;
+}
+
+static int start_job(struct transfer *t, struct api *api)
 {
 	static const struct job_ops ops = {
 		.output = on_output,
 		.room = on_room,
 		.done = on_done,
 	};
-	struct transfer *t = transfer_new();
+	const struct transfer_ask *ask = &t->ask;
 	struct job_conf conf = {
 		.ops = &ops,
 		.user = api->box->user,
 		.work = work,
 		.arg = t,
-		.wide = ask->quick ? 0 : TRANSFER_PIPE,
-		.input = rq->body_max > HTTP_BODY_MAX,
+		/* A watch that is not read shall notice soon. */
+		.wide = ask->quick || ask->endless ? 0 : TRANSFER_PIPE,
+		/* The end of its input tells one that is endless to end. */
+		.input = body_streams(t->rq) || ask->endless,
 		.lasting = !ask->quick,
 		.ms = ask->quick ? TRANSFER_QUICK_MS : 0,
 	};
-	int r;
+	int r = job_start(&t->job, api->box->loop, &conf);
 
+	if (!r && ask->endless && t->job.state == JOB_WAITS)
+		r = ERR_LIMIT;
+	if (!r || t->job.state == JOB_NONE)
+		return r;
+	job_free(&t->job);
+	return r;
+}
+
+void transfer_start(struct api *api, struct request *rq, const struct transfer_ask *ask)
+{
+	struct transfer *t;
+
+	if (!is_place_left(ask)) {
+		refuse(rq, true);
+		return;
+	}
+	t = transfer_new();
 	if (!t) {
 		api_no_memory(rq);
 		return;
 	}
 	t->rq = rq;
 	t->ask = *ask;
-	r = job_start(&t->job, api->box->loop, &conf);
-	if (r < 0) {
+	if (start_job(t, api) < 0) {
 		free_late(&t->later);
-		request_fail(
-			rq, 503, STR("The sandbox cannot start one more transfer now."));
+		refuse(rq, ask->endless);
 		return;
 	}
 	rq->user = t;
-	rq->body_streams = conf.input;
-	if (!conf.input)
+	rq->body_streams = body_streams(rq);
+	if (!rq->body_streams)
 		enter(t, TRANSFER_WAITS);
+	rq->needs_peer = ask->endless;
+	if (ask->endless) {
+		t->next = endless;
+		endless = t;
+	}
+}
+
+void transfer_stop(void)
+{
+	for (struct transfer *t = endless; t; t = t->next)
+		job_feed_end(&t->job);
 }
 
 size_t transfer_body(struct request *rq, struct str piece)

@@ -1,0 +1,61 @@
+/*
+ * The folders that are watched: by their watch, by their place, and as a tree that
+ * tells the path of each, whatever was renamed above it. For file/watch.
+ */
+#ifndef FILE_WATCH_TREE_H
+#define FILE_WATCH_TREE_H
+
+#include "base/buf.h"
+
+#include <sys/types.h>
+
+enum { WATCH_LOST = -1, WATCH_HASH = 4096 };
+
+struct watch_folder {
+	struct watch_folder *parent; /* NULL: the top */
+	struct watch_folder *child;  /* one of those in it */
+	struct watch_folder *next, **at;
+	struct watch_folder *same_wd, *same_name; /* further ones in the hash tables */
+	int wd; /* WATCH_LOST: known, but could not be found where it should be */
+	unsigned tried;
+	dev_t dev;
+	ino_t ino;
+	char name[];
+};
+
+struct watch_tree {
+	struct watch_folder *top;
+	size_t count, lost;
+	struct watch_folder *by_wd[WATCH_HASH], *by_name[WATCH_HASH];
+};
+
+/* The folder of a watch, or of a name in another folder; NULL for none. */
+struct watch_folder *watch_tree_wd(const struct watch_tree *t, int wd);
+struct watch_folder *watch_tree_child(
+	const struct watch_tree *t, const struct watch_folder *parent, const char *name);
+
+/* A new folder, in which nothing is; its place must be free. NULL when out of memory. */
+struct watch_folder *watch_tree_add(struct watch_tree *t, struct watch_folder *parent,
+	const char *name, int wd) MUST_USE;
+/*
+ * The folder with all below it, at another place, which must be free and not inside of
+ * it. The folder, which may be another object now; NULL when out of memory: it stayed.
+ */
+struct watch_folder *watch_tree_move(struct watch_tree *t, struct watch_folder *f,
+	struct watch_folder *parent, const char *name) MUST_USE;
+
+/* Takes out a folder with nothing in it; which one to begin with, to take out all. */
+void watch_tree_drop(struct watch_tree *t, struct watch_folder *f);
+struct watch_folder *watch_tree_leaf(struct watch_folder *f);
+
+/* The next one of f's whole tree, f first, in no order; NULL at the end. */
+struct watch_folder *watch_tree_next(
+	const struct watch_folder *f, struct watch_folder *at);
+
+/* Whether f is inner itself, or above it. */
+bool watch_tree_holds(const struct watch_folder *f, const struct watch_folder *inner);
+
+/* Appends the path from the top, without a slash at its ends; nothing for the top. */
+void watch_tree_path(const struct watch_folder *f, struct buf *out);
+
+#endif

@@ -1,0 +1,10 @@
+/* GET /v1/watch, in its job: changes below a folder as a stream of events. */
+#ifndef SRV_WATCH_H
+#define SRV_WATCH_H
+
+#include "srv/transfer_io.h"
+
+/* The work of a transfer that is endless; the end of its input ends it. */
+int watch_work(struct transfer_io *io, const struct transfer_ask *ask);
+
+#endif
