@@ -185,6 +185,7 @@ enum {
 	TAR_META_MAX = 64 << 10,       /* a pax header: names, and what we ignore */
 	PUT_UNDO_MAX = 64 << 20,       /* of an old file, kept while it is overwritten */
 	TRANSFER_PIECE = 262144,       /* read or written at once */
+	TRANSFER_FIRST = 4096,         /* and at first, doubling: somebody waits for it */
 	TRANSFER_PIPE = 1 << 20,       /* between job and server: fewer turns for each */
 	TRANSFER_LEFT_OUT_MAX = 60000, /* words about files that cannot be sent */
 	TRANSFER_QUICK_MS = 60000,     /* to list, to move...: a network disk may hang */

@@ -40,7 +40,12 @@ int transfer_flush(struct transfer_io *io)
 
 int transfer_flush_much(struct transfer_io *io)
 {
-	return io->buf.n < TRANSFER_PIECE && !io->buf.err ? 0 : transfer_flush(io);
+	if (io->buf.n < io->much && !io->buf.err)
+		return 0;
+	/* The first entries of many small ones need not wait for the others. */
+	if (io->much < TRANSFER_PIECE)
+		io->much *= 2;
+	return transfer_flush(io);
 }
 
 int transfer_json(struct transfer_io *io, unsigned status)
@@ -107,7 +112,8 @@ void transfer_field(struct transfer_head *head, const char *name, struct str val
 int transfer_work(const struct transfer_ask *ask, int in, int out)
 {
 	static char piece[TRANSFER_PIECE];
-	struct transfer_io io = {.in = in, .out = out, .piece = piece};
+	struct transfer_io io = {
+		.in = in, .out = out, .much = TRANSFER_FIRST, .piece = piece};
 	int r;
 
 	buf_init(&io.buf, HTTP_REPLY_MAX);

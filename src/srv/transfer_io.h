@@ -10,6 +10,7 @@ struct transfer_io {
 	struct buf buf; /* of the reply, on its way */
 	bool begun;
 	bool damaged; /* a file may hold old and new bytes mixed, after an error */
+	size_t much;  /* of buf: worth to be sent */
 	char *piece;  /* of the input, TRANSFER_PIECE bytes */
 };
 
