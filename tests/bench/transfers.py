@@ -12,6 +12,7 @@ import statistics
 import subprocess
 import tempfile
 import time
+import zipfile
 
 from rows import row
 
@@ -177,4 +178,117 @@ def one_gib(place, top, pairs, what, step, uploads):
     row("growth of our memory (PSS)", memory.most, "KiB", 2048)
 
 
-STEPS = (gib,)
+# --- Trees --------------------------------------------------------------------------
+
+def tree(top, folders, files, content):
+    for i in range(folders):
+        path = os.path.join(top, f"folder-{i}")
+        os.mkdir(path)
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        for j in range(files):
+            fd = os.open(f"file-{j}.txt", os.O_WRONLY | os.O_CREAT, 0o644, dir_fd=folder)
+            os.write(fd, content)
+            os.close(fd)
+        os.close(folder)
+
+
+def million():
+    """They take 6 GB; in memory where that is, for not every disk makes so many in a minute."""
+    room = os.statvfs("/dev/shm")
+    in_memory = room.f_bavail * room.f_frsize > 8 * GIB and room.f_favail > 2_000_000
+    top = tempfile.mkdtemp(prefix="od-bench-", dir="/dev/shm" if in_memory else None)
+    there = os.path.join(top, "tree")
+    os.mkdir(there)
+    try:
+        tree(there, 1000, 1000, b"one of a million\n")
+        for what, path, check in (("zip", "/download_files", check_zip),
+                                  ("tar", "/v1/files/tar", check_tar)):
+            target = os.path.join(top, what)
+            one_million(what, f"{path}?path={there}", target)
+            row(f"files in the {what} that are not as they were", check(target), "", 0)
+            os.unlink(target)
+    finally:
+        shutil.rmtree(top)
+
+
+def one_million(what, path, target):
+    """HTTP/1.0, so that what comes behind the head is the archive alone."""
+    request = f"GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode()
+    with harness.Client(role="init") as client, open(target, "wb") as f:
+        memory = Memory(client)
+        with dial(client.port) as sock:
+            t = time.perf_counter()
+            sock.sendall(request)
+            data = b""
+            while not data.partition(b"\r\n\r\n")[2]:
+                data += sock.recv(4096)
+            first = time.perf_counter() - t
+            f.write(data.partition(b"\r\n\r\n")[2])
+            f.flush()
+            receiver = cat(sock, f)
+            memory.watch(receiver)
+            finish(receiver)
+            took = time.perf_counter() - t
+    row(f"{what} of a million files: its first byte", first * 1000, "ms", 200)
+    row("all of it", took, "s")
+    row("growth of our memory (PSS)", memory.most, "KiB", 8192)
+
+
+def check_zip(path):
+    if subprocess.run(["unzip", "-tqq", path], stdout=subprocess.DEVNULL).returncode:
+        return 1_000_000
+    with zipfile.ZipFile(path) as z:
+        return abs(len(z.namelist()) - 1_000_000) + (z.testzip() is not None)
+
+
+def check_tar(path):
+    done = subprocess.run(["tar", "tf", path], stdout=subprocess.PIPE)
+    files = sum(line.endswith(b".txt") for line in done.stdout.splitlines())
+    return 1_000_000 if done.returncode else 1_000_000 - files
+
+
+def small():
+    """10,000 files in one archive, as tar unpacks them."""
+    for place, folder in PLACES:
+        top = tempfile.mkdtemp(prefix="od-bench-", dir=folder)
+        there = os.path.join(top, "tree")
+        os.mkdir(there)
+        try:
+            tree(there, 100, 100, b"one of ten thousand lines\n" * 80)
+            for what, step in (("tar", upload_tar), ("zip", upload_zip)):
+                archive = shutil.make_archive(os.path.join(top, "all"), what, there)
+                one_small(place, top, what, step, archive)
+        finally:
+            shutil.rmtree(top)
+
+
+def one_small(place, top, what, step, archive, pairs=3):
+    floors, ours = [], []
+    target = os.path.join(top, "target")
+    with harness.Client(role="init") as client:
+        for _ in range(pairs):
+            for times, unpack in ((floors, tar_x), (ours, step)):
+                os.mkdir(target)
+                times.append(timed(unpack, client, os.path.join(top, "all.tar")
+                                   if unpack is tar_x else archive, target))
+                shutil.rmtree(target)
+    ours_s, floor_s = statistics.median(ours), statistics.median(floors)
+    row(f"10,000 files uploaded in a {what}, {place}", ours_s, "s", None, floor_s, "tar x")
+    row("as a multiple of tar's time", ours_s / floor_s, "times", 2)
+
+
+def tar_x(_, archive, target):
+    finish(subprocess.Popen(["tar", "xf", archive, "-C", target]))
+
+
+def upload_tar(client, archive, target):
+    head = harness.request("PUT", f"/v1/files/tar?path={target}",
+                           Content_Length=str(os.path.getsize(archive)))
+    send(client, head, archive)
+
+
+def upload_zip(client, archive, target):
+    upload_form(client, archive, os.path.join(target, "all.zip"))
+
+
+STEPS = (gib, million, small)
