@@ -92,7 +92,7 @@ static bool is_movable(const struct conn *c)
 		body_sure(&x->decoder) > HTTP_WINDOW;
 }
 
-/* As fill and take_body, but past our memory; what does not go that way goes the other. */
+/* As fill and take_body, but past our memory; what cannot go so goes the other way. */
 static int move_body(struct conn *c, struct turn *turn)
 {
 	const struct server_conf *conf = &c->server->conf;
