@@ -308,6 +308,8 @@ enum {
 	SKILL_FILE_MAX = 64 << 20, /* read as a whole; nobody scrolls through more */
 	SKILL_OUT_MAX = 64 << 20,  /* printed, before a shell cuts it */
 	SKILL_FILES_MAX = 100,     /* of the contract: more have to be narrowed down */
+	LATEX_DEPTH_MAX = 256,     /* groups in groups; a formula has ten */
+	LATEX_TITLE_MAX = 4096,    /* of a document, of its authors */
 };
 
 #endif

@@ -31,5 +31,6 @@ void skill_file_editor(struct skill_call *c);
 
 void skill_parse_docx(struct skill_call *c);
 void skill_parse_pptx(struct skill_call *c);
+void skill_parse_latex(struct skill_call *c);
 
 #endif

@@ -11,22 +11,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static void no_reader(struct skill_call *c, const char *what, const char *need)
-{
-	skill_error(c,
-		"There is no reader for %s in this sandbox. Convert %s with a program "
-		"such as %s and open the result with open_file.",
-		what, c->args[0], need);
-}
-
+/* There may be one some day; what can be done now is said. */
 static void parse_pdf(struct skill_call *c)
 {
-	no_reader(c, "PDF", "pdftotext (Debian: poppler-utils)");
-}
-
-static void parse_latex(struct skill_call *c)
-{
-	no_reader(c, "LaTeX", "pandoc or detex");
+	skill_error(c,
+		"[No PDF text extractor available] Convert %s with a program such as "
+		"pdftotext (Debian: poppler-utils) and open the result with open_file.",
+		c->args[0]);
 }
 
 static const struct skill {
@@ -47,7 +38,7 @@ static const struct skill {
 			"insert_line", "enable_linting"}},
 	{"parse_pdf", parse_pdf, 1, {"file_path"}},
 	{"parse_docx", skill_parse_docx, 1, {"file_path"}},
-	{"parse_latex", parse_latex, 1, {"file_path"}},
+	{"parse_latex", skill_parse_latex, 1, {"file_path"}},
 	{"parse_pptx", skill_parse_pptx, 1, {"file_path"}},
 };
 

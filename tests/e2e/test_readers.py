@@ -210,6 +210,34 @@ def test_pptx_refused():
         fails("b.pptx", "ppt/slides/slide2.xml: there is text outside of all elements")
 
 
+def test_latex():
+    with Readers() as readers:
+        readers.write("a.tex", rb"""
+        \documentclass{article}
+        \begin{document}
+        Hello, this is a test LaTeX document. % and a comment
+        \end{document}
+        """)
+        eq(readers.call("parse_latex", "a.tex"),
+           ("[Reading LaTex file from a.tex]\nHello, this is a test LaTeX document.\n", 0), "a document")
+        readers.write("b.tex", "\\section{\u00e4}\r\nb".encode())
+        eq(readers.call("parse_latex", "b.tex")[0], "[Reading LaTex file from b.tex]\n\u00a7 \u00c4\n\nb\n",
+           "line ends, capitals")
+        ok("\n    20" in readers.call("parse_latex", readers.write("c.tex", rb"\maketitle"))[0].replace(", ", "\n    "),
+           "the present year")
+        eq(readers.call("parse_latex", "no.tex"), ("ERROR: File no.tex not found.\n", 1), "no file")
+        out, code = readers.call("parse_latex", readers.write("d.tex", b"\xff"))
+        ok(code == 1 and out.startswith("ERROR: File d.tex cannot be read: "), "no UTF-8", out)
+        out, code = readers.call("parse_latex", readers.write("e.tex", b"{" * 1000))
+        ok(code == 1 and out.startswith("ERROR: File e.tex cannot be read: "), "nested too deeply", out)
+
+
+def test_pdf():
+    with Readers() as readers:
+        out, code = readers.call("parse_pdf", "a.pdf")
+        ok(code == 1 and out.startswith("ERROR: [No PDF text extractor available]"), "what is missing is said", out)
+
+
 if WRAP:
     skip("readers", "a wrapper hides the name of the program")
 main()

@@ -109,7 +109,7 @@ def test_session():
         eq(client.run("goto_line 999")["extras"]["metadata"]["exit_code"], 1, "an error has a status")
         has(run("goto_line"), "usage: goto_line line_number", "a usage line")
         eq(client.run("scroll_up 1")["extras"]["metadata"]["exit_code"], 100, "and its status")
-        has(run("parse_pdf x.pdf"), "ERROR: There is no reader for PDF in this sandbox.",
+        has(run("parse_pdf x.pdf"), "ERROR: [No PDF text extractor available] Convert x.pdf with",
             "what is missing is said")
         run("mkdir mine; printf '#!/bin/sh\\necho mine\\n' > mine/open_file; chmod +x mine/open_file")
         eq(run('PATH="$PWD/mine:$PATH" open_file a.txt'), "mine", "a program of the image goes first")
