@@ -77,7 +77,7 @@ SEGMENTS_aarch64 = noseparate-code
 CFLAGS_release = -O2 -g1 -fPIE -ffunction-sections -fdata-sections \
 	-fvisibility=hidden -fstack-protector-strong -fstack-clash-protection \
 	-fno-strict-aliasing -fno-delete-null-pointer-checks \
-	-ftrivial-auto-var-init=zero -fno-asynchronous-unwind-tables \
+	-ftrivial-auto-var-init=zero -fno-asynchronous-unwind-tables -fno-unwind-tables \
 	-ffile-prefix-map=$(CURDIR)=. $(FLAGS_release_$(ARCH)) $(MUSL_INC)
 
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all
