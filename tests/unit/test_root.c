@@ -104,7 +104,6 @@ static void test_unpack(void)
 {
 	struct unpack u;
 	struct stat st;
-	unsigned in_place = 9;
 
 	ok(unpack_begin(&u, dir) == 0, "a stage");
 	fill(&u, "a/b/c/f", "1");
@@ -124,9 +123,9 @@ static void test_unpack(void)
 	is_int(unpack_hardlink(&u, STR("o"), STR("out/passwd")), -ENOENT,
 		"only for what has come");
 	is_int(content("a/g") != NULL, 0, "nothing is seen yet");
-	is_int(unpack_commit(&u, &in_place), 0, "into place");
+	is_int(unpack_commit(&u), 0, "into place");
+	is_int(u.in_place, 0, "nothing was overwritten");
 	unpack_end(&u);
-	is_int(in_place, 0, "nothing was overwritten");
 	is_str(content("a/b/c/f"), "1", "into what was there");
 	is_str(content("new/deep/h"), "3", "and beside it");
 	is_str(content("l"), "2", "the link");
@@ -135,7 +134,7 @@ static void test_unpack(void)
 
 	ok(unpack_begin(&u, dir) == 0, "another stage");
 	fill(&u, "out/f", "x");
-	is_int(unpack_commit(&u, &in_place), -ENOTDIR, "through a link that was there");
+	is_int(unpack_commit(&u), -ENOTDIR, "through a link that was there");
 	is_view(buf_view(&u.where), "out", "which is named");
 	unpack_end(&u);
 	ok(unpack_begin(&u, dir) == 0, "a stage that is given up");
@@ -149,13 +148,14 @@ static void test_put(void)
 {
 	struct put p;
 	enum put_how how;
-	bool damaged;
 	struct stat st;
 
 	ok(put_begin(&p, dir, "f") == 0, "a file");
 	ok(put_data(&p, STR("one")) == 0, "some content");
 	ok(!content("f"), "is not seen yet");
-	is_int(put_commit(&p, 0640, true, &how, &damaged), 0, "then it is");
+	p.mode = 0640;
+	p.sync = true;
+	is_int(put_commit(&p, &how, NULL), 0, "then it is");
 	is_int(how, PUT_NEW, "new");
 	put_end(&p);
 	is_str(content("f"), "one", "whole");
@@ -163,7 +163,7 @@ static void test_put(void)
 	put_end(&p);
 	is_str(content("f"), "one", "that is given up");
 	ok(put_begin(&p, dir, "f") == 0 && put_data(&p, STR("two")) == 0, "another");
-	is_int(put_commit(&p, 0777, false, &how, &damaged), 0, "takes its place");
+	is_int(put_commit(&p, &how, NULL), 0, "takes its place");
 	put_end(&p);
 	is_int(how, PUT_REPLACED, "as a new inode");
 	ok(fstatat(dir, "f", &st, 0) == 0 && (st.st_mode & 07777) == 0640, "of its mode");
@@ -171,7 +171,7 @@ static void test_put(void)
 	ok(mkfifoat(dir, "pipe", 0600) == 0, "a pipe");
 	is_int(put_begin(&p, dir, "pipe"), -EEXIST, "is, too");
 	ok(put_begin(&p, dir, "out") == 0 && put_data(&p, STR("x")) == 0, "a link");
-	is_int(put_commit(&p, 0600, false, &how, &damaged), 0, "is replaced");
+	is_int(put_commit(&p, &how, NULL), 0, "is replaced");
 	put_end(&p);
 	is_str(content("out"), "x", "and not followed");
 }
