@@ -136,10 +136,14 @@ int unpack_file(struct unpack *u, struct str name, mode_t mode)
 	return fd;
 }
 
-/* Whether target, seen from the folder of path, stays below the top. */
+/*
+ * Whether target, seen from the folder of path, stays below the top. A way up behind a
+ * name may begin at another folder than it seems, as that name may be a link.
+ */
 static bool stays_inside(const char *path, struct str target)
 {
 	size_t depth = 0;
+	bool down = false;
 
 	if (str_starts(target, STR("/")))
 		return false;
@@ -151,8 +155,8 @@ static bool stays_inside(const char *path, struct str target)
 		if (part.n == 0 || str_eq(part, STR(".")))
 			continue;
 		if (!str_eq(part, STR("..")))
-			depth++;
-		else if (depth-- == 0)
+			down = true;
+		else if (down || depth-- == 0)
 			return false;
 	}
 	return true;
@@ -181,7 +185,16 @@ int unpack_symlink(struct unpack *u, struct str name, struct str target, bool an
 	return -errno;
 }
 
-int unpack_hardlink(struct unpack *u, struct str name, struct str target)
+/* A link of two names lies in two folders: it has to stay inside from both. */
+static bool stays_inside_linked(const char *path, int dir, const char *name)
+{
+	char target[FILE_PATH_MAX];
+	ssize_t n = readlinkat(dir, name, target, sizeof(target));
+
+	return n < 0 || stays_inside(path, str_make(target, (size_t)n));
+}
+
+int unpack_hardlink(struct unpack *u, struct str name, struct str target, bool any)
 {
 	char path[FILE_PATH_MAX], to[FILE_PATH_MAX];
 	const char *base, *to_base;
@@ -196,7 +209,9 @@ int unpack_hardlink(struct unpack *u, struct str name, struct str target)
 	from = root_open_parent(u->stage, to, 0, &to_base);
 	if (from < 0)
 		return from;
-	if (linkat(from, to_base, dir, base, 0) < 0)
+	if (!any && !stays_inside_linked(path, from, to_base))
+		r = ERR_SYNTAX;
+	else if (linkat(from, to_base, dir, base, 0) < 0)
 		r = -errno;
 	if (r == -EEXIST && unlinkat(dir, base, 0) == 0)
 		r = linkat(from, to_base, dir, base, 0) < 0 ? -errno : 0;

@@ -39,11 +39,15 @@ void unpack_end(struct unpack *u);
  */
 int unpack_dir(struct unpack *u, struct str name, mode_t mode) MUST_USE;
 int unpack_file(struct unpack *u, struct str name, mode_t mode) MUST_USE;
-/* any: the target of a symbolic link may be what it likes. */
+/*
+ * any: the target of a symbolic link may be what it likes; else it has no ".." behind
+ * a name, as that may be a link, too.
+ */
 int unpack_symlink(
 	struct unpack *u, struct str name, struct str target, bool any) MUST_USE;
-/* A further name for a file of this archive. */
-int unpack_hardlink(struct unpack *u, struct str name, struct str target) MUST_USE;
+/* A further name for a file, or for a symbolic link, of this archive. */
+int unpack_hardlink(
+	struct unpack *u, struct str name, struct str target, bool any) MUST_USE;
 
 /*
  * Moves all into the destination. Files and links there are replaced, one by one, and

@@ -364,7 +364,7 @@ static int begin_entry(struct receiver *c)
 		r = unpack_symlink(&c->to, e->name, e->target, c->ask->any_link);
 		break;
 	case UNTAR_HARDLINK:
-		r = unpack_hardlink(&c->to, e->name, e->target);
+		r = unpack_hardlink(&c->to, e->name, e->target, c->ask->any_link);
 		break;
 	}
 	if (r == ERR_SYNTAX)

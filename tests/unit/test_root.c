@@ -114,13 +114,21 @@ static void test_unpack(void)
 	is_int(unpack_file(&u, STR("../x"), 0644), ERR_SYNTAX, "a way out");
 	is_int(unpack_file(&u, STR("/x"), 0644), ERR_SYNTAX, "an absolute one");
 	is_int(unpack_file(&u, STR("a/g/x"), 0644), -ENOTDIR, "below a file");
-	is_int(unpack_symlink(&u, STR("l"), STR("a/../a/g"), false), 0, "a link");
+	is_int(unpack_symlink(&u, STR("l"), STR("./a/g"), false), 0, "a link");
 	is_int(unpack_symlink(&u, STR("a/l"), STR("../../x"), false), ERR_SYNTAX,
 		"a link out");
+	is_int(unpack_symlink(&u, STR("a/b/top"), STR("../.."), false), 0, "a link up");
+	is_int(unpack_symlink(&u, STR("p"), STR("a/b/top/../x"), false), ERR_SYNTAX,
+		"and one through it");
+	is_int(unpack_hardlink(&u, STR("p"), STR("a/b/top"), false), ERR_SYNTAX,
+		"or with another place");
+	is_int(unpack_hardlink(&u, STR("a/b/p"), STR("a/b/top"), false), 0,
+		"where it stays inside");
 	is_int(unpack_symlink(&u, STR("m"), STR("/x"), true), 0, "if that is wanted");
+	is_int(unpack_hardlink(&u, STR("q"), STR("m"), true), 0, "with two names");
 	is_int(unpack_file(&u, STR("m/x"), 0644), -ENOTDIR, "but not through it");
-	is_int(unpack_hardlink(&u, STR("n"), STR("a/g")), 0, "another name");
-	is_int(unpack_hardlink(&u, STR("o"), STR("out/passwd")), -ENOENT,
+	is_int(unpack_hardlink(&u, STR("n"), STR("a/g"), false), 0, "another name");
+	is_int(unpack_hardlink(&u, STR("o"), STR("out/passwd"), false), -ENOENT,
 		"only for what has come");
 	is_int(content("a/g") != NULL, 0, "nothing is seen yet");
 	is_int(unpack_commit(&u), 0, "into place");
