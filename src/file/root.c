@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -121,13 +122,23 @@ struct level {
 	char name[NAME_MAX + 1];
 };
 
-static int open_level(struct level *l, int dir, const char *name)
+struct removal {
+	struct level *levels;
+	unsigned depth;
+	unsigned lifted; /* folders that lay too deep and are at the top now */
+	bool again;      /* its list was read before one of them came */
+};
+
+static int push(struct removal *m, int dir, const char *name)
 {
+	struct level *l = &m->levels[m->depth];
 	int r = root_list(dir, name, &l->list);
 
-	if (!r)
-		memcpy(l->name, name, strlen(name) + 1);
-	return r;
+	if (r)
+		return r;
+	memcpy(l->name, name, strlen(name) + 1);
+	m->depth++;
+	return 0;
 }
 
 static bool is_dots(const char *name)
@@ -135,10 +146,23 @@ static bool is_dots(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Empties the deepest level by one name: 0, 1 when it is empty, -errno. */
-static int remove_one(struct level *levels, unsigned *depth)
+/* Each level has a descriptor: what lies deeper goes on at the top. */
+static int lift(struct removal *m, int at, const char *name)
 {
-	struct level *l = &levels[*depth - 1];
+	char to[32];
+
+	snprintf(to, sizeof(to), ".od-deep-%u", m->lifted);
+	if (renameat(at, name, dirfd(m->levels[0].list), to) < 0)
+		return errno == EXDEV ? ERR_DEPTH : -errno;
+	m->lifted++;
+	m->again = true;
+	return 0;
+}
+
+/* Empties the deepest level by one name: 0, 1 when it is empty, -errno. */
+static int remove_one(struct removal *m)
+{
+	struct level *l = &m->levels[m->depth - 1];
 	struct dirent *e;
 	int at = dirfd(l->list);
 
@@ -146,19 +170,33 @@ static int remove_one(struct level *levels, unsigned *depth)
 		errno = 0;
 		e = readdir(l->list);
 	} while (e && is_dots(e->d_name));
+	if (!e && !errno && m->depth == 1 && m->again) {
+		m->again = false;
+		rewinddir(l->list);
+		return 0;
+	}
 	if (!e)
 		return errno ? -errno : 1;
 	if (unlinkat(at, e->d_name, 0) == 0 || errno == ENOENT)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
 		return -errno;
-	if (*depth == ARCHIVE_DEPTH_MAX)
-		return ERR_DEPTH;
-	if (open_level(l + 1, at, e->d_name) < 0)
-		/* An empty one that may not be read can still go. */
-		return unlinkat(at, e->d_name, AT_REMOVEDIR) < 0 ? -errno : 0;
-	++*depth;
+	if (m->depth == ARCHIVE_DEPTH_MAX)
+		return lift(m, at, e->d_name);
+	/* An empty one that may not be read can still go. */
+	if (push(m, at, e->d_name) < 0 && unlinkat(at, e->d_name, AT_REMOVEDIR) < 0)
+		return -errno;
 	return 0;
+}
+
+/* The deepest level is empty: it goes, too. */
+static int pop(struct removal *m, int dir)
+{
+	struct level *l = &m->levels[--m->depth];
+	int above = m->depth ? dirfd(m->levels[m->depth - 1].list) : dir;
+
+	closedir(l->list);
+	return unlinkat(above, l->name, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
 static struct level *levels_new(void)
@@ -168,32 +206,25 @@ static struct level *levels_new(void)
 
 static int remove_tree(int dir, const char *name)
 {
-	struct level *levels = levels_new();
-	unsigned depth = 1;
-	int r = levels ? open_level(levels, dir, name) : -ENOMEM;
+	struct removal m = {.levels = levels_new()};
+	int r = m.levels ? push(&m, dir, name) : -ENOMEM;
 
-	if (r) {
-		free(levels);
-		return r;
+	while (m.depth && r >= 0) {
+		r = remove_one(&m);
+		if (r == 1)
+			r = pop(&m, dir);
 	}
-	while (depth && r >= 0) {
-		r = remove_one(levels, &depth);
-		if (r == 1) {
-			struct level *l = &levels[--depth];
-			int above = depth ? dirfd(levels[depth - 1].list) : dir;
-
-			closedir(l->list);
-			r = unlinkat(above, l->name, AT_REMOVEDIR) < 0 ? -errno : 0;
-		}
-	}
-	while (depth)
-		closedir(levels[--depth].list);
-	free(levels);
+	while (m.depth)
+		closedir(m.levels[--m.depth].list);
+	free(m.levels);
 	return r;
 }
 
 int root_remove(int dir, const char *name)
 {
+	/* What they are the names of lies elsewhere, or is in use. */
+	if (is_dots(name))
+		return -EINVAL;
 	if (unlinkat(dir, name, 0) == 0)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)

@@ -34,7 +34,10 @@ int root_open_parent(int dir, const char *path, mode_t make, const char **base) 
  */
 int root_list(int dir, const char *name, DIR **list) MUST_USE;
 
-/* Removes name from the folder dir, with all that is below it. 0 or -errno. */
+/*
+ * Removes name from the folder dir, with all that is below it, however deep. 0 or -errno;
+ * -EINVAL for "." and "..", and nothing is done; ERR_DEPTH for a disk mounted too deep.
+ */
 int root_remove(int dir, const char *name) MUST_USE;
 
 #endif

@@ -150,6 +150,9 @@ def test_small_routes():
         eq((read(work + "/b/g"), os.path.exists(work + "/h")), (b"h", False), "on demand")
         eq(small("POST", "/mv", path="nothing", to="x").status, 404, "mv of nothing")
         eq(small("DELETE", "", path="b").status, 409, "rm of a full folder")
+        for path in "b/c/..", "b/c/../../b/c/..":
+            eq(small("DELETE", "", path=path, recursive="true").status, 422, "rm of " + path)
+        ok(os.path.isdir(work + "/b/c/d"), "which removes nothing")
         os.symlink(work, work + "/b/up")
         eq(small("DELETE", "", path="b", recursive="true").status, 200, "with all in it")
         eq(sorted(os.listdir(work)), ["a", "l"], "and nothing else")

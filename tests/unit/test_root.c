@@ -194,6 +194,38 @@ static void test_remove(void)
 	is_int(root_remove(dir, "f"), 0, "a file");
 }
 
+/* n folders in one another, the first called name. */
+static bool make_deep(const char *name, unsigned n)
+{
+	int at = -1;
+
+	for (unsigned i = 0; i < n; i++) {
+		int above = i ? at : fd_dup(dir, 0);
+
+		at = root_open(above, i ? "d" : name, 0755);
+		fd_close(&above);
+		if (at < 0)
+			return false;
+	}
+	return close(at) == 0;
+}
+
+static void test_remove_deep(void)
+{
+	ok(make_deep("deep", 3 * ARCHIVE_DEPTH_MAX), "a very deep tree");
+	is_int(root_remove(dir, "deep"), 0, "can be removed");
+	is_int(opens("deep", 0), -ENOENT, "and is gone");
+	ok(make_deep("a", 2), "a folder in a folder");
+	for (size_t i = 0; i < 2; i++) {
+		int below = root_open(dir, "a/d", 0);
+
+		is_int(root_remove(below, i ? ".." : "."), -EINVAL, "no name of its own");
+		fd_close(&below);
+	}
+	is_int(opens("a/d", 0), 0, "removes nothing");
+	is_int(root_remove(dir, "a"), 0, "by its name it goes");
+}
+
 int main(void)
 {
 	if (!mkdtemp(top) || (dir = fd_open(top, O_PATH | O_DIRECTORY, 0)) < 0) {
@@ -206,6 +238,7 @@ int main(void)
 	test_unpack();
 	test_put();
 	test_remove();
+	test_remove_deep();
 	is_int(root_remove(AT_FDCWD, top), 0, "the folder of this test");
 	fd_close(&dir);
 	return done_testing();
