@@ -107,6 +107,17 @@ static const char *type_of(mode_t mode)
 	}
 }
 
+/* Disks know years beyond 2262, when the nanoseconds need more than 64 bits. */
+static int64_t nanoseconds(const struct timespec *t)
+{
+	int64_t ns;
+
+	if (__builtin_mul_overflow((int64_t)t->tv_sec, 1000000000, &ns) ||
+		__builtin_add_overflow(ns, (int64_t)t->tv_nsec, &ns))
+		return t->tv_sec < 0 ? INT64_MIN : INT64_MAX;
+	return ns;
+}
+
 static void put_stat(struct jw *w, const struct file_path *p, const struct stat *st)
 {
 	char text[FILE_PATH_MAX];
@@ -128,7 +139,7 @@ static void put_stat(struct jw *w, const struct file_path *p, const struct stat 
 	jw_key(w, "links");
 	jw_uint(w, st->st_nlink);
 	jw_key(w, "mtime_ns");
-	jw_int(w, st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec);
+	jw_int(w, nanoseconds(&st->st_mtim));
 	n = S_ISLNK(st->st_mode) ? readlink(p->abs, text, sizeof(text)) : -1;
 	if (n >= 0) {
 		jw_key(w, "target");

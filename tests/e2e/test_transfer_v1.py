@@ -136,6 +136,9 @@ def test_small_routes():
         got = small("GET", "/stat", path="l").json()
         eq((got["type"], got["target"]), ("symlink", "f"), "stat of a link")
         eq(small("GET", "/stat", path="nothing").status, 404, "stat of nothing")
+        os.utime(work + "/f", ns=(0, 10 ** 19))
+        got = small("GET", "/stat", path="f").json()["mtime_ns"]
+        eq(got, min(os.stat(work + "/f").st_mtime_ns, 2 ** 63 - 1), "a year beyond 2262")
         eq(small("POST", "/mkdir", path="a").status, 201, "mkdir")
         eq(small("POST", "/mkdir", path="a").status, 409, "twice")
         eq(small("POST", "/mkdir", path="b/c/d").status, 404, "without what is above")
