@@ -128,8 +128,8 @@ enum {
 
 /* Jobs: children for work that may block. */
 enum {
-	JOBS_MAX = 32,           /* at a time; one is about 1 MiB of its own */
-	JOBS_LASTING_MAX = 16,   /* transfers, so that others always find a place */
+	JOBS_MAX = 48,           /* at a time; one is about 1 MiB of its own */
+	JOBS_OF_KIND_MAX = 16,   /* of what takes long, so that others find a place */
 	JOBS_WAITING_MAX = 1024, /* as many as there are connections */
 	JOB_PIECE = 65536,       /* output taken at once: what a pipe holds */
 	JOB_DATA_MAX = (256 + 128) << 20, /* all that serve may have, and its own part */

@@ -32,7 +32,7 @@ enum { QUIET = EPOLLONESHOT };
 struct job_kid {
 	struct child child; /* pid 0: the place is free */
 	struct job *job;    /* NULL: given up */
-	bool lasting;
+	enum job_kind kind;
 };
 
 #define TOO_LITTLE \
@@ -263,15 +263,15 @@ static void in_ready(struct io *io, uint32_t events)
 static struct job_kid *place_for(const struct job_conf *c)
 {
 	struct job_kid *free_kid = NULL;
-	size_t lasting = 0;
+	size_t alike = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(kids); i++) {
 		if (kids[i].child.pid == 0)
 			free_kid = &kids[i];
 		else
-			lasting += kids[i].lasting;
+			alike += kids[i].kind == c->kind;
 	}
-	return c->lasting && lasting >= JOBS_LASTING_MAX ? NULL : free_kid;
+	return c->kind != JOB_SHORT && alike >= JOBS_OF_KIND_MAX ? NULL : free_kid;
 }
 
 static int start_child(struct job *j, struct job_kid *k, int in, int out, int input_end)
@@ -293,7 +293,7 @@ static int start_child(struct job *j, struct job_kid *k, int in, int out, int in
 		return r;
 	children_watch(&k->child, pid, on_exit_of);
 	k->job = j;
-	k->lasting = j->conf.lasting;
+	k->kind = j->conf.kind;
 	j->kid = k;
 	return 0;
 }

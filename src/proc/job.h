@@ -7,8 +7,8 @@
  * (it is not dumpable), and of its descriptors only standard error, its input at
  * 0 and its output at 1. It dies with this process.
  *
- * JOBS_MAX run at a time, JOBS_LASTING_MAX of them for as long as a peer likes; up
- * to JOBS_WAITING_MAX wait for their turn, and nobody is let past whom a place would
+ * JOBS_MAX run at a time, JOBS_OF_KIND_MAX of each kind that takes long; up to
+ * JOBS_WAITING_MAX wait for their turn, and nobody is let past whom a place would
  * suit. One that was killed counts until the kernel lets go of it.
  */
 #ifndef PROC_JOB_H
@@ -53,6 +53,13 @@ struct job_ops {
 	void (*done)(struct job *j);
 };
 
+/* How long one may take by its nature. */
+enum job_kind {
+	JOB_SHORT,   /* it answers at once, as a rule */
+	JOB_LONG,    /* up to minutes: a search */
+	JOB_LASTING, /* as a peer likes: a transfer */
+};
+
 struct job_conf {
 	const struct job_ops *ops;
 	const struct spawn_user *user; /* NULL keeps the present identity */
@@ -62,7 +69,7 @@ struct job_conf {
 	size_t out_max; /* of collected output */
 	int wide;       /* what its input and output hold each; 0: as they come */
 	bool input;     /* job_feed will be used */
-	bool lasting;   /* may take long by its nature: a transfer */
+	enum job_kind kind;
 };
 
 enum job_state {

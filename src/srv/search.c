@@ -268,6 +268,7 @@ static void start(struct api *api, struct search *s, job_work_fn *work)
 		.arg = &s->work,
 		.ms = s->work.ms + SEARCH_GRACE_MS,
 		.out_max = SEARCH_BODY_MAX + SEARCH_BODY_SLACK,
+		.kind = JOB_LONG,
 	};
 	struct request *rq = s->rq;
 	int r = job_start(&s->job, s->loop, &conf);

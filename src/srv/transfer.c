@@ -221,7 +221,9 @@ static int start_job(struct transfer *t, struct api *api)
 		.wide = ask->quick || ask->endless ? 0 : TRANSFER_PIPE,
 		/* The end of its input tells one that is endless to end. */
 		.input = body_streams(t->rq) || ask->endless,
-		.lasting = !ask->quick,
+		.kind = !ask->quick  ? JOB_LASTING
+			: ask->aside ? JOB_LONG
+				     : JOB_SHORT,
 		.ms = ask->quick ? TRANSFER_QUICK_MS : 0,
 	};
 	int r = job_start(&t->job, api->box->loop, &conf);

@@ -34,6 +34,7 @@ struct transfer_ask {
 	bool any_link;      /* symbolic links may lead anywhere */
 	bool none;          /* If-None-Match: *, nothing may be there */
 	bool quick;         /* nothing that lasts by its nature: it has a deadline */
+	bool aside;         /* that, but for the sandbox: others come first */
 	bool endless;       /* only who listens, or transfer_stop, ends it */
 	struct str exclude; /* of a watch: a glob, or empty */
 	bool ignore;        /* of a watch: not what git leaves out */

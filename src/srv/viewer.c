@@ -76,7 +76,7 @@ static void on_head(void *arg, struct request *rq)
 
 static void view(struct viewer *v, struct request *rq)
 {
-	struct transfer_ask ask = {.work = viewer_page, .quick = true};
+	struct transfer_ask ask = {.work = viewer_page, .quick = true, .aside = true};
 	int r = request_query(rq, STR("path"), &ask.path);
 
 	if (r == -ENOMEM)

@@ -148,6 +148,21 @@ def test_ends():
         eq(client.get("/alive").status, 200, "nothing else happens")
 
 
+def test_crowd():
+    """However many searches run, a file can be read meanwhile."""
+    with Client() as client:
+        write(client.work, {"f": "text"})
+        peers = [client.conn() for _ in range(40)]
+        for conn in peers:
+            conn.send(request("GET", "/v1/grep?" + urlencode(
+                {"pattern": "(x|a)*(a|x)*(ax|xa)*y.{50}z", "path": "/", "hidden": 1, "gitignore": 0})))
+        ok(until(lambda: len(jobs(client)) >= 16), "searches run")
+        eq(client.act("read", path=client.work + "/f")["observation"], "read", "a file is read")
+        for conn in peers:
+            conn.close()
+        ok(until(lambda: not jobs(client)), "those in line leave with their peers")
+
+
 def jobs(client):
     """Children of serve that are no shells."""
     return [c for c in children(client.pid) if proc(c, "cmdline") == proc(client.pid, "cmdline")]

@@ -516,17 +516,19 @@ static void test_fair(void)
 	memset(many, 0, sizeof(many));
 }
 
-static void test_lasting(void)
+static void test_kinds(void)
 {
-	struct job_conf c = {.ops = &plain, .work = hang, .lasting = true};
+	struct job_conf c = {.ops = &plain, .work = hang};
 	struct job_conf quick = {.ops = &plain, .work = say, .arg = "x", .out_max = 100};
 
 	reap_all();
 	done_n = 0;
-	for (int i = 0; i < JOBS_LASTING_MAX + 2; i++)
+	for (int i = 0; i < 2 * (JOBS_OF_KIND_MAX + 2); i++) {
+		c.kind = i % 2 ? JOB_LASTING : JOB_LONG;
 		if (job_start(&many[i], loop, &c) < 0)
 			ok(false, "job %d", i);
-	is_int(running(), JOBS_LASTING_MAX, "transfers take a part of the places");
+	}
+	is_int(running(), 2 * JOBS_OF_KIND_MAX, "each kind takes its part of the places");
 	is_int(job_start(&many[JOBS_MAX], loop, &quick), 0, "and others are let past");
 	run_until(1);
 	is_int(many[JOBS_MAX].outcome, JOB_DONE, "as nothing else runs");
@@ -578,7 +580,7 @@ int main(void)
 	test_deaf();
 	test_line();
 	test_fair();
-	test_lasting();
+	test_kinds();
 	test_freed_inside();
 	job_free(&job);
 	loop_del(loop);
