@@ -8,11 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Waits in 0 for the word that all is well, or for the end; the folder is at 1. */
+/* Waits in 0 for the end; the folder is at 1. */
 static _Noreturn void child(int in, int dir, const char *name, broom_fn *fn)
 {
 	ssize_t n = -1;
-	char word;
+	char nothing;
 
 	/* Who is told to end may well be about to leave something behind. */
 	signal(SIGTERM, SIG_IGN);
@@ -21,7 +21,7 @@ static _Noreturn void child(int in, int dir, const char *name, broom_fn *fn)
 		/* Also the writing end of ours: else there would be no end. */
 		spawn_close_from(3);
 		do
-			n = read(0, &word, 1);
+			n = read(0, &nothing, 1);
 		while (n < 0 && errno == EINTR);
 	}
 	if (n == 0)
@@ -51,9 +51,8 @@ void broom_end(struct broom *b, bool done)
 {
 	if (b->pid == 0)
 		return;
-	/* Should that fail, it looks for what is not there any more. */
-	if (done)
-		(void)!fd_write_all(b->fd, "", 1);
+	/* Its user can stop it, and would stop us as well: we wait for it. */
+	kill(b->pid, done ? SIGKILL : SIGCONT);
 	fd_close(&b->fd);
 	while (waitpid(b->pid, NULL, 0) < 0 && errno == EINTR)
 		;

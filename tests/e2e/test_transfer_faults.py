@@ -126,6 +126,27 @@ def test_killed_unpacking():
         ok(until(lambda: below(client.work + "/dest") == before), "nothing of it stays")
 
 
+def test_stopped_broom():
+    """The process that would tidy up belongs to the user, who stops it."""
+    t = tarred((member("f", NEW), NEW))
+    for good in True, False:
+        with Client() as client:
+            folder = client.work + "/dest"
+            settled = set(jobs(client))
+            with client.conn() as conn:
+                conn.send(request("PUT", f"/v1/files/tar?path={quote(folder)}",
+                                  Content_Length=str(len(t))))
+                conn.send(t[:1000])
+                ok(until(lambda: os.path.isdir(folder) and os.listdir(folder)), "there is a stage")
+                job, = set(harness.children(client.pid)) - settled
+                broom, = harness.children(job)
+                os.kill(broom, signal.SIGSTOP)
+                conn.send(t[1000:] if good else b"x" * (len(t) - 1000))
+                eq(conn.response().status, 200 if good else 422, "nobody waits for it")
+            eq(below(folder), {"f": NEW} if good else {}, "all is as it should be")
+            ok(until(lambda: not harness.alive(broom)), "and it ends")
+
+
 def several(n, work):
     """What work(i) gives for each i, at the same time."""
     out = [None] * n
