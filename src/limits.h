@@ -178,7 +178,7 @@ enum {
 	ZIP_INDEX_MAX = 64 << 20,      /* of one that is written: ten million files */
 	ZIP_INDEX_CHUNK = 65536,       /* it grows and is given back in these */
 	ZIP_DIRECTORY_MAX = 64 << 20,  /* of one that is read; see ARCHIVE_ENTRIES_MAX */
-	ARCHIVE_ENTRIES_MAX = 100000,  /* unpacked at once; node_modules has 60,000 */
+	ARCHIVE_ENTRIES_MAX = 100000,  /* with folders above; node_modules has 60,000 */
 	ARCHIVE_RATIO_MAX = 1000,      /* of one file; zeros get 1,030 from deflate */
 	ARCHIVE_RATIO_FREE = 1 << 20,  /* bytes for which the ratio does not matter */
 	ARCHIVE_DEPTH_MAX = 128,       /* folders; one open descriptor each */

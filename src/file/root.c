@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+enum { MADE_MODE = 0755 };
+
 int root_clean(struct str path, char *out, size_t room)
 {
 	size_t n = 0;
@@ -35,21 +37,23 @@ int root_clean(struct str path, char *out, size_t room)
 }
 
 /* One step down. name is a single part. */
-static int step(int dir, const char *name, mode_t make)
+static int step(int dir, const char *name, uint64_t *made)
 {
 	const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW;
 	int fd = fd_openat(dir, name, flags, 0);
 
-	if (fd != -ENOENT || !make)
+	if (fd != -ENOENT || !made)
 		return fd == -ELOOP ? -ENOTDIR : fd;
-	if (mkdirat(dir, name, make) < 0 && errno != EEXIST)
+	if (mkdirat(dir, name, MADE_MODE) == 0)
+		++*made;
+	else if (errno != EEXIST)
 		return -errno;
 	fd = fd_openat(dir, name, flags, 0);
 	return fd == -ELOOP ? -ENOTDIR : fd;
 }
 
 /* Step by step, as systems without openat2 need it, and who makes folders. */
-static int walk(int dir, struct str path, mode_t make)
+static int walk(int dir, struct str path, uint64_t *made)
 {
 	int at = fd_dup(dir, 0);
 
@@ -61,7 +65,7 @@ static int walk(int dir, struct str path, mode_t make)
 		if (part.n < sizeof(name)) {
 			memcpy(name, part.p, part.n);
 			name[part.n] = '\0';
-			below = step(at, name, make);
+			below = step(at, name, made);
 		}
 		fd_close(&at);
 		at = below;
@@ -69,7 +73,7 @@ static int walk(int dir, struct str path, mode_t make)
 	return at;
 }
 
-static int open_below(int dir, struct str path, mode_t make)
+static int open_below(int dir, struct str path, uint64_t *made)
 {
 	char whole[FILE_PATH_MAX];
 	int fd = -ENOSYS;
@@ -81,19 +85,19 @@ static int open_below(int dir, struct str path, mode_t make)
 	/* One part is a step anyway. */
 	if (path.n && str_find_byte(path, '/') < path.n)
 		fd = fd_open_beneath(dir, whole, O_PATH | O_DIRECTORY);
-	return fd >= 0 ? fd : walk(dir, path, make);
+	return fd >= 0 ? fd : walk(dir, path, made);
 }
 
-int root_open(int dir, const char *path, mode_t make)
+int root_open(int dir, const char *path, uint64_t *made)
 {
-	return open_below(dir, str_c(path), make);
+	return open_below(dir, str_c(path), made);
 }
 
-int root_open_parent(int dir, const char *path, mode_t make, const char **base)
+int root_open_parent(int dir, const char *path, uint64_t *made, const char **base)
 {
 	const char *slash = strrchr(path, '/');
 	struct str folder = {path, slash ? (size_t)(slash - path) : 0};
-	int fd = open_below(dir, folder, make);
+	int fd = open_below(dir, folder, made);
 
 	if (fd >= 0)
 		*base = slash ? slash + 1 : path;

@@ -20,13 +20,14 @@ int root_clean(struct str path, char *out, size_t room) MUST_USE;
 /*
  * Opens the folder at path, which is clean, below the folder dir; "" is dir itself.
  * No symbolic link is followed, whoever puts one there meanwhile. Missing folders are
- * made with mode make unless that is 0. The fd (O_PATH), -errno; -ENOTDIR where there
- * is something else, a link too.
+ * made, with mode 0755, and added to *made, unless that is NULL. The fd (O_PATH),
+ * -errno; -ENOTDIR where there is something else, a link too.
  */
-int root_open(int dir, const char *path, mode_t make) MUST_USE;
+int root_open(int dir, const char *path, uint64_t *made) MUST_USE;
 
 /* The same for the folder that holds the last part of path, which is *base then. */
-int root_open_parent(int dir, const char *path, mode_t make, const char **base) MUST_USE;
+int root_open_parent(
+	int dir, const char *path, uint64_t *made, const char **base) MUST_USE;
 
 /*
  * Opens a folder for reading its names; a link is not followed. 0, with *list for

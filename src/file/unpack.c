@@ -39,7 +39,7 @@ int unpack_begin(struct unpack *u, int dest)
 	broom_begin(&u->broom, dest, u->stage_name, sweep);
 	r = mkdirat(dest, u->stage_name, 0700) < 0 ? -errno : 0;
 	if (!r)
-		u->stage = root_open(dest, u->stage_name, 0);
+		u->stage = root_open(dest, u->stage_name, NULL);
 	if (u->stage >= 0)
 		return 0;
 	if (!r)
@@ -69,7 +69,8 @@ static int enter(struct unpack *u, char *path, const char **base)
 	if (u->parent >= 0 && strlen(u->parent_path) == n &&
 		memcmp(u->parent_path, path, n) == 0)
 		return u->parent;
-	fd = root_open_parent(u->stage, path, 0755, base);
+	/* Folders above an entry count like entries: a name may stand for 2,000. */
+	fd = root_open_parent(u->stage, path, &u->entries, base);
 	if (fd < 0)
 		return fd;
 	fd_close(&u->parent);
@@ -206,7 +207,7 @@ int unpack_hardlink(struct unpack *u, struct str name, struct str target, bool a
 	dir = enter_name(u, name, path, &base);
 	if (dir < 0)
 		return dir;
-	from = root_open_parent(u->stage, to, 0, &to_base);
+	from = root_open_parent(u->stage, to, NULL, &to_base);
 	if (from < 0)
 		return from;
 	if (!any && !stays_inside_linked(path, from, to_base))
@@ -241,7 +242,7 @@ static int push(struct move *m, int from, int to, const char *name)
 
 	if (m->depth == ARCHIVE_DEPTH_MAX)
 		return ERR_DEPTH;
-	l->to = root_open(to, name, 0);
+	l->to = root_open(to, name, NULL);
 	if (l->to < 0)
 		return l->to;
 	/* The stage itself is where the walk begins. */

@@ -21,7 +21,7 @@ struct unpack {
 	struct broom broom; /* removes the stage when this process is killed */
 	int parent; /* the folder of the last entry, which the next one often shares */
 	char parent_path[FILE_PATH_MAX];
-	uint64_t entries;
+	uint64_t entries;  /* and folders above them */
 	unsigned in_place; /* files that unpack_commit has overwritten */
 	bool damaged;      /* one of them holds old and new bytes, after an error */
 	struct buf where;  /* after an error in unpack_commit: the path in question */

@@ -46,7 +46,7 @@ static int open_folder(struct watcher *w, const struct watch_folder *f)
 		return top;
 	buf_reset(&w->path);
 	watch_tree_path(f, &w->path);
-	fd = buf_cstr(&w->path) ? root_open(top, w->path.p, 0) : w->path.err;
+	fd = buf_cstr(&w->path) ? root_open(top, w->path.p, NULL) : w->path.err;
 	fd_close(&top);
 	if (fd < 0 || is_folder(fd, f))
 		return fd;

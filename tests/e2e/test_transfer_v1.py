@@ -271,6 +271,9 @@ def test_hostile_tars():
         for name, data, words in (
                 ("a way up", tarred((member("../x", b"1"), b"1")), "leads out"),
                 ("a hidden way up", tarred((member("a/../../x", b"1"), b"1")), "leads out"),
+                ("a way up behind a deep one",
+                 tarred((member("d/" * 300 + "f", b"1"), b"1"), (member("../x", b"1"), b"1")),
+                 "leads out"),
                 ("an absolute name", tarred((member("/tmp/od-x", b"1"), b"1")), "leads out"),
                 ("a link out", tarred((member("l", b"", linkname="..", **sym), b"")), "leads out"),
                 ("an absolute link", tarred((member("l", b"", linkname="/etc", **sym), b"")),

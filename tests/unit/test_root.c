@@ -46,9 +46,11 @@ static void test_clean(void)
 	is_int(root_clean(str_make("a\0b", 3), (char[8]){0}, 8), ERR_SYNTAX, "a NUL");
 }
 
-static int opens(const char *path, mode_t make)
+static uint64_t made;
+
+static int opens(const char *path, bool make)
 {
-	int fd = root_open(dir, path, make);
+	int fd = root_open(dir, path, make ? &made : NULL);
 	int r = fd < 0 ? fd : 0;
 
 	fd_close(&fd);
@@ -59,24 +61,25 @@ static void test_open(void)
 {
 	char deep[FILE_PATH_MAX + 8];
 
-	is_int(opens("", 0), 0, "the top itself");
-	is_int(opens("a/b/c", 0), -ENOENT, "nothing there");
-	is_int(opens("a/b/c", 0755), 0, "made");
-	is_int(opens("a/b/c", 0), 0, "found");
+	is_int(opens("", false), 0, "the top itself");
+	is_int(opens("a/b/c", false), -ENOENT, "nothing there");
+	is_int(opens("a/b/c", true), 0, "made");
+	is_int((long long)made, 3, "and counted");
+	is_int(opens("a/b/c", false), 0, "found");
 	ok(symlinkat("/etc", dir, "out") == 0, "a link out");
 	ok(symlinkat("a", dir, "in") == 0, "a link that stays");
 	ok(symlinkat("../..", dir, "a/up") == 0, "a link up");
-	is_int(opens("out", 0), -ENOTDIR, "is not followed");
-	is_int(opens("out/ssl", 0), -ENOTDIR, "in the middle");
-	is_int(opens("out/new", 0755), -ENOTDIR, "nor made through");
-	is_int(opens("in/b", 0), -ENOTDIR, "nor one that stays");
-	is_int(opens("a/up/etc", 0), -ENOTDIR, "nor a way up");
+	is_int(opens("out", false), -ENOTDIR, "is not followed");
+	is_int(opens("out/ssl", false), -ENOTDIR, "in the middle");
+	is_int(opens("out/new", true), -ENOTDIR, "nor made through");
+	is_int(opens("in/b", false), -ENOTDIR, "nor one that stays");
+	is_int(opens("a/up/etc", false), -ENOTDIR, "nor a way up");
 	memset(deep, 'a', sizeof(deep) - 1);
 	deep[sizeof(deep) - 1] = '\0';
-	is_int(opens(deep, 0755), -ENAMETOOLONG, "a name that is too long");
+	is_int(opens(deep, true), -ENAMETOOLONG, "a name that is too long");
 	deep[300] = '/';
 	deep[301] = '\0';
-	is_int(opens(deep, 0755), -ENAMETOOLONG, "a part that is");
+	is_int(opens(deep, true), -ENAMETOOLONG, "a part that is");
 }
 
 static void fill(struct unpack *u, const char *name, const char *text)
@@ -152,6 +155,29 @@ static void test_unpack(void)
 	ok(!content("a/gone") && !content("gone/gone"), "leaves nothing");
 }
 
+/* Names that stand for many folders each, in an archive that is large already. */
+static void test_folders(void)
+{
+	struct unpack u;
+	char name[1024];
+	unsigned n = 0;
+	int r = 0;
+
+	ok(unpack_begin(&u, dir) == 0, "a stage");
+	u.entries = ARCHIVE_ENTRIES_MAX - 2000;
+	for (; !r && n < 20; n++) {
+		int at = snprintf(name, sizeof(name), "%u", n);
+
+		while (at < 1000)
+			at += snprintf(name + at, sizeof(name) - (size_t)at, "/d");
+		r = unpack_dir(&u, str_c(name), 0755);
+	}
+	is_int(r, ERR_LIMIT, "folders above entries count, too");
+	is_int(n, 5, "one by one");
+	unpack_end(&u);
+	is_int(opens(u.stage_name, false), -ENOENT, "and go, however deep");
+}
+
 static void test_put(void)
 {
 	struct put p;
@@ -189,7 +215,7 @@ static void test_remove(void)
 	is_int(root_remove(dir, "nothing"), -ENOENT, "nothing to remove");
 	ok(symlinkat("/etc", dir, "a/etc") == 0, "a link out");
 	is_int(root_remove(dir, "a"), 0, "a tree");
-	is_int(opens("a", 0), -ENOENT, "is gone");
+	is_int(opens("a", false), -ENOENT, "is gone");
 	ok(access("/etc/passwd", F_OK) == 0, "and nothing else is");
 	is_int(root_remove(dir, "f"), 0, "a file");
 }
@@ -202,7 +228,7 @@ static bool make_deep(const char *name, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		int above = i ? at : fd_dup(dir, 0);
 
-		at = root_open(above, i ? "d" : name, 0755);
+		at = root_open(above, i ? "d" : name, &made);
 		fd_close(&above);
 		if (at < 0)
 			return false;
@@ -214,15 +240,15 @@ static void test_remove_deep(void)
 {
 	ok(make_deep("deep", 3 * ARCHIVE_DEPTH_MAX), "a very deep tree");
 	is_int(root_remove(dir, "deep"), 0, "can be removed");
-	is_int(opens("deep", 0), -ENOENT, "and is gone");
+	is_int(opens("deep", false), -ENOENT, "and is gone");
 	ok(make_deep("a", 2), "a folder in a folder");
 	for (size_t i = 0; i < 2; i++) {
-		int below = root_open(dir, "a/d", 0);
+		int below = root_open(dir, "a/d", NULL);
 
 		is_int(root_remove(below, i ? ".." : "."), -EINVAL, "no name of its own");
 		fd_close(&below);
 	}
-	is_int(opens("a/d", 0), 0, "removes nothing");
+	is_int(opens("a/d", false), 0, "removes nothing");
 	is_int(root_remove(dir, "a"), 0, "by its name it goes");
 }
 
@@ -236,6 +262,7 @@ int main(void)
 	test_clean();
 	test_open();
 	test_unpack();
+	test_folders();
 	test_put();
 	test_remove();
 	test_remove_deep();
