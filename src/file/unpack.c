@@ -312,35 +312,58 @@ static int carry(struct move *m, int from, int to, const char *name, mode_t mode
 	return symlinkat(target, to, name) < 0 ? -errno : 0;
 }
 
+/* Whether new can take the place of old, both being modes; old is 0 where nothing is. */
+static int compare(mode_t new, mode_t old)
+{
+	if (S_ISDIR(old) && !S_ISDIR(new))
+		return -EISDIR;
+	return S_ISDIR(new) && old && !S_ISDIR(old) ? -ENOTDIR : 0;
+}
+
+/* The modes of what has come and of what is there, and whether they go together. */
+static int look(int from, int to, const char *name, mode_t *new, mode_t *old)
+{
+	struct stat st;
+
+	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	*new = st.st_mode;
+	*old = fstatat(to, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : st.st_mode;
+	return compare(*new, *old);
+}
+
 /* Something of that name is there. */
 static int move_onto(struct move *m, int from, int to, const char *name)
 {
-	struct stat new, old;
+	mode_t new, old;
+	int r = look(from, to, name, &new, &old);
 
-	if (fstatat(from, name, &new, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
-	if (fstatat(to, name, &old, AT_SYMLINK_NOFOLLOW) < 0)
-		old.st_mode = 0;
-	if (S_ISDIR(new.st_mode) && S_ISDIR(old.st_mode))
+	if (r)
+		return r;
+	if (S_ISDIR(new) && S_ISDIR(old))
 		return push(m, from, to, name);
-	if (S_ISDIR(old.st_mode))
-		return -EISDIR;
-	if (S_ISDIR(new.st_mode) && old.st_mode)
-		return -ENOTDIR;
 	if (renameat(from, name, to, name) == 0)
 		return 0;
-	if (errno == EXDEV || (errno == EBUSY && S_ISREG(new.st_mode)))
-		return carry(m, from, to, name, new.st_mode);
+	if (errno == EXDEV || (errno == EBUSY && S_ISREG(new)))
+		return carry(m, from, to, name, new);
 	return -errno;
 }
 
-static int move_one(struct move *m, const char *name)
+/* What can be known to hinder a move, before the first one is made. */
+static int check_one(struct move *m, int from, int to, const char *name)
 {
-	struct level *l = &m->levels[m->depth - 1];
-	int from = dirfd(l->list), to = l->to;
+	mode_t new, old;
+	int r = look(from, to, name, &new, &old);
 
-	m->u->where.n = l->where;
-	buf_fmt(&m->u->where, "%s%s", l->where ? "/" : "", name);
+	if (r)
+		return r;
+	if (S_ISDIR(new) && S_ISDIR(old))
+		return push(m, from, to, name);
+	return faccessat(to, ".", W_OK | X_OK, 0) < 0 ? -errno : 0;
+}
+
+static int move_one(struct move *m, int from, int to, const char *name)
+{
 #ifdef SYS_renameat2
 	/* Whole folders at once, where nothing is. */
 	if (syscall(SYS_renameat2, from, name, to, name, RENAME_NOREPLACE) == 0)
@@ -351,21 +374,27 @@ static int move_one(struct move *m, const char *name)
 	return move_onto(m, from, to, name);
 }
 
-static int move_all(struct move *m)
+typedef int step_fn(struct move *m, int from, int to, const char *name);
+
+static int each(struct move *m, step_fn *step)
 {
 	int r = push(m, m->u->stage, m->u->dest, "");
 
 	while (r == 0 && m->depth) {
+		struct level *l = &m->levels[m->depth - 1];
 		struct dirent *e;
 
 		errno = 0;
-		e = readdir(m->levels[m->depth - 1].list);
+		e = readdir(l->list);
 		if (!e && errno)
 			r = -errno;
 		else if (!e)
 			pop(m);
-		else if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			r = move_one(m, e->d_name);
+		if (!e || strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		m->u->where.n = l->where;
+		buf_fmt(&m->u->where, "%s%s", l->where ? "/" : "", e->d_name);
+		r = step(m, dirfd(l->list), l->to, e->d_name);
 	}
 	while (m->depth)
 		pop(m);
@@ -385,7 +414,11 @@ int unpack_commit(struct unpack *u)
 	buf_reset(&u->where);
 	m.levels = levels_new();
 	if (m.levels)
-		r = move_all(&m);
+		r = each(&m, check_one);
+	if (!r) {
+		buf_reset(&u->where);
+		r = each(&m, move_one);
+	}
 	free(m.levels);
 	return r;
 }

@@ -52,7 +52,8 @@ int unpack_hardlink(
 /*
  * Moves all into the destination. Files and links there are replaced, one by one, and
  * folders are joined; a mount point is overwritten, and in_place counts it. 0 or
- * -errno, with the path in where: what has not moved by then never will.
+ * -errno, with the path in where: nothing has moved if a folder, or what is none, is in
+ * the way, or no right is there to write; otherwise what has not moved never will.
  */
 int unpack_commit(struct unpack *u) MUST_USE;
 

@@ -264,6 +264,7 @@ def test_hostile_tars():
         write(top + "/canary", b"alive")
         os.symlink(top, work + "/out")
         os.mkdir(work + "/folder")
+        write(work + "/folder/file", b"stays")
         before = names_below(top)
         good = tarred((member("a", b"1"), b"1"), (member("b", b"2" * 5000), b"2" * 5000))
         sym = {"type": tarfile.SYMTYPE}
@@ -297,6 +298,12 @@ def test_hostile_tars():
                 ("a file in a file", tarred((member("a", b"1"), b"1"), (member("a/b", b"1"), b"1")),
                  "Not a directory"),
                 ("a file onto a folder", tarred((member("folder", b"1"), b"1")), "directory"),
+                ("a file onto a folder, and others",
+                 tarred(*((member(f"{i}", b"1"), b"1") for i in range(20)),
+                        (member("folder", b"1"), b"1")), "directory"),
+                ("a folder onto a file, and others",
+                 tarred(*((member(f"{i}/f", b"1"), b"1") for i in range(20)),
+                        (member("folder/file/f", b"1"), b"1")), "Not a directory"),
                 ("half an archive", good[:1000], "cut off"),
                 ("no end", good[:512 * 2 + 5120 + 512], "cut off"),
                 ("nothing", b"", "cut off"),
