@@ -29,10 +29,24 @@ static void start(struct api *api, struct request *rq, struct transfer_ask *ask,
 		transfer_start(api, rq, ask);
 }
 
-static void take_header(struct request *rq, const char *name, struct str *value)
+/* Empty when it is absent, or stands twice and so says nothing. */
+static int take_header(struct request *rq, const char *name, struct str *value)
 {
-	if (request_header(rq, str_c(name), value))
+	int r = request_header(rq, str_c(name), value);
+
+	if (r)
 		*value = STR("");
+	return r;
+}
+
+/* Those of RFC 9110, 13.1: to pass one over could destroy a file. False: answered. */
+static bool take_conditions(struct request *rq, struct transfer_ask *ask)
+{
+	if (take_header(rq, "if-match", &ask->match) != ERR_DUPLICATE &&
+		take_header(rq, "if-none-match", &ask->none_match) != ERR_DUPLICATE)
+		return true;
+	api_invalid(rq, "header: If-Match and If-None-Match may stand once");
+	return false;
 }
 
 void files_upload(struct api *api, struct request *rq, struct str name)
@@ -82,13 +96,10 @@ void files_put(struct api *api, struct request *rq, struct str name)
 {
 	static const struct param table[] = {PATH, {"sync", PARAM_BOOL, .at = ASK(sync)}};
 	struct transfer_ask ask = {.work = v1_put};
-	struct str none;
 
 	(void)name;
-	take_header(rq, "if-match", &ask.match);
-	take_header(rq, "if-none-match", &none);
-	ask.none = str_eq(none, STR("*"));
-	start(api, rq, &ask, table, ARRAY_LEN(table));
+	if (take_conditions(rq, &ask))
+		start(api, rq, &ask, table, ARRAY_LEN(table));
 }
 
 void files_put_tar(struct api *api, struct request *rq, struct str name)
@@ -113,7 +124,8 @@ void files_get(struct api *api, struct request *rq, struct str name)
 	/* What cannot be compared cheaply is answered in full (RFC 9110, 13.1.5). */
 	if (only_if.n)
 		ask.range = STR("");
-	start(api, rq, &ask, table, ARRAY_LEN(table));
+	if (take_conditions(rq, &ask))
+		start(api, rq, &ask, table, ARRAY_LEN(table));
 }
 
 void files_get_tar(struct api *api, struct request *rq, struct str name)

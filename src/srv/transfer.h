@@ -23,23 +23,23 @@ struct transfer_io;
 /* What is asked of a job. The strings are the request's. */
 struct transfer_ask {
 	int (*work)(struct transfer_io *io, const struct transfer_ask *ask);
-	struct str path;    /* or destination */
-	struct str type;    /* content type of the body */
-	struct str range;   /* Range, or empty */
-	struct str match;   /* If-Match, or empty */
-	struct str to;      /* of a move */
-	bool recursive;     /* unpack; whole trees; or, of a move, replace */
-	bool packed;        /* compress what is sent */
-	bool sync;          /* wait until the disk has it */
-	bool any_link;      /* symbolic links may lead anywhere */
-	bool none;          /* If-None-Match: *, nothing may be there */
-	bool quick;         /* nothing that lasts by its nature: it has a deadline */
-	bool aside;         /* that, but for the sandbox: others come first */
-	bool endless;       /* only who listens, or transfer_stop, ends it */
-	struct str exclude; /* of a watch: a glob, or empty */
-	bool ignore;        /* of a watch: not what git leaves out */
-	bool existing;      /* of a watch: also what is there */
-	uint64_t beat_s;    /* of a watch: between signs of life */
+	struct str path;       /* or destination */
+	struct str type;       /* content type of the body */
+	struct str range;      /* Range, or empty */
+	struct str match;      /* If-Match, or empty */
+	struct str none_match; /* If-None-Match, or empty */
+	struct str to;         /* of a move */
+	bool recursive;        /* unpack; whole trees; or, of a move, replace */
+	bool packed;           /* compress what is sent */
+	bool sync;             /* wait until the disk has it */
+	bool any_link;         /* symbolic links may lead anywhere */
+	bool quick;            /* nothing that lasts by its nature: it has a deadline */
+	bool aside;            /* that, but for the sandbox: others come first */
+	bool endless;          /* only who listens, or transfer_stop, ends it */
+	struct str exclude;    /* of a watch: a glob, or empty */
+	bool ignore;           /* of a watch: not what git leaves out */
+	bool existing;         /* of a watch: also what is there */
+	uint64_t beat_s;       /* of a watch: between signs of life */
 };
 
 /*

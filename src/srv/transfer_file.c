@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#define NOT_MEANT "The file is not the one that is meant."
+
 /* The hash of what fd holds, from its start on. 0 or -errno. */
 static int hash_file(int fd, char hex[SHA256_HEX + 1])
 {
@@ -43,6 +45,42 @@ static void add_etag(struct transfer_head *head, const char *hex)
 
 	snprintf(tag, sizeof(tag), "\"%s\"", hex);
 	transfer_field(head, "etag", str_c(tag));
+}
+
+/* --- Conditions (RFC 9110, 13.1) ------------------------------------------------- */
+
+static bool is_any(struct str field)
+{
+	return str_eq(str_trim(field, " \t"), STR("*"));
+}
+
+static bool is_list(struct str field)
+{
+	return field.n && !is_any(field);
+}
+
+/* Whether If-Match or If-None-Match names what has this hash. */
+static bool is_listed(struct str field, const char *hex)
+{
+	if (is_any(field))
+		return true;
+	while (field.n) {
+		struct str tag = str_trim(str_cut(&field, ','), " \t");
+
+		/* What a proxy has packed on the way comes back as weak. */
+		if (str_starts(tag, STR("W/")))
+			tag = str_skip(tag, 2);
+		if (hex[0] && str_eq(str_trim(tag, "\""), str_c(hex)))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the conditions allow what is there, with this hash, to be had or replaced. */
+static bool may_have(const struct transfer_ask *ask, const char *hex)
+{
+	return (!ask->match.n || is_listed(ask->match, hex)) &&
+		!(ask->none_match.n && is_listed(ask->none_match, hex));
 }
 
 /* --- GET ------------------------------------------------------------------------ */
@@ -79,6 +117,18 @@ static int not_satisfiable(struct transfer_io *io, struct transfer_head *head)
 	return transfer_begin(io, head);
 }
 
+/* 304 for who has it already, 412 otherwise. */
+static int not_wanted(struct transfer_io *io, const struct transfer_ask *ask,
+	struct transfer_head *head)
+{
+	if (ask->match.n)
+		return transfer_fail(io, 412, STR(NOT_MEANT));
+	head->status = 304;
+	head->type[0] = '\0';
+	head->length = 0;
+	return transfer_begin(io, head);
+}
+
 static int send_file(
 	struct transfer_io *io, const struct transfer_ask *ask, int fd, uint64_t size)
 {
@@ -87,12 +137,16 @@ static int send_file(
 	struct range all = {0, size};
 	/* The files of /proc have content, but no size. */
 	bool to_end = size == 0;
-	char hex[SHA256_HEX + 1], text[80];
+	char hex[SHA256_HEX + 1] = "", text[80];
 	int r;
 
 	transfer_field(&head, "accept-ranges", STR("bytes"));
-	if (!to_end && size <= FILE_READ_MAX && hash_file(fd, hex) == 0)
+	/* That of a large file takes longer than most like to wait for. */
+	if (!to_end && (size <= FILE_READ_MAX || is_list(ask->match)) &&
+		hash_file(fd, hex) == 0)
 		add_etag(&head, hex);
+	if (!may_have(ask, hex))
+		return not_wanted(io, ask, &head);
 	r = to_end ? 1 : range_read(ask->range, size, &all);
 	if (r == ERR_RANGE)
 		return not_satisfiable(io, &head);
@@ -129,44 +183,35 @@ int v1_get(struct transfer_io *io, const struct transfer_ask *ask)
 
 /* --- PUT ------------------------------------------------------------------------ */
 
-/*
- * If-Match (RFC 9110, 13.1.1) against what is there, which is in *st then: 0, 1 for no,
- * -errno.
- */
-static int does_match(int dir, const char *name, struct str want, struct stat *st)
+/* The hash of the file that is there, which is in *st then: 0 or -errno. */
+static int hash_old(const struct put *p, struct stat *st, char hex[SHA256_HEX + 1])
 {
-	char hex[SHA256_HEX + 1];
-	int r;
-	int fd = load_open(dir, name, O_RDONLY | O_NOFOLLOW, st);
+	int fd = load_open(p->dir, p->name, O_RDONLY | O_NOFOLLOW, st);
+	int r = fd < 0 ? fd : hash_file(fd, hex);
 
-	if (fd == -ENOENT)
-		return 1;
-	if (fd < 0)
-		return fd;
-	r = hash_file(fd, hex);
 	fd_close(&fd);
-	while (want.n && !r) {
-		struct str tag = str_trim(str_cut(&want, ','), " \t");
-
-		if (str_eq(str_trim(tag, "\""), str_c(hex)))
-			return 0;
-	}
-	return r ? r : 1;
+	return r;
 }
 
 /* 1 when the conditions are not met; what has to hold until the end is in p. */
 static int check(const struct transfer_ask *ask, struct put *p)
 {
-	if (ask->none) {
-		p->swap.over = SWAP_NOTHING;
-		return p->exists;
+	char hex[SHA256_HEX + 1] = "";
+	bool exists = p->exists;
+
+	if (is_list(ask->match) || is_list(ask->none_match)) {
+		int r = hash_old(p, &p->swap.old, hex);
+
+		if (r && r != -ENOENT)
+			return r;
+		exists = r == 0;
+		p->swap.over = exists ? SWAP_THIS : SWAP_ANY;
 	}
-	if (!ask->match.n)
-		return 0;
-	if (str_eq(ask->match, STR("*")))
-		return !p->exists;
-	p->swap.over = SWAP_THIS;
-	return does_match(p->dir, p->name, ask->match, &p->swap.old);
+	if (exists)
+		return !may_have(ask, hex);
+	if (ask->none_match.n)
+		p->swap.over = SWAP_NOTHING;
+	return ask->match.n > 0;
 }
 
 static int told(struct transfer_io *io, const struct transfer_ask *ask, enum put_how how,
@@ -199,7 +244,7 @@ static int told(struct transfer_io *io, const struct transfer_ask *ask, enum put
 	return r ? r : transfer_flush(io);
 }
 
-/* Receives and commits: 0, 1 when If-Match says no, or an error. */
+/* Receives and commits: 0, 1 when a condition says no, or an error. */
 static int receive(struct transfer_io *io, const struct transfer_ask *ask, struct put *p,
 	enum put_how *how, uint64_t *size, char hex[SHA256_HEX + 1])
 {
@@ -225,7 +270,10 @@ static int receive(struct transfer_io *io, const struct transfer_ask *ask, struc
 	p->sync = ask->sync;
 	r = put_commit(p, how, NULL);
 	/* Somebody else has been there meanwhile. */
-	return (r == -ESTALE && ask->match.n) || (r == -EEXIST && ask->none) ? 1 : r;
+	return (r == -ESTALE && p->swap.over == SWAP_THIS) ||
+			(r == -EEXIST && p->swap.over == SWAP_NOTHING)
+		? 1
+		: r;
 }
 
 static int put_there(
@@ -243,8 +291,7 @@ static int put_there(
 	r = receive(io, ask, &p, &how, &size, hex);
 	put_end(&p);
 	if (r == 1)
-		return transfer_fail(
-			io, 412, STR("The file is not the one that is meant."));
+		return transfer_fail(io, 412, STR(NOT_MEANT));
 	io->damaged = p.damaged;
 	return r ? v1_fail(io, r, ask->path) : told(io, ask, how, size, hex);
 }

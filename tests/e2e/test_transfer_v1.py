@@ -79,6 +79,38 @@ def test_conditions():
         eq(put(client, path, b"z", If_Match=tag).status, 412, "and once only")
         eq(put(client, path, b"z", If_Match="*").status, 200, "any will do")
         eq((read(path), os.listdir(client.work)), (b"z", ["f"]), "no file is left behind")
+        other, tag = f'"{SHA_X}"', '"' + hashlib.sha256(b"z").hexdigest() + '"'
+        for value in tag, "W/" + tag, f"{other}, {tag}":
+            eq(put(client, path, b"0", If_None_Match=value).status, 412, f"If-None-Match: {value}")
+        eq(put(client, path, b"0", If_None_Match=other, If_Match=tag).status, 200, "both are met")
+        eq(put(client, client.work + "/g", b"0", If_None_Match=tag).status, 201, "nothing has no tag")
+        twice = (f"PUT /v1/files?path=f HTTP/1.1\r\nHost: h\r\nIf-Match: {other}\r\nIf-Match: {other}\r\n"
+                 "Content-Length: 1\r\n\r\nX")
+        with Conn(client.port) as c:
+            eq(c.send(twice.encode()).response().status, 422, "a condition given twice")
+        eq(read(path), b"0", "is not passed over")
+
+
+def test_conditions_of_get():
+    with Client() as client:
+        path = client.work + "/f"
+        write(path, b"x")
+
+        def ask(**fields):
+            answer = get(client, f"/v1/files?path={quote(path)}", **fields)
+            return answer.status, answer.body if answer.status == 200 else answer.field("etag")
+        tag, other = f'"{SHA_X}"', '"' + "0" * 64 + '"'
+        for fields, want in (({"If_None_Match": tag}, (304, tag)), ({"If_None_Match": "*"}, (304, tag)),
+                             ({"If_None_Match": "W/" + tag}, (304, tag)),
+                             ({"If_None_Match": other}, (200, b"x")), ({"If_Match": tag}, (200, b"x")),
+                             ({"If_Match": other}, (412, None)),
+                             ({"If_Match": other, "If_None_Match": tag}, (412, None))):
+            eq(ask(**fields), want, str(fields))
+        with Conn(client.port) as c:
+            c.send(request("GET", "/v1/files?path=f", If_None_Match=tag))
+            eq(c.response().body, b"", "304 has no body")
+            eq(c.send(request("GET", "/v1/files?path=f")).response(head=True).status, 200,
+               "and another request may follow")
 
 
 def test_get():
