@@ -280,6 +280,7 @@ static int carry_file(struct move *m, int from, int to, const char *name, mode_t
 	}
 	if (!p.exists)
 		p.mode = mode & MODE_BITS;
+	p.sync = m->u->sync;
 	while (!r && (n = read(fd, piece, sizeof(piece))) != 0)
 		r = n < 0 ? -errno : put_data(&p, str_make(piece, (size_t)n));
 	if (!r)
@@ -401,6 +402,16 @@ static int each(struct move *m, step_fn *step)
 	return r;
 }
 
+/* All that has moved, names and contents: one by one would take much longer. */
+static int sync_disk(const struct unpack *u)
+{
+	int fd = fd_openat(u->stage, ".", O_RDONLY | O_DIRECTORY, 0);
+	int r = fd < 0 ? fd : syncfs(fd) < 0 ? -errno : 0;
+
+	fd_close(&fd);
+	return r;
+}
+
 static struct level *levels_new(void)
 {
 	return calloc(ARCHIVE_DEPTH_MAX, sizeof(struct level));
@@ -420,5 +431,5 @@ int unpack_commit(struct unpack *u)
 		r = each(&m, move_one);
 	}
 	free(m.levels);
-	return r;
+	return r || !u->sync ? r : sync_disk(u);
 }

@@ -15,7 +15,8 @@
 enum { UNPACK_NAME = 48 };
 
 struct unpack {
-	int dest; /* the caller's */
+	int dest;  /* the caller's */
+	bool sync; /* the caller's, up to unpack_commit: wait until the disk has it */
 	int stage;
 	char stage_name[UNPACK_NAME];
 	struct broom broom; /* removes the stage when this process is killed */

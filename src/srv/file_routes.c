@@ -105,7 +105,10 @@ void files_put(struct api *api, struct request *rq, struct str name)
 void files_put_tar(struct api *api, struct request *rq, struct str name)
 {
 	static const struct param table[] = {
-		PATH, {"any_link", PARAM_BOOL, .at = ASK(any_link)}};
+		PATH,
+		{"any_link", PARAM_BOOL, .at = ASK(any_link)},
+		{"sync", PARAM_BOOL, .at = ASK(sync)},
+	};
 	struct transfer_ask ask = {.work = v1_put_tar};
 
 	(void)name;

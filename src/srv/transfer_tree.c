@@ -456,6 +456,7 @@ static int unpack_into(struct receiver *c, int dest)
 		return refuse(c, r);
 	r = receive(c);
 	if (!r) {
+		c->to.sync = c->ask->sync;
 		r = unpack_commit(&c->to);
 		c->io->damaged = c->to.damaged;
 		buf_reset(&c->where);

@@ -215,6 +215,7 @@ static int unpack_all(struct upload *u, struct unzip *zip, struct buf *where)
 			buf_str(where, e.name);
 	}
 	if (r == 1) {
+		to.sync = u->ask->sync;
 		r = unpack_commit(&to);
 		u->in_place = to.in_place;
 		u->io->damaged = to.damaged;

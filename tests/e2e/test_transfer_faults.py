@@ -373,6 +373,26 @@ def test_injected_errors():
     return None
 
 
+def test_sync():
+    """With sync, and only then, an answer waits for the disk, and tells of its errors."""
+    with Client() as client:
+        if not shutil.which("strace") or not can_inject(client):
+            return skip("sync", "strace may not trace here")
+        for sync in True, False:
+            with Injection(client, "fsync,syncfs", "EIO", "1+") as injection:
+                for i, kind in enumerate(kinds()):
+                    folder = f"{client.work}/{sync}{i}"
+                    os.mkdir(folder)
+                    path = kind[2].replace("sync=true&", "").replace("?", f"?sync={sync}&")
+                    with client.conn() as conn:
+                        send(conn, (kind[0], kind[1], path, *kind[3:]), folder)
+                        answer = conn.response()
+                    eq(answer.status in (200, 201), not sync, f"{kind[0]}, sync is {sync}")
+                    eq(b"Input/output error" in answer.body, sync, "says what is wrong")
+            eq(injection.hit, sync, "the disk was waited for" if sync else "nobody waited")
+    return None
+
+
 def test_injected_in_place():
     """The same where a file has to be overwritten, since something is mounted on it."""
     with Client() as client:
