@@ -324,7 +324,8 @@ int v1_put(struct transfer_io *io, const struct transfer_ask *ask)
 
 	if (!v1_path(io, ask->path, &p, &r))
 		return r;
-	r = make_folder(&p);
+	/* Only a folder can have that name. */
+	r = str_ends(ask->path, STR("/")) ? -EISDIR : make_folder(&p);
 	if (!r)
 		r = file_path_open_dir(&p, &dir, name);
 	if (r)

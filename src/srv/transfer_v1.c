@@ -214,6 +214,20 @@ static int move(const char *from, const char *to, bool replace)
 	return rename(from, to) < 0 ? -errno : 0;
 }
 
+/* Both paths, as the kernel does not say which of them it means. */
+static int move_fail(struct transfer_io *io, const struct transfer_ask *ask, int err)
+{
+	struct buf both = BUF_INIT(FILE_WORDS_MAX);
+	int r;
+
+	if (err == -EEXIST)
+		return v1_fail(io, err, ask->to);
+	buf_fmt(&both, "%.*s to %.*s", STR_ARG(ask->path), STR_ARG(ask->to));
+	r = v1_fail(io, err, buf_view(&both));
+	buf_free(&both);
+	return r;
+}
+
 int v1_move(struct transfer_io *io, const struct transfer_ask *ask)
 {
 	struct file_path p, to;
@@ -222,9 +236,7 @@ int v1_move(struct transfer_io *io, const struct transfer_ask *ask)
 	if (!v1_path(io, ask->path, &p, &r) || !v1_path(io, ask->to, &to, &r))
 		return r;
 	r = move(p.abs, to.abs, ask->recursive);
-	if (r)
-		return v1_fail(io, r, r == -EEXIST ? ask->to : ask->path);
-	return done(io, 200, &to);
+	return r ? move_fail(io, ask, r) : done(io, 200, &to);
 }
 
 int v1_remove(struct transfer_io *io, const struct transfer_ask *ask)

@@ -59,7 +59,8 @@ def test_put():
             eq(c.response().json()["sha256"], hashlib.sha256(big).hexdigest(), "in chunks")
         eq(read(client.work + "/big"), big, "byte for byte")
         for target, status in ((client.work, 409), (client.work + "/a/b.txt/c", 409),
-                               ("/proc/nothing/x", 404)):
+                               ("/proc/nothing/x", 404), (client.work + "/none/", 409),
+                               (client.work + "/a/b.txt/", 409)):
             eq(put(client, target, b"1").status, status, target)
         eq(call(client, "PUT", "/v1/files", b"1").status, 422, "no path")
         eq(sorted(os.listdir(client.work)), ["a", "big", "link"], "nothing is left behind")
@@ -162,6 +163,11 @@ def test_small_routes():
         write(work + "/f", b"12345")
         os.chmod(work + "/f", 0o640)
         os.symlink("f", work + "/l")
+        os.utime(work + "/f", ns=(0, -5))
+        eq(small("GET", "/stat", path="f").json()["mtime_ns"], -5, "a time before 1970")
+        os.utime(work + "/f", (1 << 34, 1 << 34))
+        late = os.stat(work + "/f").st_mtime_ns
+        eq(small("GET", "/stat", path="f").json()["mtime_ns"], min(late, (1 << 63) - 1), "one after 2262")
         got = small("GET", "/stat", path=work + "/f").json()
         eq((got["type"], got["size"], got["mode"], got["uid"]),
            ("file", 5, "0640", os.stat(work + "/f").st_uid), "stat")
@@ -183,7 +189,11 @@ def test_small_routes():
         eq(read(work + "/b/g"), b"12345", "which stays")
         eq(small("POST", "/mv", path="h", to="b/g", replace="true").status, 200, "replaces it")
         eq((read(work + "/b/g"), os.path.exists(work + "/h")), (b"h", False), "on demand")
-        eq(small("POST", "/mv", path="nothing", to="x").status, 404, "mv of nothing")
+        for path, to, status in (("nothing", "x", 404), ("a", "b/no/x", 404), ("a", "b/g/x", 409),
+                                 ("b", "b/c/b", 422)):
+            answer = small("POST", "/mv", path=path, to=to)
+            eq(answer.status, status, f"mv of {path} to {to}")
+            has(answer.json()["detail"], f"{work}/{path} to {work}/{to}: ", "names both")
         eq(small("DELETE", "", path="b").status, 409, "rm of a full folder")
         for path in "b/c/..", "b/c/../../b/c/..":
             eq(small("DELETE", "", path=path, recursive="true").status, 422, "rm of " + path)
