@@ -8,7 +8,8 @@ import signal
 import stat
 import subprocess
 
-from harness import Client, action, eq, has, main, ok, proc, request, skip, until
+from harness import (CLIENT, Client, action, eq, has, main, ok, proc, request, skip, under,
+                     until)
 
 REVIEW = "Review the changes and make sure they are as expected. Edit the file again if necessary."
 REVIEW_INSERT = ("Review the changes and make sure they are as expected (correct indentation, no duplicate "
@@ -209,6 +210,71 @@ def test_checks():
         has(edit(client, "view", "/proc/self/status")["content"], "\tState:\tR", "other ones are shown")
         has(edit(client, "view", "/a\0b")["content"], "NUL", "a path with NUL")
         has(edit(client, "create", "/" + "x/" * 3000, file_text="")["content"], "too long", "a long path")
+
+
+def test_order_of_checks():
+    """Of several things that are wrong the contract names one first."""
+    with Client() as client:
+        big = put(client.work + "/big", b"x" * (11 << 20))
+        binary = put(client.work + "/bin", b"\x7fELF\0\0")
+        for command, path, args, words in (
+                ("insert", "rel", {"insert_line": "x"}, "Invalid insert_line value: 'x'"),
+                ("create", "rel", {}, "The path should be an absolute path"),
+                ("create", big, {}, "File already exists at"),
+                ("nonsense", client.work + "/no", {}, "does not exist"),
+                ("nonsense", client.work, {}, "is a directory and only"),
+                ("nonsense", put(client.work + "/x.PDF", b""), {}, "binary file (.PDF)"),
+                ("undo_edit", put(client.work + "/x.wav", b""), {}, "binary file (.wav)"),
+                ("str_replace", big, {}, "Parameter `old_str` is required for command: str_replace."),
+                ("insert", binary, {}, "Parameter `insert_line` is required for command: insert."),
+                ("insert", big, {"insert_line": 99}, "Parameter `new_str` is required"),
+                ("str_replace", big, {"old_str": "a", "new_str": "a"}, "must be different"),
+                ("nonsense", big, {}, "Unrecognized command nonsense."),
+                ("undo_edit", big, {}, "File is too large (11.0MB)"),
+                ("view", binary, {}, "appears to be binary"),
+                ("insert", binary, {"insert_line": 99, "new_str": ""}, "appears to be binary"),
+                ("str_replace", binary, {"old_str": "zzz"}, "appears to be binary")):
+            has(edit(client, command, path, **args)["content"], words, f"{command} {path}: {words}")
+
+
+def test_words_of_clients():
+    """Rows of the backend's own tests that no other test here has."""
+    with Client() as client:
+        p = client.work + "/f"
+        edit(client, "create", p, file_text="")
+        eq(view(client, p), cat(p, ""), "an empty file that was created")
+        put(p, b"Line 1\nLine 3")
+        has(edit(client, "insert", p, insert_line=1, new_str="")["content"],
+            "     1\tLine 1\n     2\t\n     3\tLine 3", "an empty line inserted")
+        has(edit(client, "str_replace", p, new_str="x")["content"], "`old_str`", "no old_str")
+        before = "".join(f"line {i}\n" for i in range(200))
+        put(p, before.encode())
+        eq(edit(client, "insert", p, insert_line="185", new_str="here")["content"].count("   186\there\n"), 1,
+           "a number in a string")
+        edit(client, "undo_edit", p)
+        eq(get(p), before.encode(), "undone")
+        has(edit(client, "view", p)["content"], "   200\tline 199\n   201\t\n", "view by edit")
+        eq(edit(client, "view", p + "//.//")["content"], edit(client, "view", p)["content"],
+           "a path with more slashes than it needs")
+
+
+def test_many_edits():
+    """A thousand edits of a file of a thousand lines."""
+    def rss():
+        return int(proc(client.pid, "status").split(b"VmRSS:")[1].split()[0])
+    with Client() as client:
+        p = put(client.work + "/f", b"".join(b"line %d %s\n" % (i, b"x" * 60) for i in range(999)) +
+                b"-content_0\n")
+        good = 0
+        for i in range(1000):
+            if i == 100:
+                before = rss()
+            good += f"The file {p} has been edited." in edit(
+                client, "str_replace", p, old_str=f"-content_{i}\n", new_str=f"-content_{i + 1}\n")["content"]
+        eq(good, 1000, "all are done")
+        has(view(client, p, view_range=[1000, 1000]), "-content_1000", "the last one is seen")
+        if "asan" not in CLIENT:
+            under(rss() - before, 1024, "KiB of growth: what is kept for undoing has an end")
 
 
 def test_str_replace():
