@@ -232,6 +232,27 @@ def shape(top):
     return out
 
 
+def check_readers(archive, packed, want):
+    """Everybody unpacks the same tree."""
+    for name, argv in (("tar", ["tar", "-xzpf" if packed else "-xpf", "-"]),
+                       ("bsdtar", ["bsdtar", "-xpf", "-"]),
+                       ("busybox", ["busybox", "tar", "-xzpf" if packed else "-xpf", "-"]),
+                       ("7z", ["7z", "t", "-si", "-tgzip" if packed else "-ttar"])):
+        if not shutil.which(name):
+            skip(f"{name} reads it", "it is not installed")
+            continue
+        with tempfile.TemporaryDirectory() as top:
+            r = subprocess.run(argv, input=archive, capture_output=True, cwd=top,
+                               env=dict(os.environ, LC_ALL="C.UTF-8"))
+            ok(r.returncode == 0, f"{name} reads it", r.stdout[-500:], r.stderr[-500:])
+            if "t" not in argv:
+                got = shape(top)
+                # It knows no records of pax, and so no time before 1970.
+                wrong = [n for n in {*got, *want} if got.get(n) != want.get(n)
+                         and not (name == "busybox" and n == b"plain")]
+                eq(wrong, [], "and has the same tree then")
+
+
 def test_tar():
     with Client() as client:
         source = client.work + "/source"
@@ -252,18 +273,7 @@ def test_tar():
             back = put_tar(client, copy, answer.body)
             eq((back.status, back.json()["entries"]), (200, len(shape(source)) + 1), "and back")
             eq(shape(copy), shape(source), "is the same tree")
-            with tempfile.TemporaryDirectory() as top:
-                for name, argv in (("tar", ["tar", "-xf", "-", "-C", top]),
-                                   ("bsdtar", ["bsdtar", "-xf", "-", "-C", top]),
-                                   ("busybox", ["busybox", "tar", "-xzf" if gz == "true" else "-xf",
-                                                "-", "-C", top])):
-                    if not shutil.which(name):
-                        skip(f"{name} reads it", "it is not installed")
-                        continue
-                    if name == "tar" and gz == "true":
-                        argv[1] = "-xzf"
-                    r = subprocess.run(argv, input=answer.body, capture_output=True)
-                    ok(r.returncode == 0, f"{name} reads it", r.stderr)
+            check_readers(answer.body, gz == "true", shape(source))
         one = get(client, f"/v1/files/tar?path={quote(source)}/plain").body
         with tarfile.open(fileobj=io.BytesIO(one)) as t:
             eq(t.getnames(), ["plain"], "one file")
