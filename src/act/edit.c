@@ -70,8 +70,7 @@ static bool is_binary(struct str path)
 		fd = load_open(AT_FDCWD, p.abs, O_RDONLY, &st);
 	if (fd >= 0)
 		binary = load_part(fd, 0, TEXT_PROBE, &head) == 0 &&
-			(text_is_binary(buf_view(&head)) ||
-				str_eq(file_path_ext(&p), STR("pyc")));
+			(text_is_binary(buf_view(&head)) || file_path_is_binary(&p));
 	fd_close(&fd);
 	buf_free(&head);
 	buf_free(&why);

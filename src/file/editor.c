@@ -108,7 +108,7 @@ bool editor_load(struct editor *r, int fd, const struct stat *st, struct buf *te
 		return fail_too_large(r, text->n);
 	if (text_is_binary(
 		    str_make(text->p, text->n < TEXT_PROBE ? text->n : TEXT_PROBE)) ||
-		str_eq(file_path_ext(&r->out->path), STR("pyc")))
+		file_path_is_binary(&r->out->path))
 		return fail_binary(r);
 	return text_is_wide(buf_view(text)) ? fail_wide(r) : true;
 }

@@ -67,6 +67,11 @@ struct str file_path_ext(const struct file_path *p)
 	return str_skip(base, (size_t)(dot - base.p) + 1);
 }
 
+bool file_path_is_binary(const struct file_path *p)
+{
+	return str_eq(file_path_ext(p), STR("pyc"));
+}
+
 /*
  * Moves *dir to the folder part of path, which is changed, and points *base at
  * the rest of it.

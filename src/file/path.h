@@ -25,6 +25,9 @@ struct str file_path_base(const struct file_path *p);
 /* What stands behind the last dot of the last part, without it; or empty. */
 struct str file_path_ext(const struct file_path *p);
 
+/* Whether a file of that name counts as binary whatever it holds, in the contract. */
+bool file_path_is_binary(const struct file_path *p);
+
 /*
  * Opens the folder that really holds the file, following symlinks of the last
  * part as well, whether or not they lead anywhere: *dir is an fd (O_PATH) that

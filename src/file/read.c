@@ -135,7 +135,7 @@ int file_read(const struct file_path *p, struct str cwd, struct line_range range
 		r = fd;
 	else if (mime)
 		r = read_url(fd, mime, content);
-	else if (str_eq(file_path_ext(p), STR("pyc")))
+	else if (file_path_is_binary(p))
 		r = ERR_TYPE;
 	else
 		r = read_text(fd, (uint64_t)st.st_size, range, content);

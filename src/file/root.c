@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum { MADE_MODE = 0755 };
@@ -118,6 +120,15 @@ int root_list(int dir, const char *name, DIR **list)
 	}
 	*list = made;
 	return 0;
+}
+
+bool root_is_made_up(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 &&
+		(fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC ||
+			fs.f_type == DEBUGFS_MAGIC || fs.f_type == TRACEFS_MAGIC);
 }
 
 /* A folder that is being emptied; the one above it is the one before. */

@@ -36,6 +36,12 @@ int root_open_parent(
 int root_list(int dir, const char *name, DIR **list) MUST_USE;
 
 /*
+ * Whether the file or folder is on a file system that the kernel makes up, /proc or
+ * /sys for instance: without an end, and different each time.
+ */
+bool root_is_made_up(int fd);
+
+/*
  * Removes name from the folder dir, with all that is below it, however deep. 0 or -errno;
  * -EINVAL for "." and "..", and nothing is done; ERR_DEPTH for a disk mounted too deep.
  */

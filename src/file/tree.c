@@ -5,9 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdlib.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 struct tree_level {
@@ -15,15 +13,6 @@ struct tree_level {
 	size_t path_n; /* of the folder, with its slash */
 	dev_t dev;
 };
-
-/* What the kernel makes up: endless, and different each time. */
-static bool is_made_up(int fd)
-{
-	struct statfs s;
-
-	return fstatfs(fd, &s) == 0 &&
-		(s.f_type == PROC_SUPER_MAGIC || s.f_type == SYSFS_MAGIC);
-}
 
 static int push(struct tree_walk *w, int dir, const char *name)
 {
@@ -38,7 +27,7 @@ static int push(struct tree_walk *w, int dir, const char *name)
 		return r;
 	if (fstat(dirfd(l->list), &st) < 0)
 		r = -errno;
-	else if (w->depth && st.st_dev != l[-1].dev && is_made_up(dirfd(l->list)))
+	else if (w->depth && st.st_dev != l[-1].dev && root_is_made_up(dirfd(l->list)))
 		r = -EXDEV;
 	if (r) {
 		closedir(l->list);

@@ -2,16 +2,15 @@
 
 #include "base/fd.h"
 #include "file/load.h"
+#include "file/root.h"
 #include "limits.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 enum { READ_SIZE = 32 << 10 };
@@ -249,16 +248,6 @@ int walk_rules(struct ignore *g, char *path, size_t top_n, size_t path_n, bool *
 
 /* --- Levels -------------------------------------------------------------------- */
 
-/* What lies on /proc and its like has no end. */
-static bool is_endless(int fd, dev_t dev, dev_t outer)
-{
-	struct statfs fs;
-
-	return dev != outer && fstatfs(fd, &fs) == 0 &&
-		(fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC ||
-			fs.f_type == DEBUGFS_MAGIC || fs.f_type == TRACEFS_MAGIC);
-}
-
 /* Takes fd; the path ends with the slash of this folder. */
 static int push(struct walk *w, int fd, dev_t dev)
 {
@@ -367,7 +356,7 @@ static int enter(struct walk *w)
 		fd_close(&fd);
 		return 0;
 	}
-	if (is_endless(fd, st.st_dev, l->dev)) {
+	if (st.st_dev != l->dev && root_is_made_up(fd)) {
 		fd_close(&fd);
 		return 0;
 	}

@@ -30,7 +30,10 @@ struct ask {
 
 #define ASK(member) offsetof(struct ask, member)
 
-static const char *const types[] = {"file", "dir", "any", NULL};
+enum search_type { TYPE_FILE, TYPE_DIR, TYPE_ANY };
+
+static const char *const types[] =
+	{[TYPE_FILE] = "file", [TYPE_DIR] = "dir", [TYPE_ANY] = "any", NULL};
 static const char *const modes[] =
 	{[GREP_LINES] = "lines", [GREP_FILES] = "files", [GREP_COUNTS] = "counts", NULL};
 
@@ -155,8 +158,8 @@ static int make_glob_work(struct params *p, struct ask *ask, struct search_work 
 	r = params_take(p, of_glob, ARRAY_LEN(of_glob), ask);
 	if (r)
 		return r;
-	w->files = ask->type != 1;
-	w->folders = ask->type != 0;
+	w->files = ask->type != TYPE_DIR;
+	w->folders = ask->type != TYPE_FILE;
 	w->limit = ask->limit;
 	return make_glob(p, "pattern", ask->pattern, &w->glob);
 }
