@@ -187,7 +187,7 @@ enum {
 	TRANSFER_PIECE = 262144,       /* read or written at once */
 	TRANSFER_FIRST = 4096,         /* and at first, doubling: somebody waits for it */
 	TRANSFER_PIPE = 1 << 20,       /* between job and server: fewer turns for each */
-	TRANSFER_LEFT_OUT_MAX = 60000, /* words about files that cannot be sent */
+	TRANSFER_LEFT_OUT_MAX = 65535, /* words about files that are not sent */
 	TRANSFER_QUICK_MS = 60000,     /* to list, to move...: a network disk may hang */
 	TRANSFER_LIST_MAX = 65536,     /* a path in JSON, escaped */
 };

@@ -3,7 +3,7 @@
 #include "act/session.h"
 #include "base/clock.h"
 #include "limits.h"
-#include "srv/file_routes.h"
+#include "srv/files.h"
 #include "srv/info.h"
 #include "srv/params.h"
 #include "srv/search.h"

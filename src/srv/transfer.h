@@ -29,7 +29,10 @@ struct transfer_ask {
 	struct str match;      /* If-Match, or empty */
 	struct str none_match; /* If-None-Match, or empty */
 	struct str to;         /* of a move */
-	bool recursive;        /* unpack; whole trees; or, of a move, replace */
+	bool unpack;           /* what comes is an archive, whatever its name */
+	bool parents;          /* make missing folders */
+	bool replace;          /* what is in the way of a move */
+	bool tree;             /* also all below the path */
 	bool packed;           /* compress what is sent */
 	bool sync;             /* wait until the disk has it */
 	bool any_link;         /* symbolic links may lead anywhere */

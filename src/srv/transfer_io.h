@@ -36,9 +36,4 @@ int transfer_errno(struct transfer_io *io, int err, struct str path) MUST_USE;
 /* One field of the head; a value that does not fit is left out. */
 void transfer_field(struct transfer_head *head, const char *name, struct str value);
 
-/* The works. */
-int transfer_upload(struct transfer_io *io, const struct transfer_ask *ask);
-int transfer_download(struct transfer_io *io, const struct transfer_ask *ask);
-int transfer_list(struct transfer_io *io, const struct transfer_ask *ask);
-
 #endif

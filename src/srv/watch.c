@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "limits.h"
-#include "srv/transfer_v1.h"
 #include "srv/watch_private.h"
+#include "srv/works.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +46,7 @@ static int engage(struct watcher *w, int fd)
 	w->engine = engine_new();
 	if (!w->engine)
 		return -ENOMEM;
-	w->deep = w->ask->recursive && !w->only;
+	w->deep = w->ask->tree && !w->only;
 	watch_init(w->engine, w->deep ? &deep : &flat, w);
 	w->fd = fd_inotify();
 	return w->fd < 0 ? w->fd : watch_top(w, fd);
@@ -223,7 +223,7 @@ static int fail(struct watcher *w, int err)
 		return transfer_fail(w->io, 503, str_c(watch_words(err)));
 	if (err == -ENOSYS || err == -EPERM)
 		return transfer_fail(w->io, 501, str_c(watch_words(err)));
-	return v1_fail(w->io, err, w->ask->path);
+	return work_fail(w->io, err, w->ask->path);
 }
 
 static int stream(struct watcher *w, int fd)
@@ -280,7 +280,7 @@ int watch_work(struct transfer_io *io, const struct transfer_ask *ask)
 	buf_init(&w.path, WATCH_PATH_MAX);
 	buf_init(&w.rules_of, WATCH_PATH_MAX);
 	ignore_init(&w.rules);
-	if (!v1_path(io, ask->path, &p, &r))
+	if (!work_path(io, ask->path, &p, &r))
 		return r;
 	r = compile(&w);
 	if (r == 0) {

@@ -1,10 +1,7 @@
-/* GET and PUT /v1/files/tar, in their jobs: whole trees as tar or tar.gz. */
-#include "srv/transfer_v1.h"
+/* PUT /v1/files/tar, in its job: a whole tree from tar or tar.gz. */
+#include "srv/works.h"
 
 #include "base/fd.h"
-#include "file/load.h"
-#include "file/pax.h"
-#include "file/tree.h"
 #include "file/unpack.h"
 #include "file/untar.h"
 #include "limits.h"
@@ -14,212 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { GZIP = 16, GZIP_LEVEL = 1, COMMENT_MAX = 8000, FILE_BITS = 0777 };
-
-/* --- GET ------------------------------------------------------------------------ */
-
-struct sender {
-	struct transfer_io *io;
-	bool packs;
-	z_stream z;
-	struct buf packed;
-	struct buf left_out;
-};
-
-static void leave_out(struct sender *s, struct str path, const char *why)
-{
-	if (s->left_out.n + path.n < COMMENT_MAX)
-		buf_fmt(&s->left_out, "%.*s: %s\n", STR_ARG(path), why);
-}
-
-static int put_packed(struct sender *s, int flush)
-{
-	int status;
-
-	s->z.next_in = (unsigned char *)s->io->buf.p;
-	s->z.avail_in = (unsigned)s->io->buf.n;
-	do {
-		s->z.next_out = (unsigned char *)s->packed.p;
-		s->z.avail_out = TRANSFER_PIECE;
-		status = deflate(&s->z, flush);
-		if (fd_write_all(
-			    s->io->out, s->packed.p, TRANSFER_PIECE - s->z.avail_out) < 0)
-			return -EPIPE;
-	} while (s->z.avail_out == 0 || (flush == Z_FINISH && status == Z_OK));
-	buf_reset(&s->io->buf);
-	return 0;
-}
-
-static int flush(struct sender *s)
-{
-	if (s->io->buf.n < TRANSFER_PIECE || s->io->buf.err)
-		return s->io->buf.err;
-	return s->packs ? put_packed(s, Z_NO_FLUSH) : transfer_flush(s->io);
-}
-
-/* Exactly as much as the header says: cut, or filled up, when the file has changed. */
-static int send_content(struct sender *s, int fd, struct str path, uint64_t size)
-{
-	struct buf *out = &s->io->buf;
-	uint64_t left = size;
-	int r = 0;
-
-	while (left && !r) {
-		size_t want = left < TRANSFER_PIECE ? (size_t)left : TRANSFER_PIECE;
-		char *room = buf_room(out, want);
-		ssize_t n = room ? read(fd, room, want) : -1;
-
-		if (!room)
-			return out->err;
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			leave_out(s, path, n ? err_text(-errno) : "became shorter");
-			memset(room, 0, want);
-			n = (ssize_t)want;
-		}
-		buf_commit(out, (size_t)n);
-		left -= (uint64_t)n;
-		r = flush(s);
-	}
-	pax_pad(out, size);
-	return r;
-}
-
-static int send_file(
-	struct sender *s, struct pax_entry *e, int dir, const char *name, int flags)
-{
-	struct stat st;
-	int r;
-	int fd = load_open(dir, name, O_RDONLY | flags, &st);
-
-	if (fd < 0) {
-		leave_out(s, e->name, fd == ERR_TYPE ? "no regular file" : err_text(fd));
-		return 0;
-	}
-	e->size = (uint64_t)st.st_size;
-	r = pax_header(&s->io->buf, e);
-	if (!r)
-		r = send_content(s, fd, e->name, e->size);
-	fd_close(&fd);
-	return r;
-}
-
-/* A tree_fn. */
-static int send_item(void *arg, const struct tree_item *i)
-{
-	struct sender *s = arg;
-	char target[FILE_PATH_MAX];
-	struct pax_entry e = {
-		.name = i->path,
-		.mode = i->st.st_mode,
-		.mtime = i->st.st_mtime,
-		.uid = i->st.st_uid,
-		.gid = i->st.st_gid,
-	};
-	ssize_t n;
-	int r;
-
-	if (i->err) {
-		leave_out(s, i->path,
-			i->err == -EXDEV ? "a file system of the kernel's"
-					 : err_text(i->err));
-		return 0;
-	}
-	if (S_ISREG(e.mode))
-		return send_file(s, &e, i->dir, i->name, O_NOFOLLOW);
-	if (S_ISLNK(e.mode)) {
-		n = readlinkat(i->dir, i->name, target, sizeof(target));
-		e.target = str_make(target, n < 0 ? 0 : (size_t)n);
-	}
-	r = pax_header(&s->io->buf, &e);
-	if (r == ERR_TYPE) {
-		leave_out(s, i->path, load_kind(i->dir, i->name));
-		r = 0;
-	}
-	return r ? r : flush(s);
-}
-
-/* The top folder comes last: in its header stands what had to be left out. */
-static int send_all(
-	struct sender *s, const struct file_path *p, int dir, const struct stat *st)
-{
-	struct pax_entry e = {
-		.name = dir < 0 ? file_path_base(p) : STR("."),
-		.mode = st->st_mode,
-		.mtime = st->st_mtime,
-		.uid = st->st_uid,
-		.gid = st->st_gid,
-	};
-	int r;
-
-	if (dir < 0) {
-		r = send_file(s, &e, AT_FDCWD, p->abs, 0);
-	} else {
-		r = tree_each(dir, send_item, s);
-		e.comment = buf_view(&s->left_out);
-		if (!r)
-			r = pax_header(&s->io->buf, &e);
-	}
-	if (r)
-		return r;
-	pax_end(&s->io->buf);
-	return s->packs ? put_packed(s, Z_FINISH) : transfer_flush(s->io);
-}
-
-static int begin_tar(struct sender *s, const struct transfer_ask *ask)
-{
-	struct transfer_head head = {
-		.status = 200,
-		.length = REQUEST_LENGTH_UNKNOWN,
-		.type = "application/x-tar",
-	};
-
-	buf_init(&s->packed, TRANSFER_PIECE);
-	buf_init(&s->left_out, FILE_WORDS_MAX);
-	if (ask->packed) {
-		memcpy(head.type, "application/gzip", 17);
-		if (!buf_room(&s->packed, TRANSFER_PIECE) ||
-			deflateInit2(&s->z, GZIP_LEVEL, Z_DEFLATED, MAX_WBITS + GZIP, 8,
-				Z_DEFAULT_STRATEGY) != Z_OK)
-			return -ENOMEM;
-		s->packs = true;
-	}
-	return transfer_begin(s->io, &head);
-}
-
-int v1_get_tar(struct transfer_io *io, const struct transfer_ask *ask)
-{
-	struct sender s = {.io = io, .packs = false};
-	struct file_path p;
-	struct stat st;
-	int dir = -1;
-	int r = 0;
-
-	if (!v1_path(io, ask->path, &p, &r))
-		return r;
-	if (stat(p.abs, &st) < 0)
-		return v1_fail(io, -errno, ask->path);
-	if (S_ISDIR(st.st_mode))
-		dir = fd_open(p.abs, O_RDONLY | O_DIRECTORY, 0);
-	else if (!S_ISREG(st.st_mode))
-		r = ERR_TYPE;
-	if (S_ISDIR(st.st_mode) && dir < 0)
-		r = dir;
-	if (r)
-		return v1_fail(io, r, ask->path);
-	r = begin_tar(&s, ask);
-	if (!r)
-		r = send_all(&s, &p, dir, &st);
-	if (s.packs)
-		deflateEnd(&s.z);
-	buf_free(&s.packed);
-	buf_free(&s.left_out);
-	fd_close(&dir);
-	return r;
-}
-
-/* --- PUT ------------------------------------------------------------------------ */
+enum { GZIP = 16, FILE_BITS = 0777 };
 
 enum coding { CODING_UNKNOWN, CODING_NONE, CODING_GZIP };
 
@@ -250,9 +42,7 @@ static int bad(struct receiver *c, const char *why)
 /* Bytes of the body: 1; 0 at its end; -errno. */
 static int more_raw(struct receiver *c)
 {
-	int r = c->raw.n ? 1 : transfer_read(c->io, &c->raw);
-
-	return r;
+	return c->raw.n ? 1 : transfer_read(c->io, &c->raw);
 }
 
 static int begin_coding(struct receiver *c)
@@ -435,7 +225,7 @@ static int refuse(struct receiver *c, int err)
 	int r;
 
 	if (!c->why && err != ERR_LIMIT)
-		return v1_fail(
+		return work_fail(
 			c->io, err, c->where.n ? buf_view(&c->where) : c->ask->path);
 	if (c->where.n)
 		buf_fmt(&words, "The archive, at '%.*s', ", STR_ARG(buf_view(&c->where)));
@@ -467,17 +257,17 @@ static int unpack_into(struct receiver *c, int dest)
 	return r ? refuse(c, r) : told(c);
 }
 
-int v1_put_tar(struct transfer_io *io, const struct transfer_ask *ask)
+int receive_tar(struct transfer_io *io, const struct transfer_ask *ask)
 {
 	struct receiver c = {.io = io, .ask = ask, .fd = -1};
 	struct file_path p;
 	int dest, r;
 
-	if (!v1_path(io, ask->path, &p, &r))
+	if (!work_path(io, ask->path, &p, &r))
 		return r;
-	dest = v1_open_folder(p.abs);
+	dest = work_open_folder(p.abs);
 	if (dest < 0)
-		return v1_fail(io, dest, ask->path);
+		return work_fail(io, dest, ask->path);
 	untar_init(&c.tar);
 	buf_init(&c.text, TRANSFER_PIECE);
 	buf_init(&c.where, TAR_META_MAX);

@@ -1,6 +1,6 @@
 /* The routes that transfer files; see srv/transfer.h. */
-#ifndef SRV_FILE_ROUTES_H
-#define SRV_FILE_ROUTES_H
+#ifndef SRV_FILES_H
+#define SRV_FILES_H
 
 #include "srv/api.h"
 

@@ -1,5 +1,5 @@
 /* POST /upload_file, in its job. */
-#include "srv/transfer_v1.h"
+#include "srv/works.h"
 
 #include "base/fd.h"
 #include "file/load.h"
@@ -35,7 +35,7 @@ static int open_dest(struct upload *u)
 		return -ENAMETOOLONG;
 	memcpy(path, dest.p, dest.n);
 	path[dest.n] = '\0';
-	u->dest = v1_open_folder(path);
+	u->dest = work_open_folder(path);
 	return u->dest < 0 ? u->dest : 0;
 }
 
@@ -51,7 +51,7 @@ static int answer(struct upload *u)
 	jw_key(&w, "destination");
 	jw_str(&w, u->ask->path);
 	jw_key(&w, "recursive");
-	jw_bool(&w, u->ask->recursive);
+	jw_bool(&w, u->ask->unpack);
 	if (u->in_place) {
 		jw_key(&w, "in_place");
 		jw_uint(&w, u->in_place);
@@ -130,7 +130,7 @@ static int find_file(struct upload *u, struct str *in)
 	}
 }
 
-static int receive_file(struct upload *u, struct str *in)
+static int take_file(struct upload *u, struct str *in)
 {
 	struct put p;
 	struct str piece;
@@ -269,7 +269,7 @@ static int unpack_zip(struct upload *u, int fd)
 }
 
 /* The archive lies in a file without a name while it is unpacked. */
-static int receive_zip(struct upload *u, struct str *in)
+static int take_zip(struct upload *u, struct str *in)
 {
 	struct swap spool;
 	struct str piece;
@@ -292,7 +292,7 @@ static int receive_zip(struct upload *u, struct str *in)
 	return r;
 }
 
-static int receive(struct upload *u)
+static int take_form(struct upload *u)
 {
 	struct str in = {NULL, 0}, base;
 	bool zip;
@@ -309,13 +309,13 @@ static int receive(struct upload *u)
 	if (r)
 		return invalid(u, "body: the file name is none");
 	zip = str_ends(base, STR(".zip"));
-	if (u->ask->recursive && !zip)
+	if (u->ask->unpack && !zip)
 		return transfer_fail(
 			u->io, 500, STR("400: Recursive uploads must be zip files"));
-	return zip ? receive_zip(u, &in) : receive_file(u, &in);
+	return zip ? take_zip(u, &in) : take_file(u, &in);
 }
 
-int transfer_upload(struct transfer_io *io, const struct transfer_ask *ask)
+int receive_form(struct transfer_io *io, const struct transfer_ask *ask)
 {
 	struct upload u = {.io = io, .ask = ask, .dest = -1};
 	int r = multipart_init(&u.form, ask->type);
@@ -329,7 +329,7 @@ int transfer_upload(struct transfer_io *io, const struct transfer_ask *ask)
 			io, 500, STR("400: Destination must be an absolute path"));
 	} else {
 		r = open_dest(&u);
-		r = r ? transfer_errno(io, r, ask->path) : receive(&u);
+		r = r ? transfer_errno(io, r, ask->path) : take_form(&u);
 	}
 	multipart_free(&u.form);
 	fd_close(&u.dest);

@@ -1,11 +1,10 @@
-#include "srv/file_routes.h"
+#include "srv/files.h"
 
 #include "act/session.h"
 #include "limits.h"
 #include "srv/params.h"
-#include "srv/transfer_io.h"
-#include "srv/transfer_v1.h"
 #include "srv/watch.h"
+#include "srv/works.h"
 
 #define ASK(member) offsetof(struct transfer_ask, member)
 
@@ -53,10 +52,10 @@ void files_upload(struct api *api, struct request *rq, struct str name)
 {
 	static const struct param table[] = {
 		{"destination", PARAM_TEXT, .at = ASK(path)},
-		{"recursive", PARAM_BOOL, .at = ASK(recursive)},
+		{"recursive", PARAM_BOOL, .at = ASK(unpack)},
 		{"sync", PARAM_BOOL, .at = ASK(sync)},
 	};
-	struct transfer_ask ask = {.work = transfer_upload, .path = STR("/")};
+	struct transfer_ask ask = {.work = receive_form, .path = STR("/")};
 
 	(void)name;
 	take_header(rq, "content-type", &ask.type);
@@ -69,7 +68,7 @@ void files_download(struct api *api, struct request *rq, struct str name)
 		{"path", PARAM_TEXT, .required = true, .at = ASK(path)},
 		{"compress", PARAM_BOOL, .at = ASK(packed)},
 	};
-	struct transfer_ask ask = {.work = transfer_download};
+	struct transfer_ask ask = {.work = send_zip};
 
 	(void)name;
 	start(api, rq, &ask, table, ARRAY_LEN(table));
@@ -79,7 +78,7 @@ void files_list(struct api *api, struct request *rq, struct str name)
 {
 	static const struct param table[] = {{"path", PARAM_PATH, .at = ASK(path)}};
 	struct transfer_ask ask = {
-		.work = transfer_list, .path = box_cwd(api->box), .quick = true};
+		.work = send_list, .path = box_cwd(api->box), .quick = true};
 
 	(void)name;
 	start(api, rq, &ask, table, ARRAY_LEN(table));
@@ -95,7 +94,7 @@ void files_list(struct api *api, struct request *rq, struct str name)
 void files_put(struct api *api, struct request *rq, struct str name)
 {
 	static const struct param table[] = {PATH, {"sync", PARAM_BOOL, .at = ASK(sync)}};
-	struct transfer_ask ask = {.work = v1_put};
+	struct transfer_ask ask = {.work = receive_file};
 
 	(void)name;
 	if (take_conditions(rq, &ask))
@@ -109,7 +108,7 @@ void files_put_tar(struct api *api, struct request *rq, struct str name)
 		{"any_link", PARAM_BOOL, .at = ASK(any_link)},
 		{"sync", PARAM_BOOL, .at = ASK(sync)},
 	};
-	struct transfer_ask ask = {.work = v1_put_tar};
+	struct transfer_ask ask = {.work = receive_tar};
 
 	(void)name;
 	start(api, rq, &ask, table, ARRAY_LEN(table));
@@ -118,7 +117,7 @@ void files_put_tar(struct api *api, struct request *rq, struct str name)
 void files_get(struct api *api, struct request *rq, struct str name)
 {
 	static const struct param table[] = {PATH};
-	struct transfer_ask ask = {.work = v1_get};
+	struct transfer_ask ask = {.work = send_file};
 	struct str only_if;
 
 	(void)name;
@@ -135,7 +134,7 @@ void files_get_tar(struct api *api, struct request *rq, struct str name)
 {
 	static const struct param table[] = {
 		PATH, {"gzip", PARAM_BOOL, .at = ASK(packed)}};
-	struct transfer_ask ask = {.work = v1_get_tar};
+	struct transfer_ask ask = {.work = send_tar};
 
 	(void)name;
 	start(api, rq, &ask, table, ARRAY_LEN(table));
@@ -144,7 +143,7 @@ void files_get_tar(struct api *api, struct request *rq, struct str name)
 void files_stat(struct api *api, struct request *rq, struct str name)
 {
 	static const struct param table[] = {PATH};
-	struct transfer_ask ask = {.work = v1_stat, .quick = true};
+	struct transfer_ask ask = {.work = send_stat, .quick = true};
 
 	(void)name;
 	start(api, rq, &ask, table, ARRAY_LEN(table));
@@ -153,8 +152,8 @@ void files_stat(struct api *api, struct request *rq, struct str name)
 void files_mkdir(struct api *api, struct request *rq, struct str name)
 {
 	static const struct param table[] = {
-		PATH, {"parents", PARAM_BOOL, .at = ASK(recursive)}};
-	struct transfer_ask ask = {.work = v1_mkdir, .quick = true};
+		PATH, {"parents", PARAM_BOOL, .at = ASK(parents)}};
+	struct transfer_ask ask = {.work = change_mkdir, .quick = true};
 
 	(void)name;
 	start(api, rq, &ask, table, ARRAY_LEN(table));
@@ -165,9 +164,9 @@ void files_move(struct api *api, struct request *rq, struct str name)
 	static const struct param table[] = {
 		PATH,
 		{"to", PARAM_PATH, .required = true, .at = ASK(to)},
-		{"replace", PARAM_BOOL, .at = ASK(recursive)},
+		{"replace", PARAM_BOOL, .at = ASK(replace)},
 	};
-	struct transfer_ask ask = {.work = v1_move, .quick = true};
+	struct transfer_ask ask = {.work = change_move, .quick = true};
 
 	(void)name;
 	start(api, rq, &ask, table, ARRAY_LEN(table));
@@ -176,8 +175,8 @@ void files_move(struct api *api, struct request *rq, struct str name)
 void files_remove(struct api *api, struct request *rq, struct str name)
 {
 	static const struct param table[] = {
-		PATH, {"recursive", PARAM_BOOL, .at = ASK(recursive)}};
-	struct transfer_ask ask = {.work = v1_remove};
+		PATH, {"recursive", PARAM_BOOL, .at = ASK(tree)}};
+	struct transfer_ask ask = {.work = change_remove};
 
 	(void)name;
 	start(api, rq, &ask, table, ARRAY_LEN(table));
@@ -191,7 +190,7 @@ static int take_watch(struct api *api, struct params *p, struct transfer_ask *as
 	static const struct param by_name[] = {{"session", PARAM_TEXT, .at = ASK(to)}};
 	static const struct param table[] = {
 		PATH,
-		{"recursive", PARAM_BOOL, .at = ASK(recursive)},
+		{"recursive", PARAM_BOOL, .at = ASK(tree)},
 		{"existing", PARAM_BOOL, .at = ASK(existing)},
 		{"ignore", PARAM_BOOL, .at = ASK(ignore)},
 		{"exclude", PARAM_TEXT, .at = ASK(exclude)},

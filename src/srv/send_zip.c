@@ -1,19 +1,14 @@
-/* GET /download_files and POST /list_files, in their jobs. */
-#include "srv/transfer_io.h"
+/* GET /download_files, in its job. */
+#include "srv/works.h"
 
 #include "base/fd.h"
-#include "base/utf8.h"
 #include "file/load.h"
-#include "file/tree.h"
 #include "file/zip.h"
 #include "limits.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
-#include <wctype.h>
 
 /* Shorter files do not become smaller. */
 enum { PACK_FROM = 128 };
@@ -30,8 +25,7 @@ static void leave_out(struct download *d, struct str path, const char *why)
 {
 	if (d->left_out.n == 0)
 		buf_puts(&d->left_out, "Left out:\n");
-	if (d->left_out.n + path.n < TRANSFER_LEFT_OUT_MAX)
-		buf_fmt(&d->left_out, "%.*s: %s\n", STR_ARG(path), why);
+	work_leave_out(&d->left_out, path, why);
 }
 
 /* Up to n bytes; fewer only at the end of the file. */
@@ -57,7 +51,7 @@ static ssize_t read_full(int fd, char *p, size_t n)
  * A file of which n bytes have been read, up to the length that it had when its header
  * was written.
  */
-static int send_long(
+static int put_long(
 	struct download *d, const struct zip_entry *e, int fd, uint64_t size, size_t n)
 {
 	uint64_t left = size > n ? size : n;
@@ -81,7 +75,7 @@ static int send_long(
 	return r ? r : zip_close(&d->zip);
 }
 
-static int send_file(
+static int put_file(
 	struct download *d, int dir, const char *name, struct str path, int flags)
 {
 	struct zip_entry e = {.name = path};
@@ -102,13 +96,13 @@ static int send_file(
 	else if (n < (d->ask->packed ? PACK_FROM : TRANSFER_PIECE))
 		r = zip_put(&d->zip, &e, str_make(d->piece, (size_t)n));
 	else
-		r = send_long(d, &e, fd, (uint64_t)st.st_size, (size_t)n);
+		r = put_long(d, &e, fd, (uint64_t)st.st_size, (size_t)n);
 	fd_close(&fd);
 	return r ? r : transfer_flush_much(d->io);
 }
 
 /* Links to files are read through, those to folders not entered. */
-static int send_link(struct download *d, const struct tree_item *i)
+static int put_link(struct download *d, const struct tree_item *i)
 {
 	struct stat st;
 
@@ -116,25 +110,23 @@ static int send_link(struct download *d, const struct tree_item *i)
 		leave_out(d, i->path, "a symbolic link that leads nowhere");
 		return 0;
 	}
-	return S_ISDIR(st.st_mode) ? 0 : send_file(d, i->dir, i->name, i->path, 0);
+	return S_ISDIR(st.st_mode) ? 0 : put_file(d, i->dir, i->name, i->path, 0);
 }
 
 /* A tree_fn. */
-static int send_item(void *arg, const struct tree_item *i)
+static int put_item(void *arg, const struct tree_item *i)
 {
 	struct download *d = arg;
 
 	if (i->err) {
-		leave_out(d, i->path,
-			i->err == -EXDEV ? "a file system of the kernel's"
-					 : err_text(i->err));
+		leave_out(d, i->path, work_why(i));
 		return 0;
 	}
 	switch (i->st.st_mode & S_IFMT) {
 	case S_IFREG:
-		return send_file(d, i->dir, i->name, i->path, O_NOFOLLOW);
+		return put_file(d, i->dir, i->name, i->path, O_NOFOLLOW);
 	case S_IFLNK:
-		return send_link(d, i);
+		return put_link(d, i);
 	case S_IFDIR:
 		return 0;
 	default:
@@ -143,7 +135,7 @@ static int send_item(void *arg, const struct tree_item *i)
 	}
 }
 
-static int send_end(struct download *d)
+static int put_end(struct download *d)
 {
 	int r;
 
@@ -190,7 +182,7 @@ static struct str base_of(struct str path)
 	return path;
 }
 
-static int send_zip(struct download *d, const char *path, const struct stat *st)
+static int put_all(struct download *d, const char *path, const struct stat *st)
 {
 	struct transfer_head head = {
 		.status = 200,
@@ -209,16 +201,16 @@ static int send_zip(struct download *d, const char *path, const struct stat *st)
 	name_reply(&head, base, ".zip");
 	r = transfer_begin(d->io, &head);
 	if (!r && dir >= 0)
-		r = tree_each(dir, send_item, d);
+		r = tree_each(dir, put_item, d);
 	else if (!r)
-		r = send_file(d, AT_FDCWD, path, base, 0);
+		r = put_file(d, AT_FDCWD, path, base, 0);
 	if (!r)
-		r = send_end(d);
+		r = put_end(d);
 	fd_close(&dir);
 	return r;
 }
 
-int transfer_download(struct transfer_io *io, const struct transfer_ask *ask)
+int send_zip(struct transfer_io *io, const struct transfer_ask *ask)
 {
 	struct download d = {.io = io, .ask = ask, .piece = io->piece};
 	char path[FILE_PATH_MAX];
@@ -236,121 +228,10 @@ int transfer_download(struct transfer_io *io, const struct transfer_ask *ask)
 			return transfer_fail(io, 500, STR("404: File not found"));
 		return transfer_errno(io, -errno, ask->path);
 	}
-	buf_init(&d.left_out, 65535);
+	buf_init(&d.left_out, TRANSFER_LEFT_OUT_MAX);
 	zip_init(&d.zip, &io->buf);
-	r = send_zip(&d, path, &st);
+	r = put_all(&d, path, &st);
 	zip_free(&d.zip);
 	buf_free(&d.left_out);
-	return r;
-}
-
-/* --- /list_files ------------------------------------------------------------------ */
-
-struct listed {
-	const char *name;
-	bool folder;
-};
-
-/* Code points in lower case. */
-static int compare_names(const char *a, const char *b)
-{
-	struct str x = str_c(a), y = str_c(b);
-
-	while (x.n && y.n) {
-		wint_t p = towlower((wint_t)utf8_next(&x));
-		wint_t q = towlower((wint_t)utf8_next(&y));
-
-		if (p != q)
-			return p < q ? -1 : 1;
-	}
-	if (x.n || y.n)
-		return x.n ? 1 : -1;
-	return strcmp(a, b);
-}
-
-static int compare(const void *a, const void *b)
-{
-	const struct listed *x = a, *y = b;
-
-	if (x->folder != y->folder)
-		return x->folder ? -1 : 1;
-	return compare_names(x->name, y->name);
-}
-
-struct listing {
-	struct arena arena;
-	struct buf items; /* of struct listed */
-};
-
-static int read_names(struct listing *l, DIR *list)
-{
-	struct dirent *e;
-
-	while ((e = readdir(list))) {
-		struct listed item;
-		struct stat st;
-
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-			continue;
-		/* Dangling links are none. */
-		if (fstatat(dirfd(list), e->d_name, &st, 0) < 0)
-			continue;
-		item.folder = S_ISDIR(st.st_mode);
-		item.name = arena_cstr(&l->arena, str_c(e->d_name));
-		if (!item.name)
-			return -ENOMEM;
-		buf_put(&l->items, &item, sizeof(item));
-		if (l->items.err)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static void write_names(struct buf *out, struct listing *l)
-{
-	struct listed *items = (struct listed *)(void *)l->items.p;
-	size_t n = l->items.n / sizeof(*items);
-	struct jw_text t;
-	struct jw w;
-
-	if (n)
-		qsort(items, n, sizeof(*items), compare);
-	jw_init(&w, out);
-	jw_array(&w);
-	for (size_t i = 0; i < n; i++) {
-		jw_text_begin(&t, &w);
-		jw_text_put(&t, str_c(items[i].name));
-		if (items[i].folder)
-			jw_text_put(&t, STR("/"));
-		jw_text_end(&t);
-	}
-	jw_end(&w);
-}
-
-int transfer_list(struct transfer_io *io, const struct transfer_ask *ask)
-{
-	struct listing l;
-	char path[FILE_PATH_MAX];
-	DIR *list = NULL;
-	int r = 0;
-
-	arena_init(&l.arena, HTTP_REPLY_MAX);
-	buf_init(&l.items, HTTP_REPLY_MAX);
-	if (ask->path.n < sizeof(path)) {
-		memcpy(path, ask->path.p, ask->path.n);
-		path[ask->path.n] = '\0';
-		list = opendir(path);
-	}
-	/* What cannot be listed is an empty list, in the contract. */
-	if (list)
-		r = read_names(&l, list);
-	if (!r) {
-		write_names(&io->buf, &l);
-		r = transfer_json(io, 200);
-	}
-	if (list)
-		closedir(list);
-	arena_reset(&l.arena);
-	buf_free(&l.items);
 	return r;
 }

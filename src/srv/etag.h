@@ -1,0 +1,27 @@
+/*
+ * The entity tag of a file, which is its SHA-256, and the conditions of a request about
+ * it: If-Match and If-None-Match (RFC 9110, 8.8.3 and 13.1).
+ */
+#ifndef SRV_ETAG_H
+#define SRV_ETAG_H
+
+#include "base/hash.h"
+#include "srv/transfer_io.h"
+
+/* The hash of what fd holds, from its start on. 0 or -errno. */
+int etag_hash(int fd, char hex[SHA256_HEX + 1]) MUST_USE;
+/* Tells it in the head of a reply. */
+void etag_add(struct transfer_head *head, const char *hex);
+
+/* Whether a condition is "*"; whether it is a list of tags. Neither: it is not there. */
+bool etag_is_any(struct str field);
+bool etag_is_list(struct str field);
+/*
+ * Whether the conditions allow a file that is there to be had or replaced. hex is its
+ * hash; it may be empty, and then is that of no tag.
+ */
+bool etag_allows(const struct transfer_ask *ask, const char *hex);
+/* Answers 412. */
+int etag_fail(struct transfer_io *io) MUST_USE;
+
+#endif

@@ -1,0 +1,96 @@
+#include "srv/works.h"
+
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+/* Of a path and its reason, beside the path. */
+enum { MODE_FOLDER = 0777, WHY_MAX = 256 };
+
+static unsigned status_of(int err)
+{
+	switch (err) {
+	case -ENOENT:
+		return 404;
+	case -EACCES:
+	case -EPERM:
+	case -EROFS:
+		return 403;
+	case -EEXIST:
+	case -EISDIR:
+	case -ENOTDIR:
+	case -ENOTEMPTY:
+	case -EXDEV:
+	case -EBUSY:
+	case -ELOOP:
+	case ERR_TYPE:
+		return 409;
+	case -ENOSPC:
+	case -EDQUOT:
+	case -EFBIG:
+		return 507;
+	case -ENAMETOOLONG:
+	case -EINVAL:
+		return 422;
+	case -ENOMEM:
+		return 503;
+	default:
+		return 500;
+	}
+}
+
+int work_fail(struct transfer_io *io, int err, struct str path)
+{
+	struct buf words = BUF_INIT(FILE_WORDS_MAX);
+	int r;
+
+	buf_fmt(&words, "%.*s: %s", STR_ARG(path),
+		err == ERR_TYPE ? "is no regular file" : err_text(err));
+	r = transfer_fail(io, status_of(err), buf_view(&words));
+	buf_free(&words);
+	return r;
+}
+
+bool work_path(struct transfer_io *io, struct str sent, struct file_path *p, int *r)
+{
+	struct buf why = BUF_INIT(FILE_WORDS_MAX);
+	int err = file_path_make(p, STR("/"), sent, &why);
+
+	if (err)
+		*r = transfer_fail(io, 422, buf_view(&why));
+	buf_free(&why);
+	return !err;
+}
+
+int work_open_folder(const char *path)
+{
+	char part[FILE_PATH_MAX];
+	int fd = fd_open(path, O_PATH | O_DIRECTORY, 0);
+
+	if (fd != -ENOENT)
+		return fd;
+	for (const char *at = path; at; at = strchr(at + 1, '/')) {
+		if (at == path)
+			continue;
+		memcpy(part, path, (size_t)(at - path));
+		part[at - path] = '\0';
+		if (mkdir(part, MODE_FOLDER) < 0 && errno != EEXIST && errno != EROFS)
+			return -errno;
+	}
+	if (mkdir(path, MODE_FOLDER) < 0 && errno != EEXIST)
+		return -errno;
+	return fd_open(path, O_PATH | O_DIRECTORY, 0);
+}
+
+void work_leave_out(struct buf *words, struct str path, const char *why)
+{
+	if (path.n + WHY_MAX < words->max - words->n)
+		buf_fmt(words, "%.*s: %s\n", STR_ARG(path), why);
+}
+
+const char *work_why(const struct tree_item *i)
+{
+	return i->err == -EXDEV ? "a file system of the kernel's" : err_text(i->err);
+}
