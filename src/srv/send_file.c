@@ -3,6 +3,7 @@
 
 #include "base/fd.h"
 #include "file/load.h"
+#include "file/root.h"
 #include "limits.h"
 #include "net/range.h"
 #include "srv/etag.h"
@@ -57,14 +58,21 @@ static int not_wanted(struct transfer_io *io, const struct transfer_ask *ask,
 	return transfer_begin(io, head);
 }
 
+/* What the kernel makes up has content, but no size, or one that is not true. */
+static bool has_no_size(int fd, uint64_t size)
+{
+	char c;
+
+	return root_is_made_up(fd) || (size == 0 && load_exactly(fd, 0, &c, 1) == 0);
+}
+
 static int put_file(
 	struct transfer_io *io, const struct transfer_ask *ask, int fd, uint64_t size)
 {
 	struct transfer_head head = {
 		.status = 200, .length = size, .type = "application/octet-stream"};
 	struct range all = {0, size};
-	/* The files of /proc have content, but no size. */
-	bool to_end = size == 0;
+	bool to_end = has_no_size(fd, size);
 	char hex[SHA256_HEX + 1] = "", text[80];
 	int r;
 
@@ -75,7 +83,7 @@ static int put_file(
 		etag_add(&head, hex);
 	if (!etag_allows(ask, hex))
 		return not_wanted(io, ask, &head);
-	r = to_end ? 1 : range_read(ask->range, size, &all);
+	r = to_end || size == 0 ? 1 : range_read(ask->range, size, &all);
 	if (r == ERR_RANGE)
 		return not_satisfiable(io, &head);
 	if (r == 0) {

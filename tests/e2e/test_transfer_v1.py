@@ -143,6 +143,13 @@ def test_get():
         eq((part("bytes=0-").status, get(client, f"/v1/files?path={quote(path)}").body),
            (200, b""), "an empty file")
         has(get(client, "/v1/files?path=/proc/self/status").body, b"Name:", "a file without size")
+        tag = '"' + hashlib.sha256(b"").hexdigest() + '"'
+        for fields, status in ({}, 200), ({"If_Match": tag}, 200), ({"If_None_Match": tag}, 304):
+            answer = get(client, f"/v1/files?path={quote(path)}", **fields)
+            eq((answer.status, answer.field("etag")), (status, tag), f"the tag of nothing, {fields}")
+        odd = "/sys/kernel/mm/transparent_hugepage/enabled"
+        if os.path.exists(odd):
+            eq(get(client, f"/v1/files?path={odd}").body, read(odd), "a file with less than its size")
         os.mkfifo(client.work + "/pipe")
         for target, status in ((client.work, 409), (client.work + "/pipe", 409),
                                ("nothing", 404), ("f/x", 409)):
