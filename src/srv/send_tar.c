@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "file/load.h"
 #include "file/pax.h"
+#include "file/root.h"
 #include "limits.h"
 
 #include <errno.h>
@@ -47,11 +48,11 @@ static int flush(struct sender *s)
 }
 
 /* Exactly as much as the header says: cut, or filled up, when the file has changed. */
-static int put_content(struct sender *s, int fd, struct str path, uint64_t size)
+static int put_sized(struct sender *s, const struct pax_entry *e, int fd)
 {
 	struct buf *out = &s->io->buf;
-	uint64_t left = size;
-	int r = 0;
+	uint64_t left = e->size;
+	int r = pax_header(out, e);
 
 	while (left && !r) {
 		size_t want = left < TRANSFER_PIECE ? (size_t)left : TRANSFER_PIECE;
@@ -63,7 +64,7 @@ static int put_content(struct sender *s, int fd, struct str path, uint64_t size)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
-			work_leave_out(&s->left_out, path,
+			work_leave_out(&s->left_out, e->name,
 				n ? err_text(-errno) : "became shorter");
 			memset(room, 0, want);
 			n = (ssize_t)want;
@@ -72,8 +73,28 @@ static int put_content(struct sender *s, int fd, struct str path, uint64_t size)
 		left -= (uint64_t)n;
 		r = flush(s);
 	}
-	pax_pad(out, size);
+	if (!r)
+		pax_pad(out, e->size);
 	return r;
+}
+
+/* What the kernel makes up has no true size: the header waits for the content. */
+static int put_made_up(struct sender *s, struct pax_entry *e, int fd)
+{
+	struct buf text = BUF_INIT(TRANSFER_PIECE);
+	int r = load_part(fd, 0, TRANSFER_PIECE, &text);
+
+	if (r) {
+		work_leave_out(&s->left_out, e->name, err_text(r));
+		r = 0;
+	} else {
+		e->size = text.n;
+		r = pax_header(&s->io->buf, e);
+		buf_str(&s->io->buf, buf_view(&text));
+		pax_pad(&s->io->buf, e->size);
+	}
+	buf_free(&text);
+	return r ? r : flush(s);
 }
 
 static int put_file(
@@ -89,9 +110,7 @@ static int put_file(
 		return 0;
 	}
 	e->size = (uint64_t)st.st_size;
-	r = pax_header(&s->io->buf, e);
-	if (!r)
-		r = put_content(s, fd, e->name, e->size);
+	r = root_is_made_up(fd) ? put_made_up(s, e, fd) : put_sized(s, e, fd);
 	fd_close(&fd);
 	return r;
 }

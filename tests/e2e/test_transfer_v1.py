@@ -299,6 +299,20 @@ def test_tar():
         eq(put_tar(client, client.work + "/two", two).status, 200, "gzip in two members")
 
 
+def test_made_up_files():
+    """The kernel's files, whose sizes are not true, have their content in an archive, too."""
+    with Client() as client:
+        for target in "/proc/sys/kernel", "/proc/version":
+            want = read("/proc/version")
+            answer = get(client, f"/v1/files/tar?path={quote(target)}")
+            with tarfile.open(fileobj=io.BytesIO(answer.body)) as t:
+                if target == "/proc/version":
+                    eq(t.extractfile("version").read(), want, "a file of /proc")
+                else:
+                    eq(t.extractfile("ostype").read(), read("/proc/sys/kernel/ostype"), "a folder of it")
+                    eq(t.getnames()[-1], ".", "and the archive is whole")
+
+
 def member(name, data, **more):
     info = tarfile.TarInfo(name)
     info.size = len(data)
