@@ -97,12 +97,17 @@ static int put_made_up(struct sender *s, struct pax_entry *e, int fd)
 	return r ? r : flush(s);
 }
 
-static int put_file(
-	struct sender *s, struct pax_entry *e, int dir, const char *name, int flags)
+/* Its size is that of *e. */
+static int put_open(struct sender *s, struct pax_entry *e, int fd)
+{
+	return root_is_made_up(fd) ? put_made_up(s, e, fd) : put_sized(s, e, fd);
+}
+
+static int put_file(struct sender *s, struct pax_entry *e, int dir, const char *name)
 {
 	struct stat st;
 	int r;
-	int fd = load_open(dir, name, O_RDONLY | flags, &st);
+	int fd = load_open(dir, name, O_RDONLY | O_NOFOLLOW, &st);
 
 	if (fd < 0) {
 		work_leave_out(&s->left_out, e->name,
@@ -110,7 +115,7 @@ static int put_file(
 		return 0;
 	}
 	e->size = (uint64_t)st.st_size;
-	r = root_is_made_up(fd) ? put_made_up(s, e, fd) : put_sized(s, e, fd);
+	r = put_open(s, e, fd);
 	fd_close(&fd);
 	return r;
 }
@@ -135,7 +140,7 @@ static int put_item(void *arg, const struct tree_item *i)
 		return 0;
 	}
 	if (S_ISREG(e.mode))
-		return put_file(s, &e, i->dir, i->name, O_NOFOLLOW);
+		return put_file(s, &e, i->dir, i->name);
 	if (S_ISLNK(e.mode)) {
 		n = readlinkat(i->dir, i->name, target, sizeof(target));
 		e.target = str_make(target, n < 0 ? 0 : (size_t)n);
@@ -150,24 +155,25 @@ static int put_item(void *arg, const struct tree_item *i)
 
 /* The top folder comes last: in its header stands what had to be left out. */
 static int put_all(
-	struct sender *s, const struct file_path *p, int dir, const struct stat *st)
+	struct sender *s, const struct file_path *p, int fd, const struct stat *st)
 {
 	struct pax_entry e = {
-		.name = dir < 0 ? file_path_base(p) : STR("."),
+		.name = S_ISDIR(st->st_mode) ? STR(".") : file_path_base(p),
 		.mode = st->st_mode,
 		.mtime = st->st_mtime,
+		.size = (uint64_t)st->st_size,
 		.uid = st->st_uid,
 		.gid = st->st_gid,
 	};
 	int r;
 
-	if (dir < 0) {
-		r = put_file(s, &e, AT_FDCWD, p->abs, 0);
-	} else {
-		r = tree_each(dir, put_item, s);
+	if (S_ISDIR(st->st_mode)) {
+		r = tree_each(fd, put_item, s);
 		e.comment = buf_view(&s->left_out);
 		if (!r)
 			r = pax_header(&s->io->buf, &e);
+	} else {
+		r = put_open(s, &e, fd);
 	}
 	if (r)
 		return r;
@@ -201,28 +207,20 @@ int send_tar(struct transfer_io *io, const struct transfer_ask *ask)
 	struct sender s = {.io = io, .packs = false};
 	struct file_path p;
 	struct stat st;
-	int dir = -1;
-	int r = 0;
+	int fd, r;
 
 	if (!work_path(io, ask->path, &p, &r))
 		return r;
-	if (stat(p.abs, &st) < 0)
-		return work_fail(io, -errno, ask->path);
-	if (S_ISDIR(st.st_mode))
-		dir = fd_open(p.abs, O_RDONLY | O_DIRECTORY, 0);
-	else if (!S_ISREG(st.st_mode))
-		r = ERR_TYPE;
-	if (S_ISDIR(st.st_mode) && dir < 0)
-		r = dir;
-	if (r)
-		return work_fail(io, r, ask->path);
+	fd = work_open_top(p.abs, &st);
+	if (fd < 0)
+		return work_fail(io, fd, ask->path);
 	r = begin_tar(&s, ask);
 	if (!r)
-		r = put_all(&s, &p, dir, &st);
+		r = put_all(&s, &p, fd, &st);
 	if (s.packs)
 		deflateEnd(&s.z);
 	buf_free(&s.packed);
 	buf_free(&s.left_out);
-	fd_close(&dir);
+	fd_close(&fd);
 	return r;
 }

@@ -75,30 +75,35 @@ static int put_long(
 	return r ? r : zip_close(&d->zip);
 }
 
+static int put_open(struct download *d, int fd, const struct stat *st, struct str path)
+{
+	struct zip_entry e = {.name = path, .mode = st->st_mode, .mtime = st->st_mtime};
+	ssize_t n = read_full(fd, d->piece, TRANSFER_PIECE);
+	int r = 0;
+
+	if (n < 0)
+		leave_out(d, path, err_text((int)n));
+	else if (n < (d->ask->packed ? PACK_FROM : TRANSFER_PIECE))
+		r = zip_put(&d->zip, &e, str_make(d->piece, (size_t)n));
+	else
+		r = put_long(d, &e, fd, (uint64_t)st->st_size, (size_t)n);
+	return r ? r : transfer_flush_much(d->io);
+}
+
 static int put_file(
 	struct download *d, int dir, const char *name, struct str path, int flags)
 {
-	struct zip_entry e = {.name = path};
 	struct stat st;
-	ssize_t n;
-	int r = 0;
+	int r;
 	int fd = load_open(dir, name, O_RDONLY | flags, &st);
 
 	if (fd < 0) {
 		leave_out(d, path, fd == ERR_TYPE ? "no regular file" : err_text(fd));
 		return 0;
 	}
-	e.mode = st.st_mode;
-	e.mtime = st.st_mtime;
-	n = read_full(fd, d->piece, TRANSFER_PIECE);
-	if (n < 0)
-		leave_out(d, path, err_text((int)n));
-	else if (n < (d->ask->packed ? PACK_FROM : TRANSFER_PIECE))
-		r = zip_put(&d->zip, &e, str_make(d->piece, (size_t)n));
-	else
-		r = put_long(d, &e, fd, (uint64_t)st.st_size, (size_t)n);
+	r = put_open(d, fd, &st, path);
 	fd_close(&fd);
-	return r ? r : transfer_flush_much(d->io);
+	return r;
 }
 
 /* Links to files are read through, those to folders not entered. */
@@ -182,7 +187,7 @@ static struct str base_of(struct str path)
 	return path;
 }
 
-static int put_all(struct download *d, const char *path, const struct stat *st)
+static int put_all(struct download *d, int fd, const struct stat *st)
 {
 	struct transfer_head head = {
 		.status = 200,
@@ -190,24 +195,30 @@ static int put_all(struct download *d, const char *path, const struct stat *st)
 		.type = "application/zip",
 	};
 	struct str base = base_of(d->ask->path);
-	int dir = -1;
 	int r;
 
-	if (S_ISDIR(st->st_mode)) {
-		dir = fd_open(path, O_RDONLY | O_DIRECTORY, 0);
-		if (dir < 0)
-			return transfer_errno(d->io, dir, d->ask->path);
-	}
 	name_reply(&head, base, ".zip");
 	r = transfer_begin(d->io, &head);
-	if (!r && dir >= 0)
-		r = tree_each(dir, put_item, d);
-	else if (!r)
-		r = put_file(d, AT_FDCWD, path, base, 0);
 	if (!r)
-		r = put_end(d);
-	fd_close(&dir);
-	return r;
+		r = S_ISDIR(st->st_mode) ? tree_each(fd, put_item, d)
+					 : put_open(d, fd, st, base);
+	return r ? r : put_end(d);
+}
+
+/* In the contract's words where it has them. */
+static int refuse(struct transfer_io *io, int err, struct str path)
+{
+	switch (err) {
+	case -ENOENT:
+	case -ENOTDIR:
+	case -ENAMETOOLONG:
+		return transfer_fail(io, 500, STR("404: File not found"));
+	case ERR_TYPE:
+		return transfer_fail(io, 500,
+			STR("400: Path is neither a directory nor a regular file"));
+	default:
+		return transfer_errno(io, err, path);
+	}
 }
 
 int send_zip(struct transfer_io *io, const struct transfer_ask *ask)
@@ -215,23 +226,22 @@ int send_zip(struct transfer_io *io, const struct transfer_ask *ask)
 	struct download d = {.io = io, .ask = ask, .piece = io->piece};
 	char path[FILE_PATH_MAX];
 	struct stat st;
-	int r;
+	int fd, r;
 
 	if (!str_starts(ask->path, STR("/")))
 		return transfer_fail(io, 500, STR("400: Path must be an absolute path"));
 	if (ask->path.n >= sizeof(path))
-		return transfer_fail(io, 500, STR("404: File not found"));
+		return refuse(io, -ENAMETOOLONG, ask->path);
 	memcpy(path, ask->path.p, ask->path.n);
 	path[ask->path.n] = '\0';
-	if (stat(path, &st) < 0) {
-		if (errno == ENOENT || errno == ENOTDIR)
-			return transfer_fail(io, 500, STR("404: File not found"));
-		return transfer_errno(io, -errno, ask->path);
-	}
+	fd = work_open_top(path, &st);
+	if (fd < 0)
+		return refuse(io, fd, ask->path);
 	buf_init(&d.left_out, TRANSFER_LEFT_OUT_MAX);
 	zip_init(&d.zip, &io->buf);
-	r = put_all(&d, path, &st);
+	r = put_all(&d, fd, &st);
 	zip_free(&d.zip);
 	buf_free(&d.left_out);
+	fd_close(&fd);
 	return r;
 }

@@ -1,6 +1,7 @@
 #include "srv/works.h"
 
 #include "base/fd.h"
+#include "file/load.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -82,6 +83,22 @@ int work_open_folder(const char *path)
 	if (mkdir(path, MODE_FOLDER) < 0 && errno != EEXIST)
 		return -errno;
 	return fd_open(path, O_PATH | O_DIRECTORY, 0);
+}
+
+int work_open_top(const char *path, struct stat *st)
+{
+	int fd = load_open(AT_FDCWD, path, O_RDONLY, st);
+
+	if (fd != ERR_TYPE)
+		return fd;
+	fd = fd_open(path, O_RDONLY | O_DIRECTORY, 0);
+	if (fd >= 0 && fstat(fd, st) < 0) {
+		int r = -errno;
+
+		fd_close(&fd);
+		return r;
+	}
+	return fd == -ENOTDIR ? ERR_TYPE : fd;
 }
 
 void work_leave_out(struct buf *words, struct str path, const char *why)

@@ -33,6 +33,12 @@ bool work_path(struct transfer_io *io, struct str sent, struct file_path *p, int
 /* Opens the folder (O_PATH), made with those above it if it is not there: or -errno. */
 int work_open_folder(const char *path) MUST_USE;
 
+/*
+ * Opens what is to be sent, with *st: a folder for reading its names, or a regular file
+ * as load_open does. ERR_TYPE for anything else; -errno.
+ */
+int work_open_top(const char *path, struct stat *st) MUST_USE;
+
 /* Adds "PATH: why" to what a reply tells of files that it lacks, if there is room. */
 void work_leave_out(struct buf *words, struct str path, const char *why);
 /* Why an item with an error is left out. */

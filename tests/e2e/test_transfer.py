@@ -336,7 +336,9 @@ def test_download():
            "attachment; filename*=utf-8''%C3%A4%20%22b.zip", "a name that needs care")
         for path, words in (("relative", "400: Path must be an absolute path"),
                             ("", "400: Path must be an absolute path"),
-                            (client.work + "/nothing", "404: File not found")):
+                            (client.work + "/nothing", "404: File not found"),
+                            (client.work + "/plain/x", "404: File not found"),
+                            (client.work + "/pipe", "400: Path is neither a directory nor a regular file")):
             answer = download(client, path)
             eq((answer.status, answer.json()["detail"]), (500, words), repr(path))
         answer = get(client, "/download_files")
@@ -611,6 +613,12 @@ def test_rights():
         z = zipfile.ZipFile(io.BytesIO(download(client, client.work).body))
         eq(z.namelist(), ["mine"], "nor read what is not his")
         has(z.comment.decode(), "link: Permission denied", "which is told")
+        answer = download(client, client.top + "/secret")
+        eq((answer.status, answer.json()["detail"]),
+           (500, f"[Errno 13] Permission denied: '{client.top}/secret'"), "that alone is an error")
+        answer = get(client, f"/v1/files/tar?path={quote(client.top)}/secret")
+        eq((answer.status, answer.json()["detail"]), (403, f"{client.top}/secret: Permission denied"),
+           "as a tar, too")
 
 
 if __name__ == "__main__":
