@@ -72,9 +72,7 @@ int work_open_folder(const char *path)
 
 	if (fd != -ENOENT)
 		return fd;
-	for (const char *at = path; at; at = strchr(at + 1, '/')) {
-		if (at == path)
-			continue;
+	for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
 		memcpy(part, path, (size_t)(at - path));
 		part[at - path] = '\0';
 		if (mkdir(part, MODE_FOLDER) < 0 && errno != EEXIST && errno != EROFS)

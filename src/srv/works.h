@@ -30,7 +30,7 @@ int change_remove(struct transfer_io *io, const struct transfer_ask *ask);
 int work_fail(struct transfer_io *io, int err, struct str path) MUST_USE;
 /* The path of ask, which is absolute; false, and answered in *r, when it cannot be. */
 bool work_path(struct transfer_io *io, struct str sent, struct file_path *p, int *r);
-/* Opens the folder (O_PATH), made with those above it if it is not there: or -errno. */
+/* Opens the folder (O_PATH) at an absolute path, made with those above: or -errno. */
 int work_open_folder(const char *path) MUST_USE;
 
 /*
