@@ -39,22 +39,18 @@ static int print(const struct options *o, const struct sandbox *s, const struct 
 }
 
 /* Starts a sandbox of the planned image. */
-static int launch(
-	const struct options *o, struct plan *p, struct timing *t, struct sandbox *s)
+static int launch(const struct settings *settings, struct plan *p, struct timing *t,
+	struct sandbox *s)
 {
+	const struct options *o = settings->options;
 	struct buf dir = BUF_INIT(4096);
 	struct launch l = {
 		.engine = p->engine,
+		.settings = settings,
 		.image = buf_cstr(&p->name),
 		.shown_image = o->operand[0],
-		.name = o->name,
-		.username = o->username,
-		.has_user_id = o->has_user_id,
-		.user_id = o->user_id,
-		.port = (uint16_t)o->port,
 		/* With a command we know when it has ended, and see how. */
 		.auto_remove = o->remove && !o->word_n,
-		.timeout_ms = o->timeout_start * 1000,
 	};
 	int r;
 
@@ -89,6 +85,7 @@ static int use(const struct options *o, struct plan *p, const struct timing *t,
 
 int cmd_run(const struct options *o)
 {
+	struct settings settings = {0};
 	struct sandbox s = {0};
 	struct plan p = {0};
 	struct engine e;
@@ -96,7 +93,9 @@ int cmd_run(const struct options *o)
 	int r;
 
 	timing_start(&t);
-	r = engine_open(&e, o->host);
+	r = settings_read(&settings, o);
+	if (!r)
+		r = engine_open(&e, o->host);
 	if (!r)
 		r = plan_make(&p, &e, o, o->operand[0]);
 	timing_step(&t, "resolve");
@@ -104,12 +103,13 @@ int cmd_run(const struct options *o)
 		r = build_run(&p);
 	timing_step(&t, "build");
 	if (!r)
-		r = launch(o, &p, &t, &s);
+		r = launch(&settings, &p, &t, &s);
 	if (!r && o->timings)
 		timing_print(&t);
 	if (!r)
 		r = use(o, &p, &t, &s);
 	state_forget(&s.state);
 	plan_free(&p);
+	settings_free(&settings);
 	return r;
 }

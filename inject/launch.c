@@ -1,21 +1,42 @@
 #include "inject/launch.h"
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/jw.h"
 #include "inject/image.h"
 #include "inject/out.h"
+#include "inject/overlay.h"
 #include "inject/stop.h"
 #include "inject/tail.h"
 #include "limits.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
+#include <sys/socket.h>
 
 enum { POLL_FIRST_MS = 5, POLL_LAST_MS = 50, INSPECT_MS = 100, TAIL_MS = 500 };
 
-static void write_command(const struct launch *l, const char *key_hash, struct jw *w)
+/* What is being made, beside what was asked for. */
+struct making {
+	struct state state;
+	char key_hash[SHA256_HEX + 1];
+	uint16_t host_port; /* of a server in the host's network; else 0 */
+	struct overlay overlay;
+};
+
+static void word(struct jw *w, const char *option, const char *value)
 {
+	jw_cstr(w, option);
+	jw_cstr(w, value);
+}
+
+static void write_command(const struct launch *l, const struct making *m, struct jw *w)
+{
+	const struct options *o = l->settings->options;
+	const char *plugin;
 	char number[24];
+	size_t it = 0;
 
 	jw_key(w, "Entrypoint");
 	jw_array(w);
@@ -24,31 +45,34 @@ static void write_command(const struct launch *l, const char *key_hash, struct j
 	jw_end(w);
 	jw_key(w, "Cmd");
 	jw_array(w);
-	snprintf(number, sizeof(number), "%d", SANDBOX_PORT);
+	snprintf(
+		number, sizeof(number), "%d", m->host_port ? m->host_port : SANDBOX_PORT);
 	jw_cstr(w, number);
-	jw_cstr(w, "--key-sha256");
-	jw_cstr(w, key_hash);
-	jw_cstr(w, "--working-dir");
-	jw_cstr(w, l->working_dir);
+	if (m->host_port)
+		word(w, "--address", "127.0.0.1");
+	word(w, "--key-sha256", m->key_hash);
+	word(w, "--working-dir", l->working_dir);
 	/* As in docker run: the image's own user, which may well be root. */
-	jw_cstr(w, "--username");
-	jw_cstr(w, l->username ? l->username : "root");
-	if (l->has_user_id) {
-		snprintf(number, sizeof(number), "%llu", (unsigned long long)l->user_id);
-		jw_cstr(w, "--user-id");
-		jw_cstr(w, number);
+	word(w, "--username", o->username ? o->username : "root");
+	if (o->has_user_id) {
+		snprintf(number, sizeof(number), "%llu", (unsigned long long)o->user_id);
+		word(w, "--user-id", number);
 	}
+	plugin = options_next(o, LIST_PLUGIN, &it);
+	if (plugin)
+		jw_cstr(w, "--plugins");
+	for (; plugin; plugin = options_next(o, LIST_PLUGIN, &it))
+		jw_cstr(w, plugin);
 	jw_end(w);
 }
 
-static void write_host(const struct launch *l, struct jw *w)
+static void write_ports(const struct launch *l, struct jw *w)
 {
+	const struct options *o = l->settings->options;
 	char number[24] = "";
 
-	if (l->port)
-		snprintf(number, sizeof(number), "%u", l->port);
-	jw_key(w, "HostConfig");
-	jw_object(w);
+	if (o->port)
+		snprintf(number, sizeof(number), "%llu", (unsigned long long)o->port);
 	jw_key(w, "PortBindings");
 	jw_object(w);
 	jw_key(w, SANDBOX_PORT_NAME);
@@ -60,17 +84,39 @@ static void write_host(const struct launch *l, struct jw *w)
 	jw_cstr(w, number);
 	jw_end(w);
 	jw_end(w);
+	settings_write_ports(l->settings, w);
 	jw_end(w);
-	jw_key(w, "AutoRemove");
-	jw_bool(w, l->auto_remove);
+}
+
+static void write_labels(const struct launch *l, const struct making *m, struct jw *w)
+{
+	char number[24];
+
+	jw_key(w, "Labels");
+	jw_object(w);
+	jw_key(w, "od.sandbox");
+	jw_cstr(w, "1");
+	jw_key(w, "od.sandbox.image");
+	jw_cstr(w, l->shown_image);
+	if (m->host_port) {
+		snprintf(number, sizeof(number), "%u", m->host_port);
+		jw_key(w, SANDBOX_PORT_LABEL);
+		jw_cstr(w, number);
+	}
+	if (m->overlay.name[0]) {
+		jw_key(w, SANDBOX_OVERLAY_LABEL);
+		jw_cstr(w, m->overlay.name);
+	}
+	settings_write_labels(l->settings, w);
 	jw_end(w);
 }
 
 /*
  * An inherited health check or stop signal was made for another program. The
- * image's user and its environment stay.
+ * image's user and its environment stay, unless they were asked to change.
  */
-static void write_container(const struct launch *l, const char *key_hash, struct buf *out)
+static void write_container(
+	const struct launch *l, const struct making *m, struct buf *out)
 {
 	struct jw w;
 
@@ -78,20 +124,18 @@ static void write_container(const struct launch *l, const char *key_hash, struct
 	jw_object(&w);
 	jw_key(&w, "Image");
 	jw_cstr(&w, l->image);
-	write_command(l, key_hash, &w);
-	jw_key(&w, "Labels");
-	jw_object(&w);
-	jw_key(&w, "od.sandbox");
-	jw_cstr(&w, "1");
-	jw_key(&w, "od.sandbox.image");
-	jw_cstr(&w, l->shown_image);
-	jw_end(&w);
-	jw_key(&w, "ExposedPorts");
-	jw_object(&w);
-	jw_key(&w, SANDBOX_PORT_NAME);
-	jw_object(&w);
-	jw_end(&w);
-	jw_end(&w);
+	write_command(l, m, &w);
+	settings_write(l->settings, &w);
+	write_labels(l, m, &w);
+	if (!m->host_port) {
+		jw_key(&w, "ExposedPorts");
+		jw_object(&w);
+		jw_key(&w, SANDBOX_PORT_NAME);
+		jw_object(&w);
+		jw_end(&w);
+		settings_write_exposed(l->settings, &w);
+		jw_end(&w);
+	}
 	jw_key(&w, "Healthcheck");
 	jw_object(&w);
 	jw_key(&w, "Test");
@@ -101,13 +145,22 @@ static void write_container(const struct launch *l, const char *key_hash, struct
 	jw_end(&w);
 	jw_key(&w, "StopSignal");
 	jw_cstr(&w, "SIGTERM");
-	write_host(l, &w);
+	jw_key(&w, "HostConfig");
+	jw_object(&w);
+	if (!m->host_port)
+		write_ports(l, &w);
+	jw_key(&w, "AutoRemove");
+	jw_bool(&w, l->auto_remove);
+	settings_write_host(l->settings, m->overlay.dirs, &w);
+	jw_end(&w);
 	jw_end(&w);
 }
 
 /* A name and a key; the key's hash is what the container gets to know. */
-static int make_state(const struct launch *l, struct state *s, char *key_hash)
+static int make_state(const struct launch *l, struct making *m)
 {
+	const char *wanted = l->settings->options->name;
+	struct state *s = &m->state;
 	uint8_t random[STATE_KEY_LEN], digest[SHA256_LEN];
 	char name[2 * 4 + 1];
 	int r = random_bytes(random, sizeof(random));
@@ -115,8 +168,8 @@ static int make_state(const struct launch *l, struct state *s, char *key_hash)
 	if (r)
 		return r;
 	hex_encode(random, 4, name);
-	if (l->name)
-		snprintf(s->name, sizeof(s->name), "%s", l->name);
+	if (wanted)
+		snprintf(s->name, sizeof(s->name), "%s", wanted);
 	else
 		snprintf(s->name, sizeof(s->name), "od-%s", name);
 	/* Not the same bytes twice: names are public. */
@@ -125,7 +178,7 @@ static int make_state(const struct launch *l, struct state *s, char *key_hash)
 		return r;
 	hex_encode(random, sizeof(random), s->key);
 	sha256_of(str_c(s->key), digest);
-	hex_encode(digest, sizeof(digest), key_hash);
+	hex_encode(digest, sizeof(digest), m->key_hash);
 	snprintf(s->engine, sizeof(s->engine), "%s", l->engine->path);
 	explicit_bzero(random, sizeof(random));
 	return 0;
@@ -146,27 +199,49 @@ static int read_id(const struct reply *reply, struct state *s)
 			: out_fail(NULL, "the engine created a container without an id");
 }
 
-static int create(const struct launch *l, const char *key_hash, struct state *s)
+/* In the host's network two servers must not want one port. */
+static int choose_port(const struct launch *l, struct making *m)
+{
+	struct sockaddr_in at;
+	socklen_t n = sizeof(at);
+	int fd, r = 0;
+
+	m->host_port = (uint16_t)l->settings->options->port;
+	if (!settings_on_host(l->settings) || m->host_port)
+		return 0;
+	fd = fd_listen_tcp("127.0.0.1", 0, 1);
+	if (fd < 0 || getsockname(fd, (struct sockaddr *)&at, &n) < 0)
+		r = out_fail("choose one with --port", "no free port on 127.0.0.1: %s",
+			err_text(fd < 0 ? fd : -errno));
+	else
+		m->host_port = ntohs(at.sin_port);
+	fd_close(&fd);
+	return r;
+}
+
+static int create(const struct launch *l, struct making *m)
 {
 	const struct engine calm = engine_calm(l->engine);
-	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
+	const char *platform = l->settings->options->platform;
+	struct buf body = BUF_INIT(INJECT_BODY_MAX);
 	struct reply reply;
 	int r;
 
-	write_container(l, key_hash, &body);
+	write_container(l, m, &body);
 	if (body.err) {
 		buf_free(&body);
 		return body.err;
 	}
 	r = engine_ask(&calm, &reply, "POST", buf_view(&body),
-		"/containers/create?name=%s", s->name);
+		"/containers/create?name=%s%s%s", m->state.name,
+		platform ? "&platform=" : "", platform ? platform : "");
 	if (!r && reply.status == 409)
 		r = out_fail("choose another with --name, or remove it with rm",
-			"there is a container called %s already", s->name);
+			"there is a container called %s already", m->state.name);
 	else if (!r && reply.status != 201)
 		r = engine_refused(&reply, NULL, "creating the sandbox");
 	if (!r)
-		r = read_id(&reply, s);
+		r = read_id(&reply, &m->state);
 	reply_free(&reply);
 	buf_free(&body);
 	return r;
@@ -181,16 +256,19 @@ static bool holds(const struct reply *r, const char *words)
 
 static int start(const struct launch *l, const struct state *s)
 {
+	/* With other ports published, it may be one of those. */
+	uint64_t asked_port = l->settings->ports_n ? 0 : l->settings->options->port;
 	struct reply reply;
 	int r = engine_ask(l->engine, &reply, "POST", (struct str){0},
 		"/containers/%s/start", s->id);
 
 	if (!r && reply.status != 204 && reply.status != 304) {
-		if (l->port &&
+		if (asked_port &&
 			(holds(&reply, "already allocated") ||
 				holds(&reply, "already in use")))
 			r = out_fail("choose another with --port, or leave it out",
-				"the port %u of 127.0.0.1 is taken", l->port);
+				"the port %llu of 127.0.0.1 is taken",
+				(unsigned long long)asked_port);
 		else if (holds(&reply, "exec format error"))
 			r = engine_refused(&reply, "use an image for this machine",
 				"the image is for another architecture");
@@ -251,7 +329,7 @@ static int give_up(
 	if (!gone)
 		return out_fail("give it more time with --timeout-start",
 			"the sandbox was not ready after %llu s",
-			(unsigned long long)(l->timeout_ms / 1000));
+			(unsigned long long)l->settings->options->timeout_start);
 	if (s->exit_code < 0)
 		return out_fail(next, "the sandbox ended before it was ready");
 	return out_fail(next, "the sandbox ended with exit code %d before it was ready",
@@ -284,7 +362,7 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 
 static int wait_ready(const struct launch *l, struct sandbox *s, struct call *heard)
 {
-	uint64_t deadline = clock_ms() + l->timeout_ms;
+	uint64_t deadline = clock_ms() + l->settings->options->timeout_start * 1000;
 	uint64_t pause = POLL_FIRST_MS, inspect = 0;
 	bool gone = false;
 	int r;
@@ -329,17 +407,33 @@ static int bring_up(const struct launch *l, struct timing *t, struct sandbox *s)
 	return r;
 }
 
+static int make(const struct launch *l, struct making *m)
+{
+	int r = choose_port(l, m);
+
+	if (!r)
+		r = overlay_make(l->engine, l->image, l->settings, &m->overlay);
+	return r ? r : create(l, m);
+}
+
 int launch_run(const struct launch *l, struct timing *t, struct sandbox *s)
 {
 	struct sandbox got = {.exit_code = -1};
-	char key_hash[SHA256_HEX + 1];
-	int r;
+	struct making m = {0};
+	int r = make_state(l, &m);
 
-	r = make_state(l, &got.state, key_hash);
 	if (!r)
-		r = create(l, key_hash, &got.state);
-	if (r)
+		r = make(l, &m);
+	if (r) {
+		/* A container of that name that is not ours keeps what is its own. */
+		overlay_undo(l->engine, &m.overlay);
+		state_forget(&m.state);
 		return r;
+	}
+	snprintf(m.state.overlay, sizeof(m.state.overlay), "%s", m.overlay.name);
+	overlay_free(&m.overlay);
+	got.state = m.state;
+	state_forget(&m.state);
 	r = stop_signal() ? -EINTR : state_save(&got.state);
 	timing_step(t, "create");
 	if (!r)

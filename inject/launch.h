@@ -3,20 +3,16 @@
 #define INJECT_LAUNCH_H
 
 #include "inject/sandbox.h"
+#include "inject/settings.h"
 #include "inject/timing.h"
 
 struct launch {
 	const struct engine *engine;
-	const char *image;       /* what the engine shall start */
-	const char *shown_image; /* as the user calls it */
-	const char *name;        /* of the sandbox; NULL for a random one */
+	const struct settings *settings; /* how the user wants it to be */
+	const char *image;               /* what the engine shall start */
+	const char *shown_image;         /* as the user calls it */
 	const char *working_dir;
-	const char *username; /* NULL: the image's own */
-	bool has_user_id;
-	uint64_t user_id;
-	uint16_t port;       /* of 127.0.0.1; 0 for a free one */
-	bool auto_remove;    /* the engine removes it once it has stopped */
-	uint64_t timeout_ms; /* until it has to be ready */
+	bool auto_remove; /* the engine removes it once it has stopped */
 };
 
 /*

@@ -2,6 +2,7 @@
 
 #include "inject/out.h"
 #include "inject/ref.h"
+#include "inject/spec.h"
 #include "inject/state.h"
 #include "limits.h"
 
@@ -10,79 +11,138 @@
 
 #define NEXT_HELP "od-runtime --help"
 
-enum kind { FLAG, TEXT, NUMBER };
+static const char *const pull_words[] = {"never", "missing", "always", NULL};
 
-static const struct option {
-	const char *name;
-	const char *value; /* what it is called in the help; NULL for flags */
-	const char *help;
-	char letter;
-	enum kind kind;
-	uint64_t min, max; /* of a number */
-	size_t at;         /* where in struct options it goes */
-	size_t seen;       /* a bool to set as well; 0 for none */
-	unsigned commands;
-} table[] = {
+#define AT(member) .at = offsetof(struct options, member)
+#define SEEN(member) .seen = offsetof(struct options, member)
+#define FLAG .kind = OPTION_FLAG
+#define TEXT .kind = OPTION_TEXT
+#define NUMBER(least, most) .kind = OPTION_NUMBER, .min = (least), .max = (most)
+#define SIZE .kind = OPTION_SIZE, .min = 1, .max = INT64_MAX
+#define LIST(which) .kind = OPTION_LIST, .at = (which)
+#define FILES .offer = OFFER_FILES
+#define FOLDERS .offer = OFFER_FOLDERS
+#define ONTO_IMAGES FOR_BUILD | FOR_DOCKERFILE | FOR_RUN
+
+static const struct option table[] = {
 	{"host", "URL", "unix:///path of the engine; else DOCKER_HOST, else the usual",
-		.kind = TEXT, .at = offsetof(struct options, host), .commands = FOR_ALL},
-	{"json", NULL, "print JSON for programs", .kind = FLAG,
-		.at = offsetof(struct options, json), .commands = FOR_ALL},
-	{"timings", NULL, "print milliseconds per step on stderr", .kind = FLAG,
-		.at = offsetof(struct options, timings), .commands = FOR_BUILD | FOR_RUN},
+		TEXT, AT(host), .commands = FOR_ALL},
+	{"json", NULL, "print JSON for programs", FLAG, AT(json), .commands = FOR_ALL},
+	{"timings", NULL, "print milliseconds per step on stderr", FLAG, AT(timings),
+		.commands = FOR_BUILD | FOR_RUN},
 	{"client", "PATH",
 		"the od-runtime-client to put in; else OD_RUNTIME_CLIENT,"
 		" else the one beside this program",
-		.kind = TEXT, .at = offsetof(struct options, client),
-		.commands = FOR_BUILD | FOR_DOCKERFILE | FOR_RUN},
+		TEXT, FILES, AT(client), .commands = ONTO_IMAGES},
 	{"busybox", "PATH",
 		"the static busybox to put in if IMAGE has no shell; else od-busybox"
 		" beside this program, /usr/lib/od-runtime/busybox, /bin/busybox",
-		.kind = TEXT, .at = offsetof(struct options, busybox),
-		.commands = FOR_BUILD | FOR_DOCKERFILE | FOR_RUN},
-	{"no-busybox", NULL, "leave an IMAGE without a shell as it is", .kind = FLAG,
-		.at = offsetof(struct options, no_busybox),
-		.commands = FOR_BUILD | FOR_DOCKERFILE | FOR_RUN},
-	{"pull", NULL, "let the engine fetch IMAGE if it is not there", .kind = FLAG,
-		.at = offsetof(struct options, pull),
-		.commands = FOR_BUILD | FOR_DOCKERFILE | FOR_RUN},
-	{"force", NULL, "build even if the result is there already", .kind = FLAG,
-		.at = offsetof(struct options, force), .commands = FOR_BUILD | FOR_RUN},
-	{"rm", NULL, "remove the sandbox once it has stopped, or CMD has ended",
-		.kind = FLAG, .at = offsetof(struct options, remove),
+		TEXT, FILES, AT(busybox), .commands = ONTO_IMAGES},
+	{"no-busybox", NULL, "leave an IMAGE without a shell as it is", FLAG,
+		AT(no_busybox), .commands = ONTO_IMAGES},
+	{"pull", "never|missing|always",
+		"when the engine fetches IMAGE; never without this option, missing for "
+		"--pull alone",
+		.kind = OPTION_CHOICE, .choices = pull_words, .bare = PULL_MISSING,
+		AT(pull), .commands = ONTO_IMAGES},
+	{"platform", "OS/ARCH", "that IMAGE has to be for, linux/amd64", TEXT,
+		AT(platform), .commands = ONTO_IMAGES},
+	{"force", NULL, "build even if the result is there already", FLAG, AT(force),
+		.commands = FOR_BUILD | FOR_RUN},
+	{"rm", NULL, "remove the sandbox once it has stopped, or CMD has ended", FLAG,
+		AT(remove), .commands = FOR_RUN},
+	{"detach", NULL, "leave it running; what run does without CMD", FLAG,
+		.letter = 'd', AT(detach), .commands = FOR_RUN},
+	{"name", "NAME", "of the sandbox; else od-XXXXXXXX", TEXT, AT(name),
 		.commands = FOR_RUN},
-	{"name", "NAME", "of the sandbox; else od-XXXXXXXX", .kind = TEXT,
-		.at = offsetof(struct options, name), .commands = FOR_RUN},
-	{"port", "N", "of 127.0.0.1 to publish it on; else a free one", .kind = NUMBER,
-		.min = 1, .max = 65535, .at = offsetof(struct options, port),
+	{"port", "N", "of 127.0.0.1 to publish its server on; else a free one",
+		NUMBER(1, 65535), AT(port), .commands = FOR_RUN},
+	{"working-dir", "DIR", "of the sandbox; else what the image says, else /", TEXT,
+		AT(working_dir), .commands = FOR_RUN},
+	{"workdir", "DIR", "the same", TEXT, .letter = 'w', AT(working_dir),
 		.commands = FOR_RUN},
-	{"working-dir", "DIR", "of the sandbox; else what the image says, else /",
-		.kind = TEXT, .at = offsetof(struct options, working_dir),
+	{"username", "NAME", "of the user whom commands run as", TEXT, AT(username),
 		.commands = FOR_RUN},
-	{"username", "NAME", "of the user in the sandbox", .kind = TEXT,
-		.at = offsetof(struct options, username), .commands = FOR_RUN},
-	{"user-id", "N", "of that user", .kind = NUMBER, .max = UINT32_MAX - 1,
-		.at = offsetof(struct options, user_id),
-		.seen = offsetof(struct options, has_user_id), .commands = FOR_RUN},
+	{"user-id", "N", "of that user, if he has to be made", NUMBER(0, UINT32_MAX - 1),
+		AT(user_id), SEEN(has_user_id), .commands = FOR_RUN},
+	{"user", "USER[:GROUP]", "whom its server runs as; else whom the image says",
+		TEXT, .letter = 'u', AT(user), .commands = FOR_RUN},
 	{"timeout-start", "SECONDS", "to wait until the sandbox is ready; else 30",
-		.kind = NUMBER, .min = 1, .max = SECONDS_MAX,
-		.at = offsetof(struct options, timeout_start), .commands = FOR_RUN},
+		NUMBER(1, SECONDS_MAX), AT(timeout_start), .commands = FOR_RUN},
 	{"timeout", "SECONDS", "to wait for CMD, which then goes on; else for ever",
-		.kind = NUMBER, .min = 1, .max = SECONDS_MAX,
-		.at = offsetof(struct options, timeout), .commands = FOR_RUN | FOR_EXEC},
-	{"follow", NULL, "go on until the sandbox stops", .letter = 'f', .kind = FLAG,
-		.at = offsetof(struct options, follow), .commands = FOR_LOGS},
-	{"tail", "N", "the last N lines only", .kind = NUMBER, .max = INT32_MAX,
-		.at = offsetof(struct options, tail),
-		.seen = offsetof(struct options, has_tail), .commands = FOR_LOGS},
-	{"time", "SECONDS", "to let it end by itself; else 10", .letter = 't',
-		.kind = NUMBER, .max = 3600, .at = offsetof(struct options, time),
-		.commands = FOR_STOP},
-	{"force", NULL, "stop it first if it runs", .letter = 'f', .kind = FLAG,
-		.at = offsetof(struct options, force), .commands = FOR_RM},
-	{"help", NULL, "this text", .letter = 'h', .kind = FLAG,
-		.at = offsetof(struct options, help), .commands = FOR_ALL},
-	{"version", NULL, "print the version", .kind = FLAG,
-		.at = offsetof(struct options, version), .commands = FOR_ALL},
+		NUMBER(1, SECONDS_MAX), AT(timeout), .commands = FOR_RUN | FOR_EXEC},
+	{"env", "NAME[=VALUE]", "for all in the sandbox; without a value, as it is here",
+		LIST(LIST_ENV), .letter = 'e', .commands = FOR_RUN},
+	{"env-file", "FILE", "with such a line for each", LIST(LIST_ENV_FILE), FILES,
+		.commands = FOR_RUN},
+	{"volume", "SOURCE:PATH[:MODES]",
+		"a path of this machine, or a volume's name, to be seen at PATH; modes "
+		"are ro, rw, z, Z, nocopy, and overlay: writes stay in the sandbox",
+		LIST(LIST_VOLUME), .letter = 'v', FILES, .commands = FOR_RUN},
+	{"mount", "KEY=VALUE,...",
+		"the same in words: type=bind|volume|tmpfs|overlay, source=, target=, "
+		"readonly, tmpfs-size=, tmpfs-mode=, volume-nocopy, bind-propagation=",
+		LIST(LIST_MOUNT), .commands = FOR_RUN},
+	{"tmpfs", "PATH[:OPTIONS]", "memory as a folder", LIST(LIST_TMPFS),
+		.commands = FOR_RUN},
+	{"publish", "[[ADDRESS:]PORT:]PORT[/udp]",
+		"a port of the sandbox, or a range of them, on this machine, on "
+		"127.0.0.1 unless there is an address",
+		LIST(LIST_PUBLISH), .letter = 'p', .commands = FOR_RUN},
+	{"network", "NAME", "to be in; or host", TEXT, AT(network), .commands = FOR_RUN},
+	{"hostname", "NAME", "of the sandbox", TEXT, AT(hostname), .commands = FOR_RUN},
+	{"add-host", "NAME:ADDRESS", "for its /etc/hosts", LIST(LIST_ADD_HOST),
+		.commands = FOR_RUN},
+	{"memory", "BYTES", "it may take, as 512m or 2g", SIZE, .letter = 'm', AT(memory),
+		.commands = FOR_RUN},
+	{"cpus", "N", "it may keep busy, as 1.5", .kind = OPTION_NANO, AT(nano_cpus),
+		.commands = FOR_RUN},
+	{"pids-limit", "N", "processes and threads it may have", NUMBER(1, INT32_MAX),
+		AT(pids), .commands = FOR_RUN},
+	{"pids", "N", "the same", NUMBER(1, INT32_MAX), AT(pids), .commands = FOR_RUN},
+	{"gpus", "all|N|device=ID,...", "it may use", TEXT, AT(gpus),
+		.commands = FOR_RUN},
+	{"shm-size", "BYTES", "of its /dev/shm", SIZE, AT(shm_size), .commands = FOR_RUN},
+	{"ulimit", "NAME=SOFT[:HARD]", "as nofile=1024:2048", LIST(LIST_ULIMIT),
+		.commands = FOR_RUN},
+	{"init", NULL, "have the engine's own init as process 1", FLAG, AT(init),
+		.commands = FOR_RUN},
+	{"read-only", NULL, "leave its files as the image has them", FLAG, AT(read_only),
+		.commands = FOR_RUN},
+	{"cap-add", "NAME", "a capability that it gets", LIST(LIST_CAP_ADD),
+		.commands = FOR_RUN},
+	{"cap-drop", "NAME", "one that it does not get, or ALL", LIST(LIST_CAP_DROP),
+		.commands = FOR_RUN},
+	{"security-opt", "OPTION", "no-new-privileges, seccomp=FILE and the like",
+		LIST(LIST_SECURITY_OPT), .commands = FOR_RUN},
+	{"label", "NAME[=VALUE]", "of the sandbox", LIST(LIST_LABEL), .letter = 'l',
+		.commands = FOR_RUN},
+	{"plugin", "NAME", "for its server to start", LIST(LIST_PLUGIN),
+		.commands = FOR_RUN},
+	{"follow", NULL, "go on until the sandbox stops", FLAG, .letter = 'f', AT(follow),
+		.commands = FOR_LOGS},
+	{"tail", "N", "the last N lines only", NUMBER(0, INT32_MAX), .letter = 'n',
+		AT(tail), SEEN(has_tail), .commands = FOR_LOGS},
+	{"since", "TIME",
+		"what is newer only: seconds since 1970, or 90s, 10m, 2h, 1d ago", TEXT,
+		AT(since), .commands = FOR_LOGS},
+	{"until", "TIME", "what is older only", TEXT, AT(until), .commands = FOR_LOGS},
+	{"timestamps", NULL, "with the time of each line in front", FLAG, .letter = 't',
+		AT(timestamps), .commands = FOR_LOGS},
+	{"all", NULL, "as without: those that have stopped are always listed", FLAG,
+		.letter = 'a', AT(all), .commands = FOR_PS},
+	{"filter", "KEY=VALUE", "only those with this name, id, status or label",
+		LIST(LIST_FILTER), .commands = FOR_PS},
+	{"quiet", NULL, "print names only", FLAG, .letter = 'q', AT(quiet),
+		.commands = FOR_PS},
+	{"time", "SECONDS", "to let it end by itself; else 10", NUMBER(0, 3600),
+		.letter = 't', AT(time), .commands = FOR_STOP},
+	{"signal", "SIGNAL", "to send; else KILL", TEXT, .letter = 's', AT(signal),
+		.commands = FOR_KILL},
+	{"force", NULL, "stop it first if it runs", FLAG, .letter = 'f', AT(force),
+		.commands = FOR_RM},
+	{"help", NULL, "this text", FLAG, .letter = 'h', AT(help), .commands = FOR_ALL},
+	{"version", NULL, "print the version", FLAG, AT(version), .commands = FOR_ALL},
 };
 
 static const struct command *find_command(struct str name)
@@ -108,57 +168,131 @@ static const struct option *find(const struct options *o, struct str name, char 
 	return NULL;
 }
 
+static int set_list(struct options *o, enum option_list list, const char *value)
+{
+	if (o->given_n == OPTION_LIST_MAX)
+		return out_fail_usage("--env-file takes as many as you like",
+			"more than %d options that may be repeated", OPTION_LIST_MAX);
+	o->given[o->given_n].list = list;
+	o->given[o->given_n++].value = value;
+	return 0;
+}
+
+static int set_choice(const struct option *opt, const char *value, unsigned *out)
+{
+	for (unsigned i = 0; opt->choices[i]; i++) {
+		if (strcmp(opt->choices[i], value) != 0)
+			continue;
+		*out = i;
+		return 0;
+	}
+	return out_fail_usage(
+		NEXT_HELP, "--%s is '%s', not %s", opt->name, value, opt->value);
+}
+
+static int set_number(const struct option *opt, const char *value, uint64_t *out)
+{
+	struct str s = str_c(value);
+
+	switch (opt->kind) {
+	case OPTION_SIZE:
+		if (spec_size(s, opt->max, out) == 0 && *out >= opt->min)
+			return 0;
+		return out_fail_usage("sizes look like 500000, 64k, 512m, 2g",
+			"--%s is '%s', not a size", opt->name, value);
+	case OPTION_NANO:
+		if (spec_nano(s, out) == 0)
+			return 0;
+		return out_fail_usage("as 2 or 0.5", "--%s is '%s', not a number above 0",
+			opt->name, value);
+	default:
+		if (str_u64(s, opt->max, out) == 0 && *out >= opt->min)
+			return 0;
+		return out_fail_usage(NEXT_HELP,
+			"--%s is '%s', not a number from %llu to %llu", opt->name, value,
+			(unsigned long long)opt->min, (unsigned long long)opt->max);
+	}
+}
+
 static int set(struct options *o, const struct option *opt, const char *value)
 {
 	char *base = (char *)o;
-	uint64_t n;
 
-	switch (opt->kind) {
-	case FLAG:
+	if (opt->kind == OPTION_FLAG) {
 		*(bool *)(base + opt->at) = true;
 		return 0;
-	case TEXT:
-		if (!*value)
-			return out_fail_usage(NEXT_HELP, "--%s is empty", opt->name);
+	}
+	if (!*value)
+		return out_fail_usage(NEXT_HELP, "--%s is empty", opt->name);
+	if (opt->seen)
+		*(bool *)(base + opt->seen) = true;
+	switch (opt->kind) {
+	case OPTION_TEXT:
 		*(const char **)(base + opt->at) = value;
 		return 0;
-	case NUMBER:
-		if (str_u64(str_c(value), opt->max, &n) || n < opt->min)
-			return out_fail_usage(NEXT_HELP,
-				"--%s is '%s', not a number from %llu to %llu", opt->name,
-				value, (unsigned long long)opt->min,
-				(unsigned long long)opt->max);
-		*(uint64_t *)(base + opt->at) = n;
-		if (opt->seen)
-			*(bool *)(base + opt->seen) = true;
-		return 0;
+	case OPTION_LIST:
+		return set_list(o, (enum option_list)opt->at, value);
+	case OPTION_CHOICE:
+		return set_choice(opt, value, (unsigned *)(base + opt->at));
+	default:
+		return set_number(opt, value, (uint64_t *)(base + opt->at));
 	}
-	return FAIL_BUG;
+}
+
+const char *options_next(const struct options *o, enum option_list list, size_t *it)
+{
+	while (*it < o->given_n) {
+		size_t i = (*it)++;
+
+		if (o->given[i].list == list)
+			return o->given[i].value;
+	}
+	return NULL;
+}
+
+const struct option *options_table(size_t *n)
+{
+	*n = ARRAY_LEN(table);
+	return table;
+}
+
+/* The option that the word begins with, and what is joined to it as its value. */
+static const struct option *find_word(
+	const struct options *o, const char *word, const char **value)
+{
+	struct str rest = str_skip(str_c(word), 2), name;
+	const struct option *opt;
+
+	*value = NULL;
+	if (word[1] != '-') {
+		opt = find(o, (struct str){0}, word[1]);
+		if (opt && word[2] && opt->kind == OPTION_FLAG)
+			return NULL;
+		if (word[2])
+			*value = word + 2 + (word[2] == '=');
+		return opt;
+	}
+	name = str_cut(&rest, '=');
+	if (name.n + 2 < strlen(word))
+		*value = rest.p;
+	return find(o, name, '\0');
 }
 
 /* One option at argv[*i]; *i moves on when its value is the next word. */
 static int read_option(struct options *o, int argc, char **argv, int *i)
 {
-	struct str word = str_c(argv[*i]), name;
-	bool is_long = str_starts(word, STR("--"));
-	const struct option *opt;
-	const char *value = NULL;
-	struct str rest = str_skip(word, is_long ? 2 : 1);
+	const char *value;
+	const struct option *opt = find_word(o, argv[*i], &value);
 
-	name = str_cut(&rest, '=');
-	if (is_long && name.n + 2 < word.n)
-		value = rest.p;
-	if (!is_long && word.n != 2)
-		opt = NULL;
-	else
-		opt = find(o, name, is_long ? '\0' : word.p[1]);
 	if (!opt)
 		return out_fail_usage(NEXT_HELP, "%s%s has no option %s",
 			o->command ? "" : "od-runtime",
 			o->command ? o->command->name : "", argv[*i]);
-	if (opt->kind == FLAG && value)
+	if (opt->kind == OPTION_FLAG && value)
 		return out_fail_usage(NEXT_HELP, "--%s takes no value", opt->name);
-	if (opt->kind != FLAG && !value) {
+	if (opt->bare && !value)
+		value = opt->choices[opt->bare];
+	if (opt->kind != OPTION_FLAG && !value) {
 		if (*i + 1 >= argc)
 			return out_fail_usage(NEXT_HELP, "--%s needs a value", opt->name);
 		value = argv[++*i];
@@ -174,7 +308,8 @@ static int read_operand(struct options *o, const char *word)
 			? 0
 			: out_fail_usage(NEXT_HELP, "there is no command %s", word);
 	}
-	if (o->operand_n == o->command->operands)
+	if (o->operand_n ==
+		(o->command->several ? OPTION_OPERANDS_MAX : o->command->operands))
 		return out_fail_usage(o->command->words
 				? "a command for the sandbox stands behind --"
 				: NEXT_HELP,
@@ -204,14 +339,41 @@ static int check_sandbox(const char *name)
 		"'%s' cannot be the name of a sandbox", name);
 }
 
+/* SANDBOX:PATH; a colon behind a slash belongs to a path. */
+bool options_is_remote(const char *operand)
+{
+	size_t colon = strcspn(operand, ":/");
+
+	return colon && operand[colon] == ':';
+}
+
+static int check_copy(const struct options *o)
+{
+	const char *from = o->operand[0], *to = o->operand[1];
+	const char *remote = options_is_remote(from) ? from : to;
+
+	if (options_is_remote(from) == options_is_remote(to))
+		return out_fail_usage("as in: cp box:/etc/hosts . or cp ./src box:/work",
+			"cp copies from a sandbox or to one, so that one of the two is "
+			"SANDBOX:PATH");
+	if (!state_is_name(str_make(remote, strcspn(remote, ":"))))
+		return out_fail_usage(
+			NEXT_HELP, "no sandbox can have the name in '%s'", remote);
+	return 0;
+}
+
 static int check_names(const struct options *o)
 {
+	size_t named = o->command->several ? o->operand_n : 1;
 	int r = 0;
 
 	if (o->command->subject == SUBJECT_IMAGE)
 		r = check_image(o->operand[0]);
+	else if (o->command->subject == SUBJECT_COPY)
+		r = check_copy(o);
 	else if (o->command->subject == SUBJECT_SANDBOX)
-		r = check_sandbox(o->operand[0]);
+		for (size_t i = 0; i < named && !r; i++)
+			r = check_sandbox(o->operand[i]);
 	if (!r && o->name)
 		r = check_sandbox(o->name);
 	return r;
@@ -232,6 +394,9 @@ static int check(const struct options *o)
 	if (o->busybox && o->no_busybox)
 		return out_fail_usage(
 			NEXT_HELP, "--busybox and --no-busybox contradict each other");
+	if (o->detach && o->word_n)
+		return out_fail_usage("leave --detach out, or exec CMD later",
+			"with --detach nobody would see CMD end");
 	return check_names(o);
 }
 
@@ -253,68 +418,4 @@ int options_read(struct options *o, int argc, char **argv)
 			return r;
 	}
 	return o->help || o->version ? 0 : check(o);
-}
-
-static void help_options(struct buf *b, unsigned bit, bool shared)
-{
-	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-		char left[64], letter[8] = "";
-
-		if (!(table[i].commands & bit) ||
-			(table[i].commands == FOR_ALL) != shared)
-			continue;
-		if (table[i].letter)
-			snprintf(letter, sizeof(letter), "-%c, ", table[i].letter);
-		snprintf(left, sizeof(left), "%s--%s%s%s", letter, table[i].name,
-			table[i].value ? " " : "", table[i].value ? table[i].value : "");
-		buf_fmt(b, "  %-24s %s\n", left, table[i].help);
-	}
-}
-
-static void help_all(struct buf *b)
-{
-	buf_puts(b,
-		"Usage: od-runtime COMMAND [OPTION...] [ARGUMENT...]\n"
-		"Turns images into sandboxes that execute actions.\n\nCommands:\n");
-	for (const struct command *c = commands; c->name; c++)
-		buf_fmt(b, "  %-10s %s\n", c->name, c->help);
-	buf_puts(b, "\nOptions of every command:\n");
-	help_options(b, FOR_ALL, true);
-	buf_puts(b,
-		"\nEnvironment:\n"
-		"  DOCKER_HOST              as --host\n"
-		"  OD_RUNTIME_CLIENT        as --client\n"
-		"  OD_STATE_DIR             where the keys of sandboxes are kept; else\n"
-		"                           $XDG_STATE_HOME/od-runtime, else\n"
-		"                           ~/.local/state/od-runtime\n"
-		"\nExit codes:\n"
-		"  0         done\n"
-		"  100       the command line is wrong\n"
-		"  101       a bug of od-runtime\n"
-		"  111       the environment: no engine, no image, not ready, ...\n"
-		"  124       exec and run: CMD still ran when --timeout ended\n"
-		"  129 130 143  ended by SIGHUP, SIGINT, SIGTERM; nothing is left "
-		"behind\n"
-		"exec, and run with CMD, end with CMD's own code, 0 to 255, as ssh "
-		"does.\n"
-		"A CMD may choose one of the codes above; only those of od-runtime come\n"
-		"with a line 'od-runtime: ...' on stderr.\n");
-}
-
-int options_help(const struct command *c)
-{
-	struct buf b = BUF_INIT(INJECT_TEXT_MAX);
-	int r;
-
-	if (c) {
-		buf_fmt(&b, "Usage: od-runtime %s %s\n%s.\n\nOptions:\n", c->name,
-			c->args, c->help);
-		help_options(&b, c->bit, false);
-		help_options(&b, c->bit, true);
-	} else {
-		help_all(&b);
-	}
-	r = out_buf(&b);
-	buf_free(&b);
-	return r;
 }

@@ -3,6 +3,7 @@
 #define INJECT_OPTIONS_H
 
 #include "base/str.h"
+#include "limits.h"
 
 enum {
 	SECONDS_MAX = 31536000, /* a year stands for "no limit" */
@@ -10,24 +11,99 @@ enum {
 	STOP_SECONDS = 10,
 };
 
+enum pull_policy { PULL_NEVER, PULL_MISSING, PULL_ALWAYS };
+enum entrypoint_mode { ENTRYPOINT_IGNORE, ENTRYPOINT_RUN, ENTRYPOINT_WAIT };
+
+/* Options that may stand more than once. */
+enum option_list {
+	LIST_ENV,
+	LIST_ENV_FILE,
+	LIST_VOLUME,
+	LIST_MOUNT,
+	LIST_TMPFS,
+	LIST_PUBLISH,
+	LIST_LABEL,
+	LIST_CAP_ADD,
+	LIST_CAP_DROP,
+	LIST_SECURITY_OPT,
+	LIST_ULIMIT,
+	LIST_ADD_HOST,
+	LIST_PLUGIN,
+	LIST_FILTER,
+};
+
 struct options {
 	const struct command *command;
-	const char *operand[2]; /* what stands before "--" */
+	const char *operand[OPTION_OPERANDS_MAX]; /* what stands before "--" */
 	size_t operand_n;
 	char **words; /* what stands behind it */
 	size_t word_n;
 
 	const char *host, *client, *busybox, *name, *working_dir, *username;
-	bool json, timings, help, version, pull, force, remove, follow, no_busybox;
+	const char *user, *network, *gpus, *platform, *hostname, *signal, *since, *until;
+	bool json, timings, help, version, force, remove, follow, no_busybox;
+	bool detach, init, read_only, all, quiet, timestamps;
 	uint64_t port, user_id, timeout, timeout_start, tail, time;
+	uint64_t memory, shm_size, nano_cpus, pids;
 	bool has_user_id, has_tail;
+	unsigned pull;       /* enum pull_policy */
+	unsigned entrypoint; /* enum entrypoint_mode */
+
+	struct {
+		enum option_list list;
+		const char *value;
+	} given[OPTION_LIST_MAX]; /* those that may repeat, in their order */
+	size_t given_n;
 };
+
+/* The next value of a list from *it (0 at first) on; NULL when there is none. */
+const char *options_next(const struct options *o, enum option_list list, size_t *it);
+
+enum option_kind {
+	OPTION_FLAG,
+	OPTION_TEXT,
+	OPTION_NUMBER,
+	OPTION_SIZE,   /* bytes, as 512m */
+	OPTION_NANO,   /* a decimal fraction, in billionths */
+	OPTION_CHOICE, /* one of a few words */
+	OPTION_LIST,
+};
+
+/* What a shell offers for a value. */
+enum option_offer { OFFER_NOTHING, OFFER_FILES, OFFER_FOLDERS };
+
+struct option {
+	const char *name;
+	const char *value; /* what it is called in the help; NULL for flags */
+	const char *help;
+	char letter;
+	enum option_kind kind;
+	enum option_offer offer;
+	uint64_t min, max;          /* of a number */
+	size_t at;                  /* where in struct options it goes, or which list */
+	size_t seen;                /* a bool to set as well; 0 for none */
+	const char *const *choices; /* ended by NULL; what is stored is the place */
+	unsigned bare;              /* the place of the choice that --name alone makes */
+	unsigned commands;
+};
+
+/* Whether an operand of cp is SANDBOX:PATH rather than a path of this machine. */
+bool options_is_remote(const char *operand);
+
+/* The table, for what is made from it: help, manual, completion. */
+const struct option *options_table(size_t *n);
 
 /* What a command accepts behind its operands. */
 enum command_words { WORDS_NONE, WORDS_MAY, WORDS_MUST };
 
 /* What its first operand is the name of. */
-enum command_subject { SUBJECT_NONE, SUBJECT_IMAGE, SUBJECT_SANDBOX };
+enum command_subject {
+	SUBJECT_NONE,
+	SUBJECT_IMAGE,
+	SUBJECT_SANDBOX,
+	SUBJECT_COPY, /* one of two is SANDBOX:PATH */
+	SUBJECT_WORD, /* one of a few words, which the command knows */
+};
 
 struct command {
 	const char *name;
@@ -35,6 +111,8 @@ struct command {
 	const char *help; /* one line */
 	size_t operands;  /* how many there must be */
 	bool fewer;       /* or one fewer */
+	bool several;     /* or more, each of them the name of a sandbox */
+	bool hidden;      /* for packagers: not in the list of commands */
 	enum command_subject subject;
 	enum command_words words;
 	unsigned bit;                        /* which options it takes */
@@ -43,17 +121,27 @@ struct command {
 
 /* Bits of the commands that an option belongs to. */
 enum {
-	FOR_BUILD = 1,
-	FOR_DOCKERFILE = 2,
-	FOR_RUN = 4,
-	FOR_EXEC = 8,
-	FOR_ACTION = 16,
-	FOR_PS = 32,
-	FOR_LOGS = 64,
-	FOR_STOP = 128,
-	FOR_RM = 256,
-	FOR_HELP = 512,
-	FOR_ALL = 1023,
+	FOR_BUILD = 1 << 0,
+	FOR_DOCKERFILE = 1 << 1,
+	FOR_RUN = 1 << 2,
+	FOR_EXEC = 1 << 3,
+	FOR_ACTION = 1 << 4,
+	FOR_PS = 1 << 5,
+	FOR_LOGS = 1 << 6,
+	FOR_STOP = 1 << 7,
+	FOR_RM = 1 << 8,
+	FOR_HELP = 1 << 9,
+	FOR_SHELL = 1 << 10,
+	FOR_ATTACH = 1 << 11,
+	FOR_CP = 1 << 12,
+	FOR_LS = 1 << 13,
+	FOR_PAUSE = 1 << 14,
+	FOR_RESUME = 1 << 15,
+	FOR_WAIT = 1 << 16,
+	FOR_KILL = 1 << 17,
+	FOR_COMPLETION = 1 << 18,
+	FOR_MAN = 1 << 19,
+	FOR_ALL = (1 << 20) - 1,
 };
 
 /* All commands, ended by a row without a name; defined with them. */
@@ -61,9 +149,9 @@ extern const struct command commands[];
 
 /*
  * Reads the command line into *o, whose strings belong to argv. Options stand
- * anywhere before "--", as --name value or --name=value. 0 or FAIL_USAGE, with
- * the reason printed; a name that none can have is such a reason. With --help or
- * --version nothing else is asked for.
+ * anywhere before "--", as --name value, --name=value, -n value or -nvalue. 0 or
+ * FAIL_USAGE, with the reason printed; a name that none can have is such a reason.
+ * With --help or --version nothing else is asked for.
  */
 int options_read(struct options *o, int argc, char **argv) MUST_USE;
 

@@ -5,6 +5,7 @@
 #include "inject/probe.h"
 #include "inject/pull.h"
 #include "inject/ref.h"
+#include "inject/spec.h"
 #include "inject/tag.h"
 #include "limits.h"
 
@@ -48,18 +49,37 @@ static int name_base(struct plan *p, const char *text)
 	return p->base_ref.err ? p->base_ref.err : p->canonical.err;
 }
 
+/* What --platform asks for and the image is not for: the one that is here is another. */
+static bool is_foreign(const struct plan *p)
+{
+	const char *platform = p->options->platform, *why;
+	struct str arch;
+
+	return platform && spec_platform(str_c(platform), &arch, &why) == 0 &&
+		!str_eq(arch, p->base->arch);
+}
+
 static int find_base(struct plan *p, const char *name)
 {
-	int r = plan_inspect(p->engine, name, p->base);
+	const struct options *o = p->options;
+	int r = o->pull == PULL_ALWAYS ? 1 : plan_inspect(p->engine, name, p->base);
 
-	if (r == 1 && p->options->pull) {
-		r = pull_image(p->engine, name);
+	if (r == 0 && is_foreign(p) && o->pull == PULL_MISSING) {
+		image_free(p->base);
+		r = 1;
+	}
+	if (r == 1 && o->pull != PULL_NEVER) {
+		r = pull_image(p->engine, name, o->platform);
 		if (!r)
 			r = plan_inspect(p->engine, name, p->base);
 	}
 	if (r == 1)
 		return out_fail(NEXT_PULL, "the engine at %s has no image %s",
 			p->engine->path, name);
+	if (!r && is_foreign(p))
+		return out_fail("fetch the other one with --pull",
+			"the image %s is for %.*s, not for %s", name,
+			STR_ARG(p->base->arch), o->platform);
 	return r;
 }
 

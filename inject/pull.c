@@ -93,7 +93,7 @@ int pull_lines(const struct engine *e, const struct call_request *q, const char 
 	return r ? engine_fail(e, r) : 0;
 }
 
-int pull_image(const struct engine *e, const char *name)
+int pull_image(const struct engine *e, const char *name, const char *platform)
 {
 	struct buf target = BUF_INIT(ENGINE_TARGET_MAX);
 	struct call_request q = {.method = "POST"};
@@ -118,6 +118,10 @@ int pull_image(const struct engine *e, const char *name)
 		engine_encode(&target, ref.digest);
 	else
 		engine_encode(&target, ref.tag.n ? ref.tag : STR("latest"));
+	if (platform) {
+		buf_puts(&target, "&platform=");
+		engine_encode(&target, str_c(platform));
+	}
 	q.target = buf_cstr(&target);
 	r = q.target ? pull_lines(e, &q, "pulling") : target.err;
 	buf_free(&target);

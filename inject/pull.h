@@ -13,7 +13,10 @@
 int pull_lines(
 	const struct engine *e, const struct call_request *q, const char *doing) MUST_USE;
 
-/* Has the engine fetch the image called name from its registry. As pull_lines. */
-int pull_image(const struct engine *e, const char *name) MUST_USE;
+/*
+ * Has the engine fetch the image called name from its registry, for the platform
+ * ("linux/arm64"; NULL for the engine's own). As pull_lines.
+ */
+int pull_image(const struct engine *e, const char *name, const char *platform) MUST_USE;
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/fd.h"
 #include "inject/out.h"
+#include "inject/overlay.h"
 #include "limits.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@ static bool copy(char *out, size_t room, struct str s)
 	return true;
 }
 
-static uint16_t published_port(struct doc *d)
+static uint16_t published_port(struct doc *d, struct json_val labels)
 {
 	struct json_val ports =
 		json_get(json_get(doc_root(d), "NetworkSettings"), "Ports");
@@ -29,6 +30,8 @@ static uint16_t published_port(struct doc *d)
 	while (json_next(list, &it, NULL, &binding))
 		if (str_u64(doc_str(d, json_get(binding, "HostPort")), 65535, &port) == 0)
 			return (uint16_t)port;
+	if (str_u64(doc_str(d, json_get(labels, SANDBOX_PORT_LABEL)), 65535, &port) == 0)
+		return (uint16_t)port;
 	return 0;
 }
 
@@ -43,14 +46,18 @@ static int read_container(struct doc *d, const char *asked, struct sandbox *s)
 			"the container %s is no sandbox of od-runtime", asked);
 	if (str_starts(name, STR("/")))
 		name = str_skip(name, 1);
-	if (!state_is_name(name) || !copy(s->state.name, sizeof(s->state.name), name) ||
+	if (!copy(s->state.overlay, sizeof(s->state.overlay),
+		    doc_str(d, json_get(labels, SANDBOX_OVERLAY_LABEL))) ||
+		!state_is_name(name) ||
+		!copy(s->state.name, sizeof(s->state.name), name) ||
 		!copy(s->state.id, sizeof(s->state.id), doc_str(d, json_get(root, "Id"))))
 		return out_fail(
 			NULL, "the engine's description of %s is not understood", asked);
 	s->running = doc_true(json_get(state, "Running"));
+	s->paused = doc_true(json_get(state, "Paused"));
 	s->exit_code = (int)doc_int(json_get(state, "ExitCode"), -1);
 	s->auto_remove = doc_true(json_get(json_get(root, "HostConfig"), "AutoRemove"));
-	s->port = s->running ? published_port(d) : 0;
+	s->port = s->running ? published_port(d, labels) : 0;
 	return 0;
 }
 
@@ -127,6 +134,9 @@ int sandbox_open(const struct engine *e, const char *name, struct sandbox *s)
 	if (!s->running || !s->port)
 		return out_fail("od-runtime logs shows why; run makes a new one",
 			"the sandbox %s does not run", name);
+	if (s->paused)
+		return out_fail("od-runtime resume lets it go on",
+			"the sandbox %s is paused", name);
 	return load_key(s);
 }
 
@@ -219,5 +229,6 @@ int sandbox_act(
 void sandbox_remove(const struct engine *e, const struct state *s)
 {
 	engine_tidy(e, NULL, "DELETE", "/containers/%s?force=1&v=1", s->id);
+	overlay_remove(e, s->overlay);
 	state_remove(s->name);
 }

@@ -8,10 +8,15 @@
 /* Inside; outside it is any port of 127.0.0.1. And as engines write it. */
 enum { SANDBOX_PORT = 8000 };
 #define SANDBOX_PORT_NAME "8000/tcp"
+/* Where it listens when it is in the host's network. */
+#define SANDBOX_PORT_LABEL "od.sandbox.port"
+/* The volume with what it has written over folders of the host. */
+#define SANDBOX_OVERLAY_LABEL "od.sandbox.overlay"
 
 struct sandbox {
 	struct state state; /* name, id, key */
 	bool running;
+	bool paused;      /* and running */
 	bool auto_remove; /* the engine removes it once it has stopped */
 	int exit_code;
 	uint16_t port; /* outside; 0 when it does not run */

@@ -13,6 +13,7 @@ enum {
 	STATE_NAME_MAX = 128,
 	STATE_ID_MAX = 128,
 	STATE_KEY_LEN = 32,
+	STATE_OVERLAY_MAX = 63,
 };
 
 struct state {
@@ -20,6 +21,7 @@ struct state {
 	char id[STATE_ID_MAX + 1]; /* of the container; empty before there is one */
 	char engine[ENGINE_PATH_MAX + 1]; /* the socket of the engine that runs it */
 	char key[2 * STATE_KEY_LEN + 1];
+	char overlay[STATE_OVERLAY_MAX + 1]; /* as its label says; not saved */
 };
 
 /* [a-zA-Z0-9][a-zA-Z0-9_.-]+, which is both a container's name and a file's. */

@@ -221,6 +221,12 @@ enum {
 	INJECT_CONNECT_MS = 5000,  /* until a socket's queue has room; it is local */
 	INJECT_ALIVE_MS = 1000,    /* one question for readiness */
 	ENGINE_PATH_MAX = 107,     /* of a unix socket: the kernel's field, less a NUL */
+	OPTION_OPERANDS_MAX = 64,  /* sandboxes named in one command */
+	OPTION_LIST_MAX = 512,     /* -e, -v, -p and their like in one command */
+	PUBLISH_MAX = 1024,        /* ports of one sandbox, ranges counted out */
+	INJECT_BODY_MAX = 4 << 20, /* how a container is to be made; a seccomp profile */
+	INJECT_FILE_MAX = 1 << 20, /* an --env-file, a seccomp profile */
+	METER_PARTS_MAX = 256,     /* layers of an image; 127 are what engines stack */
 };
 
 /* The terminal model. */

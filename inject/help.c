@@ -1,0 +1,113 @@
+/* The help of --help: texts made from the tables. */
+#include "inject/options.h"
+
+#include "inject/out.h"
+#include "limits.h"
+
+enum { HELP_COLUMN = 28, HELP_COLUMNS = 79 };
+
+/* "-e, --env NAME[=VALUE]" */
+static void put_name(const struct option *o, struct buf *out)
+{
+	if (o->letter)
+		buf_fmt(out, "-%c, ", o->letter);
+	buf_fmt(out, "--%s", o->name);
+	if (o->value)
+		buf_fmt(out, o->bare ? "[=%s]" : " %s", o->value);
+}
+
+static void pad(struct buf *out, size_t *at, size_t column)
+{
+	for (; *at < column; (*at)++)
+		buf_putc(out, ' ');
+}
+
+/* The text from a column on, in lines of at most HELP_COLUMNS; at is where we are. */
+static void put_wrapped(struct str text, size_t at, struct buf *out)
+{
+	bool begun = at < HELP_COLUMN;
+
+	while (text.n) {
+		struct str word = str_cut(&text, ' ');
+
+		if (!begun || at + 1 + word.n > HELP_COLUMNS) {
+			buf_putc(out, '\n');
+			at = 0;
+		}
+		begun = true;
+		if (at >= HELP_COLUMN) {
+			buf_putc(out, ' ');
+			at++;
+		}
+		pad(out, &at, HELP_COLUMN);
+		buf_str(out, word);
+		at += word.n;
+	}
+	buf_putc(out, '\n');
+}
+
+static void help_options(struct buf *b, unsigned bit, bool shared)
+{
+	size_t n;
+	const struct option *table = options_table(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		size_t from = b->n;
+
+		if (!(table[i].commands & bit) ||
+			(table[i].commands == FOR_ALL) != shared)
+			continue;
+		buf_puts(b, "  ");
+		put_name(&table[i], b);
+		put_wrapped(str_c(table[i].help), b->n - from, b);
+	}
+}
+
+static void help_all(struct buf *b)
+{
+	buf_puts(b,
+		"Usage: od-runtime COMMAND [OPTION...] [ARGUMENT...]\n"
+		"Turns images into sandboxes that execute actions.\n\nCommands:\n");
+	for (const struct command *c = commands; c->name; c++)
+		if (!c->hidden)
+			buf_fmt(b, "  %-10s %s\n", c->name, c->help);
+	buf_puts(b, "\nOptions of every command:\n");
+	help_options(b, FOR_ALL, true);
+	buf_puts(b,
+		"\nEnvironment:\n"
+		"  DOCKER_HOST              as --host\n"
+		"  OD_RUNTIME_CLIENT        as --client\n"
+		"  OD_STATE_DIR             where the keys of sandboxes are kept; else\n"
+		"                           $XDG_STATE_HOME/od-runtime, else\n"
+		"                           ~/.local/state/od-runtime\n"
+		"\nExit codes:\n"
+		"  0         done\n"
+		"  100       the command line is wrong\n"
+		"  101       a bug of od-runtime\n"
+		"  111       the environment: no engine, no image, not ready, ...\n"
+		"  124       exec and run: CMD still ran when --timeout ended\n"
+		"  129 130 143  ended by SIGHUP, SIGINT, SIGTERM; nothing is left "
+		"behind\n"
+		"exec, and run with CMD, end with CMD's own code, 0 to 255, as ssh "
+		"does.\n"
+		"A CMD may choose one of the codes above; only those of od-runtime come\n"
+		"with a line 'od-runtime: ...' on stderr.\n");
+}
+
+int options_help(const struct command *c)
+{
+	struct buf b = BUF_INIT(INJECT_TEXT_MAX);
+	int r;
+
+	if (c) {
+		buf_fmt(&b, "Usage: od-runtime %s %s\n%s.\n\nOptions:\n", c->name,
+			c->args, c->help);
+		help_options(&b, c->bit, false);
+		help_options(&b, c->bit, true);
+	} else {
+		help_all(&b);
+	}
+	r = out_buf(&b);
+	buf_free(&b);
+	return r;
+}

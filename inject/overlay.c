@@ -1,0 +1,246 @@
+#include "inject/overlay.h"
+
+#include "base/hash.h"
+#include "file/pax.h"
+#include "inject/image.h"
+#include "inject/out.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define PREFIX "od-overlay-"
+
+static size_t count(const struct settings *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->mounts_n; i++)
+		n += s->mounts[i].type == SPEC_OVERLAY;
+	return n;
+}
+
+/* Creates the volume; its place on the engine's machine goes to where. */
+static int make_volume(const struct engine *e, struct overlay *o, struct buf *where)
+{
+	const struct engine calm = engine_calm(e);
+	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
+	struct reply reply;
+	struct doc d;
+	struct jw w;
+	uint8_t random[8];
+	char hex[2 * sizeof(random) + 1];
+	int r = random_bytes(random, sizeof(random));
+
+	if (r)
+		return r;
+	/* Not the sandbox's name, which may turn out to be another's. */
+	hex_encode(random, sizeof(random), hex);
+	snprintf(o->name, sizeof(o->name), PREFIX "%s", hex);
+	jw_init(&w, &body);
+	jw_object(&w);
+	jw_key(&w, "Name");
+	jw_cstr(&w, o->name);
+	jw_key(&w, "Labels");
+	jw_object(&w);
+	jw_key(&w, "od.sandbox.overlay");
+	jw_cstr(&w, "1");
+	jw_end(&w);
+	jw_end(&w);
+	r = body.err
+		? body.err
+		: engine_ask(&calm, &reply, "POST", buf_view(&body), "/volumes/create");
+	if (!r && reply.status != 201)
+		r = engine_refused(&reply, NULL, "making a volume for the overlay");
+	if (!r && doc_parse(&d, buf_view(&reply.body)) == 0) {
+		buf_str(where, doc_str(&d, json_get(doc_root(&d), "Mountpoint")));
+		doc_free(&d);
+	}
+	if (!r && !where->n)
+		r = out_fail(
+			NULL, "the engine does not say where its volume %s is", o->name);
+	reply_free(&reply);
+	buf_free(&body);
+	return r;
+}
+
+static int add_folder(
+	struct buf *tar, size_t number, const char *which, const struct stat *st)
+{
+	char name[32];
+	struct pax_entry entry = {
+		.mode = S_IFDIR | (st->st_mode & 07777),
+		.mtime = st->st_mtime,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+	};
+
+	snprintf(name, sizeof(name), "%zu-%s", number, which);
+	entry.name = str_c(name);
+	return pax_header(tar, &entry);
+}
+
+/*
+ * The top of an overlay has the owner and mode of its upper folder, which therefore
+ * get those of the lower one. On another machine it cannot be looked at.
+ */
+static int fill(
+	const struct settings *s, struct str where, struct overlay *o, struct buf *tar)
+{
+	size_t n = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < s->mounts_n && !r; i++) {
+		struct stat st = {.st_mode = 0755};
+		char lower[4096], *upper, *work;
+		size_t room = where.n + 32;
+
+		if (s->mounts[i].type != SPEC_OVERLAY)
+			continue;
+		snprintf(lower, sizeof(lower), "%.*s", STR_ARG(s->mounts[i].source));
+		if (stat(lower, &st) < 0)
+			return out_fail("give a folder that is there",
+				"the overlay's source %s: %s", lower, err_text(-errno));
+		upper = arena_alloc(&o->arena, room);
+		work = arena_alloc(&o->arena, room);
+		if (!upper || !work)
+			return -ENOMEM;
+		snprintf(upper, room, "%.*s/%zu-upper", STR_ARG(where), n);
+		snprintf(work, room, "%.*s/%zu-work", STR_ARG(where), n);
+		o->dirs[n] = (struct settings_overlay){str_c(upper), str_c(work)};
+		r = add_folder(tar, n, "upper", &st);
+		if (!r)
+			r = add_folder(tar, n++, "work", &st);
+	}
+	pax_end(tar);
+	return r ? r : tar->err;
+}
+
+static int make_carrier(
+	const struct engine *e, const char *image, const char *volume, struct buf *id)
+{
+	const struct engine calm = engine_calm(e);
+	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
+	struct reply reply;
+	struct jw_text t;
+	struct doc d;
+	struct jw w;
+	int r;
+
+	jw_init(&w, &body);
+	jw_object(&w);
+	jw_key(&w, "Image");
+	jw_cstr(&w, image);
+	jw_key(&w, "Entrypoint");
+	jw_array(&w);
+	jw_cstr(&w, IMAGE_CLIENT);
+	jw_end(&w);
+	jw_key(&w, "HostConfig");
+	jw_object(&w);
+	jw_key(&w, "Binds");
+	jw_array(&w);
+	jw_text_begin(&t, &w);
+	jw_text_put(&t, str_c(volume));
+	jw_text_put(&t, STR(":/.od/overlay:nocopy"));
+	jw_text_end(&t);
+	jw_end(&w);
+	jw_end(&w);
+	jw_end(&w);
+	reply_init(&reply);
+	r = body.err ? body.err
+		     : engine_ask(&calm, &reply, "POST", buf_view(&body),
+			       "/containers/create");
+	if (!r && reply.status != 201)
+		r = engine_refused(&reply, NULL, "preparing the overlay");
+	if (!r && doc_parse(&d, buf_view(&reply.body)) == 0) {
+		buf_str(id, doc_str(&d, json_get(doc_root(&d), "Id")));
+		doc_free(&d);
+	}
+	if (!r && !id->n)
+		r = out_fail(NULL, "the engine created a container without an id");
+	reply_free(&reply);
+	buf_free(&body);
+	return r;
+}
+
+static int put_folders(
+	const struct engine *e, const char *image, const char *volume, struct str tar)
+{
+	struct buf id = BUF_INIT(256);
+	struct buf target = BUF_INIT(ENGINE_TARGET_MAX);
+	struct reply reply = {0};
+	struct call c;
+	int r = make_carrier(e, image, volume, &id);
+	struct call_request q = {
+		.method = "PUT",
+		.type = "application/x-tar",
+		.parts = &tar,
+		.parts_n = 1,
+	};
+
+	if (r) {
+		buf_free(&id);
+		return r;
+	}
+	reply_init(&reply);
+	buf_fmt(&target, "/containers/%.*s/archive?path=/.od/overlay",
+		STR_ARG(buf_view(&id)));
+	q.target = buf_cstr(&target);
+	call_begin(&c, -1, 0, false);
+	r = q.target ? engine_stream(e, &c, &q, INJECT_ENGINE_MS) : target.err;
+	if (!r) {
+		reply.status = c.head.status;
+		r = call_collect(&c, &reply.body);
+		r = r ? engine_fail(e, r) : 0;
+	}
+	if (!r && reply.status != 200)
+		r = engine_refused(&reply, NULL, "preparing the overlay");
+	call_close(&c);
+	engine_tidy(
+		e, NULL, "DELETE", "/containers/%.*s?force=1", STR_ARG(buf_view(&id)));
+	reply_free(&reply);
+	buf_free(&target);
+	buf_free(&id);
+	return r;
+}
+
+int overlay_make(const struct engine *e, const char *image, const struct settings *s,
+	struct overlay *o)
+{
+	struct buf where = BUF_INIT(4096), tar = BUF_INIT(INJECT_FILE_MAX);
+	size_t n = count(s);
+	int r;
+
+	*o = (struct overlay){0};
+	if (!n)
+		return 0;
+	arena_init(&o->arena, INJECT_FILE_MAX);
+	o->dirs = arena_array(&o->arena, n, sizeof(*o->dirs));
+	r = o->dirs ? make_volume(e, o, &where) : -ENOMEM;
+	if (!r)
+		r = fill(s, buf_view(&where), o, &tar);
+	if (!r)
+		r = put_folders(e, image, o->name, buf_view(&tar));
+	buf_free(&where);
+	buf_free(&tar);
+	return r;
+}
+
+void overlay_free(struct overlay *o)
+{
+	arena_reset(&o->arena);
+	*o = (struct overlay){0};
+}
+
+void overlay_undo(const struct engine *e, struct overlay *o)
+{
+	overlay_remove(e, o->name);
+	overlay_free(o);
+}
+
+void overlay_remove(const struct engine *e, const char *name)
+{
+	if (*name)
+		engine_tidy(e, NULL, "DELETE", "/volumes/%s", name);
+}

@@ -1,0 +1,32 @@
+/*
+ * Folders of the host that a sandbox may write to without changing them: what it
+ * writes goes to a volume of its own, which the engine keeps and which goes with it.
+ */
+#ifndef INJECT_OVERLAY_H
+#define INJECT_OVERLAY_H
+
+#include "inject/engine.h"
+#include "inject/settings.h"
+#include "inject/state.h"
+
+struct overlay {
+	char name[STATE_OVERLAY_MAX + 1]; /* of the volume; empty for none */
+	struct arena arena;
+	struct settings_overlay *dirs; /* one for each overlay of the settings */
+};
+
+/*
+ * Makes the volume for the overlays of s, if there are any, with an upper and a work
+ * folder for each, by way of a container of image that is never started. 0; -EINTR,
+ * -ENOMEM or FAIL_*. overlay_undo or overlay_free in any case.
+ */
+int overlay_make(const struct engine *e, const char *image, const struct settings *s,
+	struct overlay *o) MUST_USE;
+void overlay_free(struct overlay *o);
+/* The same, and takes the volume away again. */
+void overlay_undo(const struct engine *e, struct overlay *o);
+
+/* Takes the volume called name away; nothing for an empty name. */
+void overlay_remove(const struct engine *e, const char *name);
+
+#endif

@@ -1,0 +1,393 @@
+#include "inject/settings.h"
+
+#include "base/fd.h"
+#include "inject/out.h"
+#include "inject/sandbox.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define NEXT_HELP "od-runtime help run"
+
+bool settings_on_host(const struct settings *s)
+{
+	return s->options->network && strcmp(s->options->network, "host") == 0;
+}
+
+/* A text file, kept as long as s. */
+static int read_file(
+	struct settings *s, const char *option, const char *path, struct str *out)
+{
+	struct buf text = BUF_INIT(INJECT_FILE_MAX);
+	int fd = fd_open(path, O_RDONLY, 0);
+	int r = fd < 0 ? fd : 0;
+	ssize_t got = 1;
+
+	while (!r && got > 0) {
+		char *room = buf_room(&text, 4096);
+
+		if (!room) {
+			r = text.err;
+			break;
+		}
+		got = read(fd, room, 4096);
+		if (got > 0)
+			buf_commit(&text, (size_t)got);
+		else if (got < 0)
+			r = -errno;
+	}
+	fd_close(&fd);
+	if (!r) {
+		char *kept = arena_alloc(&s->arena, text.n + 1);
+
+		r = kept ? 0 : -ENOMEM;
+		if (kept && text.n)
+			memcpy(kept, text.p, text.n);
+		*out = str_make(kept, text.n);
+	}
+	buf_free(&text);
+	if (r && r != -ENOMEM)
+		return out_fail_usage("it has to be a text of 1 MiB at most",
+			"--%s: %s: %s", option, path, err_text(r));
+	return r;
+}
+
+/* "NAME" stands for what it is here, and for nothing where it is not set. */
+static int resolve(struct settings *s, struct str *entry)
+{
+	char name[256];
+	const char *value;
+	char *both;
+	size_t n;
+
+	if (str_find_byte(*entry, '=') < entry->n || entry->n >= sizeof(name))
+		return 0;
+	memcpy(name, entry->p, entry->n);
+	name[entry->n] = '\0';
+	value = getenv(name);
+	if (!value)
+		return 1;
+	n = entry->n + 1 + strlen(value);
+	both = arena_alloc(&s->arena, n + 1);
+	if (!both)
+		return -ENOMEM;
+	snprintf(both, n + 1, "%s=%s", name, value);
+	*entry = str_make(both, n);
+	return 0;
+}
+
+static int add_env(struct settings *s, const char *option, struct str entry)
+{
+	struct str name, value;
+	int r;
+
+	if (spec_pair(entry, &name, &value) || memchr(entry.p, '\0', entry.n))
+		return out_fail_usage("as in -e LANG=C.UTF-8 or -e LANG",
+			"--%s: '%.*s' is not NAME=VALUE", option, STR_ARG(entry));
+	/* The server would take it for its key and refuse ours. */
+	if (str_eq(name, STR("SESSION_API_KEY")))
+		return out_fail_usage("leave it out; od-runtime makes a key of its own",
+			"--%s: SESSION_API_KEY is the server's", option);
+	r = resolve(s, &entry);
+	if (r == 0)
+		s->env[s->env_n++] = entry;
+	return r < 0 ? r : 0;
+}
+
+static int add_env_file(struct settings *s, struct str text)
+{
+	int r = 0;
+
+	while (text.n && !r) {
+		struct str line = str_trim(str_cut(&text, '\n'), "\r");
+
+		/* Blanks at the end may be part of a value. */
+		while (line.n && (*line.p == ' ' || *line.p == '\t'))
+			line = str_skip(line, 1);
+		if (line.n && *line.p != '#')
+			r = add_env(s, "env-file", line);
+	}
+	return r;
+}
+
+/* What comes later wins: options over files, as in docker run. */
+static int read_env(struct settings *s)
+{
+	const struct options *o = s->options;
+	struct str texts[OPTION_LIST_MAX];
+	size_t texts_n = 0, room = o->given_n;
+	const char *value;
+	size_t it = 0;
+	int r = 0;
+
+	while (!r && (value = options_next(o, LIST_ENV_FILE, &it))) {
+		r = read_file(s, "env-file", value, &texts[texts_n]);
+		if (!r)
+			room += str_count(texts[texts_n++], '\n') + 1;
+	}
+	s->env = arena_array(&s->arena, room + 1, sizeof(*s->env));
+	if (!r && !s->env)
+		r = -ENOMEM;
+	for (size_t i = 0; i < texts_n && !r; i++)
+		r = add_env_file(s, texts[i]);
+	for (it = 0; !r && (value = options_next(o, LIST_ENV, &it));)
+		r = add_env(s, "env", str_c(value));
+	return r;
+}
+
+static int count_out(struct settings *s, const struct spec_ports *p, const char *text)
+{
+	if (s->ports_n + p->n > PUBLISH_MAX)
+		return out_fail_usage(
+			NEXT_HELP, "--publish %s: more than %d ports", text, PUBLISH_MAX);
+	for (unsigned i = 0; i < p->n; i++) {
+		struct spec_ports *one = &s->ports[s->ports_n++];
+
+		*one = *p;
+		one->inside = (uint16_t)(p->inside + i);
+		one->n = 1;
+		if (one->inside == SANDBOX_PORT && strcmp(p->protocol, "tcp") == 0)
+			return out_fail_usage("its server is published by --port",
+				"--publish %s: port %d of a sandbox is its server's",
+				text, SANDBOX_PORT);
+		if (p->n == 1)
+			continue;
+		one->outside = (uint16_t)(p->outside ? p->outside + i : 0);
+		one->outside_n = 1;
+	}
+	return 0;
+}
+
+static int read_ports(struct settings *s)
+{
+	const char *value, *why;
+	size_t it = 0;
+	int r = 0;
+
+	s->ports = arena_array(&s->arena, PUBLISH_MAX, sizeof(*s->ports));
+	if (!s->ports)
+		return -ENOMEM;
+	while (!r && (value = options_next(s->options, LIST_PUBLISH, &it))) {
+		struct spec_ports p;
+
+		if (spec_ports(str_c(value), &p, &why))
+			return out_fail_usage("as in -p 8080:80, -p 53:53/udp, "
+					      "-p 0.0.0.0:8080:80, -p 9000-9009",
+				"--publish %s: %s", value, why);
+		r = count_out(s, &p, value);
+	}
+	return r;
+}
+
+/* The engine knows nothing of the folder that we are in. */
+static int make_absolute(struct settings *s, struct str *path)
+{
+	char here[4096];
+	size_t room = sizeof(here) + path->n + 2;
+	char *out;
+
+	if (!path->n || path->p[0] != '.')
+		return 0;
+	if (!getcwd(here, sizeof(here)))
+		return out_fail(
+			NULL, "the present folder has no path: %s", err_text(-errno));
+	out = arena_alloc(&s->arena, room);
+	if (!out)
+		return -ENOMEM;
+	if (str_eq(*path, STR(".")))
+		snprintf(out, room, "%s", here);
+	else
+		snprintf(out, room, "%s/%.*s", here, STR_ARG(*path));
+	*path = str_c(out);
+	return 0;
+}
+
+static bool is_hidden(struct str target)
+{
+	return str_eq(target, STR("/.od")) || str_starts(target, STR("/.od/"));
+}
+
+static int add_mount(
+	struct settings *s, const char *option, const char *value, int r, const char *why)
+{
+	struct spec_mount *m = &s->mounts[s->mounts_n];
+
+	if (r)
+		return out_fail_usage("od-runtime help run shows the form", "--%s %s: %s",
+			option, value, why);
+	if (is_hidden(m->target))
+		return out_fail_usage("choose another path",
+			"--%s %s: /.od is where the "
+			"server stands",
+			option, value);
+	for (size_t i = 0; i < s->mounts_n; i++)
+		if (str_eq(s->mounts[i].target, m->target))
+			return out_fail_usage("choose another path",
+				"--%s %s: something is mounted there already", option,
+				value);
+	/* Options of mount(8) are separated by commas, and folders by colons. */
+	if (m->type == SPEC_OVERLAY &&
+		(str_find_byte(m->source, ',') < m->source.n ||
+			str_find_byte(m->source, ':') < m->source.n))
+		return out_fail_usage("rename it",
+			"--%s %s: an overlay's source has no comma or colon", option,
+			value);
+	if (m->type == SPEC_OVERLAY && s->options->remove && !s->options->word_n)
+		return out_fail_usage("rm it when it is not needed any more",
+			"--%s %s: with --rm and without CMD nobody would take away what "
+			"was written",
+			option, value);
+	s->mounts_n++;
+	return make_absolute(s, &m->source);
+}
+
+static int read_mounts(struct settings *s)
+{
+	const struct options *o = s->options;
+	const char *value, *why = NULL;
+	size_t it = 0;
+	int r = 0;
+
+	s->mounts = arena_array(&s->arena, o->given_n + 1, sizeof(*s->mounts));
+	if (!s->mounts)
+		return -ENOMEM;
+	while (!r && (value = options_next(o, LIST_VOLUME, &it))) {
+		r = spec_volume(str_c(value), &s->mounts[s->mounts_n], &why);
+		r = add_mount(s, "volume", value, r, why);
+	}
+	for (it = 0; !r && (value = options_next(o, LIST_MOUNT, &it));) {
+		r = spec_mount(str_c(value), &s->mounts[s->mounts_n], &why);
+		r = add_mount(s, "mount", value, r, why);
+	}
+	for (it = 0; !r && (value = options_next(o, LIST_TMPFS, &it));)
+		if (value[0] != '/')
+			return out_fail_usage("as in --tmpfs /run:size=64m,mode=1777",
+				"--tmpfs %s: the path does not begin with /", value);
+	return r;
+}
+
+/* Engines want a seccomp profile itself; --security-opt names its file. */
+static int read_security(struct settings *s)
+{
+	static const char seccomp[] = "seccomp=";
+	const char *value;
+	size_t it = 0;
+	int r = 0;
+
+	s->security =
+		arena_array(&s->arena, s->options->given_n + 1, sizeof(*s->security));
+	if (!s->security)
+		return -ENOMEM;
+	while (!r && (value = options_next(s->options, LIST_SECURITY_OPT, &it))) {
+		struct str *out = &s->security[s->security_n++];
+		struct str rest = str_c(value), text;
+		char *both;
+
+		*out = rest;
+		if (!str_starts(rest, str_c(seccomp)))
+			continue;
+		rest = str_skip(rest, strlen(seccomp));
+		if (str_eq(rest, STR("unconfined")) || str_eq(rest, STR("builtin")))
+			continue;
+		r = read_file(s, "security-opt", rest.p, &text);
+		if (r)
+			break;
+		both = arena_alloc(&s->arena, strlen(seccomp) + text.n + 1);
+		if (!both)
+			return -ENOMEM;
+		memcpy(both, seccomp, strlen(seccomp));
+		memcpy(both + strlen(seccomp), text.p, text.n);
+		*out = str_make(both, strlen(seccomp) + text.n);
+	}
+	return r;
+}
+
+/* Lists whose values are only looked at. */
+static int check_lists(const struct options *o)
+{
+	struct spec_ulimit limit;
+	struct str name, rest;
+	const char *value, *why;
+	size_t it = 0;
+
+	while ((value = options_next(o, LIST_ULIMIT, &it)))
+		if (spec_ulimit(str_c(value), &limit, &why))
+			return out_fail_usage("as in --ulimit nofile=1024:2048",
+				"--ulimit %s: %s", value, why);
+	for (it = 0; (value = options_next(o, LIST_LABEL, &it));) {
+		if (spec_pair(str_c(value), &name, &rest))
+			return out_fail_usage("as in --label team=a",
+				"--label '%s' is not NAME=VALUE", value);
+		if (str_starts(name, STR("od.")))
+			return out_fail_usage("choose another name",
+				"--label %s: names with od. in front are od-runtime's",
+				value);
+	}
+	for (it = 0; (value = options_next(o, LIST_ADD_HOST, &it));) {
+		rest = str_c(value);
+		name = str_cut(&rest, ':');
+		if (!name.n || !rest.n)
+			return out_fail_usage("as in --add-host db:10.0.0.5",
+				"--add-host '%s' is not NAME:ADDRESS", value);
+	}
+	return 0;
+}
+
+static int check_network(const struct settings *s)
+{
+	const struct options *o = s->options;
+
+	if (!o->network)
+		return 0;
+	if (strcmp(o->network, "none") == 0 || strncmp(o->network, "container:", 10) == 0)
+		return out_fail_usage("leave it out, or name a network of the engine",
+			"--network %s: the server of a sandbox is reached by a published "
+			"port only, and there would be none",
+			o->network);
+	if (!settings_on_host(s))
+		return 0;
+	if (s->ports_n)
+		return out_fail_usage("leave --publish out: all ports are this machine's",
+			"--network host publishes nothing");
+	if (o->hostname)
+		return out_fail_usage(
+			"leave --hostname out", "--network host has the host's name");
+	return 0;
+}
+
+int settings_read(struct settings *s, const struct options *o)
+{
+	struct str arch;
+	const char *why;
+	int r;
+
+	*s = (struct settings){.options = o};
+	arena_init(&s->arena, INJECT_ARENA_MAX);
+	if (o->platform && spec_platform(str_c(o->platform), &arch, &why))
+		return out_fail_usage(NEXT_HELP, "--platform %s: %s", o->platform, why);
+	if (o->gpus && spec_gpus(str_c(o->gpus), &s->gpus, &why))
+		return out_fail_usage(NEXT_HELP, "--gpus %s: %s", o->gpus, why);
+	if (o->working_dir && o->working_dir[0] != '/')
+		return out_fail_usage("give all of it, from / on",
+			"--working-dir %s does not begin with /", o->working_dir);
+	r = check_lists(o);
+	if (!r)
+		r = read_ports(s);
+	if (!r)
+		r = check_network(s);
+	if (!r)
+		r = read_mounts(s);
+	if (!r)
+		r = read_security(s);
+	return r ? r : read_env(s);
+}
+
+void settings_free(struct settings *s)
+{
+	arena_reset(&s->arena);
+	*s = (struct settings){0};
+}

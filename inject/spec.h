@@ -1,0 +1,76 @@
+/*
+ * The values of options that have a form of their own: sizes, ports, mounts. No
+ * I/O. All take text of the command line and point into it; after ERR_SYNTAX or
+ * ERR_RANGE *why says in words what is wrong.
+ */
+#ifndef INJECT_SPEC_H
+#define INJECT_SPEC_H
+
+#include "base/str.h"
+
+/* Bytes: digits and b, k, m, g or t of either case, in powers of 1024. */
+int spec_size(struct str s, uint64_t max, uint64_t *bytes) MUST_USE;
+
+/* A decimal fraction above 0, in billionths: "1.5". */
+int spec_nano(struct str s, uint64_t *nano) MUST_USE;
+
+/* A time: seconds since 1970, or so long before now (seconds), as 90s, 10m, 2h, 1d. */
+int spec_time(struct str s, int64_t now, int64_t *seconds) MUST_USE;
+
+struct spec_ports {
+	struct str address;   /* empty for none */
+	uint16_t inside;      /* the first of them */
+	uint16_t outside;     /* the first of them; 0 for free ones */
+	uint16_t n;           /* how many */
+	uint16_t outside_n;   /* n; or, for one inside, how many to choose from */
+	const char *protocol; /* "tcp" or "udp" */
+};
+
+/* [[ADDRESS:]OUTSIDE:]INSIDE[/PROTOCOL]; ports are N or N-N; [::1] has brackets. */
+int spec_ports(struct str s, struct spec_ports *p, const char **why) MUST_USE;
+
+enum spec_mount_type {
+	SPEC_BIND,
+	SPEC_VOLUME,
+	SPEC_TMPFS,
+	SPEC_OVERLAY, /* of a path of the host, with what is written kept apart */
+};
+
+struct spec_mount {
+	enum spec_mount_type type;
+	struct str source; /* empty for a volume without a name */
+	struct str target; /* absolute */
+	struct str modes;  /* of -v, for the engine to read; empty for none */
+	struct str propagation;
+	bool short_form; /* -v: a source that is missing gets made */
+	bool read_only, no_copy, has_size, has_mode;
+	uint64_t size; /* of tmpfs, bytes */
+	unsigned mode; /* of its top, octal */
+};
+
+/* -v [SOURCE:]TARGET[:MODES]. A source with a / or . in front is a path. */
+int spec_volume(struct str s, struct spec_mount *m, const char **why) MUST_USE;
+/* --mount KEY=VALUE,...; docs/commands.md has the keys. */
+int spec_mount(struct str s, struct spec_mount *m, const char **why) MUST_USE;
+
+struct spec_ulimit {
+	struct str name;
+	int64_t soft, hard; /* -1: unlimited */
+};
+/* NAME=SOFT[:HARD] */
+int spec_ulimit(struct str s, struct spec_ulimit *u, const char **why) MUST_USE;
+
+/* NAME=VALUE or NAME alone; the name is not empty and has no blank. */
+int spec_pair(struct str s, struct str *name, struct str *value) MUST_USE;
+
+/* linux/ARCH or linux/ARCH/VARIANT: gives ARCH. */
+int spec_platform(struct str s, struct str *arch, const char **why) MUST_USE;
+
+struct spec_gpus {
+	int64_t count;  /* -1 for all; 0 when ids counts */
+	struct str ids; /* with commas between them */
+};
+/* all, a number, or device=ID,... in quotes or not */
+int spec_gpus(struct str s, struct spec_gpus *g, const char **why) MUST_USE;
+
+#endif
