@@ -133,13 +133,10 @@ static int parse_head(struct call *c)
 	}
 }
 
-/*
- * Sends n bytes, while listening: 0 when they are on their way, 1 when the rest
- * of the request is not wanted any more.
- */
-static int push(struct call *c, const char *p, size_t n, bool *answered)
+/* Sends n bytes, while listening, unless the peer does not want them any more. */
+static int push(struct call *c, const char *p, size_t n)
 {
-	while (n) {
+	while (n && !c->unwanted) {
 		short got;
 		ssize_t put;
 		short listen = c->in.n < WINDOW / 2 && !c->ended ? POLLIN : 0;
@@ -151,15 +148,17 @@ static int push(struct call *c, const char *p, size_t n, bool *answered)
 			r = fill(c);
 			if (r < 0)
 				return r;
-			if (!*answered && parse_head(c) == 0)
-				*answered = true;
-			if (c->ended || (*answered && c->head.status >= 300))
-				return 1;
+			if (!c->answered && parse_head(c) == 0)
+				c->answered = true;
+			if (c->ended || (c->answered && c->head.status >= 300))
+				c->unwanted = true;
+			if (c->unwanted)
+				break;
 		}
 		put = send(c->fd, p, n, MSG_NOSIGNAL);
 		if (put < 0 && (errno == EPIPE || errno == ECONNRESET))
-			return 1;
-		if (put < 0 && errno != EAGAIN && errno != EINTR)
+			c->unwanted = true;
+		else if (put < 0 && errno != EAGAIN && errno != EINTR)
 			return -errno;
 		if (put > 0) {
 			p += put;
@@ -196,52 +195,49 @@ static void write_head(const struct call_request *q, struct buf *out)
 	buf_puts(out, "\r\n");
 }
 
-static int push_chunks(struct call *c, struct str part, bool *answered)
+int call_push(struct call *c, struct str part)
 {
 	int r = 0;
 
-	while (part.n && !r) {
+	while (part.n && !r && !c->unwanted) {
 		size_t n = part.n < CHUNK ? part.n : CHUNK;
 		struct buf line = BUF_INIT(32);
 
 		buf_fmt(&line, "%zx\r\n", n);
-		r = line.err ? line.err : push(c, line.p, line.n, answered);
+		r = line.err ? line.err : push(c, line.p, line.n);
 		if (!r)
-			r = push(c, part.p, n, answered);
+			r = push(c, part.p, n);
 		if (!r)
-			r = push(c, "\r\n", 2, answered);
+			r = push(c, "\r\n", 2);
 		buf_free(&line);
 		part = str_skip(part, n);
 	}
 	return r;
 }
 
-static int push_all(struct call *c, const struct call_request *q, bool *answered)
+int call_start(struct call *c, const struct call_request *q)
 {
 	struct buf head = BUF_INIT(HTTP_HEAD_MAX);
 	int r;
 
+	http_response_init(&c->head, strcmp(q->method, "HEAD") == 0);
+	c->chunked = q->chunked;
 	write_head(q, &head);
-	r = head.err ? head.err : push(c, head.p, head.n, answered);
+	r = head.err ? head.err : push(c, head.p, head.n);
 	buf_free(&head);
 	for (size_t i = 0; i < q->parts_n && !r; i++)
-		r = q->chunked ? push_chunks(c, q->parts[i], answered)
-			       : push(c, q->parts[i].p, q->parts[i].n, answered);
-	if (!r && q->chunked)
-		r = push(c, "0\r\n\r\n", 5, answered);
+		r = q->chunked ? call_push(c, q->parts[i])
+			       : push(c, q->parts[i].p, q->parts[i].n);
 	return r;
 }
 
-int call_send(struct call *c, const struct call_request *q)
+int call_finish(struct call *c)
 {
-	bool answered = false;
-	int r;
+	int r = c->chunked ? push(c, "0\r\n\r\n", 5) : 0;
 
-	http_response_init(&c->head, strcmp(q->method, "HEAD") == 0);
-	r = push_all(c, q, &answered);
-	if (r < 0)
+	if (r)
 		return r;
-	r = answered ? 0 : 1;
+	r = c->answered ? 0 : 1;
 	while (r == 1) {
 		r = parse_head(c);
 		if (r == 1) {
@@ -253,6 +249,13 @@ int call_send(struct call *c, const struct call_request *q)
 		return r;
 	body_init(&c->body, c->head.head.framing, c->head.head.length);
 	return 0;
+}
+
+int call_send(struct call *c, const struct call_request *q)
+{
+	int r = call_start(c, q);
+
+	return r ? r : call_finish(c);
 }
 
 int call_read(struct call *c, struct str *piece)

@@ -28,6 +28,9 @@ struct call {
 	struct buf in; /* from the first byte of the head on */
 	size_t at;     /* how much of it is dealt with */
 	bool ended;    /* the peer has closed its side */
+	bool chunked;  /* what is sent */
+	bool answered; /* the head was there before all was sent */
+	bool unwanted; /* the rest of the request does not interest the peer */
 };
 
 /*
@@ -48,6 +51,15 @@ void call_close(struct call *c);
  * connection ended without an answer; ERR_SYNTAX when that is no HTTP; -errno.
  */
 int call_send(struct call *c, const struct call_request *q) MUST_USE;
+
+/*
+ * The same in steps, for a body that is made on the way: q, which is chunked, then
+ * pieces, then the end and the answer. Pieces that are not wanted any more are passed
+ * over; the answer tells why. Errors as above.
+ */
+int call_start(struct call *c, const struct call_request *q) MUST_USE;
+int call_push(struct call *c, struct str piece) MUST_USE;
+int call_finish(struct call *c) MUST_USE;
 
 /*
  * The next piece of the answer's body, valid until the next call. 1 with *piece

@@ -3,12 +3,10 @@
 #include "base/jw.h"
 #include "inject/out.h"
 #include "inject/sandbox.h"
-#include "inject/tail.h"
 #include "limits.h"
 
 #include <stdio.h>
 #include <time.h>
-#include <unistd.h>
 
 /* One container of the engine's list; the strings live as long as its doc. */
 struct row {
@@ -20,6 +18,7 @@ struct row {
 static void read_row(struct doc *d, struct json_val v, struct row *row)
 {
 	struct json_val labels = json_get(v, "Labels"), port, name = {0};
+	uint64_t own;
 	int it = 0;
 
 	*row = (struct row){
@@ -38,6 +37,8 @@ static void read_row(struct doc *d, struct json_val v, struct row *row)
 	while (json_next(json_get(v, "Ports"), &it, NULL, &port))
 		if (doc_int(json_get(port, "PrivatePort"), 0) == SANDBOX_PORT)
 			row->port = (uint16_t)doc_int(json_get(port, "PublicPort"), 0);
+	if (str_u64(doc_str(d, json_get(labels, SANDBOX_PORT_LABEL)), 65535, &own) == 0)
+		row->port = (uint16_t)own;
 }
 
 static void print_age(int64_t created, struct buf *out)
@@ -114,7 +115,7 @@ static int print_list(const struct options *o, struct doc *d)
 	jw_init(&w, &out);
 	if (o->json)
 		jw_array(&w);
-	else
+	else if (!o->quiet)
 		buf_puts(&out,
 			"NAME            IMAGE                           STATE     "
 			"PORT   AGE\n");
@@ -122,6 +123,8 @@ static int print_list(const struct options *o, struct doc *d)
 		read_row(d, v, &row);
 		if (o->json)
 			json_row(&row, &w);
+		else if (o->quiet)
+			buf_fmt(&out, "%.*s\n", STR_ARG(row.name));
 		else
 			print_row(&row, &out);
 	}
@@ -134,18 +137,95 @@ static int print_list(const struct options *o, struct doc *d)
 	return r;
 }
 
+static const char *const filter_keys[] = {"name", "id", "status", "label"};
+
+static int check_filters(const struct options *o)
+{
+	const char *value;
+	size_t it = 0;
+
+	while ((value = options_next(o, LIST_FILTER, &it))) {
+		struct str rest = str_c(value), key = str_cut(&rest, '=');
+		bool known = false;
+
+		for (size_t i = 0; i < ARRAY_LEN(filter_keys); i++)
+			known = known || str_eq(key, str_c(filter_keys[i]));
+		if (!known || !rest.n)
+			return out_fail_usage("as in --filter status=running",
+				"--filter '%s' is not KEY=VALUE with name, id, status or "
+				"label for its KEY",
+				value);
+	}
+	return 0;
+}
+
+/* Those of one key are alternatives to the engine; our label always counts. */
+static void write_filters(const struct options *o, struct buf *out)
+{
+	struct jw w;
+
+	jw_init(&w, out);
+	jw_object(&w);
+	for (size_t i = 0; i < ARRAY_LEN(filter_keys); i++) {
+		const char *value;
+		bool ours = strcmp(filter_keys[i], "label") == 0, begun = false;
+		size_t it = 0;
+
+		if (ours) {
+			jw_key(&w, "label");
+			jw_array(&w);
+			jw_cstr(&w, "od.sandbox=1");
+			begun = true;
+		}
+		while ((value = options_next(o, LIST_FILTER, &it))) {
+			struct str rest = str_c(value), key = str_cut(&rest, '=');
+
+			if (!str_eq(key, str_c(filter_keys[i])))
+				continue;
+			if (!begun) {
+				jw_key(&w, filter_keys[i]);
+				jw_array(&w);
+				begun = true;
+			}
+			jw_str(&w, rest);
+		}
+		if (begun)
+			jw_end(&w);
+	}
+	jw_end(&w);
+}
+
+static int ask_list(const struct options *o, const struct engine *e, struct reply *reply)
+{
+	struct buf json = BUF_INIT(INJECT_TEXT_MAX), text = BUF_INIT(ENGINE_TARGET_MAX);
+	int r;
+
+	reply_init(reply);
+	write_filters(o, &json);
+	engine_encode(&text, buf_view(&json));
+	r = json.err ? json.err : text.err;
+	if (r == ERR_LIMIT)
+		r = out_fail_usage("give fewer", "the filters are too long");
+	if (!r)
+		r = engine_ask(e, reply, "GET", (struct str){0},
+			"/containers/json?all=1&filters=%.*s", STR_ARG(buf_view(&text)));
+	buf_free(&json);
+	buf_free(&text);
+	return r;
+}
+
 int cmd_ps(const struct options *o)
 {
 	struct reply reply;
 	struct engine e;
 	struct doc d;
-	int r = engine_open(&e, o->host);
+	int r = check_filters(o);
 
+	if (!r)
+		r = engine_open(&e, o->host);
 	if (r)
 		return r;
-	r = engine_ask(&e, &reply, "GET", (struct str){0},
-		"/containers/json?all=1&filters="
-		"%%7B%%22label%%22%%3A%%5B%%22od.sandbox%%3D1%%22%%5D%%7D");
+	r = ask_list(o, &e, &reply);
 	if (!r && reply.status != 200)
 		r = engine_refused(&reply, NULL, "listing the sandboxes");
 	if (!r) {
@@ -156,38 +236,4 @@ int cmd_ps(const struct options *o)
 	}
 	reply_free(&reply);
 	return r;
-}
-
-static int copy_log(const struct options *o, const struct engine *e, const char *id)
-{
-	char target[256], tail[32] = "";
-	const struct call_request q = {.method = "GET", .target = target};
-	struct call c;
-	int r;
-
-	if (o->has_tail)
-		snprintf(tail, sizeof(tail), "&tail=%llu", (unsigned long long)o->tail);
-	snprintf(target, sizeof(target),
-		"/containers/%s/logs?stdout=1&stderr=1&follow=%d%s", id, o->follow, tail);
-	r = engine_stream(e, &c, &q, o->follow ? 0 : INJECT_ENGINE_MS);
-	if (!r && c.head.status != 200)
-		r = out_fail(NULL, "the engine does not give the log: status %u",
-			c.head.status);
-	if (!r) {
-		r = tail_copy(&c);
-		r = r == ERR_SYNTAX || r == ERR_CLOSED ? engine_fail(e, r) : r;
-	}
-	call_close(&c);
-	return r;
-}
-
-int cmd_logs(const struct options *o)
-{
-	struct sandbox s;
-	struct engine e;
-	int r = engine_open(&e, o->host);
-
-	if (!r)
-		r = sandbox_need(&e, o->operand[0], &s);
-	return r ? r : copy_log(o, &e, s.state.id);
 }

@@ -1,3 +1,4 @@
+/* What is done to sandboxes as a whole: stop, rm, pause, resume, kill, wait. */
 #include "inject/commands.h"
 
 #include "base/jw.h"
@@ -5,7 +6,44 @@
 #include "inject/sandbox.h"
 #include "limits.h"
 
+#include <errno.h>
 #include <stdio.h>
+
+/* One sandbox. What it prints comes from print. */
+typedef int each_fn(const struct options *o, const struct engine *e, struct sandbox *s);
+
+/*
+ * Every operand in turn, whatever became of those before it; the first failure is
+ * that of the whole.
+ */
+static int each(const struct options *o, each_fn *fn)
+{
+	struct engine e;
+	int first, r = engine_open(&e, o->host);
+
+	first = r;
+	for (size_t i = 0; !r && i < o->operand_n; i++) {
+		struct sandbox s;
+		int own = sandbox_need(&e, o->operand[i], &s);
+
+		if (!own)
+			own = fn(o, &e, &s);
+		out_step_end();
+		if (own && !first)
+			first = own;
+		if (own == -EINTR || own == -ENOMEM || own == -EPIPE)
+			r = own;
+	}
+	return first;
+}
+
+static void begin_json(const struct sandbox *s, struct jw *w, struct buf *out)
+{
+	jw_init(w, out);
+	jw_object(w);
+	jw_key(w, "name");
+	jw_cstr(w, s->state.name);
+}
 
 static int print(const struct options *o, const struct sandbox *s, const char *done)
 {
@@ -14,10 +52,7 @@ static int print(const struct options *o, const struct sandbox *s, const char *d
 	int r;
 
 	if (o->json) {
-		jw_init(&w, &out);
-		jw_object(&w);
-		jw_key(&w, "name");
-		jw_cstr(&w, s->state.name);
+		begin_json(s, &w, &out);
 		jw_key(&w, done);
 		jw_bool(&w, true);
 		jw_end(&w);
@@ -30,70 +65,184 @@ static int print(const struct options *o, const struct sandbox *s, const char *d
 	return r;
 }
 
-/* The engine answers when it has stopped, which takes its time. */
-static int stop(const struct options *o, const struct engine *e, const struct sandbox *s)
+/* Asks and waits for an answer that may take ms of silence; 0 for any. */
+static int ask_slowly(
+	const struct engine *e, const char *target, uint32_t ms, struct reply *reply)
 {
-	char target[256];
 	const struct call_request q = {.method = "POST", .target = target};
-	struct reply reply;
 	struct call c;
 	int r;
 
-	reply_init(&reply);
-	snprintf(target, sizeof(target), "/containers/%s/stop?t=%llu", s->state.id,
-		(unsigned long long)o->time);
-	r = engine_stream(e, &c, &q, (uint32_t)o->time * 1000 + INJECT_ENGINE_MS);
+	reply_init(reply);
+	r = engine_stream(e, &c, &q, ms);
 	if (!r) {
-		reply.status = c.head.status;
-		r = call_collect(&c, &reply.body);
+		reply->status = c.head.status;
+		r = call_collect(&c, &reply->body);
 		r = r ? engine_fail(e, r) : 0;
 	}
+	call_close(&c);
+	return r;
+}
+
+/* The engine answers when it has stopped, which takes its time. */
+static int stop(const struct options *o, const struct engine *e, struct sandbox *s)
+{
+	char target[256];
+	struct reply reply;
+	int r;
+
+	out_step("stopping: %s", s->state.name);
+	snprintf(target, sizeof(target), "/containers/%s/stop?t=%llu", s->state.id,
+		(unsigned long long)o->time);
+	r = ask_slowly(e, target, (uint32_t)o->time * 1000 + INJECT_ENGINE_MS, &reply);
 	/* 304: stopped already; 404: it removed itself meanwhile. */
 	if (!r && reply.status >= 400 && reply.status != 404)
 		r = engine_refused(&reply, NULL, "stopping %s", s->state.name);
-	call_close(&c);
 	reply_free(&reply);
-	return r;
+	if (!r && s->auto_remove)
+		state_remove(s->state.name);
+	return r ? r : print(o, s, "stopped");
 }
 
 int cmd_stop(const struct options *o)
 {
-	struct sandbox s;
-	struct engine e;
-	int r = engine_open(&e, o->host);
+	return each(o, stop);
+}
 
-	if (!r)
-		r = sandbox_need(&e, o->operand[0], &s);
+static int remove_one(const struct options *o, const struct engine *e, struct sandbox *s)
+{
+	struct reply reply;
+	int r;
+
+	if (s->running && !o->force)
+		return out_fail(
+			"stop it first, or rm -f", "the sandbox %s runs", s->state.name);
+	r = engine_ask(e, &reply, "DELETE", (struct str){0},
+		"/containers/%s?v=1&force=%d", s->state.id, o->force);
+	if (!r && reply.status >= 400 && reply.status != 404)
+		r = engine_refused(&reply, NULL, "removing %s", s->state.name);
+	reply_free(&reply);
 	if (r)
 		return r;
-	out_step("stopping: %s", s.state.name);
-	r = stop(o, &e, &s);
-	if (!r && s.auto_remove)
-		state_remove(s.state.name);
-	return r ? r : print(o, &s, "stopped");
+	sandbox_forget(e, &s->state);
+	return print(o, s, "removed");
 }
 
 int cmd_rm(const struct options *o)
 {
-	struct reply reply;
-	struct sandbox s;
-	struct engine e;
-	int r = engine_open(&e, o->host);
+	return each(o, remove_one);
+}
 
-	if (!r)
-		r = sandbox_need(&e, o->operand[0], &s);
-	if (r)
-		return r;
-	if (s.running && !o->force)
-		return out_fail(
-			"stop it first, or rm -f", "the sandbox %s runs", s.state.name);
-	r = engine_ask(&e, &reply, "DELETE", (struct str){0},
-		"/containers/%s?v=1&force=%d", s.state.id, o->force);
-	if (!r && reply.status >= 400 && reply.status != 404)
-		r = engine_refused(&reply, NULL, "removing %s", s.state.name);
+/* POST /containers/ID/what */
+static int post(const struct engine *e, const struct sandbox *s, const char *what,
+	const char *doing)
+{
+	struct reply reply;
+	int r = engine_ask(e, &reply, "POST", (struct str){0}, "/containers/%s/%s",
+		s->state.id, what);
+
+	if (!r && reply.status >= 400)
+		r = engine_refused(&reply, NULL, "%s %s", doing, s->state.name);
 	reply_free(&reply);
-	if (r)
-		return r;
-	state_remove(s.state.name);
-	return print(o, &s, "removed");
+	return r;
+}
+
+static int need_running(const struct sandbox *s)
+{
+	return s->running ? 0
+			  : out_fail("od-runtime ps shows those that do",
+				    "the sandbox %s does not run", s->state.name);
+}
+
+static int pause_one(const struct options *o, const struct engine *e, struct sandbox *s)
+{
+	int r = need_running(s);
+
+	if (!r && !s->paused)
+		r = post(e, s, "pause", "pausing");
+	return r ? r : print(o, s, "paused");
+}
+
+int cmd_pause(const struct options *o)
+{
+	return each(o, pause_one);
+}
+
+static int resume_one(const struct options *o, const struct engine *e, struct sandbox *s)
+{
+	int r = need_running(s);
+
+	if (!r && s->paused)
+		r = post(e, s, "unpause", "resuming");
+	return r ? r : print(o, s, "resumed");
+}
+
+int cmd_resume(const struct options *o)
+{
+	return each(o, resume_one);
+}
+
+static int kill_one(const struct options *o, const struct engine *e, struct sandbox *s)
+{
+	struct buf what = BUF_INIT(256);
+	const char *target;
+	int r = need_running(s);
+
+	buf_puts(&what, "kill?signal=");
+	engine_encode(&what, str_c(o->signal ? o->signal : "KILL"));
+	target = buf_cstr(&what);
+	if (!r)
+		r = target ? post(e, s, target, "killing") : what.err;
+	buf_free(&what);
+	return r ? r : print(o, s, "killed");
+}
+
+int cmd_kill(const struct options *o)
+{
+	return each(o, kill_one);
+}
+
+static int print_code(const struct options *o, const struct sandbox *s, int64_t code)
+{
+	struct buf out = BUF_INIT(INJECT_TEXT_MAX);
+	struct jw w;
+	int r;
+
+	if (o->json) {
+		begin_json(s, &w, &out);
+		jw_key(&w, "exit_code");
+		jw_int(&w, code);
+		jw_end(&w);
+		buf_putc(&out, '\n');
+	} else {
+		buf_fmt(&out, "%lld\n", (long long)code);
+	}
+	r = out_buf(&out);
+	buf_free(&out);
+	return r;
+}
+
+static int wait_one(const struct options *o, const struct engine *e, struct sandbox *s)
+{
+	char target[256];
+	struct reply reply;
+	int64_t code = s->exit_code;
+	struct doc d;
+	int r;
+
+	snprintf(target, sizeof(target), "/containers/%s/wait", s->state.id);
+	r = ask_slowly(e, target, 0, &reply);
+	if (!r && reply.status != 200)
+		r = engine_refused(&reply, NULL, "waiting for %s", s->state.name);
+	if (!r && doc_parse(&d, buf_view(&reply.body)) == 0) {
+		code = doc_int(json_get(doc_root(&d), "StatusCode"), code);
+		doc_free(&d);
+	}
+	reply_free(&reply);
+	return r ? r : print_code(o, s, code);
+}
+
+int cmd_wait(const struct options *o)
+{
+	return each(o, wait_one);
 }

@@ -14,6 +14,16 @@ int cmd_ps(const struct options *o);
 int cmd_logs(const struct options *o);
 int cmd_stop(const struct options *o);
 int cmd_rm(const struct options *o);
+int cmd_pause(const struct options *o);
+int cmd_resume(const struct options *o);
+int cmd_kill(const struct options *o);
+int cmd_wait(const struct options *o);
+int cmd_attach(const struct options *o);
+int cmd_shell(const struct options *o);
+int cmd_cp(const struct options *o);
+int cmd_ls(const struct options *o);
+int cmd_completion(const struct options *o);
+int cmd_man(const struct options *o);
 int cmd_help(const struct options *o);
 
 #endif

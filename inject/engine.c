@@ -87,23 +87,32 @@ static int exchange(const struct engine *e, struct call *c, const struct call_re
 	return fd < 0 ? fd : call_send(c, q);
 }
 
-int engine_stream(const struct engine *e, struct call *c, const struct call_request *q,
+int engine_start(const struct engine *e, struct call *c, const struct call_request *q,
 	uint32_t idle_ms)
 {
 	struct buf target = BUF_INIT(ENGINE_TARGET_MAX + 64);
 	struct call_request with = *q;
-	int r;
+	int fd, r;
 
 	buf_puts(&target, e->prefix);
 	buf_puts(&target, q->target);
 	with.target = buf_cstr(&target);
-	if (with.target) {
-		r = exchange(e, c, &with, idle_ms);
-	} else {
-		call_begin(c, -1, 0, false);
-		r = target.err;
-	}
+	fd = with.target ? call_connect_unix(e->path, INJECT_CONNECT_MS, e->calm)
+			 : target.err;
+	call_begin(c, fd < 0 ? -1 : fd, idle_ms, e->calm);
+	r = fd < 0 ? fd : call_start(c, &with);
 	buf_free(&target);
+	return r ? engine_fail(e, r) : 0;
+}
+
+int engine_stream(const struct engine *e, struct call *c, const struct call_request *q,
+	uint32_t idle_ms)
+{
+	int r = engine_start(e, c, q, idle_ms);
+
+	if (r)
+		return r;
+	r = call_finish(c);
 	return r ? engine_fail(e, r) : 0;
 }
 

@@ -67,6 +67,10 @@ void reply_free(struct reply *r);
 int engine_stream(const struct engine *e, struct call *c, const struct call_request *q,
 	uint32_t idle_ms) MUST_USE;
 
+/* The same up to call_finish, which is the caller's: for pieces in between. */
+int engine_start(const struct engine *e, struct call *c, const struct call_request *q,
+	uint32_t idle_ms) MUST_USE;
+
 /* Says that talking failed with r, unless that was said before; returns FAIL_*. */
 int engine_fail(const struct engine *e, int r);
 

@@ -181,7 +181,7 @@ int sandbox_alive(uint16_t port, uint32_t idle_ms)
 	return r;
 }
 
-static int explain(const struct sandbox *s, const struct reply *reply)
+int sandbox_refused(const struct sandbox *s, const struct reply *reply)
 {
 	struct buf words = BUF_INIT(INJECT_TEXT_MAX);
 	struct doc d;
@@ -199,36 +199,73 @@ static int explain(const struct sandbox *s, const struct reply *reply)
 	return FAIL_ENVIRONMENT;
 }
 
-int sandbox_act(
-	const struct sandbox *s, struct str action, uint32_t idle_ms, struct reply *reply)
+int sandbox_fail(const struct sandbox *s, int r)
 {
+	if (r == -EINTR || r == -ENOMEM || r <= FAIL_BASE)
+		return r;
+	return out_fail("od-runtime logs shows what it says",
+		"the sandbox %s did not answer: %s", s->state.name, err_text(r));
+}
+
+int sandbox_start(const struct sandbox *s, struct call *c, const struct call_request *q,
+	uint32_t idle_ms)
+{
+	struct call_request with = *q;
 	char header[128];
+	int fd = call_connect_tcp(s->port, INJECT_CONNECT_MS);
+	int r;
+
+	snprintf(header, sizeof(header), "X-Session-API-Key: %s\r\n", s->state.key);
+	with.headers = header;
+	call_begin(c, fd < 0 ? -1 : fd, idle_ms, false);
+	r = fd < 0 ? fd : call_start(c, &with);
+	explicit_bzero(header, sizeof(header));
+	return r ? sandbox_fail(s, r) : 0;
+}
+
+int sandbox_ask(const struct sandbox *s, const char *method, const char *target,
+	struct str body, uint32_t idle_ms, struct reply *reply)
+{
 	const struct call_request q = {
-		.method = "POST",
-		.target = "/execute_action",
-		.headers = header,
-		.type = "application/json",
-		.parts = &action,
-		.parts_n = 1,
+		.method = method,
+		.target = target,
+		.type = body.n ? "application/json" : NULL,
+		.parts = &body,
+		.parts_n = body.n ? 1 : 0,
 	};
 	struct call c;
 	int r;
 
 	reply_init(reply);
-	snprintf(header, sizeof(header), "X-Session-API-Key: %s\r\n", s->state.key);
-	r = exchange(s->port, &q, idle_ms, &c, reply);
-	explicit_bzero(header, sizeof(header));
-	if (r == -EINTR || r == -ENOMEM)
-		return r;
-	if (r)
-		return out_fail("od-runtime logs shows what it says",
-			"the sandbox %s did not answer: %s", s->state.name, err_text(r));
-	return reply->status == 200 ? 0 : explain(s, reply);
+	r = sandbox_start(s, &c, &q, idle_ms);
+	if (!r) {
+		r = call_finish(&c);
+		if (!r)
+			r = call_collect(&c, &reply->body);
+		r = r ? sandbox_fail(s, r) : 0;
+	}
+	if (!r)
+		reply->status = c.head.status;
+	call_close(&c);
+	return r;
+}
+
+int sandbox_act(
+	const struct sandbox *s, struct str action, uint32_t idle_ms, struct reply *reply)
+{
+	int r = sandbox_ask(s, "POST", "/execute_action", action, idle_ms, reply);
+
+	return r || reply->status == 200 ? r : sandbox_refused(s, reply);
+}
+
+void sandbox_forget(const struct engine *e, const struct state *s)
+{
+	overlay_remove(e, s->overlay);
+	state_remove(s->name);
 }
 
 void sandbox_remove(const struct engine *e, const struct state *s)
 {
 	engine_tidy(e, NULL, "DELETE", "/containers/%s?force=1&v=1", s->id);
-	overlay_remove(e, s->overlay);
-	state_remove(s->name);
+	sandbox_forget(e, s);
 }

@@ -46,6 +46,25 @@ int sandbox_alive(uint16_t port, uint32_t idle_ms) MUST_USE;
 int sandbox_act(const struct sandbox *s, struct str action, uint32_t idle_ms,
 	struct reply *reply) MUST_USE;
 
+/*
+ * Any other question of it, with its key; a body is JSON. 0 with any status; errors as
+ * above. sandbox_refused prints what it says in answer and returns FAIL_ENVIRONMENT.
+ */
+int sandbox_ask(const struct sandbox *s, const char *method, const char *target,
+	struct str body, uint32_t idle_ms, struct reply *reply) MUST_USE;
+int sandbox_refused(const struct sandbox *s, const struct reply *reply);
+
+/*
+ * Begins a call of it, with its key, up to call_finish, which is the caller's; q has
+ * no headers. The caller closes c in any case. 0, -EINTR, -ENOMEM or FAIL_*;
+ * sandbox_fail says that talking failed with r and returns such a code.
+ */
+int sandbox_start(const struct sandbox *s, struct call *c, const struct call_request *q,
+	uint32_t idle_ms) MUST_USE;
+int sandbox_fail(const struct sandbox *s, int r);
+
+/* Takes away what belonged to a container that is gone. */
+void sandbox_forget(const struct engine *e, const struct state *s);
 /* Takes a container away, running or not, and its state. */
 void sandbox_remove(const struct engine *e, const struct state *s);
 

@@ -1,0 +1,139 @@
+/* Files of a sandbox from outside: cp and ls. */
+#include "inject/commands.h"
+
+#include "base/jw.h"
+#include "inject/copy.h"
+#include "inject/out.h"
+#include "limits.h"
+
+#include <stdio.h>
+
+/* "box:work" is box:/work, as in docker cp. */
+static const char *remote_path(struct buf *out, const char *path)
+{
+	if (*path != '/')
+		buf_putc(out, '/');
+	buf_puts(out, path);
+	return buf_cstr(out);
+}
+
+static int open_any(const struct engine *e, const char *name, struct sandbox *s)
+{
+	int r = sandbox_need(e, name, s);
+
+	/* One that runs knows its user; what is stopped has only the engine. */
+	if (!r && s->running)
+		r = sandbox_open(e, name, s);
+	return r;
+}
+
+int cmd_cp(const struct options *o)
+{
+	bool down = options_is_remote(o->operand[0]);
+	const char *remote = o->operand[down ? 0 : 1];
+	struct str path = str_c(remote), name = str_cut(&path, ':');
+	struct buf whole = BUF_INIT(FILE_PATH_MAX);
+	char sandbox[STATE_NAME_MAX + 1];
+	struct sandbox s = {0};
+	struct engine e;
+	struct copy c = {
+		.engine = &e,
+		.sandbox = &s,
+		.local = o->operand[down ? 1 : 0],
+	};
+	int r = engine_open(&e, o->host);
+
+	snprintf(sandbox, sizeof(sandbox), "%.*s", STR_ARG(name));
+	c.remote = remote_path(&whole, path.p);
+	if (!r && !c.remote)
+		r = out_fail(NULL, "the path is too long");
+	if (!r)
+		r = open_any(&e, sandbox, &s);
+	if (!r)
+		r = down ? copy_down(&c) : copy_up(&c);
+	state_forget(&s.state);
+	buf_free(&whole);
+	return r;
+}
+
+/* Asks the server; the body is JSON. */
+static int list(const struct sandbox *s, const char *path, struct reply *reply)
+{
+	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
+	struct jw w;
+	int r;
+
+	jw_init(&w, &body);
+	jw_object(&w);
+	if (path) {
+		jw_key(&w, "path");
+		jw_cstr(&w, path);
+	}
+	jw_end(&w);
+	reply_init(reply);
+	r = body.err ? body.err
+		     : sandbox_ask(s, "POST", "/list_files", buf_view(&body),
+			       INJECT_ENGINE_MS, reply);
+	if (!r && reply->status != 200)
+		r = sandbox_refused(s, reply);
+	buf_free(&body);
+	return r;
+}
+
+static int print_names(const struct options *o, const struct reply *reply)
+{
+	struct buf out = BUF_INIT(INJECT_REPLY_MAX);
+	struct json_val name;
+	struct doc d;
+	int it = 0;
+	int r = doc_parse(&d, buf_view(&reply->body));
+
+	if (r)
+		return out_fail(NULL, "the sandbox's list is no JSON");
+	if (o->json)
+		buf_str(&out, buf_view(&reply->body));
+	while (!o->json && json_next(doc_root(&d), &it, NULL, &name)) {
+		buf_str(&out, doc_str(&d, name));
+		buf_putc(&out, '\n');
+	}
+	if (o->json)
+		buf_putc(&out, '\n');
+	doc_free(&d);
+	r = out.err ? out.err : out_text(1, buf_view(&out));
+	buf_free(&out);
+	return r;
+}
+
+/* What cannot be listed is an empty list to the server; here it is an error. */
+static int check_folder(const struct sandbox *s, const char *path)
+{
+	const struct copy c = {.sandbox = s};
+	enum copy_kind kind;
+	int r = copy_look(&c, str_c(path), &kind);
+
+	if (r || kind == COPY_FOLDER)
+		return r;
+	return out_fail("od-runtime ls lists folders", "%s %s", path,
+		kind == COPY_FILE ? "is no folder" : "is not there");
+}
+
+int cmd_ls(const struct options *o)
+{
+	const char *path = o->operand_n > 1 ? o->operand[1] : NULL;
+	struct reply reply = {0};
+	struct sandbox s = {0};
+	struct engine e;
+	int r = engine_open(&e, o->host);
+
+	if (!r)
+		r = sandbox_open(&e, o->operand[0], &s);
+	if (!r && path)
+		r = check_folder(&s, path);
+	if (!r)
+		r = list(&s, path, &reply);
+	if (!r)
+		r = print_names(o, &reply);
+	state_forget(&s.state);
+	reply_free(&reply);
+	return r;
+}

@@ -1,0 +1,103 @@
+/* What a sandbox's server writes: logs and attach. */
+#include "inject/commands.h"
+
+#include "inject/out.h"
+#include "inject/sandbox.h"
+#include "inject/spec.h"
+#include "inject/tail.h"
+#include "limits.h"
+
+#include <stdio.h>
+#include <time.h>
+
+/* "&since=1700000000", if the option was given. */
+static int point(const char *value, const char *name, char *out, size_t room)
+{
+	int64_t seconds;
+
+	if (!value)
+		return 0;
+	if (spec_time(str_c(value), (int64_t)time(NULL), &seconds))
+		return out_fail_usage(
+			"seconds since 1970, or how long ago: 90s, 10m, 2h, 1d",
+			"--%s is '%s', not a time", name, value);
+	snprintf(out, room, "&%s=%lld", name, (long long)seconds);
+	return 0;
+}
+
+static int copy_log(const struct options *o, const struct engine *e, const char *id)
+{
+	char target[512], tail[32] = "", since[48] = "", until[48] = "";
+	const struct call_request q = {.method = "GET", .target = target};
+	struct call c;
+	int r = point(o->since, "since", since, sizeof(since));
+
+	if (!r)
+		r = point(o->until, "until", until, sizeof(until));
+	call_begin(&c, -1, 0, false);
+	if (o->has_tail)
+		snprintf(tail, sizeof(tail), "&tail=%llu", (unsigned long long)o->tail);
+	snprintf(target, sizeof(target),
+		"/containers/%s/logs?stdout=1&stderr=1&follow=%d&timestamps=%d%s%s%s", id,
+		o->follow, o->timestamps, tail, since, until);
+	if (!r)
+		r = engine_stream(e, &c, &q, o->follow ? 0 : INJECT_ENGINE_MS);
+	if (!r && c.head.status != 200)
+		r = out_fail(NULL, "the engine does not give the log: status %u",
+			c.head.status);
+	if (!r) {
+		r = tail_copy(&c);
+		r = r == ERR_SYNTAX || r == ERR_CLOSED ? engine_fail(e, r) : r;
+	}
+	call_close(&c);
+	return r;
+}
+
+int cmd_logs(const struct options *o)
+{
+	struct sandbox s;
+	struct engine e;
+	int r = engine_open(&e, o->host);
+
+	if (!r)
+		r = sandbox_need(&e, o->operand[0], &s);
+	return r ? r : copy_log(o, &e, s.state.id);
+}
+
+/* From now on, as docker attach, but without a way to type: it reads nothing. */
+static int copy_output(const struct engine *e, const struct sandbox *s)
+{
+	char target[256];
+	const struct call_request q = {.method = "POST", .target = target};
+	struct call c;
+	int r;
+
+	snprintf(target, sizeof(target),
+		"/containers/%s/attach?stream=1&stdout=1&stderr=1", s->state.id);
+	r = engine_stream(e, &c, &q, INJECT_ENGINE_MS);
+	/* Podman answers 200 and Docker 101, or 200 to who does not ask for it. */
+	if (!r && c.head.status != 200 && c.head.status != 101)
+		r = out_fail(
+			NULL, "the engine does not attach: status %u", c.head.status);
+	c.idle_ms = 0;
+	if (!r) {
+		r = tail_copy(&c);
+		r = r == ERR_SYNTAX || r == ERR_CLOSED ? engine_fail(e, r) : r;
+	}
+	call_close(&c);
+	return r;
+}
+
+int cmd_attach(const struct options *o)
+{
+	struct sandbox s;
+	struct engine e;
+	int r = engine_open(&e, o->host);
+
+	if (!r)
+		r = sandbox_need(&e, o->operand[0], &s);
+	if (!r && !s.running)
+		r = out_fail("od-runtime logs shows what it has written",
+			"the sandbox %s does not run", s.state.name);
+	return r ? r : copy_output(&e, &s);
+}
