@@ -1,6 +1,329 @@
+/*
+ * A shell in a sandbox on the user's own terminal: the engine executes the client,
+ * which becomes the shell of the sandbox user, and we carry bytes both ways.
+ */
 #include "inject/commands.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/jw.h"
+#include "inject/image.h"
+#include "inject/out.h"
+#include "inject/sandbox.h"
+#include "inject/stop.h"
+#include "inject/stream.h"
+#include "inject/terminal.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { SIZE_TRIES = 20, SIZE_MS = 25 };
+
+struct session {
+	const struct engine *engine;
+	char id[STATE_ID_MAX + 1]; /* of the exec */
+	bool tty;
+	struct call call;
+	struct frames frames; /* without a terminal */
+	struct buf typed;     /* read here, not yet sent */
+	bool typed_all;       /* stdin has ended */
+	unsigned size_tries;  /* to tell the size, which fails until the shell is there */
+};
+
+/* The arguments of its server, which tell the client who the user is. */
+static int copy_arguments(const struct engine *e, const struct sandbox *s, struct jw *w)
+{
+	struct json_val list, word;
+	struct reply reply;
+	struct doc d;
+	int it = 0;
+	int r = engine_ask(
+		e, &reply, "GET", (struct str){0}, "/containers/%s/json", s->state.id);
+
+	if (!r && (reply.status != 200 || doc_parse(&d, buf_view(&reply.body))))
+		r = out_fail(NULL, "the engine does not describe %s", s->state.name);
+	if (!r) {
+		list = json_get(json_get(doc_root(&d), "Config"), "Cmd");
+		while (json_next(list, &it, NULL, &word))
+			jw_str(w, doc_str(&d, word));
+		doc_free(&d);
+	}
+	reply_free(&reply);
+	return r;
+}
+
+static int write_exec(struct session *x, const struct sandbox *s, struct buf *body)
+{
+	struct jw w;
+	int r;
+
+	jw_init(&w, body);
+	jw_object(&w);
+	jw_key(&w, "AttachStdin");
+	jw_bool(&w, true);
+	jw_key(&w, "AttachStdout");
+	jw_bool(&w, true);
+	jw_key(&w, "AttachStderr");
+	jw_bool(&w, true);
+	jw_key(&w, "Tty");
+	jw_bool(&w, x->tty);
+	/* The engine would hold ^P back, as the first half of its own keys. */
+	jw_key(&w, "DetachKeys");
+	jw_cstr(&w, "ctrl-@,ctrl-^,ctrl-@,ctrl-^");
+	jw_key(&w, "Cmd");
+	jw_array(&w);
+	jw_cstr(&w, IMAGE_CLIENT);
+	jw_cstr(&w, "shell");
+	r = copy_arguments(x->engine, s, &w);
+	jw_end(&w);
+	jw_end(&w);
+	return r ? r : body->err;
+}
+
+static int create(struct session *x, const struct sandbox *s)
+{
+	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
+	struct reply reply;
+	struct doc d;
+	int r = write_exec(x, s, &body);
+
+	reply_init(&reply);
+	if (!r)
+		r = engine_ask(x->engine, &reply, "POST", buf_view(&body),
+			"/containers/%s/exec", s->state.id);
+	if (!r && reply.status != 201)
+		r = engine_refused(&reply, NULL, "a shell in %s", s->state.name);
+	if (!r && doc_parse(&d, buf_view(&reply.body)) == 0) {
+		struct str id = doc_str(&d, json_get(doc_root(&d), "Id"));
+
+		if (state_is_name(id))
+			snprintf(x->id, sizeof(x->id), "%.*s", STR_ARG(id));
+		doc_free(&d);
+	}
+	if (!r && !x->id[0])
+		r = out_fail(NULL, "the engine made an exec without an id");
+	reply_free(&reply);
+	buf_free(&body);
+	return r;
+}
+
+/* From the head of the answer on, the connection carries the shell's bytes. */
+static int begin(struct session *x)
+{
+	char target[256];
+	struct str body = x->tty ? STR("{\"Detach\":false,\"Tty\":true}")
+				 : STR("{\"Detach\":false,\"Tty\":false}");
+	const struct call_request q = {
+		.method = "POST",
+		.target = target,
+		.type = "application/json",
+		.parts = &body,
+		.parts_n = 1,
+	};
+	int r;
+
+	snprintf(target, sizeof(target), "/exec/%s/start", x->id);
+	r = engine_stream(x->engine, &x->call, &q, INJECT_ENGINE_MS);
+	if (!r && x->call.head.status != 200 && x->call.head.status != 101)
+		r = out_fail("the client in it may be of another version; run it again",
+			"the engine does not start a shell: status %u",
+			x->call.head.status);
+	x->call.idle_ms = 0;
+	return r;
+}
+
+static void tell_size(struct session *x)
+{
+	struct reply reply;
+	unsigned rows, columns;
+
+	terminal_size(&rows, &columns);
+	/* A size of the terminal that is not known is no reason to end. */
+	if (engine_tidy(x->engine, &reply, "POST", "/exec/%s/resize?h=%u&w=%u", x->id,
+		    rows, columns) == 0 &&
+		reply.status < 400)
+		x->size_tries = 0;
+	else
+		x->size_tries -= x->size_tries > 0;
+	reply_free(&reply);
+}
+
+static int show_frames(struct session *x, struct str in)
+{
+	struct str piece;
+	int fd, r;
+
+	while ((r = frames_next(&x->frames, &in, &fd, &piece)) == 0) {
+		r = fd_write_all(fd, piece.p, piece.n);
+		if (r)
+			return r;
+	}
+	return r < 0 ? r : 0;
+}
+
+/* What the shell has written: 0, 1 at its end, or negative. */
+static int receive(struct session *x)
+{
+	do {
+		struct str piece;
+		int r = call_read(&x->call, &piece);
+
+		if (r == 0 || r == ERR_CLOSED)
+			return 1;
+		if (r == 1)
+			r = x->tty ? fd_write_all(STDOUT_FILENO, piece.p, piece.n)
+				   : show_frames(x, piece);
+		if (r)
+			return r;
+	} while (x->call.in.n > x->call.at);
+	return 0;
+}
+
+static int read_typed(struct session *x)
+{
+	char *room = buf_room(&x->typed, 4096);
+	ssize_t n = room ? read(STDIN_FILENO, room, 4096) : -1;
+
+	if (!room)
+		return x->typed.err;
+	if (n > 0)
+		buf_commit(&x->typed, (size_t)n);
+	else if (n == 0 || errno == EIO)
+		x->typed_all = true;
+	else if (errno != EAGAIN && errno != EINTR)
+		return -errno;
+	return 0;
+}
+
+static int send_typed(struct session *x)
+{
+	ssize_t n = send(x->call.fd, x->typed.p, x->typed.n, MSG_NOSIGNAL);
+
+	if (n > 0)
+		buf_consume(&x->typed, (size_t)n);
+	/* A shell that has ended tells so on the other side. */
+	else if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
+		buf_reset(&x->typed);
+	else if (n < 0 && errno != EAGAIN && errno != EINTR)
+		return -errno;
+	return 0;
+}
+
+static int step(struct session *x, bool *half_closed)
+{
+	bool room = x->typed.n < x->typed.max / 2 && !x->typed_all;
+	struct pollfd fds[STOP_FDS] = {
+		[1] = {.fd = x->call.fd, .events = POLLIN},
+		[2] = {.fd = room ? STDIN_FILENO : -1, .events = POLLIN},
+	};
+	int r;
+
+	if (x->typed.n)
+		fds[1].events |= POLLOUT;
+	else if (x->typed_all && !*half_closed && !x->tty) {
+		*half_closed = true;
+		if (shutdown(x->call.fd, SHUT_WR) < 0)
+			return -errno;
+	}
+	r = stop_poll(fds, x->size_tries ? clock_ms() + SIZE_MS : 0, false);
+	if (r < 0)
+		return r;
+	if (stop_resized())
+		x->size_tries = SIZE_TRIES;
+	if (r == 0 && x->size_tries)
+		tell_size(x);
+	r = 0;
+	if (fds[2].revents)
+		r = read_typed(x);
+	if (!r && (fds[1].revents & POLLOUT))
+		r = send_typed(x);
+	if (!r && (fds[1].revents & (POLLIN | POLLHUP | POLLERR)))
+		r = receive(x);
+	return r;
+}
+
+static int carry(struct session *x)
+{
+	bool half_closed = false;
+	int r = 0;
+
+	/* What came with the head of the answer is not polled for. */
+	if (x->call.in.n > x->call.at)
+		r = receive(x);
+	while (!r)
+		r = step(x, &half_closed);
+	return r == 1 ? 0 : r;
+}
+
+static int exit_code(const struct session *x)
+{
+	int64_t code = -1;
+	struct reply reply;
+	struct doc d;
+	int r = engine_ask(
+		x->engine, &reply, "GET", (struct str){0}, "/exec/%s/json", x->id);
+
+	if (!r && doc_parse(&d, buf_view(&reply.body)) == 0) {
+		code = doc_int(json_get(doc_root(&d), "ExitCode"), -1);
+		doc_free(&d);
+	}
+	reply_free(&reply);
+	if (r)
+		return r;
+	return code < 0 ? out_fail(NULL, "the shell was cut off") : (int)(code & 255);
+}
+
+static int run(struct session *x)
+{
+	struct terminal terminal = {.raw = false};
+	int r = begin(x);
+
+	if (!r && x->tty) {
+		r = stop_watch_size();
+		if (!r)
+			r = terminal_raw(&terminal);
+		if (r)
+			r = out_fail(NULL, "the terminal: %s", err_text(r));
+		x->size_tries = SIZE_TRIES;
+		if (!r)
+			tell_size(x);
+	}
+	if (!r)
+		r = carry(x);
+	terminal_restore(&terminal);
+	call_close(&x->call);
+	if (r == ERR_SYNTAX)
+		r = engine_fail(x->engine, r);
+	return r ? r : exit_code(x);
+}
+
 int cmd_shell(const struct options *o)
 {
-	(void)o;
-	return 0;
+	struct sandbox s;
+	struct engine e;
+	struct session x = {
+		.engine = &e,
+		.tty = terminal_is_there(),
+		.typed = BUF_INIT(65536),
+	};
+	int r = engine_open(&e, o->host);
+
+	call_begin(&x.call, -1, 0, false);
+	if (!r)
+		r = sandbox_need(&e, o->operand[0], &s);
+	if (!r && (!s.running || s.paused))
+		r = out_fail(s.running ? "od-runtime resume lets it go on"
+				       : "od-runtime logs shows why",
+			"the sandbox %s %s", s.state.name,
+			s.running ? "is paused" : "does not run");
+	if (!r)
+		r = create(&x, &s);
+	if (!r)
+		r = run(&x);
+	call_close(&x.call);
+	buf_free(&x.typed);
+	return r;
 }

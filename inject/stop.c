@@ -4,25 +4,29 @@
 #include "base/fd.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t asked;
+static volatile sig_atomic_t asked, resized;
 static int wake[2] = {-1, -1};
 static uint64_t waited; /* microseconds */
 
-static void on_signal(int signo)
+/* A full pipe wakes as well as one byte more would. */
+static void wake_up(void)
 {
 	int saved = errno;
 	char c = 0;
 
-	if (!asked)
-		asked = signo;
-	/* A full pipe wakes as well as one byte more would. */
 	if (write(wake[1], &c, 1) < 0)
 		errno = saved;
 	errno = saved;
+}
+
+static void on_signal(int signo)
+{
+	if (!asked)
+		asked = signo;
+	wake_up();
 }
 
 int stop_init(void)
@@ -62,22 +66,30 @@ static int remaining(uint64_t deadline)
 	return deadline - now > INT32_MAX ? INT32_MAX : (int)(deadline - now);
 }
 
-static int wait_for(int fd, short events, uint64_t deadline, bool calm)
+/* The byte that a change of size has put there has done its work. */
+static void drain(void)
 {
-	struct pollfd p[2] = {
-		{.fd = fd, .events = events},
-		{.fd = calm ? -1 : wake[0], .events = POLLIN},
-	};
+	char bytes[64];
+
+	while (read(wake[0], bytes, sizeof(bytes)) > 0)
+		continue;
+}
+
+int stop_poll(struct pollfd *fds, uint64_t deadline, bool calm)
+{
 	int r;
 
+	fds[0] = (struct pollfd){.fd = calm ? -1 : wake[0], .events = POLLIN};
 	for (;;) {
 		if (asked && !calm)
 			return -EINTR;
-		r = poll(p, 2, remaining(deadline));
+		if (resized)
+			return 0;
+		r = poll(fds, STOP_FDS, remaining(deadline));
 		if (r < 0 && errno != EINTR)
 			return -errno;
-		if (r > 0 && !p[1].revents)
-			return p[0].revents;
+		if (r > 0 && !fds[0].revents)
+			return r;
 		if (r == 0 && deadline && clock_ms() >= deadline)
 			return 0;
 	}
@@ -85,11 +97,41 @@ static int wait_for(int fd, short events, uint64_t deadline, bool calm)
 
 int stop_wait(int fd, short events, uint64_t deadline, bool calm)
 {
+	struct pollfd fds[STOP_FDS] = {
+		[1] = {.fd = fd, .events = events}, [2] = {.fd = -1}};
 	uint64_t from = clock_us();
-	int r = wait_for(fd, events, deadline, calm);
+	int r;
 
+	/* Who waits for one thing does not care for the terminal. */
+	do
+		r = stop_poll(fds, deadline, calm);
+	while (r == 0 && stop_resized());
 	waited += clock_us() - from;
-	return r;
+	return r > 0 ? fds[1].revents : r;
+}
+
+static void on_resize(int signo)
+{
+	(void)signo;
+	resized = 1;
+	wake_up();
+}
+
+int stop_watch_size(void)
+{
+	struct sigaction act = {.sa_handler = on_resize};
+
+	return sigaction(SIGWINCH, &act, NULL) < 0 ? -errno : 0;
+}
+
+bool stop_resized(void)
+{
+	bool was = resized;
+
+	resized = 0;
+	if (was && !asked)
+		drain();
+	return was;
 }
 
 uint64_t stop_waited_us(void)

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,6 +24,19 @@ int stop_signal(void);
  * is overlooked with calm set, as clean-up has to come to its end.
  */
 int stop_wait(int fd, short events, uint64_t deadline, bool calm) MUST_USE;
+
+/*
+ * The same for several: the caller fills in fds[1] and on, up to STOP_FDS, -1 for
+ * none; the first is ours. The number of those with events; 0 at the deadline, and
+ * when the terminal has got another size; -errno.
+ */
+enum { STOP_FDS = 3 };
+int stop_poll(struct pollfd *fds, uint64_t deadline, bool calm) MUST_USE;
+
+/* From now on changes of the terminal's size are noticed. 0 or -errno. */
+int stop_watch_size(void) MUST_USE;
+/* Whether there was one since the last call. */
+bool stop_resized(void);
 
 /* Microseconds that stop_wait has taken so far. */
 uint64_t stop_waited_us(void);

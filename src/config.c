@@ -23,6 +23,7 @@ static const char usage[] =
 	"roles\n"
 	"  init              supervise serve (default as process 1)\n"
 	"  serve             the server (default otherwise)\n"
+	"  shell             the user's shell on this terminal, with serve's options\n"
 	"  health            exit 0 if the server on PORT answers; with --tls: if it\n"
 	"                    answers a TLS handshake (its certificate is not looked at)\n"
 	"  copy-self DEST    copy this program to DEST\n"
@@ -260,6 +261,7 @@ static const struct role_word {
 } roles[] = {
 	{"init", ROLE_INIT},
 	{"serve", ROLE_SERVE},
+	{"shell", ROLE_SHELL},
 	{"health", ROLE_HEALTH},
 	{"copy-self", ROLE_COPY_SELF},
 	{"--version", ROLE_VERSION},
@@ -350,7 +352,7 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 			buf_puts(r.errors, "copy-self: needs one destination\n");
 		return r.errors->n ? -EINVAL : 0;
 	}
-	if (c->role != ROLE_SERVE && c->role != ROLE_INIT && c->role != ROLE_HEALTH)
+	if (c->role > ROLE_HEALTH)
 		return 0;
 	while (*r.argv) {
 		char *word = *r.argv++;

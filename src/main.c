@@ -5,6 +5,7 @@
 #include "config.h"
 #include "proc/init.h"
 #include "skill/skill.h"
+#include "srv/role_shell.h"
 #include "srv/roles.h"
 #include "srv/serve.h"
 
@@ -52,6 +53,8 @@ int main(int argc, char **argv)
 		return init_run(serve_in_child, &config);
 	case ROLE_SERVE:
 		return serve_run(&none, &config);
+	case ROLE_SHELL:
+		return role_shell(&config);
 	case ROLE_HEALTH:
 		return role_health(config.port, config.tls);
 	case ROLE_COPY_SELF:

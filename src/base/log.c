@@ -1,16 +1,23 @@
 #include "base/log.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
 enum { LINE_MAX_BYTES = 1024 };
 
 static const char *log_prefix = "od-runtime";
+static bool errors_only;
 
 void log_name(const char *name)
 {
 	log_prefix = name;
+}
+
+void log_quiet(void)
+{
+	errors_only = true;
 }
 
 static void PRINTF(2, 0) line(const char *level, const char *fmt, va_list ap)
@@ -37,6 +44,8 @@ void log_info(const char *fmt, ...)
 {
 	va_list ap;
 
+	if (errors_only)
+		return;
 	va_start(ap, fmt);
 	line("", fmt, ap);
 	va_end(ap);
@@ -46,6 +55,8 @@ void log_warn(const char *fmt, ...)
 {
 	va_list ap;
 
+	if (errors_only)
+		return;
 	va_start(ap, fmt);
 	line("warning: ", fmt, ap);
 	va_end(ap);

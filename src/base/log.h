@@ -11,6 +11,9 @@
 /* The name that starts each line; a string that lives as long as the program. */
 void log_name(const char *name);
 
+/* Nothing but errors from now on. */
+void log_quiet(void);
+
 void log_info(const char *fmt, ...) PRINTF(1, 2);
 void log_warn(const char *fmt, ...) PRINTF(1, 2);
 void log_error(const char *fmt, ...) PRINTF(1, 2);

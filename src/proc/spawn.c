@@ -250,6 +250,22 @@ int spawn(const struct spawn *s, pid_t *pid, struct spawn_report *report)
 	return 0;
 }
 
+int spawn_replace(const struct spawn *s)
+{
+	enum step step;
+
+	spawn_default_signals();
+	spawn_raise_oom_score();
+	if (become(s->user, &step) < 0)
+		return -errno;
+	if (chdir(s->cwd) < 0 && chdir("/") < 0)
+		return -errno;
+	spawn_close_from(3);
+	execve(s->path, (char *const *)(uintptr_t)s->argv,
+		(char *const *)(uintptr_t)s->env);
+	return -errno;
+}
+
 int spawn_outcome(struct spawn_report *report)
 {
 	bool executing = report->step == step_words[STEP_EXEC];

@@ -59,6 +59,12 @@ int spawn_outcome(struct spawn_report *report) MUST_USE;
 void spawn_report_close(struct spawn_report *report);
 
 /*
+ * Becomes the program itself, where the caller's 0, 1 and 2 are what it shall have:
+ * identity, directory, signals, exec. Only returns when that fails: -errno.
+ */
+int spawn_replace(const struct spawn *s) MUST_USE;
+
+/*
  * Remembers the limits that children get, once, and raises our own number of
  * descriptors as far as it goes: the usual 1024 are too few for 256 sessions and as
  * many connections, but what selects on descriptors does not stand more.

@@ -1,0 +1,36 @@
+#include "srv/role_shell.h"
+
+#include "base/exit.h"
+#include "base/log.h"
+#include "srv/who.h"
+
+#include <errno.h>
+
+int role_shell(const struct config *c)
+{
+	static struct who w;
+	const char *argv[] = {NULL, NULL};
+	struct spawn s = {.argv = argv};
+	int r;
+
+	/* What the server has told its log is nothing for a terminal. */
+	log_quiet();
+	/* The server that runs has made the user already. */
+	r = who_find(&w, c, true);
+	if (!r && !w.setup.path) {
+		log_error("%s", w.setup.missing);
+		r = -ENOENT;
+	} else if (!r) {
+		argv[0] = w.setup.arg0;
+		s.path = w.setup.path;
+		s.env = w.setup.env;
+		s.cwd = w.setup.cwd;
+		s.user = w.setup.user;
+		r = spawn_replace(&s);
+		log_error("%s: %s", s.path, err_text(r));
+	} else {
+		log_error("%s", err_text(r));
+	}
+	who_free(&w);
+	return EXIT_ENVIRONMENT;
+}
