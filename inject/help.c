@@ -1,20 +1,10 @@
 /* The help of --help: texts made from the tables. */
-#include "inject/options.h"
+#include "inject/manual.h"
 
 #include "inject/out.h"
 #include "limits.h"
 
 enum { HELP_COLUMN = 28, HELP_COLUMNS = 79 };
-
-/* "-e, --env NAME[=VALUE]" */
-static void put_name(const struct option *o, struct buf *out)
-{
-	if (o->letter)
-		buf_fmt(out, "-%c, ", o->letter);
-	buf_fmt(out, "--%s", o->name);
-	if (o->value)
-		buf_fmt(out, o->bare ? "[=%s]" : " %s", o->value);
-}
 
 static void pad(struct buf *out, size_t *at, size_t column)
 {
@@ -58,8 +48,19 @@ static void help_options(struct buf *b, unsigned bit, bool shared)
 			(table[i].commands == FOR_ALL) != shared)
 			continue;
 		buf_puts(b, "  ");
-		put_name(&table[i], b);
+		manual_option(&table[i], b);
 		put_wrapped(str_c(table[i].help), b->n - from, b);
+	}
+}
+
+static void help_rows(struct buf *b, const char *title, const struct manual_row *row)
+{
+	buf_fmt(b, "\n%s:\n", title);
+	for (; row->name; row++) {
+		size_t from = b->n;
+
+		buf_fmt(b, "  %s", row->name);
+		put_wrapped(str_c(row->text), b->n - from, b);
 	}
 }
 
@@ -73,25 +74,8 @@ static void help_all(struct buf *b)
 			buf_fmt(b, "  %-10s %s\n", c->name, c->help);
 	buf_puts(b, "\nOptions of every command:\n");
 	help_options(b, FOR_ALL, true);
-	buf_puts(b,
-		"\nEnvironment:\n"
-		"  DOCKER_HOST              as --host\n"
-		"  OD_RUNTIME_CLIENT        as --client\n"
-		"  OD_STATE_DIR             where the keys of sandboxes are kept; else\n"
-		"                           $XDG_STATE_HOME/od-runtime, else\n"
-		"                           ~/.local/state/od-runtime\n"
-		"\nExit codes:\n"
-		"  0         done\n"
-		"  100       the command line is wrong\n"
-		"  101       a bug of od-runtime\n"
-		"  111       the environment: no engine, no image, not ready, ...\n"
-		"  124       exec and run: CMD still ran when --timeout ended\n"
-		"  129 130 143  ended by SIGHUP, SIGINT, SIGTERM; nothing is left "
-		"behind\n"
-		"exec, and run with CMD, end with CMD's own code, 0 to 255, as ssh "
-		"does.\n"
-		"A CMD may choose one of the codes above; only those of od-runtime come\n"
-		"with a line 'od-runtime: ...' on stderr.\n");
+	help_rows(b, "Environment", manual_environment);
+	help_rows(b, "Exit codes", manual_exits);
 }
 
 int options_help(const struct command *c)

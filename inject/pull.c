@@ -1,6 +1,8 @@
 #include "inject/pull.h"
 
+#include "base/clock.h"
 #include "inject/out.h"
+#include "inject/progress.h"
 #include "inject/ref.h"
 #include "limits.h"
 
@@ -11,7 +13,29 @@ struct reading {
 	struct lines lines;
 	struct arena arena;
 	bool failed;
+	struct meter meter;
+	uint64_t shown; /* when, in milliseconds */
 };
+
+/* More often than this nobody can read it, and engines report every few bytes. */
+enum { SHOW_MS = 40, LINE_COLUMNS = 79 };
+
+static void show(struct reading *rd, const struct progress *p)
+{
+	struct buf line = BUF_INIT(1024);
+	uint64_t now = clock_ms();
+	size_t head = strlen(rd->doing) + 2;
+
+	meter_take(&rd->meter, p);
+	if (now - rd->shown < SHOW_MS)
+		return;
+	rd->shown = now;
+	if (meter_line(&rd->meter, LINE_COLUMNS - head, &line))
+		out_step("%s: %.*s", rd->doing, STR_ARG(buf_view(&line)));
+	else
+		out_step("%s: %.*s", rd->doing, STR_ARG(p->text));
+	buf_free(&line);
+}
 
 static int take_line(struct reading *rd, struct str line)
 {
@@ -31,7 +55,7 @@ static int take_line(struct reading *rd, struct str line)
 		return 0;
 	}
 	if (p.kind == PROGRESS_TEXT)
-		out_step("%s: %.*s", rd->doing, STR_ARG(p.text));
+		show(rd, &p);
 	return 0;
 }
 

@@ -57,6 +57,13 @@ static struct str text_of(struct json_val v, struct arena *a, int *err)
 	return s;
 }
 
+static uint64_t bytes_of(struct json_val v)
+{
+	int64_t n;
+
+	return json_i64(v, &n) == 0 && n > 0 ? (uint64_t)n : 0;
+}
+
 int progress_read(struct str line, struct arena *a, struct progress *p)
 {
 	static const struct json_caps caps = {
@@ -67,7 +74,7 @@ int progress_read(struct str line, struct arena *a, struct progress *p)
 	struct progress got = {0};
 	struct json_error e;
 	struct json j;
-	struct json_val root;
+	struct json_val root, detail;
 	int r = json_parse(&j, line, &caps, a, &e);
 
 	if (r == -ENOMEM)
@@ -88,6 +95,10 @@ int progress_read(struct str line, struct arena *a, struct progress *p)
 		if (!got.text.n)
 			got.text = text_of(json_get(root, "status"), a, &r);
 		got.kind = got.text.n ? PROGRESS_TEXT : PROGRESS_OTHER;
+		got.id = text_of(json_get(root, "id"), a, &r);
+		detail = json_get(root, "progressDetail");
+		got.current = bytes_of(json_get(detail, "current"));
+		got.total = bytes_of(json_get(detail, "total"));
 	}
 	if (!r)
 		*p = got;

@@ -34,7 +34,9 @@ enum progress_kind {
 
 struct progress {
 	enum progress_kind kind;
-	struct str text; /* lives as long as the arena */
+	struct str text;         /* lives as long as the arena */
+	struct str id;           /* of the layer that it is about; empty for none */
+	uint64_t current, total; /* bytes of it; 0 where nothing is said */
 };
 
 /*
