@@ -32,7 +32,7 @@ static const char *operands_of(const struct command *c)
 	case SUBJECT_SANDBOX:
 		return "od-runtime ps -q 2>/dev/null";
 	case SUBJECT_COPY:
-		return "od-runtime ps -q 2>/dev/null | sed s/$/:/";
+		return "od-runtime ps -q 2>/dev/null | sed \"s/\\$/:/\"";
 	case SUBJECT_WORD:
 		return c->bit == FOR_COMPLETION ? "echo bash zsh fish"
 						: "echo roff markdown";
@@ -175,24 +175,25 @@ static void zsh(struct buf *out)
 	buf_puts(out,
 		"#compdef od-runtime\n"
 		"# made by \"od-runtime completion zsh\"\n"
-		"_od_runtime()\n{\n\tlocal context state state_descr line\n"
+		"_od-runtime()\n{\n\tlocal context state state_descr line\n"
 		"\ttypeset -A opt_args\n"
 		"\t_arguments -C '1:command:->command' '*::argument:->argument'\n"
-		"\tif [[ $state == command ]]; then\n\t\tlocal -a all=(\n");
+		"\tif [[ $state == command ]]; then\n\t\tlocal -a subcommands=(\n");
 	for (const struct command *c = commands; c->name; c++) {
 		buf_fmt(out, "\t\t\t'%s:", c->name);
 		quote(out, c->help, ":\\");
 		buf_puts(out, "'\n");
 	}
 	buf_puts(out,
-		"\t\t)\n\t\t_describe command all\n\t\treturn\n\tfi\n\tcase $words[1] "
+		"\t\t)\n\t\t_describe command subcommands\n\t\treturn\n\tfi\n\tcase "
+		"$words[1] "
 		"in\n");
 	for (const struct command *c = commands; c->name; c++)
 		zsh_command(c, out);
 	buf_puts(out,
 		"\tesac\n}\n"
-		"if [[ $funcstack[1] == _od_runtime ]]; then\n\t_od_runtime \"$@\"\n"
-		"else\n\tcompdef _od_runtime od-runtime\nfi\n");
+		"if [[ $funcstack[1] == _od-runtime ]]; then\n\t_od-runtime \"$@\"\n"
+		"else\n\tcompdef _od-runtime od-runtime\nfi\n");
 }
 
 /* --- fish ----------------------------------------------------------------------- */

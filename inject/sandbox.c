@@ -184,17 +184,26 @@ int sandbox_alive(uint16_t port, uint32_t idle_ms)
 int sandbox_refused(const struct sandbox *s, const struct reply *reply)
 {
 	struct buf words = BUF_INIT(INJECT_TEXT_MAX);
+	bool key = reply->status == 401;
 	struct doc d;
 
-	if (reply->status == 403 || reply->status == 401)
-		return out_fail("remove it with rm -f and run it again",
-			"the sandbox %s does not accept our key", s->state.name);
 	if (doc_parse(&d, buf_view(&reply->body)) == 0) {
-		out_clean(&words, doc_str(&d, json_get(doc_root(&d), "detail")), false);
+		struct str detail = doc_str(&d, json_get(doc_root(&d), "detail"));
+
+		/* Files have a 403 of their own. */
+		key = key ||
+			(reply->status == 403 &&
+				str_find(detail, STR("API Key")) < detail.n);
+		out_clean(&words, detail, false);
 		doc_free(&d);
 	}
-	out_fail(NULL, "the sandbox %s answers with status %u%s%.*s", s->state.name,
-		reply->status, words.n ? ": " : "", STR_ARG(buf_view(&words)));
+	if (key)
+		out_fail("remove it with rm -f and run it again",
+			"the sandbox %s does not accept our key", s->state.name);
+	else
+		out_fail(NULL, "the sandbox %s answers with status %u%s%.*s",
+			s->state.name, reply->status, words.n ? ": " : "",
+			STR_ARG(buf_view(&words)));
 	buf_free(&words);
 	return FAIL_ENVIRONMENT;
 }

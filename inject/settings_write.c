@@ -305,9 +305,12 @@ static void write_ulimits(const struct options *o, struct jw *w)
 	const char *value, *why;
 	size_t it = 0;
 
+	value = options_next(o, LIST_ULIMIT, &it);
+	if (!value)
+		return;
 	jw_key(w, "Ulimits");
 	jw_array(w);
-	while ((value = options_next(o, LIST_ULIMIT, &it))) {
+	for (; value; value = options_next(o, LIST_ULIMIT, &it)) {
 		if (spec_ulimit(str_c(value), &u, &why))
 			continue;
 		jw_object(w);

@@ -51,6 +51,73 @@ static void test_good(void)
 	is_int(read_line("exec box --timeout 5 -- x"), 0, "exec");
 }
 
+/* The n-th value of a list, or "(none)". */
+static const char *nth(enum option_list list, unsigned n)
+{
+	const char *value = NULL;
+	size_t it = 0;
+
+	do
+		value = options_next(&o, list, &it);
+	while (value && n--);
+	return value ? value : "(none)";
+}
+
+static void test_kinds(void)
+{
+	is_int(read_line("run -e A=1 i --env B=2 -v/a:/b -eC -p 80"), 0, "lists");
+	is_str(nth(LIST_ENV, 0), "A=1", "the first");
+	is_str(nth(LIST_ENV, 1), "B=2", "by its other name");
+	is_str(nth(LIST_ENV, 2), "C", "joined to its letter");
+	is_str(nth(LIST_ENV, 3), "(none)", "and no more");
+	is_str(nth(LIST_VOLUME, 0), "/a:/b", "another list");
+	is_str(nth(LIST_MOUNT, 0), "(none)", "an empty one");
+	is_int(read_line("run i"), 0, "no --pull");
+	is_int(o.pull, PULL_NEVER, "is never");
+	is_int(read_line("run --pull i"), 0, "--pull alone");
+	is_int(o.pull, PULL_MISSING, "is missing");
+	is_str(o.operand[0], "i", "and takes no word");
+	is_int(read_line("run --pull=always i"), 0, "--pull=");
+	is_int(o.pull, PULL_ALWAYS, "is what it says");
+	is_int(read_line("run i -m 512m --cpus 1.5 --pids 7 --shm-size 1g"), 0, "sizes");
+	ok(o.memory == 512 << 20 && o.nano_cpus == 1500000000 && o.pids == 7 &&
+			o.shm_size == 1 << 30,
+		"are numbers");
+	is_int(read_line("run i -w /a --workdir /b"), 0, "two names for one");
+	is_str(o.working_dir, "/b", "the last one counts");
+	is_int(read_line("rm aa bb cc"), 0, "several sandboxes");
+	is_int(o.operand_n, 3, "all of them");
+	is_int(read_line("cp aa:/x ."), 0, "cp from");
+	is_int(read_line("cp ./a:b aa:/x"), 0, "a colon behind a slash");
+	is_int(read_line("cp - aa:/x"), 0, "cp of stdin");
+	is_int(read_line("ls aa"), 0, "ls");
+	is_int(read_line("ls aa /x"), 0, "ls of a folder");
+}
+
+static void test_many(void)
+{
+	static char *argv[2 * OPTION_LIST_MAX + 8];
+	static char env[] = "-eA=1", run[] = "run", image[] = "i", rm[] = "rm",
+		    box[] = "box";
+	int argc = 1;
+
+	argv[0] = run;
+	argv[argc++] = run;
+	argv[argc++] = image;
+	for (int i = 0; i < OPTION_LIST_MAX; i++)
+		argv[argc++] = env;
+	is_int(options_read(&o, argc, argv), 0, "as many as there is room for");
+	argv[argc++] = env;
+	is_int(options_read(&o, argc, argv), FAIL_USAGE, "one more");
+	argc = 1;
+	argv[argc++] = rm;
+	for (int i = 0; i < OPTION_OPERANDS_MAX; i++)
+		argv[argc++] = box;
+	is_int(options_read(&o, argc, argv), 0, "as many sandboxes as there is room for");
+	argv[argc++] = box;
+	is_int(options_read(&o, argc, argv), FAIL_USAGE, "one more");
+}
+
 static void test_bad(void)
 {
 	static const char *const rows[] = {
@@ -99,6 +166,29 @@ static void test_bad(void)
 		"logs ''",
 		"stop a?b",
 		"rm .x",
+		"rm box .x",
+		"run i --pull=maybe",
+		"run i --pull=",
+		"run i --memory x",
+		"run i --memory 0",
+		"run i --cpus 0",
+		"run i --cpus -1",
+		"run i --pids 0",
+		"run i -e ''",
+		"run i -dx",
+		"run i -d -- x",
+		"build i -e A=1",
+		"cp a b",
+		"cp aa:/x bb:/y",
+		"cp aa:/x",
+		"cp a?b:/x .",
+		"ls",
+		"ls box a b",
+		"pause",
+		"shell",
+		"shell box -- x",
+		"completion",
+		"logs box --tail x",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -120,6 +210,8 @@ static void test_help(void)
 int main(void)
 {
 	test_good();
+	test_kinds();
+	test_many();
 	test_bad();
 	test_help();
 	return done_testing();
