@@ -8,8 +8,10 @@
 #   make bench        tests/bench
 #   make dist         dist/od-runtime-VERSION.tar.gz, which builds without a network
 #   make format       lays out src and inject as .clang-format says
-#   make install      into DESTDIR and PREFIX (default /usr/local); with the BUSYBOX
+#   make install      into DESTDIR and PREFIX (default /usr/local): the programs, the
+#                     manual page, completion for bash, zsh and fish; with the BUSYBOX
 #                     of this machine as od-busybox, if there is one
+#   make docs         docs/commands.md, from the table of options
 #   make third_party  third-party sources and archives only
 #   make clean
 #
@@ -276,13 +278,24 @@ dist: third_party/src/.stamp
 
 # What od-runtime gives to images without a shell; it looks whether it is static.
 BUSYBOX = $(if $(CROSS),,$(wildcard /bin/busybox))
+SHARE = $(DESTDIR)$(PREFIX)/share
+FOLDERS = bash-completion/completions zsh/site-functions fish/vendor_completions.d man/man1
 install: $(PROGRAMS)
-	install -d $(DESTDIR)$(PREFIX)/bin
+	install -d $(DESTDIR)$(PREFIX)/bin $(addprefix $(SHARE)/,$(FOLDERS))
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin/
+	$(RUN) $(B)/od-runtime man >$(SHARE)/man/man1/od-runtime.1
+	$(RUN) $(B)/od-runtime completion bash \
+		>$(SHARE)/bash-completion/completions/od-runtime
+	$(RUN) $(B)/od-runtime completion zsh >$(SHARE)/zsh/site-functions/_od-runtime
+	$(RUN) $(B)/od-runtime completion fish \
+		>$(SHARE)/fish/vendor_completions.d/od-runtime.fish
 	$(if $(BUSYBOX),install -m 755 $(BUSYBOX) $(DESTDIR)$(PREFIX)/bin/od-busybox)
+
+docs: $(B)/od-runtime
+	$(RUN) $< man markdown >docs/commands.md
 
 clean:
 	rm -rf $(BUILD) dist
 
 .PHONY: all asan valgrind third_party test unit e2e e2e-run test-release fuzz bench check \
-	linkgate layers lint format repro dist install clean
+	linkgate layers lint format repro dist install docs clean

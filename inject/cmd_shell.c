@@ -258,6 +258,20 @@ static int carry(struct session *x)
 	return r == 1 ? 0 : r;
 }
 
+/*
+ * The engine keeps a shell whose user has gone. The two keys end one that waits for a
+ * command or for a program; where they do not, it ends with the sandbox.
+ */
+static void say_goodbye(struct session *x)
+{
+	static const char interrupt_and_end[] = "\x03\x04";
+
+	buf_reset(&x->typed);
+	buf_puts(&x->typed, interrupt_and_end);
+	if (x->tty && send_typed(x))
+		buf_reset(&x->typed);
+}
+
 static int exit_code(const struct session *x)
 {
 	int64_t code = -1;
@@ -293,6 +307,8 @@ static int run(struct session *x)
 	}
 	if (!r)
 		r = carry(x);
+	if (r == -EINTR)
+		say_goodbye(x);
 	terminal_restore(&terminal);
 	call_close(&x->call);
 	if (r == ERR_SYNTAX)

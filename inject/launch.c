@@ -206,8 +206,10 @@ static int choose_port(const struct launch *l, struct making *m)
 	socklen_t n = sizeof(at);
 	int fd, r = 0;
 
+	if (!settings_on_host(l->settings))
+		return 0;
 	m->host_port = (uint16_t)l->settings->options->port;
-	if (!settings_on_host(l->settings) || m->host_port)
+	if (m->host_port)
 		return 0;
 	fd = fd_listen_tcp("127.0.0.1", 0, 1);
 	if (fd < 0 || getsockname(fd, (struct sockaddr *)&at, &n) < 0)

@@ -12,7 +12,6 @@ enum {
 };
 
 enum pull_policy { PULL_NEVER, PULL_MISSING, PULL_ALWAYS };
-enum entrypoint_mode { ENTRYPOINT_IGNORE, ENTRYPOINT_RUN, ENTRYPOINT_WAIT };
 
 /* Options that may stand more than once. */
 enum option_list {
@@ -46,8 +45,7 @@ struct options {
 	uint64_t port, user_id, timeout, timeout_start, tail, time;
 	uint64_t memory, shm_size, nano_cpus, pids;
 	bool has_user_id, has_tail;
-	unsigned pull;       /* enum pull_policy */
-	unsigned entrypoint; /* enum entrypoint_mode */
+	unsigned pull; /* enum pull_policy */
 
 	struct {
 		enum option_list list;

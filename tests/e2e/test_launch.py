@@ -260,6 +260,7 @@ class Terminal:
 
 def test_shell():
     name = BOX.run(IMAGE, "--username", "openhands", "-w", "/work")
+    listed = content(BOX, name, "ls /dev/pts")
     t = Terminal("shell", name)
     t.until(b"$ ")
     t.type("stty size; id -u; pwd; echo $((6*7))x\n")
@@ -285,6 +286,8 @@ def test_shell():
     t.until(b"$ ")
     t.p.send_signal(signal.SIGTERM)
     eq(t.end(), (143, True), "after SIGTERM the terminal is as before, too")
+    harness.until(lambda: content(BOX, name, "ls /dev/pts") == listed)
+    ok(True, "and no shell is left")
     t = Terminal("shell", name)
     t.until(b"$ ")
     ENGINE.kill(name)
