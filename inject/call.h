@@ -58,7 +58,7 @@ int call_send(struct call *c, const struct call_request *q) MUST_USE;
  * over; the answer tells why. Errors as above.
  */
 int call_start(struct call *c, const struct call_request *q) MUST_USE;
-int call_push(struct call *c, struct str piece) MUST_USE;
+int call_push(struct call *c, struct str part) MUST_USE;
 int call_finish(struct call *c) MUST_USE;
 
 /*

@@ -202,7 +202,7 @@ static int read_id(const struct reply *reply, struct state *s)
 /* In the host's network two servers must not want one port. */
 static int choose_port(const struct launch *l, struct making *m)
 {
-	struct sockaddr_in at;
+	struct sockaddr_in at = {0};
 	socklen_t n = sizeof(at);
 	int fd, r = 0;
 

@@ -118,7 +118,7 @@ static int add_env_file(struct settings *s, struct str text)
 static int read_env(struct settings *s)
 {
 	const struct options *o = s->options;
-	struct str texts[OPTION_LIST_MAX];
+	struct str texts[OPTION_LIST_MAX] = {{0}};
 	size_t texts_n = 0, room = o->given_n;
 	const char *value;
 	size_t it = 0;
@@ -284,7 +284,7 @@ static int read_security(struct settings *s)
 		return -ENOMEM;
 	while (!r && (value = options_next(s->options, LIST_SECURITY_OPT, &it))) {
 		struct str *out = &s->security[s->security_n++];
-		struct str rest = str_c(value), text;
+		struct str rest = str_c(value), text = {0};
 		char *both;
 
 		*out = rest;
@@ -300,7 +300,8 @@ static int read_security(struct settings *s)
 		if (!both)
 			return -ENOMEM;
 		memcpy(both, seccomp, strlen(seccomp));
-		memcpy(both + strlen(seccomp), text.p, text.n);
+		if (text.n)
+			memcpy(both + strlen(seccomp), text.p, text.n);
 		*out = str_make(both, strlen(seccomp) + text.n);
 	}
 	return r;

@@ -4,8 +4,6 @@
 #include "base/log.h"
 #include "srv/who.h"
 
-#include <errno.h>
-
 int role_shell(const struct config *c)
 {
 	static struct who w;
@@ -17,10 +15,11 @@ int role_shell(const struct config *c)
 	log_quiet();
 	/* The server that runs has made the user already. */
 	r = who_find(&w, c, true);
-	if (!r && !w.setup.path) {
+	if (r) {
+		log_error("%s", err_text(r));
+	} else if (!w.setup.path) {
 		log_error("%s", w.setup.missing);
-		r = -ENOENT;
-	} else if (!r) {
+	} else {
 		argv[0] = w.setup.arg0;
 		s.path = w.setup.path;
 		s.env = w.setup.env;
@@ -28,8 +27,6 @@ int role_shell(const struct config *c)
 		s.user = w.setup.user;
 		r = spawn_replace(&s);
 		log_error("%s: %s", s.path, err_text(r));
-	} else {
-		log_error("%s", err_text(r));
 	}
 	who_free(&w);
 	return EXIT_ENVIRONMENT;
