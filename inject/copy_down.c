@@ -152,7 +152,6 @@ static int unpack_stream(struct down *d, struct call *call)
 static int unpack_at(struct down *d, struct call *call, struct str parent)
 {
 	char path[FILE_PATH_MAX];
-	unsigned in_place = 0;
 	int dir, r;
 
 	snprintf(path, sizeof(path), "%.*s", STR_ARG(parent));
@@ -163,12 +162,10 @@ static int unpack_at(struct down *d, struct call *call, struct str parent)
 		return out_fail("choose another place", "cannot write to %s: %s", path,
 			err_text(r));
 	}
-	/* Modes come from the archive. */
-	umask(0);
 	untar_init(&d->tar);
 	r = unpack_stream(d, call);
 	if (!r) {
-		r = unpack_commit(&d->to, &in_place);
+		r = unpack_commit(&d->to);
 		if (r)
 			r = out_fail(NULL, "%.*s: %s", STR_ARG(buf_view(&d->to.where)),
 				err_text(r));
