@@ -1,0 +1,140 @@
+/*
+ * A place that holds images: an OCI layout folder, an archive, a registry. One table
+ * of operations per kind; store.c has the list of kinds, and does for all of them
+ * what no kind may get wrong: sizes and digests are checked while the bytes pass.
+ *
+ * Errors have been told to the user by whoever found them: every function returns 0,
+ * -ENOMEM, -EINTR or FAIL_*.
+ */
+#ifndef INJECT_STORE_H
+#define INJECT_STORE_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+enum {
+	DIGEST_MAX = 136, /* "sha512:", 128 digits, NUL */
+	MEDIA_MAX = 128,  /* RFC 6838 allows 127 */
+};
+
+/* What one content is known by (OCI image specification, "Descriptor"). */
+struct content {
+	char digest[DIGEST_MAX]; /* "sha256:" or "sha512:" and lower-case digits */
+	char media[MEDIA_MAX];   /* media type; empty when not known */
+	uint64_t size;           /* exactly; bytes */
+};
+
+/* Where the bytes of a content go, in order. An error ends the transfer. */
+struct sink {
+	int (*put)(void *arg, struct str piece);
+	void *arg;
+};
+
+/* Into a growing buf, for what is small; the arg is the buf. */
+int sink_buf(void *arg, struct str piece);
+
+/* One content of an image that is to be written. */
+struct store_item {
+	struct content content;
+	bool is_manifest;         /* or index: registries keep those apart from blobs */
+	bool is_new;              /* made here: no place can have it from elsewhere */
+	struct str bytes;         /* all of it, if p is set; borrowed */
+	struct image_store *from; /* otherwise the place that has it */
+};
+
+enum store_mode { STORE_READ, STORE_WRITE };
+
+struct image_store {
+	const struct store_ops *ops;
+	enum store_mode mode;
+	struct str text;    /* what the user wrote, for messages; borrowed */
+	struct str name;    /* the same behind the kind's word and colon */
+	struct str tag;     /* of -t; empty for none; borrowed */
+	const char *ca;     /* --ca: trust anchors of a registry; may be NULL */
+	struct arena arena; /* for the kind's state; freed behind ops->close */
+	void *state;        /* the kind's own, from the arena */
+};
+
+struct store_ops {
+	const char *word; /* "oci", "archive", "registry" */
+
+	/*
+	 * Takes s->name apart and makes sure that the place can be read, or that it
+	 * can be written to, without a change to it yet.
+	 */
+	int (*open)(struct image_store *s);
+
+	/*
+	 * Appends to *out the manifest or index that has the digest, or, when it is
+	 * empty, the one that the name points at; at most out->max bytes. Sets *media
+	 * to the type that the place gives for it, if it gives one.
+	 */
+	int (*manifest)(struct image_store *s, const char *digest, struct buf *out,
+		char media[MEDIA_MAX]);
+
+	/*
+	 * Feeds the content to the sink, as it lies there: store_fetch, which calls
+	 * this, counts and hashes. No more of it than a piece is in memory.
+	 */
+	int (*fetch)(struct image_store *s, const struct content *c, struct sink to);
+
+	/*
+	 * Optional: the content as a part of a file, for copies within the kernel. 0
+	 * with an fd, which stays the store's, and the offset of the first byte.
+	 */
+	int (*locate)(
+		struct image_store *s, const struct content *c, int *fd, uint64_t *at);
+
+	/*
+	 * Writes an image: all of its contents, each before those that name it, the
+	 * manifest or index that the name shall point at last. The place chooses the
+	 * order in which it takes the bytes (store_feed), leaves out what it has
+	 * already, and may take others over without reading them, such as by a mount
+	 * from item->from. Until all of it is there the name points at what it did
+	 * before; a failure leaves nothing else behind that could be taken for an image.
+	 */
+	int (*write)(struct image_store *s, const struct store_item *items, size_t n);
+
+	/* Releases what is not in the arena. s->state may be NULL. */
+	void (*close)(struct image_store *s);
+};
+
+extern const struct store_ops store_oci, store_archive;
+
+/* True if text starts with the word of a kind of store and a colon. */
+bool store_is_name(struct str text);
+
+/*
+ * Opens the place called text ("oci:DIR[:REF]", "archive:FILE[:REF]", ...). tag is
+ * the name that a written image gets unless text has one; may be empty. Both are
+ * borrowed. *s must be zeroed but for ca; store_close in any case.
+ */
+int store_open(struct image_store *s, struct str text, enum store_mode mode,
+	struct str tag) MUST_USE;
+void store_close(struct image_store *s);
+
+/*
+ * The manifest or index with the digest and size in *c, or, when the digest is
+ * empty, what the name points at; then *c is filled in. The bytes are appended to
+ * *out and are what the digest says.
+ */
+int store_manifest(struct image_store *s, struct content *c, struct buf *out) MUST_USE;
+
+/*
+ * Feeds a content to the sink. FAIL_ENVIRONMENT when it is shorter or longer than
+ * its size or has another digest: what the sink got is then to be thrown away.
+ */
+int store_fetch(struct image_store *s, const struct content *c, struct sink to) MUST_USE;
+
+/* The same for an item, from memory or from its store. */
+int store_feed(const struct store_item *i, struct sink to) MUST_USE;
+
+/* Writes the image to s, as ops->write does. */
+int store_write(struct image_store *s, const struct store_item *items, size_t n) MUST_USE;
+
+/* A digest that can be checked here: its algorithm, its length, its digits. */
+bool digest_is_valid(struct str digest);
+/* The digest of bytes in memory, by SHA-256; size and digest of *c are set. */
+void content_of(struct str bytes, struct content *c);
+
+#endif
