@@ -1,5 +1,6 @@
 #include "inject/commands.h"
 
+#include "inject/append.h"
 #include "inject/build.h"
 #include "inject/out.h"
 #include "inject/timing.h"
@@ -39,6 +40,8 @@ int cmd_build(const struct options *o)
 	struct timing t;
 	int r;
 
+	if (o->output)
+		return append_run(o);
 	timing_start(&t);
 	r = engine_open(&e, o->host);
 	if (!r)

@@ -3,7 +3,8 @@
 #include "inject/out.h"
 
 const struct command commands[] = {
-	{"build", "IMAGE [OPTION...]", "make a runtime image of IMAGE, print its name", 1,
+	{"build", "IMAGE [OPTION...]",
+		"make a runtime image of IMAGE, print its name or digest", 1,
 		.subject = SUBJECT_IMAGE, .bit = FOR_BUILD, .run = cmd_build},
 	{"dockerfile", "IMAGE [OPTION...]",
 		"print the Dockerfile that build sends to the engine", 1,

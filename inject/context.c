@@ -1,81 +1,36 @@
 #include "inject/context.h"
 
-#include "file/tar.h"
-#include "inject/image.h"
+#include "inject/rootfs.h"
 #include "limits.h"
 
-static int dir(struct tar *t, const char *name)
+static int head(struct context *c, struct tar *t, const struct context_files *f,
+	const struct rootfs *tree)
 {
-	struct tar_entry e = {.type = TAR_DIR, .mode = 0755, .name = name};
-
-	return tar_header(t, &e);
-}
-
-static int file(struct tar *t, const char *name, unsigned mode, size_t size)
-{
-	struct tar_entry e = {.type = TAR_FILE, .mode = mode, .name = name, .size = size};
-
-	return tar_header(t, &e);
-}
-
-/* The path that unmodified OpenHands backends execute. */
-static int link_drop_in(struct tar *t)
-{
-	static const char *const dirs[] = {
-		"rootfs/openhands/",
-		"rootfs/openhands/micromamba/",
-		"rootfs/openhands/micromamba/bin/",
+	const struct tar_entry text = {
+		.type = TAR_FILE,
+		.mode = 0644,
+		.name = "Dockerfile",
+		.size = f->dockerfile.n,
 	};
-	struct tar_entry e = {
-		.type = TAR_LINK,
-		.mode = 0777,
-		.name = "rootfs/openhands/micromamba/bin/micromamba",
-		.target = IMAGE_CLIENT,
-	};
-	int r = 0;
-
-	for (size_t i = 0; i < ARRAY_LEN(dirs) && !r; i++)
-		r = dir(t, dirs[i]);
-	return r ? r : tar_header(t, &e);
-}
-
-/* In byte order, as the archive has it: bin/ before the client. */
-static int head(struct context *c, struct tar *t, const struct context_files *f)
-{
-	int r = file(t, "Dockerfile", 0644, f->dockerfile.n);
+	const struct tar_entry root = {.type = TAR_DIR, .mode = 0755, .name = "rootfs/"};
+	int r = tar_header(t, &text);
 
 	if (r)
 		return r;
 	buf_str(&c->head, f->dockerfile);
 	tar_pad(t);
-	r = dir(t, "rootfs/");
-	if (!r)
-		r = dir(t, "rootfs/.od/");
-	if (r || !f->busybox.n)
-		return r;
-	r = dir(t, "rootfs/.od/bin/");
-	return r ? r : file(t, "rootfs/.od/bin/busybox", 0755, f->busybox.n);
-}
-
-static int middle(struct tar *t, const struct context_files *f)
-{
-	tar_pad(t);
-	/* Nobody writes to it, root included, and every user may run it. */
-	return file(t, "rootfs/.od/od-runtime-client", 0555, f->client.n);
-}
-
-static int tail(struct tar *t, const struct context_files *f)
-{
-	int r;
-
-	tar_pad(t);
-	r = f->drop_in ? link_drop_in(t) : 0;
-	tar_end(t);
-	return r;
+	r = tar_header(t, &root);
+	return r ? r : rootfs_head(tree, t);
 }
 
 int context_init(struct context *c, const struct context_files *f)
 {
+	const struct rootfs tree = {
+		.prefix = "rootfs/",
+		.client = f->client,
+		.busybox = f->busybox,
+		.drop_in = f->drop_in,
+	};
 	struct tar t;
 	int r;
 
@@ -85,13 +40,13 @@ int context_init(struct context *c, const struct context_files *f)
 		.tail = BUF_INIT(16 * TAR_BLOCK),
 	};
 	tar_init(&t, &c->head);
-	r = head(c, &t, f);
+	r = head(c, &t, f, &tree);
 	t.out = &c->middle;
 	if (!r)
-		r = middle(&t, f);
+		r = rootfs_middle(&tree, &t);
 	t.out = &c->tail;
 	if (!r)
-		r = tail(&t, f);
+		r = rootfs_tail(&tree, &t);
 	if (!r)
 		r = c->head.err ? c->head.err : c->middle.err;
 	if (!r)

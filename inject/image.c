@@ -2,18 +2,25 @@
 
 #include "inject/tag.h"
 
-int image_read_take(struct image *im, struct buf *text)
+static int take(struct image *im, struct buf *text)
 {
-	struct json_val root;
 	int r;
 
 	*im = (struct image){.text = *text};
 	buf_init(text, text->max);
 	r = doc_parse(&im->doc, buf_view(&im->text));
-	if (r) {
+	if (r)
 		image_free(im);
+	return r;
+}
+
+int image_read_take(struct image *im, struct buf *text)
+{
+	struct json_val root;
+	int r = take(im, text);
+
+	if (r)
 		return r;
-	}
 	root = doc_root(&im->doc);
 	im->id = doc_str(&im->doc, json_get(root, "Id"));
 	im->os = doc_str(&im->doc, json_get(root, "Os"));
@@ -21,6 +28,25 @@ int image_read_take(struct image *im, struct buf *text)
 	im->config = json_get(root, "Config");
 	im->layers = json_get(json_get(root, "RootFS"), "Layers");
 	if (im->id.n)
+		return 0;
+	image_free(im);
+	return ERR_TYPE;
+}
+
+int image_read_config_take(struct image *im, struct buf *text, struct str id)
+{
+	struct json_val root;
+	int r = take(im, text);
+
+	if (r)
+		return r;
+	root = doc_root(&im->doc);
+	im->id = id;
+	im->os = doc_str(&im->doc, json_get(root, "os"));
+	im->arch = doc_str(&im->doc, json_get(root, "architecture"));
+	im->config = json_get(root, "config");
+	im->layers = json_get(json_get(root, "rootfs"), "diff_ids");
+	if (json_type(im->layers) == JSON_ARRAY)
 		return 0;
 	image_free(im);
 	return ERR_TYPE;
@@ -78,12 +104,27 @@ const char *image_refusal(struct image *im)
 		return "it is not a Linux image";
 	if (!im->arch.n)
 		return "it does not say for which architecture it is";
-	if (json_count(json_get(im->config, "OnBuild")))
-		return "it has ONBUILD instructions, which would run on our files";
 	while (json_next(volumes, &it, &key, &value))
 		if (hides_client(doc_str(&im->doc, key)))
 			return "it declares a VOLUME over /.od, where the client stands";
 	return NULL;
+}
+
+const char *image_build_refusal(struct image *im)
+{
+	return json_count(json_get(im->config, "OnBuild"))
+		? "it has ONBUILD instructions, which would run on our files"
+		: NULL;
+}
+
+bool image_has_healthcheck(struct image *im)
+{
+	struct json_val test = json_get(json_get(im->config, "Healthcheck"), "Test");
+	struct json_val first;
+	int it = 0;
+
+	return json_next(test, &it, NULL, &first) &&
+		!str_eq(doc_str(&im->doc, first), STR("NONE"));
 }
 
 bool image_is_above(struct image *im, struct image *base)

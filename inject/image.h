@@ -29,6 +29,12 @@ struct image {
 int image_read_take(struct image *im, struct buf *text) MUST_USE;
 void image_free(struct image *im);
 
+/*
+ * The same from the config of an image (OCI image specification, "Image
+ * Configuration"), whose digest, the id of the image, is id, which is borrowed.
+ */
+int image_read_config_take(struct image *im, struct buf *text, struct str id) MUST_USE;
+
 /* A label's value; the empty str when there is none. */
 struct str image_label(struct image *im, const char *name);
 
@@ -44,8 +50,13 @@ enum image_shell {
 struct str image_shell_word(enum image_shell shell);
 enum image_shell image_shell(struct image *im);
 
+/* Whether the engine would run a check in a container of im. */
+bool image_has_healthcheck(struct image *im);
+
 /* Why no runtime image can be made from im, in words; NULL when it can. */
 const char *image_refusal(struct image *im);
+/* Why a builder cannot make one; for those that append a layer it does not matter. */
+const char *image_build_refusal(struct image *im);
 
 /*
  * True if im's file system is base's with layers on top of it. Ours is one, but a

@@ -45,10 +45,18 @@ static const struct option table[] = {
 		"--pull alone",
 		.kind = OPTION_CHOICE, .choices = pull_words, .bare = PULL_MISSING,
 		AT(pull), .commands = ONTO_IMAGES},
-	{"platform", "OS/ARCH", "that IMAGE has to be for, linux/amd64", TEXT,
-		AT(platform), .commands = ONTO_IMAGES},
+	{"platform", "OS/ARCH",
+		"that IMAGE has to be for, linux/amd64; with --output, of several in "
+		"IMAGE take this one",
+		TEXT, AT(platform), .commands = ONTO_IMAGES},
 	{"force", NULL, "build even if the result is there already", FLAG, AT(force),
 		.commands = FOR_BUILD | FOR_RUN},
+	{"output", "PLACE",
+		"write the image there, and read IMAGE from such a place, without an"
+		" engine: oci:DIR[:REF], archive:FILE[:REF]",
+		TEXT, FILES, .letter = 'o', AT(output), .commands = FOR_BUILD},
+	{"tag", "NAME", "of the image in --output", TEXT, .letter = 't', AT(tag),
+		.commands = FOR_BUILD},
 	{"rm", NULL, "remove the sandbox once it has stopped, or CMD has ended", FLAG,
 		AT(remove), .commands = FOR_RUN},
 	{"detach", NULL, "leave it running; what run does without CMD", FLAG,
@@ -367,7 +375,8 @@ static int check_names(const struct options *o)
 	size_t named = o->command->several ? o->operand_n : 1;
 	int r = 0;
 
-	if (o->command->subject == SUBJECT_IMAGE)
+	/* With --output both are names of places, which are read where they are opened. */
+	if (o->command->subject == SUBJECT_IMAGE && !o->output)
 		r = check_image(o->operand[0]);
 	else if (o->command->subject == SUBJECT_COPY)
 		r = check_copy(o);
@@ -391,6 +400,9 @@ static int check(const struct options *o)
 		return out_fail_usage(NEXT_HELP, "%s takes nothing behind --", c->name);
 	if (!o->word_n && c->words == WORDS_MUST)
 		return out_fail_usage(NEXT_HELP, "%s needs %s", c->name, c->args);
+	if ((o->tag || o->platform) && !o->output)
+		return out_fail_usage(
+			NEXT_HELP, "--tag and --platform are for images in --output");
 	if (o->busybox && o->no_busybox)
 		return out_fail_usage(
 			NEXT_HELP, "--busybox and --no-busybox contradict each other");

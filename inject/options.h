@@ -39,7 +39,8 @@ struct options {
 	size_t word_n;
 
 	const char *host, *client, *busybox, *name, *working_dir, *username;
-	const char *user, *network, *gpus, *platform, *hostname, *signal, *since, *until;
+	const char *user, *network, *gpus, *platform, *output, *tag, *hostname, *signal,
+		*since, *until;
 	bool json, timings, help, version, force, remove, follow, no_busybox;
 	bool detach, init, read_only, all, quiet, timestamps;
 	uint64_t port, user_id, timeout, timeout_start, tail, time;

@@ -160,6 +160,8 @@ static int check_base(struct plan *p)
 {
 	const char *why = image_refusal(p->base);
 
+	if (!why)
+		why = image_build_refusal(p->base);
 	if (why)
 		return out_fail("choose another image", "%.*s cannot be used: %s",
 			STR_ARG(buf_view(&p->base_ref)), why);

@@ -162,22 +162,50 @@ static int refuse(const char *next, const char *what, const char *path, int r)
 	return out_fail(next, "no %s: %s: %s", what, path, why);
 }
 
+/* Where the client is: path, or what the environment says, or beside us. */
+static int client_path(const char **path, char *own, size_t room)
+{
+	if (!*path)
+		*path = getenv("OD_RUNTIME_CLIENT");
+	if (*path && **path)
+		return 0;
+	*path = own;
+	return beside_us("od-runtime-client", own, room);
+}
+
 int program_find_client(struct program *p, const char *path)
 {
 	char own[FILE_PATH_MAX] = "";
-	int r = 0;
+	int r = client_path(&path, own, sizeof(own));
 
-	if (!path)
-		path = getenv("OD_RUNTIME_CLIENT");
-	if (!path || !*path) {
-		r = beside_us("od-runtime-client", own, sizeof(own));
-		path = own;
-	}
 	if (!r)
 		r = load(p, path);
 	return r ? refuse("give its path with --client or in OD_RUNTIME_CLIENT",
 			   "client binary", path, r)
 		 : 0;
+}
+
+int program_find_other(struct program *p, const char *path, struct str arch)
+{
+	char own[FILE_PATH_MAX] = "";
+	struct buf name = BUF_INIT(2 * FILE_PATH_MAX);
+	struct program got = {0};
+	int r = client_path(&path, own, sizeof(own));
+	const char *full;
+
+	buf_fmt(&name, "%s-%.*s", path, STR_ARG(arch));
+	full = buf_cstr(&name);
+	if (!r)
+		r = full ? load(&got, full) : name.err;
+	buf_free(&name);
+	if (r)
+		return r == -ENOMEM ? r : 1;
+	if (!str_eq(str_c(got.arch), arch)) {
+		program_free(&got);
+		return 1;
+	}
+	*p = got;
+	return 0;
 }
 
 int program_find_busybox(struct program *p, const char *path, const char *arch)

@@ -26,6 +26,13 @@ int program_arch(struct str bytes, const char **arch) MUST_USE;
 int program_find_client(struct program *p, const char *path) MUST_USE;
 
 /*
+ * Reads the client for another architecture: the same path with "-" and the engine's
+ * word for it behind, such as od-runtime-client-arm64. 0 with *p; 1 when there is
+ * none that fits; -ENOMEM.
+ */
+int program_find_other(struct program *p, const char *path, struct str arch) MUST_USE;
+
+/*
  * Reads a static busybox for arch from path, or, when path is NULL, from the first
  * of the usual places that has one. 0 with *p; 1 when path is NULL and there is
  * none; -ENOMEM or FAIL_*.

@@ -223,3 +223,12 @@ void ref_canonical(const struct ref *r, struct buf *out)
 		buf_str(out, r->digest);
 	}
 }
+
+void ref_full(struct str text, struct buf *out)
+{
+	const char *why;
+	struct ref ref;
+
+	if (ref_parse(&ref, text, &why) == 0)
+		ref_canonical(&ref, out);
+}

@@ -31,6 +31,9 @@ int ref_parse(struct ref *r, struct str text, const char **why) MUST_USE;
  */
 void ref_canonical(const struct ref *r, struct buf *out);
 
+/* The same for text; nothing when it is no reference. */
+void ref_full(struct str text, struct buf *out);
+
 /* 64 lower-case hexadecimal digits, with "sha256:" in front or not. */
 bool ref_is_id(struct str text);
 

@@ -33,6 +33,8 @@ struct sink {
 /* Into a growing buf, for what is small; the arg is the buf. */
 int sink_buf(void *arg, struct str piece);
 
+struct image_store;
+
 /* One content of an image that is to be written. */
 struct store_item {
 	struct content content;
@@ -49,6 +51,7 @@ struct image_store {
 	enum store_mode mode;
 	struct str text;    /* what the user wrote, for messages; borrowed */
 	struct str name;    /* the same behind the kind's word and colon */
+	struct str ref;     /* the part of it that names the image; set by ops->open */
 	struct str tag;     /* of -t; empty for none; borrowed */
 	const char *ca;     /* --ca: trust anchors of a registry; may be NULL */
 	struct arena arena; /* for the kind's state; freed behind ops->close */
@@ -57,6 +60,7 @@ struct image_store {
 
 struct store_ops {
 	const char *word; /* "oci", "archive", "registry" */
+	bool far;         /* each reading of a content takes a network */
 
 	/*
 	 * Takes s->name apart and makes sure that the place can be read, or that it
@@ -77,13 +81,6 @@ struct store_ops {
 	 * this, counts and hashes. No more of it than a piece is in memory.
 	 */
 	int (*fetch)(struct image_store *s, const struct content *c, struct sink to);
-
-	/*
-	 * Optional: the content as a part of a file, for copies within the kernel. 0
-	 * with an fd, which stays the store's, and the offset of the first byte.
-	 */
-	int (*locate)(
-		struct image_store *s, const struct content *c, int *fd, uint64_t *at);
 
 	/*
 	 * Writes an image: all of its contents, each before those that name it, the
@@ -131,6 +128,13 @@ int store_feed(const struct store_item *i, struct sink to) MUST_USE;
 
 /* Writes the image to s, as ops->write does. */
 int store_write(struct image_store *s, const struct store_item *items, size_t n) MUST_USE;
+
+/*
+ * For the kinds that keep contents in files: feeds n bytes of fd from the offset at
+ * on to the sink, or fewer where the file ends. text names the place.
+ */
+int store_feed_file(
+	int fd, uint64_t at, uint64_t n, struct str text, struct sink to) MUST_USE;
 
 /* A digest that can be checked here: its algorithm, its length, its digits. */
 bool digest_is_valid(struct str digest);

@@ -6,7 +6,7 @@
  * Part of every lock hash: counts up whenever the Dockerfile or the context
  * would differ for the same inputs.
  */
-#define TEMPLATE "2"
+#define TEMPLATE "3"
 
 void tag_truncate(const uint8_t digest[16], char out[TAG_HASH_MAX])
 {

@@ -216,17 +216,26 @@ enum {
 	INJECT_DOCKERFILE_MAX = 256 << 10, /* eight labels of that size at most */
 	INJECT_STATE_MAX = 16 << 10,       /* a state file has 400 bytes */
 	INJECT_LOG_KEEP = 8192,            /* last log bytes of a sandbox that died */
-	INJECT_ENGINE_MS = 30000,  /* longest silence of an engine that is asked */
-	INJECT_STREAM_MS = 600000, /* the same while it builds or pulls */
-	INJECT_CONNECT_MS = 5000,  /* until a socket's queue has room; it is local */
-	INJECT_ALIVE_MS = 1000,    /* one question for readiness */
-	ENGINE_PATH_MAX = 107,     /* of a unix socket: the kernel's field, less a NUL */
-	OPTION_OPERANDS_MAX = 64,  /* sandboxes named in one command */
-	OPTION_LIST_MAX = 512,     /* -e, -v, -p and their like in one command */
-	PUBLISH_MAX = 1024,        /* ports of one sandbox, ranges counted out */
-	INJECT_BODY_MAX = 4 << 20, /* how a container is to be made; a seccomp profile */
-	INJECT_FILE_MAX = 1 << 20, /* an --env-file, a seccomp profile */
-	METER_PARTS_MAX = 256,     /* layers of an image; 127 are what engines stack */
+	INJECT_ENGINE_MS = 30000,   /* longest silence of an engine that is asked */
+	INJECT_STREAM_MS = 600000,  /* the same while it builds or pulls */
+	INJECT_CONNECT_MS = 5000,   /* until a socket's queue has room; it is local */
+	INJECT_ALIVE_MS = 1000,     /* one question for readiness */
+	ENGINE_PATH_MAX = 107,      /* of a unix socket: the kernel's field, less a NUL */
+	OPTION_OPERANDS_MAX = 64,   /* sandboxes named in one command */
+	OPTION_LIST_MAX = 512,      /* -e, -v, -p and their like in one command */
+	PUBLISH_MAX = 1024,         /* ports of one sandbox, ranges counted out */
+	INJECT_BODY_MAX = 4 << 20,  /* how a container is to be made; a seccomp profile */
+	INJECT_FILE_MAX = 1 << 20,  /* an --env-file, a seccomp profile */
+	METER_PARTS_MAX = 256,      /* layers of an image; 127 are what engines stack */
+	INJECT_STORE_MAX = 4 << 20, /* what is known of a place with images */
+	INJECT_MANIFEST_MAX = 4 << 20, /* a manifest, index or config, as registries */
+	INJECT_PIECE = 256 << 10,      /* of a layer, in memory at once */
+	INJECT_LAYERS_MAX = 1000,      /* engines stop at 127 */
+	INJECT_ENTRIES_MAX = 16384,    /* files in an archive of images */
+	INJECT_SCAN_BYTES = 32 << 20,  /* layers that are looked into: 0.3 s... */
+	INJECT_SCAN_MAX = 256 << 20,   /* ...and what one of them holds, unpacked */
+	INJECT_ITEMS_MAX = 8192,       /* contents of all images of an index */
+	INJECT_PLATFORMS_MAX = 64,     /* entries of an index; the longest have 30 */
 };
 
 /* The terminal model. */

@@ -2,6 +2,7 @@
 
 #include "file/tar_header.h"
 
+#include <assert.h>
 #include <errno.h>
 
 enum { GNU_BINARY = 0x80 };
@@ -362,4 +363,14 @@ int untar_next(struct untar *u, struct str *in, struct str *piece)
 		}
 	}
 	return r;
+}
+
+uint64_t untar_pass(struct untar *u)
+{
+	uint64_t n = u->left + u->padding;
+
+	assert(u->state == UNTAR_CONTENT);
+	u->left = u->padding = 0;
+	u->state = UNTAR_HEADER;
+	return n;
 }

@@ -73,4 +73,10 @@ void untar_free(struct untar *u);
  */
 int untar_next(struct untar *u, struct str *in, struct str *piece) MUST_USE;
 
+/*
+ * Behind UNTAR_ENTRY, for input that can be skipped: the bytes of content and padding
+ * that the caller leaves out. Fed next is the header behind them; no END comes.
+ */
+uint64_t untar_pass(struct untar *u) MUST_USE;
+
 #endif

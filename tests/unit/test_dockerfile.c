@@ -64,6 +64,7 @@ static void test_plain(void)
 		"\tod.client.sha256=\"cafe\" \\\n"
 		"\tod.shell=\"busybox\" \\\n"
 		"\tod.busybox.sha256=\"babe\" \\\n"
+		"\tod.layer=\"\" \\\n"
 		"\tod.base.ref=\"debian:12\" \\\n"
 		"\tod.base.id=\"sha256:ab\" \\\n"
 		"\tod.base.layers=\"2\" \\\n"
@@ -130,7 +131,7 @@ static void test_hostile(void)
 		ok(!str_starts(line, STR("RUN")) && !str_starts(line, STR("USER")),
 			"no line of theirs");
 	}
-	is_int(lines, 3 + 11 + 2 + 1, "as many lines as values");
+	is_int(lines, 3 + 12 + 2 + 1, "as many lines as values");
 	buf_free(&b);
 	b = text_of("{\"Cmd\":[\n\"a\"\r\n,\n\"b\"]}");
 	ok(has(&b, "od.orig.cmd=\"[ \\\"a\\\"  , \\\"b\\\"]\""),

@@ -44,6 +44,8 @@ static void test_refusal(void)
 		if (!is_int(load(&im, rows[i].json), 0, "read %s", rows[i].json))
 			continue;
 		why = image_refusal(&im);
+		if (!why)
+			why = image_build_refusal(&im);
 		ok(!why == !rows[i].want && (!why || strstr(why, rows[i].want)),
 			"refused for %s", rows[i].want ? rows[i].want : "nothing");
 		image_free(&im);

@@ -1,0 +1,51 @@
+/*
+ * A runtime image without an engine: our layer and our settings are added to an image
+ * in one place (store.h) and the result is written to another. The layers of the base
+ * are neither unpacked nor rewritten.
+ */
+#ifndef INJECT_APPEND_H
+#define INJECT_APPEND_H
+
+#include "base/jw.h"
+#include "inject/image.h"
+#include "inject/manifest.h"
+#include "inject/options.h"
+#include "inject/program.h"
+#include "inject/store.h"
+
+/* What "build SOURCE --output TARGET" does. 0; -EINTR, -ENOMEM, FAIL_*. */
+int append_run(const struct options *o) MUST_USE;
+
+/* --- Between append.c and append_image.c ----------------------------------------- */
+
+enum { APPEND_CLIENTS = 4 };
+
+struct append {
+	const struct options *options;
+	struct image_store from, to;
+	struct arena arena; /* bytes of the contents that are made */
+	struct buf items;   /* of struct store_item, in the order of store_write */
+	struct program clients[APPEND_CLIENTS];
+	size_t clients_n;
+	struct buf report_text;
+	struct jw report; /* of the images made, for --json; within an array */
+	size_t made;
+};
+
+/* An item of bytes, which are copied; *c has its media set and gets the rest. */
+int append_new(
+	struct append *a, struct str bytes, bool is_manifest, struct content *c) MUST_USE;
+/* An item that a->from has. */
+int append_old(struct append *a, const struct content *c) MUST_USE;
+
+/* The client for the architecture; 1 when there is none. */
+int append_client(
+	struct append *a, struct str arch, const struct program **client) MUST_USE;
+
+/*
+ * Makes the product of the image with the manifest m: its items are added, *out is its
+ * manifest. 0; -EINTR, -ENOMEM, FAIL_*.
+ */
+int append_image(struct append *a, struct manifest *m, struct content *out) MUST_USE;
+
+#endif

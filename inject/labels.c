@@ -1,0 +1,89 @@
+#include "inject/labels.h"
+
+#include <stdio.h>
+
+/* Members of an image's Config that our instructions replace or a server needs. */
+static const struct {
+	const char *member, *label;
+	bool replaced; /* in a product of ours it is not the original any more */
+} originals[] = {
+	{"Entrypoint", "od.orig.entrypoint", true},
+	{"Cmd", "od.orig.cmd", true},
+	{"User", "od.orig.user", false},
+	{"WorkingDir", "od.orig.workdir", false},
+	{"StopSignal", "od.orig.stopsignal", false},
+	{"Healthcheck", "od.orig.healthcheck", false},
+};
+
+static bool is_empty(struct json_val v)
+{
+	switch (json_type(v)) {
+	case JSON_ARRAY:
+	case JSON_OBJECT:
+		return json_count(v) == 0;
+	case JSON_STRING:
+		return str_eq(json_raw(v), STR("\"\""));
+	default:
+		return true;
+	}
+}
+
+/* A base that was made from an image of ours has our entry point, not its own. */
+static bool starts_client(const struct labels *l)
+{
+	struct json_val first;
+	int it = 0;
+
+	return json_next(json_get(l->base->config, "Entrypoint"), &it, NULL, &first) &&
+		str_eq(doc_str(&l->base->doc, first), STR(IMAGE_CLIENT));
+}
+
+static int put_originals(const struct labels *l,
+	int (*put)(void *arg, const char *name, struct str value), void *arg)
+{
+	bool ours = starts_client(l);
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(originals) && !r; i++) {
+		struct json_val v = json_get(l->base->config, originals[i].member);
+		bool check = strcmp(originals[i].member, "Healthcheck") == 0;
+
+		if (is_empty(v) || (ours && originals[i].replaced) ||
+			(ours && check && !image_has_healthcheck(l->base)))
+			continue;
+		r = put(arg, originals[i].label, json_raw(v));
+	}
+	return r;
+}
+
+int labels_each(const struct labels *l,
+	int (*put)(void *arg, const char *name, struct str value), void *arg)
+{
+	char layers[24];
+	const struct {
+		const char *name;
+		struct str value;
+	} own[] = {
+		{"od.version", STR(OD_VERSION)},
+		{"od.protocol", STR("openhands-v0")},
+		{"od.arch", l->arch},
+		{"od.client.sha256", l->client_sha256},
+		{"od.shell", l->shell},
+		/* Always there, lest those of an image below shine through. */
+		{"od.busybox.sha256", l->busybox_sha256},
+		{"od.layer", l->layer},
+		{"od.base.ref", l->base_ref},
+		{"od.base.id", l->base_id},
+		{"od.base.layers", {layers, 0}},
+		{"od.key.source", l->key},
+		{"od.managed", STR("1")},
+	};
+	int r = 0;
+
+	_Static_assert(ARRAY_LEN(own) + ARRAY_LEN(originals) <= LABELS_MAX, "too many");
+	snprintf(layers, sizeof(layers), "%zu", l->base_layers);
+	for (size_t i = 0; i < ARRAY_LEN(own) && !r; i++)
+		r = put(arg, own[i].name,
+			own[i].value.p == layers ? str_c(layers) : own[i].value);
+	return r ? r : put_originals(l, put, arg);
+}

@@ -1,0 +1,33 @@
+/*
+ * The labels of a runtime image, whichever way it is made: what it was made from, what
+ * is in it, and the settings of the base that ours replace. No I/O.
+ */
+#ifndef INJECT_LABELS_H
+#define INJECT_LABELS_H
+
+#include "inject/image.h"
+
+/* How many labels there are at most. */
+enum { LABELS_MAX = 18 };
+
+struct labels {
+	struct image *base;
+	struct str base_ref; /* as the user typed it */
+	struct str base_id;
+	struct str arch;
+	struct str client_sha256;
+	struct str shell;          /* where commands find one, as image_shell has it */
+	struct str busybox_sha256; /* of the one that goes in; empty for none */
+	struct str key;            /* the tag of the product */
+	struct str layer;          /* digest of our layer, unpacked; empty if not known */
+	size_t base_layers;        /* of the base, without ours */
+};
+
+/*
+ * Calls put for each label, in an order that is always the same; a value that put gets
+ * lives as long as l and its base. Ends with the first result that is not 0.
+ */
+int labels_each(const struct labels *l,
+	int (*put)(void *arg, const char *name, struct str value), void *arg) MUST_USE;
+
+#endif

@@ -1,0 +1,101 @@
+#include "inject/layer.h"
+
+#include "base/hash.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <zlib.h>
+
+/* The level is a part of the layer's digest, as is the version of zlib. */
+enum { LEVEL = 9, GZIP_WINDOW = 15 + 16, OUT_STEP = 64 << 10 };
+
+struct packer {
+	struct layer *layer;
+	z_stream z;
+	struct sha256 hash; /* of what goes in */
+	uint64_t in;
+};
+
+static int pack(struct packer *p, struct str s, int flush)
+{
+	struct buf *out = &p->layer->gzip;
+
+	sha256_update(&p->hash, s.p, s.n);
+	p->in += s.n;
+	p->z.next_in = (Bytef *)(uintptr_t)s.p;
+	p->z.avail_in = (uInt)s.n;
+	do {
+		char *room = buf_room(out, OUT_STEP);
+
+		if (!room)
+			return out->err;
+		p->z.next_out = (Bytef *)room;
+		p->z.avail_out = OUT_STEP;
+		/* It has room and a good state, and thus cannot fail. */
+		(void)deflate(&p->z, flush);
+		buf_commit(out, OUT_STEP - p->z.avail_out);
+	} while (p->z.avail_out == 0);
+	return out->err;
+}
+
+/* One part: headers into head, then those and the content that they announce. */
+static int part(struct packer *p, struct buf *head, struct str content, int r)
+{
+	if (!r)
+		r = head->err;
+	if (!r)
+		r = pack(p, buf_view(head), Z_NO_FLUSH);
+	if (!r)
+		r = pack(p, content, Z_NO_FLUSH);
+	buf_reset(head);
+	return r;
+}
+
+static int pack_all(struct packer *p, const struct rootfs *f)
+{
+	struct buf head = BUF_INIT(16 * TAR_BLOCK);
+	struct tar t;
+	int r;
+
+	tar_init(&t, &head);
+	r = part(p, &head, f->busybox, rootfs_head(f, &t));
+	if (!r)
+		r = part(p, &head, f->client, rootfs_middle(f, &t));
+	if (!r)
+		r = part(p, &head, (struct str){0}, rootfs_tail(f, &t));
+	if (!r)
+		r = pack(p, (struct str){0}, Z_FINISH);
+	buf_free(&head);
+	return r;
+}
+
+int layer_make(struct layer *l, const struct rootfs *files)
+{
+	struct packer p = {.layer = l};
+	uint8_t digest[SHA256_LEN];
+	int r;
+
+	*l = (struct layer){.gzip = BUF_INIT(INJECT_PROGRAM_MAX)};
+	/* zlib's own header of gzip: no name, time 0. */
+	if (deflateInit2(&p.z, LEVEL, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) !=
+		Z_OK)
+		return -ENOMEM;
+	sha256_init(&p.hash);
+	r = pack_all(&p, files);
+	deflateEnd(&p.z);
+	if (r)
+		return r;
+	sha256_final(&p.hash, digest);
+	memcpy(l->unpacked.digest, "sha256:", 7);
+	hex_encode(digest, sizeof(digest), l->unpacked.digest + 7);
+	l->unpacked.size = p.in;
+	content_of(buf_view(&l->gzip), &l->content);
+	return 0;
+}
+
+void layer_free(struct layer *l)
+{
+	buf_free(&l->gzip);
+	*l = (struct layer){0};
+}

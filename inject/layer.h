@@ -1,0 +1,21 @@
+/*
+ * The one layer that is added to an image: a gzipped archive that is the same bytes
+ * for the same programs, held in memory. No I/O.
+ */
+#ifndef INJECT_LAYER_H
+#define INJECT_LAYER_H
+
+#include "inject/rootfs.h"
+#include "inject/store.h"
+
+struct layer {
+	struct buf gzip;         /* owned */
+	struct content content;  /* of the gzip, without a type */
+	struct content unpacked; /* of the archive in it: the diff id */
+};
+
+/* 0; -ENOMEM, ERR_LIMIT. layer_free in any case, which takes a zeroed object too. */
+int layer_make(struct layer *l, const struct rootfs *files) MUST_USE;
+void layer_free(struct layer *l);
+
+#endif

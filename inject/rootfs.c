@@ -1,0 +1,78 @@
+#include "inject/rootfs.h"
+
+#include "inject/image.h"
+
+#include <stdio.h>
+
+/* The entry with the prefix before its name. */
+static int put(const struct rootfs *f, struct tar *t, struct tar_entry e)
+{
+	char name[TAR_NAME_MAX + 1];
+
+	snprintf(name, sizeof(name), "%s%s", f->prefix, e.name);
+	e.name = name;
+	return tar_header(t, &e);
+}
+
+static int dir(const struct rootfs *f, struct tar *t, const char *name)
+{
+	return put(f, t, (struct tar_entry){.type = TAR_DIR, .mode = 0755, .name = name});
+}
+
+static int file(const struct rootfs *f, struct tar *t, const char *name, unsigned mode,
+	size_t size)
+{
+	return put(f, t,
+		(struct tar_entry){
+			.type = TAR_FILE, .mode = mode, .name = name, .size = size});
+}
+
+/* In byte order, as the archive has it: bin/ before the client. */
+int rootfs_head(const struct rootfs *f, struct tar *t)
+{
+	int r = dir(f, t, ".od/");
+
+	if (r || !f->busybox.n)
+		return r;
+	r = dir(f, t, ".od/bin/");
+	return r ? r : file(f, t, ".od/bin/busybox", 0755, f->busybox.n);
+}
+
+int rootfs_middle(const struct rootfs *f, struct tar *t)
+{
+	tar_pad(t);
+	/* Nobody writes to it, root included, and every user may run it. */
+	return file(f, t, ".od/od-runtime-client", 0555, f->client.n);
+}
+
+/* The path that unmodified OpenHands backends execute. */
+static int link_drop_in(const struct rootfs *f, struct tar *t)
+{
+	static const char *const dirs[] = {
+		"openhands/",
+		"openhands/micromamba/",
+		"openhands/micromamba/bin/",
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(dirs) && !r; i++)
+		r = dir(f, t, dirs[i]);
+	return r ? r
+		 : put(f, t,
+			   (struct tar_entry){
+				   .type = TAR_LINK,
+				   .mode = 0777,
+				   .name = "openhands/micromamba/bin/micromamba",
+				   .target = IMAGE_CLIENT,
+			   });
+}
+
+int rootfs_tail(const struct rootfs *f, struct tar *t)
+{
+	int r;
+
+	tar_pad(t);
+	r = f->drop_in ? link_drop_in(f, t) : 0;
+	tar_end(t);
+	return r;
+}
