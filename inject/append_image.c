@@ -90,7 +90,8 @@ static int scan_nth(struct product *p, size_t n, struct scan *s)
 		r = scan_layer(s);
 	if (!r)
 		r = store_fetch(&p->a->from, &c, (struct sink){scan_put, s});
-	return r == ERR_SYNTAX ? 1 : r;
+	/* What has no end was not understood from its start. */
+	return r == ERR_SYNTAX || (!r && s->state != SCAN_END) ? 1 : r;
 }
 
 /* Our layer by the digest that the label gives, wherever it is by now. */
