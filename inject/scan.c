@@ -124,14 +124,14 @@ static int read_gzip(struct scan *s, struct str in)
 		s->z.next_out = s->room;
 		s->z.avail_out = ROOM;
 		z = inflate(&s->z, Z_NO_FLUSH);
-		if (z != Z_OK && z != Z_STREAM_END)
-			return z == Z_MEM_ERROR ? -ENOMEM : ERR_SYNTAX;
-		if (s->z.total_out > INJECT_SCAN_MAX)
-			return ERR_SYNTAX;
+		/* What was unpacked before an error counts, however it was fed. */
 		r = read_tar(s, str_make((const char *)s->room, ROOM - s->z.avail_out));
-		if (r)
+		if (r || s->state == SCAN_END)
 			return r;
-		if (z == Z_STREAM_END && s->state == SCAN_GZIP)
+		if (z == Z_MEM_ERROR)
+			return -ENOMEM;
+		/* Z_BUF_ERROR asks for more; with the end of the gzip comes no more. */
+		if ((z != Z_OK && z != Z_BUF_ERROR) || s->z.total_out > INJECT_SCAN_MAX)
 			return ERR_SYNTAX;
 	}
 	return 0;
