@@ -214,7 +214,7 @@ static int make_layer(struct product *p)
 	return append_new(p->a, buf_view(&p->layer.gzip), false, &p->layer_content);
 }
 
-/* --- The config ---------------------------------------------------------------------- */
+/* --- The config -------------------------------------------------------------------- */
 
 struct label_edits {
 	struct product *p;
@@ -365,7 +365,7 @@ static int write_config(struct product *p)
 	return r;
 }
 
-/* --- The manifest -------------------------------------------------------------------- */
+/* --- The manifest ------------------------------------------------------------------ */
 
 static int write_manifest(struct product *p, struct content *out)
 {

@@ -375,7 +375,7 @@ static int check_names(const struct options *o)
 	size_t named = o->command->several ? o->operand_n : 1;
 	int r = 0;
 
-	/* With --output both are names of places, which are read where they are opened. */
+	/* With --output both are names of places, which are read as they are opened. */
 	if (o->command->subject == SUBJECT_IMAGE && !o->output)
 		r = check_image(o->operand[0]);
 	else if (o->command->subject == SUBJECT_COPY)

@@ -55,7 +55,8 @@ static void add(struct str text)
 {
 	static const struct content c = {
 		.digest = "sha256:"
-			  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+			  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcd"
+			  "ef",
 		.media = "m",
 		.size = 1,
 	};

@@ -30,7 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	r = run(text, n, n ? n : 1, &a);
 	assert(run(text, n, 1, &b) == r);
 	if (!r)
-		assert(a.shells == b.shells && a.others == b.others && a.state == b.state);
+		assert(a.shells == b.shells && a.others == b.others &&
+			a.state == b.state);
 	scan_free(&a);
 	scan_free(&b);
 	free(text);

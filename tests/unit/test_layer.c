@@ -38,8 +38,8 @@ static int feed(struct scan *s, struct str text, size_t step)
 	int r = scan_layer(s);
 
 	for (size_t i = 0; i < text.n && !r; i += step)
-		r = scan_put(s,
-			str_make(text.p + i, text.n - i < step ? text.n - i : step));
+		r = scan_put(
+			s, str_make(text.p + i, text.n - i < step ? text.n - i : step));
 	return r;
 }
 
@@ -71,7 +71,9 @@ static void test_scan(void)
 /* A layer of one entry, not packed. */
 static void one(struct buf *out, enum tar_type type, const char *name, unsigned mode)
 {
-	const struct tar_entry e = {.type = type, .name = name, .mode = mode,
+	const struct tar_entry e = {.type = type,
+		.name = name,
+		.mode = mode,
 		.target = type == TAR_LINK ? "x" : NULL};
 	struct tar t;
 

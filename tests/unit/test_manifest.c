@@ -6,8 +6,7 @@
 
 #define D "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define E "sha256:ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
-#define DESC(media) \
-	"{\"mediaType\":\"" media "\",\"digest\":\"" D "\",\"size\":7}"
+#define DESC(media) "{\"mediaType\":\"" media "\",\"digest\":\"" D "\",\"size\":7}"
 #define CONFIG "\"config\":" DESC(MEDIA_OCI_CONFIG)
 #define IMAGE "{\"schemaVersion\":2," CONFIG ",\"layers\":[" DESC("l") "]"
 
@@ -21,7 +20,8 @@ static void test_digest(void)
 	ok(digest_is_valid(str_c(sha512)), "sha512");
 	ok(!digest_is_valid(str_make(D, sizeof(D) - 2)), "too short");
 	ok(!digest_is_valid(STR(D "0")), "too long");
-	ok(!digest_is_valid(STR("sha1:da39a3ee5e6b4b0d3255bfef95601890afd80709")), "sha1");
+	ok(!digest_is_valid(STR("sha1:da39a3ee5e6b4b0d3255bfef95601890afd80709")),
+		"sha1");
 	ok(!digest_is_valid(STR("")), "empty");
 	sha512[9] = 'G';
 	ok(!digest_is_valid(str_c(sha512)), "no digit");
@@ -34,12 +34,14 @@ static void test_digest(void)
 	is_int(c.size, 3, "and their number");
 }
 
-static void good(const char *text, const char *media, enum manifest_kind kind, bool docker)
+static void good(
+	const char *text, const char *media, enum manifest_kind kind, bool docker)
 {
 	const char *why = "";
 	struct manifest m;
 
-	if (!is_int(manifest_read(&m, str_c(text), media, &why), 0, "read: %s %s", text, why))
+	if (!is_int(manifest_read(&m, str_c(text), media, &why), 0, "read: %s %s", text,
+		    why))
 		return;
 	is_int(m.kind, kind, "its kind");
 	is_int(m.docker, docker, "its family");
@@ -51,7 +53,8 @@ static void bad(const char *text, const char *media, const char *words)
 	const char *why = "";
 	struct manifest m;
 
-	is_int(manifest_read(&m, str_c(text), media, &why), ERR_SYNTAX, "refused: %s", text);
+	is_int(manifest_read(&m, str_c(text), media, &why), ERR_SYNTAX, "refused: %s",
+		text);
 	ok(strstr(why, words), "because %s (%s)", words, why);
 }
 
@@ -59,11 +62,13 @@ static void test_kinds(void)
 {
 	good(IMAGE "}", "", MANIFEST_IMAGE, false);
 	good(IMAGE "}", MEDIA_OCI_MANIFEST, MANIFEST_IMAGE, false);
-	good(IMAGE ",\"mediaType\":\"" MEDIA_OCI_MANIFEST "\"}", "", MANIFEST_IMAGE, false);
+	good(IMAGE ",\"mediaType\":\"" MEDIA_OCI_MANIFEST "\"}", "", MANIFEST_IMAGE,
+		false);
 	good("{\"schemaVersion\":2,\"mediaType\":\"" MEDIA_DOCKER_MANIFEST
 	     "\",\"config\":" DESC(MEDIA_DOCKER_CONFIG) ",\"layers\":[]}",
 		MEDIA_DOCKER_MANIFEST, MANIFEST_IMAGE, true);
-	good("{\"schemaVersion\":2,\"manifests\":[" DESC("x") "]}", "", MANIFEST_INDEX, false);
+	good("{\"schemaVersion\":2,\"manifests\":[" DESC("x") "]}", "", MANIFEST_INDEX,
+		false);
 	good("{\"schemaVersion\":2,\"manifests\":[]}", MEDIA_DOCKER_INDEX, MANIFEST_INDEX,
 		true);
 
@@ -83,11 +88,12 @@ static void test_kinds(void)
 	bad(IMAGE "}", MEDIA_DOCKER_MANIFEST, "something else");
 	bad("{\"schemaVersion\":2," CONFIG "}", "", "no list of layers");
 	bad("{\"schemaVersion\":2,\"layers\":[]}", "", "config has no proper");
-	bad("{\"schemaVersion\":2," CONFIG ",\"layers\":[{}]}", "", "layer has no proper");
+	bad("{\"schemaVersion\":2," CONFIG ",\"layers\":[{}]}", "",
+		"layer has no proper");
 	bad("{\"schemaVersion\":2,\"manifests\":{}}", "", "no list of images");
 	bad("{\"schemaVersion\":2,\"manifests\":[7]}", "", "entry has no proper");
-	bad("{\"schemaVersion\":2,\"manifests\":[{\"digest\":\"" D "\",\"size\":-1}]}", "",
-		"entry has no proper");
+	bad("{\"schemaVersion\":2,\"manifests\":[{\"digest\":\"" D "\",\"size\":-1}]}",
+		"", "entry has no proper");
 	bad("{\"schemaVersion\":2,\"manifests\":[{\"digest\":\"" D "\",\"size\":1,"
 	    "\"mediaType\":\"a\\u0000b\"}]}",
 		"", "entry has no proper");
@@ -100,24 +106,30 @@ static void test_layout(void)
 	char path[LAYOUT_PATH_MAX];
 
 	layout_path(D, path);
-	is_str(path, "blobs/sha256/0123456789abcdef0123456789abcdef0123456789abcdef"
-		     "0123456789abcdef",
+	is_str(path,
+		"blobs/sha256/0123456789abcdef0123456789abcdef0123456789abcdef"
+		"0123456789abcdef",
 		"where a blob lies");
 	is_int(layout_add(STR(""), STR("a"), STR("docker.io/library/n:1"), &c, &one), 0,
 		"a new index");
 	memcpy(c.digest, D, sizeof(D));
-	is_int(layout_add(buf_view(&one), STR("b"), STR(""), &c, &two), 0, "a second name");
+	is_int(layout_add(buf_view(&one), STR("b"), STR(""), &c, &two), 0,
+		"a second name");
 	is_int(layout_find(buf_view(&two), STR("a"), &got), 0, "the first is found");
 	is_str(got.digest, E, "with its digest");
-	is_int(layout_find(buf_view(&two), STR("n:1"), &got), 0, "by the engine's name too");
+	is_int(layout_find(buf_view(&two), STR("n:1"), &got), 0,
+		"by the engine's name too");
 	is_int(layout_find(buf_view(&two), STR("c"), &got), -ENOENT, "another is not");
-	is_int(layout_find(buf_view(&two), STR(""), &got), ERR_RANGE, "none means the only");
+	is_int(layout_find(buf_view(&two), STR(""), &got), ERR_RANGE,
+		"none means the only");
 	is_int(layout_find(buf_view(&one), STR(""), &got), 0, "if there is one");
-	is_int(layout_add(buf_view(&two), STR("a"), STR(""), &c, &three), 0, "a name moves");
+	is_int(layout_add(buf_view(&two), STR("a"), STR(""), &c, &three), 0,
+		"a name moves");
 	is_int(layout_find(buf_view(&three), STR("a"), &got), 0, "it is there");
 	is_str(got.digest, D, "with its new digest");
 	ok(str_find(buf_view(&three), STR(E)) == three.n, "and the old one is gone");
-	is_int(layout_find(STR("{\"manifests\":{}}"), STR(""), &got), ERR_SYNTAX, "no list");
+	is_int(layout_find(STR("{\"manifests\":{}}"), STR(""), &got), ERR_SYNTAX,
+		"no list");
 	is_int(layout_find(STR("7"), STR(""), &got), ERR_SYNTAX, "no object");
 	is_int(layout_add(STR("{"), STR("a"), STR(""), &c, &one), ERR_SYNTAX, "no JSON");
 	buf_free(&one);
