@@ -261,7 +261,7 @@ static int read_docker(struct image_store *s)
 	struct archive *a = s->state;
 	struct buf text = BUF_INIT(INJECT_MANIFEST_MAX);
 	struct buf config = BUF_INIT(INJECT_MANIFEST_MAX);
-	struct json_val entry;
+	struct json_val entry = {0};
 	struct doc d = {0};
 	int r = read_file(s, STR("manifest.json"), &text);
 
