@@ -546,6 +546,44 @@ def test_engine():
         docker("rmi", "-f", name + ":1", name + ":2")
 
 
+ODD = {
+    "a link": [(".od", "-> /tmp")],
+    "a link upwards": [(".od", "-> ../../usr")],
+    "a file": [(".od", b"x")],
+    "a folder with a link for the client": [(".od", None),
+                                            (".od/od-runtime-client", "-> /bin/busybox")],
+    "a whiteout": [(".wh..od", b"")],
+}
+
+
+def test_odd_bases():
+    """Whatever /.od is in the base, our client is there and nothing else is changed."""
+    if not shutil.which("docker") or docker("version").returncode:
+        return skip("odd bases", "no docker")
+    if not os.path.exists(BUSYBOX):
+        return skip("odd bases", "no busybox")
+    name = f"append-odd-{os.getpid()}:1"
+    with open(BUSYBOX, "rb") as f:
+        box = f.read()
+    for what, entries in ODD.items():
+        image = Image([images.tar(("bin", None), ("bin/busybox", box),
+                                  ("bin/ls", "-> busybox"), ("tmp", None), *entries)],
+                      arch=ARCH, config={"Cmd": ["/bin/ls"]})
+        path = place("a.tar")
+        try:
+            made(f"oci:{images.layout(place(), image)}", "--output", f"archive:{path}",
+                 "-t", name)
+            ok(docker("load", "-i", path).returncode == 0, f"/.od is {what}: loaded")
+            r = docker("run", "--rm", "--network", "none", "--entrypoint",
+                       "/.od/od-runtime-client", name, "--version")
+            has(r.stdout, b"od-runtime-client", f"/.od is {what}: the client runs")
+            r = docker("run", "--rm", "--network", "none", "--entrypoint", "/bin/ls", name,
+                       "-A", "/tmp")
+            eq((r.returncode, r.stdout), (0, b""), f"/.od is {what}: nothing is elsewhere")
+        finally:
+            docker("rmi", "-f", name)
+
+
 if __name__ == "__main__":
     try:
         harness.main()
