@@ -203,8 +203,39 @@ static void test_headers(void)
 	buf_free(&in);
 }
 
+/* Contents are left out of the input, and the next header is found. */
+static void test_pass(void)
+{
+	struct buf in = BUF_INIT(1 << 16);
+	struct str rest, piece;
+	struct untar u;
+
+	put_raw(&in, '0', "a", "1001");
+	buf_commit(&in, buf_room(&in, 1024) ? 1024 : 0);
+	put_raw(&in, '5', "d/", "0");
+	put_raw(&in, '0', "b", "3");
+	put_padded(&in, STR("abc"));
+	pax_end(&in);
+	rest = buf_view(&in);
+	untar_init(&u);
+	is_int(untar_next(&u, &rest, &piece), UNTAR_ENTRY, "a file");
+	is_int(untar_pass(&u), 1024, "513 bytes are two blocks");
+	rest = str_skip(rest, 1024);
+	is_int(untar_next(&u, &rest, &piece), UNTAR_ENTRY, "a folder");
+	is_int(untar_pass(&u), 0, "has no content");
+	is_int(untar_next(&u, &rest, &piece), UNTAR_ENTRY, "another file");
+	is_view(u.entry.name, "b", "the right one");
+	is_int(untar_next(&u, &rest, &piece), UNTAR_DATA, "whose content is read");
+	is_view(piece, "abc", "all of it");
+	is_int(untar_next(&u, &rest, &piece), UNTAR_END, "to its end");
+	is_int(untar_next(&u, &rest, &piece), UNTAR_DONE, "and that of the archive");
+	untar_free(&u);
+	buf_free(&in);
+}
+
 int main(void)
 {
+	test_pass();
 	test_pax();
 	test_ustar();
 	test_headers();
