@@ -238,6 +238,22 @@ enum {
 	INJECT_PLATFORMS_MAX = 64,     /* entries of an index; the longest have 30 */
 };
 
+/* Registries. */
+enum {
+	REGISTRY_MS = 60000,             /* longest silence; large pushes are digested */
+	REGISTRY_CONNECT_MS = 10000,     /* per address */
+	REGISTRY_ANSWER_MAX = 256 << 10, /* a token, an error */
+	REGISTRY_URL_MAX = 8192,         /* signed ones have 2,000 */
+	REGISTRY_TOKEN_MAX = 12 << 10,   /* its field has to fit a head */
+	REGISTRY_MEMORY_MAX = 4 << 20,   /* credentials and tokens of one place */
+	REGISTRY_TOKENS_MAX = 8,         /* scopes; an append needs three */
+	RESOLVE_MS = 2000,               /* one question to one name server */
+	HOSTS_FILE_MAX = 4 << 20,        /* those that keep advertisements out */
+	AUTHORITIES_FILE_MAX = 2 << 20,  /* distributions have 250 KB */
+	LOGIN_FILE_MAX = 1 << 20,        /* config.json; 200 bytes per registry */
+	LOGIN_HELPER_MS = 10000,         /* a credential helper; some ask a network */
+};
+
 /* The terminal model. */
 enum {
 	VT_COLUMNS = SHELL_COLUMNS,
@@ -253,8 +269,11 @@ enum {
 
 /* TLS. */
 enum {
-	TLS_PEM_MAX = 256 << 10, /* a chain of TLS_CHAIN_MAX large certificates */
-	TLS_CHAIN_MAX = 10,      /* public chains have three */
+	TLS_PEM_MAX = 256 << 10,         /* a chain of TLS_CHAIN_MAX large certificates */
+	TLS_CHAIN_MAX = 10,              /* public chains have three */
+	TLS_CERT_MAX = 16 << 10,         /* of a peer, or an authority; most have 2 KB */
+	TLS_AUTHORITIES_MAX = 400,       /* Mozilla has 150 */
+	TLS_AUTHORITIES_BYTES = 1 << 20, /* their names and keys, 700 bytes each */
 };
 
 /* Searching. */

@@ -14,3 +14,8 @@ uint64_t clock_ms(void)
 {
 	return clock_us() / 1000u;
 }
+
+int64_t clock_today_s(void)
+{
+	return (int64_t)time(NULL);
+}

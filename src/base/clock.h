@@ -6,5 +6,7 @@
 
 uint64_t clock_ms(void); /* monotonic, milliseconds */
 uint64_t clock_us(void); /* monotonic, microseconds */
+/* The time of day, as seconds since 1970: for certificates, never for a deadline. */
+int64_t clock_today_s(void);
 
 #endif

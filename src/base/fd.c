@@ -150,9 +150,9 @@ static int address_tcp(struct address *a, const char *text, uint16_t port)
 	return -EINVAL;
 }
 
-static int socket_make(int family)
+static int socket_make(int family, int type)
 {
-	return result(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+	return result(socket(family, type | SOCK_CLOEXEC, 0));
 }
 
 int fd_listen_tcp(const char *address, uint16_t port, int backlog)
@@ -164,7 +164,7 @@ int fd_listen_tcp(const char *address, uint16_t port, int backlog)
 
 	if (r)
 		return r;
-	fd = socket_make(a.sa.sa_family);
+	fd = socket_make(a.sa.sa_family, SOCK_STREAM);
 	if (fd < 0)
 		return fd;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
@@ -177,9 +177,9 @@ int fd_listen_tcp(const char *address, uint16_t port, int backlog)
 	return r ? r : fd;
 }
 
-static int connect_to(const struct address *a)
+static int connect_to(const struct address *a, int type)
 {
-	int fd = socket_make(a->sa.sa_family);
+	int fd = socket_make(a->sa.sa_family, type);
 	int r;
 
 	if (fd < 0)
@@ -210,7 +210,7 @@ int fd_connect_unix(const char *path)
 	if (n >= sizeof(a.un.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(a.un.sun_path, path, n + 1);
-	return connect_to(&a);
+	return connect_to(&a, SOCK_STREAM);
 }
 
 int fd_connect_tcp(const char *address, uint16_t port)
@@ -218,7 +218,15 @@ int fd_connect_tcp(const char *address, uint16_t port)
 	struct address a;
 	int r = address_tcp(&a, address, port);
 
-	return r ? r : connect_to(&a);
+	return r ? r : connect_to(&a, SOCK_STREAM);
+}
+
+int fd_connect_udp(const char *address, uint16_t port)
+{
+	struct address a;
+	int r = address_tcp(&a, address, port);
+
+	return r ? r : connect_to(&a, SOCK_DGRAM);
 }
 
 int fd_accept(int listener)

@@ -42,6 +42,8 @@ int fd_connect_unix(const char *path) MUST_USE;
  */
 int fd_connect_tcp(const char *address, uint16_t port) MUST_USE;
 int fd_connected(int fd) MUST_USE;
+/* A UDP socket that talks to one numeric address only. */
+int fd_connect_udp(const char *address, uint16_t port) MUST_USE;
 /* The next connection, TCP_NODELAY set where it applies; -EAGAIN for none. */
 int fd_accept(int listener) MUST_USE;
 

@@ -1,10 +1,11 @@
-/* Connections of a server. */
+/* The machine of both roles, and connections of a server. */
 #include "net/tls_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-struct tls_state {
+struct server_state {
+	struct tls_state base;
 	br_ssl_server_context ctx;
 	unsigned char io[BR_SSL_BUFSIZE_BIDI];
 };
@@ -37,13 +38,12 @@ static void use_credentials(br_ssl_server_context *c, const struct tls_server *s
 	}
 }
 
-static void use_algorithms(br_ssl_engine_context *e)
+void tls_use_algorithms(br_ssl_engine_context *e)
 {
 	static const char *protocols[] = {"http/1.1"};
 
 	br_ssl_engine_set_versions(e, BR_TLS12, BR_TLS12);
-	br_ssl_engine_add_flags(
-		e, BR_OPT_NO_RENEGOTIATION | BR_OPT_ENFORCE_SERVER_PREFERENCES);
+	br_ssl_engine_add_flags(e, BR_OPT_NO_RENEGOTIATION);
 	br_ssl_engine_set_hash(e, br_sha256_ID, &br_sha256_vtable);
 	br_ssl_engine_set_hash(e, br_sha384_ID, &br_sha384_vtable);
 	br_ssl_engine_set_hash(e, br_sha512_ID, &br_sha512_vtable);
@@ -55,26 +55,29 @@ static void use_algorithms(br_ssl_engine_context *e)
 	br_ssl_engine_set_protocol_names(e, protocols, ARRAY_LEN(protocols));
 }
 
-static struct tls_state *state_new(void)
+static struct server_state *state_new(void)
 {
-	return calloc(1, sizeof(struct tls_state));
+	return calloc(1, sizeof(struct server_state));
 }
 
 int tls_init(struct tls *t, const struct tls_server *s)
 {
-	struct tls_state *state = state_new();
+	struct server_state *state = state_new();
 
 	if (!state)
 		return -ENOMEM;
+	state->base.engine = &state->ctx.eng;
+	state->base.n = sizeof(*state);
 	br_ssl_server_zero(&state->ctx);
-	use_algorithms(&state->ctx.eng);
+	tls_use_algorithms(&state->ctx.eng);
+	br_ssl_engine_add_flags(&state->ctx.eng, BR_OPT_ENFORCE_SERVER_PREFERENCES);
 	use_credentials(&state->ctx, s);
 	br_ssl_engine_set_buffer(&state->ctx.eng, state->io, sizeof(state->io), 1);
 	if (!br_ssl_server_reset(&state->ctx)) {
 		free(state);
 		return ERR_TLS;
 	}
-	t->state = state;
+	t->state = &state->base;
 	return 0;
 }
 
@@ -82,14 +85,14 @@ void tls_free(struct tls *t)
 {
 	if (!t->state)
 		return;
-	explicit_bzero(t->state, sizeof(*t->state));
+	explicit_bzero(t->state, t->state->n);
 	free(t->state);
 	t->state = NULL;
 }
 
 static br_ssl_engine_context *engine(const struct tls *t)
 {
-	return &t->state->ctx.eng;
+	return t->state->engine;
 }
 
 /* 0 while it lives, else how it ended. */
@@ -213,6 +216,34 @@ const char *tls_error_text(const struct tls *t)
 			"the peer does not speak TLS 1.2, or not TLS at all"},
 		{BR_ERR_BAD_MAC, BR_ERR_BAD_MAC, "a record was altered on its way"},
 		{BR_ERR_NO_RANDOM, BR_ERR_NO_RANDOM, "the system gives no random bytes"},
+		{BR_ERR_X509_EXPIRED, BR_ERR_X509_EXPIRED,
+			"a certificate has expired or is not valid yet, or the clock "
+			"here "
+			"is wrong"},
+		{BR_ERR_X509_NOT_TRUSTED, BR_ERR_X509_NOT_TRUSTED,
+			"no trusted authority stands behind the certificate"},
+		{BR_ERR_X509_BAD_SIGNATURE, BR_ERR_X509_BAD_SIGNATURE,
+			"a certificate's signature is wrong"},
+		{BR_ERR_X509_UNSUPPORTED, BR_ERR_X509_UNSUPPORTED,
+			"a certificate is signed by an algorithm that is not accepted"},
+		{BR_ERR_X509_WEAK_PUBLIC_KEY, BR_ERR_X509_WEAK_PUBLIC_KEY,
+			"a certificate's key is too short"},
+		{BR_ERR_X509_NOT_CA, BR_ERR_X509_NOT_CA,
+			"a certificate was issued by one that may not, or too far down"},
+		{BR_ERR_X509_OK, BR_ERR_X509_NOT_TRUSTED,
+			"a certificate cannot be read, or demands what is not known "
+			"here"},
+		{TLS_REFUSED_NAME, TLS_REFUSED_NAME,
+			"the certificate is for another name"},
+		{TLS_REFUSED_PURPOSE, TLS_REFUSED_PURPOSE,
+			"the certificate is not for servers"},
+		{TLS_REFUSED_CONSTRAINED, TLS_REFUSED_CONSTRAINED,
+			"a certificate has name constraints, which are not checked here"},
+		{TLS_REFUSED_SIZE, TLS_REFUSED_SIZE,
+			"the certificates are too many or too large"},
+		{TLS_REFUSED_SYNTAX, TLS_REFUSED_SYNTAX, "a certificate cannot be read"},
+		{TLS_REFUSED_PIN, TLS_REFUSED_PIN,
+			"the certificate's key is not the one that is asked for"},
 		{RECEIVED + 42, RECEIVED + 49,
 			"the peer does not accept our certificate"},
 		{RECEIVED, RECEIVED + 255, "the peer gave up"},

@@ -1,6 +1,7 @@
 /*
- * TLS for one connection, the server's side, as a machine without I/O: it is fed
- * with what came from the peer and gives what has to go there.
+ * TLS for one connection as a machine without I/O: it is fed with what came from the
+ * peer and gives what has to go there. Here is the server's beginning; that of a client
+ * stands in net/tls_client.h, and all that follows is the same for both.
  *
  *	peer -> tls_feed -> [machine] -> tls_read  -> application
  *	peer <- tls_output <- [machine] <- tls_write <- application

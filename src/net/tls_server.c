@@ -10,37 +10,6 @@ enum {
 	RSA_BYTES_MAX = RSA_BITS_MAX / 8,
 };
 
-static void append(void *out, const void *p, size_t n)
-{
-	buf_put(out, p, n);
-}
-
-/*
- * The next object of a PEM text (RFC 7468), its bytes appended to der. 0 with its
- * name; TLS_END when there is no more; ERR_SYNTAX; the error of der.
- */
-static int pem_next(
-	br_pem_decoder_context *d, struct str *text, struct buf *der, const char **name)
-{
-	bool inside = false;
-
-	while (text->n) {
-		*text = str_skip(*text, br_pem_decoder_push(d, text->p, text->n));
-		switch (br_pem_decoder_event(d)) {
-		case BR_PEM_BEGIN_OBJ:
-			inside = true;
-			br_pem_decoder_setdest(d, append, der);
-			break;
-		case BR_PEM_END_OBJ:
-			*name = br_pem_decoder_name(d);
-			return der->err;
-		case BR_PEM_ERROR:
-			return ERR_SYNTAX;
-		}
-	}
-	return inside ? ERR_SYNTAX : TLS_END;
-}
-
 static int chain_read(struct tls_server *s, struct str text, const char **why)
 {
 	br_pem_decoder_context d;
@@ -50,9 +19,8 @@ static int chain_read(struct tls_server *s, struct str text, const char **why)
 
 	br_pem_decoder_init(&d);
 	*why = "the certificate chain is not PEM";
-	while ((r = pem_next(&d, &text, &s->der, &name)) == 0) {
-		if (strcmp(name, "CERTIFICATE") != 0 &&
-			strcmp(name, "X509 CERTIFICATE") != 0) {
+	while ((r = tls_pem_next(&d, &text, &s->der, &name)) == 0) {
+		if (!tls_pem_is_certificate(name)) {
 			*why = "the certificate chain holds something else";
 			return ERR_TYPE;
 		}
@@ -106,7 +74,7 @@ static int key_read(struct tls_server *s, struct str text, const char **why)
 	br_pem_decoder_init(&d);
 	*why = "the private key is not PEM";
 	/* openssl ecparam puts the curve's name before the key. */
-	while ((r = pem_next(&d, &text, &der, &name)) == 0 &&
+	while ((r = tls_pem_next(&d, &text, &der, &name)) == 0 &&
 		strcmp(name, "EC PARAMETERS") == 0)
 		buf_reset(&der);
 	if (r == 0) {

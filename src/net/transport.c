@@ -1,5 +1,6 @@
 #include "net/transport.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "limits.h"
 
@@ -256,20 +257,32 @@ static struct secure *secure_new(void)
 	return calloc(1, sizeof(struct secure));
 }
 
-int transport_tls(struct transport *t, int fd, const struct tls_server *server)
+/* Takes s, whose machine was started with r. */
+static int secure_begin(struct transport *t, int fd, struct secure *s, int r)
 {
-	struct secure *s = secure_new();
-	int r;
-
-	if (!s)
-		return -ENOMEM;
-	r = tls_init(&s->tls, server);
 	if (r) {
 		free(s);
 		return r;
 	}
 	*t = (struct transport){.ops = &secure_ops, .fd = fd, .side = s};
 	return 0;
+}
+
+int transport_tls(struct transport *t, int fd, const struct tls_server *server)
+{
+	struct secure *s = secure_new();
+
+	return s ? secure_begin(t, fd, s, tls_init(&s->tls, server)) : -ENOMEM;
+}
+
+int transport_tls_client(
+	struct transport *t, int fd, const struct tls_client *c, struct str host)
+{
+	struct secure *s = secure_new();
+
+	if (!s)
+		return -ENOMEM;
+	return secure_begin(t, fd, s, tls_connect(&s->tls, c, host, clock_today_s()));
 }
 
 const char *transport_tls_error(const struct transport *t)
