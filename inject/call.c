@@ -33,7 +33,12 @@ int call_connect_unix(const char *path, uint32_t ms, bool calm)
 
 int call_connect_tcp(uint16_t port, uint32_t ms)
 {
-	int fd = fd_connect_tcp("127.0.0.1", port);
+	return call_connect_address("127.0.0.1", port, ms);
+}
+
+int call_connect_address(const char *address, uint16_t port, uint32_t ms)
+{
+	int fd = fd_connect_tcp(address, port);
 	int r;
 
 	if (fd < 0)
@@ -48,27 +53,51 @@ int call_connect_tcp(uint16_t port, uint32_t ms)
 	return r ? r : fd;
 }
 
+static void begin(struct call *c, uint32_t idle_ms, bool calm)
+{
+	c->idle_ms = idle_ms;
+	c->calm = calm;
+	buf_init(&c->in, WINDOW);
+}
+
 void call_begin(struct call *c, int fd, uint32_t idle_ms, bool calm)
 {
-	*c = (struct call){
-		.fd = fd,
-		.idle_ms = idle_ms,
-		.calm = calm,
-		.in = BUF_INIT(WINDOW),
-	};
+	*c = (struct call){0};
+	begin(c, idle_ms, calm);
+	transport_plain(&c->way, fd);
+}
+
+int call_begin_tls(struct call *c, int fd, uint32_t idle_ms,
+	const struct tls_client *trust, struct str host)
+{
+	struct call made = {.secure = true};
+	int r = transport_tls_client(&made.way, fd, trust, host);
+
+	if (r)
+		return r;
+	begin(&made, idle_ms, false);
+	*c = made;
+	return 0;
 }
 
 void call_close(struct call *c)
 {
-	fd_close(&c->fd);
+	if (c->way.ops)
+		transport_close(&c->way);
+	c->way.ops = NULL;
 	buf_free(&c->in);
+}
+
+const char *call_tls_error(const struct call *c)
+{
+	return transport_tls_error(&c->way);
 }
 
 /* Waits for events; 0 once there are any, *got saying which. */
 static int await(struct call *c, short events, short *got)
 {
 	uint64_t deadline = c->idle_ms ? clock_ms() + c->idle_ms : 0;
-	int r = stop_wait(c->fd, events, deadline, c->calm);
+	int r = stop_wait(c->way.fd, events, deadline, c->calm);
 
 	if (r < 0)
 		return r;
@@ -88,17 +117,17 @@ static int fill(struct call *c)
 
 	if (!room)
 		return n ? -ENOMEM : ERR_LIMIT;
-	got = recv(c->fd, room, n, 0);
+	got = transport_recv(&c->way, room, n);
 	if (got > 0)
 		buf_commit(&c->in, (size_t)got);
 	else if (got == 0)
 		c->ended = true;
-	else if (errno == EAGAIN || errno == EINTR)
+	else if (got == -EAGAIN)
 		return 1;
-	else if (errno == ECONNRESET)
+	else if (got == -ECONNRESET && !c->secure)
 		c->ended = true; /* what came before it still counts */
 	else
-		return -errno;
+		return (int)got;
 	return 0;
 }
 
@@ -109,12 +138,16 @@ static int read_more(struct call *c)
 
 	if (c->ended)
 		return ERR_CLOSED;
-	do {
-		r = await(c, POLLIN, &got);
-		if (!r)
-			r = fill(c);
-	} while (r == 1);
-	return r;
+	for (;;) {
+		r = fill(c);
+		if (r <= 0)
+			return r;
+		r = transport_flush(&c->way);
+		if (r >= 0)
+			r = await(c, (short)(POLLIN | (r ? POLLOUT : 0)), &got);
+		if (r < 0)
+			return r;
+	}
 }
 
 /* Parses what has come; interim responses are passed over. */
@@ -133,37 +166,59 @@ static int parse_head(struct call *c)
 	}
 }
 
+/* Hears what the peer has to say meanwhile. */
+static int listen_to(struct call *c)
+{
+	int r = fill(c);
+
+	if (r < 0)
+		return r;
+	if (!c->answered && parse_head(c) == 0)
+		c->answered = true;
+	if (c->ended || (c->answered && c->head.status >= 300))
+		c->unwanted = true;
+	return 0;
+}
+
+/*
+ * What to wait for before more can be sent: room; with TLS it may be the peer's part
+ * of the handshake.
+ */
+static int wanted(struct call *c, short listen)
+{
+	int r = c->secure ? transport_flush(&c->way) : 1;
+
+	return r < 0 ? r : r ? POLLOUT | listen : POLLIN;
+}
+
 /* Sends n bytes, while listening, unless the peer does not want them any more. */
 static int push(struct call *c, const char *p, size_t n)
 {
 	while (n && !c->unwanted) {
-		short got;
-		ssize_t put;
+		struct iovec v = {(void *)(uintptr_t)p, n};
 		short listen = c->in.n < WINDOW / 2 && !c->ended ? POLLIN : 0;
-		int r = await(c, (short)(POLLOUT | listen), &got);
+		ssize_t put = transport_send(&c->way, &v, 1);
+		short got;
+		int r;
 
-		if (r)
-			return r;
-		if (got & POLLIN) {
-			r = fill(c);
-			if (r < 0)
-				return r;
-			if (!c->answered && parse_head(c) == 0)
-				c->answered = true;
-			if (c->ended || (c->answered && c->head.status >= 300))
-				c->unwanted = true;
-			if (c->unwanted)
-				break;
-		}
-		put = send(c->fd, p, n, MSG_NOSIGNAL);
-		if (put < 0 && (errno == EPIPE || errno == ECONNRESET))
+		if (put == -EPIPE || put == -ECONNRESET) {
 			c->unwanted = true;
-		else if (put < 0 && errno != EAGAIN && errno != EINTR)
-			return -errno;
+			break;
+		}
+		if (put < 0 && put != -EAGAIN)
+			return (int)put;
 		if (put > 0) {
 			p += put;
 			n -= (size_t)put;
+			continue;
 		}
+		r = wanted(c, listen);
+		if (r > 0)
+			r = await(c, (short)r, &got);
+		if (!r && got & POLLIN && listen)
+			r = listen_to(c);
+		if (r)
+			return r;
 	}
 	return 0;
 }
@@ -181,15 +236,18 @@ static void write_head(const struct call_request *q, struct buf *out)
 {
 	buf_fmt(out, "%s ", q->method);
 	buf_puts(out, q->target);
-	buf_puts(out,
-		" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-		"User-Agent: od-runtime/" OD_VERSION "\r\n");
+	buf_puts(out, " HTTP/1.1\r\nHost: ");
+	buf_puts(out, q->host ? q->host : "localhost");
+	buf_puts(out, q->keep ? "\r\n" : "\r\nConnection: close\r\n");
+	buf_puts(out, "User-Agent: od-runtime/" OD_VERSION "\r\n");
 	if (q->type)
 		buf_fmt(out, "Content-Type: %s\r\n", q->type);
 	if (q->chunked)
 		buf_puts(out, "Transfer-Encoding: chunked\r\n");
-	else if (q->type || strcmp(q->method, "POST") == 0)
-		buf_fmt(out, "Content-Length: %zu\r\n", length_of(q));
+	else if (q->type || strcmp(q->method, "POST") == 0 ||
+		strcmp(q->method, "PUT") == 0)
+		buf_fmt(out, "Content-Length: %llu\r\n",
+			(unsigned long long)(length_of(q) + q->put_n));
 	if (q->headers)
 		buf_puts(out, q->headers);
 	buf_puts(out, "\r\n");
@@ -197,9 +255,9 @@ static void write_head(const struct call_request *q, struct buf *out)
 
 int call_push(struct call *c, struct str part)
 {
-	int r = 0;
+	int r = c->chunked ? 0 : push(c, part.p, part.n);
 
-	while (part.n && !r && !c->unwanted) {
+	while (c->chunked && part.n && !r && !c->unwanted) {
 		size_t n = part.n < CHUNK ? part.n : CHUNK;
 		struct buf line = BUF_INIT(32);
 
@@ -226,8 +284,7 @@ int call_start(struct call *c, const struct call_request *q)
 	r = head.err ? head.err : push(c, head.p, head.n);
 	buf_free(&head);
 	for (size_t i = 0; i < q->parts_n && !r; i++)
-		r = q->chunked ? call_push(c, q->parts[i])
-			       : push(c, q->parts[i].p, q->parts[i].n);
+		r = call_push(c, q->parts[i]);
 	return r;
 }
 
@@ -247,6 +304,7 @@ int call_finish(struct call *c)
 	}
 	if (r)
 		return r;
+	c->answered = true;
 	body_init(&c->body, c->head.head.framing, c->head.head.length);
 	return 0;
 }
@@ -256,6 +314,17 @@ int call_send(struct call *c, const struct call_request *q)
 	int r = call_start(c, q);
 
 	return r ? r : call_finish(c);
+}
+
+bool call_again(struct call *c)
+{
+	if (c->unwanted || !c->answered || c->body.state != BODY_DONE ||
+		!c->head.head.keep_alive || c->ended || c->at != c->in.n)
+		return false;
+	c->answered = false;
+	c->at = 0;
+	buf_reset(&c->in);
+	return true;
 }
 
 int call_read(struct call *c, struct str *piece)

@@ -1,11 +1,12 @@
 /*
- * One HTTP/1.1 exchange over one connection, blocking, with a limit on silence.
- * Used for engines (unix sockets) and for sandboxes (TCP on loopback).
+ * HTTP/1.1 exchanges over one connection, blocking, with a limit on silence. Used for
+ * engines (unix sockets), for sandboxes (TCP on loopback) and for registries (TLS).
  */
 #ifndef INJECT_CALL_H
 #define INJECT_CALL_H
 
 #include "net/body.h"
+#include "net/transport.h"
 
 #include "base/buf.h"
 
@@ -16,20 +17,24 @@ struct call_request {
 	const char *type;        /* of the body; NULL when there is no body */
 	const struct str *parts; /* the body, borrowed */
 	size_t parts_n;
-	bool chunked; /* send the parts as chunks instead of with their length */
+	bool chunked;     /* send the parts as chunks instead of with their length */
+	const char *host; /* for the Host field; NULL: localhost */
+	bool keep;        /* the connection, for call_again */
+	uint64_t put_n;   /* bytes that will follow by call_push */
 };
 
 struct call {
-	int fd;           /* owned */
-	uint32_t idle_ms; /* longest silence; 0 for any */
-	bool calm;        /* signals do not end it: clean-up */
+	struct transport way; /* owned */
+	bool secure;          /* it is TLS */
+	uint32_t idle_ms;     /* longest silence; 0 for any */
+	bool calm;            /* signals do not end it: clean-up */
 	struct http_response head;
 	struct body body;
 	struct buf in; /* from the first byte of the head on */
 	size_t at;     /* how much of it is dealt with */
+	bool answered; /* the head has come */
 	bool ended;    /* the peer has closed its side */
 	bool chunked;  /* what is sent */
-	bool answered; /* the head was there before all was sent */
 	bool unwanted; /* the rest of the request does not interest the peer */
 };
 
@@ -40,9 +45,20 @@ struct call {
 int call_connect_unix(const char *path, uint32_t ms, bool calm) MUST_USE;
 int call_connect_tcp(uint16_t port, uint32_t ms) MUST_USE;
 
+/* A port of a numeric address. */
+int call_connect_address(const char *address, uint16_t port, uint32_t ms) MUST_USE;
+
 /* Takes over fd. Every call that was begun is closed, whatever happened to it. */
 void call_begin(struct call *c, int fd, uint32_t idle_ms, bool calm);
 void call_close(struct call *c);
+/*
+ * The same through TLS to host, of which trust is to be convinced; the handshake is
+ * done by the way. Fails as transport_tls_client does, and then there is no call.
+ */
+int call_begin_tls(struct call *c, int fd, uint32_t idle_ms,
+	const struct tls_client *trust, struct str host) MUST_USE;
+/* Why TLS failed, after ERR_TLS. */
+const char *call_tls_error(const struct call *c);
 
 /*
  * Sends q and receives the head of the answer. A server may refuse before it has
@@ -53,13 +69,19 @@ void call_close(struct call *c);
 int call_send(struct call *c, const struct call_request *q) MUST_USE;
 
 /*
- * The same in steps, for a body that is made on the way: q, which is chunked, then
- * pieces, then the end and the answer. Pieces that are not wanted any more are passed
+ * The same in steps, for a body that is made on the way: q, which is chunked
+ * or says put_n, then pieces, then the end and the answer. Pieces that are not wanted any more are passed
  * over; the answer tells why. Errors as above.
  */
 int call_start(struct call *c, const struct call_request *q) MUST_USE;
 int call_push(struct call *c, struct str part) MUST_USE;
 int call_finish(struct call *c) MUST_USE;
+
+/*
+ * Readies c for another exchange over its connection. False when that is not possible:
+ * the answer was not read to its end, or either side wants to close.
+ */
+bool call_again(struct call *c) MUST_USE;
 
 /*
  * The next piece of the answer's body, valid until the next call. 1 with *piece
