@@ -1,6 +1,7 @@
 #include "inject/pull.h"
 
 #include "base/clock.h"
+#include "inject/login.h"
 #include "inject/out.h"
 #include "inject/progress.h"
 #include "inject/ref.h"
@@ -117,9 +118,29 @@ int pull_lines(const struct engine *e, const struct call_request *q, const char 
 	return r ? engine_fail(e, r) : 0;
 }
 
+/* The engine has no login of its own: it is sent along with each pull. */
+static int put_login(struct str registry, struct buf *headers)
+{
+	struct login l = {0};
+	struct arena a;
+	int r;
+
+	arena_init(&a, REGISTRY_MEMORY_MAX);
+	r = login_find(registry, &a, &l);
+	if (!r && (l.secret.n || l.identity.n)) {
+		buf_puts(headers, "X-Registry-Auth: ");
+		login_engine_header(&l, registry, headers);
+		buf_puts(headers, "\r\n");
+	}
+	login_wipe(&l);
+	arena_reset(&a);
+	return r;
+}
+
 int pull_image(const struct engine *e, const char *name, const char *platform)
 {
-	struct buf target = BUF_INIT(ENGINE_TARGET_MAX);
+	struct buf target = BUF_INIT(ENGINE_TARGET_MAX),
+		   headers = BUF_INIT(HTTP_HEAD_MAX);
 	struct call_request q = {.method = "POST"};
 	const char *why;
 	struct ref ref;
@@ -147,7 +168,15 @@ int pull_image(const struct engine *e, const char *name, const char *platform)
 		engine_encode(&target, str_c(platform));
 	}
 	q.target = buf_cstr(&target);
-	r = q.target ? pull_lines(e, &q, "pulling") : target.err;
+	r = q.target ? put_login(ref.domain.n ? ref.domain : STR("docker.io"), &headers)
+		     : target.err;
+	if (!r && headers.n)
+		q.headers = buf_cstr(&headers);
+	if (!r)
+		r = headers.err ? headers.err : pull_lines(e, &q, "pulling");
+	if (headers.p)
+		explicit_bzero(headers.p, headers.cap);
+	buf_free(&headers);
 	buf_free(&target);
 	return r;
 }

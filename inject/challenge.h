@@ -1,0 +1,22 @@
+/* What a server wants to see first: WWW-Authenticate (RFC 9110, 11.6.1). An engine. */
+#ifndef INJECT_CHALLENGE_H
+#define INJECT_CHALLENGE_H
+
+#include "base/arena.h"
+
+enum challenge_scheme { CHALLENGE_OTHER, CHALLENGE_BASIC, CHALLENGE_BEARER };
+
+/* A parameter that is absent is empty. */
+struct challenge {
+	enum challenge_scheme scheme;
+	struct str realm, service, scope, error;
+};
+
+/*
+ * The next challenge of a field's value; *rest moves on. 0; 1 at the end; ERR_SYNTAX;
+ * ERR_DUPLICATE for a parameter that stands twice; -ENOMEM when the arena, which holds
+ * what had escapes in it, is full.
+ */
+int challenge_next(struct str *rest, struct arena *a, struct challenge *c) MUST_USE;
+
+#endif
