@@ -53,10 +53,18 @@ static const struct option table[] = {
 		.commands = FOR_BUILD | FOR_RUN},
 	{"output", "PLACE",
 		"write the image there, and read IMAGE from such a place, without an"
-		" engine: oci:DIR[:REF], archive:FILE[:REF]",
+		" engine: oci:DIR[:REF], archive:FILE[:REF], registry:HOST/NAME[:TAG]",
 		TEXT, FILES, .letter = 'o', AT(output), .commands = FOR_BUILD},
 	{"tag", "NAME", "of the image in --output", TEXT, .letter = 't', AT(tag),
 		.commands = FOR_BUILD},
+	{"ca", "FILE",
+		"PEM: the certificate authorities to believe about registries; else those"
+		" of this machine",
+		TEXT, FILES, AT(ca), .commands = FOR_BUILD},
+	{"plain-http", NULL, "speak HTTP with registries; on loopback it needs no word",
+		FLAG, AT(plain_http), .commands = FOR_BUILD},
+	{"realm", "HOST", "a token server that may hear the login of a registry", TEXT,
+		AT(realm), .commands = FOR_BUILD},
 	{"rm", NULL, "remove the sandbox once it has stopped, or CMD has ended", FLAG,
 		AT(remove), .commands = FOR_RUN},
 	{"detach", NULL, "leave it running; what run does without CMD", FLAG,
@@ -400,9 +408,10 @@ static int check(const struct options *o)
 		return out_fail_usage(NEXT_HELP, "%s takes nothing behind --", c->name);
 	if (!o->word_n && c->words == WORDS_MUST)
 		return out_fail_usage(NEXT_HELP, "%s needs %s", c->name, c->args);
-	if ((o->tag || o->platform) && !o->output)
-		return out_fail_usage(
-			NEXT_HELP, "--tag and --platform are for images in --output");
+	if ((o->tag || o->platform || o->ca || o->realm || o->plain_http) && !o->output)
+		return out_fail_usage(NEXT_HELP,
+			"--tag, --platform, --ca, --plain-http and --realm are for "
+			"images in --output");
 	if (o->busybox && o->no_busybox)
 		return out_fail_usage(
 			NEXT_HELP, "--busybox and --no-busybox contradict each other");

@@ -39,9 +39,9 @@ struct options {
 	size_t word_n;
 
 	const char *host, *client, *busybox, *name, *working_dir, *username;
-	const char *user, *network, *gpus, *platform, *output, *tag, *hostname, *signal,
-		*since, *until;
-	bool json, timings, help, version, force, remove, follow, no_busybox;
+	const char *user, *network, *gpus, *platform, *output, *tag, *ca, *realm,
+		*hostname, *signal, *since, *until;
+	bool plain_http, json, timings, help, version, force, remove, follow, no_busybox;
 	bool detach, init, read_only, all, quiet, timestamps;
 	uint64_t port, user_id, timeout, timeout_start, tail, time;
 	uint64_t memory, shm_size, nano_cpus, pids;

@@ -11,6 +11,7 @@
 static const struct store_ops *const kinds[] = {
 	&store_oci,
 	&store_archive,
+	&store_registry,
 };
 
 static const struct store_ops *kind_of(struct str text, struct str *name)
@@ -42,7 +43,8 @@ int store_open(
 	arena_init(&s->arena, INJECT_STORE_MAX);
 	s->ops = kind_of(text, &s->name);
 	if (!s->ops)
-		return out_fail_usage("such a name starts with oci: or archive:",
+		return out_fail_usage(
+			"such a name starts with oci:, archive: or registry:",
 			"'%.*s' does not say what it is", STR_ARG(text));
 	if (!s->name.n)
 		return out_fail_usage(NULL, "'%.*s' names nothing", STR_ARG(text));

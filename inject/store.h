@@ -54,6 +54,8 @@ struct image_store {
 	struct str ref;     /* the part of it that names the image; set by ops->open */
 	struct str tag;     /* of -t; empty for none; borrowed */
 	const char *ca;     /* --ca: trust anchors of a registry; may be NULL */
+	const char *realm;  /* --realm: one more host that may hear a login, or NULL */
+	bool plain_http;    /* --plain-http */
 	struct arena arena; /* for the kind's state; freed behind ops->close */
 	void *state;        /* the kind's own, from the arena */
 };
@@ -96,7 +98,7 @@ struct store_ops {
 	void (*close)(struct image_store *s);
 };
 
-extern const struct store_ops store_oci, store_archive;
+extern const struct store_ops store_oci, store_archive, store_registry;
 
 /* True if text starts with the word of a kind of store and a colon. */
 bool store_is_name(struct str text);
@@ -104,7 +106,7 @@ bool store_is_name(struct str text);
 /*
  * Opens the place called text ("oci:DIR[:REF]", "archive:FILE[:REF]", ...). tag is
  * the name that a written image gets unless text has one; may be empty. Both are
- * borrowed. *s must be zeroed but for ca; store_close in any case.
+ * borrowed. *s must be zeroed but for ca, realm and plain_http; store_close in any case.
  */
 int store_open(struct image_store *s, struct str text, enum store_mode mode,
 	struct str tag) MUST_USE;
