@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """od-runtime against an engine that is made up: every bad day of an engine."""
+import base64
 import hashlib
 import json
 import os
@@ -278,6 +279,18 @@ def test_missing_image():
     eq(od(e, "build", "base:1", "--pull").returncode, 0, "--pull")
     create = e.called("POST", "/images/create")[0]
     eq((create.query["fromImage"], create.query["tag"]), ("base", "1"), "asks for it")
+    ok("x-registry-auth" not in create.fields, "with no login, as there is none")
+    e.images.clear()
+    e.log.clear()
+    with tempfile.TemporaryDirectory() as folder:
+        with open(folder + "/config.json", "w") as f:
+            f.write('{"auths":{"https://index.docker.io/v1/":{"auth":"dTpw"}}}')
+        eq(od(e, "build", "base:1", "--pull", DOCKER_CONFIG=folder).returncode, 0,
+           "--pull after docker login")
+    auth = e.called("POST", "/images/create")[-1].fields.get("x-registry-auth", "")
+    eq(json.loads(base64.urlsafe_b64decode(auth) or b"{}"),
+       {"username": "u", "password": "p", "serveraddress": "https://index.docker.io/v1/"},
+       "the login goes along")
     for name, answer in (
             ("after 200", chunked(lines({"status": "x"}, {"errorDetail": {
                 "message": "pull \x1b[31mdenied"}, "error": "e"}), 9)),
