@@ -200,7 +200,7 @@ static int read_typed(struct session *x)
 
 static int send_typed(struct session *x)
 {
-	ssize_t n = send(x->call.fd, x->typed.p, x->typed.n, MSG_NOSIGNAL);
+	ssize_t n = send(x->call.way.fd, x->typed.p, x->typed.n, MSG_NOSIGNAL);
 
 	if (n > 0)
 		buf_consume(&x->typed, (size_t)n);
@@ -216,7 +216,7 @@ static int step(struct session *x, bool *half_closed)
 {
 	bool room = x->typed.n < x->typed.max / 2 && !x->typed_all;
 	struct pollfd fds[STOP_FDS] = {
-		[1] = {.fd = x->call.fd, .events = POLLIN},
+		[1] = {.fd = x->call.way.fd, .events = POLLIN},
 		[2] = {.fd = room ? STDIN_FILENO : -1, .events = POLLIN},
 	};
 	int r;
@@ -225,7 +225,7 @@ static int step(struct session *x, bool *half_closed)
 		fds[1].events |= POLLOUT;
 	else if (x->typed_all && !*half_closed && !x->tty) {
 		*half_closed = true;
-		if (shutdown(x->call.fd, SHUT_WR) < 0)
+		if (shutdown(x->call.way.fd, SHUT_WR) < 0)
 			return -errno;
 	}
 	r = stop_poll(fds, x->size_tries ? clock_ms() + SIZE_MS : 0, false);

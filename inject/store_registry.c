@@ -328,7 +328,6 @@ struct upload {
 	const struct store_item *item;
 	struct call *call;
 	uint64_t sent, shown;
-	bool unwanted; /* the registry has answered before the end */
 };
 
 static int upload_put(void *arg, struct str piece)
@@ -336,10 +335,8 @@ static int upload_put(void *arg, struct str piece)
 	struct upload *u = arg;
 	int r = call_push(u->call, piece);
 
-	if (r > 0) {
-		u->unwanted = true;
-		return ERR_CLOSED;
-	}
+	if (!r && u->call->unwanted)
+		return ERR_CLOSED; /* the registry has answered before the end */
 	u->sent += piece.n;
 	if (u->sent - u->shown >= STEP) {
 		u->shown = u->sent;
@@ -358,7 +355,7 @@ static int upload_feed(void *arg, struct call *c)
 
 	*u = (struct upload){.item = u->item, .call = c};
 	r = store_feed(u->item, to);
-	return u->unwanted ? 1 : r;
+	return u->call->unwanted ? 1 : r;
 }
 
 static int send_blob(struct registry *g, const struct store_item *i, struct buf *location)
