@@ -408,9 +408,9 @@ static int check(const struct options *o)
 		return out_fail_usage(NEXT_HELP, "%s takes nothing behind --", c->name);
 	if (!o->word_n && c->words == WORDS_MUST)
 		return out_fail_usage(NEXT_HELP, "%s needs %s", c->name, c->args);
-	if ((o->tag || o->platform || o->ca || o->realm || o->plain_http) && !o->output)
+	if ((o->tag || o->ca || o->realm || o->plain_http) && !o->output)
 		return out_fail_usage(NEXT_HELP,
-			"--tag, --platform, --ca, --plain-http and --realm are for "
+			"--tag, --ca, --plain-http and --realm are for "
 			"images in --output");
 	if (o->busybox && o->no_busybox)
 		return out_fail_usage(
