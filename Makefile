@@ -1,6 +1,7 @@
 # od-runtime: two static programs from one tree.
 #
 #   make              build/ARCH/od-runtime-client and build/ARCH/od-runtime
+#   make both         the same, with clients for both architectures in od-runtime
 #   make test         unit tests with sanitizers, then tests/e2e
 #   make test-release the unit tests against musl (under qemu for a foreign ARCH)
 #   make check        the link gate, layers, lint
@@ -96,6 +97,7 @@ LDFLAGS_fuzz = $(SANITIZE) -fsanitize=fuzzer
 
 AR = $(CROSS)ar
 STRIP = $(CROSS)strip
+OBJCOPY = $(CROSS)objcopy
 
 # gcc's -static-pie with musl's specs makes a dynamic program in silence, hence
 # by hand: rcrt1.o relocates the program itself, and there is no loader.
@@ -177,9 +179,25 @@ third_party/src/.stamp: third_party/pins third_party/fetch \
 # --- Programs -----------------------------------------------------------------
 
 # The unstripped twins stay in release/ for debuggers and for the link gate.
-$(PROGRAMS): $(B)/%: $(B)/release/%
+$(B)/od-runtime-client: $(B)/release/od-runtime-client
 	@$(STRIP) -o $@ $<
 	@printf '  DONE %s (%s bytes)\n' $@ "$$(stat -c %s $@)"
+
+# The client goes into the host tool, and so does that of the other architecture if it
+# has been built from these sources: "make both" sees to that.
+OTHER_ARCH = $(filter-out $(ARCH),x86_64 aarch64)
+OTHER_CLIENT = $(wildcard $(BUILD)/$(OTHER_ARCH)/od-runtime-client)
+$(B)/od-runtime: $(B)/release/od-runtime $(B)/od-runtime-client $(OTHER_CLIENT) tools/carry
+	@$(STRIP) -o $@ $<
+	@other=$(OTHER_CLIENT); \
+	if [ "$$other" ] && [ "$$(find src third_party/pins -newer $$other -print -quit)" ]; then \
+		echo "  $$other is older than the sources: left out"; other=; \
+	fi; tools/carry $(OBJCOPY) $@ $(B)/od-runtime-client $$other
+	@printf '  DONE %s (%s bytes)\n' $@ "$$(stat -c %s $@)"
+
+both:
+	+$(Q)$(MAKE) --no-print-directory ARCH=$(OTHER_ARCH) $(BUILD)/$(OTHER_ARCH)/od-runtime-client
+	+$(Q)$(MAKE) --no-print-directory ARCH=$(ARCH) all
 
 # asan: the client with sanitizers; valgrind: plain, against glibc
 asan: $(B)/asan/od-runtime-client $(B)/asan/od-runtime
@@ -297,5 +315,5 @@ docs: $(B)/od-runtime
 clean:
 	rm -rf $(BUILD) dist
 
-.PHONY: all asan valgrind third_party test unit e2e e2e-run test-release fuzz bench check \
+.PHONY: all both asan valgrind third_party test unit e2e e2e-run test-release fuzz bench check \
 	linkgate layers lint format repro dist install docs clean

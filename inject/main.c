@@ -1,15 +1,44 @@
 /* od-runtime: turns images into sandboxes. docs/architecture.md has the picture. */
+#include "base/jw.h"
 #include "inject/options.h"
 #include "inject/out.h"
+#include "inject/program.h"
 #include "inject/stop.h"
 
-static int print_version(void)
+/* With the architectures of the clients that it has in it, for programs. */
+static int write_json(struct buf *out)
 {
-	struct buf b = BUF_INIT(64);
-	int r;
+	struct buf list = BUF_INIT(256);
+	int r = program_carried(&list);
+	struct str rest = str_trim(buf_view(&list), " ");
+	struct jw w;
 
-	buf_puts(&b, "od-runtime " OD_VERSION "\n");
-	r = out_buf(&b);
+	jw_init(&w, out);
+	jw_object(&w);
+	jw_key(&w, "version");
+	jw_cstr(&w, OD_VERSION);
+	jw_key(&w, "clients");
+	jw_array(&w);
+	while (rest.n)
+		jw_str(&w, str_cut(&rest, ' '));
+	jw_end(&w);
+	jw_end(&w);
+	buf_free(&list);
+	return r;
+}
+
+static int print_version(bool json)
+{
+	struct buf b = BUF_INIT(INJECT_TEXT_MAX);
+	int r = 0;
+
+	if (json)
+		r = write_json(&b);
+	else
+		buf_puts(&b, "od-runtime " OD_VERSION);
+	buf_putc(&b, '\n');
+	if (!r)
+		r = out_buf(&b);
 	buf_free(&b);
 	return r;
 }
@@ -23,7 +52,7 @@ int main(int argc, char **argv)
 		r = options_read(&o, argc, argv);
 	if (!r) {
 		if (o.version)
-			r = print_version();
+			r = print_version(o.json);
 		else if (o.help)
 			r = options_help(o.command);
 		else

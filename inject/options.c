@@ -32,7 +32,7 @@ static const struct option table[] = {
 		.commands = FOR_BUILD | FOR_RUN},
 	{"client", "PATH",
 		"the od-runtime-client to put in; else OD_RUNTIME_CLIENT,"
-		" else the one beside this program",
+		" else the one beside this program, else the one inside it",
 		TEXT, FILES, AT(client), .commands = ONTO_IMAGES},
 	{"busybox", "PATH",
 		"the static busybox to put in if IMAGE has no shell; else od-busybox"

@@ -359,7 +359,7 @@ int plan_make(
 	if (!r)
 		r = find_base(p, operand);
 	if (!r)
-		r = program_find_client(&p->client, o->client);
+		r = program_find_client(&p->client, o->client, p->base->arch);
 	if (!r && o->busybox)
 		r = find_busybox(p);
 	return r ? r : decide(p);

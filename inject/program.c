@@ -1,6 +1,7 @@
 #include "inject/program.h"
 
 #include "base/fd.h"
+#include "inject/carried.h"
 #include "inject/out.h"
 #include "limits.h"
 
@@ -128,23 +129,30 @@ static int read_file(const char *path, struct buf *out)
 	return r;
 }
 
+/* What got holds, if r says that it could be read, becomes *p; else it is freed. */
+static int know_take(struct program *p, struct program *got, int r)
+{
+	uint8_t digest[SHA256_LEN];
+
+	if (!r)
+		r = program_arch(buf_view(&got->bytes), &got->arch);
+	if (r) {
+		program_free(got);
+		return r;
+	}
+	sha256_of(buf_view(&got->bytes), digest);
+	hex_encode(digest, sizeof(digest), got->sha256);
+	*p = *got;
+	return 0;
+}
+
 /* Reads the file at path and looks at it; ERR_SYNTAX also for what is no file. */
 static int load(struct program *p, const char *path)
 {
 	struct program got = {.bytes = BUF_INIT(INJECT_PROGRAM_MAX)};
-	uint8_t digest[SHA256_LEN];
 	int r = read_file(path, &got.bytes);
 
-	if (!r)
-		r = program_arch(buf_view(&got.bytes), &got.arch);
-	if (r) {
-		program_free(&got);
-		return r;
-	}
-	sha256_of(buf_view(&got.bytes), digest);
-	hex_encode(digest, sizeof(digest), got.sha256);
-	*p = got;
-	return 0;
+	return know_take(p, &got, r);
 }
 
 static int refuse(const char *next, const char *what, const char *path, int r)
@@ -162,42 +170,102 @@ static int refuse(const char *next, const char *what, const char *path, int r)
 	return out_fail(next, "no %s: %s: %s", what, path, why);
 }
 
-/* Where the client is: path, or what the environment says, or beside us. */
-static int client_path(const char **path, char *own, size_t room)
+/* What the user says about where the client is; NULL when he says nothing. */
+static const char *given_path(const char *path)
 {
-	if (!*path)
-		*path = getenv("OD_RUNTIME_CLIENT");
-	if (*path && **path)
-		return 0;
-	*path = own;
-	return beside_us("od-runtime-client", own, room);
+	if (!path)
+		path = getenv("OD_RUNTIME_CLIENT");
+	return path && *path ? path : NULL;
 }
 
-int program_find_client(struct program *p, const char *path)
+int program_carried(struct buf *list)
 {
-	char own[FILE_PATH_MAX] = "";
-	int r = client_path(&path, own, sizeof(own));
+	struct buf own = BUF_INIT(INJECT_PROGRAM_MAX);
+	int r = read_file("/proc/self/exe", &own);
 
 	if (!r)
-		r = load(p, path);
-	return r ? refuse("give its path with --client or in OD_RUNTIME_CLIENT",
-			   "client binary", path, r)
-		 : 0;
+		carried_list(buf_view(&own), list);
+	buf_free(&own);
+	return r;
+}
+
+/* The client for arch that is in our own file: 0, 1 for none, or an error. */
+static int load_carried(struct program *p, struct str arch)
+{
+	struct program got = {.bytes = BUF_INIT(INJECT_PROGRAM_MAX)};
+	struct buf own = BUF_INIT(INJECT_PROGRAM_MAX);
+	struct str packed;
+	int r = read_file("/proc/self/exe", &own);
+
+	if (!r)
+		r = carried_find(buf_view(&own), arch, &packed);
+	if (!r) {
+		r = carried_unpack(packed, &got.bytes);
+		r = know_take(p, &got, r);
+	}
+	buf_free(&own);
+	return r;
+}
+
+/* The engine's word for the machine that this program is for. */
+static struct str own_arch(void)
+{
+#if defined(__aarch64__)
+	return STR("arm64");
+#else
+	return STR("amd64");
+#endif
+}
+
+static int find_client(struct program *p, const char *path)
+{
+	static const char next[] = "give its path with --client or in OD_RUNTIME_CLIENT";
+	char own[FILE_PATH_MAX] = "";
+	const char *given = given_path(path);
+	int r = 0;
+
+	if (!given)
+		r = beside_us("od-runtime-client", own, sizeof(own));
+	if (!r)
+		r = load(p, given ? given : own);
+	if (r && r != -ENOMEM && !given) {
+		int inside = load_carried(p, own_arch());
+
+		r = inside == 0 || inside == -ENOMEM ? inside : r;
+	}
+	return r ? refuse(next, "client binary", given ? given : own, r) : 0;
+}
+
+int program_find_client(struct program *p, const char *path, struct str arch)
+{
+	struct program other;
+	int r = find_client(p, path);
+
+	if (r || !arch.n || str_eq(str_c(p->arch), arch))
+		return r;
+	r = program_find_other(&other, path, arch);
+	if (r)
+		return r == 1 ? 0 : r;
+	program_free(p);
+	*p = other;
+	return 0;
 }
 
 int program_find_other(struct program *p, const char *path, struct str arch)
 {
 	char own[FILE_PATH_MAX] = "";
 	struct buf name = BUF_INIT(2 * FILE_PATH_MAX);
+	const char *given = given_path(path), *full;
 	struct program got = {0};
-	int r = client_path(&path, own, sizeof(own));
-	const char *full;
+	int r = given ? 0 : beside_us("od-runtime-client", own, sizeof(own));
 
-	buf_fmt(&name, "%s-%.*s", path, STR_ARG(arch));
+	buf_fmt(&name, "%s-%.*s", given ? given : own, STR_ARG(arch));
 	full = buf_cstr(&name);
 	if (!r)
 		r = full ? load(&got, full) : name.err;
 	buf_free(&name);
+	if (r && r != -ENOMEM && !given)
+		r = load_carried(&got, arch);
 	if (r)
 		return r == -ENOMEM ? r : 1;
 	if (!str_eq(str_c(got.arch), arch)) {

@@ -20,17 +20,21 @@ struct program {
 int program_arch(struct str bytes, const char **arch) MUST_USE;
 
 /*
- * Reads the client from path, or, when path is NULL, from OD_RUNTIME_CLIENT, or
- * beside our own executable. 0 with *p, -ENOMEM or FAIL_*.
+ * The client for arch (empty for any): from path, or, when path is NULL, from
+ * OD_RUNTIME_CLIENT, or beside our own executable, or from inside it. 0 with *p, which
+ * is for another machine if there is none for arch; -ENOMEM or FAIL_*.
  */
-int program_find_client(struct program *p, const char *path) MUST_USE;
+int program_find_client(struct program *p, const char *path, struct str arch) MUST_USE;
 
 /*
  * Reads the client for another architecture: the same path with "-" and the engine's
- * word for it behind, such as od-runtime-client-arm64. 0 with *p; 1 when there is
- * none that fits; -ENOMEM.
+ * word for it behind, such as od-runtime-client-arm64; where no path was given, also
+ * from inside our own executable. 0 with *p; 1 when there is none that fits; -ENOMEM.
  */
 int program_find_other(struct program *p, const char *path, struct str arch) MUST_USE;
+
+/* Appends the architectures of the clients inside us, a blank before each; -errno. */
+int program_carried(struct buf *list) MUST_USE;
 
 /*
  * Reads a static busybox for arch from path, or, when path is NULL, from the first
