@@ -52,8 +52,18 @@ static int launch(const struct settings *settings, struct plan *p, struct timing
 		/* With a command we know when it has ended, and see how. */
 		.auto_remove = o->remove && !o->word_n,
 	};
+	struct via via = {
+		.engine = p->engine,
+		.options = o,
+		.client = &p->client,
+		.busybox = &p->busybox,
+		.image = p->base,
+		.shown_image = o->operand[0],
+	};
 	int r;
 
+	if (p->kind == PLAN_BASE)
+		l.via = &via;
 	if (o->working_dir)
 		buf_puts(&dir, o->working_dir);
 	else
@@ -64,6 +74,7 @@ static int launch(const struct settings *settings, struct plan *p, struct timing
 	l.working_dir = buf_cstr(&dir);
 	r = l.image && l.working_dir ? launch_run(&l, t, s) : ERR_LIMIT;
 	buf_free(&dir);
+	via_free(&via);
 	return r;
 }
 
@@ -97,9 +108,10 @@ int cmd_run(const struct options *o)
 	if (!r)
 		r = engine_open(&e, o->host);
 	if (!r)
-		r = plan_make(&p, &e, o, o->operand[0]);
+		r = via_makes_image(o->via) ? plan_make(&p, &e, o, o->operand[0])
+					    : plan_base(&p, &e, o, o->operand[0]);
 	timing_step(&t, "resolve");
-	if (!r)
+	if (!r && via_makes_image(o->via))
 		r = build_run(&p);
 	timing_step(&t, "build");
 	if (!r)

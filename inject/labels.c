@@ -38,7 +38,7 @@ static bool starts_client(const struct labels *l)
 		str_eq(doc_str(&l->base->doc, first), STR(IMAGE_CLIENT));
 }
 
-static int put_originals(const struct labels *l,
+int labels_originals(const struct labels *l,
 	int (*put)(void *arg, const char *name, struct str value), void *arg)
 {
 	bool ours = starts_client(l);
@@ -85,5 +85,5 @@ int labels_each(const struct labels *l,
 	for (size_t i = 0; i < ARRAY_LEN(own) && !r; i++)
 		r = put(arg, own[i].name,
 			own[i].value.p == layers ? str_c(layers) : own[i].value);
-	return r ? r : put_originals(l, put, arg);
+	return r ? r : labels_originals(l, put, arg);
 }

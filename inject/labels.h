@@ -26,7 +26,10 @@ struct labels {
 /*
  * Calls put for each label, in an order that is always the same; a value that put gets
  * lives as long as l and its base. Ends with the first result that is not 0.
+ * labels_originals: only for the settings of the base.
  */
+int labels_originals(const struct labels *l,
+	int (*put)(void *arg, const char *name, struct str value), void *arg) MUST_USE;
 int labels_each(const struct labels *l,
 	int (*put)(void *arg, const char *name, struct str value), void *arg) MUST_USE;
 

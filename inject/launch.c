@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/jw.h"
 #include "inject/image.h"
+#include "inject/labels.h"
 #include "inject/out.h"
 #include "inject/overlay.h"
 #include "inject/stop.h"
@@ -13,6 +14,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
 enum { POLL_FIRST_MS = 5, POLL_LAST_MS = 50, INSPECT_MS = 100, TAIL_MS = 500 };
@@ -88,6 +90,23 @@ static void write_ports(const struct launch *l, struct jw *w)
 	jw_end(w);
 }
 
+static int put_label(void *w, const char *name, struct str value)
+{
+	jw_key(w, name);
+	jw_str(w, value);
+	return 0;
+}
+
+/* The image says itself what it would start; the sandbox says it as those of ours do. */
+static void write_via(const struct launch *l, struct jw *w)
+{
+	const struct labels labels = {.base = l->via->image};
+
+	jw_key(w, "od.sandbox.via");
+	jw_cstr(w, via_word(l->via->way));
+	(void)!labels_originals(&labels, put_label, w);
+}
+
 static void write_labels(const struct launch *l, const struct making *m, struct jw *w)
 {
 	char number[24];
@@ -107,6 +126,8 @@ static void write_labels(const struct launch *l, const struct making *m, struct 
 		jw_key(w, SANDBOX_OVERLAY_LABEL);
 		jw_cstr(w, m->overlay.name);
 	}
+	if (l->via)
+		write_via(l, w);
 	settings_write_labels(l->settings, w);
 	jw_end(w);
 }
@@ -240,6 +261,9 @@ static int create(const struct launch *l, struct making *m)
 	if (!r && reply.status == 409)
 		r = out_fail("choose another with --name, or remove it with rm",
 			"there is a container called %s already", m->state.name);
+	else if (!r && reply.status != 201 && l->via &&
+		(r = via_refused(l->via, &reply)))
+		;
 	else if (!r && reply.status != 201)
 		r = engine_refused(&reply, NULL, "creating the sandbox");
 	if (!r)
@@ -409,13 +433,57 @@ static int bring_up(const struct launch *l, struct timing *t, struct sandbox *s)
 	return r;
 }
 
+/* What the user wants to be mounted, and behind it what the client needs. */
+static int create_with(const struct launch *l, struct making *m)
+{
+	struct settings with = *l->settings;
+	struct launch now = *l;
+	int r;
+
+	with.mounts_n += l->via->mounts_n;
+	with.mounts = calloc(with.mounts_n + 1, sizeof(*with.mounts));
+	if (!with.mounts)
+		return -ENOMEM;
+	if (l->settings->mounts_n)
+		memcpy(with.mounts, l->settings->mounts,
+			l->settings->mounts_n * sizeof(*with.mounts));
+	memcpy(with.mounts + l->settings->mounts_n, l->via->mounts,
+		l->via->mounts_n * sizeof(*with.mounts));
+	now.settings = &with;
+	r = create(&now, m);
+	free(with.mounts);
+	return r;
+}
+
+/* A container with the client in it, one way or another. */
+static int create_via(const struct launch *l, struct making *m)
+{
+	int r = via_begin(l->via);
+
+	if (r)
+		return r;
+	do {
+		r = create_with(l, m);
+		if (!r)
+			r = via_fill(l->via, m->state.id);
+		if (r && m->state.id[0]) {
+			engine_tidy(l->engine, NULL, "DELETE",
+				"/containers/%s?force=1&v=1", m->state.id);
+			m->state.id[0] = '\0';
+		}
+	} while (r == 1);
+	return r;
+}
+
 static int make(const struct launch *l, struct making *m)
 {
 	int r = choose_port(l, m);
 
 	if (!r)
 		r = overlay_make(l->engine, l->image, l->settings, &m->overlay);
-	return r ? r : create(l, m);
+	if (r)
+		return r;
+	return l->via ? create_via(l, m) : create(l, m);
 }
 
 int launch_run(const struct launch *l, struct timing *t, struct sandbox *s)

@@ -12,6 +12,8 @@
 #define NEXT_HELP "od-runtime --help"
 
 static const char *const pull_words[] = {"never", "missing", "always", NULL};
+static const char *const via_words[] = {
+	"auto", "bind", "volume", "put", "build", "commit", NULL};
 
 #define AT(member) .at = offsetof(struct options, member)
 #define SEEN(member) .seen = offsetof(struct options, member)
@@ -69,6 +71,12 @@ static const struct option table[] = {
 		AT(remove), .commands = FOR_RUN},
 	{"detach", NULL, "leave it running; what run does without CMD", FLAG,
 		.letter = 'd', AT(detach), .commands = FOR_RUN},
+	{"via", "auto|bind|volume|put|build|commit",
+		"how the client gets into the sandbox: as a file of this machine, in a "
+		"volume, put in before the start, or in an image that is made; auto is "
+		"the first of bind, put and volume that works",
+		.kind = OPTION_CHOICE, .choices = via_words, .bare = VIA_AUTO, AT(via),
+		.commands = FOR_RUN},
 	{"name", "NAME", "of the sandbox; else od-XXXXXXXX", TEXT, AT(name),
 		.commands = FOR_RUN},
 	{"port", "N", "of 127.0.0.1 to publish its server on; else a free one",

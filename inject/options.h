@@ -13,6 +13,9 @@ enum {
 
 enum pull_policy { PULL_NEVER, PULL_MISSING, PULL_ALWAYS };
 
+/* How the client gets into a sandbox; via.c has the table. */
+enum via_way { VIA_AUTO, VIA_BIND, VIA_VOLUME, VIA_PUT, VIA_BUILD, VIA_COMMIT };
+
 /* Options that may stand more than once. */
 enum option_list {
 	LIST_ENV,
@@ -47,6 +50,7 @@ struct options {
 	uint64_t memory, shm_size, nano_cpus, pids;
 	bool has_user_id, has_tail;
 	unsigned pull; /* enum pull_policy */
+	unsigned via;  /* enum via_way */
 
 	struct {
 		enum option_list list;

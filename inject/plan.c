@@ -156,12 +156,9 @@ static int go_back(struct plan *p, size_t layers)
 	return r;
 }
 
-static int check_base(struct plan *p)
+/* why: what is in the way; NULL for nothing. */
+static int check_fit(struct plan *p, const char *why)
 {
-	const char *why = image_refusal(p->base);
-
-	if (!why)
-		why = image_build_refusal(p->base);
 	if (why)
 		return out_fail("choose another image", "%.*s cannot be used: %s",
 			STR_ARG(buf_view(&p->base_ref)), why);
@@ -172,6 +169,13 @@ static int check_base(struct plan *p)
 			STR_ARG(buf_view(&p->base_ref)), STR_ARG(p->base->arch),
 			p->client.arch);
 	return 0;
+}
+
+static int check_base(struct plan *p)
+{
+	const char *why = image_refusal(p->base);
+
+	return check_fit(p, why ? why : image_build_refusal(p->base));
 }
 
 struct str plan_busybox(const struct plan *p)
@@ -340,7 +344,7 @@ static int decide(struct plan *p)
 	return r ? r : look_inside(p);
 }
 
-int plan_make(
+static int begin(
 	struct plan *p, struct engine *e, const struct options *o, const char *operand)
 {
 	int r;
@@ -362,7 +366,32 @@ int plan_make(
 		r = program_find_client(&p->client, o->client, p->base->arch);
 	if (!r && o->busybox)
 		r = find_busybox(p);
+	return r;
+}
+
+int plan_make(
+	struct plan *p, struct engine *e, const struct options *o, const char *operand)
+{
+	int r = begin(p, e, o, operand);
+
 	return r ? r : decide(p);
+}
+
+/* Of an image of ours with an older client in it the new one hides that. */
+int plan_base(
+	struct plan *p, struct engine *e, const struct options *o, const char *operand)
+{
+	size_t layers;
+	int r = begin(p, e, o, operand);
+
+	if (!r && image_base_layers(p->base, &layers) == 0)
+		r = serves(p);
+	if (r)
+		return r == 1 ? 0 : r;
+	r = check_fit(p, image_refusal(p->base));
+	p->kind = PLAN_BASE;
+	buf_str(&p->name, p->base->id);
+	return r ? r : p->name.err;
 }
 
 void plan_free(struct plan *p)

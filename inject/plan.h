@@ -14,6 +14,7 @@ enum plan_kind {
 	PLAN_AS_IS,  /* the image has our client in it */
 	PLAN_EXISTS, /* the product is there from an earlier build */
 	PLAN_BUILD,
+	PLAN_BASE, /* the client gets into the container instead */
 };
 
 struct plan {
@@ -39,6 +40,9 @@ struct plan {
  * plan_free in any case.
  */
 int plan_make(struct plan *p, struct engine *e, const struct options *o,
+	const char *operand) MUST_USE;
+/* The same for a container of the image itself: no image is looked for or made. */
+int plan_base(struct plan *p, struct engine *e, const struct options *o,
 	const char *operand) MUST_USE;
 void plan_free(struct plan *p);
 

@@ -22,11 +22,11 @@ static enum probe_kind kind_of(int64_t mode)
 	return !(mode & mode_types) && (mode & 0111) ? PROBE_PROGRAM : PROBE_OTHER;
 }
 
-int probe_read_stat(struct str header, enum probe_kind *kind, struct buf *target)
+int probe_read_stat(struct str header, struct probe_stat *st, struct buf *target)
 {
 	struct buf text = BUF_INIT(INJECT_TEXT_MAX);
 	struct doc d;
-	int64_t mode = -1;
+	int64_t mode = -1, size = -1;
 	int r = b64_decode(&text, header);
 
 	if (!r)
@@ -38,17 +38,17 @@ int probe_read_stat(struct str header, enum probe_kind *kind, struct buf *target
 		else if (kind_of(mode) == PROBE_LINK)
 			buf_str(target,
 				doc_str(&d, json_get(doc_root(&d), "linkTarget")));
+		size = doc_int(json_get(doc_root(&d), "size"), -1);
 		doc_free(&d);
 	}
 	buf_free(&text);
 	if (!r)
-		*kind = kind_of(mode);
+		*st = (struct probe_stat){kind_of(mode), size, (unsigned)mode & 07777};
 	return r;
 }
 
-/* What is at path, itself: a link's target is appended to target. */
-static int ask_path(const struct engine *e, const char *id, struct str path,
-	enum probe_kind *kind, struct buf *target)
+int probe_path(const struct engine *e, const char *id, struct str path,
+	struct probe_stat *st, struct buf *target)
 {
 	struct buf line = BUF_INIT(ENGINE_TARGET_MAX);
 	struct call_request q = {.method = "HEAD"};
@@ -65,14 +65,14 @@ static int ask_path(const struct engine *e, const char *id, struct str path,
 	}
 	r = engine_stream(e, &c, &q, INJECT_ENGINE_MS);
 	if (!r && c.head.status == 404)
-		*kind = PROBE_ABSENT;
+		*st = (struct probe_stat){.kind = PROBE_ABSENT};
 	else if (!r && c.head.status != 200)
 		r = out_fail(NULL, "looking for %.*s in the image: status %u",
 			STR_ARG(path), c.head.status);
 	else if (!r &&
 		(http_field_find(&c.head.head, c.in.p,
 			 STR("X-Docker-Container-Path-Stat"), &stat) ||
-			probe_read_stat(stat, kind, target)))
+			probe_read_stat(stat, st, target)))
 		r = out_fail(NULL, "the engine's description of %.*s is not understood",
 			STR_ARG(path));
 	call_close(&c);
@@ -95,25 +95,25 @@ static void follow(struct buf *path, struct str target)
  * True in *found if there is a program at path or where its links lead to. Engines
  * follow those of its folders, and as a rule name the end of a chain at once.
  */
-static int ask_program(
+int probe_program(
 	const struct engine *e, const char *id, const char *at, bool *found)
 {
 	struct buf path = BUF_INIT(PROBE_PATH_MAX), target = BUF_INIT(PROBE_PATH_MAX);
-	enum probe_kind kind = PROBE_LINK;
+	struct probe_stat st = {.kind = PROBE_LINK};
 	int r = 0;
 
 	buf_puts(&path, at);
-	for (int i = 0; !r && kind == PROBE_LINK && i < PROBE_LINKS_MAX; i++) {
+	for (int i = 0; !r && st.kind == PROBE_LINK && i < PROBE_LINKS_MAX; i++) {
 		buf_reset(&target);
-		r = ask_path(e, id, buf_view(&path), &kind, &target);
-		if (!r && kind == PROBE_LINK)
+		r = probe_path(e, id, buf_view(&path), &st, &target);
+		if (!r && st.kind == PROBE_LINK)
 			follow(&path, buf_view(&target));
 		/* Where a path of that length leads to is no shell. */
 		if (path.err || target.err)
 			break;
 	}
 	if (!r)
-		*found = kind == PROBE_PROGRAM;
+		*found = st.kind == PROBE_PROGRAM;
 	buf_free(&path);
 	buf_free(&target);
 	return r;
@@ -125,24 +125,50 @@ static int ask_shell(const struct engine *e, const char *id, bool *found)
 
 	*found = false;
 	for (size_t i = 0; shells_ladder[i] && !*found && !r; i++)
-		r = ask_program(e, id, shells_ladder[i], found);
+		r = probe_program(e, id, shells_ladder[i], found);
 	return r;
 }
 
-static int ask_all(const struct engine *e, const char *id, struct probe *p)
+int probe_container(const struct engine *e, const char *id, struct probe *p)
 {
 	struct buf target = BUF_INIT(PROBE_PATH_MAX);
-	int r = ask_path(e, id, STR("/.od"), &p->od, &target);
+	struct probe_stat od, openhands;
+	bool shell = false;
+	int r = probe_path(e, id, STR("/.od"), &od, &target);
 
 	if (!r)
-		r = ask_path(e, id, STR("/openhands"), &p->openhands, &target);
+		r = probe_path(e, id, STR("/openhands"), &openhands, &target);
 	if (!r)
-		r = ask_shell(e, id, &p->shell);
+		r = ask_shell(e, id, &shell);
 	buf_free(&target);
+	if (!r)
+		*p = (struct probe){od.kind, openhands.kind, shell};
 	return r;
 }
 
-static int create(const struct engine *e, struct str image, struct reply *reply)
+static void write_volume(struct jw *w, const char *volume)
+{
+	jw_key(w, "HostConfig");
+	jw_object(w);
+	jw_key(w, "Mounts");
+	jw_array(w);
+	jw_object(w);
+	jw_key(w, "Type");
+	jw_cstr(w, "volume");
+	jw_key(w, "Source");
+	jw_cstr(w, volume);
+	jw_key(w, "Target");
+	jw_cstr(w, "/.od");
+	jw_key(w, "VolumeOptions");
+	jw_object(w);
+	jw_key(w, "NoCopy");
+	jw_bool(w, true);
+	for (unsigned i = 0; i < 4; i++)
+		jw_end(w);
+}
+
+static int create(const struct engine *e, struct str image, const char *volume,
+	struct reply *reply)
 {
 	const struct engine calm = engine_calm(e);
 	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
@@ -165,6 +191,8 @@ static int create(const struct engine *e, struct str image, struct reply *reply)
 	jw_end(&w);
 	jw_key(&w, "NetworkDisabled");
 	jw_bool(&w, true);
+	if (volume)
+		write_volume(&w, volume);
 	jw_end(&w);
 	r = body.err;
 	if (r)
@@ -178,29 +206,38 @@ static int create(const struct engine *e, struct str image, struct reply *reply)
 	return r;
 }
 
-int probe_image(const struct engine *e, struct str image, struct probe *p)
+int probe_open(
+	const struct engine *e, struct str image, const char *volume, struct buf *id)
 {
 	struct reply reply;
-	struct probe got = {0};
-	struct buf id = BUF_INIT(256);
 	struct doc d;
-	const char *name = NULL;
-	int r = create(e, image, &reply);
+	int r = create(e, image, volume, &reply);
 
 	if (!r && doc_parse(&d, buf_view(&reply.body)) == 0) {
-		buf_str(&id, doc_str(&d, json_get(doc_root(&d), "Id")));
-		name = id.n ? buf_cstr(&id) : NULL;
+		buf_str(id, doc_str(&d, json_get(doc_root(&d), "Id")));
 		doc_free(&d);
 	}
-	if (!r && !name)
-		r = out_fail(NULL, "the engine created a container without an id");
-	if (!r)
-		r = ask_all(e, name, &got);
-	if (name)
-		engine_tidy(e, NULL, "DELETE", "/containers/%s?force=1&v=1", name);
 	reply_free(&reply);
-	buf_free(&id);
+	if (!r && (!id->n || !buf_cstr(id)))
+		r = out_fail(NULL, "the engine created a container without an id");
+	return r;
+}
+
+void probe_close(const struct engine *e, struct buf *id)
+{
+	if (id->n && !id->err)
+		engine_tidy(e, NULL, "DELETE", "/containers/%.*s?force=1&v=1",
+			STR_ARG(buf_view(id)));
+	buf_free(id);
+}
+
+int probe_image(const struct engine *e, struct str image, struct probe *p)
+{
+	struct buf id = BUF_INIT(256);
+	int r = probe_open(e, image, NULL, &id);
+
 	if (!r)
-		*p = got;
+		r = probe_container(e, id.p, p);
+	probe_close(e, &id);
 	return r;
 }

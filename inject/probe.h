@@ -19,6 +19,12 @@ struct probe {
 	bool shell;                /* one that the client would find */
 };
 
+struct probe_stat {
+	enum probe_kind kind;
+	int64_t size;  /* bytes; -1 where nothing is said */
+	unsigned mode; /* permission bits */
+};
+
 /*
  * Makes a container of the image, asks about paths in it, removes the container on
  * every way out. 0, -EINTR, -ENOMEM or FAIL_*.
@@ -26,10 +32,26 @@ struct probe {
 int probe_image(const struct engine *e, struct str image, struct probe *p) MUST_USE;
 
 /*
+ * The same in steps: a container that never runs, with its id, ended by a NUL, in id,
+ * and with the volume, if that is not NULL, in /.od; then questions about that or any
+ * other container. probe_close in any case.
+ */
+int probe_open(const struct engine *e, struct str image, const char *volume,
+	struct buf *id) MUST_USE;
+void probe_close(const struct engine *e, struct buf *id);
+int probe_container(const struct engine *e, const char *id, struct probe *p) MUST_USE;
+/* What is at path, itself: a link's target is appended to target. */
+int probe_path(const struct engine *e, const char *id, struct str path,
+	struct probe_stat *st, struct buf *target) MUST_USE;
+/* Whether there is a program at a path or where its links lead to. */
+int probe_program(const struct engine *e, const char *id, const char *at,
+	bool *found) MUST_USE;
+
+/*
  * What X-Docker-Container-Path-Stat says: base64 of JSON with Go's file mode and,
  * of a link, where it leads to, which goes to target (empty otherwise).
  */
 int probe_read_stat(
-	struct str header, enum probe_kind *kind, struct buf *target) MUST_USE;
+	struct str header, struct probe_stat *st, struct buf *target) MUST_USE;
 
 #endif

@@ -127,12 +127,12 @@ static void test_stat(void)
 	struct buf target = BUF_INIT(64);
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		enum probe_kind kind = PROBE_ABSENT;
+		struct probe_stat st = {.kind = PROBE_ABSENT};
 
 		buf_reset(&target);
-		is_int(probe_read_stat(str_c(rows[i].header), &kind, &target),
+		is_int(probe_read_stat(str_c(rows[i].header), &st, &target),
 			rows[i].want, "stat %zu", i);
-		is_int(kind, rows[i].kind, "its kind");
+		is_int(st.kind, rows[i].kind, "its kind");
 		is_view(buf_view(&target), rows[i].target, "where it leads to");
 	}
 	buf_free(&target);

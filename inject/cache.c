@@ -1,0 +1,110 @@
+#include "inject/cache.h"
+
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+enum { CHUNK = 1 << 16 };
+
+/* Makes the folder and opens it; it has to be ours alone. */
+static int open_folder(char *path, size_t room)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	struct stat st;
+	int fd, n;
+
+	if (cache && *cache == '/')
+		n = snprintf(path, room, "%s", cache);
+	else if (home && *home == '/')
+		n = snprintf(path, room, "%s/.cache", home);
+	else
+		return -ENOENT;
+	if (n < 0 || (size_t)n + sizeof("/od-runtime") > room)
+		return -ENAMETOOLONG;
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	memcpy(path + n, "/od-runtime", sizeof("/od-runtime"));
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	fd = fd_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & 022))
+		return fd;
+	fd_close(&fd);
+	return -EPERM;
+}
+
+/* Whether the file holds p's bytes: 0, or negative when it has to be made anew. */
+static int check(int dir, const char *name, const struct program *p)
+{
+	static char chunk[CHUNK];
+	struct str want = buf_view(&p->bytes);
+	struct stat st;
+	ssize_t n = 0;
+	int fd = fd_openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (st.st_mode & 07777) != 0555 ||
+		st.st_uid != geteuid() || (uint64_t)st.st_size != want.n)
+		n = -1;
+	while (n >= 0 && want.n) {
+		n = read(fd, chunk, sizeof(chunk));
+		if (n <= 0 || (size_t)n > want.n || memcmp(chunk, want.p, (size_t)n) != 0)
+			n = -1;
+		else
+			want = str_skip(want, (size_t)n);
+	}
+	fd_close(&fd);
+	return n < 0 ? -EIO : 0;
+}
+
+/* All or nothing: another of us may be about to use it. */
+static int make(int dir, const char *name, const struct program *p)
+{
+	char temp[] = ".0123456789abcdef";
+	uint8_t random[8];
+	int fd, r = random_bytes(random, sizeof(random));
+
+	if (r)
+		return r;
+	hex_encode(random, sizeof(random), temp + 1);
+	fd = fd_openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0500);
+	if (fd < 0)
+		return fd;
+	r = fd_write_all(fd, p->bytes.p, p->bytes.n);
+	if (!r && fchmod(fd, 0555) < 0)
+		r = -errno;
+	fd_close(&fd);
+	if (!r && renameat(dir, temp, dir, name) < 0)
+		r = -errno;
+	if (r)
+		unlinkat(dir, temp, 0);
+	return r;
+}
+
+int cache_file(const struct program *p, const char *name, char *path, size_t room)
+{
+	struct statvfs fs;
+	int dir = open_folder(path, room);
+	size_t n = dir < 0 ? 0 : strlen(path);
+	int r = dir < 0 ? dir : 0, m;
+
+	if (!r && (fstatvfs(dir, &fs) < 0 || (fs.f_flag & ST_NOEXEC)))
+		r = -EACCES;
+	if (!r) {
+		m = snprintf(path + n, room - n, "/%s-%.32s-%s", name, p->sha256, p->arch);
+		r = m < 0 || (size_t)m >= room - n ? -ENAMETOOLONG : 0;
+	}
+	if (!r && check(dir, path + n + 1, p) < 0)
+		r = make(dir, path + n + 1, p);
+	fd_close(&dir);
+	return r;
+}

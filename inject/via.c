@@ -1,0 +1,380 @@
+#include "inject/via.h"
+
+#include "base/jw.h"
+#include "inject/cache.h"
+#include "inject/out.h"
+#include "inject/probe.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define CLIENT_NAME "od-runtime-client"
+#define BUSYBOX_PATH "/.od/bin/busybox"
+#define VOLUME_LABEL "od.client.volume"
+
+/* What a way consists of. Each of the functions: 0; 1, and then v->why says why not. */
+struct way {
+	const char *word; /* of --via */
+	bool image;       /* leaves an image behind, and has no functions */
+	int (*prepare)(struct via *v);
+	int (*fill)(struct via *v, const char *id, const struct probe *seen);
+};
+
+static int bind_prepare(struct via *v);
+static int bind_fill(struct via *v, const char *id, const struct probe *seen);
+static int volume_prepare(struct via *v);
+static int volume_fill(struct via *v, const char *id, const struct probe *seen);
+static int put_prepare(struct via *v);
+static int put_fill(struct via *v, const char *id, const struct probe *seen);
+
+static const struct way ways[] = {
+	[VIA_AUTO] = {"auto", false, NULL, NULL},
+	[VIA_BIND] = {"bind", false, bind_prepare, bind_fill},
+	[VIA_VOLUME] = {"volume", false, volume_prepare, volume_fill},
+	[VIA_PUT] = {"put", false, put_prepare, put_fill},
+	[VIA_BUILD] = {"build", true, NULL, NULL},
+	[VIA_COMMIT] = {"commit", true, NULL, NULL},
+};
+
+/* What auto tries: the fastest first; the last one also where all files are fixed. */
+static const enum via_way order[] = {VIA_BIND, VIA_PUT, VIA_VOLUME};
+
+bool via_makes_image(enum via_way way)
+{
+	return ways[way].image;
+}
+
+const char *via_word(enum via_way way)
+{
+	return ways[way].word;
+}
+
+static int why_not(struct via *v, const char *words)
+{
+	buf_reset(&v->why);
+	buf_puts(&v->why, words);
+	return v->why.err ? v->why.err : 1;
+}
+
+/* The mount of one file, or of the volume. */
+static void add_mount(struct via *v, struct spec_mount m)
+{
+	m.read_only = true;
+	v->mounts[v->mounts_n++] = m;
+}
+
+static void add_file(struct via *v, const char *file, const char *target)
+{
+	struct spec_mount m = {
+		.type = SPEC_BIND,
+		.source = str_c(file),
+		.target = str_c(target),
+	};
+
+	/* There a process may read only what is labelled for containers. */
+	if (access("/sys/fs/selinux/enforce", F_OK) == 0) {
+		m.short_form = true;
+		m.modes = STR("ro,z");
+	}
+	add_mount(v, m);
+}
+
+static int bind_one(
+	struct via *v, const struct program *p, const char *name, const char *target)
+{
+	char *file = v->file[v->mounts_n];
+	char words[256];
+	int r = cache_file(p, name, file, sizeof(v->file[0]));
+
+	if (r == -ENOMEM)
+		return r;
+	if (r) {
+		snprintf(words, sizeof(words),
+			"no program can be kept in the cache folder: %s", err_text(r));
+		return why_not(v, words);
+	}
+	add_file(v, file, target);
+	return 0;
+}
+
+static int bind_prepare(struct via *v)
+{
+	int r = bind_one(v, v->client, CLIENT_NAME, IMAGE_CLIENT);
+	if (!r && v->with_busybox)
+		r = bind_one(v, v->busybox, "busybox", BUSYBOX_PATH);
+	return r;
+}
+
+/* Whether the container has a file of p's length, that can be executed, at path. */
+static int shows(struct via *v, const char *id, const char *path, const struct program *p)
+{
+	struct buf target = BUF_INIT(FILE_PATH_MAX);
+	struct probe_stat st;
+	int r = probe_path(v->engine, id, str_c(path), &st, &target);
+
+	buf_free(&target);
+	if (r)
+		return r;
+	return st.kind == PROBE_PROGRAM && st.size == (int64_t)p->bytes.n ? 0 : 1;
+}
+
+/* An engine on another machine may have another file there, or none. */
+static int bind_fill(struct via *v, const char *id, const struct probe *seen)
+{
+	int r;
+
+	(void)seen;
+	if (v->with_busybox && v->mounts_n == 1) {
+		r = bind_one(v, v->busybox, "busybox", BUSYBOX_PATH);
+		return r ? r : why_not(v, "");
+	}
+	r = shows(v, id, IMAGE_CLIENT, v->client);
+	return r == 1 ? why_not(v, "the engine does not see the files of this machine")
+		      : r;
+}
+
+/* One volume for each client; it is filled when a container finds it empty. */
+static int volume_prepare(struct via *v)
+{
+	if (image_label(v->image, "od.plugins").n)
+		return why_not(v, "a volume would hide the plugins in /.od of the image");
+	snprintf(v->volume, sizeof(v->volume), "od-client-%.16s-%s", v->client->sha256,
+		v->client->arch);
+	add_mount(v,
+		(struct spec_mount){
+			.type = SPEC_VOLUME,
+			.source = str_c(v->volume),
+			.target = STR("/.od"),
+			.no_copy = true,
+		});
+	return 0;
+}
+
+static int make_volume(struct via *v)
+{
+	const struct engine calm = engine_calm(v->engine);
+	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
+	struct reply reply;
+	struct jw w;
+	int r;
+
+	jw_init(&w, &body);
+	jw_object(&w);
+	jw_key(&w, "Name");
+	jw_cstr(&w, v->volume);
+	jw_key(&w, "Labels");
+	jw_object(&w);
+	jw_key(&w, VOLUME_LABEL);
+	jw_cstr(&w, v->client->sha256);
+	jw_end(&w);
+	jw_end(&w);
+	reply_init(&reply);
+	r = body.err ? body.err
+		     : engine_ask(&calm, &reply, "POST", buf_view(&body),
+			       "/volumes/create");
+	if (!r && reply.status != 201)
+		r = engine_refused(&reply, NULL, "making the volume %s", v->volume);
+	reply_free(&reply);
+	buf_free(&body);
+	return r;
+}
+
+/* By way of a container that may write to it and never runs. */
+static int fill_volume(struct via *v)
+{
+	struct via_files files = {.client = buf_view(&v->client->bytes)};
+	struct buf id = BUF_INIT(256);
+	struct reply reply;
+	int r = make_volume(v);
+
+	if (v->busybox->arch)
+		files.busybox = buf_view(&v->busybox->bytes);
+	if (!r)
+		r = probe_open(v->engine, v->image->id, v->volume, &id);
+	reply_init(&reply);
+	if (!r)
+		r = via_put(v->engine, id.p, &files, &reply);
+	if (!r && reply.status != 200) {
+		buf_reset(&v->why);
+		engine_words(&reply, &v->why);
+		r = v->why.err ? v->why.err : 1;
+	}
+	reply_free(&reply);
+	probe_close(v->engine, &id);
+	return r;
+}
+
+static int volume_shows(struct via *v, const char *id)
+{
+	int r = shows(v, id, IMAGE_CLIENT, v->client);
+
+	if (!r && v->with_busybox)
+		r = shows(v, id, BUSYBOX_PATH, v->busybox);
+	return r;
+}
+
+static int volume_fill(struct via *v, const char *id, const struct probe *seen)
+{
+	int r = volume_shows(v, id);
+
+	(void)seen;
+	if (r != 1)
+		return r;
+	r = fill_volume(v);
+	if (!r)
+		r = volume_shows(v, id);
+	return r == 1 && !v->why.n ? why_not(v, "the volume does not show the client")
+				   : r;
+}
+
+static int put_prepare(struct via *v)
+{
+	return v->options->read_only
+		? why_not(v, "nothing can be put into a --read-only sandbox")
+		: 0;
+}
+
+static int put_fill(struct via *v, const char *id, const struct probe *seen)
+{
+	struct via_files files = {
+		.client = buf_view(&v->client->bytes),
+		/* An /openhands of the image's own stays as it is. */
+		.drop_in = seen->openhands == PROBE_ABSENT,
+	};
+	struct reply reply;
+	int r;
+
+	if (v->with_busybox)
+		files.busybox = buf_view(&v->busybox->bytes);
+	r = via_put(v->engine, id, &files, &reply);
+	if (!r && reply.status != 200) {
+		buf_reset(&v->why);
+		engine_words(&reply, &v->why);
+		r = v->why.err ? v->why.err : 1;
+	}
+	reply_free(&reply);
+	return r;
+}
+
+static void clear(struct via *v)
+{
+	v->mounts_n = 0;
+	memset(v->mounts, 0, sizeof(v->mounts));
+}
+
+/* The way is not possible: on to the next one, if we may choose. */
+static int next_way(struct via *v)
+{
+	struct str why = buf_view(&v->why);
+	size_t i = 0;
+
+	if (v->options->via != VIA_AUTO)
+		return out_fail("leave --via out, and od-runtime finds another",
+			"the client does not get into %s with --via %s: %.*s",
+			v->shown_image, via_word(v->way), STR_ARG(why));
+	while (order[i] != v->way)
+		i++;
+	if (i + 1 == ARRAY_LEN(order))
+		return out_fail("make an image with --via build",
+			"the client does not get into %s: %.*s", v->shown_image,
+			STR_ARG(why));
+	v->way = order[i + 1];
+	clear(v);
+	return 0;
+}
+
+/* Prepares v->way, or the first one behind it that can be prepared. */
+static int settle(struct via *v)
+{
+	int r;
+
+	while ((r = ways[v->way].prepare(v)) == 1) {
+		r = next_way(v);
+		if (r)
+			break;
+	}
+	return r;
+}
+
+int via_begin(struct via *v)
+{
+	v->way = v->options->via == VIA_AUTO ? order[0] : (enum via_way)v->options->via;
+	buf_init(&v->why, INJECT_TEXT_MAX);
+	clear(v);
+	return settle(v);
+}
+
+void via_free(struct via *v)
+{
+	buf_free(&v->why);
+}
+
+/*
+ * That another way is taken is worth a word: it may be slower, or leave a volume. But
+ * in a container it is no news that the engine, outside, sees other files.
+ */
+static int move_on(struct via *v)
+{
+	bool news = v->way != VIA_BIND ||
+		(access("/.dockerenv", F_OK) < 0 && access("/run/.containerenv", F_OK) < 0);
+	enum via_way old = v->way;
+	int r = next_way(v);
+
+	if (!r)
+		r = settle(v);
+	if (!r && news)
+		out_note("od-runtime: not by --via %s (%.*s), but by --via %s",
+			via_word(old), STR_ARG(buf_view(&v->why)), via_word(v->way));
+	return r ? r : 1;
+}
+
+/* A busybox, if one is wanted and there is one. */
+static int want_busybox(struct via *v)
+{
+	int r = 0;
+
+	if (v->with_busybox || v->options->no_busybox)
+		return 0;
+	if (!v->busybox->arch)
+		r = program_find_busybox(
+			v->busybox, v->options->busybox, v->client->arch);
+	if (r == 1) {
+		out_note("od-runtime: the image %s has no shell, so that commands will "
+			 "not run in it; give a static busybox with --busybox",
+			v->shown_image);
+		return 0;
+	}
+	v->with_busybox = r == 0;
+	return r;
+}
+
+int via_fill(struct via *v, const char *id)
+{
+	struct probe seen = {0};
+	int r = probe_container(v->engine, id, &seen);
+
+	if (!r && seen.od != PROBE_ABSENT && seen.od != PROBE_FOLDER)
+		r = out_fail("choose another image",
+			"%s cannot be used: its /.od is no directory", v->shown_image);
+	if (!r && !seen.shell)
+		r = want_busybox(v);
+	if (r)
+		return r;
+	buf_reset(&v->why);
+	r = ways[v->way].fill(v, id, &seen);
+	/* Without a reason it is the same way again, with another mount. */
+	return r == 1 && v->why.n ? move_on(v) : r;
+}
+
+int via_refused(struct via *v, const struct reply *reply)
+{
+	struct str words = buf_view(&reply->body);
+
+	if (v->way == VIA_PUT || reply->status == 404 || reply->status == 409 ||
+		str_find(words, v->mounts[0].source) == words.n)
+		return 0;
+	buf_reset(&v->why);
+	engine_words(reply, &v->why);
+	return v->why.err ? v->why.err : move_on(v);
+}

@@ -1,0 +1,73 @@
+/*
+ * The ways by which the client gets into a sandbox, one table of them. Those that make
+ * an image of it (build, commit) come before launching; those here need none: the
+ * container is made of the user's own image, and the client is bound into it from a
+ * file of this machine, or from a volume, or put into it before it starts.
+ */
+#ifndef INJECT_VIA_H
+#define INJECT_VIA_H
+
+#include "inject/engine.h"
+#include "inject/image.h"
+#include "inject/options.h"
+#include "inject/program.h"
+#include "inject/spec.h"
+#include "limits.h"
+
+enum { VIA_MOUNTS = 2, VIA_VOLUME_MAX = 63 };
+
+struct via {
+	const struct engine *engine;
+	const struct options *options; /* --via and --busybox */
+	const struct program *client;
+	struct program *busybox; /* found when one is wanted */
+	struct image *image;
+	const char *shown_image;
+
+	enum via_way way; /* the one that is tried */
+	bool with_busybox;
+	char file[VIA_MOUNTS][FILE_PATH_MAX]; /* on this machine */
+	char volume[VIA_VOLUME_MAX + 1];
+	struct spec_mount mounts[VIA_MOUNTS]; /* that the container needs for it */
+	size_t mounts_n;
+	struct buf why; /* the way was not possible */
+};
+
+/* Whether a way leaves an image behind. */
+bool via_makes_image(enum via_way way);
+const char *via_word(enum via_way way);
+
+/*
+ * Chooses the way and makes ready for it: 0 with the mounts that the container has to
+ * have, -EINTR, -ENOMEM or FAIL_*. The caller has filled in the first six members;
+ * via_free in any case.
+ */
+int via_begin(struct via *v) MUST_USE;
+void via_free(struct via *v);
+
+/*
+ * Fills the container that was created with those mounts, or sees that they show what
+ * they should. 0 when it may start. 1: remove it and create another, as the mounts say
+ * now, which are those of another way or more than before. Errors as above.
+ */
+int via_fill(struct via *v, const char *id) MUST_USE;
+
+/*
+ * The engine has refused to create the container. If that may be for the sake of the
+ * mounts: 1 as above, or an error that was told; 0 when it has other reasons.
+ */
+int via_refused(struct via *v, const struct reply *reply) MUST_USE;
+
+/*
+ * Puts the client, perhaps a busybox and the link of unmodified backends into a
+ * container by way of its archive. The status of the answer goes to reply, which the
+ * caller frees in any case. 0, -EINTR, -ENOMEM or FAIL_*.
+ */
+struct via_files {
+	struct str client, busybox; /* the latter may be empty */
+	bool drop_in;
+};
+int via_put(const struct engine *e, const char *id, const struct via_files *f,
+	struct reply *reply) MUST_USE;
+
+#endif
