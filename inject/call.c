@@ -107,12 +107,40 @@ static int await(struct call *c, short events, short *got)
 	return 0;
 }
 
+/* Takes what has come from the byte at on out of its frames. */
+static int unframe(struct call *c, size_t at)
+{
+	struct str in = str_skip(buf_view(&c->in), at), piece;
+	int fd, r;
+
+	while ((r = frames_next(&c->frames, &in, &fd, &piece)) == 0) {
+		if (fd != STDOUT_FILENO)
+			continue;
+		memmove(c->in.p + at, piece.p, piece.n);
+		at += piece.n;
+	}
+	c->in.n = at;
+	return r < 0 ? r : 0;
+}
+
+int call_tunnel(struct call *c, uint32_t idle_ms)
+{
+	buf_consume(&c->in, c->at);
+	c->at = 0;
+	c->idle_ms = idle_ms;
+	c->answered = c->unwanted = false;
+	c->framed = true;
+	frames_init(&c->frames);
+	return unframe(c, 0);
+}
+
 /* One read into c->in. 0, also at the end of the stream; 1 for nothing there. */
 static int fill(struct call *c)
 {
 	size_t free_n = c->in.max - c->in.n;
 	size_t n = free_n < CHUNK ? free_n : CHUNK;
 	char *room = n ? buf_room(&c->in, n) : NULL;
+	size_t at = c->in.n;
 	ssize_t got;
 
 	if (!room)
@@ -120,7 +148,11 @@ static int fill(struct call *c)
 	got = transport_recv(&c->way, room, n);
 	if (got > 0)
 		buf_commit(&c->in, (size_t)got);
-	else if (got == 0)
+	if (got > 0 && c->framed)
+		return unframe(c, at);
+	if (got > 0)
+		return 0;
+	if (got == 0)
 		c->ended = true;
 	else if (got == -EAGAIN)
 		return 1;

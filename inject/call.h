@@ -5,6 +5,7 @@
 #ifndef INJECT_CALL_H
 #define INJECT_CALL_H
 
+#include "inject/stream.h"
 #include "net/body.h"
 #include "net/transport.h"
 
@@ -35,6 +36,8 @@ struct call {
 	bool answered; /* the head has come */
 	bool ended;    /* the peer has closed its side */
 	bool chunked;  /* what is sent */
+	bool framed;   /* what comes is in an engine's frames; only stdout is for us */
+	struct frames frames;
 	bool unwanted; /* the rest of the request does not interest the peer */
 };
 
@@ -69,9 +72,9 @@ const char *call_tls_error(const struct call *c);
 int call_send(struct call *c, const struct call_request *q) MUST_USE;
 
 /*
- * The same in steps, for a body that is made on the way: q, which is chunked
- * or says put_n, then pieces, then the end and the answer. Pieces that are not wanted any more are passed
- * over; the answer tells why. Errors as above.
+ * The same in steps, for a body that is made on the way: q, which is chunked or says
+ * put_n, then pieces, then the end and the answer. Pieces that are not wanted any more
+ * are passed over; the answer tells why. Errors as above.
  */
 int call_start(struct call *c, const struct call_request *q) MUST_USE;
 int call_push(struct call *c, struct str part) MUST_USE;
@@ -82,6 +85,12 @@ int call_finish(struct call *c) MUST_USE;
  * the answer was not read to its end, or either side wants to close.
  */
 bool call_again(struct call *c) MUST_USE;
+
+/*
+ * The engine has agreed, by its answer, to carry bytes between us and a program that it
+ * executes: from now on c is a fresh connection to that program. 0 or ERR_SYNTAX.
+ */
+int call_tunnel(struct call *c, uint32_t idle_ms) MUST_USE;
 
 /*
  * The next piece of the answer's body, valid until the next call. 1 with *piece

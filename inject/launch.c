@@ -148,7 +148,7 @@ static void write_container(
 	write_command(l, m, &w);
 	settings_write(l->settings, &w);
 	write_labels(l, m, &w);
-	if (!m->host_port) {
+	if (!m->host_port && !settings_apart(l->settings)) {
 		jw_key(&w, "ExposedPorts");
 		jw_object(&w);
 		jw_key(&w, SANDBOX_PORT_NAME);
@@ -168,7 +168,7 @@ static void write_container(
 	jw_cstr(&w, "SIGTERM");
 	jw_key(&w, "HostConfig");
 	jw_object(&w);
-	if (!m->host_port)
+	if (!m->host_port && !settings_apart(l->settings))
 		write_ports(l, &w);
 	jw_key(&w, "AutoRemove");
 	jw_bool(&w, l->auto_remove);
@@ -376,6 +376,8 @@ static int look(const struct launch *l, struct sandbox *s, bool *gone)
 	if (r)
 		return r;
 	s->port = got.port;
+	s->inside = got.inside;
+	s->engine = l->engine;
 	s->exit_code = got.exit_code;
 	*gone = !got.running;
 	return 0;
@@ -404,7 +406,7 @@ static int wait_ready(const struct launch *l, struct sandbox *s, struct call *he
 				return give_up(l, s, heard, true);
 			inspect = clock_ms() + INSPECT_MS;
 		}
-		r = s->port ? sandbox_alive(s->port, INJECT_ALIVE_MS) : 1;
+		r = sandbox_alive(s, INJECT_ALIVE_MS);
 		if (r <= 0)
 			return r;
 		if (clock_ms() >= deadline)

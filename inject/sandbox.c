@@ -3,10 +3,12 @@
 #include "base/fd.h"
 #include "inject/out.h"
 #include "inject/overlay.h"
+#include "inject/tunnel.h"
 #include "limits.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 /* Copies s with a NUL; false when it does not fit or holds one. */
 static bool copy(char *out, size_t room, struct str s)
@@ -58,6 +60,7 @@ static int read_container(struct doc *d, const char *asked, struct sandbox *s)
 	s->exit_code = (int)doc_int(json_get(state, "ExitCode"), -1);
 	s->auto_remove = doc_true(json_get(json_get(root, "HostConfig"), "AutoRemove"));
 	s->port = s->running ? published_port(d, labels) : 0;
+	s->inside = SANDBOX_PORT;
 	return 0;
 }
 
@@ -82,6 +85,7 @@ int sandbox_find(const struct engine *e, const char *name, struct sandbox *s)
 	reply_free(&reply);
 	if (!r) {
 		copy(got.state.engine, sizeof(got.state.engine), str_c(e->path));
+		got.engine = e;
 		*s = got;
 	}
 	return r;
@@ -131,7 +135,7 @@ int sandbox_open(const struct engine *e, const char *name, struct sandbox *s)
 
 	if (r)
 		return r;
-	if (!s->running || !s->port)
+	if (!s->running)
 		return out_fail("od-runtime logs shows why; run makes a new one",
 			"the sandbox %s does not run", name);
 	if (s->paused)
@@ -140,32 +144,38 @@ int sandbox_open(const struct engine *e, const char *name, struct sandbox *s)
 	return load_key(s);
 }
 
-static int exchange(uint16_t port, const struct call_request *q, uint32_t idle_ms,
-	struct call *c, struct reply *reply)
+/*
+ * By its published port. Without one, or when we are in a container, whose loopback has
+ * no such port, the engine carries the bytes.
+ */
+static int reach(const struct sandbox *s, uint32_t idle_ms, struct call *c)
 {
-	int fd = call_connect_tcp(port, INJECT_CONNECT_MS);
-	int r;
+	int fd = s->port ? call_connect_tcp(s->port, INJECT_CONNECT_MS) : -ECONNREFUSED;
 
+	if (fd == -ECONNREFUSED && s->engine &&
+		(!s->port || access("/.dockerenv", F_OK) == 0 ||
+			access("/run/.containerenv", F_OK) == 0))
+		return tunnel_open(s->engine, s->state.id, s->inside, idle_ms, c);
 	call_begin(c, fd < 0 ? -1 : fd, idle_ms, false);
-	r = fd < 0 ? fd : call_send(c, q);
-	if (!r)
-		r = call_collect(c, &reply->body);
-	if (!r)
-		reply->status = c->head.status;
-	call_close(c);
-	return r;
+	return fd < 0 ? fd : 0;
 }
 
-int sandbox_alive(uint16_t port, uint32_t idle_ms)
+int sandbox_alive(const struct sandbox *s, uint32_t idle_ms)
 {
 	const struct call_request q = {.method = "GET", .target = "/alive"};
 	struct reply reply;
 	struct call c;
 	struct doc d;
-	int r;
+	int r = reach(s, idle_ms, &c);
 
 	reply_init(&reply);
-	r = exchange(port, &q, idle_ms, &c, &reply);
+	if (!r)
+		r = call_send(&c, &q);
+	if (!r)
+		r = call_collect(&c, &reply.body);
+	if (!r)
+		reply.status = c.head.status;
+	call_close(&c);
 	/* Nobody there yet, or somebody in the middle who has nobody behind him. */
 	if (r && r != -EINTR && r != -ENOMEM)
 		r = 1;
@@ -221,13 +231,11 @@ int sandbox_start(const struct sandbox *s, struct call *c, const struct call_req
 {
 	struct call_request with = *q;
 	char header[128];
-	int fd = call_connect_tcp(s->port, INJECT_CONNECT_MS);
-	int r;
+	int r = reach(s, idle_ms, c);
 
 	snprintf(header, sizeof(header), "X-Session-API-Key: %s\r\n", s->state.key);
 	with.headers = header;
-	call_begin(c, fd < 0 ? -1 : fd, idle_ms, false);
-	r = fd < 0 ? fd : call_start(c, &with);
+	r = r ? r : call_start(c, &with);
 	explicit_bzero(header, sizeof(header));
 	return r ? sandbox_fail(s, r) : 0;
 }

@@ -19,7 +19,9 @@ struct sandbox {
 	bool paused;      /* and running */
 	bool auto_remove; /* the engine removes it once it has stopped */
 	int exit_code;
-	uint16_t port; /* outside; 0 when it does not run */
+	uint16_t port;   /* outside; 0 when it does not run, or has none */
+	uint16_t inside; /* the same in its own network */
+	const struct engine *engine; /* borrowed: the way where there is no port */
 };
 
 /*
@@ -36,7 +38,7 @@ int sandbox_need(const struct engine *e, const char *name, struct sandbox *s) MU
 int sandbox_open(const struct engine *e, const char *name, struct sandbox *s) MUST_USE;
 
 /* Asks GET /alive once: 0 when ready, 1 when not yet, -EINTR, -ENOMEM. */
-int sandbox_alive(uint16_t port, uint32_t idle_ms) MUST_USE;
+int sandbox_alive(const struct sandbox *s, uint32_t idle_ms) MUST_USE;
 
 /*
  * Sends one action (JSON, with its envelope) and keeps the observation, which is

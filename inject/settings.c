@@ -13,6 +13,14 @@
 
 #define NEXT_HELP "od-runtime help run"
 
+bool settings_apart(const struct settings *s)
+{
+	const char *network = s->options->network;
+
+	return network &&
+		(strcmp(network, "none") == 0 || strncmp(network, "container:", 10) == 0);
+}
+
 bool settings_on_host(const struct settings *s)
 {
 	return s->options->network && strcmp(s->options->network, "host") == 0;
@@ -344,11 +352,9 @@ static int check_network(const struct settings *s)
 
 	if (!o->network)
 		return 0;
-	if (strcmp(o->network, "none") == 0 || strncmp(o->network, "container:", 10) == 0)
-		return out_fail_usage("leave it out, or name a network of the engine",
-			"--network %s: the server of a sandbox is reached by a published "
-			"port only, and there would be none",
-			o->network);
+	if (settings_apart(s) && (s->ports_n || o->port))
+		return out_fail_usage("leave it out: the engine carries what is said",
+			"--network %s publishes nothing", o->network);
 	if (!settings_on_host(s))
 		return 0;
 	if (s->ports_n)

@@ -26,6 +26,8 @@ struct settings {
 
 /* The network of the host itself: nothing can be published. */
 bool settings_on_host(const struct settings *s);
+/* No network of its own, or that of another container: nothing, either. */
+bool settings_apart(const struct settings *s);
 
 /*
  * Reads o, and the files that it names. 0, FAIL_USAGE, FAIL_ENVIRONMENT or -ENOMEM;

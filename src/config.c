@@ -26,6 +26,7 @@ static const char usage[] =
 	"  shell             the user's shell on this terminal, with serve's options\n"
 	"  health            exit 0 if the server on PORT answers; with --tls: if it\n"
 	"                    answers a TLS handshake (its certificate is not looked at)\n"
+	"  connect           carry bytes between stdin, stdout and the server on PORT\n"
 	"  copy-self DEST    copy this program to DEST\n"
 	"  --version, --licences, --help\n"
 	"\n"
@@ -262,6 +263,7 @@ static const struct role_word {
 	{"init", ROLE_INIT},
 	{"serve", ROLE_SERVE},
 	{"shell", ROLE_SHELL},
+	{"connect", ROLE_CONNECT},
 	{"health", ROLE_HEALTH},
 	{"copy-self", ROLE_COPY_SELF},
 	{"--version", ROLE_VERSION},

@@ -55,6 +55,8 @@ int main(int argc, char **argv)
 		return serve_run(&none, &config);
 	case ROLE_SHELL:
 		return role_shell(&config);
+	case ROLE_CONNECT:
+		return role_connect(config.port);
 	case ROLE_HEALTH:
 		return role_health(config.port, config.tls);
 	case ROLE_COPY_SELF:

@@ -11,6 +11,12 @@
  * check a certificate that was made for another name.
  */
 int role_health(uint16_t port, bool tls);
+/*
+ * Carries bytes between stdin and stdout and this machine's port, for a host that
+ * reaches the sandbox by executing programs in it only. Waits up to two seconds for a
+ * server that is about to listen.
+ */
+int role_connect(uint16_t port);
 /* Copies this program to dest, mode 0555, by a temporary file and rename. */
 int role_copy_self(const char *dest);
 /* The licences of everything that this static binary holds. */

@@ -1,0 +1,128 @@
+#include "srv/roles.h"
+
+#include "base/clock.h"
+#include "base/exit.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { WAIT_MS = 2000, AGAIN_MS = 5, CHUNK = 65536 };
+
+/* One direction. What was read and not yet written lies in bytes[at..n). */
+struct flow {
+	int from, to;
+	bool ended; /* nothing more comes from from */
+	size_t at, n;
+	char bytes[CHUNK];
+};
+
+/* A server that is about to start does not listen yet. */
+static int reach(uint16_t port)
+{
+	uint64_t deadline = clock_ms() + WAIT_MS;
+
+	for (;;) {
+		int fd = fd_connect_tcp("127.0.0.1", port);
+		struct pollfd w = {.fd = fd, .events = POLLOUT};
+		int r = fd < 0 ? fd : 0;
+
+		if (!r && poll(&w, 1, WAIT_MS) <= 0)
+			r = -ETIMEDOUT;
+		if (!r)
+			r = fd_connected(fd);
+		if (!r)
+			return fd;
+		fd_close(&fd);
+		if (r != -ECONNREFUSED || clock_ms() >= deadline)
+			return r;
+		poll(NULL, 0, AGAIN_MS);
+	}
+}
+
+/* What poll shall look for at both ends of f. */
+static short wanted(const struct flow *f, bool reading)
+{
+	if (reading)
+		return !f->ended && f->at == f->n ? POLLIN : 0;
+	return f->at < f->n ? POLLOUT : 0;
+}
+
+/* 0, or negative when nobody takes the bytes any more. */
+static int move(struct flow *f)
+{
+	ssize_t n;
+
+	if (f->at == f->n && !f->ended) {
+		n = read(f->from, f->bytes, sizeof(f->bytes));
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return 0;
+		f->ended = n <= 0;
+		f->at = 0;
+		f->n = n > 0 ? (size_t)n : 0;
+	}
+	if (f->at == f->n)
+		return 0;
+	n = write(f->to, f->bytes + f->at, f->n - f->at);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	f->at += (size_t)n;
+	return 0;
+}
+
+static int carry(int fd)
+{
+	static struct flow up, down;
+	bool told = false;
+	int r = 0;
+
+	up.from = STDIN_FILENO;
+	down.to = STDOUT_FILENO;
+	up.to = down.from = fd;
+	while (!r && !(down.ended && down.at == down.n)) {
+		short socket_events = (short)(wanted(&up, false) | wanted(&down, true));
+		struct pollfd w[3] = {
+			{.fd = wanted(&up, true) ? STDIN_FILENO : -1, .events = POLLIN},
+			{.fd = socket_events ? fd : -1, .events = socket_events},
+			{.fd = STDOUT_FILENO, .events = wanted(&down, false)},
+		};
+
+		if (poll(w, 3, -1) < 0 && errno != EINTR)
+			return -errno;
+		r = move(&up);
+		if (!r)
+			r = move(&down);
+		/* Nobody reads stdout any more, though nothing is to be written. */
+		if (!r && (w[2].revents & POLLERR))
+			r = -EPIPE;
+		if (up.ended && up.at == up.n && !told) {
+			shutdown(fd, SHUT_WR);
+			told = true;
+		}
+	}
+	return r;
+}
+
+int role_connect(uint16_t port)
+{
+	int fd = reach(port);
+	int r = fd < 0 ? fd : fd_nonblocking(STDIN_FILENO);
+
+	signal(SIGPIPE, SIG_IGN);
+	if (!r)
+		r = fd_nonblocking(STDOUT_FILENO);
+	if (fd < 0 || r) {
+		log_error("no connection to port %u: %s", port, err_text(r));
+		fd_close(&fd);
+		return EXIT_ENVIRONMENT;
+	}
+	/* Whoever went away first has his reasons. */
+	(void)!carry(fd);
+	fd_close(&fd);
+	return EXIT_DONE;
+}
