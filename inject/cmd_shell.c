@@ -40,7 +40,18 @@ static int copy_arguments(const struct engine *e, const struct sandbox *s, struc
 	struct reply reply;
 	struct doc d;
 	int it = 0;
-	int r = engine_ask(
+	char number[8];
+	int r;
+
+	/* There the words are another program's. */
+	if (s->injected) {
+		snprintf(number, sizeof(number), "%u", s->inside);
+		jw_cstr(w, number);
+		jw_cstr(w, "--username");
+		jw_cstr(w, "root");
+		return 0;
+	}
+	r = engine_ask(
 		e, &reply, "GET", (struct str){0}, "/containers/%s/json", s->state.id);
 
 	if (!r && (reply.status != 200 || doc_parse(&d, buf_view(&reply.body))))

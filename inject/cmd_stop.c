@@ -12,31 +12,6 @@
 /* One sandbox. What it prints comes from print. */
 typedef int each_fn(const struct options *o, const struct engine *e, struct sandbox *s);
 
-/*
- * Every operand in turn, whatever became of those before it; the first failure is
- * that of the whole.
- */
-static int each(const struct options *o, each_fn *fn)
-{
-	struct engine e;
-	int first, r = engine_open(&e, o->host);
-
-	first = r;
-	for (size_t i = 0; !r && i < o->operand_n; i++) {
-		struct sandbox s;
-		int own = sandbox_need(&e, o->operand[i], &s);
-
-		if (!own)
-			own = fn(o, &e, &s);
-		out_step_end();
-		if (own && !first)
-			first = own;
-		if (own == -EINTR || own == -ENOMEM || own == -EPIPE)
-			r = own;
-	}
-	return first;
-}
-
 static void begin_json(const struct sandbox *s, struct jw *w, struct buf *out)
 {
 	jw_init(w, out);
@@ -63,6 +38,43 @@ static int print(const struct options *o, const struct sandbox *s, const char *d
 	r = out_buf(&out);
 	buf_free(&out);
 	return r;
+}
+
+/* What is not ours we do nothing to; rm only forgets that our client is in it. */
+static int leave_alone(const struct options *o, const struct sandbox *s)
+{
+	if (o->command->bit != FOR_RM)
+		return out_fail("use the engine's own tools, such as docker stop",
+			"%s is no container of od-runtime's making", s->state.name);
+	state_remove(s->state.name);
+	return print(o, s, "removed");
+}
+
+/*
+ * Every operand in turn, whatever became of those before it; the first failure is
+ * that of the whole.
+ */
+static int each(const struct options *o, each_fn *fn)
+{
+	struct engine e;
+	int first, r = engine_open(&e, o->host);
+
+	first = r;
+	for (size_t i = 0; !r && i < o->operand_n; i++) {
+		struct sandbox s;
+		int own = sandbox_need(&e, o->operand[i], &s);
+
+		if (!own && s.injected)
+			own = leave_alone(o, &s);
+		else if (!own)
+			own = fn(o, &e, &s);
+		out_step_end();
+		if (own && !first)
+			first = own;
+		if (own == -EINTR || own == -ENOMEM || own == -EPIPE)
+			r = own;
+	}
+	return first;
 }
 
 /* Asks and waits for an answer that may take ms of silence; 0 for any. */

@@ -7,6 +7,8 @@
 
 int cmd_build(const struct options *o);
 int cmd_dockerfile(const struct options *o);
+int cmd_inject(const struct options *o);
+int cmd_doctor(const struct options *o);
 int cmd_run(const struct options *o);
 int cmd_exec(const struct options *o);
 int cmd_action(const struct options *o);

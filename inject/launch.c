@@ -182,27 +182,19 @@ static int make_state(const struct launch *l, struct making *m)
 {
 	const char *wanted = l->settings->options->name;
 	struct state *s = &m->state;
-	uint8_t random[STATE_KEY_LEN], digest[SHA256_LEN];
-	char name[2 * 4 + 1];
+	uint8_t random[4];
+	char name[2 * sizeof(random) + 1];
 	int r = random_bytes(random, sizeof(random));
 
 	if (r)
 		return r;
-	hex_encode(random, 4, name);
+	hex_encode(random, sizeof(random), name);
 	if (wanted)
 		snprintf(s->name, sizeof(s->name), "%s", wanted);
 	else
 		snprintf(s->name, sizeof(s->name), "od-%s", name);
-	/* Not the same bytes twice: names are public. */
-	r = random_bytes(random, sizeof(random));
-	if (r)
-		return r;
-	hex_encode(random, sizeof(random), s->key);
-	sha256_of(str_c(s->key), digest);
-	hex_encode(digest, sizeof(digest), m->key_hash);
 	snprintf(s->engine, sizeof(s->engine), "%s", l->engine->path);
-	explicit_bzero(random, sizeof(random));
-	return 0;
+	return state_make_key(s, m->key_hash);
 }
 
 static int read_id(const struct reply *reply, struct state *s)

@@ -25,6 +25,8 @@ static const char *const via_words[] = {
 #define FILES .offer = OFFER_FILES
 #define FOLDERS .offer = OFFER_FOLDERS
 #define ONTO_IMAGES FOR_BUILD | FOR_DOCKERFILE | FOR_RUN
+#define INTO_ANY ONTO_IMAGES | FOR_INJECT | FOR_DOCTOR
+#define STARTING FOR_RUN | FOR_INJECT
 
 static const struct option table[] = {
 	{"host", "URL", "unix:///path of the engine; else DOCKER_HOST, else the usual",
@@ -35,13 +37,13 @@ static const struct option table[] = {
 	{"client", "PATH",
 		"the od-runtime-client to put in; else OD_RUNTIME_CLIENT,"
 		" else the one beside this program, else the one inside it",
-		TEXT, FILES, AT(client), .commands = ONTO_IMAGES},
+		TEXT, FILES, AT(client), .commands = INTO_ANY},
 	{"busybox", "PATH",
 		"the static busybox to put in if IMAGE has no shell; else od-busybox"
 		" beside this program, /usr/lib/od-runtime/busybox, /bin/busybox",
-		TEXT, FILES, AT(busybox), .commands = ONTO_IMAGES},
+		TEXT, FILES, AT(busybox), .commands = INTO_ANY},
 	{"no-busybox", NULL, "leave an IMAGE without a shell as it is", FLAG,
-		AT(no_busybox), .commands = ONTO_IMAGES},
+		AT(no_busybox), .commands = INTO_ANY},
 	{"pull", "never|missing|always",
 		"when the engine fetches IMAGE; never without this option, missing for "
 		"--pull alone",
@@ -79,20 +81,21 @@ static const struct option table[] = {
 		.commands = FOR_RUN},
 	{"name", "NAME", "of the sandbox; else od-XXXXXXXX", TEXT, AT(name),
 		.commands = FOR_RUN},
-	{"port", "N", "of 127.0.0.1 to publish its server on; else a free one",
-		NUMBER(1, 65535), AT(port), .commands = FOR_RUN},
+	{"port", "N", "of 127.0.0.1 to publish its server on; else a free one; for inject: the "
+		"one in the container that it listens on; else 8000",
+		NUMBER(1, 65535), AT(port), .commands = STARTING},
 	{"working-dir", "DIR", "of the sandbox; else what the image says, else /", TEXT,
-		AT(working_dir), .commands = FOR_RUN},
+		AT(working_dir), .commands = STARTING},
 	{"workdir", "DIR", "the same", TEXT, .letter = 'w', AT(working_dir),
-		.commands = FOR_RUN},
+		.commands = STARTING},
 	{"username", "NAME", "of the user whom commands run as", TEXT, AT(username),
-		.commands = FOR_RUN},
+		.commands = STARTING},
 	{"user-id", "N", "of that user, if he has to be made", NUMBER(0, UINT32_MAX - 1),
-		AT(user_id), SEEN(has_user_id), .commands = FOR_RUN},
+		AT(user_id), SEEN(has_user_id), .commands = STARTING},
 	{"user", "USER[:GROUP]", "whom its server runs as; else whom the image says",
-		TEXT, .letter = 'u', AT(user), .commands = FOR_RUN},
+		TEXT, .letter = 'u', AT(user), .commands = STARTING},
 	{"timeout-start", "SECONDS", "to wait until the sandbox is ready; else 30",
-		NUMBER(1, SECONDS_MAX), AT(timeout_start), .commands = FOR_RUN},
+		NUMBER(1, SECONDS_MAX), AT(timeout_start), .commands = STARTING},
 	{"timeout", "SECONDS", "to wait for CMD, which then goes on; else for ever",
 		NUMBER(1, SECONDS_MAX), AT(timeout), .commands = FOR_RUN | FOR_EXEC},
 	{"env", "NAME[=VALUE]", "for all in the sandbox; without a value, as it is here",

@@ -105,6 +105,7 @@ enum command_subject {
 	SUBJECT_IMAGE,
 	SUBJECT_SANDBOX,
 	SUBJECT_COPY, /* one of two is SANDBOX:PATH */
+	SUBJECT_ANY,  /* an image or a sandbox, which the command finds out */
 	SUBJECT_WORD, /* one of a few words, which the command knows */
 };
 
@@ -144,7 +145,9 @@ enum {
 	FOR_KILL = 1 << 17,
 	FOR_COMPLETION = 1 << 18,
 	FOR_MAN = 1 << 19,
-	FOR_ALL = (1 << 20) - 1,
+	FOR_INJECT = 1 << 20,
+	FOR_DOCTOR = 1 << 21,
+	FOR_ALL = (1 << 22) - 1,
 };
 
 /* All commands, ended by a row without a name; defined with them. */

@@ -21,20 +21,40 @@ static bool copy(char *out, size_t room, struct str s)
 	return true;
 }
 
-static uint16_t published_port(struct doc *d, struct json_val labels)
+uint16_t sandbox_published(struct doc *d, uint16_t inside)
 {
 	struct json_val ports =
 		json_get(json_get(doc_root(d), "NetworkSettings"), "Ports");
-	struct json_val list = json_get(ports, SANDBOX_PORT_NAME), binding;
+	struct json_val list, binding;
+	char name[16];
 	uint64_t port;
 	int it = 0;
 
+	snprintf(name, sizeof(name), "%u/tcp", inside);
+	list = json_get(ports, name);
 	while (json_next(list, &it, NULL, &binding))
 		if (str_u64(doc_str(d, json_get(binding, "HostPort")), 65535, &port) == 0)
 			return (uint16_t)port;
-	if (str_u64(doc_str(d, json_get(labels, SANDBOX_PORT_LABEL)), 65535, &port) == 0)
+	list = json_get(json_get(doc_root(d), "Config"), "Labels");
+	if (str_u64(doc_str(d, json_get(list, SANDBOX_PORT_LABEL)), 65535, &port) == 0)
 		return (uint16_t)port;
 	return 0;
+}
+
+/* A container without our label is one of ours if we know the key of a server in it. */
+static bool is_injected(struct doc *d, struct str name, struct sandbox *s)
+{
+	char file[STATE_NAME_MAX + 1];
+	struct state known;
+
+	if (!state_is_name(name) || !copy(file, sizeof(file), name) ||
+		state_load(file, &known))
+		return false;
+	s->injected = str_eq(doc_str(d, json_get(doc_root(d), "Id")), str_c(known.id));
+	if (known.port)
+		s->inside = known.port;
+	state_forget(&known);
+	return s->injected;
 }
 
 static int read_container(struct doc *d, const char *asked, struct sandbox *s)
@@ -43,11 +63,13 @@ static int read_container(struct doc *d, const char *asked, struct sandbox *s)
 	struct json_val labels = json_get(json_get(root, "Config"), "Labels");
 	struct str name = doc_str(d, json_get(root, "Name"));
 
-	if (!str_eq(doc_str(d, json_get(labels, "od.sandbox")), STR("1")))
-		return out_fail("od-runtime ps shows those that are",
-			"the container %s is no sandbox of od-runtime", asked);
 	if (str_starts(name, STR("/")))
 		name = str_skip(name, 1);
+	s->inside = SANDBOX_PORT;
+	if (!str_eq(doc_str(d, json_get(labels, "od.sandbox")), STR("1")) &&
+		!is_injected(d, name, s))
+		return out_fail("od-runtime ps shows those that are",
+			"the container %s is no sandbox of od-runtime", asked);
 	if (!copy(s->state.overlay, sizeof(s->state.overlay),
 		    doc_str(d, json_get(labels, SANDBOX_OVERLAY_LABEL))) ||
 		!state_is_name(name) ||
@@ -59,8 +81,7 @@ static int read_container(struct doc *d, const char *asked, struct sandbox *s)
 	s->paused = doc_true(json_get(state, "Paused"));
 	s->exit_code = (int)doc_int(json_get(state, "ExitCode"), -1);
 	s->auto_remove = doc_true(json_get(json_get(root, "HostConfig"), "AutoRemove"));
-	s->port = s->running ? published_port(d, labels) : 0;
-	s->inside = SANDBOX_PORT;
+	s->port = s->running ? sandbox_published(d, s->inside) : 0;
 	return 0;
 }
 

@@ -17,6 +17,7 @@ struct sandbox {
 	struct state state; /* name, id, key */
 	bool running;
 	bool paused;      /* and running */
+	bool injected;    /* somebody else's container that our client is in */
 	bool auto_remove; /* the engine removes it once it has stopped */
 	int exit_code;
 	uint16_t port;   /* outside; 0 when it does not run, or has none */
@@ -30,6 +31,9 @@ struct sandbox {
  * FAIL_*, also for a container that is no sandbox of ours.
  */
 int sandbox_find(const struct engine *e, const char *name, struct sandbox *s) MUST_USE;
+
+/* The port of 127.0.0.1 that an inspected container has for one inside; 0 for none. */
+uint16_t sandbox_published(struct doc *d, uint16_t inside);
 
 /* The same, and that there is none is an error that is told. */
 int sandbox_need(const struct engine *e, const char *name, struct sandbox *s) MUST_USE;

@@ -130,6 +130,20 @@ static int write_file(int dir, const char *name, struct str text)
 	return r;
 }
 
+int state_make_key(struct state *s, char hash[SHA256_HEX + 1])
+{
+	uint8_t random[STATE_KEY_LEN], digest[SHA256_LEN];
+	int r = random_bytes(random, sizeof(random));
+
+	if (r)
+		return r;
+	hex_encode(random, sizeof(random), s->key);
+	sha256_of(str_c(s->key), digest);
+	hex_encode(digest, sizeof(digest), hash);
+	explicit_bzero(random, sizeof(random));
+	return 0;
+}
+
 int state_save(const struct state *s)
 {
 	struct buf text = BUF_INIT(INJECT_STATE_MAX);
@@ -150,6 +164,10 @@ int state_save(const struct state *s)
 	jw_cstr(&w, s->engine);
 	jw_key(&w, "key");
 	jw_cstr(&w, s->key);
+	if (s->port) {
+		jw_key(&w, "port");
+		jw_uint(&w, s->port);
+	}
 	jw_end(&w);
 	buf_putc(&text, '\n');
 	r = text.err ? text.err : file_name(s->name, name, sizeof(name));
@@ -188,6 +206,7 @@ static int parse(struct str text, const char *name, struct state *s)
 		{"key", got.key, sizeof(got.key)},
 	};
 	uint8_t key[STATE_KEY_LEN];
+	int64_t port;
 	struct doc d;
 	int r = doc_parse(&d, text);
 
@@ -197,6 +216,8 @@ static int parse(struct str text, const char *name, struct state *s)
 	for (size_t i = 0; i < ARRAY_LEN(rows) && !r; i++)
 		r = take(rows[i].out, rows[i].room,
 			doc_str(&d, json_get(doc_root(&d), rows[i].member)));
+	port = doc_int(json_get(doc_root(&d), "port"), 0);
+	got.port = port > 0 && port <= UINT16_MAX ? (uint16_t)port : 0;
 	if (!r)
 		r = hex_decode(str_c(got.key), key, sizeof(key));
 	if (!r)

@@ -21,11 +21,15 @@ struct state {
 	char id[STATE_ID_MAX + 1]; /* of the container; empty before there is one */
 	char engine[ENGINE_PATH_MAX + 1]; /* the socket of the engine that runs it */
 	char key[2 * STATE_KEY_LEN + 1];
+	uint16_t port; /* of the server, inside; 0 for the usual one */
 	char overlay[STATE_OVERLAY_MAX + 1]; /* as its label says; not saved */
 };
 
 /* [a-zA-Z0-9][a-zA-Z0-9_.-]+, which is both a container's name and a file's. */
 bool state_is_name(struct str name);
+
+/* A new key, of which its hash may be told to others. 0 or -errno. */
+int state_make_key(struct state *s, char hash[SHA256_HEX + 1]) MUST_USE;
 
 /* Writes the file anew, all or nothing. 0 or FAIL_*. */
 int state_save(const struct state *s) MUST_USE;

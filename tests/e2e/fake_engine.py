@@ -30,6 +30,12 @@ class EARLY:
         self.data = data
 
 
+class TUNNEL:
+    """The answer that makes a connection one to a container's port."""
+    def __init__(self, container):
+        self.container = container
+
+
 def response(status, body=b"", fields=()):
     """A response whose body has a length; a dict or list becomes JSON."""
     if not isinstance(body, bytes):
@@ -76,9 +82,9 @@ def image(id_=BASE_ID, layers=("l1",), names=("base:1",), config=None, **more):
     return doc
 
 
-def path_stat(mode):
+def path_stat(mode, size=0):
     target, mode = (mode, 1 << 27 | 0o777) if isinstance(mode, str) else ("", mode)
-    text = json.dumps({"name": "x", "size": 0, "mode": mode, "linkTarget": target})
+    text = json.dumps({"name": "x", "size": size, "mode": mode, "linkTarget": target})
     return base64.b64encode(text.encode()).decode()
 
 
@@ -120,6 +126,12 @@ class Container:
         self.state = "created"
         self.exit_code = 0
         self.port = None
+        self.files = {}  # path -> (mode, size): what was put into it
+        self.image = "sha256:0"
+
+    @property
+    def publishes(self):
+        return bool(self.spec.get("HostConfig", {}).get("PortBindings"))
 
     def inspect(self):
         running = self.state == "running"
@@ -128,9 +140,10 @@ class Container:
             "Id": self.id, "Name": "/" + self.name,
             "State": {"Status": self.state, "Running": running,
                       "ExitCode": self.exit_code},
-            "Config": {"Labels": self.spec.get("Labels")},
+            "Image": self.image,
+            "Config": {"Labels": self.spec.get("Labels"), "Cmd": self.spec.get("Cmd")},
             "HostConfig": self.spec.get("HostConfig", {}),
-            "NetworkSettings": {"Ports": ports if running else {}},
+            "NetworkSettings": {"Ports": ports if running and self.publishes else {}},
         }
 
 
@@ -234,6 +247,10 @@ class Engine:
         # in images: path -> Go's file mode, or, of a link, where it leads to
         self.paths = {"/bin/sh": 0o755}
         self.containers = {}
+        self.volumes = {}  # name -> files, as those of a container
+        self.sees_files = True  # of the machine that the tests run on
+        self.takes_files = True
+        self.execs = {}
         self.next_id = 0
         self.log = []
         self.sandbox_log = []
@@ -281,7 +298,11 @@ class Engine:
                 else:
                     request.body = read_body(conn, data, request.fields)
                     self.log.append(request)
-                    self.send(conn, self.answer(request, answer, conn))
+                    answer = self.answer(request, answer, conn)
+                    if isinstance(answer, TUNNEL):
+                        self.tunnel(conn, answer.container)
+                    else:
+                        self.send(conn, answer)
         except OSError:
             pass
         conn.close()
@@ -384,10 +405,82 @@ class Engine:
         return response(201, {"Id": id_, "Warnings": []})
 
     def container_stat(self, request, name):
-        mode = self.paths.get(request.query["path"])
+        path, c = request.query["path"], self.find_container(name)
+        found = self.seen_in(c, path)
+        if found:
+            stat = path_stat(*found)
+            return response(200, b"", [("X-Docker-Container-Path-Stat", stat)])
+        mode = self.paths.get(path)
         if mode is None:
             return response(404)
         return response(200, b"", [("X-Docker-Container-Path-Stat", path_stat(mode))])
+
+    def mounts(self, c):
+        host = c.spec.get("HostConfig", {})
+        return [(m["Type"], m.get("Source"), m["Target"], m.get("ReadOnly"))
+                for m in host.get("Mounts", [])]
+
+    def seen_in(self, c, path):
+        for kind, source, target, _ in self.mounts(c):
+            if kind == "bind" and target == path and self.sees_files:
+                st = os.stat(source)
+                return st.st_mode & 0o7777, st.st_size
+            if kind == "volume" and path.startswith(target + "/"):
+                return self.volumes[source].get(path)
+        return c.files.get(path)
+
+    def container_put(self, request, name):
+        c = self.find_container(name)
+        if not self.takes_files or c.spec.get("HostConfig", {}).get("ReadonlyRootfs"):
+            return refusal(500, "container rootfs is marked read-only")
+        assert request.query["path"] == "/", request
+        into = c.files
+        for kind, source, target, read_only in self.mounts(c):
+            if kind == "volume" and target == "/.od" and not read_only:
+                into = self.volumes[source]
+        for m in tarfile.open(fileobj=io.BytesIO(request.body)).getmembers():
+            mode = m.mode | (1 << 31 if m.isdir() else 1 << 27 if m.issym() else 0)
+            into["/" + m.name.rstrip("/")] = (mode, m.size)
+        return response(200)
+
+    def volume_create(self, request):
+        doc = request.json()
+        self.volumes.setdefault(doc["Name"], {})
+        return response(201, {"Name": doc["Name"], "Mountpoint": "/v/" + doc["Name"]})
+
+    def exec_create(self, request, name):
+        c = self.find_container(name)
+        if not c or c.state != "running":
+            return refusal(409, "Container is not running")
+        id_ = f"{len(self.execs) + 1:064x}"
+        self.execs[id_] = (c, request.json())
+        return response(201, {"Id": id_})
+
+    def exec_start(self, request, id_):
+        c, spec = self.execs[id_]
+        if request.json()["Detach"]:
+            c.port = Sandbox(self).port
+            return response(200)
+        return TUNNEL(c)
+
+    def tunnel(self, conn, c):
+        """What the client's role connect does, with an engine in between."""
+        conn.sendall(b"HTTP/1.1 101 UPGRADED\r\nContent-Type: application/vnd.docker."
+                     b"raw-stream\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n")
+        inner = socket.create_connection(("127.0.0.1", c.port))
+
+        def up():
+            try:
+                while data := conn.recv(65536):
+                    inner.sendall(data)
+                inner.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass
+        threading.Thread(target=up, daemon=True).start()
+        self.send(conn, frames((2, b"a remark on stderr\n")))
+        while data := inner.recv(1000):
+            self.send(conn, frames((1, data)))
+        inner.close()
 
     def container_start(self, request, name):
         c = self.find_container(name)
@@ -452,6 +545,10 @@ class Engine:
         ("POST", "/containers/create", container_create),
         ("GET", "/containers/json", container_list),
         ("HEAD", "/containers/(.+)/archive", container_stat),
+        ("PUT", "/containers/(.+)/archive", container_put),
+        ("POST", "/containers/(.+)/exec", exec_create),
+        ("POST", "/exec/(.+)/start", exec_start),
+        ("POST", "/volumes/create", volume_create),
         ("POST", "/containers/(.+)/start", container_start),
         ("POST", "/containers/(.+)/stop", container_stop),
         ("POST", "/containers/(.+)/attach", container_attach),
