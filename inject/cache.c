@@ -100,7 +100,8 @@ int cache_file(const struct program *p, const char *name, char *path, size_t roo
 	if (!r && (fstatvfs(dir, &fs) < 0 || (fs.f_flag & ST_NOEXEC)))
 		r = -EACCES;
 	if (!r) {
-		m = snprintf(path + n, room - n, "/%s-%.32s-%s", name, p->sha256, p->arch);
+		m = snprintf(
+			path + n, room - n, "/%s-%.32s-%s", name, p->sha256, p->arch);
 		r = m < 0 || (size_t)m >= room - n ? -ENAMETOOLONG : 0;
 	}
 	if (!r && check(dir, path + n + 1, p) < 0)

@@ -12,7 +12,7 @@
  * The path of p's file, which is made if it is not there with these bytes: 0 with the
  * path in room bytes; -errno; -EACCES also where nothing may be executed.
  */
-int cache_file(const struct program *p, const char *name, char *path,
-	size_t room) MUST_USE;
+int cache_file(
+	const struct program *p, const char *name, char *path, size_t room) MUST_USE;
 
 #endif

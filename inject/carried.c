@@ -41,8 +41,7 @@ static int open_sections(struct str elf, struct sections *s)
 	memcpy(&h, head.p, sizeof(h));
 	*s = (struct sections){.elf = elf, .n = h.e_shnum};
 	s->table = part(elf, h.e_shoff, (uint64_t)h.e_shnum * sizeof(Elf64_Shdr));
-	if (h.e_shentsize != sizeof(Elf64_Shdr) ||
-		!read_section(s, h.e_shstrndx, &names))
+	if (h.e_shentsize != sizeof(Elf64_Shdr) || !read_section(s, h.e_shstrndx, &names))
 		return ERR_SYNTAX;
 	s->names = part(elf, names.sh_offset, names.sh_size);
 	return 0;

@@ -162,7 +162,9 @@ static int look_at_engine(struct doctor *d)
 	if (r < 0)
 		return r;
 	say(d, FINE, "builder", NULL, "%s",
-		e->buildkit ? "BuildKit" : e->podman ? "Buildah" : "the classic one");
+		e->buildkit         ? "BuildKit"
+			: e->podman ? "Buildah"
+				    : "the classic one");
 	r = ask(d, &reply, &doc, "/info");
 	if (!r) {
 		read_info(d, &doc);
@@ -272,8 +274,7 @@ static int look_for(struct doctor *d, const char *id, size_t i)
 	for (k = 0; wants[i].paths[k] && !found && !r; k++) {
 		struct probe_stat st = {0};
 
-		r = probe_path(&d->engine, id,
-			str_c(wants[i].paths[k]), &st, &target);
+		r = probe_path(&d->engine, id, str_c(wants[i].paths[k]), &st, &target);
 		found = st.kind != PROBE_ABSENT;
 		buf_reset(&target);
 	}
@@ -367,7 +368,8 @@ static int look_at_sandbox(struct doctor *d, const char *name, bool ours)
 	if (r)
 		return r < 0 ? r : 0;
 	if (!s.running)
-		say(d, PROBLEM, "sandbox", "od-runtime logs shows why", "it does not run");
+		say(d, PROBLEM, "sandbox", "od-runtime logs shows why",
+			"it does not run");
 	else if (s.paused)
 		say(d, REMARK, "sandbox", "od-runtime resume lets it go on",
 			"it is paused");
@@ -396,7 +398,8 @@ static int look_at_sandbox(struct doctor *d, const char *name, bool ours)
 static bool is_ours(struct doc *doc, const char *name)
 {
 	struct json_val config = json_get(doc_root(doc), "Config");
-	struct str label = doc_str(doc, json_get(json_get(config, "Labels"), "od.sandbox"));
+	struct str label =
+		doc_str(doc, json_get(json_get(config, "Labels"), "od.sandbox"));
 	struct state known;
 	bool injected = !str_eq(label, STR("1")) && state_load(name, &known) == 0;
 
@@ -433,8 +436,8 @@ static int look_at(struct doctor *d, const char *name)
 	if (r == 0)
 		r = look_at_sandbox(d, name, ours);
 	else if (r == 1 && ref_parse(&ref, str_c(name), &why))
-		r = out_fail_usage(NULL, "'%s' is neither an image nor a sandbox: %s",
-			name, why);
+		r = out_fail_usage(
+			NULL, "'%s' is neither an image nor a sandbox: %s", name, why);
 	else if (r == 1)
 		r = look_at_image(d, name, NULL);
 	if (!r && text)

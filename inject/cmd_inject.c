@@ -71,8 +71,8 @@ static int find(struct guest *g, const char *name)
 
 static int check_free(struct guest *g)
 {
-	struct json_val labels = json_get(
-		json_get(doc_root(&g->doc), "Config"), "Labels");
+	struct json_val labels =
+		json_get(json_get(doc_root(&g->doc), "Config"), "Labels");
 	struct sandbox old;
 
 	if (str_eq(doc_str(&g->doc, json_get(labels, "od.sandbox")), STR("1")))
@@ -156,8 +156,8 @@ static void write_serve(void *arg, struct jw *w)
 {
 	struct guest *g = arg;
 	const struct options *o = g->options;
-	struct str dir = doc_str(&g->doc,
-		json_get(json_get(doc_root(&g->doc), "Config"), "WorkingDir"));
+	struct str dir = doc_str(
+		&g->doc, json_get(json_get(doc_root(&g->doc), "Config"), "WorkingDir"));
 	char number[24];
 
 	snprintf(number, sizeof(number), "%u", g->sandbox.inside);
@@ -190,15 +190,15 @@ static int start(struct guest *g)
 		g, &reply, g->exec, sizeof(g->exec));
 
 	if (!r && !g->exec[0])
-		r = engine_refused(&reply, NULL, "executing the client in %s",
-			s->state.name);
+		r = engine_refused(
+			&reply, NULL, "executing the client in %s", s->state.name);
 	reply_free(&reply);
 	if (r)
 		return r;
 	r = engine_ask(g->engine, &reply, "POST", body, "/exec/%s/start", g->exec);
 	if (!r && reply.status != 200)
-		r = engine_refused(&reply, NULL, "starting the client in %s",
-			s->state.name);
+		r = engine_refused(
+			&reply, NULL, "starting the client in %s", s->state.name);
 	reply_free(&reply);
 	return r;
 }
@@ -214,7 +214,8 @@ static int ended(struct guest *g)
 		doc_parse(&d, buf_view(&reply.body)) == 0) {
 		struct json_val root = doc_root(&d);
 
-		if (json_type(json_get(root, "Running")) && !doc_true(json_get(root, "Running")))
+		if (json_type(json_get(root, "Running")) &&
+			!doc_true(json_get(root, "Running")))
 			code = (int)doc_int(json_get(root, "ExitCode"), -1);
 		doc_free(&d);
 	}

@@ -253,8 +253,7 @@ static int create(const struct launch *l, struct making *m)
 	if (!r && reply.status == 409)
 		r = out_fail("choose another with --name, or remove it with rm",
 			"there is a container called %s already", m->state.name);
-	else if (!r && reply.status != 201 && l->via &&
-		(r = via_refused(l->via, &reply)))
+	else if (!r && reply.status != 201 && l->via && (r = via_refused(l->via, &reply)))
 		;
 	else if (!r && reply.status != 201)
 		r = engine_refused(&reply, NULL, "creating the sandbox");

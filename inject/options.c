@@ -81,7 +81,8 @@ static const struct option table[] = {
 		.commands = FOR_RUN},
 	{"name", "NAME", "of the sandbox; else od-XXXXXXXX", TEXT, AT(name),
 		.commands = FOR_RUN},
-	{"port", "N", "of 127.0.0.1 to publish its server on; else a free one; for inject: the "
+	{"port", "N",
+		"of 127.0.0.1 to publish its server on; else a free one; for inject: the "
 		"one in the container that it listens on; else 8000",
 		NUMBER(1, 65535), AT(port), .commands = STARTING},
 	{"working-dir", "DIR", "of the sandbox; else what the image says, else /", TEXT,

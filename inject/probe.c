@@ -95,8 +95,7 @@ static void follow(struct buf *path, struct str target)
  * True in *found if there is a program at path or where its links lead to. Engines
  * follow those of its folders, and as a rule name the end of a chain at once.
  */
-int probe_program(
-	const struct engine *e, const char *id, const char *at, bool *found)
+int probe_program(const struct engine *e, const char *id, const char *at, bool *found)
 {
 	struct buf path = BUF_INIT(PROBE_PATH_MAX), target = BUF_INIT(PROBE_PATH_MAX);
 	struct probe_stat st = {.kind = PROBE_LINK};
@@ -119,11 +118,11 @@ int probe_program(
 	return r;
 }
 
-static int ask_shell(const struct engine *e, const char *id, bool *found)
+/* Nearly every image that has a shell has this one, and each question takes a while. */
+int probe_shell(const struct engine *e, const char *id, bool *found)
 {
-	int r = 0;
+	int r = probe_program(e, id, "/bin/sh", found);
 
-	*found = false;
 	for (size_t i = 0; shells_ladder[i] && !*found && !r; i++)
 		r = probe_program(e, id, shells_ladder[i], found);
 	return r;
@@ -139,7 +138,7 @@ int probe_container(const struct engine *e, const char *id, struct probe *p)
 	if (!r)
 		r = probe_path(e, id, STR("/openhands"), &openhands, &target);
 	if (!r)
-		r = ask_shell(e, id, &shell);
+		r = probe_shell(e, id, &shell);
 	buf_free(&target);
 	if (!r)
 		*p = (struct probe){od.kind, openhands.kind, shell};
@@ -167,8 +166,8 @@ static void write_volume(struct jw *w, const char *volume)
 		jw_end(w);
 }
 
-static int create(const struct engine *e, struct str image, const char *volume,
-	struct reply *reply)
+static int create(
+	const struct engine *e, struct str image, const char *volume, struct reply *reply)
 {
 	const struct engine calm = engine_calm(e);
 	struct buf body = BUF_INIT(INJECT_TEXT_MAX);

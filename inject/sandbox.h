@@ -20,8 +20,8 @@ struct sandbox {
 	bool injected;    /* somebody else's container that our client is in */
 	bool auto_remove; /* the engine removes it once it has stopped */
 	int exit_code;
-	uint16_t port;   /* outside; 0 when it does not run, or has none */
-	uint16_t inside; /* the same in its own network */
+	uint16_t port;               /* outside; 0 when it does not run, or has none */
+	uint16_t inside;             /* the same in its own network */
 	const struct engine *engine; /* borrowed: the way where there is no port */
 };
 

@@ -95,8 +95,8 @@ int tunnel_open(const struct engine *e, const char *container, uint16_t port,
 	int r;
 
 	call_begin(c, -1, idle_ms, false);
-	r = tunnel_exec(e, container, NULL, true, write_connect, &port, &reply, id,
-		sizeof(id));
+	r = tunnel_exec(
+		e, container, NULL, true, write_connect, &port, &reply, id, sizeof(id));
 	if (!r && !id[0])
 		r = -ECONNREFUSED;
 	reply_free(&reply);

@@ -18,15 +18,15 @@ struct way {
 	const char *word; /* of --via */
 	bool image;       /* leaves an image behind, and has no functions */
 	int (*prepare)(struct via *v);
-	int (*fill)(struct via *v, const char *id, const struct probe *seen);
+	int (*fill)(struct via *v, const char *id);
 };
 
 static int bind_prepare(struct via *v);
-static int bind_fill(struct via *v, const char *id, const struct probe *seen);
+static int bind_fill(struct via *v, const char *id);
 static int volume_prepare(struct via *v);
-static int volume_fill(struct via *v, const char *id, const struct probe *seen);
+static int volume_fill(struct via *v, const char *id);
 static int put_prepare(struct via *v);
-static int put_fill(struct via *v, const char *id, const struct probe *seen);
+static int put_fill(struct via *v, const char *id);
 
 static const struct way ways[] = {
 	[VIA_AUTO] = {"auto", false, NULL, NULL},
@@ -120,11 +120,10 @@ static int shows(struct via *v, const char *id, const char *path, const struct p
 }
 
 /* An engine on another machine may have another file there, or none. */
-static int bind_fill(struct via *v, const char *id, const struct probe *seen)
+static int bind_fill(struct via *v, const char *id)
 {
 	int r;
 
-	(void)seen;
 	if (v->with_busybox && v->mounts_n == 1) {
 		r = bind_one(v, v->busybox, "busybox", BUSYBOX_PATH);
 		return r ? r : why_not(v, "");
@@ -170,9 +169,9 @@ static int make_volume(struct via *v)
 	jw_end(&w);
 	jw_end(&w);
 	reply_init(&reply);
-	r = body.err ? body.err
-		     : engine_ask(&calm, &reply, "POST", buf_view(&body),
-			       "/volumes/create");
+	r = body.err
+		? body.err
+		: engine_ask(&calm, &reply, "POST", buf_view(&body), "/volumes/create");
 	if (!r && reply.status != 201)
 		r = engine_refused(&reply, NULL, "making the volume %s", v->volume);
 	reply_free(&reply);
@@ -214,11 +213,10 @@ static int volume_shows(struct via *v, const char *id)
 	return r;
 }
 
-static int volume_fill(struct via *v, const char *id, const struct probe *seen)
+static int volume_fill(struct via *v, const char *id)
 {
 	int r = volume_shows(v, id);
 
-	(void)seen;
 	if (r != 1)
 		return r;
 	r = fill_volume(v);
@@ -235,16 +233,19 @@ static int put_prepare(struct via *v)
 		: 0;
 }
 
-static int put_fill(struct via *v, const char *id, const struct probe *seen)
+static int put_fill(struct via *v, const char *id)
 {
-	struct via_files files = {
-		.client = buf_view(&v->client->bytes),
-		/* An /openhands of the image's own stays as it is. */
-		.drop_in = seen->openhands == PROBE_ABSENT,
-	};
+	struct via_files files = {.client = buf_view(&v->client->bytes)};
+	struct buf target = BUF_INIT(FILE_PATH_MAX);
+	struct probe_stat st;
 	struct reply reply;
-	int r;
+	int r = probe_path(v->engine, id, STR("/openhands"), &st, &target);
 
+	buf_free(&target);
+	if (r)
+		return r;
+	/* One of the image's own stays as it is. */
+	files.drop_in = st.kind == PROBE_ABSENT;
 	if (v->with_busybox)
 		files.busybox = buf_view(&v->busybox->bytes);
 	r = via_put(v->engine, id, &files, &reply);
@@ -317,7 +318,8 @@ void via_free(struct via *v)
 static int move_on(struct via *v)
 {
 	bool news = v->way != VIA_BIND ||
-		(access("/.dockerenv", F_OK) < 0 && access("/run/.containerenv", F_OK) < 0);
+		(access("/.dockerenv", F_OK) < 0 &&
+			access("/run/.containerenv", F_OK) < 0);
 	enum via_way old = v->way;
 	int r = next_way(v);
 
@@ -351,18 +353,15 @@ static int want_busybox(struct via *v)
 
 int via_fill(struct via *v, const char *id)
 {
-	struct probe seen = {0};
-	int r = probe_container(v->engine, id, &seen);
+	bool shell = v->with_busybox;
+	int r = shell ? 0 : probe_shell(v->engine, id, &shell);
 
-	if (!r && seen.od != PROBE_ABSENT && seen.od != PROBE_FOLDER)
-		r = out_fail("choose another image",
-			"%s cannot be used: its /.od is no directory", v->shown_image);
-	if (!r && !seen.shell)
+	if (!r && !shell)
 		r = want_busybox(v);
 	if (r)
 		return r;
 	buf_reset(&v->why);
-	r = ways[v->way].fill(v, id, &seen);
+	r = ways[v->way].fill(v, id);
 	/* Without a reason it is the same way again, with another mount. */
 	return r == 1 && v->why.n ? move_on(v) : r;
 }
