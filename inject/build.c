@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "inject/commit.h"
 #include "inject/context.h"
 #include "inject/out.h"
 #include "inject/pull.h"
@@ -210,6 +211,17 @@ static int build(struct build *b)
 	return r;
 }
 
+static int by_commit(struct build *b)
+{
+	int r = commit_image(b->plan);
+
+	if (!r)
+		r = verify(b);
+	if (r)
+		sweep(b, true);
+	return r;
+}
+
 int build_run(struct plan *p)
 {
 	struct build b = {.plan = p, .from = BUF_INIT(256)};
@@ -222,7 +234,7 @@ int build_run(struct plan *p)
 			STR_ARG(buf_view(&p->base_ref)));
 	if (p->kind == PLAN_BUILD) {
 		out_step("building: %.*s", STR_ARG(buf_view(&p->name)));
-		r = build(&b);
+		r = p->options->via == VIA_COMMIT ? by_commit(&b) : build(&b);
 		take_name_back(&b);
 		out_step_end();
 	}

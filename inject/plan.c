@@ -175,7 +175,9 @@ static int check_base(struct plan *p)
 {
 	const char *why = image_refusal(p->base);
 
-	return check_fit(p, why ? why : image_build_refusal(p->base));
+	if (!why && p->options->via != VIA_COMMIT)
+		why = image_build_refusal(p->base);
+	return check_fit(p, why);
 }
 
 struct str plan_busybox(const struct plan *p)

@@ -27,7 +27,7 @@ static const char usage[] =
 	"  health            exit 0 if the server on PORT answers; with --tls: if it\n"
 	"                    answers a TLS handshake (its certificate is not looked at)\n"
 	"  connect           carry bytes between stdin, stdout and the server on PORT\n"
-	"  copy-self DEST    copy this program to DEST\n"
+	"  copy-self DEST    copy this program to DEST, a file or a folder\n"
 	"  --version, --licences, --help\n"
 	"\n"
 	"options\n"

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum { HEALTH_MS = 5000, ANSWER_MAX = 16, COPY_CHUNK = 65536, DEST_MAX = 4096 };
@@ -94,19 +95,46 @@ static int copy(int from, int to)
 	return 0;
 }
 
-int role_copy_self(const char *dest)
+/* A folder gets a file of our usual name; 0 with the file's path in out. */
+static int target(const char *dest, char *out, size_t room)
 {
-	char temp[DEST_MAX + 16];
+	struct stat st;
+	bool folder = stat(dest, &st) == 0 && S_ISDIR(st.st_mode);
+	int n = snprintf(out, room, "%s%s", dest, folder ? "/od-runtime-client" : "");
+
+	return n < 0 || (size_t)n >= room ? -ENAMETOOLONG : 0;
+}
+
+/* What nobody can execute is of no use to those who wait for it. */
+static int check_exec(int fd)
+{
+	struct statvfs fs;
+
+	if (fstatvfs(fd, &fs) < 0 || !(fs.f_flag & ST_NOEXEC))
+		return 0;
+	log_error("copy-self: it is mounted noexec: nothing can be executed there");
+	return -EACCES;
+}
+
+int role_copy_self(const char *to_where)
+{
+	char dest[DEST_MAX], temp[DEST_MAX + 16];
 	const char *what = "/proc/self/exe";
 	int from = fd_open(what, O_RDONLY, 0);
 	int to = -1;
 	int r = from;
 
-	snprintf(temp, sizeof(temp), "%.*s.%d", DEST_MAX, dest, (int)getpid());
+	if (r >= 0) {
+		what = to_where;
+		r = target(to_where, dest, sizeof(dest));
+	}
 	if (r >= 0) {
 		what = dest;
+		snprintf(temp, sizeof(temp), "%s.%d", dest, (int)getpid());
 		r = to = fd_open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0700);
 	}
+	if (r >= 0)
+		r = check_exec(to);
 	if (r >= 0)
 		r = copy(from, to);
 	if (r >= 0 && rename(temp, dest) < 0)

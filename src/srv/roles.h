@@ -17,8 +17,11 @@ int role_health(uint16_t port, bool tls);
  * server that is about to listen.
  */
 int role_connect(uint16_t port);
-/* Copies this program to dest, mode 0555, by a temporary file and rename. */
-int role_copy_self(const char *dest);
+/*
+ * Copies this program to a file, or into a folder under its usual name, mode 0555, by a
+ * temporary file and rename; not to where nothing may be executed.
+ */
+int role_copy_self(const char *to_where);
 /* The licences of everything that this static binary holds. */
 int role_licences(void);
 /* text to stdout. */

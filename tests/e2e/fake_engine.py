@@ -426,7 +426,7 @@ class Engine:
                 st = os.stat(source)
                 return st.st_mode & 0o7777, st.st_size
             if kind == "volume" and path.startswith(target + "/"):
-                return self.volumes[source].get(path)
+                return self.volumes.setdefault(source, {}).get(path)
         return c.files.get(path)
 
     def container_put(self, request, name):

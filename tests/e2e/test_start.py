@@ -176,8 +176,18 @@ def test_copy_self():
     code, out, err = run_client("copy-self", "/nonexistent/x")
     ok(code == 111 and "/nonexistent/x: No such file" in err, "111 where it cannot be written", err)
     code, out, err = run_client("copy-self", top)
-    ok(code == 111 and top + ": " in err, "or where a folder is", err)
+    inside = os.path.join(top, "od-runtime-client")
+    ok(code == 0 and os.stat(inside).st_mode & 0o7777 == 0o555, "a folder gets a file", err)
+    os.unlink(inside)
     os.unlink(dest)
+    code, out, err = run_client("copy-self", "/proc/self")
+    eq(code, 111, "a folder that takes none")
+    for noexec in ("/dev/shm", "/run"):
+        if os.statvfs(noexec).f_flag & os.ST_NOEXEC and os.access(noexec, os.W_OK):
+            code, out, err = run_client("copy-self", noexec)
+            ok(code == 111 and "noexec" in err, "or where nothing can be executed", err)
+            eq([n for n in os.listdir(noexec) if "od-runtime" in n], [], "leaves nothing")
+            break
     eq(os.listdir(top), [], "no other file is left")
     os.rmdir(top)
 

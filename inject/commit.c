@@ -1,0 +1,130 @@
+#include "inject/commit.h"
+
+#include "base/jw.h"
+#include "inject/labels.h"
+#include "inject/out.h"
+#include "inject/probe.h"
+#include "inject/tag.h"
+#include "inject/via.h"
+
+static int put_label(void *w, const char *name, struct str value)
+{
+	jw_key(w, name);
+	jw_str(w, value);
+	return 0;
+}
+
+/* The settings of the container are to be those of the image. */
+static int write_container(struct plan *p, struct buf *out)
+{
+	const struct labels labels = {
+		.base = p->base,
+		.base_ref = buf_view(&p->base_ref),
+		.base_id = p->base->id,
+		.arch = p->base->arch,
+		.client_sha256 = str_c(p->client.sha256),
+		.shell = image_shell_word(p->shell),
+		.busybox_sha256 = plan_busybox(p),
+		.key = buf_view(&p->tag),
+		.base_layers = json_count(p->base->layers),
+	};
+	struct jw w;
+	int r;
+
+	jw_init(&w, out);
+	jw_object(&w);
+	jw_key(&w, "Image");
+	jw_str(&w, p->base->id);
+	jw_key(&w, "Entrypoint");
+	jw_array(&w);
+	jw_cstr(&w, IMAGE_CLIENT);
+	jw_cstr(&w, "init");
+	jw_end(&w);
+	jw_key(&w, "Labels");
+	jw_object(&w);
+	r = labels_each(&labels, put_label, &w);
+	jw_end(&w);
+	if (image_has_healthcheck(p->base)) {
+		jw_key(&w, "Healthcheck");
+		jw_object(&w);
+		jw_key(&w, "Test");
+		jw_array(&w);
+		jw_cstr(&w, "NONE");
+		jw_end(&w);
+		jw_end(&w);
+	}
+	jw_end(&w);
+	return r ? r : out->err;
+}
+
+/* Its id, ended by a NUL. */
+static int create(struct plan *p, struct buf *id)
+{
+	const struct engine calm = engine_calm(p->engine);
+	struct buf body = BUF_INIT(INJECT_BODY_MAX);
+	struct reply reply;
+	struct doc d;
+	int r = write_container(p, &body);
+
+	reply_init(&reply);
+	if (!r)
+		r = engine_ask(
+			&calm, &reply, "POST", buf_view(&body), "/containers/create");
+	buf_free(&body);
+	if (!r && reply.status != 201)
+		r = engine_refused(&reply, NULL, "making a container of the image");
+	if (!r && doc_parse(&d, buf_view(&reply.body)) == 0) {
+		buf_str(id, doc_str(&d, json_get(doc_root(&d), "Id")));
+		doc_free(&d);
+	}
+	reply_free(&reply);
+	if (!r && (!id->n || !buf_cstr(id)))
+		r = out_fail(NULL, "the engine created a container without an id");
+	return r;
+}
+
+static int fill(struct plan *p, const char *id)
+{
+	struct via_files files = {
+		.client = buf_view(&p->client.bytes),
+		.drop_in = p->drop_in,
+	};
+	struct reply reply;
+	int r;
+
+	if (p->shell == IMAGE_SHELL_BUSYBOX)
+		files.busybox = buf_view(&p->busybox.bytes);
+	r = via_put(p->engine, id, &files, &reply);
+	if (!r && reply.status != 200)
+		r = engine_refused(&reply, NULL, "putting the client into the image");
+	reply_free(&reply);
+	return r;
+}
+
+static int commit(struct plan *p, const char *id)
+{
+	const struct engine calm = engine_calm(p->engine);
+	const struct str nothing = STR("{}");
+	struct reply reply;
+	int r = engine_ask(&calm, &reply, "POST", nothing,
+		"/commit?container=%s&repo=" TAG_REPO "&tag=%.*s&pause=0", id,
+		STR_ARG(buf_view(&p->tag)));
+
+	if (!r && reply.status != 201)
+		r = engine_refused(&reply, NULL, "making an image of the container");
+	reply_free(&reply);
+	return r;
+}
+
+int commit_image(struct plan *p)
+{
+	struct buf id = BUF_INIT(256);
+	int r = create(p, &id);
+
+	if (!r)
+		r = fill(p, id.p);
+	if (!r)
+		r = commit(p, id.p);
+	probe_close(p->engine, &id);
+	return r;
+}

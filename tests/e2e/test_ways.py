@@ -1,0 +1,407 @@
+#!/usr/bin/env python3
+"""The ways by which the client gets into a sandbox: with a fake engine, then a real one.
+
+The part with a real engine is skipped by name where there is none, or no busybox.
+"""
+import json
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+
+import engine as real
+import harness
+from fake_engine import Engine, image
+from harness import eq, has, ok
+
+BUSYBOX = next((p for p in ("/bin/busybox", "/usr/bin/busybox") if os.path.exists(p)), "")
+TEMP = tempfile.mkdtemp(prefix="od-ways-")
+CLIENT = harness.BOXED
+COUNT = 0
+LINKS = ("sh", "ls", "id", "cat", "sleep", "true", "ip", "nc", "touch", "mount")
+
+
+def engine(**options):
+    global COUNT
+    COUNT += 1
+    return Engine(os.path.join(TEMP, f"s{COUNT}"), **options)
+
+
+def od(e, *argv, stdin=b"", **more):
+    env = {"PATH": "/bin:/usr/bin", "OD_STATE_DIR": os.path.join(TEMP, "state"),
+           "XDG_CACHE_HOME": os.path.join(TEMP, "cache"), "OD_RUNTIME_CLIENT": CLIENT,
+           "DOCKER_HOST": "unix://" + e.path, **more}
+    for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+        if name in os.environ:
+            env[name] = os.environ[name]
+    return subprocess.run([*harness.WRAP, harness.RUNTIME, *argv], input=stdin,
+                          capture_output=True, env=env, timeout=harness.DEADLINE * 3)
+
+
+def created(e):
+    return e.called("POST", "/containers/create")[-1].json()
+
+
+def mounts(e):
+    return [(m["Type"], m["Target"], m["ReadOnly"])
+            for m in e.find_container("box").spec["HostConfig"].get("Mounts", [])]
+
+
+# --- With a fake engine -------------------------------------------------------------
+
+def test_bind():
+    e = engine()
+    got = od(e, "run", "base:1", "--name", "box")
+    eq((got.returncode, got.stdout, got.stderr), (0, b"box\n", b""), "run")
+    eq(mounts(e), [("bind", "/.od/od-runtime-client", True)], "one file, read-only")
+    source = created(e)["HostConfig"]["Mounts"][0]["Source"]
+    with open(source, "rb") as a, open(CLIENT, "rb") as b:
+        ok(a.read() == b.read(), "of the client's bytes")
+    eq(stat.S_IMODE(os.stat(source).st_mode), 0o555, "that nobody changes")
+    eq(stat.S_IMODE(os.stat(os.path.dirname(source)).st_mode), 0o700, "in a folder of ours")
+    eq((e.called("POST", "/build"), e.called("PUT", ".*")), ([], []), "no image is made")
+    eq(created(e)["Labels"]["od.sandbox.via"], "bind", "a label says how")
+    od(e, "rm", "-f", "box")
+    before = os.stat(source).st_ino
+    os.chmod(source, 0o755)
+    with open(source, "ab") as f:
+        f.write(b"more")
+    od(e, "run", "base:1", "--name", "box")
+    ok(os.stat(source).st_ino != before and os.stat(source).st_size ==
+       os.stat(CLIENT).st_size, "a file that was changed is made anew, beside the old one")
+    od(e, "rm", "-f", "box")
+
+
+def test_bind_busybox():
+    e = engine()
+    e.paths = {}
+    got = od(e, "run", "base:1", "--name", "box", "--busybox", BUSYBOX)
+    eq((got.returncode, got.stderr), (0, b""), "an image without a shell")
+    eq(mounts(e), [("bind", "/.od/od-runtime-client", True),
+                   ("bind", "/.od/bin/busybox", True)], "gets a busybox")
+    eq(len(e.containers), 1, "and the first try is gone")
+    od(e, "rm", "-f", "box")
+    got = od(e, "run", "base:1", "--name", "box", "--no-busybox")
+    eq((got.returncode, got.stderr, len(mounts(e))), (0, b"", 1), "unless it is not wanted")
+    od(e, "rm", "-f", "box")
+
+
+def test_kept():
+    """What the image would have started is kept where it was with images of ours."""
+    config = {"Entrypoint": ["/a", "b"], "Cmd": ["c"], "StopSignal": "SIGQUIT",
+              "OnBuild": ["RUN false"]}
+    e = engine(images={"base:1": image(config=config)})
+    got = od(e, "run", "base:1", "--name", "box", "-v", "/tmp:/x:ro",
+             "--mount", "type=tmpfs,target=/t")
+    eq((got.returncode, got.stderr), (0, b""), "an image with ONBUILD")
+    spec = created(e)
+    eq((spec["Labels"]["od.orig.entrypoint"], spec["Labels"]["od.orig.cmd"],
+        spec["Labels"]["od.orig.stopsignal"]), ('["/a", "b"]', '["c"]', '"SIGQUIT"'), "labels")
+    eq(spec["Image"], e.images["base:1"]["Id"], "the very image that was looked at")
+    eq((spec["HostConfig"]["Binds"], [m["Target"] for m in spec["HostConfig"]["Mounts"]]),
+       (["/tmp:/x:ro"], ["/t", "/.od/od-runtime-client"]), "the user's mounts stay")
+    od(e, "rm", "-f", "box")
+
+
+def test_put():
+    e = engine()
+    e.sees_files = False
+    got = od(e, "run", "base:1", "--name", "box")
+    eq(got.returncode, 0, "an engine on another machine")
+    c = e.find_container("box")
+    eq(sorted(c.files), ["/.od", "/.od/od-runtime-client", "/openhands",
+                         "/openhands/micromamba", "/openhands/micromamba/bin",
+                         "/openhands/micromamba/bin/micromamba"], "the client is put in")
+    eq(c.files["/.od/od-runtime-client"], (0o555, os.stat(CLIENT).st_size), "as a program")
+    eq((mounts(e), len(e.containers)), ([], 1), "without a mount")
+    od(e, "rm", "-f", "box")
+    e.paths["/openhands"] = 1 << 31 | 0o755
+    od(e, "run", "base:1", "--name", "box", "--via", "put")
+    eq(sorted(e.find_container("box").files), ["/.od", "/.od/od-runtime-client"],
+       "an /openhands of the image's own stays as it is")
+    od(e, "rm", "-f", "box")
+    got = od(e, "run", "base:1", "--name", "box", "--via", "bind")
+    eq((got.returncode, got.stdout, e.containers), (111, b"", {}), "--via bind there")
+    has(got.stderr, b"does not see the files of this machine", "is told why not")
+
+
+def test_create_refuses():
+    """Engines that know at once that a source is not there."""
+    def refuse(request):
+        if request.json().get("HostConfig", {}).get("Mounts"):
+            source = request.json()["HostConfig"]["Mounts"][0]["Source"]
+            return harness_refusal("invalid mount config for type \"bind\": bind source "
+                                   "path does not exist: " + source)
+        return None
+    from fake_engine import refusal
+
+    def harness_refusal(words):
+        return refusal(400, words)
+    e = engine(answers=[("POST", "/containers/create", refuse)])
+    got = od(e, "run", "base:1", "--name", "box")
+    eq((got.returncode, len(e.containers)), (0, 1), "a refused mount")
+    ok(e.find_container("box").files, "is no reason not to put it in")
+    od(e, "rm", "-f", "box")
+
+
+def test_volume():
+    e = engine()
+    e.sees_files = e.takes_files = True
+    e.sees_files = False
+    got = od(e, "run", "base:1", "--name", "box", "--read-only")
+    eq(got.returncode, 0, "read-only, and the engine elsewhere")
+    eq(mounts(e), [("volume", "/.od", True)], "a volume")
+    name, = e.volumes
+    ok(name.startswith("od-client-") and name.endswith("-amd64"), "of the client", name)
+    eq(sorted(e.volumes[name])[-1], "/.od/od-runtime-client", "filled")
+    eq(len(e.containers), 1, "by a container that is gone")
+    od(e, "rm", "-f", "box")
+    before = len(e.called("PUT", ".*"))
+    od(e, "run", "base:1", "--name", "box", "--via", "volume")
+    eq(len(e.called("PUT", ".*")), before, "once")
+    od(e, "rm", "-f", "box")
+    e.volumes[name].clear()
+    e.paths = {}
+    od(e, "run", "base:1", "--name", "box", "--via", "volume", "--busybox", BUSYBOX)
+    ok("/.od/bin/busybox" in e.volumes[name], "one that is empty is filled again")
+    od(e, "rm", "-f", "box")
+
+
+def test_no_way():
+    e = engine()
+    e.sees_files = e.takes_files = False
+    got = od(e, "run", "base:1", "--name", "box")
+    eq((got.returncode, got.stdout, e.containers), (111, b"", {}), "no way in")
+    has(got.stderr, b"--via build", "names one that is left")
+    got = od(e, "run", "base:1", "--via", "put", "--read-only")
+    eq(got.returncode, 111, "put into a read-only sandbox")
+    has(got.stderr, b"--read-only", "is refused before it is made")
+    got = od(e, "run", "base:1", "--via", "hope")
+    eq(got.returncode, 100, "a way that is none")
+    e = engine()
+    got = od(e, "run", "base:1", "--name", "box", "--via", "bind", XDG_CACHE_HOME="/proc/x")
+    eq(got.returncode, 111, "no cache")
+    has(got.stderr, b"cache", "is told")
+    got = od(e, "run", "base:1", "--name", "box", XDG_CACHE_HOME="/proc/x")
+    eq((got.returncode, mounts(e)), (0, []), "and auto does without")
+    od(e, "rm", "-f", "box")
+
+
+def test_as_is():
+    """An image that has this client in it needs nothing."""
+    e = engine()
+    name = od(e, "build", "base:1").stdout.decode().strip()
+    got = od(e, "run", name, "--name", "box")
+    eq((got.returncode, mounts(e), e.called("PUT", ".*")), (0, [], []), "as it is")
+    ok("od.sandbox.via" not in created(e)["Labels"], "without a way")
+    od(e, "rm", "-f", "box")
+
+
+def test_no_network():
+    e = engine(split=7)
+    got = od(e, "run", "base:1", "--name", "box", "--network", "none")
+    eq((got.returncode, got.stderr), (0, b""), "without a network")
+    spec = created(e)
+    eq(("PortBindings" in spec["HostConfig"], "ExposedPorts" in spec), (False, False),
+       "nothing is published")
+    eq([s["Cmd"] for _, s in e.execs.values()][-1],
+       ["/.od/od-runtime-client", "connect", "8000"], "the engine carries it")
+    got = od(e, "exec", "box", "--", "x")
+    eq((got.returncode, got.stdout, got.stderr), (0, b"hello\n", b""), "exec")
+    od(e, "rm", "-f", "box")
+
+
+def test_inject():
+    e = engine()
+    with harness_container(e) as c:
+        got = od(e, "inject", "theirs")
+        eq((got.returncode, got.stdout, got.stderr), (0, b"theirs\n", b""), "inject")
+        ok("/.od/od-runtime-client" in c.files, "puts the client in")
+        words = [s["Cmd"] for _, s in e.execs.values()][0]
+        eq((words[:3], words[words.index("--address") + 1]),
+           (["/.od/od-runtime-client", "init", "8000"], "127.0.0.1"), "and starts it")
+        got = od(e, "exec", "theirs", "--", "x")
+        eq((got.returncode, got.stdout), (0, b"hello\n"), "exec works in it")
+        got = od(e, "inject", "theirs")
+        eq(got.returncode, 111, "twice")
+        has(got.stderr, b"already", "is told")
+        got = od(e, "stop", "theirs")
+        eq((got.returncode, c.state), (111, "running"), "stop does not touch it")
+        got = od(e, "rm", "-f", "theirs")
+        eq((got.returncode, c.state), (0, "running"), "rm forgets it")
+        eq(od(e, "exec", "theirs", "--", "x").returncode, 111, "then it is none of ours")
+        c.state = "exited"
+        has(od(e, "inject", "theirs").stderr, b"does not run", "one that has stopped")
+    has(od(e, "inject", "nobody").stderr, b"there is no container", "one that is not there")
+
+
+class harness_container:
+    """A container that somebody else has started."""
+    def __init__(self, e):
+        self.e = e
+
+    def __enter__(self):
+        from fake_engine import Container
+        c = Container("f" * 64, "theirs", {"HostConfig": {}, "Image": "base:1"})
+        c.state, c.image = "running", self.e.images["base:1"]["Id"]
+        self.e.containers[c.id] = c
+        return c
+
+    def __exit__(self, *_):
+        self.e.containers.clear()
+
+
+def test_doctor():
+    e = engine(images={"base:1": image(), "arm:1": image(Architecture="arm64"),
+                       "win:1": image(Os="windows")})
+    got = od(e, "doctor", "base:1", "--json")
+    doc = json.loads(got.stdout)
+    eq((got.returncode, doc["problems"]), (0, 0), "an image that is fine")
+    ok({"engine", "shell", "python"} <= {f["about"] for f in doc["findings"]}, "what it saw")
+    eq(e.containers, {}, "leaves nothing")
+    got = od(e, "doctor", "win:1")
+    eq(got.returncode, 111, "an image for Windows")
+    has(got.stdout, b"not a Linux image", "is told")
+    got = od(e, "doctor", "arm:1")
+    eq(got.returncode, 111, "no client for it")
+    has(got.stdout, b"for arm64, the client for amd64", "is told")
+    e.log.clear()
+    got = od(e, "run", "arm:1")
+    eq((got.returncode, e.called("POST", "/containers/create")), (111, []),
+       "and run refuses before it makes anything")
+    has(od(e, "doctor", "gone:1").stdout, b"has no image gone:1", "one that is not there")
+    eq(od(e, "doctor", "A B").returncode, 100, "a name that is none")
+
+
+# --- What is inside od-runtime -------------------------------------------------------
+
+def test_carried():
+    alone = os.path.join(TEMP, "alone")
+    os.mkdir(alone)
+    path = os.path.join(alone, "od-runtime")
+    shutil.copy(harness.RUNTIME, path)
+    doc = json.loads(subprocess.run([path, "--version", "--json"], capture_output=True,
+                                    check=True).stdout)
+    if not doc["clients"]:
+        print("# skipped: this od-runtime has no clients inside")
+        return
+    e = engine(images={"base:1": image(), "arm:1": image(Architecture="arm64")})
+    env = {"PATH": "/bin", "OD_STATE_DIR": os.path.join(TEMP, "state"),
+           "XDG_CACHE_HOME": os.path.join(TEMP, "cache2"), "DOCKER_HOST": "unix://" + e.path}
+    for name, arch in (("base:1", "amd64"), ("arm:1", "arm64")):
+        got = subprocess.run([path, "run", name, "--name", "box"], env=env,
+                             capture_output=True)
+        if arch not in doc["clients"]:
+            eq(got.returncode, 111, f"{arch} is not in it")
+            has(got.stderr, b"is for " + arch.encode(), "which is told")
+            continue
+        eq((got.returncode, got.stderr), (0, b""), f"alone, for {arch}")
+        with open(created(e)["HostConfig"]["Mounts"][0]["Source"], "rb") as f:
+            head = f.read(20)
+        eq(head[18], {"amd64": 62, "arm64": 183}[arch], "the client is for it")
+        subprocess.run([path, "rm", "-f", "box"], env=env, capture_output=True)
+    with open(path, "r+b") as f:  # damage in the middle of the last section
+        size = f.seek(0, 2)
+        f.seek(size // 2 + 200000 if size > 700000 else size // 2)
+        f.write(bytes(64))
+    got = subprocess.run([path, "run", "base:1", "--name", "box"], env=env,
+                         capture_output=True)
+    if got.returncode == 0:
+        print("# the damage hit the other client")
+    else:
+        has(got.stderr, b"no client binary", "a damaged one is told")
+    subprocess.run([harness.RUNTIME, "rm", "-f", "box"], env=env, capture_output=True)
+
+
+# --- With a real engine ---------------------------------------------------------------
+
+def load(box):
+    with open(BUSYBOX, "rb") as f:
+        busybox = f.read()
+    files = {"bin/busybox": busybox}
+    files.update({f"bin/{name}": "busybox" for name in LINKS})
+    with open(CLIENT, "rb") as f:
+        static = {"app": f.read()}  # any static program
+    names = [f"{real.PREFIX}/{what}:1" for what in ("shell", "static")]
+    box.engine.load(real.archive(files), names[0])
+    box.engine.load(real.archive(static), names[1])
+    return names
+
+
+def real_ways(box, shell, static):
+    cache = {"XDG_CACHE_HOME": os.path.join(TEMP, "real")}
+    for way in ("auto", "bind", "put", "volume", "build", "commit"):
+        for what in (shell, static):
+            got = box.od("run", what, "--via", way, "--rm", "--", "echo hi; ls /.od",
+                         env=cache)
+            ok(got.returncode == 0 and got.stdout.startswith("hi\n") and
+               "od-runtime-client" in got.stdout, f"{way} into {what[-8:]}", got.stderr)
+    onbuild = f"{real.PREFIX}/onbuild:1"
+    with open(BUSYBOX, "rb") as f:
+        box.engine.load(real.archive({"bin/sh": f.read()}), onbuild, "ONBUILD RUN false")
+    eq(box.od("run", onbuild, "--via", "build").returncode, 111, "ONBUILD would run")
+    name = box.run(onbuild, "--via", "commit", "--network", "none")
+    made = box.engine.image(box.engine.container(name)["Image"])
+    eq((made["Config"]["OnBuild"], made["Config"]["Entrypoint"],
+        made["Config"]["Labels"]["od.managed"], len(made["RootFS"]["Layers"])),
+       (None, ["/.od/od-runtime-client", "init"], "1", 2), "a commit leaves it out")
+    box.od("rm", "-f", name)
+    for options in (("--read-only",), ("--user", "65532"), ("--cap-drop", "ALL"),
+                    ("--network", "none"), ("--network", "host"),
+                    ("--network", "none", "--read-only", "--user", "1234:5")):
+        got = box.od("run", static, *options, "--rm", "--", "echo hi", env=cache)
+        eq((got.returncode, got.stdout), (0, "hi\n"), " ".join(options) + got.stderr)
+
+
+def real_apart(box, shell):
+    name = box.run(shell, "--network", "none")
+    eq(box.content(name, "ip link | grep -c mtu"), "1", "a loopback only")
+    path = os.path.join(TEMP, "big")
+    with open(path, "wb") as f:
+        f.write(os.urandom(3 << 20))
+    eq(box.od("cp", path, name + ":/big").returncode, 0, "cp to it")
+    eq(box.od("cp", name + ":/big", path + "2").returncode, 0, "cp from it")
+    with open(path, "rb") as a, open(path + "2", "rb") as b:
+        ok(a.read() == b.read(), "the same bytes")
+    got = box.od("shell", name, stdin="echo in; exit 3\n")
+    eq((got.returncode, got.stdout), (3, "in\n"), "shell")
+    eq(box.od("doctor", name).returncode, 0, "doctor")
+    box.od("rm", "-f", name)
+
+
+def real_inject(box, engine, shell):
+    name = box.name("guest")
+    made = engine.call("POST", "/containers/create",
+                       {"Image": shell, "Cmd": ["sleep", "1000"]}, {"name": name})
+    engine.call("POST", f"/containers/{made['Id']}/start")
+    got = box.od("inject", name)
+    eq((got.returncode, got.stdout), (0, name + "\n"), "inject" + got.stderr)
+    eq(box.content(name, "cat /proc/1/comm"), "sleep", "beside what runs there")
+    eq(box.od("rm", name).returncode, 0, "rm forgets")
+    eq(engine.container(name)["State"]["Running"], True, "and leaves it")
+    engine.remove(made["Id"])
+
+
+def test_real():
+    e = real.find()
+    if not e:
+        print("# skipped: no engine")
+        return
+    with real.Box(e) as box:
+        shell, static = load(box)
+        real_ways(box, shell, static)
+        real_apart(box, shell)
+        real_inject(box, e, shell)
+        for v in e.call("GET", "/volumes")["Volumes"] or []:
+            if v["Name"].startswith("od-client-"):
+                e.call("DELETE", "/volumes/" + v["Name"], expect=(204, 404, 409))
+
+
+if not BUSYBOX or not os.path.exists(CLIENT):
+    print("1..0 # SKIP no busybox or no od-runtime-client")
+else:
+    try:
+        harness.main()
+    finally:
+        shutil.rmtree(TEMP, ignore_errors=True)
