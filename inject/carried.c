@@ -101,15 +101,17 @@ void carried_list(struct str elf, struct buf *out)
 static int inflate_all(z_stream *z, struct buf *out)
 {
 	for (;;) {
-		char *room = buf_room(out, STEP);
+		size_t left = out->max - out->n;
+		size_t n = left < STEP ? left + !left : STEP;
+		char *room = buf_room(out, n);
 		int r;
 
 		if (!room)
 			return out->err;
 		z->next_out = (unsigned char *)room;
-		z->avail_out = STEP;
+		z->avail_out = (unsigned)n;
 		r = inflate(z, Z_NO_FLUSH);
-		buf_commit(out, STEP - z->avail_out);
+		buf_commit(out, n - z->avail_out);
 		if (r == Z_STREAM_END)
 			return 0;
 		if (r == Z_MEM_ERROR)

@@ -14,7 +14,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 
 enum { POLL_FIRST_MS = 5, POLL_LAST_MS = 50, INSPECT_MS = 100, TAIL_MS = 500 };
@@ -431,10 +430,12 @@ static int create_with(const struct launch *l, struct making *m)
 {
 	struct settings with = *l->settings;
 	struct launch now = *l;
+	struct arena memory;
 	int r;
 
 	with.mounts_n += l->via->mounts_n;
-	with.mounts = calloc(with.mounts_n + 1, sizeof(*with.mounts));
+	arena_init(&memory, INJECT_ARENA_MAX);
+	with.mounts = arena_array(&memory, with.mounts_n + 1, sizeof(*with.mounts));
 	if (!with.mounts)
 		return -ENOMEM;
 	if (l->settings->mounts_n)
@@ -444,7 +445,7 @@ static int create_with(const struct launch *l, struct making *m)
 		l->via->mounts_n * sizeof(*with.mounts));
 	now.settings = &with;
 	r = create(&now, m);
-	free(with.mounts);
+	arena_reset(&memory);
 	return r;
 }
 

@@ -50,8 +50,9 @@ static bool is_injected(struct doc *d, struct str name, struct sandbox *s)
 	if (!state_is_name(name) || !copy(file, sizeof(file), name) ||
 		state_load(file, &known))
 		return false;
-	s->injected = str_eq(doc_str(d, json_get(doc_root(d), "Id")), str_c(known.id));
-	if (known.port)
+	s->injected = known.port &&
+		str_eq(doc_str(d, json_get(doc_root(d), "Id")), str_c(known.id));
+	if (s->injected)
 		s->inside = known.port;
 	state_forget(&known);
 	return s->injected;

@@ -21,7 +21,7 @@ struct state {
 	char id[STATE_ID_MAX + 1]; /* of the container; empty before there is one */
 	char engine[ENGINE_PATH_MAX + 1]; /* the socket of the engine that runs it */
 	char key[2 * STATE_KEY_LEN + 1];
-	uint16_t port; /* of the server, inside; 0 for the usual one */
+	uint16_t port; /* inside, of one put into a foreign container; else 0 */
 	char overlay[STATE_OVERLAY_MAX + 1]; /* as its label says; not saved */
 };
 

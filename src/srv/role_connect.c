@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -53,38 +52,44 @@ static short wanted(const struct flow *f, bool reading)
 	return f->at < f->n ? POLLOUT : 0;
 }
 
-/* 0, or negative when nobody takes the bytes any more. */
-static int move(struct flow *f)
+static ssize_t put(int fd, const char *p, size_t n)
+{
+	ssize_t put = send(fd, p, n, MSG_NOSIGNAL);
+
+	return put < 0 && errno == ENOTSOCK ? write(fd, p, n) : put;
+}
+
+/* What nobody takes any more is thrown away: the other direction may still count. */
+static void move(struct flow *f)
 {
 	ssize_t n;
 
 	if (f->at == f->n && !f->ended) {
 		n = read(f->from, f->bytes, sizeof(f->bytes));
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			return 0;
+			return;
 		f->ended = n <= 0;
 		f->at = 0;
 		f->n = n > 0 ? (size_t)n : 0;
 	}
 	if (f->at == f->n)
-		return 0;
-	n = write(f->to, f->bytes + f->at, f->n - f->at);
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	f->at += (size_t)n;
-	return 0;
+		return;
+	n = put(f->to, f->bytes + f->at, f->n - f->at);
+	if (n >= 0)
+		f->at += (size_t)n;
+	else if (errno != EAGAIN && errno != EINTR)
+		f->at = f->n;
 }
 
-static int carry(int fd)
+static void carry(int fd)
 {
 	static struct flow up, down;
 	bool told = false;
-	int r = 0;
 
 	up.from = STDIN_FILENO;
 	down.to = STDOUT_FILENO;
 	up.to = down.from = fd;
-	while (!r && !(down.ended && down.at == down.n)) {
+	while (!(down.ended && down.at == down.n)) {
 		short socket_events = (short)(wanted(&up, false) | wanted(&down, true));
 		struct pollfd w[3] = {
 			{.fd = wanted(&up, true) ? STDIN_FILENO : -1, .events = POLLIN},
@@ -93,19 +98,17 @@ static int carry(int fd)
 		};
 
 		if (poll(w, 3, -1) < 0 && errno != EINTR)
-			return -errno;
-		r = move(&up);
-		if (!r)
-			r = move(&down);
+			return;
 		/* Nobody reads stdout any more, though nothing is to be written. */
-		if (!r && (w[2].revents & POLLERR))
-			r = -EPIPE;
+		if (w[2].revents & POLLERR)
+			return;
+		move(&up);
+		move(&down);
 		if (up.ended && up.at == up.n && !told) {
 			shutdown(fd, SHUT_WR);
 			told = true;
 		}
 	}
-	return r;
 }
 
 int role_connect(uint16_t port)
@@ -113,7 +116,6 @@ int role_connect(uint16_t port)
 	int fd = reach(port);
 	int r = fd < 0 ? fd : fd_nonblocking(STDIN_FILENO);
 
-	signal(SIGPIPE, SIG_IGN);
 	if (!r)
 		r = fd_nonblocking(STDOUT_FILENO);
 	if (fd < 0 || r) {
@@ -121,8 +123,7 @@ int role_connect(uint16_t port)
 		fd_close(&fd);
 		return EXIT_ENVIRONMENT;
 	}
-	/* Whoever went away first has his reasons. */
-	(void)!carry(fd);
+	carry(fd);
 	fd_close(&fd);
 	return EXIT_DONE;
 }

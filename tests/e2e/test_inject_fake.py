@@ -488,7 +488,7 @@ def test_probe_fails():
         e = engine(answers=[("HEAD", archive, answer)])
         eq(od(e, "build", "base:1").returncode, 111, name)
         clean(e, name)
-    for at in ("/.od", "/bin/bash"):
+    for at in ("/.od", "/bin/sh"):
         e = engine()
         event = threading.Event()
 

@@ -77,8 +77,71 @@ static void test_tcp(void)
 	is_int(call_connect_tcp(port, LONG_MS), -ECONNREFUSED, "nobody listens");
 }
 
+static void frame(struct buf *out, int stream, const char *p, size_t n)
+{
+	const char head[8] = {(char)stream, 0, 0, 0, 0, 0, (char)(n >> 8), (char)n};
+
+	buf_put(out, head, sizeof(head));
+	buf_put(out, p, n);
+}
+
+/* One answer through a tunnel, in frames of step bytes, with remarks on stderr. */
+static void tunnel(size_t step)
+{
+	static const char answer[] =
+		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+	const struct call_request open = {.method = "POST", .target = "/exec/1/start"};
+	const struct call_request ask = {.method = "GET", .target = "/alive"};
+	struct buf said = BUF_INIT(4096), got = BUF_INIT(64);
+	struct call c;
+	int pair[2];
+
+	if (!ok(fd_socketpair(SOCK_STREAM, pair) == 0, "a pair"))
+		return;
+	buf_puts(&said, "HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\n\r\n");
+	for (size_t at = 0; at < sizeof(answer) - 1; at += step) {
+		size_t left = sizeof(answer) - 1 - at;
+
+		frame(&said, 2, "a remark", 8);
+		frame(&said, 1, answer + at, left < step ? left : step);
+	}
+	is_int(fd_write_all(pair[1], said.p, said.n), 0, "all is there at once");
+	call_begin(&c, pair[0], LONG_MS, false);
+	is_int(call_send(&c, &open), 0, "the engine agrees");
+	is_int(call_tunnel(&c, LONG_MS), 0, "a tunnel, frames of %zu", step);
+	is_int(call_send(&c, &ask), 0, "a call through it");
+	is_int(c.head.status, 200, "is answered");
+	is_int(call_collect(&c, &got), 0, "whole");
+	is_view(buf_view(&got), "hello", "without the frames and the remarks");
+	call_close(&c);
+	fd_close(&pair[1]);
+	buf_free(&said);
+	buf_free(&got);
+}
+
+static void test_tunnel_broken(void)
+{
+	static const char said[] = "HTTP/1.1 101 UPGRADED\r\n\r\nno frames at all";
+	const struct call_request open = {.method = "POST", .target = "/exec/1/start"};
+	struct call c;
+	int pair[2];
+
+	if (!ok(fd_socketpair(SOCK_STREAM, pair) == 0, "a pair"))
+		return;
+	is_int(fd_write_all(pair[1], said, sizeof(said) - 1), 0, "something else");
+	call_begin(&c, pair[0], LONG_MS, false);
+	is_int(call_send(&c, &open), 0, "the engine agrees");
+	is_int(call_tunnel(&c, LONG_MS), ERR_SYNTAX, "but sends no frames");
+	call_close(&c);
+	fd_close(&pair[1]);
+}
+
 int main(void)
 {
+	tunnel(1);
+	tunnel(7);
+	tunnel(4096);
+	test_tunnel_broken();
 	test_unix();
 	test_tcp();
 	return done_testing();

@@ -83,6 +83,8 @@ static bool make_file(char *path, const struct elf *e)
 	return ok(good, "a file");
 }
 
+static const struct str any;
+
 static void test_client(void)
 {
 	char path[] = "/tmp/test_program.XXXXXX";
@@ -91,21 +93,22 @@ static void test_client(void)
 
 	if (!make_file(path, &e))
 		return;
-	is_int(program_find_client(&p, path, (struct str){0}), 0, "is loaded");
+	is_int(program_find_client(&p, path, any), 0, "is loaded");
 	is_int(p.bytes.n, sizeof(e), "whole");
 	is_int(strlen(p.sha256), 64, "with its digest");
 	program_free(&p);
 	setenv("OD_RUNTIME_CLIENT", path, 1);
-	is_int(program_find_client(&p, NULL, (struct str){0}), 0, "from the environment");
+	is_int(program_find_client(&p, NULL, any), 0, "from the environment");
 	program_free(&p);
 	setenv("OD_RUNTIME_CLIENT", "/nonexistent", 1);
-	is_int(program_find_client(&p, NULL, (struct str){0}), FAIL_ENVIRONMENT, "leads nowhere");
+	is_int(program_find_client(&p, NULL, any), FAIL_ENVIRONMENT, "leads nowhere");
 	unsetenv("OD_RUNTIME_CLIENT");
-	is_int(program_find_client(&p, NULL, (struct str){0}), FAIL_ENVIRONMENT, "none beside us");
-	is_int(program_find_client(&p, "/", (struct str){0}), FAIL_ENVIRONMENT, "a directory");
-	is_int(program_find_client(&p, "/dev/null", (struct str){0}), FAIL_ENVIRONMENT, "a device");
+	is_int(program_find_client(&p, NULL, any), FAIL_ENVIRONMENT, "none beside us");
+	is_int(program_find_client(&p, "/", any), FAIL_ENVIRONMENT, "a directory");
+	is_int(program_find_client(&p, "/dev/null", any), FAIL_ENVIRONMENT, "a device");
 	if (truncate(path, 0) == 0)
-		is_int(program_find_client(&p, path, (struct str){0}), FAIL_ENVIRONMENT, "an empty file");
+		is_int(program_find_client(&p, path, any), FAIL_ENVIRONMENT,
+		"an empty file");
 	ok(!p.arch && !p.bytes.p, "failures leave the result alone");
 	unlink(path);
 }
