@@ -3,6 +3,8 @@
 
 The part with a real engine is skipped by name where there is none, or no busybox.
 """
+import atexit
+import hashlib
 import json
 import os
 import shutil
@@ -381,6 +383,70 @@ def real_inject(box, engine, shell):
     eq(box.od("rm", name).returncode, 0, "rm forgets")
     eq(engine.container(name)["State"]["Running"], True, "and leaves it")
     engine.remove(made["Id"])
+
+
+BINFMT = "/proc/sys/fs/binfmt_misc/"
+QEMU = "/usr/bin/qemu-aarch64-static"
+
+
+def emulated():
+    """Whether the kernel executes arm64 programs; with OD_BINFMT=1 it is made to."""
+    if os.path.exists(BINFMT + "od-arm64") or os.path.exists(BINFMT + "qemu-aarch64"):
+        return True
+    if os.environ.get("OD_BINFMT") != "1" or not os.path.exists(QEMU):
+        return False
+    try:
+        if not os.path.exists(BINFMT + "register"):
+            subprocess.run(["mount", "-t", "binfmt_misc", "none", BINFMT], check=True)
+        magic = rb"\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00"
+        mask = rb"\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff"
+        with open(BINFMT + "register", "wb") as f:
+            f.write(b":od-arm64:M::" + magic + b":" + mask + b":" + QEMU.encode() + b":F")
+        atexit.register(forget_arm64)
+        return True
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
+def forget_arm64():
+    with open(BINFMT + "od-arm64", "w") as f:
+        f.write("-1")
+
+
+def load_arm64(e, name):
+    """An image for arm64 with one file, as docker save writes it."""
+    layer = real.archive({"etc/": b"", "etc/motd": b"arm64\n"})
+    config = {"architecture": "arm64", "os": "linux", "config": {}, "rootfs": {
+        "type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(layer).hexdigest()]}}
+    manifest = [{"Config": "c.json", "RepoTags": [name], "Layers": ["l.tar"]}]
+    e.call("POST", "/images/load", real.archive({
+        "c.json": json.dumps(config).encode(), "l.tar": layer,
+        "manifest.json": json.dumps(manifest).encode()}), {"quiet": 1})
+
+
+def test_arm64():
+    e = real.find()
+    own = subprocess.run([harness.RUNTIME, "--version", "--json"], capture_output=True)
+    if not e or b"arm64" not in own.stdout:
+        print("# skipped: no engine, or no client for arm64 inside od-runtime (make both)")
+        return
+    with real.Box(e) as box:
+        name = f"{real.PREFIX}/arm:1"
+        load_arm64(e, name)
+        got = box.od("run", name)
+        ok(got.returncode == 111 and "for arm64, the client binary for amd64" in got.stderr,
+           "another's client is refused", got.stderr)
+        if not emulated():
+            print("# skipped: the kernel does not execute arm64 programs (OD_BINFMT=1)")
+            return
+        for way in ("bind", "put", "build"):
+            box_name = box.name()
+            got = box.od("run", name, "--via", way, "--name", box_name,
+                         env={"OD_RUNTIME_CLIENT": "", "XDG_CACHE_HOME": TEMP}, seconds=120)
+            eq(got.returncode, 0, f"{way}: an arm64 sandbox " + got.stderr)
+            doc = box.act(box_name, "read", path="/etc/motd")
+            has(doc["content"], "arm64", "that works")
+            box.od("rm", "-f", box_name)
 
 
 def test_real():
