@@ -274,7 +274,7 @@ static int next_way(struct via *v)
 		return out_fail("leave --via out, and od-runtime finds another",
 			"the client does not get into %s with --via %s: %.*s",
 			v->shown_image, via_word(v->way), STR_ARG(why));
-	while (order[i] != v->way)
+	while (i + 1 < ARRAY_LEN(order) && order[i] != v->way)
 		i++;
 	if (i + 1 == ARRAY_LEN(order))
 		return out_fail("make an image with --via build",
