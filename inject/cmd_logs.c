@@ -90,7 +90,7 @@ static int copy_output(const struct engine *e, const struct sandbox *s)
 
 int cmd_attach(const struct options *o)
 {
-	struct sandbox s;
+	struct sandbox s = {0};
 	struct engine e;
 	int r = engine_open(&e, o->host);
 

@@ -118,7 +118,7 @@ static int check_exec(int fd)
 
 int role_copy_self(const char *to_where)
 {
-	char dest[DEST_MAX], temp[DEST_MAX + 16];
+	char dest[DEST_MAX] = "", temp[DEST_MAX + 16];
 	const char *what = "/proc/self/exe";
 	int from = fd_open(what, O_RDONLY, 0);
 	int to = -1;
