@@ -266,7 +266,7 @@ static int run(struct append *a)
 	int r = check_tag(o);
 
 	if (!r)
-		r = program_find_client(&a->clients[0], o->client);
+		r = program_find_client(&a->clients[0], o->client, (struct str){0});
 	if (r)
 		return r;
 	a->clients_n = 1;
