@@ -5,6 +5,7 @@
 #include "inject/commit.h"
 #include "inject/context.h"
 #include "inject/out.h"
+#include "inject/plan_part.h"
 #include "inject/pull.h"
 #include "inject/ref.h"
 #include "inject/stop.h"
@@ -15,12 +16,26 @@
 
 enum { SWEEP_ROUNDS = 40, SWEEP_QUIET = 8, SWEEP_MS = 50 };
 
-/* What a build has made so far and what a failure takes away again. */
+/* One image on the way, and what a failure takes away again. */
 struct build {
 	struct plan *plan;
-	bool buildkit;   /* this build uses it */
-	char lent[48];   /* the name lent to the base; empty for none */
-	struct buf from; /* what the FROM line names */
+	enum rung rung, below;
+	struct image *on; /* what it stands on, which is the rung below */
+	bool buildkit;    /* this build uses it */
+	bool replaces;    /* its name was there before */
+	struct buf name;  /* of the product */
+	struct buf from;  /* what the FROM line names */
+	struct buf plugin[INJECT_PLUGINS]; /* what the lines COPY --from name */
+	char lent[1 + INJECT_PLUGINS][48]; /* the names lent to those; empty for none */
+};
+
+/* The labels that tell an image on the way from others. */
+static const struct {
+	const char *key, *stage;
+} marks[] = {
+	[RUNG_VERSIONED] = {"od.key.version", "versioned"},
+	[RUNG_LOCK] = {"od.key.lock", "lock"},
+	[RUNG_SOURCE] = {"od.key.source", ""},
 };
 
 /* A name of some sort besides the id; without one the engine would drop the image. */
@@ -32,48 +47,67 @@ static bool has_name(struct image *im)
 		json_count(json_get(root, "RepoDigests"));
 }
 
+static bool copies_from_image(const struct build *b, size_t i)
+{
+	return b->rung == RUNG_LOCK && b->plan->plugins.list[i].image;
+}
+
+static int lend(struct build *b, const char *id, char lent[48])
+{
+	const struct engine calm = engine_calm(b->plan->engine);
+	uint8_t random[8];
+	char hex[2 * sizeof(random) + 1];
+	struct reply reply;
+	int r = random_bytes(random, sizeof(random));
+
+	if (r)
+		return r;
+	hex_encode(random, sizeof(random), hex);
+	r = engine_ask(&calm, &reply, "POST", (struct str){0},
+		"/images/%s/tag?repo=" TAG_BASE_REPO "&tag=%s", id, hex);
+	if (!r && reply.status != 201)
+		r = engine_refused(&reply, NULL, "naming the base image");
+	reply_free(&reply);
+	if (!r)
+		snprintf(lent, 48, TAG_BASE_REPO ":%s", hex);
+	return r;
+}
+
 /*
  * BuildKit takes an id for a name on Docker Hub, so that the base gets a name for
  * a while. A base that has no name at all must not get one: taking away the last
  * name takes away the image. The classic builder understands ids.
  */
-static int lend_name(struct build *b)
+static int lend_names(struct build *b)
 {
 	struct plan *p = b->plan;
-	const struct engine calm = engine_calm(p->engine);
-	uint8_t random[8];
-	char hex[2 * sizeof(random) + 1];
-	struct reply reply;
-	int r;
+	const char *id;
+	int r = 0;
 
-	b->buildkit = p->engine->buildkit && has_name(p->base);
-	if (!b->buildkit) {
-		buf_str(&b->from, p->base->id);
-		return b->from.err;
+	b->buildkit = p->engine->buildkit && has_name(b->on);
+	buf_str(&b->from, b->on->id);
+	for (size_t i = 0; i < p->plugins.n; i++)
+		if (copies_from_image(b, i))
+			buf_fmt(&b->plugin[i], "sha256:%s", p->plugins.list[i].hash);
+	for (size_t i = 0; b->buildkit && i <= p->plugins.n && !r; i++) {
+		struct buf *name = i ? &b->plugin[i - 1] : &b->from;
+
+		if (i && !copies_from_image(b, i - 1))
+			continue;
+		id = buf_cstr(name);
+		r = id ? lend(b, id, b->lent[i]) : name->err;
+		buf_reset(name);
+		buf_puts(name, b->lent[i]);
 	}
-	r = random_bytes(random, sizeof(random));
-	if (r)
-		return r;
-	hex_encode(random, sizeof(random), hex);
-	r = engine_ask(&calm, &reply, "POST", (struct str){0},
-		"/images/%.*s/tag?repo=" TAG_BASE_REPO "&tag=%s", STR_ARG(p->base->id),
-		hex);
-	if (!r && reply.status != 201)
-		r = engine_refused(&reply, NULL, "naming the base image");
-	reply_free(&reply);
-	if (r)
-		return r;
-	snprintf(b->lent, sizeof(b->lent), TAG_BASE_REPO ":%s", hex);
-	buf_puts(&b->from, b->lent);
-	return b->from.err;
+	return r ? r : b->from.err;
 }
 
-static void take_name_back(struct build *b)
+static void take_names_back(struct build *b)
 {
-	if (b->lent[0])
-		engine_tidy(
-			b->plan->engine, NULL, "DELETE", "/images/%s?noprune=1", b->lent);
-	b->lent[0] = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(b->lent); i++)
+		if (b->lent[i][0])
+			engine_tidy(b->plan->engine, NULL, "DELETE",
+				"/images/%s?noprune=1", b->lent[i]);
 }
 
 /* Takes away the images that have our key and no name. True if there was one. */
@@ -86,8 +120,10 @@ static bool sweep_once(struct build *b)
 	int it = 0;
 	bool found = false;
 
-	buf_fmt(&text, "{\"dangling\":[\"true\"],\"label\":[\"od.key.source=%.*s\"]}",
-		STR_ARG(buf_view(&b->plan->tag)));
+	buf_fmt(&text,
+		"{\"dangling\":[\"true\"],\"label\":[\"%s=%.*s\",\"od.stage=%s\"]}",
+		marks[b->rung].key, STR_ARG(plan_tag(b->plan, b->rung)),
+		marks[b->rung].stage);
 	engine_encode(&filters, buf_view(&text));
 	if (engine_tidy(b->plan->engine, &reply, "GET", "/images/json?filters=%.*s",
 		    STR_ARG(buf_view(&filters))) == 0 &&
@@ -121,10 +157,9 @@ static void sweep(struct build *b, bool failed)
 
 	for (unsigned round = 0; round < SWEEP_ROUNDS && quiet; round++) {
 		/* A name that was there before the failure is not ours to take. */
-		if (failed && !b->plan->old_id.n)
+		if (failed && !b->replaces)
 			engine_tidy(b->plan->engine, NULL, "DELETE",
-				"/images/%.*s?noprune=1",
-				STR_ARG(buf_view(&b->plan->name)));
+				"/images/%.*s?noprune=1", STR_ARG(buf_view(&b->name)));
 		if (!sweep_once(b))
 			quiet--;
 		if (quiet && failed && stop_signal() &&
@@ -141,16 +176,16 @@ static int send_context(struct build *b, struct context *c)
 		.method = "POST",
 		.type = "application/x-tar",
 		.parts = c->parts,
-		.parts_n = CONTEXT_PARTS,
+		.parts_n = c->parts_n,
 		.chunked = true,
 	};
 	int r;
 
-	buf_puts(&target,
-		"/build?dockerfile=Dockerfile&rm=1&forcerm=1&pull=0"
-		"&networkmode=none&t=");
-	engine_encode(&target, buf_view(&p->name));
-	buf_fmt(&target, "&version=%d%s", b->buildkit ? 2 : 1,
+	buf_puts(&target, "/build?dockerfile=Dockerfile&rm=1&forcerm=1&pull=0&t=");
+	engine_encode(&target, buf_view(&b->name));
+	/* Extra dependencies alone have anything to fetch. */
+	buf_fmt(&target, "&version=%d%s%s", b->buildkit ? 2 : 1,
+		b->rung == RUNG_VERSIONED ? "" : "&networkmode=none",
 		p->options->force ? "&nocache=1" : "");
 	q.target = buf_cstr(&target);
 	r = q.target ? pull_lines(p->engine, &q, "building") : target.err;
@@ -159,85 +194,209 @@ static int send_context(struct build *b, struct context *c)
 }
 
 /* The builder's word for its success is not enough. */
-static int verify(struct build *b)
+static int verify(struct build *b, struct image *im)
 {
 	struct plan *p = b->plan;
-	const char *name = buf_cstr(&p->name);
-	struct image im = {0};
-	int r = name ? plan_inspect(p->engine, name, &im) : p->name.err;
+	const char *name = buf_cstr(&b->name);
+	int r = name ? plan_inspect(p->engine, name, im) : b->name.err;
+	bool good;
 
 	if (r == 1)
 		return out_fail("look into the engine's log",
 			"the engine says that it built %s, but has no such image", name);
 	if (r)
 		return r;
-	if (!plan_matches(p, &im))
-		r = out_fail(
+	good = b->rung == RUNG_SOURCE ? plan_matches(p, im)
+				      : plan_is_rung(p, im, b->rung);
+	if (!good) {
+		image_free(im);
+		return out_fail(
 			"try again", "the engine built something else than %s", name);
-	if (!r && p->old_id.n)
+	}
+	if (b->replaces)
 		sweep(b, false);
-	image_free(&im);
-	return r;
+	return 0;
 }
 
-static int build(struct build *b)
+static int send(struct build *b)
 {
 	struct plan *p = b->plan;
+	const bool product = b->rung == RUNG_SOURCE;
 	struct buf text = BUF_INIT(INJECT_DOCKERFILE_MAX);
 	struct context context = {0};
-	struct context_files files = {
-		.client = buf_view(&p->client.bytes),
+	const struct plan_part part = {
+		.from = buf_view(&b->from),
+		.below = b->below,
+		.upto = b->rung,
+		.lent = b->plugin,
+	};
+	int r = plan_dockerfile(p, &part, &text);
+	const struct context_files files = {
+		.dockerfile = buf_view(&text),
+		.plugins = b->rung == RUNG_LOCK ? &p->plugins : NULL,
+		.client = product ? buf_view(&p->client.bytes) : STR(""),
+		.busybox = product && p->shell == IMAGE_SHELL_BUSYBOX
+			? buf_view(&p->busybox.bytes)
+			: STR(""),
 		.drop_in = p->drop_in,
 	};
-	int r = lend_name(b);
 
-	if (p->shell == IMAGE_SHELL_BUSYBOX)
-		files.busybox = buf_view(&p->busybox.bytes);
 	if (!r)
-		r = plan_dockerfile(p, buf_view(&b->from), &text);
-	if (!r) {
-		files.dockerfile = buf_view(&text);
 		r = context_init(&context, &files);
-	}
-	if (!r) {
+	if (!r)
 		r = send_context(b, &context);
-		if (!r)
-			r = verify(b);
-		if (r)
-			sweep(b, true);
-	}
 	context_free(&context);
 	buf_free(&text);
 	return r;
 }
 
-static int by_commit(struct build *b)
+/* Whether the name of a rung in the middle is taken already. */
+static int look_for_name(struct build *b)
 {
-	int r = commit_image(b->plan);
+	const char *name;
+	struct image im = {0};
+	int r;
 
+	if (b->rung == RUNG_SOURCE) {
+		buf_str(&b->name, buf_view(&b->plan->name));
+		b->replaces = b->plan->old_id.n != 0;
+		return b->name.err;
+	}
+	buf_puts(&b->name, TAG_REPO ":");
+	buf_str(&b->name, plan_tag(b->plan, b->rung));
+	name = buf_cstr(&b->name);
+	r = name ? plan_inspect(b->plan->engine, name, &im) : b->name.err;
+	b->replaces = r == 0;
+	if (r == 0)
+		image_free(&im);
+	return r < 0 ? r : 0;
+}
+
+/* Makes one image on another; it is in *im. */
+static int make(struct build *b, struct image *im)
+{
+	int r;
+
+	b->name = (struct buf)BUF_INIT(1024);
+	b->from = (struct buf)BUF_INIT(256);
+	for (size_t i = 0; i < INJECT_PLUGINS; i++)
+		b->plugin[i] = (struct buf)BUF_INIT(256);
+	r = look_for_name(b);
 	if (!r)
-		r = verify(b);
-	if (r)
-		sweep(b, true);
+		r = lend_names(b);
+	out_step("building: %.*s", STR_ARG(buf_view(&b->name)));
+	if (!r) {
+		r = b->rung == RUNG_SOURCE && plan_commits(b->plan)
+			? commit_image(b->plan)
+			: send(b);
+		if (!r)
+			r = verify(b, im);
+		if (r)
+			sweep(b, true);
+	}
+	take_names_back(b);
+	out_step_end();
+	buf_free(&b->name);
+	buf_free(&b->from);
+	for (size_t i = 0; i < INJECT_PLUGINS; i++)
+		buf_free(&b->plugin[i]);
 	return r;
 }
 
-int build_run(struct plan *p)
+/* A further name for an image that is here. */
+static int name_also(struct plan *p, struct str id, const char *repo, struct str tag)
 {
-	struct build b = {.plan = p, .from = BUF_INIT(256)};
+	const struct engine calm = engine_calm(p->engine);
+	struct reply reply;
+	int r = engine_ask(&calm, &reply, "POST", (struct str){0},
+		"/images/%.*s/tag?repo=%s&tag=%.*s", STR_ARG(id), repo, STR_ARG(tag));
+
+	if (!r && reply.status != 201)
+		r = engine_refused(&reply, NULL, "naming the image");
+	reply_free(&reply);
+	return r;
+}
+
+/* Every rung above the highest that is there and has something in it. */
+static int climb(struct plan *p)
+{
+	struct image made[RUNG_SOURCE + 1] = {0};
+	struct image *on = p->rung == RUNG_BASE ? p->base : &p->below;
+	enum rung below = p->rung;
 	int r = 0;
 
+	for (enum rung at = p->rung + 1; at <= RUNG_SOURCE && !r; at++) {
+		struct build b = {.plan = p, .rung = at, .below = below, .on = on};
+
+		if (!plan_has(p, at))
+			continue;
+		r = make(&b, &made[at]);
+		on = &made[at];
+		below = at;
+		/* Without plugins they are the same. */
+		if (!r && at == RUNG_VERSIONED && !plan_has(p, RUNG_LOCK))
+			r = name_also(p, on->id, TAG_REPO, plan_tag(p, RUNG_LOCK));
+	}
+	for (size_t i = 0; i < ARRAY_LEN(made); i++)
+		image_free(&made[i]);
+	return r;
+}
+
+static void warn(struct plan *p)
+{
 	if (p->shell == IMAGE_SHELL_NONE && !p->options->no_busybox)
 		out_note("od-runtime: the image %.*s has no shell, so that commands will "
 			 "not run "
 			 "in it; give a static busybox with --busybox",
 			STR_ARG(buf_view(&p->base_ref)));
-	if (p->kind == PLAN_BUILD) {
-		out_step("building: %.*s", STR_ARG(buf_view(&p->name)));
-		r = p->options->via == VIA_COMMIT ? by_commit(&b) : build(&b);
-		take_name_back(&b);
-		out_step_end();
-	}
-	buf_free(&b.from);
+}
+
+static const char *legacy_repo(void)
+{
+	return plan_in_development() ? TAG_LEGACY_DEV_REPO : TAG_LEGACY_REPO;
+}
+
+static void legacy_tag(const struct plan *p, struct buf *out)
+{
+	const struct tag_inputs in = {.base_ref = buf_view(&p->canonical)};
+
+	tag_legacy(&in, out);
+}
+
+void build_legacy(const struct plan *p, struct buf *out)
+{
+	buf_fmt(out, "%s:", legacy_repo());
+	legacy_tag(p, out);
+}
+
+int build_name(struct plan *p)
+{
+	if (p->options->tag_style != TAG_STYLE_LEGACY)
+		return 0;
+	buf_reset(&p->name);
+	build_legacy(p, &p->name);
+	return p->name.err;
+}
+
+/* A further name, which is what the user wants to see then. */
+static int add_legacy(struct plan *p)
+{
+	struct buf tag = BUF_INIT(256);
+	int r;
+
+	legacy_tag(p, &tag);
+	r = name_also(p, buf_view(&p->name), legacy_repo(), buf_view(&tag));
+	buf_free(&tag);
+	return r ? r : build_name(p);
+}
+
+int build_run(struct plan *p)
+{
+	int r;
+
+	warn(p);
+	r = p->kind == PLAN_BUILD ? climb(p) : 0;
+	if (!r && p->options->tag_style == TAG_STYLE_LEGACY)
+		r = add_legacy(p);
 	return r;
 }

@@ -11,4 +11,10 @@
  */
 int build_run(struct plan *p) MUST_USE;
 
+/* Gives p->name the style that the options ask for, and nothing else. */
+int build_name(struct plan *p) MUST_USE;
+
+/* The name of the old style, "od_runtime:od_v...". */
+void build_legacy(const struct plan *p, struct buf *out);
+
 #endif

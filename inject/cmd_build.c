@@ -2,11 +2,27 @@
 
 #include "inject/append.h"
 #include "inject/build.h"
+#include "inject/folder.h"
 #include "inject/out.h"
+#include "inject/plan_part.h"
 #include "inject/timing.h"
 #include "limits.h"
 
-static int print(const struct options *o, const struct plan *p, const struct timing *t)
+/* From what the image is made, or would be. */
+static const char *begins_at(const struct plan *p)
+{
+	static const char *const words[] = {
+		[RUNG_BASE] = "base",
+		[RUNG_VERSIONED] = "versioned",
+		[RUNG_LOCK] = "lock",
+		[RUNG_SOURCE] = "source",
+	};
+
+	return words[p->kind == PLAN_BUILD ? p->rung : RUNG_SOURCE];
+}
+
+static int print(
+	const struct options *o, const struct plan *p, bool dry, const struct timing *t)
 {
 	struct buf out = BUF_INIT(INJECT_TEXT_MAX);
 	struct jw w;
@@ -18,7 +34,9 @@ static int print(const struct options *o, const struct plan *p, const struct tim
 		jw_key(&w, "image");
 		jw_str(&w, buf_view(&p->name));
 		jw_key(&w, "built");
-		jw_bool(&w, p->kind == PLAN_BUILD);
+		jw_bool(&w, p->kind == PLAN_BUILD && !dry);
+		jw_key(&w, "from");
+		jw_cstr(&w, begins_at(p));
 		jw_key(&w, "shell");
 		jw_str(&w, image_shell_word(p->shell));
 		jw_key(&w, "timings");
@@ -30,7 +48,22 @@ static int print(const struct options *o, const struct plan *p, const struct tim
 	buf_putc(&out, '\n');
 	r = out_buf(&out);
 	buf_free(&out);
+	if (!r && dry && !o->json)
+		out_note("nothing was built; a build would begin at: %s", begins_at(p));
 	return r;
+}
+
+/* A folder is for a builder, who is not told what to do with ONBUILD. */
+static int write_folder(struct plan *p, const char *path)
+{
+	if (p->kind == PLAN_AS_IS)
+		return out_fail(NULL, "%.*s has this od-runtime-client in it already",
+			STR_ARG(buf_view(&p->base_ref)));
+	if (plan_commits(p))
+		return out_fail("build it without --build-folder",
+			"%.*s cannot be used: %s", STR_ARG(buf_view(&p->base_ref)),
+			image_build_refusal(p->base));
+	return folder_write(p, path);
 }
 
 int cmd_build(const struct options *o)
@@ -38,6 +71,7 @@ int cmd_build(const struct options *o)
 	struct plan p = {0};
 	struct engine e;
 	struct timing t;
+	bool dry = o->dry_run || o->build_folder;
 	int r;
 
 	if (o->output)
@@ -47,11 +81,13 @@ int cmd_build(const struct options *o)
 	if (!r)
 		r = plan_make(&p, &e, o, o->operand[0]);
 	timing_step(&t, "resolve");
-	if (!r)
-		r = build_run(&p);
+	if (!r && o->build_folder)
+		r = write_folder(&p, o->build_folder);
+	else if (!r)
+		r = o->dry_run ? build_name(&p) : build_run(&p);
 	timing_step(&t, "build");
 	if (!r)
-		r = print(o, &p, &t);
+		r = print(o, &p, dry, &t);
 	if (!r && o->timings)
 		timing_print(&t);
 	plan_free(&p);
@@ -61,6 +97,7 @@ int cmd_build(const struct options *o)
 int cmd_dockerfile(const struct options *o)
 {
 	struct buf out = BUF_INIT(INJECT_DOCKERFILE_MAX);
+	struct plan_part part = {.below = RUNG_BASE, .upto = RUNG_SOURCE};
 	struct plan p = {0};
 	struct engine e;
 	int r = engine_open(&e, o->host);
@@ -70,8 +107,10 @@ int cmd_dockerfile(const struct options *o)
 	if (!r && p.kind == PLAN_AS_IS)
 		r = out_fail(NULL, "%s has this od-runtime-client in it already",
 			o->operand[0]);
-	if (!r)
-		r = plan_dockerfile(&p, p.base->id, &out);
+	if (!r) {
+		part.from = p.base->id;
+		r = plan_dockerfile(&p, &part, &out);
+	}
 	if (!r)
 		r = out_buf(&out);
 	plan_free(&p);

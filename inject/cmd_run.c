@@ -94,24 +94,41 @@ static int use(const struct options *o, struct plan *p, const struct timing *t,
 	return r;
 }
 
-int cmd_run(const struct options *o)
+/* While the client is in development it is put in, so that update can replace it. */
+static struct options in_development(const struct options *o)
 {
+	struct options with = *o;
+
+	if (with.via == VIA_AUTO && plan_in_development())
+		with.via = VIA_PUT;
+	return with;
+}
+
+int cmd_run(const struct options *given)
+{
+	const struct options with = in_development(given), *o = &with;
 	struct settings settings = {0};
 	struct sandbox s = {0};
 	struct plan p = {0};
 	struct engine e;
 	struct timing t;
+	bool image = via_makes_image(o->via) || plan_needs_image(o);
 	int r;
 
+	if (image && !via_makes_image(o->via) && given->via != VIA_AUTO)
+		return out_fail_usage("leave --via out",
+			"extra dependencies and plugins are in an image, which --via %s "
+			"does not make",
+			via_word(o->via));
 	timing_start(&t);
 	r = settings_read(&settings, o);
 	if (!r)
 		r = engine_open(&e, o->host);
 	if (!r)
-		r = via_makes_image(o->via) ? plan_make(&p, &e, o, o->operand[0])
-					    : plan_base(&p, &e, o, o->operand[0]);
+		r = image ? plan_make(&p, &e, o, o->operand[0])
+			  : plan_base(&p, &e, o, o->operand[0]);
 	timing_step(&t, "resolve");
-	if (!r && via_makes_image(o->via))
+	if (!r && image)
 		r = build_run(&p);
 	timing_step(&t, "build");
 	if (!r)

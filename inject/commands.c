@@ -9,6 +9,10 @@ const struct command commands[] = {
 	{"dockerfile", "IMAGE [OPTION...]",
 		"print the Dockerfile that build sends to the engine", 1,
 		.subject = SUBJECT_IMAGE, .bit = FOR_DOCKERFILE, .run = cmd_dockerfile},
+	{"tags", "IMAGE [OPTION...]",
+		"print the names that its runtime images have, and what they are made "
+		"from",
+		1, .subject = SUBJECT_IMAGE, .bit = FOR_TAGS, .run = cmd_tags},
 	{"run", "IMAGE [OPTION...] [-- CMD...]",
 		"start a sandbox of IMAGE, wait until it is ready, execute CMD in it", 1,
 		.words = WORDS_MAY, .subject = SUBJECT_IMAGE, .bit = FOR_RUN,

@@ -6,6 +6,9 @@
 #include "inject/options.h"
 
 int cmd_build(const struct options *o);
+int cmd_tags(const struct options *o);
+int cmd_prune(const struct options *o);
+int cmd_update(const struct options *o);
 int cmd_dockerfile(const struct options *o);
 int cmd_inject(const struct options *o);
 int cmd_doctor(const struct options *o);

@@ -1,8 +1,8 @@
 #include "inject/commit.h"
 
 #include "base/jw.h"
-#include "inject/labels.h"
 #include "inject/out.h"
+#include "inject/plan_part.h"
 #include "inject/probe.h"
 #include "inject/tag.h"
 #include "inject/via.h"
@@ -17,17 +17,8 @@ static int put_label(void *w, const char *name, struct str value)
 /* The settings of the container are to be those of the image. */
 static int write_container(struct plan *p, struct buf *out)
 {
-	const struct labels labels = {
-		.base = p->base,
-		.base_ref = buf_view(&p->base_ref),
-		.base_id = p->base->id,
-		.arch = p->base->arch,
-		.client_sha256 = str_c(p->client.sha256),
-		.shell = image_shell_word(p->shell),
-		.busybox_sha256 = plan_busybox(p),
-		.key = buf_view(&p->tag),
-		.base_layers = json_count(p->base->layers),
-	};
+	const struct dockerfile d = plan_describe(p);
+	const struct labels labels = dockerfile_labels(&d);
 	struct jw w;
 	int r;
 

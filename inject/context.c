@@ -3,68 +3,119 @@
 #include "inject/rootfs.h"
 #include "limits.h"
 
-static int head(struct context *c, struct tar *t, const struct context_files *f,
-	const struct rootfs *tree)
-{
-	const struct tar_entry text = {
-		.type = TAR_FILE,
-		.mode = 0644,
-		.name = "Dockerfile",
-		.size = f->dockerfile.n,
-	};
-	const struct tar_entry root = {.type = TAR_DIR, .mode = 0755, .name = "rootfs/"};
-	int r = tar_header(t, &text);
+/* Nothing else in the folder is for the builder. */
+#define IGNORE "*\n!Dockerfile\n!plugins\n!rootfs\n"
 
-	if (r)
-		return r;
-	buf_str(&c->head, f->dockerfile);
-	tar_pad(t);
-	r = tar_header(t, &root);
-	return r ? r : rootfs_head(tree, t);
+static int put_text(struct tar *t, const char *name, struct str text)
+{
+	const struct tar_entry e = {
+		.type = TAR_FILE, .mode = 0644, .name = name, .size = text.n};
+	int r = tar_header(t, &e);
+
+	if (!r) {
+		buf_str(t->out, text);
+		tar_pad(t);
+	}
+	return r;
 }
 
-int context_init(struct context *c, const struct context_files *f)
+static int put_client(struct context *c, struct tar *t, const struct context_files *f)
 {
+	const struct tar_entry root = {.type = TAR_DIR, .mode = 0755, .name = "rootfs/"};
 	const struct rootfs tree = {
 		.prefix = "rootfs/",
 		.client = f->client,
 		.busybox = f->busybox,
 		.drop_in = f->drop_in,
 	};
+	int r;
+
+	t->out = &c->head;
+	r = tar_header(t, &root);
+	if (!r)
+		r = rootfs_head(&tree, t);
+	t->out = &c->middle;
+	if (!r)
+		r = rootfs_middle(&tree, t);
+	t->out = &c->tail;
+	return r ? r : rootfs_tail(&tree, t);
+}
+
+static void end(struct context *c, struct tar *t)
+{
+	t->out = &c->tail;
+	tar_end(t);
+}
+
+static int lay_out(struct context *c, const struct context_files *f)
+{
+	const struct tar_entry top = {.type = TAR_DIR, .mode = 0755, .name = "plugins/"};
 	struct tar t;
+	int r = 0;
+
+	tar_init(&t, &c->text);
+	if (f->ignore)
+		r = put_text(&t, ".dockerignore", STR(IGNORE));
+	if (!r)
+		r = put_text(&t, "Dockerfile", f->dockerfile);
+	if (!r && f->plugins && f->plugins->n)
+		r = tar_header(&t, &top);
+	if (!r && f->client.n)
+		r = put_client(c, &t, f);
+	else if (!r)
+		end(c, &t);
+	return r;
+}
+
+static void add(struct context *c, struct str part)
+{
+	if (part.n)
+		c->parts[c->parts_n++] = part;
+}
+
+static int first_error(const struct context *c)
+{
+	const struct buf *all[] = {&c->text, &c->head, &c->middle, &c->tail};
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		if (all[i]->err)
+			return all[i]->err;
+	return 0;
+}
+
+int context_init(struct context *c, const struct context_files *f)
+{
 	int r;
 
 	*c = (struct context){
-		.head = BUF_INIT(INJECT_DOCKERFILE_MAX + 8 * TAR_BLOCK),
+		.text = BUF_INIT(INJECT_DOCKERFILE_MAX + 8 * TAR_BLOCK),
+		.head = BUF_INIT(8 * TAR_BLOCK),
 		.middle = BUF_INIT(4 * TAR_BLOCK),
 		.tail = BUF_INIT(16 * TAR_BLOCK),
 	};
-	tar_init(&t, &c->head);
-	r = head(c, &t, f, &tree);
-	t.out = &c->middle;
+	r = lay_out(c, f);
 	if (!r)
-		r = rootfs_middle(&tree, &t);
-	t.out = &c->tail;
-	if (!r)
-		r = rootfs_tail(&tree, &t);
-	if (!r)
-		r = c->head.err ? c->head.err : c->middle.err;
-	if (!r)
-		r = c->tail.err;
+		r = first_error(c);
 	if (r) {
 		context_free(c);
 		return r;
 	}
-	c->parts[0] = buf_view(&c->head);
-	c->parts[1] = f->busybox;
-	c->parts[2] = buf_view(&c->middle);
-	c->parts[3] = f->client;
-	c->parts[4] = buf_view(&c->tail);
+	add(c, buf_view(&c->text));
+	for (size_t i = 0; f->plugins && i < f->plugins->n; i++)
+		add(c, buf_view(&f->plugins->list[i].tar));
+	add(c, buf_view(&c->head));
+	if (f->client.n) {
+		add(c, f->busybox);
+		add(c, buf_view(&c->middle));
+		add(c, f->client);
+	}
+	add(c, buf_view(&c->tail));
 	return 0;
 }
 
 void context_free(struct context *c)
 {
+	buf_free(&c->text);
 	buf_free(&c->head);
 	buf_free(&c->middle);
 	buf_free(&c->tail);

@@ -2,28 +2,30 @@
 #ifndef INJECT_CONTEXT_H
 #define INJECT_CONTEXT_H
 
-#include "base/buf.h"
+#include "inject/plugin.h"
 
-enum { CONTEXT_PARTS = 5 };
+enum { CONTEXT_PARTS = 5 + INJECT_PLUGINS };
 
 /* What the archive is made of; all borrowed. */
 struct context_files {
 	struct str dockerfile;
-	struct str client;
-	struct str busybox; /* empty for none */
-	bool drop_in;       /* with the link that unmodified backends execute */
+	const struct plugins *plugins; /* their folders; NULL for none */
+	struct str client;             /* empty for none, and no more of the product */
+	struct str busybox;            /* empty for none */
+	bool drop_in; /* with the link that unmodified backends execute */
+	bool ignore;  /* with a .dockerignore: for a folder */
 };
 
 struct context {
-	struct buf head, middle, tail; /* owned */
-	/* head, busybox, middle, client, tail */
+	struct buf text, head, middle, tail; /* owned */
 	struct str parts[CONTEXT_PARTS];
+	size_t parts_n;
 };
 
 /*
- * Lays out Dockerfile, rootfs/.od/bin/busybox, rootfs/.od/od-runtime-client and the
- * link rootfs/openhands/micromamba/bin/micromamba to it. The same input gives the
- * same bytes. 0 or a negative error; then c is freed.
+ * Lays out Dockerfile, plugins/NAME/.od/plugins/NAME, rootfs/.od/bin/busybox,
+ * rootfs/.od/od-runtime-client and the link rootfs/openhands/micromamba/bin/micromamba
+ * to it. The same input gives the same bytes. 0 or a negative error; then c is freed.
  */
 int context_init(struct context *c, const struct context_files *f) MUST_USE;
 void context_free(struct context *c);

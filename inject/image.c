@@ -159,6 +159,51 @@ bool image_is_product(struct image *im)
 	return found;
 }
 
+struct str image_top(struct image *im)
+{
+	struct json_val v, last = {0};
+	int it = 0;
+
+	while (json_next(im->layers, &it, NULL, &v))
+		last = v;
+	return it ? doc_str(&im->doc, last) : str_c("");
+}
+
+struct str image_digest(struct image *im)
+{
+	struct json_val names = json_get(doc_root(&im->doc), "RepoDigests"), v;
+	struct str name = {0};
+	int it = 0;
+
+	if (!json_next(names, &it, NULL, &v))
+		return name;
+	name = doc_str(&im->doc, v);
+	return str_skip(name, str_find_byte(name, '@') + 1);
+}
+
+/*
+ * Labels outlive the layers that they speak of: a squashed or an imported image has
+ * them too. The base's last layer has to be where they say, and ours, when they name it.
+ */
+static bool has_layers(struct image *im, size_t base)
+{
+	struct str top = image_label(im, "od.base.top"), at = {0};
+	struct str ours = image_label(im, "od.layer");
+	struct json_val v;
+	bool found = !ours.n;
+	size_t i = 0;
+	int it = 0;
+
+	while (json_next(im->layers, &it, NULL, &v)) {
+		struct str layer = doc_str(&im->doc, v);
+
+		if (++i == base)
+			at = layer;
+		found = found || (i > base && str_eq(layer, ours));
+	}
+	return found && str_eq(at, top);
+}
+
 int image_base_layers(struct image *im, size_t *n)
 {
 	uint64_t v;
@@ -167,7 +212,7 @@ int image_base_layers(struct image *im, size_t *n)
 		return ERR_TYPE;
 	if (str_u64(image_label(im, "od.base.layers"), 1000, &v))
 		return ERR_TYPE;
-	if (json_count(im->layers) <= v)
+	if (json_count(im->layers) <= v || !has_layers(im, (size_t)v))
 		return ERR_TYPE;
 	*n = (size_t)v;
 	return 0;

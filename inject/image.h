@@ -67,10 +67,15 @@ bool image_is_above(struct image *im, struct image *base);
 /* True if im has the name that we gave to a product of ours, as its label says. */
 bool image_is_product(struct image *im);
 
+/* The digest of the uppermost layer, unpacked; empty for an image without any. */
+struct str image_top(struct image *im);
+/* The digest under which a registry has im, "sha256:..."; empty when none is known. */
+struct str image_digest(struct image *im);
+
 /*
  * The layers that the base of an image of ours had, from its labels: 0 with *n,
  * or ERR_TYPE when im was not made by us or from an image of ours, or says
- * so without having the layers for it.
+ * so without having the layers that its labels name.
  */
 int image_base_layers(struct image *im, size_t *n) MUST_USE;
 

@@ -8,7 +8,7 @@
 #include "inject/image.h"
 
 /* How many labels there are at most. */
-enum { LABELS_MAX = 18 };
+enum { LABELS_MAX = 27 };
 
 struct labels {
 	struct image *base;
@@ -19,6 +19,10 @@ struct labels {
 	struct str shell;          /* where commands find one, as image_shell has it */
 	struct str busybox_sha256; /* of the one that goes in; empty for none */
 	struct str key;            /* the tag of the product */
+	struct str lock, version;  /* the tags of what it stands on; may be empty */
+	struct str deps;           /* extra commands, as JSON; empty for none */
+	struct str plugins;        /* as plugins_label has it; empty for none */
+	struct str base_digest;    /* of its manifest in a registry, if known */
 	struct str layer;          /* digest of our layer, unpacked; empty if not known */
 	size_t base_layers;        /* of the base, without ours */
 };

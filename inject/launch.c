@@ -7,6 +7,7 @@
 #include "inject/labels.h"
 #include "inject/out.h"
 #include "inject/overlay.h"
+#include "inject/plugin.h"
 #include "inject/stop.h"
 #include "inject/tail.h"
 #include "limits.h"
@@ -63,7 +64,7 @@ static void write_command(const struct launch *l, const struct making *m, struct
 	if (plugin)
 		jw_cstr(w, "--plugins");
 	for (; plugin; plugin = options_next(o, LIST_PLUGIN, &it))
-		jw_cstr(w, plugin);
+		jw_str(w, plugin_name(plugin));
 	jw_end(w);
 }
 

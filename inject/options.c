@@ -14,6 +14,7 @@
 static const char *const pull_words[] = {"never", "missing", "always", NULL};
 static const char *const via_words[] = {
 	"auto", "bind", "volume", "put", "build", "commit", NULL};
+static const char *const style_words[] = {"three", "legacy", NULL};
 
 #define AT(member) .at = offsetof(struct options, member)
 #define SEEN(member) .seen = offsetof(struct options, member)
@@ -24,7 +25,7 @@ static const char *const via_words[] = {
 #define LIST(which) .kind = OPTION_LIST, .at = (which)
 #define FILES .offer = OFFER_FILES
 #define FOLDERS .offer = OFFER_FOLDERS
-#define ONTO_IMAGES FOR_BUILD | FOR_DOCKERFILE | FOR_RUN
+#define ONTO_IMAGES FOR_BUILD | FOR_DOCKERFILE | FOR_RUN | FOR_TAGS
 #define INTO_ANY ONTO_IMAGES | FOR_INJECT | FOR_DOCTOR
 #define STARTING FOR_RUN | FOR_INJECT
 
@@ -33,11 +34,11 @@ static const struct option table[] = {
 		TEXT, AT(host), .commands = FOR_ALL},
 	{"json", NULL, "print JSON for programs", FLAG, AT(json), .commands = FOR_ALL},
 	{"timings", NULL, "print milliseconds per step on stderr", FLAG, AT(timings),
-		.commands = FOR_BUILD | FOR_RUN},
+		.commands = FOR_BUILD | FOR_RUN | FOR_UPDATE},
 	{"client", "PATH",
 		"the od-runtime-client to put in; else OD_RUNTIME_CLIENT,"
 		" else the one beside this program, else the one inside it",
-		TEXT, FILES, AT(client), .commands = INTO_ANY},
+		TEXT, FILES, AT(client), .commands = INTO_ANY | FOR_UPDATE},
 	{"busybox", "PATH",
 		"the static busybox to put in if IMAGE has no shell; else od-busybox"
 		" beside this program, /usr/lib/od-runtime/busybox, /bin/busybox",
@@ -69,6 +70,27 @@ static const struct option table[] = {
 		FLAG, AT(plain_http), .commands = FOR_BUILD},
 	{"realm", "HOST", "a token server that may hear the login of a registry", TEXT,
 		AT(realm), .commands = FOR_BUILD},
+	{"extra-deps", "CMDS",
+		"to run in IMAGE as root before all else, as \"apt-get install -y git\"; "
+		"with its own shell and with a network",
+		TEXT, AT(extra_deps), .commands = ONTO_IMAGES},
+	{"plugin", "NAME=DIR|IMAGE",
+		"put a folder of this machine (with a / or . in front), or all of an "
+		"image, into /.od/plugins/NAME",
+		LIST(LIST_PLUGIN), .commands = FOR_BUILD | FOR_DOCKERFILE | FOR_TAGS},
+	{"dry-run", NULL, "print what would be done, and do nothing", FLAG, AT(dry_run),
+		.commands = FOR_BUILD | FOR_PRUNE},
+	{"build-folder", "DIR",
+		"write what the engine would get into DIR, for docker build, and build "
+		"nothing",
+		TEXT, FOLDERS, AT(build_folder), .commands = FOR_BUILD},
+	{"tag-style", "three|legacy",
+		"legacy names the image od_runtime:od_v..._image_NAME__TAG as well, or "
+		"od_runtime_dev:... with SANDBOX_UPDATE_SOURCE_CODE",
+		.kind = OPTION_CHOICE, .choices = style_words, AT(tag_style),
+		.commands = FOR_BUILD | FOR_TAGS},
+	{"keep", "N", "images of each base to leave; else 3", NUMBER(0, INT32_MAX),
+		AT(keep), .commands = FOR_PRUNE},
 	{"rm", NULL, "remove the sandbox once it has stopped, or CMD has ended", FLAG,
 		AT(remove), .commands = FOR_RUN},
 	{"detach", NULL, "leave it running; what run does without CMD", FLAG,
@@ -145,8 +167,9 @@ static const struct option table[] = {
 		LIST(LIST_SECURITY_OPT), .commands = FOR_RUN},
 	{"label", "NAME[=VALUE]", "of the sandbox", LIST(LIST_LABEL), .letter = 'l',
 		.commands = FOR_RUN},
-	{"plugin", "NAME", "for its server to start", LIST(LIST_PLUGIN),
-		.commands = FOR_RUN},
+	{"plugin", "NAME[=DIR|IMAGE]",
+		"for its server to start; put into IMAGE first, as build does",
+		LIST(LIST_PLUGIN), .commands = FOR_RUN},
 	{"follow", NULL, "go on until the sandbox stops", FLAG, .letter = 'f', AT(follow),
 		.commands = FOR_LOGS},
 	{"tail", "N", "the last N lines only", NUMBER(0, INT32_MAX), .letter = 'n',
@@ -396,7 +419,7 @@ static int check_names(const struct options *o)
 	int r = 0;
 
 	/* With --output both are names of places, which are read as they are opened. */
-	if (o->command->subject == SUBJECT_IMAGE && !o->output)
+	if (o->command->subject == SUBJECT_IMAGE && o->operand_n && !o->output)
 		r = check_image(o->operand[0]);
 	else if (o->command->subject == SUBJECT_COPY)
 		r = check_copy(o);
@@ -411,6 +434,7 @@ static int check_names(const struct options *o)
 static int check(const struct options *o)
 {
 	const struct command *c = o->command;
+	size_t plugin = 0;
 
 	if (!c)
 		return out_fail_usage(NEXT_HELP, "no command given");
@@ -424,6 +448,12 @@ static int check(const struct options *o)
 		return out_fail_usage(NEXT_HELP,
 			"--tag, --ca, --plain-http and --realm are for "
 			"images in --output");
+	if (o->output && (o->extra_deps || o->build_folder || o->dry_run))
+		return out_fail_usage("leave --output out",
+			"--extra-deps, --build-folder and --dry-run need an engine");
+	if (o->output && options_next(o, LIST_PLUGIN, &plugin))
+		return out_fail_usage(
+			"leave --output out", "--plugin needs an engine to build with");
 	if (o->busybox && o->no_busybox)
 		return out_fail_usage(
 			NEXT_HELP, "--busybox and --no-busybox contradict each other");
@@ -435,7 +465,9 @@ static int check(const struct options *o)
 
 int options_read(struct options *o, int argc, char **argv)
 {
-	*o = (struct options){.timeout_start = START_SECONDS, .time = STOP_SECONDS};
+	*o = (struct options){.timeout_start = START_SECONDS,
+		.time = STOP_SECONDS,
+		.keep = INJECT_KEEP};
 	for (int i = 1; i < argc; i++) {
 		int r;
 

@@ -11,6 +11,8 @@ enum {
 	STOP_SECONDS = 10,
 };
 
+enum tag_style { TAG_STYLE_THREE, TAG_STYLE_LEGACY };
+
 enum pull_policy { PULL_NEVER, PULL_MISSING, PULL_ALWAYS };
 
 /* How the client gets into a sandbox; via.c has the table. */
@@ -42,15 +44,19 @@ struct options {
 	size_t word_n;
 
 	const char *host, *client, *busybox, *name, *working_dir, *username;
+	const char *extra_deps, *build_folder;
 	const char *user, *network, *gpus, *platform, *output, *tag, *ca, *realm,
 		*hostname, *signal, *since, *until;
 	bool plain_http, json, timings, help, version, force, remove, follow, no_busybox;
+	bool dry_run;
 	bool detach, init, read_only, all, quiet, timestamps;
 	uint64_t port, user_id, timeout, timeout_start, tail, time;
 	uint64_t memory, shm_size, nano_cpus, pids;
 	bool has_user_id, has_tail;
-	unsigned pull; /* enum pull_policy */
-	unsigned via;  /* enum via_way */
+	unsigned pull;      /* enum pull_policy */
+	unsigned via;       /* enum via_way */
+	unsigned tag_style; /* enum tag_style */
+	uint64_t keep;
 
 	struct {
 		enum option_list list;
@@ -147,7 +153,10 @@ enum {
 	FOR_MAN = 1 << 19,
 	FOR_INJECT = 1 << 20,
 	FOR_DOCTOR = 1 << 21,
-	FOR_ALL = (1 << 22) - 1,
+	FOR_TAGS = 1 << 22,
+	FOR_PRUNE = 1 << 23,
+	FOR_UPDATE = 1 << 24,
+	FOR_ALL = (1 << 25) - 1,
 };
 
 /* All commands, ended by a row without a name; defined with them. */

@@ -1,7 +1,7 @@
 #include "inject/plan.h"
 
-#include "inject/dockerfile.h"
 #include "inject/out.h"
+#include "inject/plan_part.h"
 #include "inject/probe.h"
 #include "inject/pull.h"
 #include "inject/ref.h"
@@ -10,6 +10,7 @@
 #include "limits.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #define NEXT_PULL "add --pull, or fetch it with the engine's own tools"
 
@@ -83,17 +84,24 @@ static int find_base(struct plan *p, const char *name)
 	return r;
 }
 
-static void make_tag(struct plan *p, struct str ref, struct str id, struct str busybox)
+/* The tags of what would be made of p->base, with this busybox in it. */
+static void make_tags(struct plan *p, struct str busybox)
 {
 	const struct tag_inputs in = {
-		.base_ref = ref,
-		.base_id = id,
+		.base_ref = buf_view(&p->canonical),
+		.base_id = p->base->id,
 		.arch = p->base->arch,
+		.deps = buf_view(&p->deps),
+		.plugins = buf_view(&p->plugins_label),
 		.client_sha256 = str_c(p->client.sha256),
 		.busybox_sha256 = busybox,
 	};
 
+	buf_reset(&p->version);
+	buf_reset(&p->lock);
 	buf_reset(&p->tag);
+	tag_versioned(&in, &p->version);
+	tag_lock(&in, &p->lock);
 	tag_source(&in, &p->tag);
 }
 
@@ -111,15 +119,30 @@ static int canonical_of(struct str text, struct buf *out)
 /* True if the present client is in an image that has layers of ours. */
 static bool carries_client(struct plan *p)
 {
-	struct buf ref = BUF_INIT(1024);
-	bool same = false;
+	struct buf ref = BUF_INIT(1024), tag = BUF_INIT(256);
+	struct tag_inputs in = {
+		.base_id = image_label(p->base, "od.base.id"),
+		.arch = p->base->arch,
+		.deps = image_label(p->base, "od.deps"),
+		.plugins = image_label(p->base, "od.plugins"),
+		.client_sha256 = str_c(p->client.sha256),
+		.busybox_sha256 = image_label(p->base, "od.busybox.sha256"),
+	};
+	bool same = (!p->deps.n || str_eq(buf_view(&p->deps), in.deps)) &&
+		(!p->plugins.n || str_eq(buf_view(&p->plugins_label), in.plugins));
 
-	if (canonical_of(image_label(p->base, "od.base.ref"), &ref) == 0) {
-		make_tag(p, buf_view(&ref), image_label(p->base, "od.base.id"),
-			image_label(p->base, "od.busybox.sha256"));
-		same = str_eq(buf_view(&p->tag), image_label(p->base, "od.key.source"));
+	if (same && canonical_of(image_label(p->base, "od.base.ref"), &ref) == 0) {
+		in.base_ref = buf_view(&ref);
+		tag_source(&in, &tag);
+		same = str_eq(buf_view(&tag), image_label(p->base, "od.key.source"));
+		/* It is this one that is shown and started. */
+		buf_reset(&p->tag);
+		buf_str(&p->tag, buf_view(&tag));
+	} else {
+		same = false;
 	}
 	buf_free(&ref);
+	buf_free(&tag);
 	return same;
 }
 
@@ -156,6 +179,49 @@ static int go_back(struct plan *p, size_t layers)
 	return r;
 }
 
+/*
+ * What was put below the client of an older image of ours is not to be had from it any
+ * more, and must not get lost in silence.
+ */
+static int check_below(struct plan *p)
+{
+	bool deps = !p->deps.n && image_label(p->base, "od.deps").n;
+	bool plugins = !p->plugins.n && image_label(p->base, "od.plugins").n;
+
+	if (!deps && !plugins)
+		return 0;
+	return out_fail(deps ? "give them again with --extra-deps, or name the image "
+			       "below it"
+			     : "give them again with --plugin, or name the image below "
+			       "it",
+		"%.*s has another client in it, and %s", STR_ARG(buf_view(&p->base_ref)),
+		deps ? "extra dependencies" : "plugins");
+}
+
+bool plan_in_development(void)
+{
+	struct str v = str_c(getenv("SANDBOX_UPDATE_SOURCE_CODE"));
+
+	return str_eq_nocase(v, STR("true")) || str_eq(v, STR("1")) ||
+		str_eq_nocase(v, STR("yes"));
+}
+
+bool plan_needs_image(const struct options *o)
+{
+	const char *value;
+	size_t it = 0;
+
+	while ((value = options_next(o, LIST_PLUGIN, &it)))
+		if (value[plugin_name(value).n])
+			return true;
+	return o->extra_deps != NULL;
+}
+
+bool plan_commits(struct plan *p)
+{
+	return p->options->via == VIA_COMMIT || image_build_refusal(p->base) != NULL;
+}
+
 /* why: what is in the way; NULL for nothing. */
 static int check_fit(struct plan *p, const char *why)
 {
@@ -175,8 +241,10 @@ static int check_base(struct plan *p)
 {
 	const char *why = image_refusal(p->base);
 
-	if (!why && p->options->via != VIA_COMMIT)
-		why = image_build_refusal(p->base);
+	if (!why && plan_commits(p) && (p->deps.n || p->plugins.n))
+		why = p->options->via == VIA_COMMIT
+			? "a commit takes neither extra dependencies nor plugins"
+			: image_build_refusal(p->base);
 	return check_fit(p, why);
 }
 
@@ -235,7 +303,7 @@ static int look_for(struct plan *p, struct str busybox, struct image *im)
 	const char *name;
 	int r;
 
-	make_tag(p, buf_view(&p->canonical), p->base->id, busybox);
+	make_tags(p, busybox);
 	buf_reset(&p->name);
 	buf_reset(&p->old_id);
 	buf_puts(&p->name, TAG_REPO ":");
@@ -276,6 +344,17 @@ static int find_product(struct plan *p)
 	return r;
 }
 
+/* The extra dependencies need a shell; other ways to run them there are none. */
+static int check_deps(struct plan *p, const struct probe *seen)
+{
+	if (!p->deps.n || p->rung != RUNG_BASE || seen->sh ||
+		json_count(json_get(p->base->config, "Shell")))
+		return 0;
+	return out_fail("leave --extra-deps out, or choose another image",
+		"%.*s has no /bin/sh, which --extra-deps would run in",
+		STR_ARG(buf_view(&p->base_ref)));
+}
+
 /* What is in the base decides on what goes into the product. */
 static int look_inside(struct plan *p)
 {
@@ -289,6 +368,9 @@ static int look_inside(struct plan *p)
 		return out_fail("choose another image",
 			"%.*s cannot be used: its /.od is no directory",
 			STR_ARG(buf_view(&p->base_ref)));
+	r = check_deps(p, &seen);
+	if (r)
+		return r;
 	/* An /openhands of the image's own stays as it is. */
 	p->drop_in = seen.openhands == PROBE_ABSENT;
 	p->shell = IMAGE_SHELL_OWN;
@@ -332,6 +414,8 @@ static int decide(struct plan *p)
 		if (r)
 			return r == 1 ? 0 : r;
 		if (image_is_product(p->base))
+			r = check_below(p);
+		if (!r && image_is_product(p->base))
 			r = go_back(p, layers);
 	}
 	if (!r)
@@ -343,6 +427,8 @@ static int decide(struct plan *p)
 		return 0;
 	}
 	p->kind = PLAN_BUILD;
+	if (!r && !p->options->force)
+		r = plan_find_rung(p);
 	return r ? r : look_inside(p);
 }
 
@@ -356,14 +442,22 @@ static int begin(
 		.options = o,
 		.base_ref = BUF_INIT(1024),
 		.canonical = BUF_INIT(1024),
+		.plugins_label = BUF_INIT(INJECT_LABEL_MAX),
+		.deps = BUF_INIT(INJECT_LABEL_MAX),
+		.version = BUF_INIT(256),
+		.lock = BUF_INIT(256),
 		.tag = BUF_INIT(256),
 		.name = BUF_INIT(1024),
 		.old_id = BUF_INIT(256),
 	};
 	p->base = &p->images[0];
-	r = name_base(p, operand);
+	r = plugins_read(&p->plugins, o);
+	if (!r)
+		r = name_base(p, operand);
 	if (!r)
 		r = find_base(p, operand);
+	if (!r)
+		r = plan_find_parts(p);
 	if (!r)
 		r = program_find_client(&p->client, o->client, p->base->arch);
 	if (!r && o->busybox)
@@ -404,29 +498,13 @@ void plan_free(struct plan *p)
 	image_free(&p->images[1]);
 	buf_free(&p->base_ref);
 	buf_free(&p->canonical);
+	plugins_free(&p->plugins);
+	image_free(&p->below);
+	buf_free(&p->plugins_label);
+	buf_free(&p->deps);
+	buf_free(&p->version);
+	buf_free(&p->lock);
 	buf_free(&p->tag);
 	buf_free(&p->name);
 	buf_free(&p->old_id);
-}
-
-int plan_dockerfile(struct plan *p, struct str from, struct buf *out)
-{
-	const struct dockerfile d = {
-		.from = from,
-		.base = p->base,
-		.base_ref = buf_view(&p->base_ref),
-		.arch = p->base->arch,
-		.client_sha256 = str_c(p->client.sha256),
-		.shell = image_shell_word(p->shell),
-		.busybox_sha256 = plan_busybox(p),
-		.key = buf_view(&p->tag),
-	};
-	int r = dockerfile_write(&d, out);
-
-	if (r == ERR_LIMIT)
-		return out_fail("choose another image",
-			"a setting of %.*s is too long to "
-			"be kept",
-			STR_ARG(buf_view(&p->base_ref)));
-	return r;
 }

@@ -5,6 +5,7 @@
 #ifndef INJECT_PLAN_H
 #define INJECT_PLAN_H
 
+#include "inject/dockerfile.h"
 #include "inject/engine.h"
 #include "inject/image.h"
 #include "inject/options.h"
@@ -27,9 +28,13 @@ struct plan {
 	struct image *base;     /* the one that the product is made from, or is */
 	struct buf base_ref;    /* as typed, for people and labels */
 	struct buf canonical;   /* the same, so that all spellings agree */
-	struct buf tag;         /* of the product: "oh_v..." */
-	enum image_shell shell; /* of the product */
-	bool drop_in;           /* the link for unmodified backends goes in */
+	struct plugins plugins;
+	struct buf plugins_label, deps; /* what stands below the client, in labels */
+	struct buf version, lock, tag;  /* of the three rungs: "oh_v..." */
+	enum rung rung;                 /* the highest that is there to build on */
+	struct image below;             /* that one, if it is not the base */
+	enum image_shell shell;         /* of the product */
+	bool drop_in;                   /* the link for unmodified backends goes in */
 	struct buf name;   /* of the image to start: "od-runtime:oh_v...", or an id */
 	struct buf old_id; /* of what stood under that name before; may be empty */
 };
@@ -46,8 +51,14 @@ int plan_base(struct plan *p, struct engine *e, const struct options *o,
 	const char *operand) MUST_USE;
 void plan_free(struct plan *p);
 
-/* Writes the Dockerfile of the product, with from as its base. 0 or FAIL_*. */
-int plan_dockerfile(struct plan *p, struct str from, struct buf *out) MUST_USE;
+/* What is to be in it can only be had in an image: dependencies, plugins. */
+bool plan_needs_image(const struct options *o);
+
+/* SANDBOX_UPDATE_SOURCE_CODE is set: the client changes all the time. */
+bool plan_in_development(void);
+
+/* The base has ONBUILD instructions: a builder must not see it, a commit may. */
+bool plan_commits(struct plan *p);
 
 /*
  * Inspects the image called name. 0; 1 when there is none; -EINTR, -ENOMEM or

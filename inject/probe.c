@@ -132,16 +132,19 @@ int probe_container(const struct engine *e, const char *id, struct probe *p)
 {
 	struct buf target = BUF_INIT(PROBE_PATH_MAX);
 	struct probe_stat od, openhands;
-	bool shell = false;
+	bool sh = false, shell = false;
 	int r = probe_path(e, id, STR("/.od"), &od, &target);
 
 	if (!r)
 		r = probe_path(e, id, STR("/openhands"), &openhands, &target);
 	if (!r)
+		r = probe_program(e, id, "/bin/sh", &sh);
+	shell = sh;
+	if (!r && !sh)
 		r = probe_shell(e, id, &shell);
 	buf_free(&target);
 	if (!r)
-		*p = (struct probe){od.kind, openhands.kind, shell};
+		*p = (struct probe){od.kind, openhands.kind, shell, sh};
 	return r;
 }
 

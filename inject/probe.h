@@ -17,6 +17,7 @@ struct probe {
 	enum probe_kind od;        /* "/.od" */
 	enum probe_kind openhands; /* "/openhands" */
 	bool shell;                /* one that the client would find */
+	bool sh;                   /* /bin/sh, which builders want for a RUN */
 };
 
 struct probe_stat {

@@ -1,12 +1,11 @@
 #include "inject/tag.h"
 
+#include "base/hash.h"
+
 #include <bearssl.h>
 
-/*
- * Part of every lock hash: counts up whenever the Dockerfile or the context
- * would differ for the same inputs.
- */
-#define TEMPLATE "3"
+/* The base's name in a tag, as long as it always was; a longer one is cut in front. */
+enum { BASE_MAX = 96, BASE_DIGITS = 12 };
 
 void tag_truncate(const uint8_t digest[16], char out[TAG_HASH_MAX])
 {
@@ -39,7 +38,7 @@ static void put(struct buf *out, const br_md5_context *h)
 	buf_puts(out, text);
 }
 
-void tag_source(const struct tag_inputs *in, struct buf *out)
+void tag_lock(const struct tag_inputs *in, struct buf *out)
 {
 	br_md5_context h;
 
@@ -48,10 +47,97 @@ void tag_source(const struct tag_inputs *in, struct buf *out)
 	part(&h, in->base_ref);
 	part(&h, in->base_id);
 	part(&h, in->arch);
-	part(&h, STR(TEMPLATE));
+	part(&h, in->deps);
+	part(&h, in->plugins);
+	part(&h, STR(TAG_TEMPLATE));
 	put(out, &h);
+}
+
+void tag_source(const struct tag_inputs *in, struct buf *out)
+{
+	br_md5_context h;
+
+	tag_lock(in, out);
 	br_md5_init(&h);
 	part(&h, in->client_sha256);
 	part(&h, in->busybox_sha256);
 	put(out, &h);
+}
+
+/* What the bytes of a name become that no tag may have. */
+struct spelling {
+	const char *slash, *colon;
+};
+
+/* The name as people know it: without what stands for Docker Hub. */
+static struct str familiar(struct str ref)
+{
+	static const struct str hub = STR("docker.io/"), library = STR("library/");
+
+	if (str_starts(ref, hub))
+		ref = str_skip(ref, hub.n);
+	return str_starts(ref, library) ? str_skip(ref, library.n) : ref;
+}
+
+static const char *stand_in(const struct spelling *s, char c)
+{
+	switch (c) {
+	case '/':
+		return s->slash;
+	case ':':
+		return s->colon;
+	case '@':
+		return "_d_";
+	default:
+		return "_";
+	}
+}
+
+static void spell(const struct spelling *s, struct str name, struct buf *out)
+{
+	for (size_t i = 0; i < name.n; i++) {
+		char c = name.p[i];
+
+		if (c >= 'A' && c <= 'Z')
+			buf_putc(out, (char)(c + 'a' - 'A'));
+		else if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+			c == '.' || c == '-')
+			buf_putc(out, c);
+		else
+			buf_puts(out, stand_in(s, c));
+	}
+}
+
+/* Two long names that end alike must not meet. */
+static void put_base(const struct spelling *s, struct str ref, struct buf *out)
+{
+	size_t from = out->n;
+	uint8_t digest[SHA256_LEN];
+	char hex[SHA256_HEX + 1];
+	char kept[BASE_MAX - BASE_DIGITS - 1];
+
+	spell(s, familiar(ref), out);
+	if (out->err || out->n - from <= BASE_MAX)
+		return;
+	sha256_of(ref, digest);
+	hex_encode(digest, SHA256_LEN, hex);
+	memcpy(kept, out->p + out->n - sizeof(kept), sizeof(kept));
+	out->n = from;
+	buf_fmt(out, "%.*s_%.*s", BASE_DIGITS, hex, (int)sizeof(kept), kept);
+}
+
+void tag_versioned(const struct tag_inputs *in, struct buf *out)
+{
+	static const struct spelling s = {"_s_", "_t_"};
+
+	buf_puts(out, "oh_v" OD_VERSION "_");
+	put_base(&s, in->base_ref, out);
+}
+
+void tag_legacy(const struct tag_inputs *in, struct buf *out)
+{
+	static const struct spelling s = {"___", "__"};
+
+	buf_puts(out, "od_v" OD_VERSION "_image_");
+	put_base(&s, in->base_ref, out);
 }

@@ -213,7 +213,13 @@ enum {
 	INJECT_TEXT_MAX = 64 << 10,        /* words of an engine, repeated to the user */
 	INJECT_LINE_MAX = 1 << 20,         /* one line of a build's progress */
 	INJECT_LABEL_MAX = 32 << 10,       /* Docker's parser takes lines of 64 KiB */
-	INJECT_DOCKERFILE_MAX = 256 << 10, /* eight labels of that size at most */
+	INJECT_DOCKERFILE_MAX = 512 << 10, /* ten labels of that size at most, a RUN */
+	INJECT_DEPS_MAX = 8 << 10,         /* --extra-deps; six times that as JSON */
+	INJECT_PLUGINS = 16,               /* in one image; each is a layer */
+	INJECT_PLUGIN_NAME = 63,           /* bytes of its name, which is a folder's */
+	INJECT_PLUGIN_FILES = 65536,       /* in the folder of one */
+	INJECT_PLUGIN_MAX = 256 << 20,     /* bytes of one, which are kept in memory */
+	INJECT_KEEP = 3,                   /* images that prune leaves of each base */
 	INJECT_STATE_MAX = 16 << 10,       /* a state file has 400 bytes */
 	INJECT_LOG_KEEP = 8192,            /* last log bytes of a sandbox that died */
 	INJECT_ENGINE_MS = 30000,   /* longest silence of an engine that is asked */

@@ -20,6 +20,8 @@ static bool load(struct image *im, const char *config)
 static int write(struct image *im, struct buf *out)
 {
 	struct dockerfile d = {
+		.below = RUNG_BASE,
+		.upto = RUNG_SOURCE,
 		.from = STR("base:x"),
 		.base = im,
 		.base_ref = STR("debian:12"),
@@ -68,7 +70,15 @@ static void test_plain(void)
 		"\tod.base.ref=\"debian:12\" \\\n"
 		"\tod.base.id=\"sha256:ab\" \\\n"
 		"\tod.base.layers=\"2\" \\\n"
+		"\tod.base.top=\"l2\" \\\n"
+		"\tod.deps=\"\" \\\n"
+		"\tod.plugins=\"\" \\\n"
+		"\tod.stage=\"\" \\\n"
+		"\tod.key.version=\"\" \\\n"
+		"\tod.key.lock=\"\" \\\n"
 		"\tod.key.source=\"oh_v1\" \\\n"
+		"\torg.opencontainers.image.base.name=\"debian:12\" \\\n"
+		"\torg.opencontainers.image.base.digest=\"\" \\\n"
 		"\tod.managed=\"1\"\n"
 		"COPY rootfs/ /\n"
 		"ENTRYPOINT [\"/.od/od-runtime-client\",\"init\"]\n",
@@ -113,6 +123,96 @@ static void test_originals(void)
 	buf_free(&b);
 }
 
+/* The rungs from below to upto of an image with this Config. */
+static struct buf rungs_of(const char *config, enum rung below, enum rung upto)
+{
+	struct plugins plugins = {.n = 2};
+	struct buf out = BUF_INIT(INJECT_DOCKERFILE_MAX), deps = BUF_INIT(1024);
+	struct buf lent[2] = {BUF_INIT(64), BUF_INIT(64)};
+	struct dockerfile d = {
+		.from = STR("base:x"),
+		.below = below,
+		.upto = upto,
+		.base_ref = STR("debian:12"),
+		.arch = STR("amd64"),
+		.version = STR("oh_v1_v"),
+		.lock = STR("oh_v1_l"),
+		.key = STR("oh_v1_l_s"),
+		.plugins_label = STR("a=1 b=2"),
+		.plugins = &plugins,
+		.lent = lent,
+	};
+	struct image im;
+
+	plugins.list[0] = (struct plugin){.name = STR("a")};
+	plugins.list[1] = (struct plugin){.name = STR("b"), .image = "x:1"};
+	buf_puts(&lent[1], "lent:b");
+	dockerfile_quote(STR("a \"b\" $C\n<<EOF"), &deps);
+	d.deps = buf_view(&deps);
+	if (load(&im, config)) {
+		d.base = &im;
+		is_int(dockerfile_write(&d, &out), 0, "written");
+		image_free(&im);
+	}
+	buf_free(&deps);
+	buf_free(&lent[1]);
+	return out;
+}
+
+#define DEPS "\"a \\\"b\\\" $C\\n\\u003c\\u003cEOF\""
+
+static void test_rungs(void)
+{
+	struct buf b = rungs_of("{\"User\":\"www:7\"}", RUNG_BASE, RUNG_VERSIONED);
+
+	ok(str_ends(buf_view(&b),
+		   STR("\nUSER 0:0\nRUN [\"/bin/sh\",\"-c\"," DEPS "]\n"
+		       "USER www:7\n")),
+		"extra dependencies run as root in the usual shell");
+	ok(has(&b, "od.stage=\"versioned\"") && has(&b, "od.key.version=\"oh_v1_v\"") &&
+			has(&b, "od.key.lock=\"\"") && has(&b, "od.plugins=\"\"") &&
+			has(&b, "od.managed=\"1\""),
+		"the labels of that rung");
+	ok(!has(&b, "COPY"), "and nothing else");
+	buf_free(&b);
+	b = rungs_of("{\"Shell\":[\"/bin/bash\",\"-ec\"]}", RUNG_BASE, RUNG_VERSIONED);
+	ok(has(&b, "\nRUN [\"/bin/bash\",\"-ec\"," DEPS "]\nUSER 0:0\n"),
+		"in the shell that the base names, and back to root where nobody is");
+	buf_free(&b);
+	b = rungs_of("", RUNG_VERSIONED, RUNG_LOCK);
+	ok(str_ends(buf_view(&b),
+		   STR("\nCOPY plugins/a/ /\n"
+		       "COPY --from=lent:b / /.od/plugins/b/\n")) &&
+			!has(&b, "\nRUN") && has(&b, "od.plugins=\"a=1 b=2\"") &&
+			has(&b, "od.stage=\"lock\""),
+		"plugins from folders and from images");
+	buf_free(&b);
+	b = rungs_of("", RUNG_LOCK, RUNG_SOURCE);
+	ok(!has(&b, "\nRUN") && !has(&b, "plugins/") && has(&b, "COPY rootfs/ /") &&
+			has(&b, "od.stage=\"\"") && has(&b, "od.key.lock=\"oh_v1_l\""),
+		"the client alone, on the lock");
+	buf_free(&b);
+	b = rungs_of("", RUNG_BASE, RUNG_SOURCE);
+	ok(has(&b, "\nRUN") && has(&b, "COPY plugins/a/ /") && has(&b, "COPY rootfs/ /"),
+		"all rungs in one file");
+	buf_free(&b);
+}
+
+static void test_user(void)
+{
+	struct buf out = BUF_INIT(INJECT_DOCKERFILE_MAX);
+	struct dockerfile d = {.deps = STR("\"x\""), .upto = RUNG_VERSIONED};
+	struct image im;
+
+	if (load(&im, "{\"User\":\"a\\nRUN evil\"}")) {
+		d.base = &im;
+		is_int(dockerfile_write(&d, &out), ERR_SYNTAX,
+			"a user that no line can name");
+		image_free(&im);
+	}
+	buf_free(&out);
+}
+
 static void test_hostile(void)
 {
 	struct buf b = text_of("{\"Cmd\":[\"$HOME ${x} \\\" ' \\\\ ` \\n \\u001b[2J #\"],"
@@ -131,7 +231,7 @@ static void test_hostile(void)
 		ok(!str_starts(line, STR("RUN")) && !str_starts(line, STR("USER")),
 			"no line of theirs");
 	}
-	is_int(lines, 3 + 12 + 2 + 1, "as many lines as values");
+	is_int(lines, 3 + 20 + 2 + 1, "as many lines as values");
 	buf_free(&b);
 	b = text_of("{\"Cmd\":[\n\"a\"\r\n,\n\"b\"]}");
 	ok(has(&b, "od.orig.cmd=\"[ \\\"a\\\"  , \\\"b\\\"]\""),
@@ -212,6 +312,8 @@ static void test_busybox(void)
 
 int main(void)
 {
+	test_rungs();
+	test_user();
 	test_plain();
 	test_originals();
 	test_hostile();

@@ -96,10 +96,24 @@ static void test_ours(void)
 		size_t layers;
 	} rows[] = {
 		{LAYERS("\"1\",\"2\"")
-				LABELS("\"od.managed\":\"1\",\"od.base.layers\":\"1\""),
+				LABELS("\"od.managed\":\"1\",\"od.base.layers\":\"1\","
+				       "\"od.base.top\":\"1\""),
 			0, 1},
 		{LAYERS("\"1\"") LABELS("\"od.managed\":\"1\",\"od.base.layers\":\"0\""),
 			0, 0},
+		/* Another layer in the place of the base's last one, after a squash. */
+		{LAYERS("\"1\",\"2\"")
+				LABELS("\"od.managed\":\"1\",\"od.base.layers\":\"1\","
+				       "\"od.base.top\":\"x\""),
+			ERR_TYPE, 0},
+		{LAYERS("\"1\",\"2\"")
+				LABELS("\"od.managed\":\"1\",\"od.base.layers\":\"1\","
+				       "\"od.base.top\":\"1\",\"od.layer\":\"2\""),
+			0, 1},
+		{LAYERS("\"1\",\"2\"")
+				LABELS("\"od.managed\":\"1\",\"od.base.layers\":\"1\","
+				       "\"od.base.top\":\"1\",\"od.layer\":\"3\""),
+			ERR_TYPE, 0},
 		{LAYERS("\"1\"") LABELS("\"od.managed\":\"1\",\"od.base.layers\":\"1\""),
 			ERR_TYPE, 0},
 		{LAYERS("\"1\"") LABELS("\"od.managed\":\"1\""), ERR_TYPE, 0},

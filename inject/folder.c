@@ -1,0 +1,213 @@
+#include "inject/folder.h"
+
+#include "base/fd.h"
+#include "file/unpack.h"
+#include "file/untar.h"
+#include "inject/context.h"
+#include "inject/out.h"
+#include "inject/plan_part.h"
+#include "limits.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct folder {
+	struct untar tar;
+	struct unpack to;
+	int fd; /* of the file whose content comes */
+};
+
+static int take_entry(struct folder *f)
+{
+	const struct untar_entry *e = &f->tar.entry;
+	int r;
+
+	switch (e->type) {
+	case UNTAR_DIR:
+		return unpack_dir(&f->to, e->name, e->mode & 0777);
+	case UNTAR_SYMLINK:
+		return unpack_symlink(&f->to, e->name, e->target, true);
+	case UNTAR_FILE:
+		r = unpack_file(&f->to, e->name, e->mode & 0777);
+		f->fd = r < 0 ? -1 : r;
+		return r < 0 ? r : 0;
+	default:
+		return ERR_TYPE;
+	}
+}
+
+/* Builders take times into their layers, so that those of the archive have to stay. */
+static int end_file(struct folder *f)
+{
+	const struct timespec times[2] = {
+		{.tv_nsec = UTIME_OMIT}, {.tv_sec = f->tar.entry.mtime}};
+	int r = futimens(f->fd, times) < 0 ? -errno : 0;
+
+	fd_close(&f->fd);
+	return r;
+}
+
+static int take_piece(struct folder *f, struct str in)
+{
+	for (;;) {
+		struct str content = {0};
+		int r = untar_next(&f->tar, &in, &content);
+
+		switch (r) {
+		case UNTAR_MORE:
+		case UNTAR_DONE:
+			return 0;
+		case UNTAR_ENTRY:
+			r = take_entry(f);
+			break;
+		case UNTAR_DATA:
+			r = fd_write_all(f->fd, content.p, content.n);
+			break;
+		case UNTAR_END:
+			r = end_file(f);
+			break;
+		default:
+			break;
+		}
+		if (r)
+			return r;
+	}
+}
+
+static int unpack(const struct context *c, int dir)
+{
+	struct folder f = {.fd = -1};
+	int r = unpack_begin(&f.to, dir);
+
+	if (r)
+		return r;
+	umask(0);
+	untar_init(&f.tar);
+	for (size_t i = 0; i < c->parts_n && !r; i++)
+		r = take_piece(&f, c->parts[i]);
+	if (!r)
+		r = unpack_commit(&f.to);
+	fd_close(&f.fd);
+	untar_free(&f.tar);
+	unpack_end(&f.to);
+	return r;
+}
+
+/*
+ * Builders take the times of folders and links, too, into their layers, so that those
+ * have to be the archive's in the end.
+ */
+static int set_times(const struct context *c, int dir)
+{
+	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 0}};
+	struct untar tar;
+	int r = 0;
+
+	untar_init(&tar);
+	for (size_t i = 0; i < c->parts_n && r >= 0; i++) {
+		struct str in = c->parts[i], content;
+		int event;
+
+		while ((event = untar_next(&tar, &in, &content)) > UNTAR_MORE &&
+			event != UNTAR_DONE && r >= 0) {
+			char path[FILE_PATH_MAX];
+
+			if (event != UNTAR_ENTRY || tar.entry.type == UNTAR_FILE)
+				continue;
+			snprintf(path, sizeof(path), "%.*s", STR_ARG(tar.entry.name));
+			if (utimensat(dir, path, times, AT_SYMLINK_NOFOLLOW) < 0)
+				r = -errno;
+		}
+		if (event < 0)
+			r = event;
+	}
+	untar_free(&tar);
+	return r;
+}
+
+/*
+ * What a plain docker build understands: the digest in a registry is good everywhere;
+ * of an image without one BuildKit takes a name only, and the classic builder an id.
+ */
+static void name_base(struct plan *p, struct buf *from)
+{
+	struct json_val names = json_get(doc_root(&p->base->doc), "RepoDigests"), v;
+	int it = 0;
+
+	if (json_next(names, &it, NULL, &v))
+		buf_str(from, doc_str(&p->base->doc, v));
+	else
+		buf_str(from, p->engine->buildkit ? buf_view(&p->base_ref) : p->base->id);
+}
+
+static int fill(struct plan *p, int dir)
+{
+	struct buf from = BUF_INIT(1024), text = BUF_INIT(INJECT_DOCKERFILE_MAX);
+	struct plan_part part = {.below = RUNG_BASE, .upto = RUNG_SOURCE};
+	struct context context = {0};
+	struct context_files files = {
+		.plugins = &p->plugins,
+		.client = buf_view(&p->client.bytes),
+		.busybox = p->shell == IMAGE_SHELL_BUSYBOX ? buf_view(&p->busybox.bytes)
+							   : STR(""),
+		.drop_in = p->drop_in,
+		.ignore = true,
+	};
+	int r;
+
+	name_base(p, &from);
+	part.from = buf_view(&from);
+	r = from.err ? from.err : plan_dockerfile(p, &part, &text);
+	files.dockerfile = buf_view(&text);
+	if (!r)
+		r = context_init(&context, &files);
+	if (!r)
+		r = unpack(&context, dir);
+	if (!r)
+		r = set_times(&context, dir);
+	context_free(&context);
+	buf_free(&text);
+	buf_free(&from);
+	return r;
+}
+
+/* 0 when there is nothing in it. */
+static int check_empty(const char *path)
+{
+	DIR *d = opendir(path);
+	struct dirent *e;
+	int r = 0;
+
+	if (!d)
+		return -errno;
+	while (!r && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			r = -ENOTEMPTY;
+	closedir(d);
+	return r;
+}
+
+int folder_write(struct plan *p, const char *path)
+{
+	bool made = mkdir(path, 0755) == 0;
+	int r = made || errno == EEXIST ? check_empty(path) : -errno;
+	int dir;
+
+	if (r)
+		return out_fail("name a folder that is not there yet", "%s: %s", path,
+			err_text(r));
+	dir = fd_open(path, O_RDONLY | O_DIRECTORY, 0);
+	r = dir < 0 ? dir : fill(p, dir);
+	fd_close(&dir);
+	if (r && made)
+		rmdir(path);
+	/* The numbers below those of errno are words that were said already. */
+	if (r && r > FAIL_BASE && r != -ENOMEM)
+		r = out_fail("choose another place", "cannot write to %s: %s", path,
+			err_text(r));
+	return r;
+}
