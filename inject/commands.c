@@ -13,6 +13,11 @@ const struct command commands[] = {
 		"print the names that its runtime images have, and what they are made "
 		"from",
 		1, .subject = SUBJECT_IMAGE, .bit = FOR_TAGS, .run = cmd_tags},
+	{"prune", "[IMAGE] [OPTION...]",
+		"remove runtime images that nothing uses, but for the newest of each "
+		"base, or of IMAGE",
+		1, .fewer = true, .subject = SUBJECT_IMAGE, .bit = FOR_PRUNE,
+		.run = cmd_prune},
 	{"run", "IMAGE [OPTION...] [-- CMD...]",
 		"start a sandbox of IMAGE, wait until it is ready, execute CMD in it", 1,
 		.words = WORDS_MAY, .subject = SUBJECT_IMAGE, .bit = FOR_RUN,

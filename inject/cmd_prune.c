@@ -1,0 +1,338 @@
+/*
+ * Taking away old images of ours: of each base the newest stay, and so does what a
+ * container uses. Images on the way go when nothing that stays stands on them.
+ */
+#include "inject/commands.h"
+
+#include "base/jw.h"
+#include "inject/engine.h"
+#include "inject/out.h"
+#include "inject/ref.h"
+#include "inject/stop.h"
+#include "inject/tag.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Steps below a product: of three rungs, seven each, and then some. */
+enum { ROUNDS = 64 };
+
+struct old {
+	struct str id, base, stage; /* base: its canonical name, as far as we know it */
+	struct json_val names;      /* RepoTags */
+	int64_t created, size;
+	bool used; /* by a container */
+	bool gone;
+};
+
+struct prune {
+	const struct engine *engine;
+	const struct options *options;
+	struct doc images, containers;
+	struct arena arena;
+	struct str only; /* the base that was named; empty for all of them */
+	struct old *list;
+	size_t n;
+};
+
+static int ask(
+	const struct engine *e, const char *target, struct reply *reply, struct doc *d)
+{
+	int r = engine_ask(e, reply, "GET", (struct str){0}, "%s", target);
+
+	if (!r && reply->status != 200)
+		r = engine_refused(reply, NULL, "listing what there is");
+	if (!r) {
+		r = doc_parse(d, buf_view(&reply->body));
+		if (r && r != -ENOMEM)
+			r = out_fail(NULL, "the engine's list is not understood");
+	}
+	return r;
+}
+
+static bool is_used(struct prune *p, struct str id)
+{
+	struct json_val c;
+	int it = 0;
+
+	while (json_next(doc_root(&p->containers), &it, NULL, &c))
+		if (str_eq(doc_str(&p->containers, json_get(c, "ImageID")), id))
+			return true;
+	return false;
+}
+
+/* "<none>:<none>" stands for no name in some versions. */
+static bool is_name(struct str s)
+{
+	return s.n && !str_starts(s, STR("<none>"));
+}
+
+static bool has_name(struct prune *p, const struct old *o)
+{
+	struct json_val v;
+	int it = 0;
+
+	while (json_next(o->names, &it, NULL, &v))
+		if (is_name(doc_str(&p->images, v)))
+			return true;
+	return false;
+}
+
+/* All spellings of a name are one base. */
+static struct str canonical(struct prune *p, struct str text)
+{
+	struct buf name = BUF_INIT(1024);
+	struct str out = text;
+	const char *why;
+	struct ref ref;
+
+	if (ref_parse(&ref, text, &why) == 0) {
+		ref_canonical(&ref, &name);
+		out = str_c(arena_cstr(&p->arena, buf_view(&name)));
+	}
+	buf_free(&name);
+	return out;
+}
+
+static int take_one(struct prune *p, struct json_val image)
+{
+	struct json_val labels = json_get(image, "Labels");
+	struct old *o = &p->list[p->n];
+
+	*o = (struct old){
+		.id = doc_str(&p->images, json_get(image, "Id")),
+		.base = canonical(
+			p, doc_str(&p->images, json_get(labels, "od.base.ref"))),
+		.stage = doc_str(&p->images, json_get(labels, "od.stage")),
+		.names = json_get(image, "RepoTags"),
+		.created = doc_int(json_get(image, "Created"), 0),
+		.size = doc_int(json_get(image, "Size"), 0),
+	};
+	if (!ref_is_id(o->id))
+		return out_fail(NULL, "the engine's list has an image without an id");
+	if (p->only.n && !str_eq(o->base, p->only))
+		return 0;
+	o->used = is_used(p, o->id);
+	p->n++;
+	return 0;
+}
+
+/* Labels are inherited: what others have made from an image of ours is theirs. */
+static bool is_ours(struct prune *p, struct json_val image)
+{
+	struct json_val names = json_get(image, "RepoTags"), v;
+	int it = 0;
+
+	while (json_next(names, &it, NULL, &v)) {
+		struct str name = doc_str(&p->images, v);
+		size_t colon;
+
+		if (str_starts(name, STR("localhost/")))
+			name = str_skip(name, sizeof("localhost/") - 1);
+		colon = str_find_byte(name, ':');
+		name.n = colon;
+		if (is_name(name) && !str_eq(name, STR(TAG_REPO)) &&
+			!str_eq(name, STR(TAG_LEGACY_REPO)) &&
+			!str_eq(name, STR(TAG_LEGACY_DEV_REPO)))
+			return false;
+	}
+	return true;
+}
+
+static int by_age(const void *a, const void *b)
+{
+	const struct old *x = a, *y = b;
+
+	return x->created > y->created ? -1 : x->created < y->created;
+}
+
+static int read_all(struct prune *p)
+{
+	struct json_val image;
+	int it = 0, r = 0;
+
+	arena_init(&p->arena, INJECT_ARENA_MAX);
+	p->list = arena_array(
+		&p->arena, json_count(doc_root(&p->images)) + 1, sizeof(*p->list));
+	if (!p->list)
+		return -ENOMEM;
+	p->only = canonical(p, str_c(p->options->operand[0]));
+	while (!r && json_next(doc_root(&p->images), &it, NULL, &image))
+		if (is_ours(p, image))
+			r = take_one(p, image);
+	if (p->n > 1)
+		qsort(p->list, p->n, sizeof(*p->list), by_age);
+	return r;
+}
+
+/* How many newer ones of its base and kind there are, which have a name. */
+static bool is_kept(struct prune *p, size_t at)
+{
+	const struct old *o = &p->list[at];
+	uint64_t newer = 0;
+
+	if (o->used)
+		return true;
+	if (!has_name(p, o))
+		return false;
+	for (size_t i = 0; i < at; i++)
+		newer += str_eq(p->list[i].base, o->base) &&
+			str_eq(p->list[i].stage, o->stage) && has_name(p, &p->list[i]);
+	return newer < p->options->keep;
+}
+
+/* 0 also when the engine will not: another image stands on it, or a container. */
+static bool remove_name(struct prune *p, struct str name)
+{
+	const char *why;
+	struct ref ref;
+
+	return ref_parse(&ref, name, &why) == 0 &&
+		engine_tidy(p->engine, NULL, "DELETE", "/images/%.*s?noprune=1",
+			STR_ARG(name)) == 0;
+}
+
+static bool remove_image(struct prune *p, const struct old *o)
+{
+	struct json_val v;
+	bool done = true, named = has_name(p, o);
+	int it = 0;
+
+	while (named && done && json_next(o->names, &it, NULL, &v))
+		done = remove_name(p, doc_str(&p->images, v));
+	return named ? done : remove_name(p, o->id);
+}
+
+static void print_one(struct prune *p, const struct old *o, struct jw *w)
+{
+	struct json_val v;
+	int it = 0;
+
+	jw_object(w);
+	jw_key(w, "id");
+	jw_str(w, o->id);
+	jw_key(w, "base");
+	jw_str(w, o->base);
+	jw_key(w, "names");
+	jw_array(w);
+	while (json_next(o->names, &it, NULL, &v))
+		if (is_name(doc_str(&p->images, v)))
+			jw_str(w, doc_str(&p->images, v));
+	jw_end(w);
+	jw_end(w);
+}
+
+static void print_line(struct prune *p, const struct old *o, struct buf *out)
+{
+	struct json_val v;
+	bool named = false;
+	int it = 0;
+
+	while (json_next(o->names, &it, NULL, &v)) {
+		struct str name = doc_str(&p->images, v);
+
+		if (!is_name(name))
+			continue;
+		buf_puts(out, named ? " " : "");
+		out_clean(out, name, false);
+		named = true;
+	}
+	if (!named)
+		out_clean(out, o->id, false);
+	buf_putc(out, '\n');
+}
+
+static int print(struct prune *p)
+{
+	struct buf out = BUF_INIT(INJECT_REPLY_MAX);
+	struct jw w;
+	int r;
+
+	jw_init(&w, &out);
+	if (p->options->json)
+		jw_array(&w);
+	for (size_t i = 0; i < p->n; i++) {
+		if (!p->list[i].gone)
+			continue;
+		if (p->options->json)
+			print_one(p, &p->list[i], &w);
+		else
+			print_line(p, &p->list[i], &out);
+	}
+	if (p->options->json) {
+		jw_end(&w);
+		buf_putc(&out, '\n');
+	}
+	r = out_buf(&out);
+	buf_free(&out);
+	return r;
+}
+
+/* Products before what they stand on. How many there were. */
+static size_t remove_all(struct prune *p)
+{
+	bool dry = p->options->dry_run;
+	size_t gone = 0;
+
+	for (unsigned stages = 0; stages < 2; stages++)
+		for (size_t i = 0; i < p->n; i++) {
+			struct old *o = &p->list[i];
+
+			if ((o->stage.n != 0) != stages || is_kept(p, i))
+				continue;
+			o->gone = dry || remove_image(p, o);
+			gone += o->gone;
+		}
+	return gone;
+}
+
+/* One look at what there is, and its removal. 1 when something has gone, 0, error. */
+static int round_of(struct prune *p, bool first)
+{
+	struct reply images, containers;
+	int r;
+
+	reply_init(&images);
+	reply_init(&containers);
+	p->n = 0;
+	/* {"label":["od.managed=1"]} */
+	r = ask(p->engine,
+		"/images/json?filters=%7B%22label%22%3A%5B%22od.managed%3D1%22%5D%7D",
+		&images, &p->images);
+	if (!r)
+		r = ask(p->engine, "/containers/json?all=1", &containers, &p->containers);
+	if (!r)
+		r = read_all(p);
+	if (!r) {
+		size_t gone = remove_all(p);
+
+		if (first)
+			r = print(p);
+		r = r ? r : gone != 0;
+	}
+	arena_reset(&p->arena);
+	doc_free(&p->images);
+	doc_free(&p->containers);
+	reply_free(&images);
+	reply_free(&containers);
+	return r;
+}
+
+/*
+ * The engine must not take along what a product stands on, which may be an image of the
+ * user's that has no name: the steps of ours show up one by one, as the next round's.
+ */
+int cmd_prune(const struct options *o)
+{
+	struct prune p = {.options = o};
+	struct engine e;
+	int r = engine_open(&e, o->host);
+
+	p.engine = &e;
+	if (!r)
+		r = round_of(&p, true);
+	for (unsigned i = 0; i < ROUNDS && r == 1 && !o->dry_run; i++)
+		r = stop_signal() ? -EINTR : round_of(&p, false);
+	return r < 0 ? r : 0;
+}
