@@ -1,0 +1,169 @@
+/* Another client for a sandbox that is there, without an image and without a build. */
+#include "inject/commands.h"
+
+#include "base/clock.h"
+#include "base/jw.h"
+#include "inject/out.h"
+#include "inject/plan.h"
+#include "inject/sandbox.h"
+#include "inject/stop.h"
+#include "inject/timing.h"
+#include "inject/via.h"
+#include "limits.h"
+
+#include <errno.h>
+
+enum { POLL_MS = 10, LOOK_MS = 100 };
+
+/* The client for the architecture of what the container was made of. */
+static int find_client(const struct options *o, const struct engine *e,
+	const struct sandbox *s, struct program *client)
+{
+	struct image im = {0};
+	struct buf id = BUF_INIT(1024);
+	struct reply reply;
+	struct doc d;
+	const char *name;
+	int r = engine_ask(
+		e, &reply, "GET", (struct str){0}, "/containers/%s/json", s->state.id);
+
+	if (!r && reply.status == 200 && doc_parse(&d, buf_view(&reply.body)) == 0) {
+		buf_str(&id, doc_str(&d, json_get(doc_root(&d), "Image")));
+		doc_free(&d);
+	}
+	reply_free(&reply);
+	name = r ? NULL : buf_cstr(&id);
+	if (name && id.n)
+		r = plan_inspect(e, name, &im);
+	if (r >= 0)
+		r = program_find_client(client, o->client, im.arch);
+	if (!r && im.arch.n && !str_eq(im.arch, str_c(client->arch)))
+		r = out_fail("give the od-runtime-client of that architecture with "
+			     "--client",
+			"%s is for %.*s, the client binary for %s", s->state.name,
+			STR_ARG(im.arch), client->arch);
+	image_free(&im);
+	buf_free(&id);
+	return r;
+}
+
+static int put(
+	const struct engine *e, const struct sandbox *s, const struct program *client)
+{
+	const struct via_files files = {.client = buf_view(&client->bytes)};
+	struct reply reply;
+	int r = via_put(e, s->state.id, &files, &reply);
+
+	if (!r && reply.status != 200)
+		r = engine_refused(&reply,
+			"its client may be a file of this machine: run it with --via put",
+			"putting a client into %s", s->state.name);
+	reply_free(&reply);
+	return r;
+}
+
+static int restart(const struct engine *e, const struct sandbox *s)
+{
+	const struct engine calm = engine_calm(e);
+	struct reply reply;
+	int r = engine_ask(&calm, &reply, "POST", (struct str){0},
+		"/containers/%s/restart?t=%d", s->state.id, STOP_SECONDS);
+
+	if (!r && reply.status != 204)
+		r = engine_refused(&reply, NULL, "starting %s again", s->state.name);
+	reply_free(&reply);
+	return r;
+}
+
+/* Its port may be another one now. */
+static int wait_ready(const struct engine *e, struct sandbox *s)
+{
+	uint64_t deadline = clock_ms() + START_SECONDS * 1000, look = 0;
+	int r = 1;
+
+	while (r == 1) {
+		uint64_t now = clock_ms();
+
+		if (now >= look) {
+			r = sandbox_need(e, s->state.id, s);
+			if (!r && !s->running)
+				return out_fail("od-runtime logs shows why",
+					"%s has ended with the new client",
+					s->state.name);
+			look = now + LOOK_MS;
+		}
+		if (r < 0)
+			return r;
+		r = sandbox_alive(s, INJECT_ALIVE_MS);
+		if (r == 1 && now >= deadline)
+			return out_fail("od-runtime logs shows why",
+				"%s is not ready with the new client", s->state.name);
+		if (r == 1 && stop_wait(-1, 0, now + POLL_MS, false) < 0)
+			return -EINTR;
+	}
+	return r;
+}
+
+static int print(const struct options *o, const struct sandbox *s,
+	const struct program *client, const struct timing *t)
+{
+	struct buf out = BUF_INIT(INJECT_TEXT_MAX);
+	struct jw w;
+	int r;
+
+	if (o->json) {
+		jw_init(&w, &out);
+		jw_object(&w);
+		jw_key(&w, "name");
+		jw_cstr(&w, s->state.name);
+		jw_key(&w, "client_sha256");
+		jw_cstr(&w, client->sha256);
+		jw_key(&w, "port");
+		jw_uint(&w, s->port);
+		jw_key(&w, "timings");
+		timing_json(t, &w);
+		jw_end(&w);
+	} else {
+		buf_puts(&out, s->state.name);
+	}
+	buf_putc(&out, '\n');
+	r = out_buf(&out);
+	buf_free(&out);
+	return r;
+}
+
+int cmd_update(const struct options *o)
+{
+	struct program client = {0};
+	struct sandbox s = {0};
+	struct engine e;
+	struct timing t;
+	int r;
+
+	timing_start(&t);
+	r = engine_open(&e, o->host);
+	if (!r)
+		r = sandbox_need(&e, o->operand[0], &s);
+	if (!r && s.injected)
+		r = out_fail("od-runtime inject puts another client into it",
+			"%s is a container of somebody else, not to be started again",
+			s.state.name);
+	if (!r)
+		r = find_client(o, &e, &s, &client);
+	timing_step(&t, "resolve");
+	if (!r)
+		r = put(&e, &s, &client);
+	timing_step(&t, "put");
+	if (!r)
+		r = restart(&e, &s);
+	timing_step(&t, "start");
+	if (!r)
+		r = wait_ready(&e, &s);
+	timing_step(&t, "ready");
+	if (!r)
+		r = print(o, &s, &client, &t);
+	if (!r && o->timings)
+		timing_print(&t);
+	program_free(&client);
+	return r;
+}
