@@ -107,9 +107,6 @@ def test_build():
 
 
 def test_refused():
-    base = make("onbuild", "ONBUILD RUN x")
-    has(od("build", base).stderr, b"ONBUILD", "ONBUILD is refused")
-    remove(base)
     base = make("volume", "VOLUME /.od")
     has(od("build", base).stderr, b"VOLUME", "a VOLUME over /.od is refused")
     remove(base)

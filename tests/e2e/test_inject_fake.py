@@ -307,7 +307,6 @@ def test_unfit_images():
             ("not a Linux image", image(Os="windows")),
             ("for which architecture", image(Architecture="")),
             ("is for arm64", image(Architecture="arm64")),
-            ("ONBUILD", image(config={"OnBuild": ["COPY . /app"]})),
             ("VOLUME over /.od", image(config={"Volumes": {"/.od": {}}})),
             ("too long", image(config={"Cmd": ["x" * 40000]})),
             ("does not understand", {"Id": 5})):

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Rungs, pruning and development mode against a real engine: DOCKER_HOST, or the usual.
+
+Skipped by name where there is none. Everything that is made is taken away again.
+"""
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+
+import harness
+from engine import PREFIX, Box, archive, find
+from harness import eq, has, ok
+
+ENGINE = find()
+BUSYBOX = "/bin/busybox" if os.path.exists("/bin/busybox") else "/usr/bin/busybox"
+TEMP = tempfile.mkdtemp(prefix="od-ladder-")
+LINKS = ("sh", "ls", "id", "stat", "cat", "echo", "sha256sum", "mkdir", "test")
+
+
+def base(name, *changes, more=None):
+    with open(BUSYBOX, "rb") as f:
+        files = {"bin/busybox": (f.read(), 0o755), "data": (b"", 0o644)}
+    files.update({"bin/" + link: "busybox" for link in LINKS}, **(more or {}))
+    ref = f"{PREFIX}/{name}:1"
+    ENGINE.load(archive(files), ref, *changes)
+    return ref
+
+
+def another_client():
+    """The same program with other bytes."""
+    path = os.path.join(TEMP, "client")
+    shutil.copy(harness.BOXED, path)
+    with open(path, "ab") as f:
+        f.write(b"\0")
+    return path
+
+
+def plugin():
+    top = os.path.join(TEMP, "plug")
+    os.makedirs(os.path.join(top, "sub"), exist_ok=True)
+    with open(os.path.join(top, "sub/run"), "w") as f:
+        f.write("#!/bin/sh\necho I am a plugin\n")
+    os.chmod(os.path.join(top, "sub/run"), 0o755)
+    return top
+
+
+def build(box, *argv):
+    done = box.od("build", "--json", *argv)
+    eq((done.returncode, done.stderr), (0, ""), f"build {' '.join(argv[1:])[:50]}")
+    return json.loads(done.stdout or "null")
+
+
+def config(name):
+    doc = ENGINE.image(name)
+    return {k: v for k, v in doc["Config"].items() if k not in ("Image", "Hostname")}
+
+
+def test_ladder():
+    with Box(ENGINE) as box:
+        ref = base("rungs", "USER 1001")
+        more = (ref, "--extra-deps", "id -u > /who; echo \"a <<b\" > /dep", "--plugin",
+                "p=" + plugin(), "--plugin", "q=" + ref)
+        first = build(box, *more)
+        eq(first["from"], "base", "the first time")
+        name = box.run(first["image"])
+        eq(box.content(name, "cat /who /dep; id -u; /.od/plugins/p/sub/run; "
+                             "ls /.od/plugins/q/data; stat -c '%a %u' /.od/plugins/p/sub/run"),
+           "0\na <<b\n1001\nI am a plugin\n/.od/plugins/q/data\n755 0",
+           "what is in it, and who one is")
+        again = build(box, *more)
+        eq((again["built"], again["image"]), (False, first["image"]), "the second time")
+        client = another_client()
+        made = build(box, *more, "--client", client)
+        eq(made["from"], "lock", "with another client only that is put on the lock")
+        layers = [ENGINE.image(i["image"])["RootFS"]["Layers"] for i in (first, made)]
+        eq((len(layers[0]), layers[0][:-1], layers[0][-1] != layers[1][-1]),
+           (len(layers[1]), layers[1][:-1], True), "on the very same layers")
+        eq(build(box, *more[:-2], "--client", client)["from"], "versioned",
+           "with other plugins")
+        tags = json.loads(box.od("tags", "--json", *more).stdout)
+        eq([tags[k]["present"] for k in ("source", "lock", "versioned")], [True] * 3,
+           "all three are there")
+        broken = box.od("build", ref, "--extra-deps", "exit 7")
+        ok(broken.returncode == 111 and "7" in broken.stderr, "commands that fail",
+           broken.stderr)
+        box.engine.remove(name)
+        box.od("prune", ref, "--keep", "0")
+        left = [i for i in ENGINE.call("GET", "/images/json", query={"all": "1"})
+                if ref in (i["Labels"] or {}).get("od.base.ref", "")]
+        eq(left, [], "prune takes all of it, steps included")
+        ok(ENGINE.image(ref), "but for the user's own image")
+
+
+def test_folder_is_the_same_image():
+    """docker build of the folder gives what the engine was sent."""
+    if not shutil.which("docker"):
+        harness.skip("docker build of a folder", "no docker program")
+        return
+    with Box(ENGINE) as box:
+        ref = base("folder", "CMD [\"x\"]", "HEALTHCHECK CMD false")
+        top, name = os.path.join(TEMP, "context"), f"{PREFIX}/folder:made"
+        more = (ref, "--plugin", "p=" + plugin())
+        build(box, *more, "--build-folder", top)
+        with open(os.path.join(top, "unwanted"), "w") as f:
+            f.write("x")
+        done = subprocess.run(["docker", "build", "-q", "-t", name, top],
+                              capture_output=True, text=True, timeout=harness.DEADLINE * 6)
+        eq(done.returncode, 0, "docker build")
+        image = build(box, *more, "--force")["image"]
+        eq(config(name), config(image), "the same settings and labels")
+        eq(ENGINE.image(name)["RootFS"], ENGINE.image(image)["RootFS"], "the same layers")
+
+
+def test_onbuild():
+    with Box(ENGINE) as box:
+        ref = base("onbuild", "ONBUILD RUN false", "USER 77", "WORKDIR /srv",
+                   "HEALTHCHECK CMD false", "ENV A=b", "CMD [\"x\"]")
+        made = build(box, ref)
+        got = ENGINE.image(made["image"])["Config"]
+        eq((got["User"], got["WorkingDir"], got["Env"], got["OnBuild"], got["Healthcheck"]),
+           ("77", "/srv", ["A=b"], None, {"Test": ["NONE"]}), "the base's settings")
+        name = box.run(made["image"])
+        eq(box.content(name, "id -u; pwd; stat -c %a%u /.od/od-runtime-client"),
+           "77\n/srv\n5550", "it runs")
+        eq(build(box, ref)["built"], False, "and is found again")
+
+
+def test_prune_spares_what_is_used():
+    with Box(ENGINE) as box:
+        ref = base("used")
+        names = [build(box, ref, "--extra-deps", f"echo {i} > /n")["image"]
+                 for i in range(3)]
+        name = box.run(names[0], "--via", "build")
+        gone = box.od("prune", ref, "--keep", "1").stdout
+        ok(names[1] in gone and names[0] not in gone and names[2] not in gone,
+           "the newest stays and so does what a container uses", gone)
+        has(ENGINE.call("GET", f"/images/{names[1]}/json", expect=(404,))["message"].lower(),
+            "no such", "it is gone")
+        eq(box.content(name, "cat /n"), "0", "the sandbox goes on")
+
+
+def test_update():
+    """Development: another client in a sandbox without a build, in under a second."""
+    with Box(ENGINE) as box:
+        ref, client, name = base("dev"), another_client(), box.name()
+        before = ENGINE.ours()
+        dev = {"SANDBOX_UPDATE_SOURCE_CODE": "true"}
+        began = time.monotonic()
+        eq(box.od("run", ref, "--name", name, env=dev).returncode, 0, "a new sandbox")
+        harness.note(f"a new sandbox: {time.monotonic() - began:.3f} s")
+        box.content(name, "echo kept > /file")
+        began = time.monotonic()
+        done = box.od("update", name, "--client", client, "--json")
+        took = time.monotonic() - began
+        eq((done.returncode, done.stderr), (0, ""), "a running one gets another client")
+        ok(took < harness.SLOW, f"in under a second: {took:.3f} s")
+        with open(client, "rb") as f:
+            want = hashlib.sha256(f.read()).hexdigest()
+        eq(json.loads(done.stdout)["client_sha256"], want, "says which")
+        eq(box.content(name, "cat /file; sha256sum < /.od/od-runtime-client"),
+           f"kept\n{want}  -",
+           "which runs now, with the files that were there")
+        eq(ENGINE.ours(), before, "no image is made")
+        other = box.run(ref, "--via", "bind")
+        if "od.sandbox.via" in str(ENGINE.container(other)["Config"]["Labels"]):
+            done = box.od("update", other, "--client", client)
+            ok(done.returncode == 111 and "--via put" in done.stderr,
+               "a client that is a file of this machine", done.stderr)
+        has(box.od("update", "absent-" + PREFIX).stderr, "no sandbox", "one that is not")
+
+
+def main():
+    if not ENGINE or not os.path.exists(BUSYBOX) or not os.path.exists(harness.BOXED):
+        print("1..0 # SKIP no container engine answers, or no busybox, or no client")
+        return
+    try:
+        harness.main()
+    finally:
+        shutil.rmtree(TEMP, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
