@@ -115,7 +115,7 @@ def test_refused():
 
 def test_run():
     base = make("run")
-    got = od("run", base)
+    got = od("run", base, "--via", "build")
     name = got.stdout.decode().strip()
     eq((got.returncode, got.stderr), (0, b""), "run")
     got = od("exec", name, "--", "echo hi; exit 3")
