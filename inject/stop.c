@@ -75,7 +75,7 @@ static void drain(void)
 		continue;
 }
 
-int stop_poll(struct pollfd *fds, uint64_t deadline, bool calm)
+static int poll_until(struct pollfd *fds, uint64_t deadline, bool calm, bool sizes)
 {
 	int r;
 
@@ -83,16 +83,23 @@ int stop_poll(struct pollfd *fds, uint64_t deadline, bool calm)
 	for (;;) {
 		if (asked && !calm)
 			return -EINTR;
-		if (resized)
+		if (resized && sizes)
 			return 0;
 		r = poll(fds, STOP_FDS, remaining(deadline));
 		if (r < 0 && errno != EINTR)
 			return -errno;
 		if (r > 0 && !fds[0].revents)
 			return r;
+		if (r > 0 && !asked)
+			drain();
 		if (r == 0 && deadline && clock_ms() >= deadline)
 			return 0;
 	}
+}
+
+int stop_poll(struct pollfd *fds, uint64_t deadline, bool calm)
+{
+	return poll_until(fds, deadline, calm, true);
 }
 
 int stop_wait(int fd, short events, uint64_t deadline, bool calm)
@@ -100,12 +107,9 @@ int stop_wait(int fd, short events, uint64_t deadline, bool calm)
 	struct pollfd fds[STOP_FDS] = {
 		[1] = {.fd = fd, .events = events}, [2] = {.fd = -1}};
 	uint64_t from = clock_us();
-	int r;
+	/* A change of size meanwhile is told by the next stop_poll. */
+	int r = poll_until(fds, deadline, calm, false);
 
-	/* Who waits for one thing does not care for the terminal. */
-	do
-		r = stop_poll(fds, deadline, calm);
-	while (r == 0 && stop_resized());
 	waited += clock_us() - from;
 	return r > 0 ? fds[1].revents : r;
 }
