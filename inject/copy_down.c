@@ -78,7 +78,7 @@ static int take_entry(struct down *d)
 		r = unpack_symlink(&d->to, name, target, true);
 		break;
 	case UNTAR_HARDLINK:
-		r = kept.err ? kept.err : unpack_hardlink(&d->to, name, target);
+		r = kept.err ? kept.err : unpack_hardlink(&d->to, name, target, true);
 		break;
 	default:
 		r = unpack_file(&d->to, name, e->mode & 0777);
