@@ -122,13 +122,17 @@ static int find_own(struct product *p)
 	p->own = find_layer(p, image_label(&p->base, "od.layer"));
 	if (p->own != none || image_base_layers(&p->base, &n))
 		return 0;
-	/* A builder made it: its digest stands nowhere. */
-	scan_init(&s);
-	r = scan_nth(p, n, &s);
-	if (!r && !s.others)
-		p->own = n;
-	scan_free(&s);
-	return r == 1 ? 0 : r;
+	/* A builder made it: its digest stands nowhere. Plugins may lie below it. */
+	for (; n < json_count(p->base.layers) && p->own == none; n++) {
+		scan_init(&s);
+		r = scan_nth(p, n, &s);
+		if (!r && !s.others)
+			p->own = n;
+		scan_free(&s);
+		if (r && r != 1)
+			return r;
+	}
+	return 0;
 }
 
 static uint64_t size_of_layers(struct product *p)
@@ -238,6 +242,19 @@ static int put_label(void *arg, const char *name, struct str value)
 	return copy ? 0 : -ENOMEM;
 }
 
+/* The last layer that is not ours. */
+static struct str top_of_base(struct product *p)
+{
+	struct str top = {0};
+	struct json_val v;
+	int it = 0;
+
+	for (size_t i = 0; json_next(p->base.layers, &it, NULL, &v); i++)
+		if (i != p->own)
+			top = doc_str(&p->base.doc, v);
+	return top;
+}
+
 /* What was named, without the place where it lies: others have it elsewhere. */
 static void name_base(struct product *p, struct labels *l)
 {
@@ -246,10 +263,19 @@ static void name_base(struct product *p, struct labels *l)
 	l->base_id = p->base.id;
 	l->base_ref = p->a->from.ref.n ? p->a->from.ref : p->base.id;
 	l->base_layers = json_count(p->base.layers) - (p->own != none);
+	l->base_top = top_of_base(p);
 	/* Our own product again: what it was made from stays its base. */
 	if (p->own != none && p->own == l->base_layers && old.n) {
 		l->base_id = old;
 		l->base_ref = image_label(&p->base, "od.base.ref");
+		l->base_digest =
+			image_label(&p->base, "org.opencontainers.image.base.digest");
+		l->deps = image_label(&p->base, "od.deps");
+		l->plugins = image_label(&p->base, "od.plugins");
+		l->lock = image_label(&p->base, "od.key.lock");
+		l->version = image_label(&p->base, "od.key.version");
+		if (image_base_layers(&p->base, &l->base_layers) == 0)
+			l->base_top = image_label(&p->base, "od.base.top");
 	}
 }
 
@@ -276,6 +302,8 @@ static int write_labels(struct product *p, struct buf *out)
 	ref_full(l.base_ref, &full);
 	in.base_ref = full.n ? buf_view(&full) : l.base_ref;
 	in.base_id = l.base_id;
+	in.deps = l.deps;
+	in.plugins = l.plugins;
 	tag_source(&in, &key);
 	l.key = buf_view(&key);
 	r = key.err ? key.err : labels_each(&l, put_label, &e);

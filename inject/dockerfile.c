@@ -159,6 +159,7 @@ struct labels dockerfile_labels(const struct dockerfile *d)
 		.plugins = d->plugins_label,
 		.base_digest = image_digest(d->base),
 		.base_layers = json_count(d->base->layers),
+		.base_top = image_top(d->base),
 	};
 }
 

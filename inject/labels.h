@@ -25,6 +25,7 @@ struct labels {
 	struct str base_digest;    /* of its manifest in a registry, if known */
 	struct str layer;          /* digest of our layer, unpacked; empty if not known */
 	size_t base_layers;        /* of the base, without ours */
+	struct str base_top;       /* the last of them, unpacked */
 };
 
 /*
