@@ -147,10 +147,12 @@ struct removal {
 static int push(struct removal *m, int dir, const char *name)
 {
 	struct level *l = &m->levels[m->depth];
-	int r = root_list(dir, name, &l->list);
+	DIR *list = NULL;
+	int r = root_list(dir, name, &list);
 
 	if (r)
 		return r;
+	l->list = list;
 	memcpy(l->name, name, strlen(name) + 1);
 	m->depth++;
 	return 0;

@@ -336,7 +336,7 @@ static int look(int from, int to, const char *name, mode_t *new, mode_t *old)
 /* Something of that name is there. */
 static int move_onto(struct move *m, int from, int to, const char *name)
 {
-	mode_t new, old;
+	mode_t new = 0, old = 0;
 	int r = look(from, to, name, &new, &old);
 
 	if (r)
@@ -353,7 +353,7 @@ static int move_onto(struct move *m, int from, int to, const char *name)
 /* What can be known to hinder a move, before the first one is made. */
 static int check_one(struct move *m, int from, int to, const char *name)
 {
-	mode_t new, old;
+	mode_t new = 0, old = 0;
 	int r = look(from, to, name, &new, &old);
 
 	if (r)
