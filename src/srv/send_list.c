@@ -16,14 +16,24 @@ struct listed {
 	bool folder;
 };
 
+/* The next code point, in lower case; most are ASCII, which is quick. */
+static wint_t next_lower(struct str *s)
+{
+	unsigned char c = (unsigned char)*s->p;
+
+	if (c >= 0x80)
+		return towlower((wint_t)utf8_next(s));
+	*s = str_skip(*s, 1);
+	return c >= 'A' && c <= 'Z' ? (wint_t)(c - 'A' + 'a') : c;
+}
+
 /* Code points in lower case. */
 static int compare_names(const char *a, const char *b)
 {
 	struct str x = str_c(a), y = str_c(b);
 
 	while (x.n && y.n) {
-		wint_t p = towlower((wint_t)utf8_next(&x));
-		wint_t q = towlower((wint_t)utf8_next(&y));
+		wint_t p = next_lower(&x), q = next_lower(&y);
 
 		if (p != q)
 			return p < q ? -1 : 1;
