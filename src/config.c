@@ -1,6 +1,8 @@
 #include "config.h"
 
+#include "base/float.h"
 #include "limits.h"
+#include "plug/plug.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -42,11 +44,11 @@ static const char usage[] =
 	"  --file-viewer       show images and PDF files to browsers in the sandbox, on "
 	"a\n"
 	"                      port of 127.0.0.1 behind PORT, without a key\n"
-	"  --plugins NAME..., --[no-]enable-browser: accepted; nothing is there to "
-	"start\n"
+	"  --plugins NAME...   start them; jupyter: Python cells (run_ipython)\n"
+	"  --[no-]enable-browser: accepted; nothing is there to start\n"
 	"\n"
 	"environment: SESSION_API_KEY, NO_CHANGE_TIMEOUT_SECONDS, SU_TO_USER,\n"
-	"RUNTIME_USERNAME, SANDBOX_GROUP_ID\n";
+	"RUNTIME_USERNAME, SANDBOX_GROUP_ID, INIT_PLUGIN_TIMEOUT, OD_PYTHON\n";
 
 const char *config_usage(void)
 {
@@ -144,6 +146,33 @@ static void set_viewer(struct reader *r, const char *v)
 	r->c->viewer = true;
 }
 
+/* An unknown one is told at once: an agent would miss it much later. */
+static void set_plugins(struct reader *r, const char *v)
+{
+	for (size_t i = 0; i < plugins_n; i++) {
+		if (strcmp(v, plugins[i]->name) != 0)
+			continue;
+		r->c->plugins |= UINT32_C(1) << i;
+		return;
+	}
+	buf_fmt(r->errors, "--plugins %s: is not one of", v);
+	for (size_t i = 0; i < plugins_n; i++)
+		buf_fmt(r->errors, "%s %s", i ? "," : "", plugins[i]->name);
+	buf_putc(r->errors, '\n');
+}
+
+/* Seconds, perhaps with a fraction. */
+static void set_plugin_time(struct reader *r, const char *text)
+{
+	double s = 0;
+
+	if (!*text || strspn(text, "0123456789.") != strlen(text) || *text == '.' ||
+		float_read(text, &s) < 0 || s > TIMEOUT_MAX / 1000)
+		complain(r, "INIT_PLUGIN_TIMEOUT", text, "must be a number of seconds");
+	else
+		r->c->plugin_ms = (uint64_t)(s * 1000);
+}
+
 static void ignore(struct reader *r, const char *v)
 {
 	(void)r;
@@ -166,7 +195,7 @@ static const struct option {
 	{"--tls-cert", ONE, set_tls_cert},
 	{"--tls-key", ONE, set_tls_key},
 	{"--tls", NONE, set_tls},
-	{"--plugins", MANY, ignore},
+	{"--plugins", MANY, set_plugins},
 	{"--enable-browser", NONE, ignore},
 	{"--no-enable-browser", NONE, set_browser},
 	{"--file-viewer", NONE, set_viewer},
@@ -317,11 +346,14 @@ static void read_environment(struct reader *r)
 	const char *group = getenv("SANDBOX_GROUP_ID");
 	const char *su = getenv("SU_TO_USER");
 	const char *extra = getenv("RUNTIME_USERNAME");
+	const char *plugin_time = getenv("INIT_PLUGIN_TIMEOUT");
 
 	take_key(c);
 	if (no_change)
 		number(r, "NO_CHANGE_TIMEOUT_SECONDS", no_change, NO_CHANGE_MAX_S,
 			&c->no_change_s);
+	if (plugin_time)
+		set_plugin_time(r, plugin_time);
 	if (group && strcmp(group, "root") != 0)
 		number(r, "SANDBOX_GROUP_ID", group, UID_MAX_TEXT, &c->work_gid);
 	c->as_user = (!su || truthy(su)) &&
@@ -340,6 +372,7 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 		.uid = 1000,
 		.no_change_s = NO_CHANGE_DEFAULT_S,
 		.browser = true,
+		.plugin_ms = PLUGIN_TIMEOUT_S * 1000,
 	};
 	if (argc > 0 && is_drop_in(argv[0])) {
 		r.lenient = true;

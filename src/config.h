@@ -37,9 +37,11 @@ struct config {
 	const char *shell; /* NULL: the ladder */
 	bool as_user;      /* shells run as username */
 	uint32_t no_change_s;
-	uint32_t work_gid; /* the group of the working directory */
-	bool browser;      /* one may be started, where there is one */
-	bool viewer;       /* the file viewer, with or without a browser */
+	uint32_t work_gid;  /* the group of the working directory */
+	bool browser;       /* one may be started, where there is one */
+	bool viewer;        /* the file viewer, with or without a browser */
+	uint32_t plugins;   /* bits, by their places in plugins[] (plug/plug.h) */
+	uint64_t plugin_ms; /* that all of them have to start */
 };
 
 /*

@@ -173,6 +173,29 @@ enum {
 	OBSERVATION_MAX = 64 << 20, /* an escaped report, six bytes for one */
 };
 
+/* Kernels and plugins. */
+enum {
+	DRIVER_FRAME_MAX = 24 << 20, /* a picture of 16 MB, or a text escaped sixfold */
+	DRIVER_OUT_MAX = 64 << 20,   /* waiting for a kernel: code, escaped sixfold */
+	DRIVER_READ = 65536,         /* taken at once: what a pipe holds */
+	DRIVER_PIPE = 1 << 20,       /* printed before a frame, at most */
+	DRIVER_JSON_MAX = 64 << 20,  /* the decoded texts of one frame */
+	DRIVER_HELLO_MS = 5000,      /* an interpreter that says nothing is none */
+	DRIVER_START_MS = 60000,     /* to import IPython from a cold network disk */
+	DRIVER_INTERRUPT_MS = 1000,  /* from the first SIGINT to the second */
+	DRIVER_KILL_MS = 3000,       /* from there to the end of the kernel */
+	DRIVER_PAUSE_MS = 100,       /* before a restart, doubling... */
+	DRIVER_PAUSE_MAX_MS = 5000,  /* ...up to this */
+	PYTHONS_MAX = 32,            /* interpreters that are tried */
+	CELL_HEAD_MAX = 1 << 20,     /* of a cell's text: what came first */
+	CELL_TAIL_MAX = 3 << 20,     /* and last; escaped it may be six times that */
+	CELL_IMAGES_MAX = 32 << 20,  /* half of HTTP_REPLY_MAX, as base64 */
+	CELLS_WAITING_MAX = 64,      /* as RUN_QUEUE_MAX */
+	CELL_LOOK_MS = 1000,         /* to notice that nobody waits for it any more */
+	PLUGIN_WHY_MAX = 256,        /* a sentence, shown in /server_info */
+	PLUGIN_TIMEOUT_S = 120,      /* of the wire contract */
+};
+
 /* Archives and transfers. */
 enum {
 	ZIP_INDEX_MAX = 64 << 20,      /* of one that is written: ten million files */

@@ -47,12 +47,12 @@ int64_t arg_int(struct act *a, const char *name, int64_t fallback)
 	return json_i64(json_get(a->args, name), &v) == 0 ? v : fallback;
 }
 
-static const struct action *find(struct str name)
+static const struct action *find(const struct box *box, struct str name)
 {
 	for (size_t i = 0; i < actions_n; i++)
 		if (str_eq(name, str_c(actions[i]->name)))
 			return actions[i];
-	return NULL;
+	return box->more_actions ? box->more_actions(name) : NULL;
 }
 
 int act_start(struct act *a, const char **why)
@@ -80,7 +80,7 @@ int act_start(struct act *a, const char **why)
 		return ERR_TYPE;
 	a->args = args;
 	a->hidden = arg_bool(a, "hidden", false);
-	a->action = find(name);
+	a->action = find(a->box, name);
 	if (!a->action) {
 		observe_errorf(a, "There is no action named %.*s.",
 			(int)(name.n < 100 ? name.n : 100), name.p);

@@ -18,6 +18,7 @@
 struct act;
 struct action;
 struct session;
+struct plugs;
 struct shell_setup;
 
 /* What all actions of this sandbox share. Made by srv; lives as long as the server. */
@@ -30,11 +31,15 @@ struct box {
 	char host_name[65];                    /* up to the first dot */
 	const struct shell_setup *shell_setup; /* what shells are made from; no name */
 	struct session *session;               /* the default one, then the others */
+	/* Actions that plugins bring, by name; NULL: there are none. */
+	const struct action *(*more_actions)(struct str name);
+	struct plugs *plugs; /* of those; NULL in a box without plugins */
 };
 
 enum act_result {
 	ACT_DONE, /* the observation is in act->out */
 	ACT_WAIT, /* act->done follows */
+	ACT_FAIL, /* what was asked for is not there: act->why says it with a 500 */
 };
 
 /* Called once after ACT_WAIT, when the observation is in act->out. */
@@ -60,8 +65,9 @@ struct act {
 	struct json_val args;
 	double timeout; /* seconds; 0: none */
 	bool hidden;
-	void *state; /* of the action */
-	void *work;  /* of an action on files: its arguments, in the arena */
+	const char *why; /* of ACT_FAIL */
+	void *state;     /* of the action */
+	void *work;      /* of an action on files: its arguments, in the arena */
 };
 
 struct action {
@@ -75,8 +81,8 @@ extern const struct action *const actions[];
 extern const size_t actions_n;
 
 /*
- * Starts the action of a->event, the object under "action" in a request. ACT_DONE
- * or ACT_WAIT; ERR_TYPE when the event is no action (words in *why), -ENOMEM.
+ * Starts the action of a->event, the object under "action" in a request. ACT_DONE,
+ * ACT_WAIT or ACT_FAIL; ERR_TYPE when the event is no action (words in *why), -ENOMEM.
  */
 int act_start(struct act *a, const char **why) MUST_USE;
 /* Its timeout in ms, TIMEOUT_MAX at most; 0: none. */

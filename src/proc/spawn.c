@@ -19,6 +19,7 @@
 
 enum {
 	OOM_SCORE_CHILD = 500,
+	REPORT_FD = 4,     /* of a child, behind the channel */
 	CLOSE_MAX = 65536, /* where neither close_range nor a sane limit helps */
 };
 
@@ -143,6 +144,18 @@ static int wire(const struct spawn *s)
 	return 0;
 }
 
+/* 3 is the channel's, or nobody's; the report follows. Both lie above it now. */
+static int wire_channel(int channel, int report)
+{
+	if (channel <= 0)
+		close(3);
+	else if (dup2(channel, 3) < 0 || fd_blocking(3) < 0)
+		return -1;
+	if (dup2(report, REPORT_FD) < 0)
+		return -1;
+	return fcntl(REPORT_FD, F_SETFD, FD_CLOEXEC);
+}
+
 static int become(const struct spawn_user *u, enum step *step)
 {
 	if (!u || u->uid == (uid_t)-1)
@@ -176,12 +189,16 @@ static void say(int report, enum step step, int err)
 
 static void child(const struct spawn *s, int report)
 {
+	int channel = s->channel > 0 ? fd_dup(s->channel, REPORT_FD + 1) : 0;
 	enum step step = STEP_FDS;
-	int high = fd_dup(report, 3);
+	int high = fd_dup(report, REPORT_FD + 1);
 
 	/* The socket is among 0, 1 and 2 where our standard descriptors are closed. */
-	errno = -high;
-	if (high < 0)
+	errno = -(high < 0 ? high : channel);
+	/* That so high a number is never to be had is EINVAL there. */
+	if (errno == EINVAL)
+		errno = EMFILE;
+	if (high < 0 || channel < 0)
 		goto fail;
 	report = high;
 	step = STEP_SESSION;
@@ -191,12 +208,10 @@ static void child(const struct spawn *s, int report)
 	if (s->tty >= 0 && take_tty(s->tty) < 0)
 		goto fail;
 	step = STEP_FDS;
-	if (wire(s) < 0 || dup2(report, 3) < 0)
+	if (wire(s) < 0 || wire_channel(channel, report) < 0)
 		goto fail;
-	report = 3;
-	if (fcntl(report, F_SETFD, FD_CLOEXEC) < 0)
-		goto fail;
-	spawn_close_from(4);
+	report = REPORT_FD;
+	spawn_close_from(REPORT_FD + 1);
 	spawn_default_signals();
 	if (limits_known)
 		for (size_t i = 0; i < ARRAY_LEN(kept_limits); i++)
@@ -205,9 +220,12 @@ static void child(const struct spawn *s, int report)
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	spawn_raise_oom_score();
 	/* Kept across exec: those that leave the session stay below it (proc/tree). */
-	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	prctl(PR_SET_CHILD_SUBREAPER, s->orphans_leave ? 0 : 1, 0, 0, 0);
 	if (become(s->user, &step) < 0)
 		goto fail;
+	/* A change of identity forgets it. */
+	if (s->dies_with_us)
+		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	step = STEP_CWD;
 	say(report, step, 0);
 	if ((!s->cwd || chdir(s->cwd) < 0) && (s->cwd_needed || chdir("/") < 0))

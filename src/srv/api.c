@@ -11,6 +11,9 @@
 #include "srv/transfer.h"
 
 #include <errno.h>
+#include <stdio.h>
+
+enum { API_WORDS_MAX = 512 };
 
 static void alive(struct api *api, struct request *rq, struct str name)
 {
@@ -91,6 +94,14 @@ static bool asker_left(const struct act *a)
 	return request_half_closed(a->user);
 }
 
+static void fail_action(struct request *rq, const char *why)
+{
+	char words[API_WORDS_MAX];
+
+	snprintf(words, sizeof(words), "Internal server error: %s", why);
+	request_fail(rq, 500, str_c(words));
+}
+
 static void start_action(struct api *api, struct request *rq, struct json_val event)
 {
 	struct act *a = arena_alloc(&rq->arena, sizeof(*a));
@@ -118,6 +129,8 @@ static void start_action(struct api *api, struct request *rq, struct json_val ev
 	rq->user = NULL;
 	if (r == ACT_DONE)
 		request_reply(rq, 200, API_JSON);
+	else if (r == ACT_FAIL)
+		fail_action(rq, a->why);
 	else if (r == ERR_TYPE)
 		api_invalid(rq, why);
 	else

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "plug/plug.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -124,5 +125,6 @@ void info_write(struct buf *out, const struct api *api)
 	write_disk(&w);
 	write_io(&w);
 	jw_end(&w);
+	plugs_write_info(api->box->plugs, &w);
 	jw_end(&w);
 }

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "limits.h"
+#include "plug/plug.h"
 #include "proc/children.h"
 #include "proc/tree.h"
 #include "srv/api.h"
@@ -143,6 +144,7 @@ static void enter(struct serve *s, enum phase to)
 			session_cut(at);
 		run_static_cut();
 		file_job_cut();
+		plugs_stop(s->box.plugs);
 	}
 }
 
@@ -193,16 +195,14 @@ static int open_listener(struct serve *s)
 	return server_listen(s->server, fd, s->tls);
 }
 
-/* The shell is there, or is known to be impossible: only now may clients come. */
-static void on_ready(void *arg, int err, const char *why)
+/* Shell and plugins are there, or known to be impossible: now clients may come. */
+static void on_settled(void *arg)
 {
 	static const char line[] = "Runtime client initialized.\n";
 	struct serve *s = arg;
 	char what[128];
+	int err = open_listener(s);
 
-	if (err < 0)
-		log_warn("no shell: %s: %s", why, err_text(err));
-	err = open_listener(s);
 	if (err < 0) {
 		snprintf(what, sizeof(what), "cannot listen on %s port %u",
 			s->box.config->address, s->box.config->port);
@@ -212,6 +212,15 @@ static void on_ready(void *arg, int err, const char *why)
 	/* Old clients look for this line in the log before they try to connect. */
 	if (fd_write_all(STDOUT_FILENO, line, sizeof(line) - 1) < 0)
 		log_warn("standard output is closed");
+}
+
+static void on_ready(void *arg, int err, const char *why)
+{
+	struct serve *s = arg;
+
+	if (err < 0)
+		log_warn("no shell: %s: %s", why, err_text(err));
+	plugs_start(s->box.plugs, on_settled, s);
 }
 
 static void host_name(char *out, size_t n)
@@ -261,6 +270,10 @@ static int build(struct serve *s)
 	s->box.shell_setup = &s->who.setup;
 	s->box.user_name = s->who.user.name;
 	host_name(s->box.host_name, sizeof(s->box.host_name));
+	s->box.more_actions = plugs_action;
+	s->box.plugs = plugs_new(&s->box);
+	if (!s->box.plugs)
+		return -ENOMEM;
 	s->server = server_new(s->loop, &conf, &err);
 	return s->server ? make_sessions(s) : err;
 }
@@ -312,6 +325,7 @@ int serve_run(struct store *store, const struct config *config)
 	if (s.server)
 		server_del(s.server);
 	tls_server_del(s.tls);
+	plugs_del(s.box.plugs);
 	end_all(&s);
 	while (s.box.session)
 		session_del(s.box.session);

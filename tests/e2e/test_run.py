@@ -311,7 +311,7 @@ def test_wrong_arguments():
                            "timeout": None, "tool_call_metadata": {"a": {}}, "llm_metrics": {}},
                            "more": 1}).encode()
         eq(client.post("/execute_action", body).json()["content"], "hi", "the backend's whole envelope")
-        for name in ("run_ipython", "browse", "browse_interactive", "edit"):
+        for name in ("browse", "browse_interactive", "edit"):
             got = client.act(name, code="1", url="x", browser_actions="noop()", path="/x",
                              command="view")
             eq(got["observation"] in ("error", name), True, f"{name}: a truthful observation")
@@ -353,11 +353,11 @@ def test_own_settings():
 
 def test_start_up_conversation():
     """What the backend says before an agent may work."""
-    with Client(env={"EXISTING": "1"}) as client:
+    with Client("--plugins", "jupyter", env={"EXISTING": "1"}) as client:
         eq(client.get("/alive").status, 200, "alive")
         eq(client.post("/execute_action", action("run_ipython", 120.0, code="import os\n\n",
                                                  include_extra=True)).status, 200,
-           "an IPython cell is answered with 200, plugin or not")
+           "an IPython cell is answered with 200")
         value = json.dumps('quo"te $HOME back\\slash é')
         commands = (
             f'export FOO={value}; export BAR="a!b";',

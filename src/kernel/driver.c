@@ -1,0 +1,424 @@
+#include "kernel/driver.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "kernel/driver_private.h"
+#include "kernel/python.h"
+#include "limits.h"
+#include "proc/children.h"
+#include "proc/tree.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/*
+ * The first words: any Python understands them, and no version that is too old comes
+ * past the first line. The driver itself follows as a frame.
+ */
+static const char boot[] =
+	"import os,sys\n"
+	"sys.version_info>=(3,6) or sys.exit('Python '+sys.version.split()[0]+"
+	"' is too old')\n"
+	"def read(n):\n"
+	" b=b''\n"
+	" while len(b)<n:\n"
+	"  c=os.read(3,n-len(b))\n"
+	"  c or os._exit(0)\n"
+	"  b+=c\n"
+	" return b\n"
+	"os.set_inheritable(3,False)\n"
+	"h=b'{\"t\":\"hello\"}'\n"
+	"os.write(3,len(h).to_bytes(4,'little')+h)\n"
+	"exec(compile(read(int.from_bytes(read(4),'little')),'<driver>','exec'),"
+	"{'__name__':'_od_driver'})\n";
+
+static void next_python(struct driver *d);
+static void restart(struct timer *t);
+static void no_answer(struct timer *t);
+static void harder(struct timer *t);
+
+void driver_enter(struct driver *d, enum driver_state to)
+{
+	static const uint64_t patience[] = {
+		[DRIVER_HELLO] = DRIVER_HELLO_MS,
+		[DRIVER_LOADING] = DRIVER_START_MS,
+		[DRIVER_STOPPING] = DRIVER_INTERRUPT_MS,
+		[DRIVER_PAUSED] = 0,
+	};
+	timer_fn *const late[] = {
+		[DRIVER_HELLO] = no_answer,
+		[DRIVER_LOADING] = no_answer,
+		[DRIVER_STOPPING] = harder,
+		[DRIVER_PAUSED] = restart,
+	};
+	uint64_t ms;
+
+	assert(to != DRIVER_BUSY || d->state == DRIVER_IDLE);
+	assert(to != DRIVER_STOPPING || d->state == DRIVER_BUSY);
+	d->state = to;
+	timer_cancel(d->loop, &d->timer);
+	if (to >= ARRAY_LEN(late) || !late[to])
+		return;
+	ms = to == DRIVER_PAUSED ? d->pause : patience[to];
+	if (timer_set(d->loop, &d->timer, ms, late[to]) < 0)
+		log_warn("kernel: out of memory for a timer");
+}
+
+/* --- Its end -------------------------------------------------------------------- */
+
+static void close_all(struct driver *d)
+{
+	struct io *both[] = {&d->pipe, &d->channel};
+
+	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+		int fd = both[i]->fd;
+
+		if (fd < 0)
+			continue;
+		loop_remove(d->loop, both[i]);
+		fd_close(&fd);
+	}
+	spawn_report_close(&d->report);
+	driver_frames_free(&d->frames);
+	buf_free(&d->out);
+	arena_reset(&d->json);
+}
+
+void driver_kill(struct driver *d)
+{
+	if (d->dying || !d->pid)
+		return;
+	d->dying = true;
+	tree_kill_now(d->pid);
+}
+
+static void no_answer(struct timer *t)
+{
+	struct driver *d = container_of(t, struct driver, timer);
+
+	snprintf(d->trouble, sizeof(d->trouble), "%s does not get ready",
+		d->pythons[d->python_at]);
+	driver_kill(d);
+}
+
+/* The second SIGINT, then the end. */
+static void harder(struct timer *t)
+{
+	struct driver *d = container_of(t, struct driver, timer);
+
+	if (d->interrupts++ == 1) {
+		kill(-d->pid, SIGINT);
+		kill(-d->pid, SIGCONT);
+		if (timer_set(d->loop, &d->timer, DRIVER_KILL_MS, harder) == 0)
+			return;
+	}
+	log_info("kernel: a cell cannot be interrupted, the kernel is killed");
+	driver_kill(d);
+}
+
+/* --- Starting -------------------------------------------------------------------- */
+
+static void give_up(struct driver *d)
+{
+	char why[2 * DRIVER_WORDS];
+
+	snprintf(why, sizeof(why), "no Python interpreter (3.6 or newer) was found%s%s",
+		d->trouble[0] ? ": " : "", d->trouble);
+	arena_reset(&d->search);
+	driver_enter(d, DRIVER_NONE);
+	d->ops->none(d->arg, why);
+}
+
+/* What an end means when it was not ready yet: another interpreter has its turn. */
+static void start_failed(struct driver *d)
+{
+	if (d->state == DRIVER_LOADING && !d->plain) {
+		d->plain = true;
+	} else {
+		d->plain = false;
+		d->python_at++;
+	}
+	next_python(d);
+}
+
+static void child_ended(struct child *c, int status)
+{
+	struct driver *d = container_of(c, struct driver, child);
+	int err = spawn_outcome(&d->report);
+	bool busy;
+
+	/* Who is left of its group would write to nobody. */
+	kill(-d->pid, SIGKILL);
+	/* What it said last. The frame of a cell's end may be among it. */
+	for (int r = 0; r == 0 && d->channel.fd >= 0;)
+		r = driver_read(d);
+	driver_drain(d, DRIVER_PIPE);
+	busy = d->state == DRIVER_BUSY;
+	close_all(d);
+	d->pid = 0;
+	d->dying = false;
+	if (d->state == DRIVER_HELLO || d->state == DRIVER_LOADING) {
+		if (!d->trouble[0] && err < 0)
+			snprintf(d->trouble, sizeof(d->trouble), "%s: %s: %s",
+				d->pythons[d->python_at], d->report.step, err_text(err));
+		else if (!d->trouble[0])
+			snprintf(d->trouble, sizeof(d->trouble), "%s ended at its start",
+				d->pythons[d->python_at]);
+		start_failed(d);
+		return;
+	}
+	log_warn("kernel: it has ended (status %d), another is started", status);
+	/* In a cell it is the cell's fault; else it must not become a habit. */
+	if (d->state == DRIVER_IDLE)
+		d->pause = !d->pause                         ? DRIVER_PAUSE_MS
+			: d->pause * 2 < DRIVER_PAUSE_MAX_MS ? d->pause * 2
+							     : DRIVER_PAUSE_MAX_MS;
+	else
+		d->pause = 0;
+	driver_enter(d, DRIVER_PAUSED);
+	d->ops->died(d->arg, status, busy);
+}
+
+static int spawn_python(struct driver *d, const char *path, int out, int channel)
+{
+	const char *argv[] = {path, "-u", "-c", boot, NULL};
+	struct spawn sp = {
+		.path = path,
+		.argv = argv,
+		.env = d->env,
+		.cwd = d->cwd,
+		.tty = -1,
+		.fds = {-1, out, out},
+		.channel = channel,
+		.dies_with_us = true,
+		.orphans_leave = true,
+		.user = d->user,
+	};
+	pid_t pid;
+	int r = spawn(&sp, &pid, &d->report);
+
+	if (r == 0) {
+		d->starts++;
+		d->pid = pid;
+		children_watch(&d->child, pid, child_ended);
+	}
+	return r;
+}
+
+static int launch(struct driver *d, const char *path)
+{
+	int out[2] = {-1, -1}, pair[2] = {-1, -1};
+	int r = fd_pipe(out);
+
+	if (r == 0)
+		r = fd_socketpair(SOCK_STREAM, pair);
+	if (r == 0)
+		r = loop_add(d->loop, &d->pipe, out[0], EPOLLIN, driver_pipe_ready);
+	if (r == 0) {
+		out[0] = -1;
+		r = loop_add(
+			d->loop, &d->channel, pair[0], EPOLLIN, driver_channel_ready);
+	}
+	if (r == 0) {
+		pair[0] = -1;
+		driver_frames_init(&d->frames);
+		r = spawn_python(d, path, out[1], pair[1]);
+	}
+	for (int i = 0; i < 2; i++) {
+		fd_close(&out[i]);
+		fd_close(&pair[i]);
+	}
+	if (r < 0)
+		close_all(d);
+	return r;
+}
+
+static void next_python(struct driver *d)
+{
+	for (; d->python_at < d->pythons_n; d->python_at++) {
+		int r = launch(d, d->pythons[d->python_at]);
+
+		if (r == 0) {
+			driver_enter(d, DRIVER_HELLO);
+			return;
+		}
+		snprintf(d->trouble, sizeof(d->trouble), "%s: %s",
+			d->pythons[d->python_at], err_text(r));
+	}
+	give_up(d);
+}
+
+/* Each time anew: an interpreter may have come, or gone. */
+static void search(struct driver *d)
+{
+	arena_reset(&d->search);
+	d->pythons_n = python_list(d->env, &d->search, d->pythons);
+	d->python_at = 0;
+	d->plain = false;
+	d->trouble[0] = '\0';
+	next_python(d);
+}
+
+static void restart(struct timer *t)
+{
+	search(container_of(t, struct driver, timer));
+}
+
+void driver_start(struct driver *d, struct str cwd)
+{
+	assert(d->state == DRIVER_NONE);
+	snprintf(d->cwd, sizeof(d->cwd), "%.*s", STR_ARG(cwd));
+	d->pause = 0;
+	/* Not before this call has returned. */
+	driver_enter(d, DRIVER_PAUSED);
+}
+
+/* --- Cells ------------------------------------------------------------------------ */
+
+int driver_execute(struct driver *d, struct str code, struct str cwd)
+{
+	size_t before = d->out.n;
+	int r;
+
+	assert(d->state == DRIVER_IDLE);
+	d->cell_id++;
+	if (cwd.n < sizeof(d->cwd) && !str_eq(cwd, str_c(d->cwd))) {
+		driver_put(d, "chdir", "cwd", cwd);
+		snprintf(d->cwd, sizeof(d->cwd), "%.*s", STR_ARG(cwd));
+	}
+	driver_put(d, "exec", "code", code);
+	r = d->out.err;
+	if (r) {
+		d->out.err = 0;
+		d->out.n = before;
+		return r;
+	}
+	/* What was printed since the last cell is not this one's. */
+	driver_drain(d, DRIVER_PIPE);
+	driver_enter(d, DRIVER_BUSY);
+	driver_send(d);
+	return 0;
+}
+
+void driver_interrupt(struct driver *d)
+{
+	driver_enter(d, DRIVER_STOPPING);
+	cell_reset(&d->cell);
+	d->interrupts = 1;
+	/* Who has stopped himself hears nothing before he goes on. */
+	kill(-d->pid, SIGINT);
+	kill(-d->pid, SIGCONT);
+}
+
+/* --- The object ------------------------------------------------------------------- */
+
+static int make_env(struct driver *d, const char *const *env)
+{
+	static const char *const more[] = {
+		"PYTHONIOENCODING=utf-8:replace", "PYTHONUNBUFFERED=1", "MPLBACKEND=Agg"};
+	size_t n = 0, have = 0;
+
+	while (env[have])
+		have++;
+	d->env = arena_array(&d->env_memory, have + ARRAY_LEN(more) + 1, sizeof(*d->env));
+	if (!d->env)
+		return -ENOMEM;
+	for (size_t i = 0; i < have; i++)
+		d->env[n++] = env[i];
+	for (size_t i = 0; i < ARRAY_LEN(more); i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(more[i], "="), more[i]);
+		if (!env_value(env, name))
+			d->env[n++] = more[i];
+	}
+	return 0;
+}
+
+struct driver *driver_new(struct loop *l, const char *const *env,
+	const struct spawn_user *user, const struct driver_ops *ops, void *arg)
+{
+	struct driver *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	*d = (struct driver){
+		.loop = l,
+		.user = user,
+		.ops = ops,
+		.arg = arg,
+		.report.fd = -1,
+		.pipe.fd = -1,
+		.channel.fd = -1,
+		.out = BUF_INIT(DRIVER_OUT_MAX),
+	};
+	arena_init(&d->env_memory, WHO_MEMORY_MAX);
+	arena_init(&d->search, WHO_MEMORY_MAX);
+	arena_init(&d->json, DRIVER_JSON_MAX);
+	cell_init(&d->cell);
+	if (make_env(d, env) == 0)
+		return d;
+	driver_del(d);
+	return NULL;
+}
+
+void driver_del(struct driver *d)
+{
+	if (!d)
+		return;
+	children_forget(&d->child);
+	if (d->pid)
+		tree_kill_now(d->pid);
+	timer_cancel(d->loop, &d->timer);
+	close_all(d);
+	cell_free(&d->cell);
+	arena_reset(&d->search);
+	arena_reset(&d->env_memory);
+	free(d);
+}
+
+enum driver_state driver_state(const struct driver *d)
+{
+	return d->state;
+}
+
+struct cell *driver_cell(struct driver *d)
+{
+	return &d->cell;
+}
+
+const char *driver_python(const struct driver *d)
+{
+	return d->python;
+}
+
+const char *driver_version(const struct driver *d)
+{
+	return d->version;
+}
+
+const char *driver_mode(const struct driver *d)
+{
+	return d->mode;
+}
+
+const char *driver_why(const struct driver *d)
+{
+	return d->why;
+}
+
+pid_t driver_pid(const struct driver *d)
+{
+	return d->pid;
+}
+
+unsigned driver_starts(const struct driver *d)
+{
+	return d->starts;
+}

@@ -1,0 +1,31 @@
+/*
+ * The frames between the server and the driver of a kernel: four bytes of length,
+ * little-endian, then JSON. An engine: fed with bytes, it answers with frames.
+ */
+#ifndef KERNEL_DRIVER_FRAME_H
+#define KERNEL_DRIVER_FRAME_H
+
+#include "base/buf.h"
+
+enum { DRIVER_FRAME_HEAD = 4 };
+
+struct driver_frames {
+	struct buf in;
+	size_t at; /* where the next frame begins */
+};
+
+void driver_frames_init(struct driver_frames *f);
+void driver_frames_free(struct driver_frames *f);
+
+/* Takes bytes as they come. ERR_LIMIT, -ENOMEM. */
+int driver_frames_put(struct driver_frames *f, struct str bytes) MUST_USE;
+/*
+ * The next frame, borrowed until the next put. 0; positive: none is complete;
+ * ERR_LIMIT: it would be longer than DRIVER_FRAME_MAX, and nothing can follow.
+ */
+int driver_frames_next(struct driver_frames *f, struct str *frame) MUST_USE;
+
+/* Appends body as a frame. */
+void driver_frame_put(struct buf *out, struct str body);
+
+#endif

@@ -1,0 +1,268 @@
+/* What comes from a driver's process and goes to it: text, and frames. */
+#include "kernel/driver_private.h"
+
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static bool is_cell(const struct driver *d)
+{
+	return d->state == DRIVER_BUSY;
+}
+
+bool driver_drain(struct driver *d, size_t max)
+{
+	static char room[DRIVER_READ];
+
+	while (max && d->pipe.fd >= 0) {
+		ssize_t n = read(d->pipe.fd, room, sizeof(room));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return true;
+		/* What is printed between cells is nobody's. */
+		if (is_cell(d))
+			cell_text(&d->cell, str_make(room, (size_t)n));
+		max -= (size_t)n < max ? (size_t)n : max;
+	}
+	return false;
+}
+
+void driver_pipe_ready(struct io *io, uint32_t events)
+{
+	struct driver *d = container_of(io, struct driver, pipe);
+
+	if (driver_drain(d, DRIVER_READ) && (events & EPOLLHUP)) {
+		int fd = io->fd;
+
+		loop_remove(d->loop, io);
+		fd_close(&fd);
+	}
+}
+
+void driver_send(struct driver *d)
+{
+	if (d->channel.fd < 0)
+		return;
+	while (d->out.n) {
+		ssize_t n = send(d->channel.fd, d->out.p, d->out.n, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			break; /* a broken one is noticed by its reader */
+		buf_consume(&d->out, (size_t)n);
+	}
+	if (!d->out.n)
+		buf_free(&d->out);
+	loop_want(d->loop, &d->channel, d->out.n ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+void driver_put(struct driver *d, const char *op, const char *key, struct str value)
+{
+	struct buf body = BUF_INIT(DRIVER_FRAME_MAX * 2);
+	struct jw w;
+
+	jw_init(&w, &body);
+	jw_object(&w);
+	jw_key(&w, "op");
+	jw_cstr(&w, op);
+	jw_key(&w, "id");
+	jw_uint(&w, d->cell_id);
+	if (key) {
+		jw_key(&w, key);
+		jw_str(&w, value);
+	}
+	jw_end(&w);
+	if (body.err)
+		d->out.err = body.err;
+	driver_frame_put(&d->out, buf_view(&body));
+	buf_free(&body);
+}
+
+static void copy_text(struct driver *d, struct json_val v, char *to, size_t n)
+{
+	struct str s = STR("");
+
+	if (json_str(v, &d->json, &s) < 0)
+		s = STR("");
+	snprintf(to, n, "%.*s", (int)(s.n < n ? s.n : n - 1), s.p);
+}
+
+static void become_idle(struct driver *d)
+{
+	driver_enter(d, DRIVER_IDLE);
+	d->ops->idle(d->arg);
+}
+
+static int on_hello(struct driver *d, struct json_val frame)
+{
+	struct str text = driver_text();
+	struct buf body = BUF_INIT(DRIVER_FRAME_MAX);
+	int r;
+
+	(void)frame;
+	if (d->state != DRIVER_HELLO)
+		return ERR_SYNTAX;
+	buf_str(&body, text);
+	buf_fmt(&body, "\nmain_loop(%s)\n", d->plain ? "True" : "False");
+	if (!body.err)
+		driver_frame_put(&d->out, buf_view(&body));
+	r = body.err ? body.err : d->out.err;
+	buf_free(&body);
+	if (r)
+		return r;
+	spawn_report_close(&d->report);
+	driver_enter(d, DRIVER_LOADING);
+	driver_send(d);
+	return 0;
+}
+
+static int on_ready(struct driver *d, struct json_val frame)
+{
+	if (d->state != DRIVER_LOADING)
+		return ERR_SYNTAX;
+	copy_text(d, json_get(frame, "exe"), d->python, sizeof(d->python));
+	copy_text(d, json_get(frame, "py"), d->version, sizeof(d->version));
+	copy_text(d, json_get(frame, "mode"), d->mode, sizeof(d->mode));
+	copy_text(d, json_get(frame, "why"), d->why, sizeof(d->why));
+	log_info("kernel: %s, Python %s, %s%s%s", d->python, d->version, d->mode,
+		d->why[0] ? ": " : "", d->why);
+	become_idle(d);
+	return 0;
+}
+
+/* The driver waits for this, so that what it prints next comes behind it. */
+static int seen(struct driver *d)
+{
+	driver_put(d, "seen", NULL, STR(""));
+	driver_send(d);
+	return d->out.err;
+}
+
+static int on_data(struct driver *d, struct json_val frame)
+{
+	struct json_val data = json_get(frame, "d");
+	struct str s;
+
+	if (is_cell(d) && json_str(json_get(data, "text/plain"), &d->json, &s) == 0)
+		cell_text(&d->cell, s);
+	if (is_cell(d) && json_str(json_get(data, "image/png"), &d->json, &s) == 0)
+		cell_image(&d->cell, s);
+	return seen(d);
+}
+
+static int on_error(struct driver *d, struct json_val frame)
+{
+	struct str s;
+
+	if (is_cell(d) && json_str(json_get(frame, "text"), &d->json, &s) == 0)
+		cell_text(&d->cell, s);
+	return seen(d);
+}
+
+static int on_done(struct driver *d, struct json_val frame)
+{
+	int64_t id;
+
+	if (json_i64(json_get(frame, "id"), &id) < 0 || (uint64_t)id != d->cell_id)
+		return ERR_SYNTAX;
+	d->pause = 0;
+	if (d->state == DRIVER_BUSY) {
+		driver_enter(d, DRIVER_IDLE);
+		d->ops->done(d->arg);
+		cell_reset(&d->cell);
+	} else if (d->state != DRIVER_STOPPING) {
+		return ERR_SYNTAX;
+	}
+	become_idle(d);
+	return 0;
+}
+
+static int take(struct driver *d, struct str text)
+{
+	static const struct {
+		const char *type;
+		int (*fn)(struct driver *d, struct json_val frame);
+	} types[] = {
+		{"hello", on_hello},
+		{"ready", on_ready},
+		{"execute_result", on_data},
+		{"display_data", on_data},
+		{"error", on_error},
+		{"done", on_done},
+	};
+	static const struct json_caps caps = {16, 1000, 100};
+	struct json_error e;
+	struct json json;
+	struct str type;
+	int r;
+
+	arena_rewind(&d->json);
+	r = json_parse(&json, text, &caps, &d->json, &e);
+	if (r == 0)
+		r = json_str(json_get(json_root(&json), "t"), &d->json, &type);
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(types); i++)
+		if (str_eq(type, str_c(types[i].type)))
+			return types[i].fn(d, json_root(&json));
+	return r ? r : ERR_SYNTAX;
+}
+
+/*
+ * Complete frames, each behind what was printed before it: the pipe holds no more than
+ * DRIVER_PIPE. A frame is looked at where it lies, and none of them makes room.
+ */
+static int take_all(struct driver *d)
+{
+	struct str frame;
+	int r;
+
+	while ((r = driver_frames_next(&d->frames, &frame)) == 0) {
+		driver_drain(d, DRIVER_PIPE);
+		r = take(d, frame);
+		if (r < 0)
+			return r;
+	}
+	return r < 0 ? r : 0;
+}
+
+int driver_read(struct driver *d)
+{
+	static char room[DRIVER_READ];
+	ssize_t n = recv(d->channel.fd, room, sizeof(room), 0);
+	int r;
+
+	if (n < 0)
+		return errno == EINTR ? 0 : errno == EAGAIN ? 1 : -errno;
+	if (n == 0)
+		return ERR_CLOSED;
+	r = driver_frames_put(&d->frames, str_make(room, (size_t)n));
+	return r ? r : take_all(d);
+}
+
+void driver_channel_ready(struct io *io, uint32_t events)
+{
+	struct driver *d = container_of(io, struct driver, channel);
+	int fd = io->fd;
+	int r = 0;
+
+	if (events & EPOLLOUT)
+		driver_send(d);
+	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+		r = driver_read(d);
+	if (r >= 0)
+		return;
+	if (r != ERR_CLOSED)
+		log_warn("kernel: its channel is broken: %s", err_text(r));
+	/* A cell may have closed the channel, or written into it. */
+	loop_remove(d->loop, io);
+	fd_close(&fd);
+	driver_kill(d);
+}

@@ -1,0 +1,78 @@
+/*
+ * Plugins: what a sandbox can do beyond files and shells, started only if asked for.
+ *
+ * A plugin is one file with one const struct plugin; plugins[] in table.c lists them
+ * all. They are started side by side, and what one of them lacks makes that one
+ * unavailable, with a reason, and nothing else. Nobody above knows one by its name.
+ */
+#ifndef PLUG_PLUG_H
+#define PLUG_PLUG_H
+
+#include "act/act.h"
+#include "limits.h"
+
+struct plug;
+struct plugs;
+
+struct plugin {
+	const char *name;
+	/*
+	 * Starts it: plug_ready or plug_unavailable follows, perhaps before this
+	 * returns, perhaps more than once. NULL: there is nothing to start. -errno.
+	 */
+	int (*start)(struct plug *p);
+	/* Ends all that start has begun, if own is set, and answers who waits. */
+	void (*stop)(struct plug *p);
+	/* Writes further members of its object in /server_info; or NULL. */
+	void (*info)(const struct plug *p, struct jw *w);
+	/* NULL at the end, or NULL; known even where the plugin is not started. */
+	const struct action *const *actions;
+	/* Why there is nothing to start and never will be; or NULL. */
+	const char *missing;
+};
+
+extern const struct plugin *const plugins[];
+extern const size_t plugins_n;
+
+enum plug_state {
+	PLUG_OFF, /* nobody has asked for it */
+	PLUG_STARTING,
+	PLUG_READY,
+	PLUG_UNAVAILABLE, /* why says the reason; it may become ready yet */
+};
+
+/* One plugin in one sandbox. */
+struct plug {
+	const struct plugin *plugin;
+	struct box *box;
+	enum plug_state state;
+	char why[PLUGIN_WHY_MAX];
+	void *own; /* of the plugin */
+};
+
+typedef void plugs_settled_fn(void *arg);
+
+/* Those that the box's config names; nothing is started. NULL: out of memory. */
+struct plugs *plugs_new(struct box *box);
+/* Stops them all, for good: who waits for one of them is answered. */
+void plugs_stop(struct plugs *ps);
+/* The same, and frees. NULL is none. */
+void plugs_del(struct plugs *ps);
+/*
+ * Starts all. settled is called once, when each of them is ready or unavailable, or
+ * has had its time; at once where there is none.
+ */
+void plugs_start(struct plugs *ps, plugs_settled_fn *settled, void *arg);
+
+/* The plug of that kind; never NULL in a box with plugs. */
+struct plug *plugs_find(struct plugs *ps, const struct plugin *plugin);
+/* An action of any plugin; for box->more_actions. */
+const struct action *plugs_action(struct str name);
+/* The member "plugins" of /server_info, if any is asked for. */
+void plugs_write_info(const struct plugs *ps, struct jw *w);
+
+/* Said by the plugin itself. */
+void plug_ready(struct plug *p);
+void plug_unavailable(struct plug *p, const char *why);
+
+#endif

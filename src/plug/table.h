@@ -1,0 +1,9 @@
+/* The plugins, one file each. */
+#ifndef PLUG_TABLE_H
+#define PLUG_TABLE_H
+
+#include "plug/plug.h"
+
+extern const struct plugin plugin_jupyter;
+
+#endif
