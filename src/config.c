@@ -167,7 +167,7 @@ static void set_plugin_time(struct reader *r, const char *text)
 	double s = 0;
 
 	if (!*text || strspn(text, "0123456789.") != strlen(text) || *text == '.' ||
-		float_read(text, &s) < 0 || s > TIMEOUT_MAX / 1000)
+		float_read(text, &s) < 0 || s * 1000 > TIMEOUT_MAX)
 		complain(r, "INIT_PLUGIN_TIMEOUT", text, "must be a number of seconds");
 	else
 		r->c->plugin_ms = (uint64_t)(s * 1000);
