@@ -31,6 +31,7 @@ struct box {
 	char host_name[65];                    /* up to the first dot */
 	const struct shell_setup *shell_setup; /* what shells are made from; no name */
 	struct session *session;               /* the default one, then the others */
+	bool again; /* an earlier process of this server has crashed */
 	/* Actions that plugins bring, by name; NULL: there are none. */
 	const struct action *(*more_actions)(struct str name);
 	struct plugs *plugs; /* of those; NULL in a box without plugins */

@@ -399,6 +399,7 @@ static struct jupyter *jupyter_new(struct plug *p)
 	if (!j)
 		return NULL;
 	j->plug = p;
+	j->lost = p->box->again;
 	j->driver = driver_new(p->box->loop, setup->env, setup->user, &driver_ops, j);
 	if (j->driver)
 		return j;

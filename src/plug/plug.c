@@ -159,6 +159,29 @@ const struct action *plugs_action(struct str name)
 	return NULL;
 }
 
+static bool is_route(const struct plug_route *r, struct str method, struct str path)
+{
+	return str_eq(path, str_c(r->path)) &&
+		(!method.n || str_eq(method, str_c(r->method)));
+}
+
+const struct plug_route *plugs_route(struct str method, struct str path)
+{
+	for (size_t i = 0; i < plugins_n; i++)
+		for (const struct plug_route *r = plugins[i]->routes; r && r->path; r++)
+			if (is_route(r, method, path))
+				return r;
+	return NULL;
+}
+
+void plugs_handle(struct plugs *ps, const struct plug_route *route, struct request *rq)
+{
+	for (size_t i = 0; i < plugins_n; i++)
+		for (const struct plug_route *r = plugins[i]->routes; r && r->path; r++)
+			if (r == route)
+				r->handle(&ps->plug[i], rq);
+}
+
 void plugs_write_info(const struct plugs *ps, struct jw *w)
 {
 	static const char *const words[] = {

@@ -10,9 +10,19 @@
 
 #include "act/act.h"
 #include "limits.h"
+#include "net/request.h"
 
 struct plug;
 struct plugs;
+
+/* A path of its own; whoever asks has shown the session key. */
+struct plug_route {
+	const char *method, *path;
+	/* Answers at once, or later; state tells whether the plugin is there. */
+	void (*handle)(struct plug *p, struct request *rq);
+	/* Who asked has hung up, while rq->user is set; NULL where handle never waits. */
+	void (*gone)(struct request *rq);
+};
 
 struct plugin {
 	const char *name;
@@ -25,8 +35,9 @@ struct plugin {
 	void (*stop)(struct plug *p);
 	/* Writes further members of its object in /server_info; or NULL. */
 	void (*info)(const struct plug *p, struct jw *w);
-	/* NULL at the end, or NULL; known even where the plugin is not started. */
+	/* Each with an end of NULL, or NULL; known even where it is not started. */
 	const struct action *const *actions;
+	const struct plug_route *routes;
 	/* Why there is nothing to start and never will be; or NULL. */
 	const char *missing;
 };
@@ -68,6 +79,10 @@ void plugs_start(struct plugs *ps, plugs_settled_fn *settled, void *arg);
 struct plug *plugs_find(struct plugs *ps, const struct plugin *plugin);
 /* An action of any plugin; for box->more_actions. */
 const struct action *plugs_action(struct str name);
+/* A route of any plugin with that path; method may be empty for any. NULL. */
+const struct plug_route *plugs_route(struct str method, struct str path);
+/* Calls its handle. */
+void plugs_handle(struct plugs *ps, const struct plug_route *route, struct request *rq);
 /* The member "plugins" of /server_info, if any is asked for. */
 void plugs_write_info(const struct plugs *ps, struct jw *w);
 

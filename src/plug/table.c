@@ -3,11 +3,6 @@
 /* The skills are programs on the PATH: there is nothing to start. */
 static const struct plugin plugin_agent_skills = {.name = "agent_skills"};
 
-static const struct plugin plugin_vscode = {
-	.name = "vscode",
-	.missing = "not part of this version",
-};
-
 const struct plugin *const plugins[] = {
 	&plugin_agent_skills,
 	&plugin_jupyter,

@@ -5,5 +5,6 @@
 #include "plug/plug.h"
 
 extern const struct plugin plugin_jupyter;
+extern const struct plugin plugin_vscode;
 
 #endif

@@ -3,6 +3,7 @@
 #include "act/session.h"
 #include "base/clock.h"
 #include "limits.h"
+#include "plug/plug.h"
 #include "srv/files.h"
 #include "srv/info.h"
 #include "srv/params.h"
@@ -244,6 +245,11 @@ static bool knows_key(const struct config *c, const struct request *rq)
 	return hash_equal(digest, c->key, sizeof(digest));
 }
 
+static bool is_path(struct str path)
+{
+	return route_of_path(path) || plugs_route(STR(""), path);
+}
+
 /* Every method that the path has. */
 static void add_allow(struct request *rq)
 {
@@ -254,13 +260,15 @@ static void add_allow(struct request *rq)
 		if (matches(&routes[i], rq->path, &name))
 			buf_fmt(&methods, "%s%s", methods.n ? ", " : "",
 				routes[i].method);
+	if (plugs_route(STR(""), rq->path))
+		buf_puts(&methods, plugs_route(STR(""), rq->path)->method);
 	request_add_field(rq, STR("allow"), buf_view(&methods));
 	buf_free(&methods);
 }
 
 static void no_route(struct request *rq)
 {
-	const struct route *other = route_of_path(rq->path);
+	bool other = is_path(rq->path);
 	struct str trimmed = rq->path;
 
 	if (other) {
@@ -270,7 +278,7 @@ static void no_route(struct request *rq)
 	}
 	while (trimmed.n > 1 && trimmed.p[trimmed.n - 1] == '/')
 		trimmed.n--;
-	if (trimmed.n < rq->path.n && route_of_path(trimmed)) {
+	if (trimmed.n < rq->path.n && is_path(trimmed)) {
 		request_add_field(rq, STR("location"), trimmed);
 		request_reply(rq, 307, NULL);
 		return;
@@ -295,7 +303,10 @@ static void on_head(void *arg, struct request *rq)
 	}
 	route = route_of(rq, &name);
 	if (!route) {
-		no_route(rq);
+		if (plugs_route(rq->method, rq->path))
+			rq->body_max = HTTP_BODY_MAX;
+		else
+			no_route(rq);
 		return;
 	}
 	rq->body_max = route->body_max;
@@ -317,12 +328,19 @@ static ssize_t on_move(void *arg, struct request *rq, int fd, size_t n)
 
 static void on_ready(void *arg, struct request *rq)
 {
+	const struct route *route;
+	struct api *api = arg;
 	struct str name;
 
-	if (rq->body_streams)
+	if (rq->body_streams) {
 		transfer_ready(rq);
+		return;
+	}
+	route = route_of(rq, &name);
+	if (route)
+		route->handle(api, rq, name);
 	else
-		route_of(rq, &name)->handle(arg, rq, name);
+		plugs_handle(api->box->plugs, plugs_route(rq->method, rq->path), rq);
 }
 
 static void on_room(void *arg, struct request *rq)
@@ -333,11 +351,17 @@ static void on_room(void *arg, struct request *rq)
 
 static void on_gone(void *arg, struct request *rq)
 {
+	const struct route *route;
 	struct str name;
 
 	(void)arg;
-	if (rq->user)
-		route_of(rq, &name)->gone(rq);
+	if (!rq->user)
+		return;
+	route = route_of(rq, &name);
+	if (route)
+		route->gone(rq);
+	else
+		plugs_route(rq->method, rq->path)->gone(rq);
 }
 
 static void on_drained(void *arg)

@@ -270,6 +270,7 @@ static int build(struct serve *s)
 	s->box.shell_setup = &s->who.setup;
 	s->box.user_name = s->who.user.name;
 	host_name(s->box.host_name, sizeof(s->box.host_name));
+	s->box.again = kept_sessions(&s->kept);
 	s->box.more_actions = plugs_action;
 	s->box.plugs = plugs_new(&s->box);
 	if (!s->box.plugs)

@@ -85,7 +85,7 @@ static const struct row rows[] = {
 	{US " serve 3000", ROLE_SERVE, 3000, NULL, NULL, 0, false},
 	{US " init 3000", ROLE_INIT, 3000, NULL, NULL, 0, false},
 	{US " health 3000", ROLE_HEALTH, 3000, NULL, NULL, 0, false},
-	{US " shell 3000 --username me --plugins a b", ROLE_SHELL, 3000, NULL, "me", 0,
+	{US " shell 3000 --username me --plugins jupyter vscode", ROLE_SHELL, 3000, NULL, "me", 0,
 		false},
 	{US " 1", ROLE_SERVE, 1, NULL, NULL, 0, false},
 	{US " 65535", ROLE_SERVE, 65535, NULL, NULL, 0, false},
