@@ -20,6 +20,7 @@ import types
 
 TEXT_MAX = 4 << 20  # characters of one result; more is cut in the middle
 IMAGE_MAX = 16 << 20  # bytes of one picture, as base64
+CELLS_KEPT = 1000  # their text, for tracebacks
 RESULTS = ("execute_result", "display_data", "error")  # have an answer
 
 
@@ -126,26 +127,25 @@ def run_shell(command, **more):
                             stdin=subprocess.DEVNULL, **more)
 
 
+def figure_png(figure):
+    import io
+    room = io.BytesIO()
+    figure.savefig(room, format="png", bbox_inches="tight", dpi=figure.dpi,
+                   facecolor=figure.get_facecolor())
+    return room.getvalue()
+
+
 def show_figures():
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is None or not hasattr(pyplot, "get_fignums"):
         return
-    import io
     for number in pyplot.get_fignums():
         figure = pyplot.figure(number)
-        room = io.BytesIO()
         try:
-            figure.savefig(room, format="png", bbox_inches="tight", dpi=figure.dpi,
-                           facecolor=figure.get_facecolor())
+            png = figure_png(figure)
         finally:
             pyplot.close(figure)
-        show("display_data", {"image/png": room.getvalue(), "text/plain": repr_figure(figure)})
-
-
-def repr_figure(figure):
-    w, h = figure.get_size_inches() * figure.dpi
-    n = len(figure.axes)
-    return "<Figure size %gx%g with %d Axe%s>" % (w, h, n, "" if n == 1 else "s")
+        show("display_data", {"image/png": png, "text/plain": repr(figure)})
 
 
 class PyplotHook:
@@ -242,6 +242,8 @@ def make_ipython(main):
     except Exception:
         Shell.clear_instance()
         shell = make("NoColor")
+    shell.display_formatter.formatters["image/png"].for_type_by_name(
+        "matplotlib.figure", "Figure", figure_png)
     builtins.input = refuse_input
     import getpass
     getpass.getpass = refuse_input
@@ -307,10 +309,7 @@ def bundle(value):
             data["image/png"] = made[0] if isinstance(made, tuple) else made
         figure = sys.modules.get("matplotlib.figure")
         if figure is not None and isinstance(value, figure.Figure):
-            import io
-            room = io.BytesIO()
-            value.savefig(room, format="png", bbox_inches="tight")
-            data.update({"image/png": room.getvalue(), "text/plain": repr_figure(value)})
+            data["image/png"] = figure_png(value)
     data.setdefault("text/plain", pretty(value))
     return data
 
@@ -357,6 +356,9 @@ class Plain:
             self.show_traceback(e)
 
     def execute(self, code):
+        if code[:1] in (" ", "\t"):
+            import textwrap
+            code = textwrap.dedent(code)
         try:
             tree, name = self.parse(code)
         except SyntaxError:
@@ -379,6 +381,7 @@ class Plain:
 
     def parse(self, code):
         name = "Cell[%d]" % self.count
+        linecache.cache.pop("Cell[%d]" % (self.count - CELLS_KEPT), None)
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)
         return compile(code, name, "exec", ast.PyCF_ONLY_AST | self.flags()), name
 
@@ -567,7 +570,9 @@ class Plain:
         self.timed(lambda: self.execute(rest))
 
     def line_timeit(self, rest):
+        import re
         import timeit
+        rest = re.sub(r"^(-\S+\s+)+", "", rest)
         timer = timeit.Timer(rest, globals=self.ns)
         n, took = timer.autorange()
         best = min([took] + timer.repeat(2, n)) / n

@@ -114,6 +114,10 @@ def test_text():
                     ("'\\ud800'", "'\\ud800'", "as a result"),
                     ("print('\\0')", "\0", "a NUL"),
                     ("for i in range(3):\n    i", NOTHING, "no result of a loop"),
+                    ("  y = 1\n  y + 1", "2", "indented as a whole"),
+                    ("", NOTHING, "an empty cell"),
+                    ("import threading\nt = threading.Thread(target=lambda: display(5))\nt.start()\n"
+                     "t.join()\ndisplay(6)", "56", "display of a thread"),
                     ("display(5)\ndisplay('x')", "5'x'", "display"),
                     ("import os\nprint(1)\nos.system('echo 2')\nprint(3);", "1\n2\n3", "children in order")):
                 eq(cell(client, code), want, f"{name}: {what}")
@@ -156,14 +160,35 @@ def test_images():
             eq(got["content"], "<P><P>", f"{name}: their texts")
             eq(client.act("run_ipython", LIMIT, code="1")["extras"]["image_urls"], None,
                f"{name}: none")
-            if "yes" not in cell(client, "import importlib.util as u; print('yes' if "
-                                         "u.find_spec('matplotlib') else 'no')"):
-                skip(f"{name}: figures", "there is no matplotlib here")
+
+
+def test_figures():
+    """matplotlib, of Debian's Python if it has one."""
+    python = "/usr/bin/python3"
+    for name, hidden in (("ipython", ""), ("plain", "raise ImportError")):
+        with tempfile.TemporaryDirectory() as top:
+            os.mkdir(top + "/IPython")
+            with open(top + "/IPython/__init__.py", "w") as f:
+                f.write(hidden)
+            env = {"OD_PYTHON": python, "PYTHONPATH": top if hidden else None}
+            probe = f"import matplotlib{', IPython' if not hidden else ''}"
+            if subprocess.run([python, "-c", probe], capture_output=True).returncode:
+                skip(f"{name}: figures", f"{python} has no matplotlib or no IPython")
                 continue
-            got = client.act("run_ipython", LIMIT, include_extra=False, code=(
-                "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nprint('x')"))
-            ok(got["extras"]["image_urls"] and "<Figure size 640x480 with 1 Axes>" in got["content"],
-               f"{name}: a figure", got["content"])
+            with jupyter(env=env) as client:
+                eq(info(client)["mode"], name, f"{name}: mode")
+                for code, what in (("plt.plot([1, 2])\nplt.show()\nprint('x')", "plt.show()"),
+                                   ("plt.plot([1, 2]);", "behind the cell"),
+                                   ("f = plt.figure()\nf.add_subplot()\nplt.close(f)\nf", "a result")):
+                    got = client.act("run_ipython", LIMIT, include_extra=False,
+                                     code="import matplotlib.pyplot as plt\n" + code)
+                    images = got["extras"]["image_urls"] or []
+                    ok(len(images) == 1 and images[0].startswith("data:image/png;base64,iVBORw0KGgo"),
+                       f"{name}: {what}: one picture", len(images), got["content"])
+                    ok(got["content"].startswith("<Figure size 640x480 with 1 Axes>"),
+                       f"{name}: {what}: its text", got["content"])
+                eq(client.act("run_ipython", LIMIT, code="1")["extras"]["image_urls"], None,
+                   f"{name}: shown once")
 
 
 def test_magics():
@@ -177,6 +202,7 @@ def test_magics():
                 f"{name}: an unknown one")
             eq(cell(client, "%%bash\necho from bash"), "from bash", f"{name}: %%bash")
             has(cell(client, "%time sum(range(10))"), "Wall time", f"{name}: %time")
+            has(cell(client, "%timeit -n1 -r1 1+1"), "loop", f"{name}: %timeit")
             has(cell(client, "%%writefile w.txt\nline"), "w.txt", f"{name}: %%writefile")
             eq(cell(client, "print(open('w.txt').read())"), "line", f"{name}: ...wrote")
             eq(cell(client, "s = '''\n%pip x\n!ls\n'''\nprint(s)").strip(), "%pip x\n!ls",
