@@ -375,4 +375,14 @@ enum {
 	LATEX_TITLE_MAX = 4096,    /* of a document, of its authors */
 };
 
+/* Kernels: ZMTP and Jupyter messages. */
+enum {
+	ZMTP_MESSAGE_MAX = 32 << 20, /* an image of 24 MB; beyond, the message is lost */
+	ZMTP_PARTS_MAX = 64,         /* six of Jupyter, and the buffers of a widget */
+	ZMTP_COMMAND_MAX = 4096,     /* READY has 50 bytes */
+	ZMTP_IDENTITY_MAX = 32,      /* ours is as long; the protocol allows 255 */
+	ZMTP_OUT_MAX = 20 << 20,     /* a cell of HTTP_BODY_MAX, escaped */
+	ZMTP_KEEP_MAX = 65536,       /* a buffer above this is given back */
+};
+
 #endif
