@@ -383,6 +383,10 @@ enum {
 	ZMTP_IDENTITY_MAX = 32,      /* ours is as long; the protocol allows 255 */
 	ZMTP_OUT_MAX = 20 << 20,     /* a cell of HTTP_BODY_MAX, escaped */
 	ZMTP_KEEP_MAX = 65536,       /* a buffer above this is given back */
+	JMSG_OUT_MAX = 18 << 20,     /* the same, without framing */
+	JMSG_ARENA_MAX = 96 << 20, /* a message of ZMTP_MESSAGE_MAX, repaired, decoded */
+	JMSG_TOKENS_MAX = 500000,  /* 20 bytes each; a large plot has so many numbers */
+	JMSG_KEYS_MAX = 10000,     /* of one object: a column of a table */
 };
 
 #endif
