@@ -387,6 +387,8 @@ enum {
 	JMSG_ARENA_MAX = 96 << 20, /* a message of ZMTP_MESSAGE_MAX, repaired, decoded */
 	JMSG_TOKENS_MAX = 500000,  /* 20 bytes each; a large plot has so many numbers */
 	JMSG_KEYS_MAX = 10000,     /* of one object: a column of a table */
+	KERNELSPEC_MAX = 64 << 10,   /* kernel.json, and one argument made of it */
+	KERNELSPEC_NAME_MAX = 64,
 };
 
 #endif
