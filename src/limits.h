@@ -387,8 +387,17 @@ enum {
 	JMSG_ARENA_MAX = 96 << 20, /* a message of ZMTP_MESSAGE_MAX, repaired, decoded */
 	JMSG_TOKENS_MAX = 500000,  /* 20 bytes each; a large plot has so many numbers */
 	JMSG_KEYS_MAX = 10000,     /* of one object: a column of a table */
-	KERNELSPEC_MAX = 64 << 10,   /* kernel.json, and one argument made of it */
+	KERNELSPEC_MAX = 64 << 10, /* kernel.json, and one argument made of it */
 	KERNELSPEC_NAME_MAX = 64,
+	KERNEL_FOLDER_MAX = 104,   /* a unix socket's name has 107 bytes at most */
+	KERNEL_FILE_MAX = 2048,    /* a connection file has 400 bytes */
+	KERNEL_RETRY_MS = 10,      /* between attempts to connect to one that starts */
+	KERNEL_ASK_MS = 200,       /* for output to follow the first reply */
+	KERNEL_BEAT_MS = 500,      /* between heartbeats while a cell runs... */
+	KERNEL_BEATS_MISSED = 2,   /* ...and so many without an answer are silence */
+	KERNEL_SHUTDOWN_MS = 5000, /* to end by itself; ipykernel takes 300 */
+	KERNEL_TERM_MS = 2000,     /* the same, when told by SIGTERM */
+	KERNEL_DEATH_MS = 500, /* from a closed connection to the end of its process */
 };
 
 #endif

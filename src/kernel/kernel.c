@@ -1,0 +1,566 @@
+#include "kernel/kernel.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "proc/tree.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const char ended_itself[] = "it ended by itself";
+static const char no_memory[] = "there is no memory to wait for it";
+
+/* What a request is waited for. */
+enum { REPLY = 1, IDLE = 2 };
+
+static const enum zmtp_type types[] = {
+	[CONNECTION_SHELL] = ZMTP_DEALER,
+	[CONNECTION_IOPUB] = ZMTP_SUB,
+	[CONNECTION_CONTROL] = ZMTP_DEALER,
+	[CONNECTION_HEARTBEAT] = ZMTP_REQ,
+};
+
+static void enter(struct kernel *k, enum kernel_state s)
+{
+	static const unsigned from[] = {
+		[KERNEL_DEAD] = 1 << KERNEL_STARTING | 1 << KERNEL_ENDING,
+		[KERNEL_STARTING] = 1 << KERNEL_DEAD,
+		[KERNEL_IDLE] = 1 << KERNEL_STARTING | 1 << KERNEL_BUSY,
+		[KERNEL_BUSY] = 1 << KERNEL_IDLE,
+		[KERNEL_ENDING] =
+			1 << KERNEL_STARTING | 1 << KERNEL_IDLE | 1 << KERNEL_BUSY,
+	};
+
+	assert(from[s] & 1U << k->state);
+	k->state = s;
+	timer_cancel(k->setup.loop, &k->timer);
+	timer_cancel(k->setup.loop, &k->beat);
+}
+
+/* --- The end -------------------------------------------------------------------- */
+
+static void end_by_message(struct kernel *k);
+static void end_by_sigterm(struct kernel *k);
+static void end_by_sigkill(struct kernel *k);
+
+/* The way down; wait is the time until the next rung. */
+static const struct rung {
+	void (*act)(struct kernel *k);
+	uint64_t wait;
+} rungs[] = {
+	{end_by_message, KERNEL_SHUTDOWN_MS},
+	{end_by_sigterm, KERNEL_TERM_MS},
+	{end_by_sigkill, KERNEL_TERM_MS},
+};
+enum { RUNG_MESSAGE, RUNG_SIGTERM, RUNG_SIGKILL };
+
+static void step_down(struct timer *t)
+{
+	struct kernel *k = container_of(t, struct kernel, timer);
+	const struct rung *r = &rungs[k->rung];
+
+	/* The last one is repeated: a kill may meet a process that cannot end yet. */
+	if (k->rung + 1 < ARRAY_LEN(rungs))
+		k->rung++;
+	r->act(k);
+	/* Without memory for a timer there is no waiting either. */
+	if (timer_set(k->setup.loop, &k->timer, r->wait, step_down))
+		end_by_sigkill(k);
+}
+
+static void end_by_sigterm(struct kernel *k)
+{
+	/* A child that has not come to its own session yet has no group. */
+	if (kill(-k->pid, SIGTERM) < 0)
+		kill(k->pid, SIGTERM);
+}
+
+static void end_by_sigkill(struct kernel *k)
+{
+	if (k->why == ended_itself)
+		k->why = "it closed its connection and did not end";
+	tree_kill_now(k->pid);
+}
+
+/* Begins the end at that rung, at once or after a while. */
+static void end_from(struct kernel *k, size_t rung, uint64_t wait, const char *why)
+{
+	if (k->state == KERNEL_DEAD)
+		return;
+	if (k->state != KERNEL_ENDING) {
+		enter(k, KERNEL_ENDING);
+		k->why = why;
+		k->rung = rung;
+	}
+	if (rung > k->rung)
+		k->rung = rung;
+	if (wait == 0 || timer_set(k->setup.loop, &k->timer, wait, step_down))
+		step_down(&k->timer);
+}
+
+/* --- Channels ------------------------------------------------------------------- */
+
+static enum connection_channel channel_of(const struct kernel_channel *ch)
+{
+	return (enum connection_channel)(ch - ch->kernel->channels);
+}
+
+static void channel_close(struct kernel_channel *ch)
+{
+	if (ch->fd < 0)
+		return;
+	loop_remove(ch->kernel->setup.loop, &ch->io);
+	fd_close(&ch->fd);
+	zmtp_free(&ch->zmtp);
+	ch->up = false;
+}
+
+/*
+ * The kernel has closed a connection, or talks nonsense: as good as dead. It gets the
+ * time to end by itself, so that its status is its own.
+ */
+static void channel_fail(struct kernel_channel *ch, const char *why)
+{
+	channel_close(ch);
+	if (ch->kernel->state != KERNEL_ENDING)
+		end_from(ch->kernel, RUNG_SIGKILL, KERNEL_DEATH_MS, why);
+}
+
+static void channel_flush(struct kernel_channel *ch)
+{
+	struct buf *out = &ch->zmtp.out;
+	ssize_t n = 1;
+
+	if (out->err) {
+		channel_fail(ch, "there is no memory for what is sent to it");
+		return;
+	}
+	while (out->n > 0 && n > 0) {
+		n = send(ch->fd, out->p, out->n, MSG_NOSIGNAL);
+		if (n > 0)
+			buf_consume(out, (size_t)n);
+	}
+	/* Another error shows itself to the reader. */
+	loop_want(ch->kernel->setup.loop, &ch->io,
+		out->n > 0 && errno == EAGAIN ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+static void channel_send(struct kernel_channel *ch, const struct str *parts, size_t n)
+{
+	if (!ch->up)
+		return;
+	zmtp_send(&ch->zmtp, parts, n);
+	channel_flush(ch);
+}
+
+static void send_request(struct kernel *k, enum connection_channel to)
+{
+	channel_send(&k->channels[to], k->request.parts, JMSG_PARTS);
+}
+
+static void end_by_message(struct kernel *k)
+{
+	if (jmsg_shutdown_request(&k->session, false, &k->request) == 0)
+		send_request(k, CONNECTION_CONTROL);
+}
+
+/* --- Messages ------------------------------------------------------------------- */
+
+static void finish(struct kernel *k)
+{
+	if (k->state == KERNEL_STARTING) {
+		enter(k, KERNEL_IDLE);
+		k->setup.events->ready(k);
+	} else if (k->state == KERNEL_BUSY) {
+		enter(k, KERNEL_IDLE);
+		k->setup.events->done(k, k->outcome);
+	}
+}
+
+static void ask(struct timer *t);
+
+static void came(struct kernel *k, unsigned what)
+{
+	k->awaited &= ~what;
+	if (k->awaited == 0)
+		finish(k);
+	else if (k->state == KERNEL_STARTING && what == REPLY &&
+		timer_set(k->setup.loop, &k->timer, KERNEL_ASK_MS, ask))
+		end_from(k, RUNG_SIGKILL, 0, no_memory);
+}
+
+static void take(struct kernel *k, enum connection_channel from, const struct jmsg *m)
+{
+	if (!str_eq(m->parent, str_c(k->id)) || k->awaited == 0)
+		return;
+	if (from == CONNECTION_IOPUB && m->type == JMSG_STATUS) {
+		if (m->state == JMSG_IDLE)
+			came(k, IDLE);
+		return;
+	}
+	if (k->state == KERNEL_BUSY)
+		k->setup.events->message(k, m, &k->arena);
+	if (from == CONNECTION_SHELL && m->type == JMSG_EXECUTE_REPLY) {
+		k->outcome = m->reply.outcome;
+		came(k, REPLY);
+	} else if (from == CONNECTION_SHELL && m->type == JMSG_KERNEL_INFO_REPLY) {
+		came(k, REPLY);
+	}
+}
+
+static void lose(struct kernel *k, enum connection_channel from, uint64_t bytes)
+{
+	if (k->state == KERNEL_BUSY)
+		k->setup.events->lost(k, bytes);
+	/* There are replies on this channel, and one at a time: it was ours. */
+	if (from == CONNECTION_SHELL && k->awaited & REPLY)
+		came(k, REPLY);
+}
+
+static void channel_message(struct kernel_channel *ch, const struct zmtp_message *z)
+{
+	struct kernel *k = ch->kernel;
+	enum connection_channel from = channel_of(ch);
+	const char *why;
+	struct jmsg m;
+
+	if (from == CONNECTION_HEARTBEAT) {
+		k->beats = 0;
+		return;
+	}
+	arena_rewind(&k->arena);
+	if (jmsg_read(&k->session, z->parts, z->parts_n, &k->arena, &m, &why) == 0)
+		take(k, from, &m);
+	else
+		lose(k, from, z->bytes);
+	arena_rewind(&k->arena);
+}
+
+static void channel_ready(struct kernel_channel *ch)
+{
+	struct kernel *k = ch->kernel;
+
+	ch->up = true;
+	for (size_t i = 0; i < CONNECTION_CHANNELS; i++)
+		if (!k->channels[i].up)
+			return;
+	if (k->state == KERNEL_STARTING)
+		ask(&k->timer);
+}
+
+/* Until all input is taken, or the channel is closed. */
+static void channel_feed(struct kernel_channel *ch, struct str in)
+{
+	struct zmtp_message m;
+	enum zmtp_step step = ZMTP_READY;
+
+	while (ch->fd >= 0 && step != ZMTP_MORE) {
+		step = zmtp_next(&ch->zmtp, &in, &m);
+		if (step == ZMTP_READY)
+			channel_ready(ch);
+		else if (step == ZMTP_MESSAGE)
+			channel_message(ch, &m);
+		else if (step == ZMTP_LOST)
+			lose(ch->kernel, channel_of(ch), m.bytes);
+		else if (step == ZMTP_BAD)
+			channel_fail(ch, ch->zmtp.why);
+	}
+	if (ch->fd >= 0 && ch->zmtp.out.n > 0)
+		channel_flush(ch);
+}
+
+/* What recv said: bytes that were dealt with, 0 for the end, -EAGAIN, -errno. */
+static ssize_t channel_read(struct kernel_channel *ch)
+{
+	static char input[65536];
+	ssize_t n = recv(ch->fd, input, sizeof(input), 0);
+
+	if (n > 0)
+		channel_feed(ch, str_make(input, (size_t)n));
+	return n < 0 ? -errno : n;
+}
+
+static void knock(struct timer *t);
+
+/* Nobody listens there any more, or not yet: a TCP connection tells it late. */
+static void channel_ended(struct kernel_channel *ch)
+{
+	struct kernel *k = ch->kernel;
+
+	if (k->state != KERNEL_STARTING || ch->up) {
+		channel_fail(ch, ended_itself);
+		return;
+	}
+	channel_close(ch);
+	if (timer_set(k->setup.loop, &k->timer, KERNEL_RETRY_MS, knock))
+		end_from(k, RUNG_SIGKILL, 0, no_memory);
+}
+
+static void channel_event(struct io *io, uint32_t events)
+{
+	struct kernel_channel *ch = container_of(io, struct kernel_channel, io);
+	ssize_t n;
+
+	if (events & EPOLLOUT)
+		channel_flush(ch);
+	if (ch->fd < 0 || !(events & ~(uint32_t)EPOLLOUT))
+		return;
+	n = channel_read(ch);
+	if (ch->fd >= 0 && n <= 0 && n != -EAGAIN && n != -EINTR)
+		channel_ended(ch);
+}
+
+/* --- The start ------------------------------------------------------------------ */
+
+static int channel_open(struct kernel_channel *ch)
+{
+	struct kernel *k = ch->kernel;
+	int r, fd;
+
+	if (ch->fd >= 0)
+		return 0;
+	fd = connection_open(&k->connection, channel_of(ch));
+	if (fd < 0)
+		return fd;
+	r = fd_connected(fd);
+	if (!r)
+		r = loop_add(k->setup.loop, &ch->io, fd, EPOLLIN, channel_event);
+	if (r) {
+		fd_close(&fd);
+		return r;
+	}
+	ch->fd = fd;
+	zmtp_init(&ch->zmtp, types[channel_of(ch)], str_c(k->session.id));
+	channel_flush(ch);
+	return 0;
+}
+
+/* Knocks until all are open; then the handshakes go on by themselves. */
+static void knock(struct timer *t)
+{
+	struct kernel *k = container_of(t, struct kernel, timer);
+	bool again = false;
+
+	for (size_t i = 0; i < CONNECTION_CHANNELS; i++)
+		again |= channel_open(&k->channels[i]) != 0;
+	if (clock_ms() >= k->start_by)
+		end_from(k, RUNG_SIGTERM, 0, "it was not ready in time");
+	else if (timer_set(k->setup.loop, &k->timer,
+			 again ? KERNEL_RETRY_MS : k->start_by - clock_ms(), knock))
+		end_from(k, RUNG_SIGKILL, 0, no_memory);
+}
+
+/*
+ * A subscription takes its time to arrive, and output before it is for nobody. So the
+ * kernel is ready when it has replied and published, and is asked again if it did only
+ * the former.
+ */
+static void ask(struct timer *t)
+{
+	struct kernel *k = container_of(t, struct kernel, timer);
+	uint64_t now = clock_ms();
+
+	if (now >= k->start_by) {
+		end_from(k, RUNG_SIGTERM, 0, "it was not ready in time");
+		return;
+	}
+	if (jmsg_plain_request(&k->session, "kernel_info_request", &k->request) ||
+		timer_set(k->setup.loop, &k->timer, k->start_by - now, ask)) {
+		end_from(k, RUNG_SIGKILL, 0, no_memory);
+		return;
+	}
+	memcpy(k->id, k->request.id, sizeof(k->id));
+	k->awaited = REPLY | IDLE;
+	send_request(k, CONNECTION_SHELL);
+}
+
+static void close_all(struct kernel *k)
+{
+	for (size_t i = 0; i < CONNECTION_CHANNELS; i++)
+		channel_close(&k->channels[i]);
+	connection_remove(&k->connection);
+	spawn_report_close(&k->report);
+}
+
+static void child_ended(struct child *c, int status)
+{
+	struct kernel *k = container_of(c, struct kernel, child);
+	int r = spawn_outcome(&k->report);
+
+	/* It is not reaped yet, so the group is still its own. */
+	kill(-k->pid, SIGKILL);
+	k->pid = 0;
+	for (size_t i = 0; i < CONNECTION_CHANNELS; i++)
+		while (k->channels[i].fd >= 0 && channel_read(&k->channels[i]) > 0)
+			;
+	if (k->state != KERNEL_ENDING) {
+		enter(k, KERNEL_ENDING);
+		k->why = r < 0 && r != -EAGAIN ? k->report.step : ended_itself;
+	}
+	close_all(k);
+	enter(k, KERNEL_DEAD);
+	k->setup.events->ended(k, k->why, status);
+}
+
+/* The environment, with what makes ipykernel end when it has lost us. */
+static int make_env(struct kernel *k, const char *const **out)
+{
+	char parent[] = "JPY_PARENT_PID=-2147483648";
+	const char *const *env = NULL;
+	const char **made;
+	size_t n = 0;
+	int r = kernelspec_env(k->setup.spec, k->setup.env, &k->arena, &env);
+
+	if (r)
+		return r;
+	while (env[n])
+		n++;
+	made = arena_array(&k->arena, n + 2, sizeof(*made));
+	if (!made)
+		return -ENOMEM;
+	memcpy(made, env, n * sizeof(*made));
+	snprintf(parent, sizeof(parent), "JPY_PARENT_PID=%d", (int)getpid());
+	made[n] = arena_cstr(&k->arena, str_c(parent));
+	*out = made;
+	return made[n] ? 0 : -ENOMEM;
+}
+
+static int start_child(struct kernel *k)
+{
+	const struct kernel_setup *s = &k->setup;
+	const char *const *argv = NULL, *const *env = NULL;
+	struct spawn sp;
+	pid_t pid;
+	int r;
+
+	r = kernelspec_argv(s->spec, s->env, k->connection.file, &k->arena, &argv);
+	r = r ? r : make_env(k, &env);
+	if (r)
+		return r;
+	sp = (struct spawn){
+		.path = argv[0],
+		.argv = argv,
+		.env = env,
+		.cwd = s->cwd,
+		.tty = -1,
+		.fds = {-1, -1, -1},
+		.user = s->user,
+	};
+	r = spawn(&sp, &pid, &k->report);
+	if (r)
+		return r;
+	k->pid = pid;
+	children_watch(&k->child, pid, child_ended);
+	return 0;
+}
+
+int kernel_start(struct kernel *k)
+{
+	const struct kernel_setup *s = &k->setup;
+	char name[KERNELSPEC_NAME_MAX + 1];
+	int r;
+
+	assert(k->state == KERNEL_DEAD);
+	snprintf(name, sizeof(name), "%.*s", STR_ARG(s->spec->name));
+	r = connection_make(&k->connection, s->tmp, s->spec->by_ipc, s->user, name);
+	if (r)
+		return r;
+	r = jmsg_session_init(&k->session, str_c(k->connection.key));
+	r = r ? r : start_child(k);
+	arena_rewind(&k->arena);
+	if (r) {
+		close_all(k);
+		return r;
+	}
+	k->why = NULL;
+	k->beats = 0;
+	k->awaited = 0;
+	k->start_by = clock_ms() + s->start_ms;
+	enter(k, KERNEL_STARTING);
+	knock(&k->timer);
+	return 0;
+}
+
+/* --- Cells ---------------------------------------------------------------------- */
+
+static void beat(struct timer *t)
+{
+	struct kernel *k = container_of(t, struct kernel, beat);
+	struct str ping = STR("ping");
+
+	if (k->beats++ == 0)
+		channel_send(&k->channels[CONNECTION_HEARTBEAT], &ping, 1);
+	/* Without memory for a timer it is not watched, and its end is still seen. */
+	if (k->state == KERNEL_BUSY &&
+		timer_set(k->setup.loop, &k->beat, KERNEL_BEAT_MS, beat) == 0 &&
+		k->beats == KERNEL_BEATS_MISSED + 1)
+		k->setup.events->silent(k);
+}
+
+int kernel_run(struct kernel *k, struct str code)
+{
+	int r = jmsg_execute_request(&k->session, code, &k->request);
+
+	if (r)
+		return r;
+	enter(k, KERNEL_BUSY);
+	r = timer_set(k->setup.loop, &k->beat, KERNEL_BEAT_MS, beat);
+	if (r) {
+		enter(k, KERNEL_IDLE);
+		return r;
+	}
+	memcpy(k->id, k->request.id, sizeof(k->id));
+	k->awaited = REPLY | IDLE;
+	k->beats = k->beats > 0;
+	send_request(k, CONNECTION_SHELL);
+	return 0;
+}
+
+void kernel_interrupt(struct kernel *k)
+{
+	if (k->state != KERNEL_BUSY)
+		return;
+	if (!k->setup.spec->by_message)
+		kill(-k->pid, SIGINT);
+	else if (jmsg_plain_request(&k->session, "interrupt_request", &k->request) == 0)
+		send_request(k, CONNECTION_CONTROL);
+}
+
+void kernel_stop(struct kernel *k)
+{
+	bool listens = k->channels[CONNECTION_CONTROL].up;
+
+	if (k->state != KERNEL_ENDING)
+		end_from(k, listens ? RUNG_MESSAGE : RUNG_SIGTERM, 0, "it was stopped");
+}
+
+void kernel_kill(struct kernel *k)
+{
+	end_from(k, RUNG_SIGKILL, 0, "it was killed");
+}
+
+void kernel_init(struct kernel *k, const struct kernel_setup *setup)
+{
+	*k = (struct kernel){.setup = *setup, .connection.dir = -1, .report.fd = -1};
+	arena_init(&k->arena, JMSG_ARENA_MAX);
+	for (size_t i = 0; i < CONNECTION_CHANNELS; i++)
+		k->channels[i] =
+			(struct kernel_channel){.kernel = k, .io.fd = -1, .fd = -1};
+}
+
+void kernel_free(struct kernel *k)
+{
+	if (k->pid) {
+		tree_kill_now(k->pid);
+		children_forget(&k->child);
+	}
+	close_all(k);
+	timer_cancel(k->setup.loop, &k->timer);
+	timer_cancel(k->setup.loop, &k->beat);
+	jmsg_out_free(&k->request);
+	arena_reset(&k->arena);
+}
