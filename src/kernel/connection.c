@@ -33,7 +33,7 @@ static int choose_ports(struct connection *c)
 	int fds[CONNECTION_PORTS], r = 0;
 
 	for (int i = 0; i < CONNECTION_PORTS; i++) {
-		struct sockaddr_in a;
+		struct sockaddr_in a = {0};
 		socklen_t n = sizeof(a);
 
 		fds[i] = r ? -1 : fd_listen_tcp(loopback, 0, 1);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 static const char ended_itself[] = "it ended by itself";
+static const char not_ready[] = "it was not ready in time";
 static const char no_memory[] = "there is no memory to wait for it";
 
 /* What a request is waited for. */
@@ -343,14 +344,17 @@ static int channel_open(struct kernel_channel *ch)
 static void knock(struct timer *t)
 {
 	struct kernel *k = container_of(t, struct kernel, timer);
+	uint64_t now = clock_ms();
 	bool again = false;
 
+	if (now >= k->start_by) {
+		end_from(k, RUNG_SIGTERM, 0, not_ready);
+		return;
+	}
 	for (size_t i = 0; i < CONNECTION_CHANNELS; i++)
 		again |= channel_open(&k->channels[i]) != 0;
-	if (clock_ms() >= k->start_by)
-		end_from(k, RUNG_SIGTERM, 0, "it was not ready in time");
-	else if (timer_set(k->setup.loop, &k->timer,
-			 again ? KERNEL_RETRY_MS : k->start_by - clock_ms(), knock))
+	if (timer_set(k->setup.loop, &k->timer,
+		    again ? KERNEL_RETRY_MS : k->start_by - now, knock))
 		end_from(k, RUNG_SIGKILL, 0, no_memory);
 }
 
@@ -365,7 +369,7 @@ static void ask(struct timer *t)
 	uint64_t now = clock_ms();
 
 	if (now >= k->start_by) {
-		end_from(k, RUNG_SIGTERM, 0, "it was not ready in time");
+		end_from(k, RUNG_SIGTERM, 0, not_ready);
 		return;
 	}
 	if (jmsg_plain_request(&k->session, "kernel_info_request", &k->request) ||

@@ -208,6 +208,41 @@ static void test_no_kernels(void)
 	ok(swept(), "no folder is left");
 }
 
+/* Peers that listen where a kernel would, and do not speak as one. */
+static void test_strangers(void)
+{
+	static const struct {
+		const char *name, *does, *want;
+	} cases[] = {
+		{"http", "c.sendall(b'HTTP/1.1 400 no')",
+			"it does not greet as ZeroMQ does, signal 9"},
+		{"hangs-up", "c.close()", "it was not ready in time, signal 15"},
+		{"says-nothing", "pass", "it was not ready in time, signal 15"},
+	};
+	char text[1024];
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		snprintf(text, sizeof(text),
+			"{\"argv\":[\"/usr/bin/python3\",\"-c\",\"import "
+			"json,select,socket,sys\\n"
+			"f=json.load(open(sys.argv[1]))\\n"
+			"l=[socket.create_server((f['ip'],f[p])) for p in f if "
+			"p[-5:]=='_port']\\n"
+			"k=[]\\n"
+			"while True:\\n"
+			"  for s in select.select(l,[],[])[0]:\\n"
+			"    c=s.accept()[0]; k.append(c); %s\","
+			"\"{connection_file}\"]}",
+			cases[i].does);
+		put_spec(cases[i].name, text);
+		ok(begin(cases[i].name, 1500), "a stranger: %s", cases[i].name);
+		is_int(kernel_start(&kernel), 0, "starts");
+		wait_for(10000);
+		is_view(buf_view(&seen), cases[i].want, "and is found out");
+		kernel_free(&kernel);
+	}
+}
+
 static int by_size(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -323,6 +358,23 @@ static void test_python(const char *name)
 	kernel_free(&kernel);
 }
 
+static void test_nobody(void)
+{
+	static const struct spawn_user nobody = {.uid = 65534, .gid = 65534};
+
+	if (geteuid() != 0 || !begin("python3", 60000)) {
+		skip("as nobody", "needs root and the kernelspec python3");
+		return;
+	}
+	kernel.setup.user = &nobody;
+	if (!start_and_time("python3 as nobody"))
+		return;
+	run("import os; os.getuid()");
+	is_view(buf_view(&seen), "65534|ok", "whose rights it has");
+	kernel_free(&kernel);
+	ok(swept(), "no folder is left");
+}
+
 static void test_r(void)
 {
 	if (!begin("ir", 60000)) {
@@ -353,7 +405,8 @@ int main(void)
 	char path[64];
 	int err = 0, fds;
 
-	if (!mkdtemp(top))
+	/* Passable, for a kernel of somebody else. */
+	if (!mkdtemp(top) || chmod(top, 0711) < 0)
 		return 1;
 	snprintf(data + strlen(data), sizeof(data) - strlen(data), "%s", top);
 	snprintf(path, sizeof(path), "%s/kernels", top);
@@ -365,11 +418,17 @@ int main(void)
 	fds = entries("/proc/self/fd", "");
 	arena_init(&arena, 1 << 20);
 	test_no_kernels();
+	if (access("/usr/bin/python3", X_OK) == 0)
+		test_strangers();
+	else
+		skip("strangers", "no /usr/bin/python3");
 	test_python("python3");
-	/* The same kernel where it is told nothing of unix sockets. */
+	test_nobody();
+	/* The same kernel over TCP, interrupted by messages. */
 	put_spec("tcp",
 		"{\"argv\":[\"/usr/bin/python3\",\"-m\",\"ipykernel_launcher\",\"-f\","
-		"\"{connection_file}\"],\"language\":\"other\"}");
+		"\"{connection_file}\"],\"language\":\"other\",\"interrupt_mode\":"
+		"\"message\"}");
 	if (access("/usr/share/jupyter/kernels/python3", F_OK) == 0)
 		test_python("tcp");
 	test_r();
