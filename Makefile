@@ -235,11 +235,12 @@ e2e-run:
 e2e-run: export OD_CLIENT := $(OD_CLIENT)
 e2e-run: export OD_RUNTIME := $(OD_RUNTIME)
 
-# An emulator's own threads and children are in the way of the tests of init; the
+# An emulator's own threads and children are in the way of the tests of init and of
+# kernels (programs of this machine); the
 # splitter is compared with bash, each shell driven and each report cut so often that it
 # takes minutes there.
 EMULATED_NOT = $(if $(RUN),%/test_init %/test_store %/test_tree %/test_split \
-	%/test_run_shell %/test_run_document %/test_vt_report)
+	%/test_run_shell %/test_run_document %/test_vt_report %/test_kernel)
 test-release: $(filter-out $(EMULATED_NOT),$(call unit_of,release))
 	$(call prove,$(RUN),$^)
 

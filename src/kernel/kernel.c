@@ -73,17 +73,25 @@ static void step_down(struct timer *t)
 		end_by_sigkill(k);
 }
 
+static void signal_group(const struct kernel *k, int signo)
+{
+	/* 0 would be our own group. */
+	assert(k->pid > 0);
+	/* A child that has not come to its own session yet has no group. */
+	if (kill(-k->pid, signo) < 0)
+		kill(k->pid, signo);
+}
+
 static void end_by_sigterm(struct kernel *k)
 {
-	/* A child that has not come to its own session yet has no group. */
-	if (kill(-k->pid, SIGTERM) < 0)
-		kill(k->pid, SIGTERM);
+	signal_group(k, SIGTERM);
 }
 
 static void end_by_sigkill(struct kernel *k)
 {
 	if (k->why == ended_itself)
 		k->why = "it closed its connection and did not end";
+	assert(k->pid > 0);
 	tree_kill_now(k->pid);
 }
 
@@ -396,8 +404,7 @@ static void child_ended(struct child *c, int status)
 	int r = spawn_outcome(&k->report);
 
 	/* It is not reaped yet, so the group is still its own. */
-	kill(-k->pid, SIGKILL);
-	k->pid = 0;
+	signal_group(k, SIGKILL);
 	for (size_t i = 0; i < CONNECTION_CHANNELS; i++)
 		while (k->channels[i].fd >= 0 && channel_read(&k->channels[i]) > 0)
 			;
@@ -406,6 +413,8 @@ static void child_ended(struct child *c, int status)
 		k->why = r < 0 && r != -EAGAIN ? k->report.step : ended_itself;
 	}
 	close_all(k);
+	/* Not before: what was read may have made the caller stop or kill it. */
+	k->pid = 0;
 	enter(k, KERNEL_DEAD);
 	k->setup.events->ended(k, k->why, status);
 }
@@ -529,7 +538,7 @@ void kernel_interrupt(struct kernel *k)
 	if (k->state != KERNEL_BUSY)
 		return;
 	if (!k->setup.spec->by_message)
-		kill(-k->pid, SIGINT);
+		signal_group(k, SIGINT);
 	else if (jmsg_plain_request(&k->session, "interrupt_request", &k->request) == 0)
 		send_request(k, CONNECTION_CONTROL);
 }
@@ -561,6 +570,7 @@ void kernel_free(struct kernel *k)
 	if (k->pid) {
 		tree_kill_now(k->pid);
 		children_forget(&k->child);
+		k->pid = 0;
 	}
 	close_all(k);
 	timer_cancel(k->setup.loop, &k->timer);

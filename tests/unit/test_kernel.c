@@ -46,8 +46,12 @@ static void message(struct kernel *k, const struct jmsg *m, struct arena *a)
 	struct str text = STR("?");
 
 	(void)k;
-	if (m->type == JMSG_STREAM)
+	if (m->type == JMSG_STREAM) {
 		buf_str(&seen, m->stream.text);
+		/* A cell that has more to do lets itself be waited for. */
+		if (str_find(m->stream.text, STR("[on]")) < m->stream.text.n)
+			tell("");
+	}
 	if (m->type == JMSG_EXECUTE_RESULT || m->type == JMSG_DISPLAY_DATA) {
 		if (json_str(json_get(m->data, "text/plain"), a, &text) == 0)
 			buf_str(&seen, text);
@@ -293,10 +297,12 @@ static void test_python_deaths(void)
 	from = clock_us();
 	run("print('last words', flush=True); import time; time.sleep(.3); "
 	    "os = __import__('os'); os.kill(os.getpid(), 11)");
-	ok(str_ends(buf_view(&seen), STR(", signal 11")), "a crash: %.*s",
-		STR_ARG(buf_view(&seen)));
-	ok(str_starts(buf_view(&seen), STR("last words\n")), "what came before it");
-	ok(clock_us() - from < 1300000, "seen within a second");
+	is_view(buf_view(&seen), "last words\nit ended by itself, signal 11",
+		"a crash, and what came before it");
+	printf("# its end was told %.0f ms after it began\n",
+		(double)(told_at - from) / 1000 - 300);
+	/* A second, and as much for a machine that does other things as well. */
+	ok(told_at - from < 2300000, "seen within a second");
 	if (!start_and_time("python3"))
 		return;
 	from = clock_us();
@@ -304,7 +310,8 @@ static void test_python_deaths(void)
 		"SIGSTOP");
 	wait_for(20000);
 	is_view(buf_view(&seen), "silent", "it falls silent");
-	ok(clock_us() - from < 2500000, "in about a second");
+	printf("# told after %.0f ms\n", (double)(told_at - from) / 1000);
+	ok(told_at - from < 3000000, "in about a second");
 	kernel_kill(&kernel);
 	wait_for(20000);
 	is_view(buf_view(&seen), "it was killed, signal 9", "and is killed");
@@ -334,9 +341,13 @@ static void test_python(const char *name)
 			str_ends(buf_view(&seen), STR("|failed")),
 		"a lone surrogate");
 	measure(name);
-	is_int(kernel_run(&kernel, STR("import time\nwhile True: time.sleep(.01)")), 0,
-		"an endless loop");
-	wait_for(700);
+	is_int(kernel_run(&kernel,
+		       STR("import time; print('[on]', flush=True)\nwhile True: "
+			   "time.sleep(.01)")),
+		0, "an endless loop");
+	wait_for(20000);
+	is_view(buf_view(&seen), "[on]\n", "has begun");
+	wait_for(3 * KERNEL_BEAT_MS);
 	is_view(buf_view(&seen), "[too late]", "runs on, with its heartbeat");
 	kernel_interrupt(&kernel);
 	wait_for(20000);
@@ -388,12 +399,13 @@ static void test_r(void)
 	run("stop('no')");
 	ok(str_ends(buf_view(&seen), STR("|failed")), "an error");
 	measure("ir");
-	is_int(kernel_run(&kernel, STR("while (TRUE) Sys.sleep(0.01)")), 0,
+	is_int(kernel_run(&kernel, STR("cat('[on]')\nwhile (TRUE) Sys.sleep(0.01)")), 0,
 		"an endless loop");
-	wait_for(300);
+	wait_for(20000);
+	is_view(buf_view(&seen), "[on]", "has begun");
 	kernel_interrupt(&kernel);
 	wait_for(20000);
-	ok(kernel.state == KERNEL_IDLE, "is interrupted: %.*s", STR_ARG(buf_view(&seen)));
+	is_int(kernel.state, KERNEL_IDLE, "is interrupted");
 	kernel_stop(&kernel);
 	wait_for(20000);
 	is_view(buf_view(&seen), "it was stopped, status 0", "it ends when asked");
