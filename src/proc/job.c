@@ -441,9 +441,9 @@ size_t job_feed(struct job *j, struct str piece)
 	return piece.n;
 }
 
-static bool has_room(int pipe)
+static bool is_readable(int fd)
 {
-	struct pollfd p = {.fd = pipe, .events = POLLOUT};
+	struct pollfd p = {.fd = fd, .events = POLLIN};
 
 	return poll(&p, 1, 0) > 0;
 }
@@ -451,6 +451,7 @@ static bool has_room(int pipe)
 ssize_t job_move(struct job *j, int fd, size_t n)
 {
 	ssize_t moved;
+	int err;
 
 	if (j->in < 0)
 		return -EPIPE;
@@ -459,12 +460,16 @@ ssize_t job_move(struct job *j, int fd, size_t n)
 	while (moved < 0 && errno == EINTR);
 	if (moved >= 0)
 		return moved;
-	/* Either end may be the reason. */
-	if (errno == EAGAIN && !has_room(j->in)) {
+	err = errno;
+	/*
+	 * Either end may be the reason. The pipe may have room again by now: then the
+	 * loop says so at once.
+	 */
+	if (err == EAGAIN && is_readable(fd)) {
 		loop_want(j->loop, &j->in_io, EPOLLOUT);
 		return -ENOBUFS;
 	}
-	return -errno;
+	return -err;
 }
 
 void job_feed_end(struct job *j)
