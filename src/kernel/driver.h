@@ -3,7 +3,7 @@
  * package. It runs as the sandbox user and executes one cell after another in one
  * namespace; IPython is used where it is there.
  *
- *   NONE -> HELLO -> LOADING -> IDLE -> BUSY -> IDLE
+ *   NONE -> PAUSED -> HELLO -> LOADING -> IDLE -> BUSY -> IDLE
  *                                       BUSY -> STOPPING -> IDLE
  *
  * Whatever state it is in, its death leads to HELLO (or PAUSED, then HELLO), and to NONE
@@ -23,7 +23,7 @@ enum driver_state {
 	DRIVER_IDLE,     /* waits for a cell */
 	DRIVER_BUSY,     /* a cell runs */
 	DRIVER_STOPPING, /* the same, but nobody waits for it any more */
-	DRIVER_PAUSED,   /* it has died, and is started again in a moment */
+	DRIVER_PAUSED,   /* it has died or was asked for, and is started in a moment */
 };
 
 /* Called from the loop. All may call back. */

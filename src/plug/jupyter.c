@@ -445,7 +445,7 @@ static void info(const struct plug *p, struct jw *w)
 {
 	const struct jupyter *j = p->own;
 
-	if (!driver_pid(j->driver))
+	if (!j || !driver_pid(j->driver))
 		return;
 	jw_key(w, "python");
 	jw_cstr(w, driver_python(j->driver));

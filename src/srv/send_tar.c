@@ -53,6 +53,7 @@ static int put_sized(struct sender *s, const struct pax_entry *e, int fd)
 	struct buf *out = &s->io->buf;
 	uint64_t left = e->size;
 	int r = pax_header(out, e);
+	bool told = false;
 
 	while (left && !r) {
 		size_t want = left < TRANSFER_PIECE ? (size_t)left : TRANSFER_PIECE;
@@ -64,8 +65,10 @@ static int put_sized(struct sender *s, const struct pax_entry *e, int fd)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
-			work_leave_out(&s->left_out, e->name,
-				n ? err_text(-errno) : "became shorter");
+			if (!told)
+				work_leave_out(&s->left_out, e->name,
+					n ? err_text(-errno) : "became shorter");
+			told = true;
 			memset(room, 0, want);
 			n = (ssize_t)want;
 		}
