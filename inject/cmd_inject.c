@@ -292,12 +292,16 @@ static int inject(struct guest *g)
 		s->port = sandbox_published(&g->doc, s->inside);
 	if (!r)
 		r = state_make_key(&s->state, g->key_hash);
-	if (!r)
-		r = start(g);
-	if (!r)
-		r = wait_ready(g);
+	/* Once it runs, its key must not be lost, whatever else happens. */
 	if (!r)
 		r = state_save(&s->state);
+	if (!r) {
+		r = start(g);
+		if (r)
+			state_remove(s->state.name);
+	}
+	if (!r)
+		r = wait_ready(g);
 	return r ? r : print(g);
 }
 

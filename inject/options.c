@@ -204,13 +204,12 @@ static const struct command *find_command(struct str name)
 	return NULL;
 }
 
-/* An option of the command, or, before one is known, of any. */
+/* An option of the command, or, before one is known, one that all have. */
 static const struct option *find(const struct options *o, struct str name, char letter)
 {
-	unsigned bit = o->command ? o->command->bit : FOR_ALL;
-
 	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-		if (!(table[i].commands & bit))
+		if (o->command ? !(table[i].commands & o->command->bit)
+			       : table[i].commands != FOR_ALL)
 			continue;
 		if (letter ? table[i].letter == letter
 			   : str_eq(name, str_c(table[i].name)))
