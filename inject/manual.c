@@ -6,6 +6,11 @@ const struct manual_row manual_environment[] = {
 	{"OD_STATE_DIR",
 		"where the keys of sandboxes are kept; else $XDG_STATE_HOME/od-runtime, "
 		"else ~/.local/state/od-runtime"},
+	{"XDG_CACHE_HOME", "where the client lies that containers see; else ~/.cache"},
+	{"SANDBOX_UPDATE_SOURCE_CODE", "run puts the client in; for its developers"},
+	{"DOCKER_CONFIG", "the folder of config.json with logins; else ~/.docker"},
+	{"SSL_CERT_FILE", "as --ca"},
+	{"OD_RESOLV_CONF", "instead of /etc/resolv.conf"},
 	{0},
 };
 
@@ -15,7 +20,10 @@ const struct manual_row manual_exits[] = {
 	{"101", "a bug of od-runtime"},
 	{"111", "the environment: no engine, no image, not ready, ..."},
 	{"124", "exec and run: CMD still ran when --timeout ended"},
-	{"129 130 143", "ended by SIGHUP, SIGINT, SIGTERM; nothing is left behind"},
+	{"129 130 143",
+		"ended by SIGHUP, SIGINT, SIGTERM; nothing is left behind, but what "
+		"inject "
+		"has started"},
 	{"other",
 		"exec, shell, and run with CMD, end with the code of what they ran, 0 to "
 		"255, as ssh does. It may be one of the codes above; only those of "
@@ -181,7 +189,7 @@ void manual_roff(struct buf *out)
 		".SH DESCRIPTION\n"
 		"Puts a server into any image, starts it as a sandbox by way of Docker "
 		"or\n"
-		"Podman, and talks to it. Options and arguments may stand in any order;\n"
+		"Podman, and talks to it. Options stand anywhere behind the command;\n"
 		"what stands behind \\fB\\-\\-\\fR is a command for the sandbox.\n");
 	page(&form, out);
 }
@@ -234,7 +242,7 @@ void manual_markdown(struct buf *out)
 		"# Commands of od-runtime\n\n"
 		"Made by `od-runtime man markdown`; `od-runtime man | man -l -` shows "
 		"the "
-		"same.\nOptions and arguments may stand in any order; what stands behind "
+		"same.\nOptions stand anywhere behind the command; what stands behind "
 		"`--` is a command\nfor the sandbox.\n");
 	page(&form, out);
 }
