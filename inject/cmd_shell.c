@@ -31,6 +31,7 @@ struct session {
 	struct buf typed;     /* read here, not yet sent */
 	bool typed_all;       /* stdin has ended */
 	unsigned size_tries;  /* to tell the size, which fails until the shell is there */
+	uint64_t size_at;     /* when the next of them is due */
 };
 
 /* The arguments of its server, which tell the client who the user is. */
@@ -159,6 +160,7 @@ static void tell_size(struct session *x)
 		x->size_tries = 0;
 	else
 		x->size_tries -= x->size_tries > 0;
+	x->size_at = clock_ms() + SIZE_MS;
 	reply_free(&reply);
 }
 
@@ -239,12 +241,15 @@ static int step(struct session *x, bool *half_closed)
 		if (shutdown(x->call.way.fd, SHUT_WR) < 0)
 			return -errno;
 	}
-	r = stop_poll(fds, x->size_tries ? clock_ms() + SIZE_MS : 0, false);
+	r = stop_poll(fds, x->size_tries ? x->size_at : 0, false);
 	if (r < 0)
 		return r;
-	if (stop_resized())
+	if (stop_resized()) {
 		x->size_tries = SIZE_TRIES;
-	if (r == 0 && x->size_tries)
+		x->size_at = clock_ms();
+	}
+	/* However much the shell writes meanwhile. */
+	if (x->size_tries && clock_ms() >= x->size_at)
 		tell_size(x);
 	r = 0;
 	if (fds[2].revents)
