@@ -87,10 +87,22 @@ static int read_wish(struct append *a, struct platform *p)
 		"--platform is '%s', not a platform of Linux", a->options->platform);
 }
 
+/* An index may leave out what is usual for the architecture. */
+static struct str variant_of(const struct platform *p)
+{
+	if (p->variant.n)
+		return p->variant;
+	if (str_eq(p->arch, STR("arm64")))
+		return STR("v8");
+	return str_eq(p->arch, STR("arm")) ? STR("v7") : p->variant;
+}
+
 static bool fits(const struct platform *is, const struct platform *wish)
 {
+	struct str variant = variant_of(wish);
+
 	return str_eq(is->os, wish->os) && str_eq(is->arch, wish->arch) &&
-		(!wish->variant.n || str_eq(is->variant, wish->variant));
+		(!variant.n || str_eq(variant_of(is), variant));
 }
 
 /* One entry of an index: its product's manifest in *c. 1: it is left out. */
@@ -107,9 +119,10 @@ static int make_entry(struct append *a, struct manifest *index, struct json_val 
 	/* Attestations describe bytes that are no longer what is run. */
 	if (str_eq(p.os, STR("unknown")))
 		return 1;
-	r = p.arch.n ? append_client(a, p.arch, &client) : 0;
 	if (p.os.n && !str_eq(p.os, STR("linux")))
 		r = 1;
+	else
+		r = p.arch.n ? append_client(a, p.arch, &client) : 0;
 	if (r == 1)
 		out_note("od-runtime: %.*s is left out for %.*s/%.*s, for which there "
 			 "is no client",
@@ -142,6 +155,8 @@ static void put_entry(struct buf *list, struct json_val entry, const struct cont
 	if (list->n > 1)
 		buf_putc(list, ',');
 	edit_object(list, entry, edits, ARRAY_LEN(edits));
+	if (digest.err || size.err)
+		list->err = -ENOMEM;
 	buf_free(&digest);
 	buf_free(&size);
 }
@@ -243,7 +258,7 @@ static int print(struct append *a, const struct content *root)
 		buf_puts(&out, root->digest);
 	}
 	buf_putc(&out, '\n');
-	r = out_buf(&out);
+	r = a->report_text.err ? a->report_text.err : out_buf(&out);
 	buf_free(&out);
 	return r;
 }

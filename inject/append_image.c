@@ -378,6 +378,8 @@ static int write_config(struct product *p)
 	edits[5].value = buf_view(&past);
 	edit_object(&text, root, edits, ARRAY_LEN(edits) - !json_count(history));
 	if (!r)
+		r = id.err ? id.err : ids.err;
+	if (!r)
 		r = rootfs.err ? rootfs.err : past.err;
 	if (!r)
 		r = text.err;
@@ -416,9 +418,9 @@ static int write_manifest(struct product *p, struct content *out)
 	edit_object(&text, root, edits, ARRAY_LEN(edits));
 	*out = (struct content){0};
 	memcpy(out->media, p->m->media, strlen(p->m->media) + 1);
-	r = config.err ? config.err : layers.err;
+	r = config.err ? config.err : layer.err;
 	if (!r)
-		r = text.err;
+		r = layers.err ? layers.err : text.err;
 	if (!r)
 		r = append_new(p->a, buf_view(&text), true, out);
 	buf_free(&config);

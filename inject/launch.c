@@ -243,9 +243,14 @@ static int create(const struct launch *l, struct making *m)
 	int r;
 
 	write_container(l, m, &body);
-	if (body.err) {
+	r = body.err;
+	if (r) {
 		buf_free(&body);
-		return body.err;
+		return r != ERR_LIMIT ? r
+				      : out_fail("give fewer or shorter settings",
+						"what the sandbox shall be takes more "
+						"than %d MiB to say",
+						INJECT_BODY_MAX >> 20);
 	}
 	r = engine_ask(&calm, &reply, "POST", buf_view(&body),
 		"/containers/create?name=%s%s%s", m->state.name,

@@ -321,13 +321,18 @@ static int move_on(struct via *v)
 		(access("/.dockerenv", F_OK) < 0 &&
 			access("/run/.containerenv", F_OK) < 0);
 	enum via_way old = v->way;
-	int r = next_way(v);
+	char why[512];
+	int r;
+
+	/* The next ways may have reasons of their own. */
+	snprintf(why, sizeof(why), "%.*s", STR_ARG(buf_view(&v->why)));
+	r = next_way(v);
 
 	if (!r)
 		r = settle(v);
 	if (!r && news)
-		out_note("od-runtime: not by --via %s (%.*s), but by --via %s",
-			via_word(old), STR_ARG(buf_view(&v->why)), via_word(v->way));
+		out_note("od-runtime: not by --via %s (%s), but by --via %s",
+			via_word(old), why, via_word(v->way));
 	return r ? r : 1;
 }
 
