@@ -284,14 +284,14 @@ void driver_start(struct driver *d, struct str cwd)
 int driver_execute(struct driver *d, struct str code, struct str cwd)
 {
 	size_t before = d->out.n;
+	bool moves;
 	int r;
 
 	assert(d->state == DRIVER_IDLE);
 	d->cell_id++;
-	if (cwd.n < sizeof(d->cwd) && !str_eq(cwd, str_c(d->cwd))) {
+	moves = cwd.n < sizeof(d->cwd) && !str_eq(cwd, str_c(d->cwd));
+	if (moves)
 		driver_put(d, "chdir", "cwd", cwd);
-		snprintf(d->cwd, sizeof(d->cwd), "%.*s", STR_ARG(cwd));
-	}
 	driver_put(d, "exec", "code", code);
 	r = d->out.err;
 	if (r) {
@@ -299,6 +299,8 @@ int driver_execute(struct driver *d, struct str code, struct str cwd)
 		d->out.n = before;
 		return r;
 	}
+	if (moves)
+		snprintf(d->cwd, sizeof(d->cwd), "%.*s", STR_ARG(cwd));
 	/* What was printed since the last cell is not this one's. */
 	driver_drain(d, DRIVER_PIPE);
 	driver_enter(d, DRIVER_BUSY);

@@ -54,7 +54,7 @@ void driver_enter(struct driver *d, enum driver_state to);
 /* Once: its end follows. */
 void driver_kill(struct driver *d);
 
-/* Takes up to max bytes of what was printed. False: there may be more. */
+/* Takes up to max bytes of what was printed. True: nothing can be printed any more. */
 bool driver_drain(struct driver *d, size_t max);
 /* 0: there may be more; positive: not now; ERR_CLOSED, and other errors. */
 int driver_read(struct driver *d) MUST_USE;

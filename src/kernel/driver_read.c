@@ -26,7 +26,7 @@ bool driver_drain(struct driver *d, size_t max)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return true;
+			return n == 0;
 		/* What is printed between cells is nobody's. */
 		if (is_cell(d))
 			cell_text(&d->cell, str_make(room, (size_t)n));
@@ -35,11 +35,13 @@ bool driver_drain(struct driver *d, size_t max)
 	return false;
 }
 
+/* The event may be about the pipe of a process before: only a read tells of the end. */
 void driver_pipe_ready(struct io *io, uint32_t events)
 {
 	struct driver *d = container_of(io, struct driver, pipe);
 
-	if (driver_drain(d, DRIVER_READ) && (events & EPOLLHUP)) {
+	(void)events;
+	if (driver_drain(d, DRIVER_READ)) {
 		int fd = io->fd;
 
 		loop_remove(d->loop, io);

@@ -528,6 +528,7 @@ int kernel_run(struct kernel *k, struct str code)
 	}
 	memcpy(k->id, k->request.id, sizeof(k->id));
 	k->awaited = REPLY | IDLE;
+	k->outcome = JMSG_FAILED; /* until the reply says better; it may be lost */
 	k->beats = k->beats > 0;
 	send_request(k, CONNECTION_SHELL);
 	return 0;

@@ -122,8 +122,10 @@ static void answer_cell(struct jupyter *j, struct cell_run *r)
 	struct cell *cell = driver_cell(j->driver);
 	struct buf content = BUF_INIT(OBSERVATION_MAX);
 
-	if (cell_content(cell, &content) < 0)
+	if (cell_content(cell, &content) < 0) {
 		buf_reset(&content);
+		buf_puts(&content, "[The output was lost: the server is out of memory.]");
+	}
 	answer(j, r, &content, cell);
 	buf_free(&content);
 }
@@ -164,7 +166,7 @@ static void look_at_asker(struct timer *t)
 
 	if (!r || r->state != CELL_RUNS)
 		return;
-	if (!r->act->left(r->act)) {
+	if (!r->act->left || !r->act->left(r->act)) {
 		watch_asker(j);
 		return;
 	}
@@ -182,6 +184,7 @@ static void pump(struct jupyter *j)
 
 		unlink_run(j, r);
 		j->current = r;
+		timer_cancel(loop_of(j), &j->limit);
 		cell_reset(driver_cell(j->driver));
 		if (j->lost)
 			cell_text(driver_cell(j->driver),
@@ -379,6 +382,8 @@ static void abandon(struct act *a)
 	unlink_run(j, r);
 	if (r->state != CELL_RUNS)
 		return;
+	/* It would look at the next cell. */
+	timer_cancel(loop_of(j), &j->limit);
 	if (!left || timer_set(loop_of(j), &j->limit, left, limit_over) < 0)
 		driver_interrupt(j->driver);
 }
