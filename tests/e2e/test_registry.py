@@ -19,7 +19,7 @@ import threading
 import time
 import urllib.parse
 
-from harness import DEADLINE, RUNTIME, CLIENT, eq, free_port, has, main, note, ok, skip, until
+from harness import DEADLINE, RUNTIME, BOXED, eq, free_port, has, main, note, ok, skip, until
 
 TOP = tempfile.mkdtemp(prefix="od-e2e-registry-")
 atexit.register(shutil.rmtree, TOP, True)
@@ -94,7 +94,7 @@ def run(*words, config=None, env=None, timeout=60):
         os.mkdir(os.path.join(home, ".docker"))
         with open(os.path.join(home, ".docker/config.json"), "w") as f:
             f.write(config if isinstance(config, str) else json.dumps(config))
-    full = {"PATH": os.environ["PATH"], "HOME": home, "OD_RUNTIME_CLIENT": CLIENT,
+    full = {"PATH": os.environ["PATH"], "HOME": home, "OD_RUNTIME_CLIENT": BOXED,
             **(env or {})}
     done = subprocess.run([RUNTIME, *words], capture_output=True, text=True, env=full,
                           timeout=timeout)
