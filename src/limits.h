@@ -208,6 +208,10 @@ enum {
 	TAR_META_MAX = 64 << 10,       /* a pax header: names, and what we ignore */
 	PUT_UNDO_MAX = 64 << 20,       /* of an old file, kept while it is overwritten */
 	TRANSFER_PIECE = 262144,       /* read or written at once */
+	HASHER_FROM = 8 << 20,         /* shorter files are hashed in 5 ms or less */
+	HASHER_STEP = 1 << 20,         /* written before another process hears of it */
+	HASHER_PIECE = 65536,          /* read by it at once */
+	HASHER_MS = 5000,              /* until it is taken to be stopped: 9 GB of lead */
 	TRANSFER_FIRST = 4096,         /* and at first, doubling: somebody waits for it */
 	TRANSFER_PIPE = 1 << 20,       /* between job and server: fewer turns for each */
 	TRANSFER_LEFT_OUT_MAX = 65535, /* words about files that are not sent */

@@ -5,6 +5,7 @@
 #include "file/load.h"
 #include "file/put.h"
 #include "limits.h"
+#include "proc/hasher.h"
 #include "srv/etag.h"
 
 #include <errno.h>
@@ -71,29 +72,41 @@ static int told(struct transfer_io *io, const struct transfer_ask *ask, enum put
 	return r ? r : transfer_flush(io);
 }
 
+/* The body into p: 0 with its size and its hash. */
+static int take(
+	struct transfer_io *io, struct put *p, uint64_t *size, char hex[SHA256_HEX + 1])
+{
+	uint8_t digest[SHA256_LEN];
+	struct hasher h;
+	struct str piece;
+	int r;
+
+	hasher_begin(&h, p->swap.fd);
+	while ((r = transfer_read(io, &piece)) == 1) {
+		r = put_data(p, piece);
+		if (r)
+			break;
+		hasher_put(&h, piece);
+	}
+	*size = h.n;
+	if (!r && hasher_end(&h, digest) == 0)
+		hex_encode(digest, sizeof(digest), hex);
+	else if (!r)
+		r = etag_hash(p->swap.fd, hex);
+	hasher_drop(&h);
+	return r;
+}
+
 /* Receives and commits: 0, 1 when a condition says no, or an error. */
 static int receive(struct transfer_io *io, const struct transfer_ask *ask, struct put *p,
 	enum put_how *how, uint64_t *size, char hex[SHA256_HEX + 1])
 {
-	uint8_t digest[SHA256_LEN];
-	struct str piece;
-	struct sha256 h;
-	int r;
+	int r = take(io, p, size, hex);
 
-	sha256_init(&h);
-	while ((r = transfer_read(io, &piece)) == 1) {
-		r = put_data(p, piece);
-		if (r)
-			return r;
-		sha256_update(&h, piece.p, piece.n);
-		*size += piece.n;
-	}
 	if (!r)
 		r = check(ask, p);
 	if (r)
 		return r;
-	sha256_final(&h, digest);
-	hex_encode(digest, sizeof(digest), hex);
 	p->sync = ask->sync;
 	r = put_commit(p, how, NULL);
 	/* Somebody else has been there meanwhile. */

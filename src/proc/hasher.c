@@ -1,0 +1,167 @@
+#include "proc/hasher.h"
+
+#include "base/fd.h"
+#include "limits.h"
+#include "proc/spawn.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* --- In the other process: lengths of the file come at 0, the digest goes to 1 ------ */
+
+/* 1 with *n, 0 at the end, -1. */
+static int read_length(uint64_t *n)
+{
+	ssize_t got;
+
+	do
+		got = read(0, n, sizeof(*n));
+	while (got < 0 && errno == EINTR);
+	return got == sizeof(*n) ? 1 : got == 0 ? 0 : -1;
+}
+
+static int hash_up_to(struct hasher *h, uint64_t end)
+{
+	char piece[HASHER_PIECE];
+
+	while (h->n < end) {
+		uint64_t left = end - h->n;
+		size_t most = left < sizeof(piece) ? (size_t)left : sizeof(piece);
+		ssize_t got = pread(2, piece, most, (off_t)h->n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return -1;
+		sha256_update(&h->h, piece, (size_t)got);
+		h->n += (uint64_t)got;
+	}
+	return 0;
+}
+
+static _Noreturn void child(struct hasher *h, int in, int out)
+{
+	uint8_t digest[SHA256_LEN];
+	uint64_t end;
+	int r = -1;
+
+	if (dup2(in, 0) == 0 && dup2(out, 1) == 1 && dup2(h->file, 2) == 2 &&
+		fd_blocking(0) == 0 && fd_blocking(1) == 0) {
+		spawn_close_from(3);
+		while ((r = read_length(&end)) == 1)
+			if (hash_up_to(h, end) < 0)
+				_exit(1);
+	}
+	if (r)
+		_exit(1);
+	sha256_final(&h->h, digest);
+	_exit(write(1, digest, sizeof(digest)) != sizeof(digest));
+}
+
+/* --- In the writing one ------------------------------------------------------------ */
+
+void hasher_begin(struct hasher *h, int fd)
+{
+	*h = (struct hasher){.file = fd, .to = -1, .from = -1};
+	sha256_init(&h->h);
+}
+
+/* Where there is no process to be had, this one goes on by itself. */
+static void start(struct hasher *h)
+{
+	int in[2], out[2];
+	pid_t pid;
+
+	if (fd_pipe(in) < 0)
+		return;
+	if (fd_pipe(out) < 0) {
+		fd_close(&in[0]);
+		fd_close(&in[1]);
+		return;
+	}
+	pid = fork();
+	if (pid == 0)
+		child(h, in[0], out[1]);
+	fd_close(&in[0]);
+	fd_close(&out[1]);
+	if (pid < 0) {
+		fd_close(&in[1]);
+		fd_close(&out[0]);
+		return;
+	}
+	h->pid = pid;
+	h->to = in[1];
+	h->from = out[0];
+	h->told = h->n;
+}
+
+/* A full pipe is no loss: the next length tells of this one, too. */
+static void tell(struct hasher *h)
+{
+	if (write(h->to, &h->n, sizeof(h->n)) == sizeof(h->n))
+		h->told = h->n;
+}
+
+void hasher_put(struct hasher *h, struct str piece)
+{
+	h->n += piece.n;
+	if (h->pid) {
+		if (h->n - h->told >= HASHER_STEP)
+			tell(h);
+		return;
+	}
+	sha256_update(&h->h, piece.p, piece.n);
+	/* One that could not be started once is tried again much later. */
+	if (h->n >= HASHER_FROM && h->n - h->told >= HASHER_FROM) {
+		h->told = h->n;
+		start(h);
+	}
+}
+
+/* It ends by itself once it knows that there is no more. */
+static int receive(struct hasher *h, uint8_t digest[SHA256_LEN])
+{
+	struct pollfd p = {.fd = h->from, .events = POLLIN};
+	ssize_t n;
+	int r;
+
+	tell(h);
+	fd_close(&h->to);
+	if (h->told != h->n)
+		return -ETIMEDOUT;
+	do
+		r = poll(&p, 1, HASHER_MS);
+	while (r < 0 && errno == EINTR);
+	if (r <= 0)
+		return r ? -errno : -ETIMEDOUT;
+	n = read(h->from, digest, SHA256_LEN);
+	return n == SHA256_LEN ? 0 : n < 0 ? -errno : ERR_CLOSED;
+}
+
+int hasher_end(struct hasher *h, uint8_t digest[SHA256_LEN])
+{
+	int r = 0;
+
+	if (h->pid)
+		r = receive(h, digest);
+	else
+		sha256_final(&h->h, digest);
+	hasher_drop(h);
+	return r;
+}
+
+void hasher_drop(struct hasher *h)
+{
+	if (!h->pid)
+		return;
+	/* Its user can stop it, and would stop us as well: we wait for it. */
+	kill(h->pid, SIGKILL);
+	fd_close(&h->to);
+	fd_close(&h->from);
+	while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
+	h->pid = 0;
+}
