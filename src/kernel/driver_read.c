@@ -35,7 +35,6 @@ bool driver_drain(struct driver *d, size_t max)
 	return false;
 }
 
-/* The event may be about the pipe of a process before: only a read tells of the end. */
 void driver_pipe_ready(struct io *io, uint32_t events)
 {
 	struct driver *d = container_of(io, struct driver, pipe);

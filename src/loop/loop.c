@@ -26,6 +26,7 @@ struct loop {
 	int ep;
 	bool stop;
 	bool in_batch;
+	uint64_t batch; /* the number of the present one, or of the last */
 	uint64_t now;
 	uint64_t awake_until; /* us; 0: may sleep */
 
@@ -133,7 +134,7 @@ int loop_add(struct loop *l, struct io *io, int fd, uint32_t events, io_fn *fn)
 
 	if (epoll_ctl(l->ep, EPOLL_CTL_ADD, fd, &e) < 0)
 		return -errno;
-	*io = (struct io){.fd = fd, .events = events, .fn = fn};
+	*io = (struct io){.fd = fd, .events = events, .fn = fn, .batch = l->batch};
 	return 0;
 }
 
@@ -287,11 +288,12 @@ int loop_run(struct loop *l)
 			return -errno;
 		l->now = clock_ms();
 		l->in_batch = true;
+		l->batch++;
 		for (int i = 0; i < n; i++) {
 			struct io *io = batch[i].data.ptr;
 
-			/* Removed by an earlier callback of this batch. */
-			if (io->fd >= 0)
+			/* An earlier callback may have removed it, and added it anew. */
+			if (io->fd >= 0 && io->batch != l->batch)
 				io->fn(io, batch[i].events);
 		}
 		run_timers(l);

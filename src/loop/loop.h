@@ -3,8 +3,8 @@
  *
  * One thread. A callback uses at most 64 KiB or about 1 ms, then returns.
  * Objects that own a struct io are freed by loop_free_later, after the batch of
- * events in which they died: an fd that is closed and reused inside a batch
- * would otherwise receive the old event.
+ * events in which they died. What is added inside a batch gets none of its events:
+ * they are about what the io or the fd was before.
  */
 #ifndef LOOP_LOOP_H
 #define LOOP_LOOP_H
@@ -31,6 +31,7 @@ struct io {
 	int fd; /* -1: not in the loop */
 	uint32_t events;
 	io_fn *fn;
+	uint64_t batch; /* in which it was added */
 };
 
 /* A deadline; embedded in its owner. Zeroed is a valid, unarmed timer. */

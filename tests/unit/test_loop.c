@@ -306,6 +306,42 @@ static void replace_other(struct io *io, uint32_t events)
 	watch(&extra, EPOLLIN, on_extra);
 }
 
+/* The other's io gets another fd, with nothing to read, within the batch. */
+static void refill_other(struct io *io, uint32_t events)
+{
+	struct end *again = io == &a.io ? &b : &a;
+	int pair[2];
+
+	note(io, events);
+	loop_remove(loop, io);
+	loop_remove(loop, &again->io);
+	fd_close(&again->fd);
+	if (fd_socketpair(SOCK_STREAM, pair))
+		abort();
+	again->fd = pair[0];
+	other = pair[1];
+	watch(again, EPOLLIN, on_extra);
+}
+
+static void test_io_reuse(void)
+{
+	int far_a, far_b;
+
+	begin();
+	pairs(&far_a, &far_b);
+	watch(&a, EPOLLIN, refill_other);
+	watch(&b, EPOLLIN, refill_other);
+	poke(far_a);
+	poke(far_b);
+	run_for(0);
+	is_int(a.calls + b.calls, 1, "an io with another fd does not get the old event");
+	poke(other);
+	run();
+	is_int(a.calls + b.calls, 2, "but the new one's");
+	fd_close(&other);
+	finish(far_a, far_b);
+}
+
 static void test_fd_reuse(void)
 {
 	int far_a, far_b;
@@ -496,6 +532,7 @@ int main(void)
 	test_timers_in_callbacks();
 	test_interest();
 	test_removal_in_batch();
+	test_io_reuse();
 	test_fd_reuse();
 	test_free_later();
 	test_free_in_timer();
