@@ -488,7 +488,8 @@ static void start_next(struct job *j)
 		.ops = &plain, .work = say, .arg = "x", .out_max = 100};
 
 	(void)j;
-	next_first = job_start(&next, loop, &c) == 0 && next.state == JOB_RUNS;
+	next_first = job_start(&next, loop, &c) == 0 && next.state == JOB_RUNS &&
+		     waiting.state == JOB_WAITS;
 	on_done(j);
 }
 
