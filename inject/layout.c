@@ -1,6 +1,5 @@
 #include "inject/layout.h"
 
-#include "base/jw.h"
 #include "inject/edit.h"
 #include "inject/manifest.h"
 #include "inject/ref.h"
@@ -90,12 +89,7 @@ static void entry(
 
 	jw_init(&w, out);
 	jw_object(&w);
-	jw_key(&w, "mediaType");
-	jw_cstr(&w, c->media);
-	jw_key(&w, "digest");
-	jw_cstr(&w, c->digest);
-	jw_key(&w, "size");
-	jw_uint(&w, c->size);
+	content_members(&w, c);
 	if (ref.n || image.n) {
 		jw_key(&w, "annotations");
 		jw_object(&w);

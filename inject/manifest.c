@@ -40,18 +40,23 @@ int content_read(struct doc *d, struct json_val v, struct content *c)
 	return strlen(c->media) == media.n ? 0 : ERR_SYNTAX;
 }
 
+void content_members(struct jw *w, const struct content *c)
+{
+	jw_key(w, "mediaType");
+	jw_cstr(w, c->media);
+	jw_key(w, "digest");
+	jw_cstr(w, c->digest);
+	jw_key(w, "size");
+	jw_uint(w, c->size);
+}
+
 void content_write(struct buf *out, const struct content *c)
 {
 	struct jw w;
 
 	jw_init(&w, out);
 	jw_object(&w);
-	jw_key(&w, "mediaType");
-	jw_cstr(&w, c->media);
-	jw_key(&w, "digest");
-	jw_cstr(&w, c->digest);
-	jw_key(&w, "size");
-	jw_uint(&w, c->size);
+	content_members(&w, c);
 	jw_end(&w);
 }
 

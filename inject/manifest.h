@@ -5,6 +5,7 @@
 #ifndef INJECT_MANIFEST_H
 #define INJECT_MANIFEST_H
 
+#include "base/jw.h"
 #include "inject/doc.h"
 #include "inject/store.h"
 
@@ -42,8 +43,9 @@ void manifest_free(struct manifest *m);
 /* A descriptor. 0; ERR_SYNTAX when its digest, size or type is missing or wrong. */
 int content_read(struct doc *d, struct json_val v, struct content *c) MUST_USE;
 
-/* Appends a descriptor without more than its three members. */
+/* Appends a descriptor without more than its three members; these alone. */
 void content_write(struct buf *out, const struct content *c);
+void content_members(struct jw *w, const struct content *c);
 
 /* What an entry of an index is for; the strs live as long as d. */
 struct platform {
