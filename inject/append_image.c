@@ -190,8 +190,7 @@ static int choose_shell(struct product *p)
 	if (o->no_busybox)
 		return 0;
 	if (p->shell == IMAGE_SHELL_NONE)
-		out_note("od-runtime: the image %.*s has no shell, so that commands will "
-			 "not run in it; give a static busybox with --busybox",
+		out_note("od-runtime: the image %.*s " PROGRAM_NO_SHELL,
 			STR_ARG(p->a->from.text));
 	else if (p->shell == IMAGE_SHELL_UNKNOWN)
 		out_note("od-runtime: whether %.*s has a shell was not looked at; "

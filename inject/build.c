@@ -345,9 +345,7 @@ static int climb(struct plan *p)
 static void warn(struct plan *p)
 {
 	if (p->shell == IMAGE_SHELL_NONE && !p->options->no_busybox)
-		out_note("od-runtime: the image %.*s has no shell, so that commands will "
-			 "not run "
-			 "in it; give a static busybox with --busybox",
+		out_note("od-runtime: the image %.*s " PROGRAM_NO_SHELL,
 			STR_ARG(buf_view(&p->base_ref)));
 }
 

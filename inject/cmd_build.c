@@ -45,9 +45,7 @@ static int print(
 	} else {
 		buf_str(&out, buf_view(&p->name));
 	}
-	buf_putc(&out, '\n');
-	r = out_buf(&out);
-	buf_free(&out);
+	r = out_line_take(&out);
 	if (!r && dry && !o->json)
 		out_note("nothing was built; a build would begin at: %s", begins_at(p));
 	return r;

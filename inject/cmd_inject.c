@@ -135,9 +135,7 @@ static int put(struct guest *g)
 		r = program_find_busybox(
 			&g->busybox, g->options->busybox, g->client.arch);
 		if (r == 1)
-			out_note("od-runtime: %s has no shell, so that commands will not "
-				 "run in it; give a static busybox with --busybox",
-				name);
+			out_note("od-runtime: %s " PROGRAM_NO_SHELL, name);
 		else if (r)
 			return r;
 		else
@@ -251,7 +249,6 @@ static int print(const struct guest *g)
 	const struct sandbox *s = &g->sandbox;
 	struct buf out = BUF_INIT(INJECT_TEXT_MAX);
 	struct jw w;
-	int r;
 
 	if (g->options->json) {
 		jw_init(&w, &out);
@@ -266,10 +263,7 @@ static int print(const struct guest *g)
 	} else {
 		buf_puts(&out, s->state.name);
 	}
-	buf_putc(&out, '\n');
-	r = out_buf(&out);
-	buf_free(&out);
-	return r;
+	return out_line_take(&out);
 }
 
 static int inject(struct guest *g)

@@ -13,7 +13,6 @@ static int print(const struct options *o, const struct sandbox *s, const struct 
 {
 	struct buf out = BUF_INIT(INJECT_TEXT_MAX);
 	struct jw w;
-	int r;
 
 	if (o->json) {
 		jw_init(&w, &out);
@@ -32,10 +31,7 @@ static int print(const struct options *o, const struct sandbox *s, const struct 
 	} else {
 		buf_puts(&out, s->state.name);
 	}
-	buf_putc(&out, '\n');
-	r = out_buf(&out);
-	buf_free(&out);
-	return r;
+	return out_line_take(&out);
 }
 
 /* Starts a sandbox of the planned image. */

@@ -24,7 +24,6 @@ static int print(const struct options *o, const struct sandbox *s, const char *d
 {
 	struct buf out = BUF_INIT(INJECT_TEXT_MAX);
 	struct jw w;
-	int r;
 
 	if (o->json) {
 		begin_json(s, &w, &out);
@@ -34,10 +33,7 @@ static int print(const struct options *o, const struct sandbox *s, const char *d
 	} else {
 		buf_puts(&out, s->state.name);
 	}
-	buf_putc(&out, '\n');
-	r = out_buf(&out);
-	buf_free(&out);
-	return r;
+	return out_line_take(&out);
 }
 
 /* What is not ours we do nothing to; rm only forgets that our client is in it. */

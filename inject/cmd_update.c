@@ -109,7 +109,6 @@ static int print(const struct options *o, const struct sandbox *s,
 {
 	struct buf out = BUF_INIT(INJECT_TEXT_MAX);
 	struct jw w;
-	int r;
 
 	if (o->json) {
 		jw_init(&w, &out);
@@ -126,10 +125,7 @@ static int print(const struct options *o, const struct sandbox *s,
 	} else {
 		buf_puts(&out, s->state.name);
 	}
-	buf_putc(&out, '\n');
-	r = out_buf(&out);
-	buf_free(&out);
-	return r;
+	return out_line_take(&out);
 }
 
 int cmd_update(const struct options *o)

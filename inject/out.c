@@ -152,6 +152,16 @@ int out_buf(const struct buf *b)
 	return b->err ? b->err : fd_write_all(STDOUT_FILENO, b->p, b->n);
 }
 
+int out_line_take(struct buf *b)
+{
+	int r;
+
+	buf_putc(b, '\n');
+	r = out_buf(b);
+	buf_free(b);
+	return r;
+}
+
 int out_exit_code(int r)
 {
 	switch (r) {

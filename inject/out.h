@@ -49,6 +49,8 @@ void out_step_end(void);
 int out_text(int fd, struct str s) MUST_USE;
 /* What a buf of ours holds, to stdout as it is. 0, the buf's error or -errno. */
 int out_buf(const struct buf *b) MUST_USE;
+/* The same as a line of its own; frees b. */
+int out_line_take(struct buf *b) MUST_USE;
 
 /* The exit code that stands for r, which is 0 or negative; may print. */
 int out_exit_code(int r);

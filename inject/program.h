@@ -43,6 +43,11 @@ int program_carried(struct buf *list) MUST_USE;
  */
 int program_find_busybox(struct program *p, const char *path, const char *arch) MUST_USE;
 
+/* What is told about an image without a shell for which there is no busybox. */
+#define PROGRAM_NO_SHELL \
+	"has no shell, so that commands will not run in it; give a static busybox with " \
+	"--busybox"
+
 /* Takes a zeroed object too. */
 void program_free(struct program *p);
 

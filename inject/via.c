@@ -347,9 +347,7 @@ static int want_busybox(struct via *v)
 		r = program_find_busybox(
 			v->busybox, v->options->busybox, v->client->arch);
 	if (r == 1) {
-		out_note("od-runtime: the image %s has no shell, so that commands will "
-			 "not run in it; give a static busybox with --busybox",
-			v->shown_image);
+		out_note("od-runtime: the image %s " PROGRAM_NO_SHELL, v->shown_image);
 		return 0;
 	}
 	v->with_busybox = r == 0;
