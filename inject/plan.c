@@ -12,8 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define NEXT_PULL "add --pull, or fetch it with the engine's own tools"
-
 int plan_inspect(const struct engine *e, const char *name, struct image *im)
 {
 	struct reply reply;
@@ -60,6 +58,19 @@ static bool is_foreign(const struct plan *p)
 		!str_eq(arch, p->base->arch);
 }
 
+int plan_need(struct plan *p, const char *name, int r, struct image *im)
+{
+	if (r == 1 && p->options->pull != PULL_NEVER) {
+		r = pull_image(p->engine, name, p->options->platform);
+		if (!r)
+			r = plan_inspect(p->engine, name, im);
+	}
+	if (r != 1)
+		return r;
+	return out_fail("add --pull, or fetch it with the engine's own tools",
+		"the engine at %s has no image %s", p->engine->path, name);
+}
+
 static int find_base(struct plan *p, const char *name)
 {
 	const struct options *o = p->options;
@@ -69,14 +80,7 @@ static int find_base(struct plan *p, const char *name)
 		image_free(p->base);
 		r = 1;
 	}
-	if (r == 1 && o->pull != PULL_NEVER) {
-		r = pull_image(p->engine, name, o->platform);
-		if (!r)
-			r = plan_inspect(p->engine, name, p->base);
-	}
-	if (r == 1)
-		return out_fail(NEXT_PULL, "the engine at %s has no image %s",
-			p->engine->path, name);
+	r = plan_need(p, name, r, p->base);
 	if (!r && is_foreign(p))
 		return out_fail("fetch the other one with --pull",
 			"the image %s is for %.*s, not for %s", name,

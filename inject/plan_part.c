@@ -1,12 +1,9 @@
 #include "inject/plan_part.h"
 
 #include "inject/out.h"
-#include "inject/pull.h"
 #include "inject/ref.h"
 #include "inject/tag.h"
 #include "limits.h"
-
-#define NEXT_PULL "add --pull, or fetch it with the engine's own tools"
 
 struct dockerfile plan_describe(struct plan *p)
 {
@@ -127,16 +124,9 @@ static int find_plugin(struct plan *p, struct plugin *plugin)
 {
 	struct image im = {0};
 	struct str id;
-	int r = plan_inspect(p->engine, plugin->image, &im);
+	int r = plan_need(
+		p, plugin->image, plan_inspect(p->engine, plugin->image, &im), &im);
 
-	if (r == 1 && p->options->pull != PULL_NEVER) {
-		r = pull_image(p->engine, plugin->image, p->options->platform);
-		if (!r)
-			r = plan_inspect(p->engine, plugin->image, &im);
-	}
-	if (r == 1)
-		return out_fail(NEXT_PULL, "the engine at %s has no image %s",
-			p->engine->path, plugin->image);
 	if (r)
 		return r;
 	id = im.id;

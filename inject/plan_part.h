@@ -16,6 +16,12 @@ int plan_find_parts(struct plan *p) MUST_USE;
  */
 int plan_find_rung(struct plan *p) MUST_USE;
 
+/*
+ * Goes on with r, what plan_inspect says of the image called name: fetches one that is
+ * not there, if that is allowed, and says so if it is not. Results as plan_inspect but 1.
+ */
+int plan_need(struct plan *p, const char *name, int r, struct image *im) MUST_USE;
+
 /* The product in words; from, below, upto and lent are the caller's. */
 struct dockerfile plan_describe(struct plan *p);
 
