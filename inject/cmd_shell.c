@@ -99,7 +99,6 @@ static int create(struct session *x, const struct sandbox *s)
 {
 	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
 	struct reply reply;
-	struct doc d;
 	int r = write_exec(x, s, &body);
 
 	reply_init(&reply);
@@ -108,13 +107,8 @@ static int create(struct session *x, const struct sandbox *s)
 			"/containers/%s/exec", s->state.id);
 	if (!r && reply.status != 201)
 		r = engine_refused(&reply, NULL, "a shell in %s", s->state.name);
-	if (!r && doc_parse(&d, buf_view(&reply.body)) == 0) {
-		struct str id = doc_str(&d, json_get(doc_root(&d), "Id"));
-
-		if (state_is_name(id))
-			snprintf(x->id, sizeof(x->id), "%.*s", STR_ARG(id));
-		doc_free(&d);
-	}
+	if (!r)
+		reply_id(&reply, x->id, sizeof(x->id));
 	if (!r && !x->id[0])
 		r = out_fail(NULL, "the engine made an exec without an id");
 	reply_free(&reply);

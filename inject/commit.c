@@ -51,26 +51,13 @@ static int write_container(struct plan *p, struct buf *out)
 /* Its id, ended by a NUL. */
 static int create(struct plan *p, struct buf *id)
 {
-	const struct engine calm = engine_calm(p->engine);
 	struct buf body = BUF_INIT(INJECT_BODY_MAX);
-	struct reply reply;
-	struct doc d;
 	int r = write_container(p, &body);
 
-	reply_init(&reply);
 	if (!r)
-		r = engine_ask(
-			&calm, &reply, "POST", buf_view(&body), "/containers/create");
+		r = engine_create(
+			p->engine, &body, "making a container of the image", id);
 	buf_free(&body);
-	if (!r && reply.status != 201)
-		r = engine_refused(&reply, NULL, "making a container of the image");
-	if (!r && doc_parse(&d, buf_view(&reply.body)) == 0) {
-		buf_str(id, doc_str(&d, json_get(doc_root(&d), "Id")));
-		doc_free(&d);
-	}
-	reply_free(&reply);
-	if (!r && (!id->n || !buf_cstr(id)))
-		r = out_fail(NULL, "the engine created a container without an id");
 	return r;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/fd.h"
 #include "inject/out.h"
+#include "inject/state.h"
 #include "limits.h"
 
 #include <errno.h>
@@ -22,6 +23,20 @@ void reply_init(struct reply *r)
 void reply_free(struct reply *r)
 {
 	buf_free(&r->body);
+}
+
+void reply_id(const struct reply *r, char *id, size_t room)
+{
+	struct str got;
+	struct doc d;
+
+	*id = '\0';
+	if (doc_parse(&d, buf_view(&r->body)))
+		return;
+	got = doc_str(&d, json_get(doc_root(&d), "Id"));
+	if (state_is_name(got) && got.n < room)
+		snprintf(id, room, "%.*s", STR_ARG(got));
+	doc_free(&d);
 }
 
 int engine_version(struct str text, unsigned *minor)
@@ -175,6 +190,31 @@ struct engine engine_calm(const struct engine *e)
 
 	calm.calm = true;
 	return calm;
+}
+
+int engine_create(
+	const struct engine *e, const struct buf *body, const char *doing, struct buf *id)
+{
+	const struct engine calm = engine_calm(e);
+	char made[STATE_ID_MAX + 1] = "";
+	struct reply reply;
+	int r;
+
+	reply_init(&reply);
+	r = body->err
+		? body->err
+		: engine_ask(&calm, &reply, "POST", buf_view(body), "/containers/create");
+	if (!r && reply.status != 201)
+		r = engine_refused(&reply, NULL, "%s", doing);
+	if (!r) {
+		reply_id(&reply, made, sizeof(made));
+		buf_puts(id, made);
+		if (!id->n || !buf_cstr(id))
+			r = out_fail(
+				NULL, "the engine created a container without an id");
+	}
+	reply_free(&reply);
+	return r;
 }
 
 int engine_tidy(const struct engine *e, struct reply *reply, const char *method,

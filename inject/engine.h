@@ -57,8 +57,16 @@ int engine_tidy(const struct engine *e, struct reply *reply, const char *method,
  * whether something was made. Ask stop_signal afterwards.
  */
 struct engine engine_calm(const struct engine *e);
+/*
+ * Creates a container from its description, calmly. 0 with its id, ended by a NUL, in
+ * id; body's error, -EINTR, -ENOMEM, FAIL_*, of which people are told as "doing: words".
+ */
+int engine_create(const struct engine *e, const struct buf *body, const char *doing,
+	struct buf *id) MUST_USE;
 void reply_init(struct reply *r);
 void reply_free(struct reply *r);
+/* The Id of what the engine has made, into room bytes; "" when it gives none. */
+void reply_id(const struct reply *r, char *id, size_t room);
 
 /*
  * Begins a call whose answer is a stream; q->target stands behind the version. 0

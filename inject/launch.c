@@ -197,21 +197,6 @@ static int make_state(const struct launch *l, struct making *m)
 	return state_make_key(s, m->key_hash);
 }
 
-static int read_id(const struct reply *reply, struct state *s)
-{
-	struct str id = {0};
-	struct doc d;
-
-	if (doc_parse(&d, buf_view(&reply->body)) == 0) {
-		id = doc_str(&d, json_get(doc_root(&d), "Id"));
-		if (id.n && state_is_name(id) && id.n < sizeof(s->id))
-			memcpy(s->id, id.p, id.n);
-		doc_free(&d);
-	}
-	return s->id[0] ? 0
-			: out_fail(NULL, "the engine created a container without an id");
-}
-
 /* In the host's network two servers must not want one port. */
 static int choose_port(const struct launch *l, struct making *m)
 {
@@ -262,8 +247,12 @@ static int create(const struct launch *l, struct making *m)
 		;
 	else if (!r && reply.status != 201)
 		r = engine_refused(&reply, NULL, "creating the sandbox");
-	if (!r)
-		r = read_id(&reply, &m->state);
+	if (!r) {
+		reply_id(&reply, m->state.id, sizeof(m->state.id));
+		if (!m->state.id[0])
+			r = out_fail(
+				NULL, "the engine created a container without an id");
+	}
 	reply_free(&reply);
 	buf_free(&body);
 	return r;

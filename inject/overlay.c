@@ -120,11 +120,8 @@ static int fill(
 static int make_carrier(
 	const struct engine *e, const char *image, const char *volume, struct buf *id)
 {
-	const struct engine calm = engine_calm(e);
 	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
-	struct reply reply;
 	struct jw_text t;
-	struct doc d;
 	struct jw w;
 	int r;
 
@@ -147,19 +144,7 @@ static int make_carrier(
 	jw_end(&w);
 	jw_end(&w);
 	jw_end(&w);
-	reply_init(&reply);
-	r = body.err ? body.err
-		     : engine_ask(&calm, &reply, "POST", buf_view(&body),
-			       "/containers/create");
-	if (!r && reply.status != 201)
-		r = engine_refused(&reply, NULL, "preparing the overlay");
-	if (!r && doc_parse(&d, buf_view(&reply.body)) == 0) {
-		buf_str(id, doc_str(&d, json_get(doc_root(&d), "Id")));
-		doc_free(&d);
-	}
-	if (!r && !id->n)
-		r = out_fail(NULL, "the engine created a container without an id");
-	reply_free(&reply);
+	r = engine_create(e, &body, "preparing the overlay", id);
 	buf_free(&body);
 	return r;
 }

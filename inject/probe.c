@@ -169,10 +169,9 @@ static void write_volume(struct jw *w, const char *volume)
 		jw_end(w);
 }
 
-static int create(
-	const struct engine *e, struct str image, const char *volume, struct reply *reply)
+int probe_open(
+	const struct engine *e, struct str image, const char *volume, struct buf *id)
 {
-	const struct engine calm = engine_calm(e);
 	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
 	struct jw w;
 	int r;
@@ -196,32 +195,8 @@ static int create(
 	if (volume)
 		write_volume(&w, volume);
 	jw_end(&w);
-	r = body.err;
-	if (r)
-		reply_init(reply);
-	else
-		r = engine_ask(
-			&calm, reply, "POST", buf_view(&body), "/containers/create");
+	r = engine_create(e, &body, "looking into the image", id);
 	buf_free(&body);
-	if (!r && reply->status != 201)
-		r = engine_refused(reply, NULL, "looking into the image");
-	return r;
-}
-
-int probe_open(
-	const struct engine *e, struct str image, const char *volume, struct buf *id)
-{
-	struct reply reply;
-	struct doc d;
-	int r = create(e, image, volume, &reply);
-
-	if (!r && doc_parse(&d, buf_view(&reply.body)) == 0) {
-		buf_str(id, doc_str(&d, json_get(doc_root(&d), "Id")));
-		doc_free(&d);
-	}
-	reply_free(&reply);
-	if (!r && (!id->n || !buf_cstr(id)))
-		r = out_fail(NULL, "the engine created a container without an id");
 	return r;
 }
 

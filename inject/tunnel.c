@@ -36,7 +36,6 @@ int tunnel_exec(const struct engine *e, const char *container, const char *user,
 	struct reply *reply, char *id, size_t room)
 {
 	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
-	struct doc d;
 	int r;
 
 	reply_init(reply);
@@ -46,13 +45,8 @@ int tunnel_exec(const struct engine *e, const char *container, const char *user,
 		     : engine_ask(e, reply, "POST", buf_view(&body),
 			       "/containers/%s/exec", container);
 	buf_free(&body);
-	if (!r && reply->status == 201 && doc_parse(&d, buf_view(&reply->body)) == 0) {
-		struct str got = doc_str(&d, json_get(doc_root(&d), "Id"));
-
-		if (state_is_name(got) && got.n < room)
-			snprintf(id, room, "%.*s", STR_ARG(got));
-		doc_free(&d);
-	}
+	if (!r && reply->status == 201)
+		reply_id(reply, id, room);
 	return r;
 }
 
