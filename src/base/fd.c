@@ -290,6 +290,15 @@ int fd_flush(int fd)
 	return close(copy) < 0 && errno != EINTR ? -errno : 0;
 }
 
+int fd_sync_folder(int dir, const char *path)
+{
+	int fd = fd_openat(dir, path, O_RDONLY | O_DIRECTORY, 0);
+	int r = fd < 0 ? fd : fsync(fd) < 0 ? -errno : 0;
+
+	fd_close(&fd);
+	return r;
+}
+
 int fd_write_all(int fd, const void *p, size_t n)
 {
 	const char *at = p;

@@ -66,6 +66,8 @@ void fd_close(int *fd);
  * know of a full disk no sooner. 0 or -errno; fd stays open.
  */
 int fd_flush(int fd) MUST_USE;
+/* Waits until the disk has the names in the folder path below dir: 0 or -errno. */
+int fd_sync_folder(int dir, const char *path) MUST_USE;
 
 /* All n bytes, waiting as long as it takes; for blocking fds and files. */
 int fd_write_all(int fd, const void *p, size_t n) MUST_USE;

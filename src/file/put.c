@@ -209,6 +209,9 @@ int put_begin(struct put *p, int dir, const char *name)
 	r = swap_begin(&made.swap, dir);
 	if (made.exists && is_in_the_way(r))
 		r = begin_in_place(&made, r);
+	/* What /proc says, where the old file is no text that could be replaced. */
+	if (made.exists && r == -ENOENT)
+		r = -EPERM;
 	if (!r)
 		*p = made;
 	return r;
@@ -228,16 +231,6 @@ void put_guard(struct put *p)
 int put_data(struct put *p, struct str piece)
 {
 	return fd_write_all(p->swap.fd, piece.p, piece.n);
-}
-
-/* The entry in the folder has to be on the disk, too. */
-static int sync_folder(int dir)
-{
-	int fd = fd_openat(dir, ".", O_RDONLY | O_DIRECTORY, 0);
-	int r = fd < 0 ? fd : fsync(fd) < 0 ? -errno : 0;
-
-	fd_close(&fd);
-	return r;
 }
 
 static int keep_attrs(struct put *p)
@@ -285,7 +278,8 @@ int put_commit(struct put *p, enum put_how *how, int *attr_err)
 		if (!r)
 			r = overwrite(p);
 	} else if (!r && p->sync) {
-		r = sync_folder(p->dir);
+		/* The entry in the folder has to be on the disk, too. */
+		r = fd_sync_folder(p->dir, ".");
 	}
 	if (!r)
 		*how = done;

@@ -39,7 +39,7 @@ int change_mkdir(struct transfer_io *io, const struct transfer_ask *ask)
 			return work_fail(io, -errno, ask->path);
 		return done(io, 201, &p);
 	}
-	fd = work_open_folder(p.abs);
+	fd = work_open_folder(p.abs, false);
 	if (fd < 0)
 		return work_fail(io, fd, ask->path);
 	fd_close(&fd);

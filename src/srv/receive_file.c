@@ -137,7 +137,7 @@ static int put_there(
 }
 
 /* Makes the folder that holds p where it is not there. */
-static int make_folder(const struct file_path *p)
+static int make_folder(const struct file_path *p, bool sync)
 {
 	char folder[FILE_PATH_MAX];
 	char *slash;
@@ -148,7 +148,7 @@ static int make_folder(const struct file_path *p)
 	if (slash == folder)
 		return 0;
 	*slash = '\0';
-	fd = work_open_folder(folder);
+	fd = work_open_folder(folder, sync);
 	if (fd < 0)
 		return fd;
 	fd_close(&fd);
@@ -165,7 +165,7 @@ int receive_file(struct transfer_io *io, const struct transfer_ask *ask)
 	if (!work_path(io, ask->path, &p, &r))
 		return r;
 	/* Only a folder can have that name. */
-	r = str_ends(ask->path, STR("/")) ? -EISDIR : make_folder(&p);
+	r = str_ends(ask->path, STR("/")) ? -EISDIR : make_folder(&p, ask->sync);
 	if (!r)
 		r = file_path_open_dir(&p, &dir, name);
 	if (r)

@@ -35,7 +35,7 @@ static int open_dest(struct upload *u)
 		return -ENAMETOOLONG;
 	memcpy(path, dest.p, dest.n);
 	path[dest.n] = '\0';
-	u->dest = work_open_folder(path);
+	u->dest = work_open_folder(path, u->ask->sync);
 	return u->dest < 0 ? u->dest : 0;
 }
 

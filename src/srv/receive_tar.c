@@ -265,7 +265,7 @@ int receive_tar(struct transfer_io *io, const struct transfer_ask *ask)
 
 	if (!work_path(io, ask->path, &p, &r))
 		return r;
-	dest = work_open_folder(p.abs);
+	dest = work_open_folder(p.abs, ask->sync);
 	if (dest < 0)
 		return work_fail(io, dest, ask->path);
 	untar_init(&c.tar);

@@ -127,8 +127,12 @@ static int make_glob(
 	struct params *p, const char *name, struct str pattern, struct glob *g)
 {
 	const char *why;
-	int r = glob_init(g, pattern, GLOB_BRACES | GLOB_ANYWHERE, &why);
+	int r;
 
+	/* As people write what is here: "/x" is that, in a pattern. */
+	if (str_starts(pattern, STR("./")))
+		pattern = str_skip(pattern, 1);
+	r = glob_init(g, pattern, GLOB_BRACES | GLOB_ANYWHERE, &why);
 	if (r == -ENOMEM)
 		return 503;
 	return r ? params_wrong(p, name, why) : 0;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 
 /* Of a path and its reason, beside the path. */
@@ -65,22 +66,36 @@ bool work_path(struct transfer_io *io, struct str sent, struct file_path *p, int
 	return !err;
 }
 
-int work_open_folder(const char *path)
+/* Makes the folder path, and waits until the disk has the name of what is new. */
+static int make_folder(const char *path, bool sync)
+{
+	char above[FILE_PATH_MAX];
+
+	if (mkdir(path, MODE_FOLDER) < 0)
+		return -errno;
+	if (!sync)
+		return 0;
+	snprintf(above, sizeof(above), "%.*s/", (int)(strrchr(path, '/') - path), path);
+	return fd_sync_folder(AT_FDCWD, above);
+}
+
+int work_open_folder(const char *path, bool sync)
 {
 	char part[FILE_PATH_MAX];
 	int fd = fd_open(path, O_PATH | O_DIRECTORY, 0);
+	int r;
 
 	if (fd != -ENOENT)
 		return fd;
 	for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
 		memcpy(part, path, (size_t)(at - path));
 		part[at - path] = '\0';
-		if (mkdir(part, MODE_FOLDER) < 0 && errno != EEXIST && errno != EROFS)
-			return -errno;
+		r = make_folder(part, sync);
+		if (r && r != -EEXIST && r != -EROFS)
+			return r;
 	}
-	if (mkdir(path, MODE_FOLDER) < 0 && errno != EEXIST)
-		return -errno;
-	return fd_open(path, O_PATH | O_DIRECTORY, 0);
+	r = make_folder(path, sync);
+	return r && r != -EEXIST ? r : fd_open(path, O_PATH | O_DIRECTORY, 0);
 }
 
 int work_open_top(const char *path, struct stat *st)

@@ -30,8 +30,11 @@ int change_remove(struct transfer_io *io, const struct transfer_ask *ask);
 int work_fail(struct transfer_io *io, int err, struct str path) MUST_USE;
 /* The path of ask, which is absolute; false, and answered in *r, when it cannot be. */
 bool work_path(struct transfer_io *io, struct str sent, struct file_path *p, int *r);
-/* Opens the folder (O_PATH) at an absolute path, made with those above: or -errno. */
-int work_open_folder(const char *path) MUST_USE;
+/*
+ * Opens the folder (O_PATH) at an absolute path, made with those above; with sync the
+ * disk has the names of the new ones. Or -errno.
+ */
+int work_open_folder(const char *path, bool sync) MUST_USE;
 
 /*
  * Opens what is to be sent, with *st: a folder for reading its names, or a regular file

@@ -67,6 +67,8 @@ def test_glob():
                 ({"pattern": "*.py"}, ["a.py", "src/deep/c.py"]),
                 ({"pattern": "**/*.py", "hidden": 1}, [".hidden/d.py", "a.py", "src/deep/c.py"]),
                 ({"pattern": "/*.{py,txt}"}, ["a.py", "b.txt"]),
+                ({"pattern": "./*.py"}, ["a.py"]),
+                ({"pattern": "./src/**"}, ["src/deep/c.py"]),
                 ({"pattern": "**", "type": "dir", "gitignore": 0}, ["build", "src", "src/deep"]),
                 ({"pattern": "src/**", "type": "any"}, ["src/deep", "src/deep/c.py"]),
                 ({"pattern": "none"}, [])):

@@ -48,6 +48,9 @@ def test_put():
         os.symlink("a/b.txt", client.work + "/link")
         eq(put(client, "link", b"y", "&sync=true").status, 200, "through a link, relative")
         eq((os.path.islink(client.work + "/link"), read(path)), (True, b"y"), "stays one")
+        eq(put(client, "new/er/f", b"y", "&sync=true").status, 201, "synced with its folders")
+        eq(read(client.work + "/new/er/f"), b"y", "is there")
+        shutil.rmtree(client.work + "/new")
         big = random.Random(5).randbytes(3000000)
         with Conn(client.port) as c:
             c.send(f"PUT /v1/files?path=big HTTP/1.1\r\nHost: h\r\n"
@@ -59,7 +62,7 @@ def test_put():
             eq(c.response().json()["sha256"], hashlib.sha256(big).hexdigest(), "in chunks")
         eq(read(client.work + "/big"), big, "byte for byte")
         for target, status in ((client.work, 409), (client.work + "/a/b.txt/c", 409),
-                               ("/proc/nothing/x", 404), (client.work + "/none/", 409),
+                               ("/proc/nothing/x", 404), ("/proc/self/comm", 403), (client.work + "/none/", 409),
                                (client.work + "/a/b.txt/", 409)):
             eq(put(client, target, b"1").status, status, target)
         eq(call(client, "PUT", "/v1/files", b"1").status, 422, "no path")
