@@ -161,7 +161,7 @@ def test_full_disk():
             eq(client.act("read", path=path)["content"], "old\n", "the old content stays")
             eq(os.listdir(top), ["f"], "no other file is left")
     finally:
-        os.system(f"umount {top}")
+        os.system(f"umount -l {top}")
         os.rmdir(top)
 
 

@@ -425,7 +425,7 @@ def test_disk_full():
             eq(put_tar(client, disk, data).status, 507, "in a tar, too")
             eq((read(disk + "/old"), os.listdir(disk)), (b"old", ["old"]), "the old file stays")
         finally:
-            subprocess.run(["umount", disk])
+            subprocess.run(["umount", "-l", disk])
 
 
 if __name__ == "__main__":
