@@ -10,7 +10,7 @@ static void connection_token(struct plug *p, struct request *rq)
 
 static const struct plug_route routes[] = {
 	{"GET", "/vscode/connection_token", connection_token, NULL},
-	{NULL},
+	{0},
 };
 
 const struct plugin plugin_vscode = {
