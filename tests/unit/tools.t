@@ -121,4 +121,43 @@ says "linkgate: an executable stack" "$gate" "executable stack"
 says "linkgate: symbols" "$gate" "not stripped"
 says "linkgate: system" "$gate" "our code calls system"
 says "linkgate: strcpy" "$gate" "our code calls strcpy"
+# A step of tools/test, with a test that fails until it is alone and one that always does.
+# What runs this one may do it the same way.
+unset MAKEFLAGS MAKEOVERRIDES ONLY TAP_AGAIN
+. "$tools/tap"
+export PERL5LIB="$tools" CI=
+prove='prove --harness TapCount'
+work=$tmp/work logs=$tmp/logs TAP_COUNTS=$tmp/counts
+export TAP_COUNTS
+mkdir "$work" "$logs"
+printf 'run:\n\t$(PROVE) -e sh $(or $(ONLY),$(ALL))\n' >steps
+echo 'echo 1..1; echo ok 1' >good.t
+echo 'echo 1..1; [ "$TAP_AGAIN" ] && echo not ok 1 - crowded || echo ok 1' >crowded.t
+echo 'echo 1..2; echo ok 1; echo not ok 2 - never' >bad.t
+step() { # ALL WANTED: the line of the step, the counts, what else is said
+	: >"$TAP_COUNTS"
+	tap_again step make --no-print-directory -f steps PROVE="$prove" ALL="$1"
+	awk '{ p += $1; f += $2 } END { print p " passed, " f " failed" }' "$TAP_COUNTS"
+}
+says_of() { # NAME ALL WORDS...
+	n=$((n + 1))
+	title=$1
+	step "$2" >out 2>&1
+	shift 2
+	for words; do
+		grep -q -e "$words" out && continue
+		echo "not ok $n - step: $title: $words"
+		sed 's/^/# /' out
+		return
+	done
+	echo "ok $n - step: $title"
+}
+says_of "all is well" "good.t" "^ok: step" "^1 passed, 0 failed"
+says_of "what fails beside others is run once more" "good.t crowded.t" "^ok: step" \
+	"^2 passed, 0 failed" "failed beside others" "crowded.t"
+says_of "what fails alone, too, counts" "good.t bad.t" "^FAILED: step" \
+	"^2 passed, 1 failed" "bad.t"
+says_of "one of each" "crowded.t bad.t" "^FAILED: step" "^2 passed, 1 failed"
+says_of "nothing to run" "" "^FAILED: step"
+
 echo "1..$n"
