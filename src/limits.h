@@ -67,6 +67,8 @@ enum {
 	SHELL_PROBE_MS = 1000,     /* a line that was typed has started by then */
 	SHELL_PROMPT_MS = 100,     /* from a command's end to the prompt after it */
 	SHELL_KEY_MS = 300,        /* from a key that interrupts to the prompt */
+	SHELL_HANG_MS = 200,       /* from that to a look whether it hung the shell, */
+	SHELL_HANG_MAX_MS = 6400,  /* doubling up to this: it may be busy until then */
 	SHELL_READ_BUDGET = 65536, /* per wake-up, so that others get their turn */
 	SHELL_ROWS = 1000,         /* the terminal size of the wire contract */
 	SHELL_COLUMNS = 1000,

@@ -43,6 +43,7 @@ void shell_enter(struct shell *s, enum shell_state to)
 
 	assert(legal[s->rec->state][to]);
 	timer_cancel(s->loop, &s->timer);
+	timer_cancel(s->loop, &s->hang.timer);
 	if (s->rec->state == SHELL_STARTING)
 		spawn_report_close(&s->report);
 	__atomic_store_n(&s->rec->state, to, __ATOMIC_RELEASE);
@@ -281,6 +282,8 @@ static void ended_running(struct shell *s, int code)
 	struct record *rec = s->rec;
 
 	if (rec->state == SHELL_RUNNING) {
+		if (s->verdict)
+			code = s->verdict;
 		rec->status = rec->started || s->note ? code : -1;
 		if (!s->note)
 			s->note = rec->started ? note_ended : note_ended_first;
@@ -486,6 +489,7 @@ void shell_del(struct shell *s)
 	children_forget(&s->child);
 	timer_cancel(s->loop, &s->timer);
 	timer_cancel(s->loop, &s->end.timer);
+	timer_cancel(s->loop, &s->hang.timer);
 	shell_remove_handover(s);
 	shell_close_pty(s);
 	spawn_report_close(&s->report);

@@ -1,8 +1,8 @@
 #include "term/shell_private.h"
 
 #include "base/log.h"
+#include "proc/peek.h"
 #include "proc/pty.h"
-#include "proc/signals.h"
 #include "term/script.h"
 
 #include <assert.h>
@@ -100,7 +100,7 @@ static void prompt_missing(struct timer *t)
 	struct shell *s = container_of(t, struct shell, timer);
 
 	/* One that ignores the key has not come back: the line would be its input. */
-	if (shell_is_in_front(s) && !signals_ignored(s->rec->pid, SIGINT))
+	if (shell_is_in_front(s) && !peek_ignores(s->rec->pid, SIGINT))
 		shell_set_up_again(s);
 }
 
@@ -194,5 +194,7 @@ int shell_key(struct shell *s, char key)
 	/* A shell that has been stopped heeds no key, and nobody else wakes it. */
 	if (up == 'C' && s->rec->pid > 0)
 		kill(s->rec->pid, SIGCONT);
+	if (r == 0 && strchr("CZ\\", up))
+		shell_expect_hang(s);
 	return r;
 }

@@ -4,6 +4,7 @@
 
 #include "limits.h"
 #include "proc/children.h"
+#include "proc/peek.h"
 #include "term/handover.h"
 #include "term/mark.h"
 #include "term/shell.h"
@@ -47,6 +48,13 @@ struct shell_ending {
 	size_t most;    /* processes seen at once, without the shell */
 };
 
+/* After a key, whether the shell has hung itself up over it. */
+struct shell_hang {
+	struct timer timer;
+	uint64_t pause;         /* to the next look */
+	char where[PEEK_WHERE]; /* it hung at the last one; "" if it did not */
+};
+
 struct shell {
 	struct loop *loop;
 	struct store *store;
@@ -68,6 +76,7 @@ struct shell {
 	unsigned prompts;           /* shown since a command was typed in */
 	bool clean;                 /* this start leaves start-up files out */
 	bool cancelled;             /* the command, before the shell took it */
+	int verdict;      /* the command's code when we kill the shell; 0: as that ends */
 	bool probing;     /* an empty line has been typed, to see the prompt again */
 	bool lost;        /* the shell has told no start: it needs its set-up again */
 	uint64_t told;    /* raw bytes covered by reports, confirmed or not */
@@ -76,6 +85,7 @@ struct shell {
 	const char *note;
 	bool tty_told; /* that the shell has no terminal has been said */
 	struct shell_ending end;
+	struct shell_hang hang;
 };
 
 /* The one place that changes the state; what is not legal asserts. */
@@ -100,6 +110,13 @@ void shell_accept_overdue(struct timer *t);
 void shell_set_up_again(struct shell *s);
 /* Asks a shell that may have got its line, or may not, to show its prompt. */
 void shell_probe(struct timer *t);
+
+/*
+ * RUNNING, and a key that interrupts was typed: looks in a while, and again at growing
+ * distances, whether the shell sleeps where nobody can wake it. Such a one is killed,
+ * and its command has ended by the key.
+ */
+void shell_expect_hang(struct shell *s);
 
 /* GONE, after a start that failed: once more, without the user's start-up files. */
 void shell_start_clean(struct shell *s);

@@ -88,6 +88,7 @@ int shell_begin(struct shell *s)
 	rec->typed_in = false;
 	rec->text_done = false;
 	s->cancelled = false;
+	s->verdict = 0;
 	rec->reports = 0;
 	pty_reset_modes(s->master);
 	shell_enter(s, SHELL_RUNNING);

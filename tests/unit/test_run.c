@@ -243,6 +243,24 @@ static void is_interrupted(struct seen s, const char *what)
 		"%s: C-c %s", name, what);
 }
 
+/*
+ * busybox ash with glibc interrupts itself in the middle of malloc, too, and hangs
+ * then: it is replaced, which takes a while and is told.
+ */
+static void check_own_loop(void)
+{
+	struct seen s;
+
+	RUN("while true; do true; done", .timeout = "0.3");
+	s = INPUT("C-c");
+	for (int i = 0; i < 10 && s.exit_code == -1 && is_kind(SHELLS_ASH); i++)
+		s = POLL();
+	is_interrupted(s, "in a loop of the shell");
+	ok(is_kind(SHELLS_ASH) || !contains(s.suffix, "hung in a lock"),
+		"%s: which it survives", name);
+	is_done(RUN("echo on"), 0, "on", "after a loop of the shell");
+}
+
 static void check_keys(void)
 {
 	struct seen s;
@@ -254,8 +272,7 @@ static void check_keys(void)
 	is_view(s.suffix, KEY_DONE(130, "C"), "%s: and told", name);
 	is_view(s.prefix, "", "%s: as an end", name);
 	is_done(RUN("echo $?"), 0, "130", "after C-c");
-	RUN("while true; do true; done", .timeout = "0.3");
-	is_interrupted(INPUT("C-c"), "in a loop of the shell");
+	check_own_loop();
 	RUN("while true; do sleep 0.01; done", .timeout = "0.3");
 	/* One that comes while no command is there is lost, on any terminal. */
 	for (int i = 0; i < 10 && (!i || s.exit_code == -1); i++)

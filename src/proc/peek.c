@@ -1,0 +1,81 @@
+#include "proc/peek.h"
+
+#include "base/fd.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The beginning of /proc/PID/NAME; "" where it cannot be read. */
+static void get_text(pid_t pid, const char *name, char *text, size_t room)
+{
+	char path[64];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = fd_open(path, O_RDONLY, 0);
+	if (fd >= 0)
+		n = read(fd, text, room - 1);
+	fd_close(&fd);
+	text[n > 0 ? n : 0] = '\0';
+}
+
+/* A field of /proc/PID/status, 0 where there is none. */
+static unsigned long long status_field(pid_t pid, const char *field, int base)
+{
+	char text[4096];
+	const char *at;
+
+	get_text(pid, "status", text, sizeof(text));
+	at = strstr(text, field);
+	return at ? strtoull(at + strlen(field), NULL, base) : 0;
+}
+
+bool peek_ignores(pid_t pid, int signo)
+{
+	return status_field(pid, "\nSigIgn:", 16) >> (signo - 1) & 1;
+}
+
+static bool executes(pid_t pid, const char *program)
+{
+	struct stat a, b;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	return stat(path, &a) == 0 && stat(program, &b) == 0 && a.st_dev == b.st_dev &&
+		a.st_ino == b.st_ino;
+}
+
+/* "NUMBER ARGUMENT... STACK COUNTER", or a word while it does not sleep. */
+static bool waits_for_ever(const char *call)
+{
+	enum { NUMBER, ADDRESS, OPERATION, VALUE, TIMEOUT, FIELDS };
+	unsigned long long v[FIELDS], command;
+
+	for (size_t i = 0; i < FIELDS; i++) {
+		char *end;
+
+		v[i] = strtoull(call, &end, 0);
+		if (end == call)
+			return false;
+		call = end;
+	}
+	command = v[OPERATION] & (unsigned)FUTEX_CMD_MASK;
+	/* Memory that others have, too, is not private: they may wake it. */
+	return v[NUMBER] == SYS_futex && v[OPERATION] & FUTEX_PRIVATE_FLAG &&
+		(command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET) &&
+		v[TIMEOUT] == 0;
+}
+
+bool peek_deadlock(pid_t pid, const char *program, char where[PEEK_WHERE])
+{
+	get_text(pid, "syscall", where, PEEK_WHERE);
+	return waits_for_ever(where) && status_field(pid, "\nThreads:", 10) == 1 &&
+		executes(pid, program);
+}
