@@ -1,0 +1,96 @@
+/*
+ * WebSocket frames and handshakes (RFC 6455), both roles. An engine without I/O and
+ * without memory of its own: data is unmasked and handed out in place. No extensions.
+ */
+#ifndef NET_WS_H
+#define NET_WS_H
+
+#include "base/buf.h"
+
+enum ws_op {
+	WS_CONTINUATION = 0,
+	WS_TEXT = 1,
+	WS_BINARY = 2,
+	WS_CLOSE = 8,
+	WS_PING = 9,
+	WS_PONG = 10,
+};
+
+/* Status codes of a close (7.4.1). */
+enum ws_code {
+	WS_NORMAL = 1000,
+	WS_GOING_AWAY = 1001,
+	WS_PROTOCOL = 1002,
+	WS_NO_CODE = 1005, /* never sent: the peer gave none */
+	WS_BAD_TEXT = 1007,
+	WS_POLICY = 1008,
+	WS_TOO_BIG = 1009,
+	WS_FAILED = 1011,
+	WS_TRY_LATER = 1013,
+};
+
+enum { WS_HEAD_MAX = 14, WS_CONTROL_MAX = 125 };
+
+enum ws_state {
+	WS_HEAD,    /* the head of a frame, as far as it has come */
+	WS_DATA,    /* left bytes of a message */
+	WS_CONTROL, /* left bytes of a control frame */
+	WS_ENDED,   /* a close frame has come, or an error */
+	WS_STATES
+};
+
+struct ws {
+	enum ws_state state;
+	bool server;       /* frames that come are masked */
+	bool fin;          /* of the frame */
+	uint8_t op;        /* of the frame, enum ws_op */
+	uint8_t message;   /* of the message it belongs to; WS_CONTINUATION: none */
+	uint8_t n;         /* bytes in head or control */
+	uint8_t utf8_left; /* bytes that the text's last character lacks... */
+	uint8_t utf8_lo;   /* ...of which the next is in this range */
+	uint8_t utf8_hi;
+	uint8_t mask[4];
+	uint8_t mask_at;
+	uint64_t left; /* of the frame's payload */
+	uint64_t size; /* of the message so far */
+	uint64_t max;
+	char head[WS_HEAD_MAX];
+	char control[WS_CONTROL_MAX];
+	unsigned code; /* after an error: the close code to send */
+};
+
+struct ws_event {
+	uint8_t op;      /* WS_TEXT or WS_BINARY, or a control frame's */
+	bool last;       /* the message ends with it */
+	unsigned code;   /* of WS_CLOSE */
+	struct str data; /* a piece of a message; a control frame's; a close's reason */
+};
+
+/* max: bytes of a message. */
+void ws_init(struct ws *w, bool server, uint64_t max);
+
+/*
+ * Takes bytes from the front of *in, of which *n are there, and moves both on; they are
+ * unmasked where they lie. 0 with *e, whose data stays valid as long as they; 1: no
+ * event in what was there, which has been taken; ERR_SYNTAX, ERR_LIMIT or ERR_UTF8: the
+ * connection fails with w->code (7.1.7). After a WS_CLOSE and after an error nothing
+ * more is taken: 1.
+ */
+int ws_next(struct ws *w, char **in, size_t *n, struct ws_event *e) MUST_USE;
+
+/*
+ * The head of a frame of n bytes of payload, into out; returns its length. key: 4 random
+ * bytes, by which a client's payload is masked (ws_mask), or NULL.
+ */
+size_t ws_head(uint8_t out[WS_HEAD_MAX], enum ws_op op, bool fin, uint64_t n,
+	const uint8_t key[4]);
+/* Masks or unmasks n bytes, which stand at this offset in the payload. */
+void ws_mask(char *p, size_t n, const uint8_t key[4], uint64_t offset);
+/* The payload of a close into out: returns its length. reason is UTF-8, and cut. */
+size_t ws_close(char out[WS_CONTROL_MAX], unsigned code, struct str reason);
+
+/* A Sec-WebSocket-Key is 16 bytes in base64 (4.2.1). Appends what answers it (4.2.2). */
+bool ws_is_key(struct str key);
+void ws_accept(struct buf *out, struct str key);
+
+#endif
