@@ -406,4 +406,9 @@ enum {
 	KERNEL_DEATH_MS = 500, /* from a closed connection to the end of its process */
 };
 
+/* What is remembered of actions. */
+enum {
+	JOURNAL_RECORD_MAX = 16 << 20, /* an answer with its output, as JSON */
+};
+
 #endif

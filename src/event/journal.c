@@ -1,0 +1,197 @@
+#include "event/journal.h"
+
+#include "limits.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { VERSION = 1, HEAD = 10, SUMMED = 8, MAGIC = sizeof(JOURNAL_MAGIC) - 1 };
+
+static void put_u32(uint8_t *p, uint32_t v)
+{
+	for (int i = 0; i < 4; i++)
+		p[i] = (uint8_t)(v >> (8 * i));
+}
+
+static uint32_t get_u32(const uint8_t *p)
+{
+	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static uint32_t sum(uint32_t crc, const void *p, size_t n)
+{
+	return (uint32_t)crc32_z(crc, p, n);
+}
+
+/* Up to n bytes: as many as there are before the end. Or -errno. */
+static ssize_t read_at(int fd, uint64_t at, void *p, size_t n)
+{
+	size_t got = 0;
+
+	while (got < n) {
+		ssize_t r = pread(fd, (char *)p + got, n - got, (off_t)(at + got));
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return -errno;
+		if (r == 0)
+			break;
+		got += (size_t)r;
+	}
+	return (ssize_t)got;
+}
+
+static int write_at(int fd, uint64_t at, struct iovec *v, int n)
+{
+	while (n) {
+		ssize_t put = pwritev(fd, v, n, (off_t)at);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -errno;
+		if (put == 0)
+			return -EIO;
+		at += (uint64_t)put;
+		for (; n && (size_t)put >= v->iov_len; v++, n--)
+			put -= (ssize_t)v->iov_len;
+		if (n) {
+			v->iov_base = (char *)v->iov_base + put;
+			v->iov_len -= (size_t)put;
+		}
+	}
+	return 0;
+}
+
+/* --- Reading ------------------------------------------------------------------ */
+
+/*
+ * The record at j->size: 0 with *e, whose peek is in the buffer; 1: there is none that
+ * is whole; -errno.
+ */
+static int read_record(
+	const struct journal *j, uint8_t peek[JOURNAL_PEEK], struct journal_entry *e)
+{
+	static uint8_t piece[JOURNAL_PEEK];
+	uint8_t head[HEAD];
+	ssize_t got = read_at(j->fd, j->size, head, HEAD);
+	uint64_t n, done = 0;
+	uint32_t crc;
+
+	if (got < HEAD)
+		return got < 0 ? (int)got : 1;
+	n = get_u32(head);
+	if (n > JOURNAL_RECORD_MAX || head[9] != VERSION)
+		return 1;
+	*e = (struct journal_entry){.type = head[8], .at = j->size + HEAD, .n = n};
+	crc = sum(0, head + SUMMED, HEAD - SUMMED);
+	while (done < n) {
+		size_t want = n - done < JOURNAL_PEEK ? (size_t)(n - done) : JOURNAL_PEEK;
+		uint8_t *to = done ? piece : peek;
+
+		got = read_at(j->fd, e->at + done, to, want);
+		if (got < (ssize_t)want)
+			return got < 0 ? (int)got : 1;
+		if (!done)
+			e->peek = str_make((char *)peek, want);
+		crc = sum(crc, to, want);
+		done += want;
+	}
+	return crc != get_u32(head + 4);
+}
+
+static int begin_empty(struct journal *j)
+{
+	struct iovec v = {(char *)JOURNAL_MAGIC, MAGIC};
+	int r = write_at(j->fd, 0, &v, 1);
+
+	if (r && ftruncate(j->fd, 0) < 0)
+		return -errno;
+	return r;
+}
+
+int journal_begin(struct journal *j, int fd, journal_fn *fn, void *ctx, uint64_t *torn)
+{
+	struct journal made = {.fd = fd, .size = MAGIC};
+	uint8_t peek[JOURNAL_PEEK];
+	char magic[MAGIC];
+	ssize_t got = read_at(fd, 0, magic, MAGIC);
+	struct journal_entry e;
+	off_t end;
+	int r;
+
+	if (got < 0)
+		return (int)got;
+	/* It was killed at its very first write. */
+	if (got < MAGIC && memcmp(magic, JOURNAL_MAGIC, (size_t)got) == 0) {
+		r = begin_empty(&made);
+		if (r)
+			return r;
+	} else if (memcmp(magic, JOURNAL_MAGIC, MAGIC) != 0) {
+		return ERR_VERSION;
+	}
+	while ((r = read_record(&made, peek, &e)) == 0) {
+		r = fn(ctx, &e);
+		if (r)
+			return r;
+		made.size = e.at + e.n;
+	}
+	if (r < 0)
+		return r;
+	end = lseek(fd, 0, SEEK_END);
+	if (end < 0)
+		return -errno;
+	*torn = (uint64_t)end - made.size;
+	*j = made;
+	return 0;
+}
+
+int journal_read(const struct journal *j, uint64_t at, void *p, size_t n)
+{
+	ssize_t got = read_at(j->fd, at, p, n);
+
+	if (got < 0)
+		return (int)got;
+	return (size_t)got == n ? 0 : ERR_CLOSED;
+}
+
+/* --- Writing ------------------------------------------------------------------ */
+
+int journal_add(struct journal *j, uint8_t type, const struct str *parts, size_t parts_n,
+	bool sync, uint64_t *at)
+{
+	uint8_t head[HEAD] = {[8] = type, [9] = VERSION};
+	struct iovec v[JOURNAL_PARTS + 1] = {{head, HEAD}};
+	uint32_t crc = sum(0, head + SUMMED, HEAD - SUMMED);
+	uint64_t n = 0;
+	int r;
+
+	assert(parts_n <= JOURNAL_PARTS);
+	for (size_t i = 0; i < parts_n; i++) {
+		v[i + 1] = (struct iovec){(char *)parts[i].p, parts[i].n};
+		crc = sum(crc, parts[i].p, parts[i].n);
+		n += parts[i].n;
+	}
+	if (n > JOURNAL_RECORD_MAX)
+		return ERR_LIMIT;
+	put_u32(head, (uint32_t)n);
+	put_u32(head + 4, crc);
+	/* A torn tail would begin right behind what is whole, and be read with it. */
+	r = ftruncate(j->fd, (off_t)j->size) < 0 ? -errno : 0;
+	if (!r)
+		r = write_at(j->fd, j->size, v, (int)parts_n + 1);
+	if (!r && sync && fdatasync(j->fd) < 0)
+		r = -errno;
+	if (r) {
+		/* Where that fails, too, the next one cuts it off first. */
+		(void)!ftruncate(j->fd, (off_t)j->size);
+		return r;
+	}
+	*at = j->size + HEAD;
+	j->size += HEAD + n;
+	return 0;
+}
