@@ -23,7 +23,8 @@ static uint32_t get_u32(const uint8_t *p)
 
 static uint32_t sum(uint32_t crc, const void *p, size_t n)
 {
-	return (uint32_t)crc32_z(crc, p, n);
+	/* Without bytes zlib would begin anew. */
+	return n ? (uint32_t)crc32_z(crc, p, n) : crc;
 }
 
 /* Up to n bytes: as many as there are before the end. Or -errno. */
@@ -146,6 +147,7 @@ int journal_begin(struct journal *j, int fd, journal_fn *fn, void *ctx, uint64_t
 	if (end < 0)
 		return -errno;
 	*torn = (uint64_t)end - made.size;
+	made.torn = *torn > 0;
 	*j = made;
 	return 0;
 }
@@ -180,10 +182,11 @@ int journal_add(struct journal *j, uint8_t type, const struct str *parts, size_t
 		return ERR_LIMIT;
 	put_u32(head, (uint32_t)n);
 	put_u32(head + 4, crc);
-	/* A torn tail would begin right behind what is whole, and be read with it. */
-	r = ftruncate(j->fd, (off_t)j->size) < 0 ? -errno : 0;
-	if (!r)
-		r = write_at(j->fd, j->size, v, (int)parts_n + 1);
+	/* What is torn would begin right behind what is whole, and be read with it. */
+	if (j->torn && ftruncate(j->fd, (off_t)j->size) < 0)
+		return -errno;
+	j->torn = true;
+	r = write_at(j->fd, j->size, v, (int)parts_n + 1);
 	if (!r && sync && fdatasync(j->fd) < 0)
 		r = -errno;
 	if (r) {
@@ -191,6 +194,7 @@ int journal_add(struct journal *j, uint8_t type, const struct str *parts, size_t
 		(void)!ftruncate(j->fd, (off_t)j->size);
 		return r;
 	}
+	j->torn = false;
 	*at = j->size + HEAD;
 	j->size += HEAD + n;
 	return 0;

@@ -18,6 +18,7 @@ enum { JOURNAL_PEEK = 4096, JOURNAL_PARTS = 4 };
 struct journal {
 	int fd;        /* the owner's; read and write */
 	uint64_t size; /* of the whole records, the magic included */
+	bool torn;     /* something else may lie behind them */
 };
 
 /* A record that was read. */

@@ -74,8 +74,9 @@ static void test_records(void)
 	is_str(seen, "1:one 2:four 255: ", "in order");
 	is_int((long long)again.size, (long long)j.size, "up to the end");
 	add(&again, 3, "more");
+	is_int(journal_add(&again, 4, (struct str[]){{0}}, 1, false, &at), 0, "no bytes");
 	is_int(begin(&j, fd, &torn), 0, "and again");
-	is_str(seen, "1:one 2:four 255: 3:more ", "with what was added since");
+	is_str(seen, "1:one 2:four 255: 3:more 4: ", "with what was added since");
 	close(fd);
 }
 

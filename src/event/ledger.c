@@ -1,0 +1,237 @@
+#include "event/ledger_private.h"
+
+#include "base/fd.h"
+#include "base/swap.h"
+#include "limits.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum { TORN_NAME = 64 };
+
+int ledger_in_memory(void)
+{
+	int fd = memfd_create("od-ledger", MFD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* --- Making room -------------------------------------------------------------- */
+
+static int forget(struct ledger *l, struct ledger_entry *e)
+{
+	uint8_t key[LEDGER_KEY];
+	int r;
+
+	ledger_key(str_c(e->id), key);
+	r = ledger_add_gone(l, key);
+	if (!r)
+		r = ledger_remember_gone(l, key);
+	if (r)
+		return r;
+	ledger_unlink(l, e);
+	free(e);
+	return 0;
+}
+
+static bool is_too_much(const struct ledger *l)
+{
+	return l->entries > LEDGER_MAX || l->answers > LEDGER_BYTES;
+}
+
+static void make_room(struct ledger *l, const struct ledger_entry *but)
+{
+	for (int acked = 1; acked >= 0; acked--) {
+		struct ledger_entry *next;
+
+		for (struct ledger_entry *e = l->oldest; e && is_too_much(l); e = next) {
+			next = e->newer;
+			if (e != but && !ledger_is_open(e) && e->acked == acked &&
+				!e->owner && forget(l, e) < 0)
+				return;
+		}
+	}
+}
+
+/* --- Its life ----------------------------------------------------------------- */
+
+/* What lies behind the last whole record is kept for people to look at. */
+static int keep_torn(const struct ledger *l, uint64_t n)
+{
+	char name[TORN_NAME];
+	struct buf bytes = BUF_INIT(LEDGER_TORN_MAX);
+	static const struct swap_attr ours = {0600, (uid_t)-1, (gid_t)-1};
+	char *p;
+	struct str part;
+	int r;
+
+	if (!n || l->dir < 0)
+		return 0;
+	n = n < LEDGER_TORN_MAX ? n : LEDGER_TORN_MAX;
+	p = buf_room(&bytes, (size_t)n);
+	if (!p)
+		return bytes.err;
+	r = journal_read(&l->journal, l->journal.size, p, (size_t)n);
+	part = str_make(p, (size_t)n);
+	snprintf(name, sizeof(name), "%s.torn", l->name);
+	if (!r)
+		r = swap_file(l->dir, name, &ours, &part, 1, NULL);
+	buf_free(&bytes);
+	return r;
+}
+
+static int interrupt_started(struct ledger *l)
+{
+	int r = 0;
+
+	for (struct ledger_entry *e = l->oldest; e && !r; e = e->newer)
+		if (e->state == LEDGER_STARTED)
+			r = ledger_end(l, e, LEDGER_INTERRUPTED, 0, (struct str){0});
+	return r;
+}
+
+static int begin_boot(struct ledger *l)
+{
+	uint8_t box[LEDGER_KEY];
+	int r = 0;
+
+	if (!l->box[0]) {
+		r = random_bytes(box, sizeof(box));
+		if (!r)
+			hex_encode(box, sizeof(box), l->box);
+	}
+	l->boot++;
+	if (!r)
+		r = ledger_add_box(l);
+	return r ? r : interrupt_started(l);
+}
+
+int ledger_open(
+	struct ledger *l, int dir, const char *name, int fd, bool sync, uint64_t *torn)
+{
+	struct ledger made = {.dir = dir, .name = name, .sync = sync, .journal.fd = fd};
+	int r;
+
+	if (fd < 0)
+		made.journal.fd = dir < 0
+			? ledger_in_memory()
+			: fd_openat(dir, name, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+	if (made.journal.fd < 0)
+		return made.journal.fd;
+	r = journal_begin(
+		&made.journal, made.journal.fd, ledger_read_record, &made, torn);
+	if (!r)
+		r = keep_torn(&made, *torn);
+	if (!r && fd < 0)
+		r = begin_boot(&made);
+	if (r) {
+		ledger_close(&made);
+		return r;
+	}
+	*l = made;
+	return 0;
+}
+
+void ledger_close(struct ledger *l)
+{
+	struct ledger_entry *next;
+
+	for (struct ledger_entry *e = l->oldest; e; e = next) {
+		next = e->newer;
+		free(e);
+	}
+	free(l->slots);
+	free(l->gone);
+	fd_close(&l->journal.fd);
+	*l = (struct ledger){.dir = -1, .journal.fd = -1};
+}
+
+/* --- Steps -------------------------------------------------------------------- */
+
+int ledger_accept(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
+	struct ledger_entry **e)
+{
+	struct ledger_entry *made;
+	uint8_t key[LEDGER_KEY];
+	int r;
+
+	assert(ledger_is_id(id));
+	if (l->open >= LEDGER_OPEN_MAX)
+		return ERR_LIMIT;
+	r = ledger_make_entry(l, id, body, l->seq + 1, &made);
+	if (r)
+		return r;
+	r = ledger_add_accept(l, made);
+	if (r) {
+		ledger_key(id, key);
+		ledger_drop_slot(l, key);
+		ledger_unlink(l, made);
+		free(made);
+		return r;
+	}
+	l->seq++;
+	make_room(l, made);
+	*e = made;
+	return 0;
+}
+
+int ledger_start(struct ledger *l, struct ledger_entry *e)
+{
+	uint32_t before = e->boot;
+	int r;
+
+	e->boot = l->boot;
+	r = ledger_add_start(l, e);
+	if (r)
+		e->boot = before;
+	else
+		ledger_enter(l, e, LEDGER_STARTED);
+	return r;
+}
+
+int ledger_end(struct ledger *l, struct ledger_entry *e, enum ledger_state how,
+	unsigned status, struct str answer)
+{
+	uint64_t at = 0;
+	int r = ledger_add_end(l, e, how, status, answer, &at);
+
+	ledger_enter(l, e, how);
+	if (!r) {
+		e->status = status;
+		e->at = at;
+		e->n = answer.n;
+		l->answers += answer.n;
+	} else if (ledger_add_end(l, e, how, 0, (struct str){0}, &e->at) < 0) {
+		/* After a new start it will have been interrupted: no less true. */
+		e->at = 0;
+	}
+	make_room(l, e);
+	ledger_shrink(l);
+	return r;
+}
+
+int ledger_ack(struct ledger *l, struct ledger_entry *e)
+{
+	int r = e->acked ? 0 : ledger_add_ack(l, e);
+
+	if (!r)
+		e->acked = true;
+	return r;
+}
+
+int ledger_answer(const struct ledger *l, const struct ledger_entry *e, struct buf *out)
+{
+	char *p = buf_room(out, (size_t)e->n);
+	int r;
+
+	if (!p)
+		return out->err;
+	r = journal_read(&l->journal, e->at, p, (size_t)e->n);
+	if (!r)
+		buf_commit(out, (size_t)e->n);
+	return r;
+}

@@ -1,0 +1,107 @@
+/*
+ * What is known of actions that have an id: which were accepted, which have started, how
+ * they ended. By it an action that is asked for again is answered, and not done again.
+ * Each step is in the journal before anybody is told of it.
+ *
+ * Entries end as they began, oldest first, when there are too many: whose answer was
+ * acknowledged before the others, none that has not ended. What is left of them is that
+ * the id was used, for LEDGER_GONE_MAX ids.
+ */
+#ifndef EVENT_LEDGER_H
+#define EVENT_LEDGER_H
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "event/journal.h"
+
+enum { LEDGER_ID_MAX = 64, LEDGER_KEY = 16 };
+
+enum ledger_state {
+	LEDGER_ACCEPTED,    /* it waits for its turn */
+	LEDGER_STARTED,     /* it may have had an effect */
+	LEDGER_DONE,        /* with an answer */
+	LEDGER_CANCELLED,   /* it was never started */
+	LEDGER_INTERRUPTED, /* how it ended was not seen */
+	LEDGER_STATES
+};
+
+struct ledger_entry {
+	char id[LEDGER_ID_MAX + 1];
+	uint8_t body[SHA256_LEN]; /* digest of what was asked for */
+	enum ledger_state state;
+	bool acked;
+	uint32_t boot;   /* in which it was accepted or, later, started */
+	unsigned status; /* of the answer, as HTTP has it */
+	uint64_t at, n;  /* the answer in the journal */
+	uint64_t seq;    /* the order of being accepted, from 1 */
+	void *owner;     /* who does it; the caller's */
+	struct ledger_entry *newer, *older;
+};
+
+enum ledger_find {
+	LEDGER_NEW,  /* never heard of */
+	LEDGER_HERE, /* with its entry */
+	LEDGER_GONE, /* it was done; its answer is not kept any more */
+};
+
+/* Of a hash table, open addressing: an id by its digest. */
+struct ledger_slot {
+	uint8_t key[LEDGER_KEY];
+	enum ledger_find what; /* LEDGER_NEW: empty */
+	struct ledger_entry *entry;
+};
+
+struct ledger {
+	struct journal journal;
+	int dir;          /* of the journal, the caller's; -1: it is in memory */
+	const char *name; /* in dir */
+	bool sync;
+	uint32_t boot; /* 1 at the first start of the box */
+	char box[2 * LEDGER_KEY + 1];
+	struct ledger_slot *slots; /* ids by their digests */
+	size_t slots_n, used;
+	struct ledger_entry *oldest, *newest;
+	size_t entries, open; /* of these: that have not ended */
+	uint64_t answers;     /* bytes of answers in entries */
+	uint64_t seq;
+	uint8_t (*gone)[LEDGER_KEY]; /* a ring of used ids without entries */
+	size_t gone_n, gone_at;
+	bool moved; /* the journal is another file now; the caller clears it */
+};
+
+/*
+ * Opens the ledger in the file name of the folder dir, or, with fd, the one that an
+ * earlier process of this boot has had open. dir -1: it lives in memory. In a new boot
+ * what had started is interrupted. *torn: bytes at the end that were not whole and are
+ * kept beside it as NAME.torn. 0, ERR_VERSION, -errno.
+ */
+int ledger_open(struct ledger *l, int dir, const char *name, int fd, bool sync,
+	uint64_t *torn) MUST_USE;
+void ledger_close(struct ledger *l);
+
+/* 1 to LEDGER_ID_MAX of A-Z a-z 0-9 - and _. */
+bool ledger_is_id(struct str id);
+enum ledger_find ledger_find(
+	const struct ledger *l, struct str id, struct ledger_entry **e);
+
+/*
+ * A new id, whose request has this digest: 0; ERR_LIMIT when too many have not ended;
+ * -ENOMEM, or -errno of the journal, and it is not accepted.
+ */
+int ledger_accept(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
+	struct ledger_entry **e) MUST_USE;
+/* Before anything of it is done: 0, or -errno, and it must not be. */
+int ledger_start(struct ledger *l, struct ledger_entry *e) MUST_USE;
+/*
+ * It has ended so, with this answer: 0; -errno or ERR_LIMIT when the answer cannot be
+ * kept: then it has ended without one, and its status is 0.
+ */
+int ledger_end(struct ledger *l, struct ledger_entry *e, enum ledger_state how,
+	unsigned status, struct str answer) MUST_USE;
+/* The one who asked has the answer. */
+int ledger_ack(struct ledger *l, struct ledger_entry *e) MUST_USE;
+/* Appends the answer to out: 0 or -errno, ERR_CLOSED. */
+int ledger_answer(
+	const struct ledger *l, const struct ledger_entry *e, struct buf *out) MUST_USE;
+
+#endif

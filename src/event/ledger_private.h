@@ -1,0 +1,39 @@
+/* What the files of the ledger share. */
+#ifndef EVENT_LEDGER_PRIVATE_H
+#define EVENT_LEDGER_PRIVATE_H
+
+#include "event/ledger.h"
+
+/* ledger_table.c: what is in memory. */
+void ledger_key(struct str id, uint8_t key[LEDGER_KEY]);
+bool ledger_is_open(const struct ledger_entry *e);
+/* The slot of a key, or the empty one where it belongs; NULL in an empty table. */
+struct ledger_slot *ledger_look(const struct ledger *l, const uint8_t key[LEDGER_KEY]);
+void ledger_drop_slot(struct ledger *l, const uint8_t key[LEDGER_KEY]);
+/* A new one, accepted, which is the newest: 0 or -ENOMEM. */
+int ledger_make_entry(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
+	uint64_t seq, struct ledger_entry **made) MUST_USE;
+void ledger_enter(struct ledger *l, struct ledger_entry *e, enum ledger_state to);
+/* It counts no more; its slot stays. */
+void ledger_unlink(struct ledger *l, struct ledger_entry *e);
+/* A used id without an entry, in the place of the oldest: 0 or -ENOMEM. */
+int ledger_remember_gone(struct ledger *l, const uint8_t key[LEDGER_KEY]) MUST_USE;
+
+/* ledger_record.c: the records, 0 or as of journal_add; and each of them read again. */
+int ledger_add_box(struct ledger *l) MUST_USE;
+int ledger_add_accept(struct ledger *l, const struct ledger_entry *e) MUST_USE;
+int ledger_add_start(struct ledger *l, const struct ledger_entry *e) MUST_USE;
+/* *at: the place of the answer. */
+int ledger_add_end(struct ledger *l, const struct ledger_entry *e, enum ledger_state how,
+	unsigned status, struct str answer, uint64_t *at) MUST_USE;
+int ledger_add_ack(struct ledger *l, const struct ledger_entry *e) MUST_USE;
+int ledger_add_gone(struct ledger *l, const uint8_t key[LEDGER_KEY]) MUST_USE;
+int ledger_read_record(void *ledger, const struct journal_entry *j) MUST_USE;
+
+/* ledger_shrink.c: a large file of which little counts is written anew. */
+void ledger_shrink(struct ledger *l);
+
+/* ledger.c: a file of nobody's, or -errno. */
+int ledger_in_memory(void) MUST_USE;
+
+#endif

@@ -1,0 +1,202 @@
+#include "event/ledger_private.h"
+
+#include "limits.h"
+
+#include <stdlib.h>
+
+enum record {
+	RECORD_BOX = 1, /* key of the box, boot u32 */
+	RECORD_ACCEPT,  /* seq u64, digest of the request, id */
+	RECORD_START,   /* key of the id, boot u32 */
+	RECORD_END,     /* key, state u8, status u16, answer */
+	RECORD_ACK,     /* key */
+	RECORD_GONE,    /* key */
+};
+
+enum {
+	BOX_LEN = LEDGER_KEY + 4,
+	ACCEPT_LEN = 8 + SHA256_LEN,
+	START_LEN = LEDGER_KEY + 4,
+	END_LEN = LEDGER_KEY + 3,
+};
+
+static void put_number(uint8_t *p, uint64_t v, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		p[i] = (uint8_t)(v >> (8 * i));
+}
+
+static uint64_t get_number(const char *p, size_t bytes)
+{
+	uint64_t v = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		v |= (uint64_t)(uint8_t)p[i] << (8 * i);
+	return v;
+}
+
+/* --- Records ------------------------------------------------------------------ */
+
+static int add(struct ledger *l, enum record type, const void *fixed, size_t n,
+	struct str rest, bool sync, uint64_t *at)
+{
+	const struct str parts[] = {str_make(fixed, n), rest};
+
+	return journal_add(
+		&l->journal, (uint8_t)type, parts, ARRAY_LEN(parts), sync && l->sync, at);
+}
+
+int ledger_add_box(struct ledger *l)
+{
+	uint8_t fixed[BOX_LEN];
+	uint64_t at;
+	int r = hex_decode(str_c(l->box), fixed, LEDGER_KEY);
+
+	put_number(fixed + LEDGER_KEY, l->boot, 4);
+	return r ? r
+		 : add(l, RECORD_BOX, fixed, sizeof(fixed), (struct str){0}, false, &at);
+}
+
+int ledger_add_accept(struct ledger *l, const struct ledger_entry *e)
+{
+	uint8_t fixed[ACCEPT_LEN];
+	uint64_t at;
+
+	put_number(fixed, e->seq, 8);
+	memcpy(fixed + 8, e->body, SHA256_LEN);
+	return add(l, RECORD_ACCEPT, fixed, sizeof(fixed), str_c(e->id), true, &at);
+}
+
+int ledger_add_start(struct ledger *l, const struct ledger_entry *e)
+{
+	uint8_t fixed[START_LEN];
+	uint64_t at;
+
+	ledger_key(str_c(e->id), fixed);
+	put_number(fixed + LEDGER_KEY, e->boot, 4);
+	return add(l, RECORD_START, fixed, sizeof(fixed), (struct str){0}, false, &at);
+}
+
+int ledger_add_end(struct ledger *l, const struct ledger_entry *e, enum ledger_state how,
+	unsigned status, struct str answer, uint64_t *at)
+{
+	uint8_t fixed[END_LEN];
+	int r;
+
+	ledger_key(str_c(e->id), fixed);
+	fixed[LEDGER_KEY] = (uint8_t)how;
+	put_number(fixed + LEDGER_KEY + 1, status, 2);
+	r = add(l, RECORD_END, fixed, sizeof(fixed), answer, true, at);
+	*at += END_LEN;
+	return r;
+}
+
+int ledger_add_gone(struct ledger *l, const uint8_t key[LEDGER_KEY])
+{
+	uint64_t at;
+
+	return add(l, RECORD_GONE, key, LEDGER_KEY, (struct str){0}, false, &at);
+}
+
+int ledger_add_ack(struct ledger *l, const struct ledger_entry *e)
+{
+	uint8_t key[LEDGER_KEY];
+	uint64_t at;
+
+	ledger_key(str_c(e->id), key);
+	return add(l, RECORD_ACK, key, sizeof(key), (struct str){0}, false, &at);
+}
+
+/* --- Reading them again ------------------------------------------------------- */
+
+static struct ledger_entry *entry_of(const struct ledger *l, const char *key)
+{
+	const struct ledger_slot *slot = ledger_look(l, (const uint8_t *)key);
+
+	return slot ? slot->entry : NULL;
+}
+
+static int read_accept(struct ledger *l, struct str s)
+{
+	struct str id = str_skip(s, ACCEPT_LEN);
+	uint64_t seq = get_number(s.p, 8);
+	struct ledger_entry *e;
+	int r;
+
+	if (!ledger_is_id(id) || ledger_find(l, id, &e) == LEDGER_HERE)
+		return 0;
+	r = ledger_make_entry(l, id, (const uint8_t *)s.p + 8, seq, &e);
+	if (!r && seq > l->seq)
+		l->seq = seq;
+	return r;
+}
+
+static void read_end(struct ledger *l, const struct journal_entry *j)
+{
+	struct ledger_entry *e = entry_of(l, j->peek.p);
+	unsigned how = (uint8_t)j->peek.p[LEDGER_KEY];
+
+	if (!e || !ledger_is_open(e) || how < LEDGER_DONE || how >= LEDGER_STATES)
+		return;
+	/* What ended before it started was refused by itself or cancelled. */
+	if (e->state == LEDGER_ACCEPTED && how == LEDGER_INTERRUPTED)
+		return;
+	if (e->state == LEDGER_STARTED && how == LEDGER_CANCELLED)
+		return;
+	ledger_enter(l, e, how);
+	e->status = (unsigned)get_number(j->peek.p + LEDGER_KEY + 1, 2);
+	e->at = j->at + END_LEN;
+	e->n = j->n - END_LEN;
+	l->answers += e->n;
+}
+
+static int read_gone(struct ledger *l, struct str s)
+{
+	struct ledger_entry *e = entry_of(l, s.p);
+
+	if (e) {
+		ledger_unlink(l, e);
+		free(e);
+	}
+	return ledger_remember_gone(l, (const uint8_t *)s.p);
+}
+
+/* Records of a kind that is not known, or too short, are those of another version. */
+int ledger_read_record(void *ctx, const struct journal_entry *j)
+{
+	static const size_t least[] = {
+		[RECORD_BOX] = BOX_LEN,
+		[RECORD_ACCEPT] = ACCEPT_LEN + 1,
+		[RECORD_START] = START_LEN,
+		[RECORD_END] = END_LEN,
+		[RECORD_ACK] = LEDGER_KEY,
+		[RECORD_GONE] = LEDGER_KEY,
+	};
+	struct ledger *l = ctx;
+	struct ledger_entry *e;
+
+	if (j->type >= ARRAY_LEN(least) || !least[j->type] || j->peek.n < least[j->type])
+		return 0;
+	switch (j->type) {
+	case RECORD_BOX:
+		hex_encode((const uint8_t *)j->peek.p, LEDGER_KEY, l->box);
+		l->boot = (uint32_t)get_number(j->peek.p + LEDGER_KEY, 4);
+		return 0;
+	case RECORD_ACCEPT:
+		return read_accept(l, j->peek);
+	case RECORD_END:
+		read_end(l, j);
+		return 0;
+	case RECORD_GONE:
+		return read_gone(l, j->peek);
+	default:
+		e = entry_of(l, j->peek.p);
+	}
+	if (e && j->type == RECORD_ACK) {
+		e->acked = true;
+	} else if (e && e->state == LEDGER_ACCEPTED) {
+		ledger_enter(l, e, LEDGER_STARTED);
+		e->boot = (uint32_t)get_number(j->peek.p + LEDGER_KEY, 4);
+	}
+	return 0;
+}

@@ -1,0 +1,120 @@
+/* A new file of what still counts. */
+#include "event/ledger_private.h"
+
+#include "base/fd.h"
+#include "base/swap.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int copy_entry(struct ledger *to, const struct ledger *from,
+	const struct ledger_entry *e, uint64_t *at)
+{
+	struct buf answer = BUF_INIT(JOURNAL_RECORD_MAX);
+	int r = ledger_add_accept(to, e);
+
+	if (!r && e->state != LEDGER_ACCEPTED && e->state != LEDGER_CANCELLED)
+		r = ledger_add_start(to, e);
+	if (!r && !ledger_is_open(e)) {
+		r = ledger_answer(from, e, &answer);
+		if (!r)
+			r = ledger_add_end(
+				to, e, e->state, e->status, buf_view(&answer), at);
+	}
+	if (!r && e->acked)
+		r = ledger_add_ack(to, e);
+	buf_free(&answer);
+	return r;
+}
+
+static int copy_gone(struct ledger *to, const struct ledger *from)
+{
+	size_t first = from->gone_n < LEDGER_GONE_MAX ? 0 : from->gone_at;
+	int r = 0;
+
+	for (size_t i = 0; i < from->gone_n && !r; i++)
+		r = ledger_add_gone(to, from->gone[(first + i) % LEDGER_GONE_MAX]);
+	return r;
+}
+
+static int no_entry(void *ctx, const struct journal_entry *j)
+{
+	(void)ctx;
+	(void)j;
+	return 0;
+}
+
+/* Writes all that counts to fd; places in answers: where each answer lies there. */
+static int copy_all(
+	const struct ledger *l, int fd, struct journal *made, uint64_t *places)
+{
+	struct ledger to = *l;
+	uint64_t torn;
+	size_t i = 0;
+	int r = journal_begin(&to.journal, fd, no_entry, NULL, &torn);
+
+	to.sync = false;
+	if (!r)
+		r = ledger_add_box(&to);
+	if (!r)
+		r = copy_gone(&to, l);
+	for (const struct ledger_entry *e = l->oldest; e && !r; e = e->newer)
+		r = copy_entry(&to, l, e, &places[i++]);
+	if (!r && l->sync && fdatasync(fd) < 0)
+		r = -errno;
+	*made = to.journal;
+	return r;
+}
+
+/* The file under our name, where that is; a new one of nobody's elsewhere. */
+static int replace_file(struct ledger *l, uint64_t *places, struct journal *made)
+{
+	static const struct swap_attr ours = {0600, (uid_t)-1, (gid_t)-1};
+	struct swap s;
+	int r;
+
+	if (l->dir < 0) {
+		int fd = ledger_in_memory();
+
+		r = fd < 0 ? fd : copy_all(l, fd, made, places);
+		if (r && fd >= 0)
+			fd_close(&fd);
+		return r;
+	}
+	r = swap_begin(&s, l->dir);
+	if (r)
+		return r;
+	r = copy_all(l, s.fd, made, places);
+	if (!r)
+		r = swap_commit(&s, l->name, &ours, NULL);
+	if (!r) {
+		made->fd = fd_dup(s.fd, 0);
+		r = made->fd < 0 ? made->fd : 0;
+	}
+	swap_end(&s);
+	return r;
+}
+
+/* More than half of a large file counts no more. A failure is no loss: later, then. */
+void ledger_shrink(struct ledger *l)
+{
+	uint64_t counts = l->answers + l->entries * LEDGER_ENTRY_BYTES +
+		l->gone_n * LEDGER_GONE_BYTES;
+	struct journal made;
+	uint64_t *places;
+	size_t i = 0;
+
+	if (l->journal.size < LEDGER_SHRINK_MIN || l->journal.size / 2 < counts)
+		return;
+	places = calloc(l->entries + 1, sizeof(*places));
+	if (places && replace_file(l, places, &made) == 0) {
+		fd_close(&l->journal.fd);
+		l->journal = made;
+		for (struct ledger_entry *e = l->oldest; e; e = e->newer)
+			e->at = places[i++];
+		l->moved = true;
+	}
+	free(places);
+}
