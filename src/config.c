@@ -35,6 +35,7 @@ static const char usage[] =
 	"options\n"
 	"  --address ADDR      address to listen on (default 0.0.0.0)\n"
 	"  --working-dir DIR   where the shell starts (default: the current directory)\n"
+	"  --state-dir DIR     remember actions with an id there, over restarts\n"
 	"  --username NAME     user of the shell (default openhands)\n"
 	"  --user-id N         its id, if it has to be made (default 1000)\n"
 	"  --shell PATH        shell to use (default: bash, else any sh)\n"
@@ -88,6 +89,13 @@ static void set_working_dir(struct reader *r, const char *v)
 	else if (strlen(v) >= USER_PATH_MAX)
 		complain(r, "--working-dir", v, "is too long a path");
 	r->c->working_dir = v;
+}
+
+static void set_state_dir(struct reader *r, const char *v)
+{
+	if (v[0] != '/')
+		complain(r, "--state-dir", v, "must be an absolute path");
+	r->c->state_dir = v;
 }
 
 static void set_username(struct reader *r, const char *v)
@@ -188,6 +196,7 @@ static const struct option {
 } options[] = {
 	{"--address", ONE, set_address},
 	{"--working-dir", ONE, set_working_dir},
+	{"--state-dir", ONE, set_state_dir},
 	{"--username", ONE, set_username},
 	{"--user-id", ONE, set_user_id},
 	{"--shell", ONE, set_shell},

@@ -31,6 +31,7 @@ struct config {
 	const char *tls_key;
 	bool tls; /* HEALTH: the server to ask speaks TLS */
 
+	const char *state_dir;   /* absolute; NULL: none */
 	const char *working_dir; /* absolute */
 	const char *username;
 	uint32_t uid;

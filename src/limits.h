@@ -409,14 +409,16 @@ enum {
 /* What is remembered of actions. */
 enum {
 	JOURNAL_RECORD_MAX = 16 << 20, /* an answer with its output, as JSON */
-	LEDGER_MAX = 10000,            /* actions whose answers are kept, 200 bytes each */
-	LEDGER_BYTES = 64 << 20,       /* of their answers, on disk or in a memfd */
-	LEDGER_OPEN_MAX = 1000,        /* that have not ended; more are refused */
-	LEDGER_GONE_MAX = 100000,      /* ids that are never done again, 40 bytes each */
-	LEDGER_SHRINK_MIN = 4 << 20,   /* a smaller file is not worth a copy */
-	LEDGER_ENTRY_BYTES = 200,      /* of a file, beside the answer... */
-	LEDGER_GONE_BYTES = 26,        /* ...and of an id alone */
-	LEDGER_TORN_MAX = 1 << 20,     /* kept of what cannot be read, for people */
+	ONCE_WAIT_MAX_S = 86400,       /* a day, as for commands */
+	LEDGER_MAX = 10000,          /* actions whose answers are kept, 200 bytes each */
+	LEDGER_BYTES = 64 << 20,     /* of their answers, on disk... */
+	LEDGER_MEMORY = 8 << 20,     /* ...or in memory */
+	LEDGER_OPEN_MAX = 1000,      /* that have not ended; more are refused */
+	LEDGER_GONE_MAX = 100000,    /* ids that are never done again, 40 bytes each */
+	LEDGER_SHRINK_MIN = 4 << 20, /* a smaller file is not worth it */
+	LEDGER_ENTRY_BYTES = 200,    /* of a file, beside the answer... */
+	LEDGER_GONE_BYTES = 26,      /* ...and of an id alone */
+	LEDGER_TORN_MAX = 1 << 20,   /* kept of what cannot be read, for people */
 };
 
 #endif

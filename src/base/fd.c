@@ -111,6 +111,8 @@ int fd_memory(const char *name, size_t n)
 		fd = -errno;
 	if (fd < 0)
 		return fd;
+	if (n == 0)
+		return fd;
 	if (ftruncate(fd, (off_t)n) == 0) {
 		/* Who finds it in /proc must not cut it under a mapping of ours. */
 		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);

@@ -27,8 +27,8 @@ int fd_inotify(void) MUST_USE;
 /* A copy with a number of at least min. */
 int fd_dup(int fd, int min) MUST_USE;
 /*
- * Anonymous memory of n zero bytes: memfd, or an unlinked file in /dev/shm or
- * /tmp where the kernel has no memfd.
+ * Anonymous memory of n zero bytes, or with n 0 a file that may grow: memfd, or an
+ * unlinked file in /dev/shm or /tmp where the kernel has no memfd.
  */
 int fd_memory(const char *name, size_t n) MUST_USE;
 

@@ -9,16 +9,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 enum { TORN_NAME = 64 };
-
-int ledger_in_memory(void)
-{
-	int fd = memfd_create("od-ledger", MFD_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
-}
 
 /* --- Making room -------------------------------------------------------------- */
 
@@ -40,7 +32,9 @@ static int forget(struct ledger *l, struct ledger_entry *e)
 
 static bool is_too_much(const struct ledger *l)
 {
-	return l->entries > LEDGER_MAX || l->answers > LEDGER_BYTES;
+	uint64_t bytes = l->dir < 0 ? LEDGER_MEMORY : LEDGER_BYTES;
+
+	return l->entries > LEDGER_MAX || l->answers > bytes;
 }
 
 static void make_room(struct ledger *l, const struct ledger_entry *but)
@@ -118,7 +112,7 @@ int ledger_open(
 
 	if (fd < 0)
 		made.journal.fd = dir < 0
-			? ledger_in_memory()
+			? fd_memory("od-ledger", 0)
 			: fd_openat(dir, name, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
 	if (made.journal.fd < 0)
 		return made.journal.fd;
@@ -152,6 +146,11 @@ void ledger_close(struct ledger *l)
 
 /* --- Steps -------------------------------------------------------------------- */
 
+bool ledger_has_room(const struct ledger *l)
+{
+	return l->open < LEDGER_OPEN_MAX;
+}
+
 int ledger_accept(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
 	struct ledger_entry **e)
 {
@@ -160,9 +159,9 @@ int ledger_accept(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN
 	int r;
 
 	assert(ledger_is_id(id));
-	if (l->open >= LEDGER_OPEN_MAX)
+	if (!ledger_has_room(l))
 		return ERR_LIMIT;
-	r = ledger_make_entry(l, id, body, l->seq + 1, &made);
+	r = ledger_entry_new(l, id, body, l->seq + 1, &made);
 	if (r)
 		return r;
 	r = ledger_add_accept(l, made);

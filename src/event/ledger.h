@@ -70,8 +70,8 @@ struct ledger {
 };
 
 /*
- * Opens the ledger in the file name of the folder dir, or, with fd, the one that an
- * earlier process of this boot has had open. dir -1: it lives in memory. In a new boot
+ * Opens the ledger in the file name of the folder dir, or, with fd, which is taken over
+ * in any case, the one that an earlier process of this boot has had open. dir -1: it lives in memory. In a new boot
  * what had started is interrupted. *torn: bytes at the end that were not whole and are
  * kept beside it as NAME.torn. 0, ERR_VERSION, -errno.
  */
@@ -84,6 +84,8 @@ bool ledger_is_id(struct str id);
 enum ledger_find ledger_find(
 	const struct ledger *l, struct str id, struct ledger_entry **e);
 
+/* Whether another action may be accepted. */
+bool ledger_has_room(const struct ledger *l);
 /*
  * A new id, whose request has this digest: 0; ERR_LIMIT when too many have not ended;
  * -ENOMEM, or -errno of the journal, and it is not accepted.

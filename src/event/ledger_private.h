@@ -11,7 +11,7 @@ bool ledger_is_open(const struct ledger_entry *e);
 struct ledger_slot *ledger_look(const struct ledger *l, const uint8_t key[LEDGER_KEY]);
 void ledger_drop_slot(struct ledger *l, const uint8_t key[LEDGER_KEY]);
 /* A new one, accepted, which is the newest: 0 or -ENOMEM. */
-int ledger_make_entry(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
+int ledger_entry_new(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
 	uint64_t seq, struct ledger_entry **made) MUST_USE;
 void ledger_enter(struct ledger *l, struct ledger_entry *e, enum ledger_state to);
 /* It counts no more; its slot stays. */
@@ -32,8 +32,5 @@ int ledger_read_record(void *ledger, const struct journal_entry *j) MUST_USE;
 
 /* ledger_shrink.c: a large file of which little counts is written anew. */
 void ledger_shrink(struct ledger *l);
-
-/* ledger.c: a file of nobody's, or -errno. */
-int ledger_in_memory(void) MUST_USE;
 
 #endif

@@ -125,7 +125,7 @@ static int read_accept(struct ledger *l, struct str s)
 
 	if (!ledger_is_id(id) || ledger_find(l, id, &e) == LEDGER_HERE)
 		return 0;
-	r = ledger_make_entry(l, id, (const uint8_t *)s.p + 8, seq, &e);
+	r = ledger_entry_new(l, id, (const uint8_t *)s.p + 8, seq, &e);
 	if (!r && seq > l->seq)
 		l->seq = seq;
 	return r;

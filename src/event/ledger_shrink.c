@@ -76,7 +76,7 @@ static int replace_file(struct ledger *l, uint64_t *places, struct journal *made
 	int r;
 
 	if (l->dir < 0) {
-		int fd = ledger_in_memory();
+		int fd = fd_memory("od-ledger", 0);
 
 		r = fd < 0 ? fd : copy_all(l, fd, made, places);
 		if (r && fd >= 0)
@@ -97,6 +97,11 @@ static int replace_file(struct ledger *l, uint64_t *places, struct journal *made
 	return r;
 }
 
+static uint64_t *places_new(size_t n)
+{
+	return calloc(n, sizeof(uint64_t));
+}
+
 /* More than half of a large file counts no more. A failure is no loss: later, then. */
 void ledger_shrink(struct ledger *l)
 {
@@ -108,7 +113,7 @@ void ledger_shrink(struct ledger *l)
 
 	if (l->journal.size < LEDGER_SHRINK_MIN || l->journal.size / 2 < counts)
 		return;
-	places = calloc(l->entries + 1, sizeof(*places));
+	places = places_new(l->entries + 1);
 	if (places && replace_file(l, places, &made) == 0) {
 		fd_close(&l->journal.fd);
 		l->journal = made;

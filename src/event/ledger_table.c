@@ -55,6 +55,11 @@ struct ledger_slot *ledger_look(const struct ledger *l, const uint8_t key[LEDGER
 	return l->slots_n ? &l->slots[slot_of(l, key)] : NULL;
 }
 
+static struct ledger_slot *slots_new(size_t n)
+{
+	return calloc(n, sizeof(struct ledger_slot));
+}
+
 static int grow(struct ledger *l)
 {
 	struct ledger_slot *old = l->slots;
@@ -63,7 +68,7 @@ static int grow(struct ledger *l)
 	if ((l->used + 1) * 4 <= old_n * 3)
 		return 0;
 	l->slots_n = old_n ? 2 * old_n : SLOTS_FIRST;
-	l->slots = calloc(l->slots_n, sizeof(*l->slots));
+	l->slots = slots_new(l->slots_n);
 	if (!l->slots) {
 		l->slots = old;
 		l->slots_n = old_n;
@@ -165,12 +170,17 @@ void ledger_enter(struct ledger *l, struct ledger_entry *e, enum ledger_state to
 	l->open -= !ledger_is_open(e);
 }
 
+static void *gone_new(void)
+{
+	return calloc(LEDGER_GONE_MAX, LEDGER_KEY);
+}
+
 int ledger_remember_gone(struct ledger *l, const uint8_t key[LEDGER_KEY])
 {
 	uint8_t(*at)[LEDGER_KEY];
 
 	if (!l->gone)
-		l->gone = calloc(LEDGER_GONE_MAX, sizeof(*l->gone));
+		l->gone = gone_new();
 	if (!l->gone || put_slot(l, key, LEDGER_GONE, NULL) < 0)
 		return -ENOMEM;
 	at = &l->gone[l->gone_at];
@@ -183,7 +193,7 @@ int ledger_remember_gone(struct ledger *l, const uint8_t key[LEDGER_KEY])
 	return 0;
 }
 
-int ledger_make_entry(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
+int ledger_entry_new(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
 	uint64_t seq, struct ledger_entry **made)
 {
 	struct ledger_entry *e = calloc(1, sizeof(*e));

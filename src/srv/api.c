@@ -6,6 +6,7 @@
 #include "plug/plug.h"
 #include "srv/files.h"
 #include "srv/info.h"
+#include "srv/once.h"
 #include "srv/params.h"
 #include "srv/search.h"
 #include "srv/session_routes.h"
@@ -73,6 +74,19 @@ static bool is_json_type(struct request *rq)
 		(type.n > 5 && str_eq_nocase(str_skip(type, type.n - 5), STR("+json")));
 }
 
+/* An action that nobody will ask for again. */
+struct passing {
+	struct asked asked;
+	struct act act;
+};
+
+static void passing_gone(struct request *rq)
+{
+	struct passing *p = rq->user;
+
+	act_abandon(&p->act);
+}
+
 static void action_done(struct act *a)
 {
 	struct request *rq = a->user;
@@ -82,7 +96,7 @@ static void action_done(struct act *a)
 }
 
 /* The last clients that used this library are the first that know a diff, nearly. */
-static bool is_before_diff(struct request *rq)
+bool api_is_before_diff(const struct request *rq)
 {
 	struct str agent;
 
@@ -105,12 +119,13 @@ static void fail_action(struct request *rq, const char *why)
 
 static void start_action(struct api *api, struct request *rq, struct json_val event)
 {
-	struct act *a = arena_alloc(&rq->arena, sizeof(*a));
+	struct passing *p = arena_alloc(&rq->arena, sizeof(*p));
 	const char *why = "";
 	int r = -ENOMEM;
 
-	if (a) {
-		*a = (struct act){
+	if (p) {
+		p->asked.gone = passing_gone;
+		p->act = (struct act){
 			.box = api->box,
 			.arena = &rq->arena,
 			.out = request_out(rq),
@@ -118,11 +133,11 @@ static void start_action(struct api *api, struct request *rq, struct json_val ev
 			.done = action_done,
 			.left = asker_left,
 			.user = rq,
-			.before_diff = is_before_diff(rq),
+			.before_diff = api_is_before_diff(rq),
 		};
-		rq->user = a;
+		rq->user = p;
 		api->last_action = clock_ms();
-		r = act_start(a, &why);
+		r = act_start(&p->act, &why);
 	}
 	/* With ACT_WAIT the answer is on its way, or given already. */
 	if (r == ACT_WAIT)
@@ -131,7 +146,7 @@ static void start_action(struct api *api, struct request *rq, struct json_val ev
 	if (r == ACT_DONE)
 		request_reply(rq, 200, API_JSON);
 	else if (r == ACT_FAIL)
-		fail_action(rq, a->why);
+		fail_action(rq, p->act.why);
 	else if (r == ERR_TYPE)
 		api_invalid(rq, why);
 	else
@@ -142,11 +157,21 @@ static void execute_action(struct api *api, struct request *rq, struct str name)
 {
 	struct params p = {.arena = &rq->arena};
 	struct json_val event;
+	struct str key;
 	int r;
 
 	(void)name;
 	if (!is_json_type(rq)) {
 		api_invalid(rq, "the content type must be application/json");
+		return;
+	}
+	r = request_header(rq, STR("idempotency-key"), &key);
+	if (r == ERR_DUPLICATE) {
+		api_invalid(rq, "Idempotency-Key stands twice");
+		return;
+	}
+	if (r == 0) {
+		once_execute(api, rq, key);
 		return;
 	}
 	r = params_body(&p, rq->body);
@@ -157,21 +182,23 @@ static void execute_action(struct api *api, struct request *rq, struct str name)
 	event = json_get(p.body, "action");
 	if (json_type(event) != JSON_OBJECT)
 		api_invalid(rq, "body: an object under \"action\" is required");
-	else
+	else if (!once_execute_event(api, rq, event))
 		start_action(api, rq, event);
 }
 
-/* Who asked for the action is gone. */
+/* Who asked for an action is gone. */
 static void action_gone(struct request *rq)
 {
-	act_abandon(rq->user);
+	const struct asked *q = rq->user;
+
+	q->gone(rq);
 }
 
 enum access { OPEN, KEY };
 
 static const struct route {
 	const char *method;
-	const char *path; /* '*' is the name of a session */
+	const char *path; /* '*' is a name: not empty, without a '/' */
 	enum access access;
 	size_t body_max; /* more than HTTP_BODY_MAX: it streams, handle gets the head */
 	void (*handle)(struct api *api, struct request *rq, struct str name);
@@ -191,6 +218,9 @@ static const struct route {
 	{"GET", "/v1/files/stat", KEY, 0, files_stat, transfer_gone},
 	{"POST", "/v1/files/mkdir", KEY, 0, files_mkdir, transfer_gone},
 	{"POST", "/v1/files/mv", KEY, 0, files_move, transfer_gone},
+	{"GET", "/v1/actions/*", KEY, 0, once_get, action_gone},
+	{"PUT", "/v1/actions/*", KEY, HTTP_BODY_MAX, once_put, action_gone},
+	{"DELETE", "/v1/actions/*", KEY, 0, once_ack, NULL},
 	{"GET", "/v1/sessions", KEY, 0, sessions_list, NULL},
 	{"DELETE", "/v1/sessions/*", KEY, 0, sessions_end, sessions_end_gone},
 	{"GET", "/v1/sessions/*/output", KEY, 0, sessions_output, NULL},
@@ -209,7 +239,8 @@ static bool matches(const struct route *route, struct str path, struct str *name
 	if (!str_starts(path, front) || name->n < rest.n || !str_ends(*name, rest))
 		return false;
 	name->n -= rest.n;
-	return strchr(route->path, '*') ? session_name_ok(*name) : name->n == 0;
+	return strchr(route->path, '*') ? name->n && str_find_byte(*name, '/') == name->n
+					: name->n == 0;
 }
 
 static const struct route *route_of_path(struct str path)

@@ -10,8 +10,16 @@
 
 #define API_JSON "application/json"
 
+struct once;
+
+/* Begins what rq->user of a route of actions leads to. */
+struct asked {
+	void (*gone)(struct request *rq); /* who asked has hung up */
+};
+
 struct api {
 	struct box *box;
+	struct once *once;    /* actions that have an id */
 	uint64_t started;     /* monotonic ms */
 	uint64_t last_action; /* when the last action was accepted, monotonic ms */
 };
@@ -19,6 +27,8 @@ struct api {
 /* The callbacks for server_new; their arg is a struct api. */
 extern const struct server_ops api_ops;
 
+/* Whether the client is of a time when edits had no diff, see struct act. */
+bool api_is_before_diff(const struct request *rq);
 /* Answers in the contract's shape for what is not understood; 503 as below. */
 void api_refuse(struct request *rq, unsigned status, const char *errors);
 /* The same with 422. */

@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "limits.h"
+#include "srv/once.h"
 
 enum kind { NO_KIND, PTY, SPOOL };
 
@@ -39,7 +40,7 @@ int kept_take(struct kept *k, struct store *store)
 	struct entry e = {.fd = -1};
 	int err;
 
-	k->listener = -1;
+	k->listener = k->ledger = -1;
 	buf_init(&k->entries, 2 * SESSIONS_MAX * sizeof(e));
 	while ((err = store_take(store, &e.record, &e.fd)) == 0 &&
 		e.record.op != STORE_END) {
@@ -48,6 +49,8 @@ int kept_take(struct kept *k, struct store *store)
 		e.kind = kind_of(&e.record, &name);
 		if (e.record.op == STORE_PUT && !strcmp(e.record.name, KEPT_LISTENER))
 			k->listener = e.fd;
+		else if (e.record.op == STORE_PUT && !strcmp(e.record.name, KEPT_LEDGER))
+			k->ledger = e.fd;
 		else if (e.record.op == STORE_PUT && e.kind != NO_KIND)
 			buf_put(&k->entries, &e, sizeof(e));
 		else
@@ -119,5 +122,6 @@ void kept_adopt(struct kept *k, struct box *box)
 void kept_free(struct kept *k)
 {
 	fd_close(&k->listener);
+	fd_close(&k->ledger);
 	close_entries(k);
 }

@@ -8,6 +8,7 @@
 
 struct kept {
 	int listener;       /* -1: none, as before kept_take */
+	int ledger;         /* the same */
 	struct buf entries; /* of sessions, until kept_adopt */
 };
 

@@ -14,6 +14,7 @@
 #include "srv/api.h"
 #include "srv/credentials.h"
 #include "srv/kept.h"
+#include "srv/once.h"
 #include "srv/transfer.h"
 #include "srv/viewer.h"
 #include "srv/who.h"
@@ -145,6 +146,7 @@ static void enter(struct serve *s, enum phase to)
 		run_static_cut();
 		file_job_cut();
 		plugs_stop(s->box.plugs);
+		once_cut(s->api.once);
 	}
 }
 
@@ -238,7 +240,9 @@ static int make_sessions(struct serve *s)
 	if (!session_new(&s->box, STR(SESSION_DEFAULT), &err))
 		return err;
 	kept_adopt(&s->kept, &s->box);
-	return 0;
+	s->api.once = once_new(&s->box, s->box.config->state_dir, s->kept.ledger);
+	s->kept.ledger = -1;
+	return s->api.once ? 0 : -ENOMEM;
 }
 
 static int build(struct serve *s)
@@ -301,7 +305,7 @@ int serve_run(struct store *store, const struct config *config)
 	struct serve s = {
 		.store = store,
 		.store_io.fd = -1,
-		.kept.listener = -1,
+		.kept = {.listener = -1, .ledger = -1},
 		.box = {.store = store, .config = config},
 		.api = {.started = clock_ms(), .last_action = clock_ms()},
 	};
@@ -330,6 +334,7 @@ int serve_run(struct store *store, const struct config *config)
 	end_all(&s);
 	while (s.box.session)
 		session_del(s.box.session);
+	once_del(s.api.once);
 	kept_free(&s.kept);
 	who_free(&s.who);
 	loop_del(s.loop);

@@ -229,7 +229,7 @@ static void test_bytes(void)
 	static char big[10 << 20];
 	struct ledger_entry *e;
 
-	fresh(-1);
+	fresh(dir);
 	memset(big, 'b', sizeof(big));
 	for (int i = 0; i < 8; i++) {
 		char id[16];

@@ -172,7 +172,7 @@ static const struct row rows[] = {
 	BAD("", "\x88\x02\x13\x88"),
 	BAD("", "\x88\x02\xff\xff"),
 	ROW(ERR_UTF8, WS_BAD_TEXT, "", "\x88\x03\x03\xe8\xff"),
-	/* Texts: refused at the byte that cannot be, and when a character lacks its end. */
+	/* Texts: refused at the byte that cannot be, or for a missing one. */
 	BAD_TEXT("\x81\x01\xff"),
 	BAD_TEXT("\x81\x01\xc3"),
 	BAD_TEXT("\x01\x01\xc3\x80\0"),

@@ -1,0 +1,364 @@
+#include "srv/once_private.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "limits.h"
+#include "srv/params.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* --- The ledger --------------------------------------------------------------- */
+
+/* A copy in init, which a crash of this process does not take away. */
+void once_keep(struct once *o)
+{
+	int r = store_put(o->box->store, KEPT_LEDGER, o->ledger.journal.fd, 0);
+
+	if (r < 0)
+		log_warn("init does not keep the ledger of actions: %s", err_text(r));
+	o->ledger.moved = false;
+}
+
+static int open_ledger(struct once *o, int fd)
+{
+	uint64_t torn = 0;
+	int r = ledger_open(&o->ledger, o->dir, "actions", fd, false, &torn);
+
+	/* What cannot be read must not be written over, nor stop the sandbox. */
+	if (r < 0 && o->dir >= 0) {
+		log_warn("the ledger of actions cannot be used: %s; this one lives in "
+			 "memory",
+			err_text(r));
+		fd_close(&o->dir);
+		r = ledger_open(&o->ledger, -1, "actions", -1, false, &torn);
+	}
+	if (r < 0)
+		return r;
+	if (torn)
+		log_warn("the last %llu bytes of the ledger of actions were not whole",
+			(unsigned long long)torn);
+	o->open = true;
+	once_keep(o);
+	return 0;
+}
+
+struct once *once_new(struct box *box, const char *state, int fd)
+{
+	struct once *o = calloc(1, sizeof(*o));
+	int r = 0;
+
+	if (!o) {
+		fd_close(&fd);
+		return NULL;
+	}
+	o->box = box;
+	o->dir = -1;
+	if (state) {
+		if (mkdir(state, 0700) < 0 && errno != EEXIST)
+			r = -errno;
+		else
+			o->dir = fd_open(state, O_PATH | O_DIRECTORY, 0);
+		if (r || o->dir < 0)
+			log_warn("%s: %s; actions are remembered in memory", state,
+				err_text(r ? r : o->dir));
+	}
+	if (fd >= 0) {
+		r = open_ledger(o, fd);
+		if (r < 0)
+			log_warn("actions of the last process are forgotten: %s",
+				err_text(r));
+	}
+	return o;
+}
+
+/* --- Asking ------------------------------------------------------------------- */
+
+/* What a request is about. */
+struct question {
+	struct str id;
+	uint8_t digest[SHA256_LEN]; /* of the action */
+	bool plain;
+	bool wrapped; /* the action is a member of the body */
+	uint64_t wait_ms;
+};
+
+/* The action in d->body, or a refusal. */
+static bool read_event(struct doing *d, struct request *rq, const struct question *q,
+	struct json_val *event)
+{
+	struct params p = {.arena = &d->arena};
+	int r = d->body.err ? 503 : params_body(&p, buf_view(&d->body));
+
+	if (r) {
+		api_refuse(rq, (unsigned)r, p.wrong);
+		return false;
+	}
+	*event = q->wrapped ? json_get(p.body, "action") : p.body;
+	if (json_type(*event) == JSON_OBJECT)
+		return true;
+	api_invalid(rq, "body: an object under \"action\" is required");
+	return false;
+}
+
+static void refuse_new(struct request *rq, int r)
+{
+	if (r == ERR_LIMIT) {
+		request_add_field(rq, STR("retry-after"), STR("1"));
+		request_fail(rq, 429, STR("Too many actions have not ended."));
+	} else if (r == -ENOMEM) {
+		api_no_memory(rq);
+	} else {
+		request_fail(rq, 507,
+			STR("The action cannot be recorded, and was not started: there "
+			    "is no room."));
+	}
+}
+
+/* Accepted already or new: recorded, then done. */
+static void begin(struct api *api, struct request *rq, const struct question *q,
+	struct ledger_entry *e)
+{
+	struct once *o = api->once;
+	struct doing *d = once_doing_new(o, rq->body);
+	struct json_val event;
+	int r = 0;
+
+	if (!d) {
+		api_no_memory(rq);
+		return;
+	}
+	if (!read_event(d, rq, q, &event)) {
+		once_free(d);
+		return;
+	}
+	if (!e)
+		r = ledger_accept(&o->ledger, q->id, q->digest, &e);
+	if (!r)
+		r = ledger_start(&o->ledger, e);
+	if (r) {
+		once_free(d);
+		refuse_new(rq, r);
+		return;
+	}
+	e->owner = d;
+	d->entry = e;
+	d->before_diff = api_is_before_diff(rq);
+	api->last_action = clock_ms();
+	if (q->plain || q->wait_ms) {
+		once_wait(d, rq, q->plain, q->wait_ms);
+		once_start(d, event);
+	} else {
+		once_start(d, event);
+		once_reply_state(o, rq, e, once_has_ended(e) ? 200 : 202, false);
+	}
+}
+
+/* The process that did it is gone: nobody knows how it went, unless a shell does. */
+static void take_up(struct once *o, struct ledger_entry *e)
+{
+	int r = ledger_end(&o->ledger, e, LEDGER_INTERRUPTED, 0, (struct str){0});
+
+	if (r < 0)
+		log_warn("the end of action %s cannot be kept: %s", e->id, err_text(r));
+}
+
+static void again(struct api *api, struct request *rq, const struct question *q,
+	struct ledger_entry *e)
+{
+	struct once *o = api->once;
+
+	if (!hash_equal(e->body, q->digest, sizeof(e->body))) {
+		request_fail(rq, 409, STR("This id was used for another action."));
+		return;
+	}
+	if (e->state == LEDGER_ACCEPTED) {
+		begin(api, rq, q, e);
+		return;
+	}
+	if (e->state == LEDGER_STARTED && !e->owner)
+		take_up(o, e);
+	if (!once_has_ended(e) && (q->plain || q->wait_ms))
+		once_wait(e->owner, rq, q->plain, q->wait_ms);
+	else if (q->plain)
+		once_reply(o, rq, e, true);
+	else
+		once_reply_state(o, rq, e, once_has_ended(e) ? 200 : 202, true);
+}
+
+static bool is_ready(struct api *api, struct request *rq)
+{
+	int r = api->once->open ? 0 : open_ledger(api->once, -1);
+
+	if (r < 0)
+		refuse_new(rq, r);
+	return r == 0;
+}
+
+static const char gone_words[] =
+	"An action of this id was done; its answer is not kept any more.";
+
+static void ask(struct api *api, struct request *rq, struct question *q)
+{
+	struct ledger_entry *e;
+
+	if (!ledger_is_id(q->id)) {
+		api_invalid(rq, "an id is 1 to 64 letters, digits, - or _");
+		return;
+	}
+	if (!is_ready(api, rq))
+		return;
+	sha256_of(rq->body, q->digest);
+	switch (ledger_find(&api->once->ledger, q->id, &e)) {
+	case LEDGER_NEW:
+		begin(api, rq, q, NULL);
+		break;
+	case LEDGER_HERE:
+		again(api, rq, q, e);
+		break;
+	case LEDGER_GONE:
+		request_fail(rq, 410, STR(gone_words));
+		break;
+	}
+}
+
+/* A string of structured fields (RFC 8941), or the bare word. */
+static struct str unquoted(struct str s)
+{
+	s = str_trim(s, " \t");
+	return s.n > 1 && s.p[0] == '"' && s.p[s.n - 1] == '"'
+		? str_make(s.p + 1, s.n - 2)
+		: s;
+}
+
+void once_execute(struct api *api, struct request *rq, struct str key)
+{
+	struct question q = {.id = unquoted(key), .plain = true, .wrapped = true};
+
+	ask(api, rq, &q);
+}
+
+bool once_execute_event(struct api *api, struct request *rq, struct json_val event)
+{
+	char id[LEDGER_ID_MAX + 1], digest_hex[SHA256_HEX + 1];
+	uint8_t digest[SHA256_LEN];
+	struct ledger_entry *e;
+	int64_t number;
+
+	if (json_i64(json_get(event, "id"), &number) < 0 || number < 0 ||
+		json_type(json_get(event, "timestamp")) != JSON_STRING)
+		return false;
+	sha256_of(rq->body, digest);
+	hex_encode(digest, sizeof(digest), digest_hex);
+	snprintf(id, sizeof(id), "event-%" PRId64 "-%.32s", number, digest_hex);
+	if (!api->once->open && open_ledger(api->once, -1) < 0)
+		return false;
+	if (ledger_find(&api->once->ledger, str_c(id), &e) == LEDGER_NEW &&
+		!ledger_has_room(&api->once->ledger))
+		return false;
+	once_execute(api, rq, str_c(id));
+	return true;
+}
+
+/* False: refused. */
+static bool read_wait(struct request *rq, uint64_t *ms)
+{
+	static const struct param wait = {"wait", PARAM_NUMBER, .max = ONCE_WAIT_MAX_S};
+	struct params p = {.arena = &rq->arena, .query = rq->query};
+	uint64_t s = 0;
+	int r = params_take(&p, &wait, 1, &s);
+
+	if (r)
+		api_refuse(rq, (unsigned)r, p.wrong);
+	*ms = s * 1000;
+	return r == 0;
+}
+
+void once_put(struct api *api, struct request *rq, struct str id)
+{
+	struct question q = {.id = id};
+
+	if (read_wait(rq, &q.wait_ms))
+		ask(api, rq, &q);
+}
+
+/* The entry of an id, or a refusal. */
+static struct ledger_entry *entry_of(struct api *api, struct request *rq, struct str id)
+{
+	struct ledger_entry *e;
+
+	if (!is_ready(api, rq))
+		return NULL;
+	switch (ledger_find(&api->once->ledger, id, &e)) {
+	case LEDGER_NEW:
+		request_fail(rq, 404, STR("There is no action of this id."));
+		return NULL;
+	case LEDGER_GONE:
+		request_fail(rq, 410, STR(gone_words));
+		return NULL;
+	default:
+		return e;
+	}
+}
+
+void once_get(struct api *api, struct request *rq, struct str id)
+{
+	struct ledger_entry *e;
+	uint64_t ms;
+
+	if (!read_wait(rq, &ms))
+		return;
+	e = entry_of(api, rq, id);
+	if (!e)
+		return;
+	if (e->state == LEDGER_STARTED && !e->owner)
+		take_up(api->once, e);
+	if (ms && !once_has_ended(e) && e->owner)
+		once_wait(e->owner, rq, false, ms);
+	else
+		once_reply_state(api->once, rq, e, once_has_ended(e) ? 200 : 202, true);
+}
+
+void once_ack(struct api *api, struct request *rq, struct str id)
+{
+	struct ledger_entry *e = entry_of(api, rq, id);
+	int r;
+
+	if (!e)
+		return;
+	if (!once_has_ended(e)) {
+		request_fail(rq, 409, STR("This action has not ended."));
+		return;
+	}
+	r = ledger_ack(&api->once->ledger, e);
+	if (r < 0)
+		refuse_new(rq, r);
+	else
+		once_reply_state(api->once, rq, e, 200, true);
+}
+
+/* --- Its end ------------------------------------------------------------------ */
+
+void once_cut(struct once *o)
+{
+	for (struct doing *d = o->doings; d; d = d->next)
+		while (d->askers)
+			once_answer(d->askers);
+}
+
+void once_del(struct once *o)
+{
+	if (!o)
+		return;
+	while (o->doings)
+		once_free(o->doings);
+	if (o->open)
+		ledger_close(&o->ledger);
+	fd_close(&o->dir);
+	free(o);
+}

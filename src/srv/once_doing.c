@@ -1,0 +1,246 @@
+/* Actions on their way, those who wait for them, and what they are told. */
+#include "srv/once_private.h"
+
+#include "act/observe.h"
+#include "base/log.h"
+#include "limits.h"
+
+#include <stdlib.h>
+
+static const char *const words[LEDGER_STATES] = {
+	[LEDGER_ACCEPTED] = "accepted",
+	[LEDGER_STARTED] = "running",
+	[LEDGER_DONE] = "done",
+	[LEDGER_CANCELLED] = "cancelled",
+	[LEDGER_INTERRUPTED] = "interrupted",
+};
+
+static const char interrupted[] =
+	"ERROR: The sandbox was restarted while this action was on its way. Whether it "
+	"had an effect is not known; it is not done again under the same id.";
+static const char lost[] = "ERROR: This action is done, but its answer could not be "
+			   "kept: there was no room.";
+
+/* --- Answers ------------------------------------------------------------------ */
+
+static void error_observation(struct buf *out, const char *text)
+{
+	struct act a = {.out = out};
+
+	observe_error(&a, str_c(text));
+}
+
+/* 0, or the error of an answer that cannot be read. */
+static int put_answer(const struct once *o, const struct ledger_entry *e, struct buf *out)
+{
+	if (e->state == LEDGER_INTERRUPTED)
+		error_observation(out, interrupted);
+	else if (e->state == LEDGER_DONE && !e->status)
+		error_observation(out, lost);
+	else
+		return ledger_answer(&o->ledger, e, out);
+	return out->err;
+}
+
+bool once_has_ended(const struct ledger_entry *e)
+{
+	return e->state >= LEDGER_DONE;
+}
+
+/* The answer as it was given first. */
+void once_reply(const struct once *o, struct request *rq, const struct ledger_entry *e,
+	bool again)
+{
+	if (again)
+		request_add_field(rq, STR("idempotent-replayed"), STR("true"));
+	if (put_answer(o, e, request_out(rq)) < 0)
+		request_fail(rq, 500, STR("The answer to this action cannot be read."));
+	else
+		request_reply(rq, e->status ? e->status : 200, API_JSON);
+}
+
+/* What is known of it. */
+void once_reply_state(const struct once *o, struct request *rq,
+	const struct ledger_entry *e, unsigned status, bool again)
+{
+	struct buf answer = BUF_INIT(JOURNAL_RECORD_MAX);
+	struct jw w;
+
+	jw_init(&w, request_out(rq));
+	jw_object(&w);
+	jw_key(&w, "id");
+	jw_cstr(&w, e->id);
+	jw_key(&w, "state");
+	jw_cstr(&w, words[e->state]);
+	jw_key(&w, "replayed");
+	jw_bool(&w, again);
+	jw_key(&w, "acknowledged");
+	jw_bool(&w, e->acked);
+	if (once_has_ended(e) && e->state != LEDGER_CANCELLED &&
+		put_answer(o, e, &answer) == 0 && answer.n) {
+		jw_key(&w, "observation");
+		jw_raw(&w, buf_view(&answer));
+	}
+	jw_end(&w);
+	buf_free(&answer);
+	request_reply(rq, status, API_JSON);
+}
+
+/* --- Those who wait ----------------------------------------------------------- */
+
+static void drop_asker(struct asker *a)
+{
+	struct asker **at = &a->doing->askers;
+
+	while (*at != a)
+		at = &(*at)->next;
+	*at = a->next;
+	timer_cancel(a->doing->once->box->loop, &a->patience);
+	a->rq->user = NULL;
+}
+
+void once_answer(struct asker *a)
+{
+	const struct once *o = a->doing->once;
+	const struct ledger_entry *e = a->doing->entry;
+	struct request *rq = a->rq;
+	bool plain = a->plain;
+
+	drop_asker(a);
+	if (!plain)
+		once_reply_state(o, rq, e, once_has_ended(e) ? 200 : 202, false);
+	else if (once_has_ended(e))
+		once_reply(o, rq, e, false);
+	else
+		request_fail(rq, 503, STR("The sandbox stops before this action ends."));
+}
+
+static void patience_over(struct timer *t)
+{
+	once_answer(container_of(t, struct asker, patience));
+}
+
+/* The action goes on. */
+static void asker_gone(struct request *rq)
+{
+	drop_asker(rq->user);
+}
+
+/* ms 0: as long as it takes. */
+void once_wait(struct doing *d, struct request *rq, bool plain, uint64_t ms)
+{
+	struct asker *a = arena_alloc(&rq->arena, sizeof(*a));
+
+	if (!a) {
+		api_no_memory(rq);
+		return;
+	}
+	*a = (struct asker){.asked.gone = asker_gone,
+		.rq = rq,
+		.doing = d,
+		.next = d->askers,
+		.plain = plain};
+	d->askers = a;
+	rq->user = a;
+	if (ms && timer_set(d->once->box->loop, &a->patience, ms, patience_over) < 0)
+		once_answer(a);
+}
+
+/* --- An action on its way ------------------------------------------------------ */
+
+void once_free(struct doing *d)
+{
+	struct doing **at = &d->once->doings;
+
+	while (*at != d)
+		at = &(*at)->next;
+	*at = d->next;
+	timer_cancel(d->once->box->loop, &d->end);
+	arena_reset(&d->arena);
+	buf_free(&d->body);
+	buf_free(&d->out);
+	free(d);
+}
+
+static void free_later(struct timer *t)
+{
+	once_free(container_of(t, struct doing, end));
+}
+
+/* The answer is in the ledger before anybody is told. */
+static void end(struct doing *d, unsigned status)
+{
+	struct once *o = d->once;
+	struct str answer = buf_view(&d->out);
+	int r;
+
+	if (d->out.err) {
+		answer.n = 0;
+		status = 0;
+	}
+	r = ledger_end(&o->ledger, d->entry, LEDGER_DONE, status, answer);
+	if (r < 0)
+		log_warn("the answer to action %s cannot be kept: %s", d->entry->id,
+			err_text(r));
+	if (o->ledger.moved)
+		once_keep(o);
+	while (d->askers)
+		once_answer(d->askers);
+	d->entry->owner = NULL;
+	/* Its own code still stands in it. */
+	if (timer_set(o->box->loop, &d->end, 0, free_later) < 0)
+		log_warn("out of memory for the end of an action");
+}
+
+static void act_ended(struct act *a)
+{
+	end(a->user, 200);
+}
+
+static void refused(struct doing *d, int r, const char *why)
+{
+	buf_reset(&d->out);
+	if (r == ACT_FAIL)
+		why = d->act.why;
+	else if (r != ERR_TYPE)
+		why = "The sandbox is out of memory for this request.";
+	error_observation(&d->out, why);
+	end(d, r == ACT_FAIL ? 500 : r == ERR_TYPE ? 422 : 503);
+}
+
+void once_start(struct doing *d, struct json_val event)
+{
+	const char *why = "";
+	int r;
+
+	d->act = (struct act){
+		.box = d->once->box,
+		.arena = &d->arena,
+		.out = &d->out,
+		.event = event,
+		.done = act_ended,
+		.user = d,
+		.before_diff = d->before_diff,
+	};
+	r = act_start(&d->act, &why);
+	if (r == ACT_DONE)
+		end(d, 200);
+	else if (r != ACT_WAIT)
+		refused(d, r, why);
+}
+
+struct doing *once_doing_new(struct once *o, struct str body)
+{
+	struct doing *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	*d = (struct doing){.once = o,
+		.body = BUF_INIT(HTTP_BODY_MAX),
+		.out = BUF_INIT(JOURNAL_RECORD_MAX),
+		.next = o->doings};
+	arena_init(&d->arena, HTTP_ARENA_MAX);
+	o->doings = d;
+	buf_str(&d->body, body);
+	return d;
+}

@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""Actions with an id: done once, however often they are asked for."""
+import json
+import os
+import signal
+import tempfile
+
+import harness
+from harness import Client, Conn, Gate, action, eq, has, ok, request, until
+
+from test_crash import answers, murder
+
+
+def ask(client, method, path, body=b"", **fields):
+    with client.conn() as c:
+        if method == "PUT":
+            fields.setdefault("Content_Length", str(len(body)))
+        return c.send(request(method, path, body, **fields)).response()
+
+
+def put(client, name, command, query="", timeout=10, **args):
+    body = {"action": "run", "args": {"command": command, **args}, "timeout": timeout}
+    return ask(client, "PUT", f"/v1/actions/{name}{query}", json.dumps(body).encode())
+
+
+def get(client, name, query=""):
+    return ask(client, "GET", f"/v1/actions/{name}{query}")
+
+
+def keyed(client, key, command):
+    return ask(client, "POST", "/execute_action", action("run", command=command), Idempotency_Key=key)
+
+
+def lines(client, name="done"):
+    try:
+        with open(f"{client.work}/{name}") as f:
+            return f.read().split()
+    except FileNotFoundError:
+        return []
+
+
+def test_key():
+    with Client() as client:
+        first = keyed(client, '"k1"', "echo x >>done; echo $RANDOM")
+        eq(first.status, 200, "an action with a key")
+        eq(first.field("idempotent-replayed"), None, "is done")
+        again = keyed(client, "k1", "echo x >>done; echo $RANDOM")
+        eq((again.status, again.body), (200, first.body), "again: the same answer")
+        eq(again.field("idempotent-replayed"), "true", "which is told")
+        eq(lines(client), ["x"], "it was done once")
+        eq(keyed(client, "k1", "echo other").status, 409, "another one under that key")
+        eq(keyed(client, "k2", "echo x >>done; echo $RANDOM").status, 200, "another key")
+        eq(lines(client), ["x", "x"], "is done")
+        for bad in ("", '""', "a b", "x" * 65, "a/b"):
+            eq(keyed(client, bad, "true").status, 422, f"no key: {bad[:9]!r}")
+        twice = request("POST", "/execute_action", action("run", command="true"), Idempotency_Key="a")
+        twice = twice.replace(b"Idempotency-Key: a\r\n", b"Idempotency-Key: a\r\nIdempotency-Key: b\r\n")
+        with client.conn() as c:
+            eq(c.send(twice).response().status, 422, "two keys")
+        eq(ask(client, "POST", "/execute_action", b'{"action":{"action":"run","args":[]}}',
+               Idempotency_Key="odd").status, 422, "an action that is none")
+        eq(ask(client, "POST", "/execute_action", b'{"action":{"action":"run","args":[]}}',
+               Idempotency_Key="odd").status, 422, "stays none")
+        eq(ask(client, "POST", "/execute_action", b'{"action":7}', Idempotency_Key="new").status, 422, "nor this")
+        eq(get(client, "new").status, 404, "which is not remembered")
+        eq(client.run("echo on")["content"], "on", "without a key all is as it was")
+
+
+def test_together():
+    """Many who ask at once share one action; who leaves leaves the action."""
+    with Client() as client:
+        gate = Gate(client)
+        command = f"echo x >>done; read x <{gate}; echo over"
+        left = client.conn()
+        left.send(request("POST", "/execute_action", action("run", command=command), Idempotency_Key="k"))
+        ok(until(lambda: lines(client) == ["x"]), "it has begun")
+        left.close()
+        many = [client.conn().send(request("POST", "/execute_action", action("run", command=command),
+                                           Idempotency_Key="k")) for _ in range(20)]
+        state = get(client, "k")
+        eq((state.status, state.json()["state"]), (202, "running"), "it goes on without the first")
+        gate.go()
+        got = [c.response() for c in many]
+        eq({r.status for r in got}, {200}, "all others are answered")
+        eq({r.json()["content"] for r in got}, {"over"}, "with its output")
+        eq(lines(client), ["x"], "it was done once")
+
+
+def test_event():
+    """A backend numbers its actions, and repeats a request whose answer it did not get."""
+    def body(number, stamp, command):
+        event = {"id": number, "timestamp": stamp, "source": "agent", "action": "run", "args": {"command": command}}
+        return json.dumps({"action": event}).encode()
+
+    with Client() as client:
+        first = ask(client, "POST", "/execute_action", body(3, "2026-01-01T00:00:00", "echo x >>done; echo $RANDOM"))
+        again = ask(client, "POST", "/execute_action", body(3, "2026-01-01T00:00:00", "echo x >>done; echo $RANDOM"))
+        eq((again.status, again.body), (200, first.body), "the same request again: the same answer")
+        eq(lines(client), ["x"], "it was done once")
+        ask(client, "POST", "/execute_action", body(3, "2026-01-01T00:00:01", "echo x >>done; echo $RANDOM"))
+        eq(lines(client), ["x"] * 2, "later it is another action")
+        ask(client, "POST", "/execute_action", body(3, "2026-01-01T00:00:01", "echo x  >>done; echo $RANDOM"))
+        eq(lines(client), ["x"] * 3, "as is another command")
+        for odd in (body(-1, "t", "echo x >>done"), body(4, None, "echo x >>done"), body("4", "t", "echo x >>done")):
+            for _ in range(2):
+                eq(ask(client, "POST", "/execute_action", odd).status, 200, "no id or no time of its own")
+        eq(lines(client), ["x"] * 9, "is done each time")
+
+
+def test_native():
+    with Client() as client:
+        gate = Gate(client)
+        answer = put(client, "a1", f"read x <{gate}; echo one")
+        eq(answer.status, 202, "accepted")
+        eq(answer.json(), {"id": "a1", "state": "running", "replayed": False, "acknowledged": False}, "in words")
+        again = put(client, "a1", f"read x <{gate}; echo one")
+        eq((again.status, again.json()["replayed"]), (202, True), "accepted already")
+        short = get(client, "a1", "?wait=0")
+        eq((short.status, short.json()["state"]), (202, "running"), "not over")
+        with client.conn() as c:
+            c.send(request("GET", "/v1/actions/a1?wait=20"))
+            gate.go()
+            done = c.response()
+        eq((done.status, done.json()["state"]), (200, "done"), "over")
+        eq(done.json()["observation"]["content"], "one", "with its observation")
+        eq(put(client, "a1", f"read x <{gate}; echo one").json()["observation"]["content"], "one", "asked again")
+        eq(put(client, "a1", "echo two").status, 409, "another action of that id")
+        eq(put(client, "a2", "echo two", "?wait=20").json()["observation"]["content"], "two", "waited for")
+        acked = ask(client, "DELETE", "/v1/actions/a2")
+        eq((acked.status, acked.json()["acknowledged"]), (200, True), "acknowledged")
+        eq(put(client, "a2", "echo two").json()["observation"]["content"], "two", "it is known all the same")
+        eq(get(client, "none").status, 404, "an id that was never used")
+        eq(ask(client, "DELETE", "/v1/actions/none").status, 404, "nor to acknowledge")
+        gate = Gate(client)
+        put(client, "a3", f"read x <{gate}")
+        eq(ask(client, "DELETE", "/v1/actions/a3").status, 409, "what runs is not acknowledged")
+        gate.go()
+        eq(get(client, "a3", "?wait=x").status, 422, "no number")
+        eq(put(client, "x" * 65, "true").status, 422, "no id")
+        eq(put(client, "a%20b", "true").status, 422, "nor this")
+        eq(ask(client, "POST", "/v1/actions/a").status, 405, "another method")
+        eq(ask(client, "PUT", "/v1/actions/a9", b"[]").status, 422, "no action")
+
+
+def test_crash():
+    """kill -9 of the server: what was answered is, what was on its way is told so."""
+    with Client(role="init") as client:
+        kept = keyed(client, "kept", "echo x >>done; echo $RANDOM").body
+        gate = Gate(client)
+        put(client, "lost", f"echo y >>done; read x <{gate}; echo over")
+        ok(until(lambda: lines(client) == ["x", "y"]), "one runs")
+        murder(client)
+        ok(until(lambda: answers(client)), "the server is back")
+        again = keyed(client, "kept", "echo x >>done; echo $RANDOM")
+        eq((again.body, again.field("idempotent-replayed")), (kept, "true"), "what was done stays done")
+        state = get(client, "lost").json()
+        eq(state["state"], "interrupted", "what was on its way")
+        has(state["observation"]["content"], "Whether it had an effect is not known", "in words")
+        eq(put(client, "lost", f"echo y >>done; read x <{gate}; echo over").json()["state"], "interrupted",
+           "is not done again")
+        gate.go()
+        has(client.run("", timeout=10)["content"], "over", "its output is not lost")
+        eq(lines(client), ["x", "y"], "each was done once")
+
+
+def test_restart():
+    """A new start of the box, with a folder for its state."""
+    with tempfile.TemporaryDirectory() as top:
+        restart(top + "/state")
+
+
+def restart(state):
+    with Client("--state-dir", state) as client:
+        kept = keyed(client, "kept", "echo $RANDOM").body
+        gate = Gate(client)
+        put(client, "lost", f"echo y >>done; read x <{gate}")
+        ok(until(lambda: lines(client) == ["y"]), "one runs")
+        client.kill()
+    with Client("--state-dir", state) as client:
+        eq(keyed(client, "kept", "echo $RANDOM").body, kept, "what was done stays done")
+        eq(get(client, "lost").json()["state"], "interrupted", "what was on its way")
+        client.kill()
+    with open(state + "/actions", "ab") as f:
+        f.write(b"half of a rec")
+    with Client("--state-dir", state) as client:
+        eq(keyed(client, "kept", "echo $RANDOM").body, kept, "a torn end takes nothing else")
+        has(client.log(), "the last 13 bytes of the ledger of actions were not whole", "is told")
+        eq(os.path.getsize(state + "/actions.torn"), 13, "and kept")
+        client.kill()
+    with open(state + "/actions", "wb") as f:
+        f.write(b"something else")
+    with Client("--state-dir", state) as client:
+        eq(keyed(client, "kept", "echo new").json()["content"], "new", "a file of others: as new")
+        has(client.log(), "cannot be used", "is told")
+        with open(state + "/actions", "rb") as f:
+            eq(f.read(), b"something else", "and not touched")
+
+
+def test_stop():
+    with Client() as client:
+        gate = Gate(client)
+        c = client.conn()
+        c.send(request("POST", "/execute_action", action("run", command=f"read x <{gate}"), Idempotency_Key="k"))
+        ok(until(lambda: get(client, "k").status == 202), "it runs")
+        os.kill(client.pid, signal.SIGTERM)
+        ok(c.response().status in (200, 503), "who waits is answered when the server stops")
+
+
+if __name__ == "__main__":
+    harness.main()
