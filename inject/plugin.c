@@ -7,6 +7,7 @@
 #include "inject/out.h"
 #include "inject/ref.h"
 #include "limits.h"
+#include "plug/manifest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,20 +28,6 @@ struct reading {
 struct str plugin_name(const char *value)
 {
 	return str_make(value, strcspn(value, "="));
-}
-
-static bool is_name(struct str s)
-{
-	if (!s.n || s.n > INJECT_PLUGIN_NAME || s.p[0] == '.' || s.p[0] == '-')
-		return false;
-	for (size_t i = 0; i < s.n; i++) {
-		char c = s.p[i];
-
-		if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_' &&
-			c != '-' && c != '.')
-			return false;
-	}
-	return true;
 }
 
 static int unreadable(const struct reading *d, const char *path, int err)
@@ -105,10 +92,32 @@ static int put_content(struct reading *d, int fd, const char *path, uint64_t siz
 	return out->err;
 }
 
+/* What the client would refuse, where it is too late. */
+static int check_manifest(const struct reading *d, struct str text)
+{
+	struct buf why = BUF_INIT(INJECT_TEXT_MAX);
+	struct plugin_manifest m;
+	struct arena arena;
+	int r = ERR_SYNTAX;
+
+	arena_init(&arena, PLUGIN_MEMORY_MAX);
+	if (text.n > PLUGIN_MANIFEST_MAX)
+		buf_fmt(&why, "it is larger than %d bytes", PLUGIN_MANIFEST_MAX);
+	else
+		r = plugin_manifest_read(&m, text, d->plugin->name, &arena, &why);
+	if (r == ERR_SYNTAX)
+		r = out_fail("mend the manifest", "plugin %.*s: plugin.json: %.*s",
+			STR_ARG(d->plugin->name), STR_ARG(buf_view(&why)));
+	arena_reset(&arena);
+	buf_free(&why);
+	return r;
+}
+
 static int put_file(struct reading *d, const char *path, struct pax_entry *e)
 {
 	int fd = fd_openat(d->top, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
 	struct stat st;
+	size_t begin;
 	int r = fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : 0;
 
 	if (r) {
@@ -117,8 +126,12 @@ static int put_file(struct reading *d, const char *path, struct pax_entry *e)
 	}
 	e->size = (uint64_t)st.st_size;
 	r = pax_header(&d->plugin->tar, e);
+	begin = d->plugin->tar.n;
 	if (!r)
 		r = put_content(d, fd, path, e->size);
+	if (!r && !strcmp(path, "plugin.json"))
+		r = check_manifest(
+			d, str_make(d->plugin->tar.p + begin, (size_t)e->size));
 	fd_close(&fd);
 	return r;
 }
@@ -220,7 +233,7 @@ static int read_one(struct plugin *p, const char *value)
 	const char *source = value + p->name.n + 1, *why;
 	struct ref ref;
 
-	if (!is_name(p->name))
+	if (!plugin_name_ok(p->name))
 		return out_fail_usage("lower-case letters, digits, _ . -",
 			"'%.*s' cannot be the name of a plugin", STR_ARG(p->name));
 	if (*source == '/' || *source == '.')

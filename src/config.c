@@ -2,11 +2,14 @@
 
 #include "base/float.h"
 #include "limits.h"
+#include "plug/manifest.h"
 #include "plug/plug.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PORT_MAX = 65535, UID_MAX_TEXT = 0x7fffffff };
@@ -45,7 +48,9 @@ static const char usage[] =
 	"  --file-viewer       show images and PDF files to browsers in the sandbox, on "
 	"a\n"
 	"                      port of 127.0.0.1 behind PORT, without a key\n"
-	"  --plugins NAME...   start them; jupyter: Python cells (run_ipython)\n"
+	"  --plugins NAME...   start them; jupyter: Python cells (run_ipython); others "
+	"are\n"
+	"                      folders in --plugin-dir DIR (default /.od/plugins)\n"
 	"  --[no-]enable-browser: accepted; nothing is there to start\n"
 	"\n"
 	"environment: SESSION_API_KEY, NO_CHANGE_TIMEOUT_SECONDS, SU_TO_USER,\n"
@@ -154,19 +159,59 @@ static void set_viewer(struct reader *r, const char *v)
 	r->c->viewer = true;
 }
 
-/* An unknown one is told at once: an agent would miss it much later. */
+/* What is no built-in one may be a folder, see check_plugins. */
 static void set_plugins(struct reader *r, const char *v)
 {
+	struct config *c = r->c;
+
 	for (size_t i = 0; i < plugins_n; i++) {
 		if (strcmp(v, plugins[i]->name) != 0)
 			continue;
-		r->c->plugins |= UINT32_C(1) << i;
+		c->plugins |= UINT32_C(1) << i;
 		return;
 	}
-	buf_fmt(r->errors, "--plugins %s: is not one of", v);
-	for (size_t i = 0; i < plugins_n; i++)
-		buf_fmt(r->errors, "%s %s", i ? "," : "", plugins[i]->name);
-	buf_putc(r->errors, '\n');
+	for (size_t i = 0; i < c->disk_plugins_n; i++)
+		if (!strcmp(v, c->disk_plugins[i]))
+			return;
+	if (c->disk_plugins_n == PLUGINS_DISK_MAX)
+		complain(r, "--plugins", v, "is one too many");
+	else
+		c->disk_plugins[c->disk_plugins_n++] = v;
+}
+
+static void set_plugin_dir(struct reader *r, const char *v)
+{
+	if (v[0] != '/')
+		complain(r, "--plugin-dir", v, "must be an absolute path");
+	else if (strlen(v) >= USER_PATH_MAX)
+		complain(r, "--plugin-dir", v, "is too long a path");
+	r->c->plugin_dir = v;
+}
+
+static bool is_folder(const char *dir, const char *name)
+{
+	char path[USER_PATH_MAX + PLUGIN_NAME_MAX + 2];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* An unknown one is told at once: an agent would miss it much later. */
+static void check_plugins(struct reader *r)
+{
+	const struct config *c = r->c;
+
+	for (size_t i = 0; i < c->disk_plugins_n; i++) {
+		const char *name = c->disk_plugins[i];
+
+		if (plugin_name_ok(str_c(name)) && is_folder(c->plugin_dir, name))
+			continue;
+		buf_fmt(r->errors, "--plugins %s: is not one of", name);
+		for (size_t k = 0; k < plugins_n; k++)
+			buf_fmt(r->errors, "%s %s", k ? "," : "", plugins[k]->name);
+		buf_fmt(r->errors, ", and no folder in %s\n", c->plugin_dir);
+	}
 }
 
 /* Seconds, perhaps with a fraction. */
@@ -205,6 +250,7 @@ static const struct option {
 	{"--tls-key", ONE, set_tls_key},
 	{"--tls", NONE, set_tls},
 	{"--plugins", MANY, set_plugins},
+	{"--plugin-dir", ONE, set_plugin_dir},
 	{"--enable-browser", NONE, ignore},
 	{"--no-enable-browser", NONE, set_browser},
 	{"--file-viewer", NONE, set_viewer},
@@ -381,6 +427,7 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 		.uid = 1000,
 		.no_change_s = NO_CHANGE_DEFAULT_S,
 		.browser = true,
+		.plugin_dir = "/.od/plugins",
 		.plugin_ms = PLUGIN_TIMEOUT_S * 1000,
 	};
 	if (argc > 0 && is_drop_in(argv[0])) {
@@ -406,6 +453,7 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 	if (!r.has_port)
 		buf_puts(r.errors,
 			"no port: the first number is the TCP port to listen on\n");
+	check_plugins(&r);
 	if (!c->tls_cert != !c->tls_key)
 		buf_puts(r.errors, "--tls-cert and --tls-key go together\n");
 	read_environment(&r);

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/hash.h"
+#include "limits.h"
 
 enum config_role {
 	ROLE_SERVE,
@@ -38,10 +39,13 @@ struct config {
 	const char *shell; /* NULL: the ladder */
 	bool as_user;      /* shells run as username */
 	uint32_t no_change_s;
-	uint32_t work_gid;  /* the group of the working directory */
-	bool browser;       /* one may be started, where there is one */
-	bool viewer;        /* the file viewer, with or without a browser */
-	uint32_t plugins;   /* bits, by their places in plugins[] (plug/plug.h) */
+	uint32_t work_gid; /* the group of the working directory */
+	bool browser;      /* one may be started, where there is one */
+	bool viewer;       /* the file viewer, with or without a browser */
+	uint32_t plugins;  /* bits, by their places in plugins[] (plug/plug.h) */
+	const char *disk_plugins[PLUGINS_DISK_MAX]; /* others: folders in plugin_dir */
+	size_t disk_plugins_n;
+	const char *plugin_dir;
 	uint64_t plugin_ms; /* that all of them have to start */
 };
 

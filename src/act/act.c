@@ -52,7 +52,7 @@ static const struct action *find(const struct box *box, struct str name)
 	for (size_t i = 0; i < actions_n; i++)
 		if (str_eq(name, str_c(actions[i]->name)))
 			return actions[i];
-	return box->more_actions ? box->more_actions(name) : NULL;
+	return box->more_actions ? box->more_actions(box, name) : NULL;
 }
 
 int act_start(struct act *a, const char **why)

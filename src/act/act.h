@@ -33,7 +33,7 @@ struct box {
 	struct session *session;               /* the default one, then the others */
 	bool again; /* an earlier process of this server has crashed */
 	/* Actions that plugins bring, by name; NULL: there are none. */
-	const struct action *(*more_actions)(struct str name);
+	const struct action *(*more_actions)(const struct box *box, struct str name);
 	struct plugs *plugs; /* of those; NULL in a box without plugins */
 };
 

@@ -1,12 +1,14 @@
 #include "plug/plug.h"
 
 #include "base/log.h"
+#include "plug/external.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PLUGS_MAX = 32 }; /* bits of config->plugins */
+enum { BUILT_IN_MAX = 32 }; /* bits of config->plugins */
 
 struct plugs {
 	struct box *box;
@@ -14,7 +16,10 @@ struct plugs {
 	plugs_settled_fn *settled; /* NULL: it has been called */
 	void *arg;
 	bool starting; /* not all have been asked to start */
-	struct plug plug[PLUGS_MAX];
+	struct plug plug[BUILT_IN_MAX + PLUGINS_DISK_MAX];
+	size_t n;
+	struct external *disk[PLUGINS_DISK_MAX]; /* those behind the built-in ones */
+	size_t disk_n;
 };
 
 static void settle(struct plugs *ps)
@@ -32,7 +37,7 @@ static void look(struct plugs *ps)
 {
 	bool waits = ps->starting;
 
-	for (size_t i = 0; i < plugins_n; i++)
+	for (size_t i = 0; i < ps->n; i++)
 		waits = waits || ps->plug[i].state == PLUG_STARTING;
 	if (!waits)
 		settle(ps);
@@ -67,7 +72,7 @@ static void time_over(struct timer *t)
 {
 	struct plugs *ps = container_of(t, struct plugs, timer);
 
-	for (size_t i = 0; i < plugins_n; i++)
+	for (size_t i = 0; i < ps->n; i++)
 		if (ps->plug[i].state == PLUG_STARTING)
 			plug_unavailable(&ps->plug[i], "it was not ready in time");
 }
@@ -90,32 +95,96 @@ static void start(struct plug *p)
 		plug_unavailable(p, err_text(r));
 }
 
+/* --- The plugins of a box ----------------------------------------------------------- */
+
+static const struct action *find_action(const struct plugs *ps, struct str name)
+{
+	for (size_t i = 0; i < ps->n; i++)
+		for (const struct action *const *a = ps->plug[i].plugin->actions; a && *a;
+			a++)
+			if (str_eq(name, str_c((*a)->name)))
+				return *a;
+	return NULL;
+}
+
+/* Routes cannot clash: each is below a path with the plugin's name. */
+static bool clashes(const struct plugs *ps, const struct plugin *p, struct buf *why)
+{
+	for (const struct action *const *a = p->actions; a && *a; a++) {
+		bool own = false;
+
+		for (size_t i = 0; i < actions_n; i++)
+			own = own || !strcmp(actions[i]->name, (*a)->name);
+		if (!own && !find_action(ps, str_c((*a)->name)))
+			continue;
+		buf_fmt(why, "its action %s is already that of %s", (*a)->name,
+			own ? "the sandbox" : "another plugin");
+		return true;
+	}
+	return false;
+}
+
+static int add_disk(struct plugs *ps, const char *name)
+{
+	struct external *e = external_new(ps->box, name);
+	struct buf why = BUF_INIT(PLUGIN_WHY_MAX);
+
+	if (!e)
+		return -ENOMEM;
+	ps->disk[ps->disk_n++] = e;
+	if (clashes(ps, external_plugin(e), &why))
+		external_refuse(e, buf_cstr(&why) ? why.p : "its actions clash");
+	buf_free(&why);
+	ps->plug[ps->n++] = (struct plug){
+		.plugin = external_plugin(e), .box = ps->box, .wanted = true};
+	return 0;
+}
+
 struct plugs *plugs_new(struct box *box)
 {
+	const struct config *c = box->config;
 	struct plugs *ps = calloc(1, sizeof(*ps));
 
-	assert(plugins_n <= PLUGS_MAX);
+	assert(plugins_n <= BUILT_IN_MAX);
 	if (!ps)
 		return NULL;
 	ps->box = box;
 	for (size_t i = 0; i < plugins_n; i++)
-		ps->plug[i] = (struct plug){.plugin = plugins[i], .box = box};
+		ps->plug[ps->n++] = (struct plug){
+			.plugin = plugins[i],
+			.box = box,
+			.wanted = c->plugins >> i & 1,
+		};
+	for (size_t i = 0; i < c->disk_plugins_n; i++) {
+		if (add_disk(ps, c->disk_plugins[i]) == 0)
+			continue;
+		plugs_del(ps);
+		return NULL;
+	}
 	return ps;
+}
+
+static bool any_wanted(const struct plugs *ps)
+{
+	for (size_t i = 0; i < ps->n; i++)
+		if (ps->plug[i].wanted)
+			return true;
+	return false;
 }
 
 void plugs_start(struct plugs *ps, plugs_settled_fn *settled, void *arg)
 {
 	const struct config *c = ps->box->config;
+	bool any = any_wanted(ps);
 
 	ps->settled = settled;
 	ps->arg = arg;
 	ps->starting = true;
-	for (size_t i = 0; i < plugins_n; i++)
-		if (c->plugins >> i & 1)
+	for (size_t i = 0; i < ps->n; i++)
+		if (ps->plug[i].wanted)
 			start(&ps->plug[i]);
 	ps->starting = false;
-	if (c->plugins &&
-		timer_set(ps->box->loop, &ps->timer, c->plugin_ms, time_over) < 0)
+	if (any && timer_set(ps->box->loop, &ps->timer, c->plugin_ms, time_over) < 0)
 		time_over(&ps->timer);
 	look(ps);
 }
@@ -124,7 +193,7 @@ void plugs_stop(struct plugs *ps)
 {
 	timer_cancel(ps->box->loop, &ps->timer);
 	ps->settled = NULL;
-	for (size_t i = 0; i < plugins_n; i++) {
+	for (size_t i = 0; i < ps->n; i++) {
 		struct plug *p = &ps->plug[i];
 
 		if (p->own)
@@ -138,48 +207,79 @@ void plugs_del(struct plugs *ps)
 	if (!ps)
 		return;
 	plugs_stop(ps);
+	for (size_t i = 0; i < ps->disk_n; i++)
+		external_del(ps->disk[i]);
 	ps->box->plugs = NULL;
 	free(ps);
 }
 
 struct plug *plugs_find(struct plugs *ps, const struct plugin *plugin)
 {
-	for (size_t i = 0; i < plugins_n; i++)
+	for (size_t i = 0; i < ps->n; i++)
 		if (ps->plug[i].plugin == plugin)
 			return &ps->plug[i];
 	return NULL;
 }
 
-const struct action *plugs_action(struct str name)
+const struct action *plugs_action(const struct box *box, struct str name)
 {
-	for (size_t i = 0; i < plugins_n; i++)
-		for (const struct action *const *a = plugins[i]->actions; a && *a; a++)
-			if (str_eq(name, str_c((*a)->name)))
-				return *a;
-	return NULL;
+	return box->plugs ? find_action(box->plugs, name) : NULL;
 }
+
+/* --- Routes ------------------------------------------------------------------------- */
 
 static bool is_route(const struct plug_route *r, struct str method, struct str path)
 {
-	return str_eq(path, str_c(r->path)) &&
-		(!method.n || str_eq(method, str_c(r->method)));
+	struct str want = str_c(r->path);
+	bool all = str_ends(want, STR("*"));
+
+	if (method.n && !str_eq(method, str_c(r->method)))
+		return false;
+	return all ? str_starts(path, str_make(want.p, want.n - 1)) : str_eq(path, want);
 }
 
-const struct plug_route *plugs_route(struct str method, struct str path)
+/* Where a route stands; one that begins as zero is before the first. */
+struct place {
+	size_t plug, route;
+};
+
+/* The next one from there on, at->plug being whose it is. */
+static const struct plug_route *next_route(
+	const struct plugs *ps, struct place *at, struct str method, struct str path)
 {
-	for (size_t i = 0; i < plugins_n; i++)
-		for (const struct plug_route *r = plugins[i]->routes; r && r->path; r++)
-			if (is_route(r, method, path))
-				return r;
+	for (; at->plug < ps->n; at->plug++, at->route = 0) {
+		const struct plug_route *r = ps->plug[at->plug].plugin->routes;
+
+		while (r && r[at->route].path)
+			if (is_route(&r[at->route++], method, path))
+				return &r[at->route - 1];
+	}
 	return NULL;
 }
 
-void plugs_handle(struct plugs *ps, const struct plug_route *route, struct request *rq)
+const struct plug_route *plugs_route(
+	const struct plugs *ps, struct str method, struct str path)
 {
-	for (size_t i = 0; i < plugins_n; i++)
-		for (const struct plug_route *r = plugins[i]->routes; r && r->path; r++)
-			if (r == route)
-				r->handle(&ps->plug[i], rq);
+	struct place at = {0};
+
+	return next_route(ps, &at, method, path);
+}
+
+void plugs_methods(const struct plugs *ps, struct str path, struct buf *methods)
+{
+	const struct plug_route *r;
+	struct place at = {0};
+
+	while ((r = next_route(ps, &at, STR(""), path)))
+		buf_fmt(methods, "%s%s", methods->n ? ", " : "", r->method);
+}
+
+void plugs_handle(struct plugs *ps, struct request *rq)
+{
+	struct place at = {0};
+	const struct plug_route *r = next_route(ps, &at, rq->method, rq->path);
+
+	r->handle(&ps->plug[at.plug], rq);
 }
 
 void plugs_write_info(const struct plugs *ps, struct jw *w)
@@ -190,11 +290,11 @@ void plugs_write_info(const struct plugs *ps, struct jw *w)
 		[PLUG_UNAVAILABLE] = "unavailable",
 	};
 
-	if (!ps || !ps->box->config->plugins)
+	if (!ps || !any_wanted(ps))
 		return;
 	jw_key(w, "plugins");
 	jw_object(w);
-	for (size_t i = 0; i < plugins_n; i++) {
+	for (size_t i = 0; i < ps->n; i++) {
 		const struct plug *p = &ps->plug[i];
 
 		if (p->state == PLUG_OFF)

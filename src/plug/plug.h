@@ -17,7 +17,8 @@ struct plugs;
 
 /* A path of its own; whoever asks has shown the session key. */
 struct plug_route {
-	const char *method, *path;
+	const char *method;
+	const char *path; /* a "*" at its end stands for whatever follows */
 	/* Answers at once, or later; state tells whether the plugin is there. */
 	void (*handle)(struct plug *p, struct request *rq);
 	/* Who asked has hung up, while rq->user is set; NULL where handle never waits. */
@@ -56,6 +57,7 @@ enum plug_state {
 struct plug {
 	const struct plugin *plugin;
 	struct box *box;
+	bool wanted; /* somebody has asked for it */
 	enum plug_state state;
 	char why[PLUGIN_WHY_MAX];
 	void *own; /* of the plugin */
@@ -63,7 +65,10 @@ struct plug {
 
 typedef void plugs_settled_fn(void *arg);
 
-/* Those that the box's config names; nothing is started. NULL: out of memory. */
+/*
+ * All of this program, and those on the disk that the box's config names; nothing is
+ * started. NULL: out of memory.
+ */
 struct plugs *plugs_new(struct box *box);
 /* Stops them all, for good: who waits for one of them is answered. */
 void plugs_stop(struct plugs *ps);
@@ -78,11 +83,14 @@ void plugs_start(struct plugs *ps, plugs_settled_fn *settled, void *arg);
 /* The plug of that kind; never NULL in a box with plugs. */
 struct plug *plugs_find(struct plugs *ps, const struct plugin *plugin);
 /* An action of any plugin; for box->more_actions. */
-const struct action *plugs_action(struct str name);
+const struct action *plugs_action(const struct box *box, struct str name);
 /* A route of any plugin with that path; method may be empty for any. NULL. */
-const struct plug_route *plugs_route(struct str method, struct str path);
-/* Calls its handle. */
-void plugs_handle(struct plugs *ps, const struct plug_route *route, struct request *rq);
+const struct plug_route *plugs_route(
+	const struct plugs *ps, struct str method, struct str path);
+/* Appends the methods of that path to a list with commas. */
+void plugs_methods(const struct plugs *ps, struct str path, struct buf *methods);
+/* Calls the handle of its route, which there is. */
+void plugs_handle(struct plugs *ps, struct request *rq);
 /* The member "plugins" of /server_info, if any is asked for. */
 void plugs_write_info(const struct plugs *ps, struct jw *w);
 

@@ -276,13 +276,13 @@ static bool knows_key(const struct config *c, const struct request *rq)
 	return hash_equal(digest, c->key, sizeof(digest));
 }
 
-static bool is_path(struct str path)
+static bool is_path(const struct api *api, struct str path)
 {
-	return route_of_path(path) || plugs_route(STR(""), path);
+	return route_of_path(path) || plugs_route(api->box->plugs, STR(""), path);
 }
 
 /* Every method that the path has. */
-static void add_allow(struct request *rq)
+static void add_allow(const struct api *api, struct request *rq)
 {
 	struct buf methods = BUF_INIT(128);
 	struct str name;
@@ -291,25 +291,24 @@ static void add_allow(struct request *rq)
 		if (matches(&routes[i], rq->path, &name))
 			buf_fmt(&methods, "%s%s", methods.n ? ", " : "",
 				routes[i].method);
-	if (plugs_route(STR(""), rq->path))
-		buf_puts(&methods, plugs_route(STR(""), rq->path)->method);
+	plugs_methods(api->box->plugs, rq->path, &methods);
 	request_add_field(rq, STR("allow"), buf_view(&methods));
 	buf_free(&methods);
 }
 
-static void no_route(struct request *rq)
+static void no_route(const struct api *api, struct request *rq)
 {
-	bool other = is_path(rq->path);
+	bool other = is_path(api, rq->path);
 	struct str trimmed = rq->path;
 
 	if (other) {
-		add_allow(rq);
+		add_allow(api, rq);
 		request_fail(rq, 405, STR("Method Not Allowed"));
 		return;
 	}
 	while (trimmed.n > 1 && trimmed.p[trimmed.n - 1] == '/')
 		trimmed.n--;
-	if (trimmed.n < rq->path.n && is_path(trimmed)) {
+	if (trimmed.n < rq->path.n && is_path(api, trimmed)) {
 		request_add_field(rq, STR("location"), trimmed);
 		request_reply(rq, 307, NULL);
 		return;
@@ -334,10 +333,10 @@ static void on_head(void *arg, struct request *rq)
 	}
 	route = route_of(rq, &name);
 	if (!route) {
-		if (plugs_route(rq->method, rq->path))
+		if (plugs_route(api->box->plugs, rq->method, rq->path))
 			rq->body_max = HTTP_BODY_MAX;
 		else
-			no_route(rq);
+			no_route(api, rq);
 		return;
 	}
 	rq->body_max = route->body_max;
@@ -371,7 +370,7 @@ static void on_ready(void *arg, struct request *rq)
 	if (route)
 		route->handle(api, rq, name);
 	else
-		plugs_handle(api->box->plugs, plugs_route(rq->method, rq->path), rq);
+		plugs_handle(api->box->plugs, rq);
 }
 
 static void on_room(void *arg, struct request *rq)
@@ -383,16 +382,16 @@ static void on_room(void *arg, struct request *rq)
 static void on_gone(void *arg, struct request *rq)
 {
 	const struct route *route;
+	struct api *api = arg;
 	struct str name;
 
-	(void)arg;
 	if (!rq->user)
 		return;
 	route = route_of(rq, &name);
 	if (route)
 		route->gone(rq);
 	else
-		plugs_route(rq->method, rq->path)->gone(rq);
+		plugs_route(api->box->plugs, rq->method, rq->path)->gone(rq);
 }
 
 static void on_drained(void *arg)

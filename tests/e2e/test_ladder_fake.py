@@ -239,6 +239,15 @@ def test_plugins():
     os.chmod(os.path.join(plug, "a"), 0o644)
     eq(tags(e, "--plugin", "p=" + plug, "--plugin", "q=base:1"),
        tags(e, "--plugin", "q=base:1", "--plugin", "p=" + plug), "nor does their order")
+    for text, words in (('{"name":"p","protocol":1,"argv":["./a",1]}', "argv[1]: must be a string"),
+                        ("{" * 70000, "larger than 65536")):
+        with open(os.path.join(plug, "plugin.json"), "w") as f:
+            f.write(text)
+        fails(od(e, "build", "base:1", "--plugin", "p=" + plug), 111,
+              words, f"a manifest: {words}")
+    with open(os.path.join(plug, "plugin.json"), "w") as f:
+        f.write('{"name":"p","protocol":1,"argv":["./b/run"]}')
+    eq(od(e, "build", "base:1", "--plugin", "p=" + plug).returncode, 0, "a good manifest")
     eq(od(e, "build", "base:1", "--plugin", "q=base:1").returncode, 0, "one in an image")
     has(e.images[tags(e, "--plugin", "q=base:1")[1]]["Config"]["Labels"]["od.plugins"],
         "q=" + BASE_ID[7:], "whose id is in the labels")

@@ -1,0 +1,563 @@
+/* The life of a plugin on the disk: its manifest, its process, its restarts. */
+#include "plug/external_private.h"
+
+#include "act/session.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "kernel/python.h"
+#include "proc/tree.h"
+#include "term/shell.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void begin(struct external *e);
+static void restart(struct timer *t);
+static void late(struct timer *t);
+
+static void enter(struct external *e, enum external_state to)
+{
+	uint64_t ms = 0;
+
+	e->state = to;
+	e->since = loop_now(e->box->loop);
+	timer_cancel(e->box->loop, &e->timer);
+	if (to == EXTERNAL_PROBING)
+		ms = PLUGIN_PROBE_MS;
+	else if (to == EXTERNAL_STARTING)
+		ms = e->manifest.ready_ms;
+	else if (to == EXTERNAL_ENDING)
+		ms = PLUGIN_END_MS;
+	else if (to == EXTERNAL_PAUSED)
+		ms = e->pause;
+	if (ms &&
+		timer_set(e->box->loop, &e->timer, ms,
+			to == EXTERNAL_PAUSED ? restart : late) < 0)
+		log_warn("plugin %s: out of memory for a timer", e->plugin.name);
+}
+
+/* --- Its end ------------------------------------------------------------------- */
+
+void external_kill(struct external *e, const char *why)
+{
+	if (!e->pid || e->trouble[0])
+		return;
+	snprintf(e->trouble, sizeof(e->trouble), "%s", why);
+	tree_kill_now(e->pid);
+}
+
+static void late(struct timer *t)
+{
+	struct external *e = container_of(t, struct external, timer);
+	char words[PLUGIN_WHY_MAX];
+
+	if (e->state == EXTERNAL_PROBING)
+		snprintf(words, sizeof(words), "it took more than %d seconds",
+			PLUGIN_PROBE_MS / 1000);
+	else if (e->state == EXTERNAL_ENDING)
+		snprintf(words, sizeof(words), "it has closed its channel");
+	else
+		snprintf(words, sizeof(words), "it was not ready within %llu seconds",
+			(unsigned long long)e->manifest.ready_ms / 1000);
+	external_kill(e, words);
+}
+
+/* What there is to say of the end of a process. */
+static void put_end(struct external *e, int status, struct buf *why)
+{
+	int err = spawn_outcome(&e->report);
+
+	if (e->trouble[0])
+		buf_puts(why, e->trouble);
+	else if (err < 0 && err != -EAGAIN && err != -EINTR)
+		buf_fmt(why, "%s: %s", e->report.step, err_text(err));
+	else if (WIFSIGNALED(status))
+		buf_fmt(why, "it ended (signal %d)", WTERMSIG(status));
+	else
+		buf_fmt(why, "it ended (exit status %d)", WEXITSTATUS(status));
+	if (e->last[0] && (e->state == EXTERNAL_PROBING || e->hopeless))
+		buf_fmt(why, ": %s", e->last);
+}
+
+/* It cannot be started for now, and somebody has to do something about it. */
+static void lack(struct external *e, const char *why)
+{
+	enter(e, EXTERNAL_LACKING);
+	plug_unavailable(e->plug, why);
+	external_fail(e, true, e->plug->why);
+}
+
+/*
+ * How it goes on: the pause is the longer, the more often it has ended without having
+ * been of use for a while.
+ */
+static void note_end(struct external *e)
+{
+	if (e->state == EXTERNAL_ENDING || e->state == EXTERNAL_PROBING)
+		return;
+	e->hopeless = e->state != EXTERNAL_READY && e->state != EXTERNAL_ABSENT;
+	if (e->state == EXTERNAL_READY &&
+		loop_now(e->box->loop) - e->since >= PLUGIN_STEADY_MS)
+		e->pause = 0;
+	e->pause = e->pause ? e->pause * 2 : PLUGIN_PAUSE_MS;
+	if (e->pause > PLUGIN_PAUSE_MAX_MS)
+		e->pause = PLUGIN_PAUSE_MAX_MS;
+}
+
+void external_hang_up(struct external *e)
+{
+	note_end(e);
+	enter(e, EXTERNAL_ENDING);
+}
+
+static void process_ended(struct external *e, const char *why)
+{
+	char words[PLUGIN_WHY_MAX * 2];
+
+	enter(e, EXTERNAL_PAUSED);
+	snprintf(words, sizeof(words), "%s; it is started again after %llu ms", why,
+		(unsigned long long)e->pause);
+	plug_unavailable(e->plug, words);
+	external_fail(e, e->hopeless, why);
+}
+
+static void child_ended(struct child *c, int status)
+{
+	struct external *e = container_of(c, struct external, child);
+	struct buf why = BUF_INIT(PLUGIN_WHY_MAX * 4);
+	bool good = e->state == EXTERNAL_PROBING && status == 0 && !e->trouble[0];
+
+	/* Who is left of its group would talk to nobody. */
+	kill(-e->pid, SIGKILL);
+	external_drain(e);
+	if (e->state == EXTERNAL_PROBING)
+		buf_puts(&why, "its probe failed: ");
+	note_end(e);
+	put_end(e, status, &why);
+	external_close(e);
+	e->pid = 0;
+	e->trouble[0] = '\0';
+	if (good) {
+		e->probed = true;
+		begin(e);
+	} else if (e->state == EXTERNAL_PROBING) {
+		lack(e, buf_cstr(&why) ? why.p : "its probe failed");
+	} else {
+		process_ended(e, buf_cstr(&why) ? why.p : "it ended");
+	}
+	buf_free(&why);
+}
+
+/* --- Starting -------------------------------------------------------------------- */
+
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111);
+}
+
+/* word as a path: below the folder if it has a slash, or else a program on the PATH. */
+static bool find(const struct external *e, const char *word, char path[FILE_PATH_MAX])
+{
+	struct str rest = str_c(env_value(e->env, "PATH"));
+	struct stat st;
+
+	if (strchr(word, '/')) {
+		int n = snprintf(path, FILE_PATH_MAX, "%s%s%s",
+			word[0] == '/' ? "" : e->dir, word[0] == '/' ? "" : "/", word);
+
+		return n < FILE_PATH_MAX && stat(path, &st) == 0;
+	}
+	while (rest.n) {
+		struct str dir = str_cut(&rest, ':');
+		int n = snprintf(path, FILE_PATH_MAX, "%.*s/%s", STR_ARG(dir), word);
+
+		if (dir.n && n < FILE_PATH_MAX && is_program(path))
+			return true;
+	}
+	return false;
+}
+
+static int spawn_it(
+	struct external *e, const char *path, const char **argv, int out, int channel)
+{
+	struct spawn sp = {
+		.path = path,
+		.argv = argv,
+		.env = e->env,
+		.cwd = e->dir,
+		.cwd_needed = true,
+		.tty = -1,
+		.fds = {-1, out, out},
+		.channel = channel,
+		.dies_with_us = true,
+		.orphans_leave = true,
+		.user = e->box->shell_setup->user,
+	};
+	pid_t pid;
+	int r = spawn(&sp, &pid, &e->report);
+
+	if (r == 0) {
+		e->pid = pid;
+		children_watch(&e->child, pid, child_ended);
+	}
+	return r;
+}
+
+/* talks: it has the channel. */
+static int launch(struct external *e, const char **argv, bool talks)
+{
+	int out[2] = {-1, -1}, pair[2] = {-1, -1};
+	char path[FILE_PATH_MAX];
+	int r = find(e, argv[0], path) ? fd_pipe(out) : -ENOENT;
+
+	if (r == 0 && talks)
+		r = fd_socketpair(SOCK_STREAM, pair);
+	if (r == 0)
+		r = loop_add(
+			e->box->loop, &e->pipe, out[0], EPOLLIN, external_pipe_ready);
+	if (r == 0) {
+		out[0] = -1;
+		e->last[0] = '\0';
+		plugin_lines_init(&e->lines);
+		if (talks)
+			r = loop_add(e->box->loop, &e->channel, pair[0], EPOLLIN,
+				external_channel_ready);
+	}
+	if (r == 0) {
+		pair[0] = -1;
+		r = spawn_it(e, path, argv, out[1], talks ? pair[1] : 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		fd_close(&out[i]);
+		fd_close(&pair[i]);
+	}
+	if (r < 0)
+		external_close(e);
+	return r;
+}
+
+static void say_hello(struct external *e)
+{
+	struct buf frame = BUF_INIT(PLUGIN_FRAME_MAX);
+	struct jw w;
+
+	jw_init(&w, &frame);
+	jw_object(&w);
+	jw_key(&w, "op");
+	jw_cstr(&w, "hello");
+	jw_key(&w, "protocol");
+	jw_int(&w, 1);
+	jw_key(&w, "name");
+	jw_cstr(&w, e->plugin.name);
+	jw_key(&w, "server");
+	jw_cstr(&w, "od-runtime " OD_VERSION);
+	jw_key(&w, "cwd");
+	jw_str(&w, box_cwd(e->box));
+	jw_end(&w);
+	if (frame.err || external_send(e, buf_view(&frame)) < 0)
+		external_kill(e, "the sandbox is out of memory");
+	buf_free(&frame);
+}
+
+/* False, with the need in why. */
+static bool has_needs(const struct external *e, struct buf *why)
+{
+	char path[FILE_PATH_MAX];
+
+	for (const char **need = e->manifest.needs; *need; need++) {
+		if (find(e, *need, path))
+			continue;
+		buf_fmt(why, "it needs %s, which is not %s", *need,
+			strchr(*need, '/') ? "there" : "on the PATH");
+		return false;
+	}
+	return true;
+}
+
+/* Probe or program, whichever comes next. */
+static void begin(struct external *e)
+{
+	bool probes = e->manifest.probe[0] && !e->probed;
+	const char **argv = probes ? e->manifest.probe : e->manifest.argv;
+	struct buf why = BUF_INIT(PLUGIN_WHY_MAX * 4);
+	int r;
+
+	if (!has_needs(e, &why)) {
+		lack(e, buf_cstr(&why) ? why.p : "out of memory");
+	} else if ((r = launch(e, argv, !probes)) < 0) {
+		buf_fmt(&why, "%s: %s", argv[0], err_text(r));
+		lack(e, buf_cstr(&why) ? why.p : "out of memory");
+	} else {
+		enter(e, probes ? EXTERNAL_PROBING : EXTERNAL_STARTING);
+		if (!probes) {
+			e->starts++;
+			say_hello(e);
+		}
+	}
+	buf_free(&why);
+}
+
+static void restart(struct timer *t)
+{
+	begin(container_of(t, struct external, timer));
+}
+
+void external_again(struct external *e)
+{
+	e->probed = false;
+	begin(e);
+}
+
+void external_ready(struct external *e)
+{
+	if (e->state == EXTERNAL_READY)
+		return;
+	enter(e, EXTERNAL_READY);
+	spawn_report_close(&e->report);
+	plug_ready(e->plug);
+	external_pump(e);
+}
+
+void external_absent(struct external *e, struct str why)
+{
+	char words[PLUGIN_WHY_MAX];
+
+	snprintf(words, sizeof(words), "%.*s",
+		(int)(why.n < sizeof(words) ? why.n : sizeof(words) - 1), why.p);
+	enter(e, EXTERNAL_ABSENT);
+	plug_unavailable(e->plug, words);
+	external_fail(e, true, words);
+}
+
+/* --- What plug.c calls -------------------------------------------------------------- */
+
+static int start(struct plug *p)
+{
+	struct external *e = container_of(p->plugin, struct external, plugin);
+
+	p->own = e;
+	e->plug = p;
+	begin(e);
+	return 0;
+}
+
+/* What is still there gets SIGTERM with all others when the server ends. */
+static void stop(struct plug *p)
+{
+	struct external *e = p->own;
+
+	p->own = NULL;
+	if (e->channel.fd >= 0)
+		external_tell(e, "stop", 0);
+	enter(e, EXTERNAL_OFF);
+	external_fail(e, true, "the sandbox is stopping");
+	timer_cancel(e->box->loop, &e->quiet);
+	children_forget(&e->child);
+	external_close(e);
+	e->pid = 0;
+}
+
+static void info(const struct plug *p, struct jw *w)
+{
+	const struct external *e = p->own;
+
+	if (!e)
+		return;
+	jw_key(w, "starts");
+	jw_uint(w, e->starts);
+	if (!e->pid)
+		return;
+	jw_key(w, "pid");
+	jw_int(w, e->pid);
+	jw_key(w, "calls");
+	jw_uint(w, e->calls_n);
+}
+
+/* --- Making one ----------------------------------------------------------------------- */
+
+/* The shell's environment, with the manifest's and what is said about the channel. */
+static int make_env(struct external *e)
+{
+	static const char *const more[] = {"OD_PLUGIN_FD=3", "OD_PLUGIN_PROTOCOL=1"};
+	const char *const *shell = e->box->shell_setup->env;
+	const char **own = e->manifest.env;
+	size_t n = 0, most = PLUGIN_WORDS_MAX + ARRAY_LEN(more) + 1;
+
+	while (shell[n])
+		n++;
+	e->env = arena_array(&e->memory, n + most, sizeof(*e->env));
+	if (!e->env)
+		return -ENOMEM;
+	n = 0;
+	for (; *shell; shell++) {
+		size_t name = strcspn(*shell, "=") + 1;
+		bool theirs = false;
+
+		for (const char **v = own; *v; v++)
+			theirs = theirs || !strncmp(*shell, *v, name);
+		if (!theirs)
+			e->env[n++] = *shell;
+	}
+	for (; *own; own++)
+		e->env[n++] = *own;
+	for (size_t i = 0; i < ARRAY_LEN(more); i++)
+		e->env[n++] = more[i];
+	return 0;
+}
+
+static int make_actions(struct external *e)
+{
+	size_t n = e->manifest.actions_n;
+	const struct action **list = arena_array(&e->memory, n + 1, sizeof(*list));
+
+	e->actions = arena_array(&e->memory, n + 1, sizeof(*e->actions));
+	if (!list || !e->actions)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		e->actions[i] = (struct external_action){
+			.action = {e->manifest.actions[i], external_run,
+				external_abandon},
+			.e = e,
+		};
+		list[i] = &e->actions[i].action;
+	}
+	e->plugin.actions = list;
+	return 0;
+}
+
+static int make_routes(struct external *e)
+{
+	size_t n = e->manifest.routes_n;
+	struct plug_route *routes = arena_array(&e->memory, n + 1, sizeof(*routes));
+
+	if (!routes)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const struct plugin_route *r = &e->manifest.routes[i];
+		char path[sizeof("/plugins/") + PLUGIN_NAME_MAX + PLUGIN_PATH_MAX];
+
+		snprintf(path, sizeof(path), "/plugins/%s%s", e->plugin.name, r->path);
+		routes[i] = (struct plug_route){r->method,
+			arena_cstr(&e->memory, str_c(path)), external_handle,
+			external_gone};
+		if (!routes[i].path)
+			return -ENOMEM;
+	}
+	e->plugin.routes = routes;
+	return 0;
+}
+
+/* 0 with the text; 1: there is none; -errno. */
+static int read_text(const char *path, struct buf *text)
+{
+	int fd = fd_open(path, O_RDONLY | O_NONBLOCK, 0);
+	struct stat st;
+	ssize_t n = 1;
+	int r = 0;
+
+	if (fd < 0)
+		return fd == -ENOENT ? 1 : fd;
+	if (fstat(fd, &st) < 0)
+		r = -errno;
+	else if (!S_ISREG(st.st_mode))
+		r = ERR_TYPE;
+	while (!r && n > 0) {
+		char *room = buf_room(text, 4096);
+
+		n = room ? read(fd, room, 4096) : 0;
+		if (n > 0)
+			buf_commit(text, (size_t)n);
+		r = n < 0 && errno != EINTR ? -errno : text->err;
+	}
+	fd_close(&fd);
+	return r;
+}
+
+/* 0, even if it is bad; -ENOMEM. */
+static int load(struct external *e)
+{
+	struct buf text = BUF_INIT(PLUGIN_MANIFEST_MAX);
+	struct buf why = BUF_INIT(PLUGIN_WHY_MAX * 4);
+	char path[FILE_PATH_MAX];
+	int r;
+
+	snprintf(path, sizeof(path), "%s/plugin.json", e->dir);
+	r = read_text(path, &text);
+	if (r == 0) {
+		r = plugin_manifest_read(&e->manifest, buf_view(&text),
+			str_c(e->plugin.name), &e->memory, &why);
+		if (r == 0)
+			e->plugin.start = start;
+	}
+	if (r == 0)
+		r = make_env(e);
+	if (r == 0)
+		r = make_actions(e);
+	if (r == 0)
+		r = make_routes(e);
+	if (r < 0 && r != -ENOMEM) {
+		buf_reset(&text);
+		buf_fmt(&text, "%s: %s%.*s", path, r == ERR_SYNTAX ? "" : err_text(r),
+			STR_ARG(buf_view(&why)));
+		external_refuse(e, buf_cstr(&text) ? text.p : "out of memory");
+	}
+	buf_free(&text);
+	buf_free(&why);
+	return r == -ENOMEM ? r : 0;
+}
+
+struct external *external_new(struct box *box, const char *name)
+{
+	struct external *e = calloc(1, sizeof(*e));
+	char dir[FILE_PATH_MAX];
+
+	if (!e)
+		return NULL;
+	*e = (struct external){
+		.plugin = {.stop = stop, .info = info},
+		.box = box,
+		.report.fd = -1,
+		.pipe.fd = -1,
+		.channel.fd = -1,
+		.out = BUF_INIT(PLUGIN_OUT_MAX),
+	};
+	arena_init(&e->memory, PLUGIN_MEMORY_MAX);
+	arena_init(&e->json, PLUGIN_JSON_MAX);
+	snprintf(dir, sizeof(dir), "%s/%s", box->config->plugin_dir, name);
+	e->plugin.name = arena_cstr(&e->memory, str_c(name));
+	e->dir = arena_cstr(&e->memory, str_c(dir));
+	if (e->plugin.name && e->dir && load(e) == 0)
+		return e;
+	external_del(e);
+	return NULL;
+}
+
+void external_del(struct external *e)
+{
+	if (!e)
+		return;
+	arena_reset(&e->memory);
+	free(e);
+}
+
+const struct plugin *external_plugin(const struct external *e)
+{
+	return &e->plugin;
+}
+
+void external_refuse(struct external *e, const char *why)
+{
+	snprintf(e->missing, sizeof(e->missing), "%s", why);
+	e->plugin.missing = e->missing;
+	e->plugin.actions = NULL;
+	e->plugin.routes = NULL;
+}

@@ -1,0 +1,387 @@
+/* What a plugin on the disk is asked: actions and requests, and its replies. */
+#include "plug/external_private.h"
+
+#include "act/observe.h"
+#include "act/session.h"
+#include "base/float.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum { WORDS = 2 * PLUGIN_WHY_MAX };
+
+enum call_state {
+	CALL_WAITS, /* for its plugin to be ready */
+	CALL_SENT,
+};
+
+/* Lives in the arena of who asks, as long as he waits. */
+struct call {
+	enum call_state state;
+	struct external *e;
+	struct call *next;
+	uint64_t id;
+	struct act *act;    /* one of the two */
+	struct request *rq; /* is NULL */
+	struct timer timer;
+	double seconds;
+};
+
+static struct arena *arena_of(const struct call *c)
+{
+	return c->act ? c->act->arena : &c->rq->arena;
+}
+
+static void unlink_call(struct call *c)
+{
+	struct call **at = &c->e->calls;
+
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	c->e->calls_n--;
+	timer_cancel(c->e->box->loop, &c->timer);
+	if (c->act)
+		c->act->state = NULL;
+	else
+		c->rq->user = NULL;
+}
+
+/* status is for a request; an action is answered with an error observation. */
+static void fail(struct call *c, unsigned status, const char *words)
+{
+	struct act *a = c->act;
+
+	unlink_call(c);
+	if (!a) {
+		request_fail(c->rq, status, str_c(words));
+		return;
+	}
+	buf_reset(a->out);
+	observe_error(a, str_c(words));
+	a->done(a);
+}
+
+static void fail_absent(struct call *c, const char *why)
+{
+	char words[WORDS];
+
+	snprintf(words, sizeof(words), "The plugin %s is unavailable: %s.",
+		c->e->plugin.name, why);
+	fail(c, 503, words);
+}
+
+/* --- To the plugin ------------------------------------------------------------------ */
+
+static struct str cwd_of(const struct external *e)
+{
+	const struct box *box = e->box;
+	struct str cwd = box->session ? session_cwd(box->session) : STR("");
+
+	return cwd.n ? cwd : box_cwd(box);
+}
+
+static int write_action(struct call *c, struct jw *w)
+{
+	struct act *a = c->act;
+
+	jw_key(w, "action");
+	jw_cstr(w, a->action->name);
+	jw_key(w, "args");
+	if (json_type(a->args) == JSON_OBJECT)
+		return plugin_json_write(w, json_raw(a->args), a->arena);
+	jw_raw(w, STR("{}"));
+	return 0;
+}
+
+static void write_request(struct call *c, struct jw *w)
+{
+	struct request *rq = c->rq;
+	size_t front = strlen("/plugins/") + strlen(c->e->plugin.name);
+	struct str type;
+
+	jw_key(w, "method");
+	jw_str(w, rq->method);
+	jw_key(w, "path");
+	jw_str(w, str_skip(rq->path, front));
+	jw_key(w, "query");
+	jw_str(w, rq->query);
+	jw_key(w, "type");
+	if (request_header(rq, STR("content-type"), &type) == 0)
+		jw_str(w, type);
+	else
+		jw_cstr(w, "");
+	plugin_body_write(w, rq->body);
+}
+
+static int write_call(struct call *c, struct buf *frame)
+{
+	struct jw w;
+	int r = 0;
+
+	jw_init(&w, frame);
+	jw_object(&w);
+	jw_key(&w, "op");
+	jw_cstr(&w, "call");
+	jw_key(&w, "id");
+	jw_uint(&w, c->id);
+	jw_key(&w, "timeout");
+	jw_double(&w, c->seconds);
+	jw_key(&w, "cwd");
+	jw_str(&w, cwd_of(c->e));
+	if (c->act)
+		r = write_action(c, &w);
+	else
+		write_request(c, &w);
+	if (r)
+		return r;
+	jw_end(&w);
+	return frame->err;
+}
+
+static void hand_over(struct call *c)
+{
+	struct buf frame = BUF_INIT(PLUGIN_FRAME_MAX - 1);
+	char words[WORDS];
+	int r;
+
+	c->id = ++c->e->last_id;
+	c->state = CALL_SENT;
+	r = write_call(c, &frame);
+	if (r == ERR_LIMIT) {
+		snprintf(words, sizeof(words), "The plugin %s takes %d MiB at most.",
+			c->e->plugin.name, PLUGIN_FRAME_MAX >> 20);
+		fail(c, 413, words);
+	} else if (r) {
+		fail(c, 503, "The sandbox is out of memory for this request.");
+	} else if (external_send(c->e, buf_view(&frame)) < 0) {
+		fail_absent(c, "it does not read what it is sent");
+	}
+	buf_free(&frame);
+}
+
+void external_pump(struct external *e)
+{
+	struct call *c = e->calls;
+
+	/* From the front each time: an answer may bring the next call. */
+	while (c && e->state == EXTERNAL_READY) {
+		if (c->state == CALL_WAITS) {
+			hand_over(c);
+			c = e->calls;
+		} else {
+			c = c->next;
+		}
+	}
+}
+
+/* --- Who asks ------------------------------------------------------------------------ */
+
+static void time_over(struct timer *t)
+{
+	struct call *c = container_of(t, struct call, timer);
+	struct external *e = c->e;
+	char seconds[FLOAT_TEXT], words[WORDS];
+	uint64_t id = c->state == CALL_SENT ? c->id : 0;
+
+	float_text(c->seconds, seconds);
+	snprintf(words, sizeof(words), "The plugin %s did not answer within %s seconds.",
+		e->plugin.name, seconds);
+	fail(c, 504, words);
+	if (id)
+		external_tell(e, "cancel", id);
+}
+
+/* Nobody waits for one that has not managed to start, or says that it cannot. */
+static bool is_hopeful(const struct external *e)
+{
+	return e->state == EXTERNAL_PROBING || e->state == EXTERNAL_STARTING ||
+		((e->state == EXTERNAL_ENDING || e->state == EXTERNAL_PAUSED) &&
+			!e->hopeless);
+}
+
+/* The answer may come before this returns. */
+static void ask(struct call *c, uint64_t ms)
+{
+	struct external *e = c->e;
+	struct call **end = &e->calls;
+
+	while (*end)
+		end = &(*end)->next;
+	*end = c;
+	e->calls_n++;
+	c->seconds = (double)ms / 1000;
+	if (timer_set(e->box->loop, &c->timer, ms, time_over) < 0) {
+		fail(c, 503, "The sandbox is out of memory for this request.");
+		return;
+	}
+	if (e->calls_n > PLUGIN_CALLS_MAX) {
+		fail_absent(c, "too many calls are waiting for it");
+		return;
+	}
+	if (e->state == EXTERNAL_READY)
+		hand_over(c);
+	else if (e->state == EXTERNAL_LACKING &&
+		loop_now(e->box->loop) - e->since >= PLUGIN_AGAIN_MS)
+		external_again(e);
+	else if (!is_hopeful(e))
+		fail_absent(
+			c, e->state == EXTERNAL_OFF ? "it is not running" : e->plug->why);
+}
+
+int external_run(struct act *a)
+{
+	const struct external_action *x =
+		container_of(a->action, struct external_action, action);
+	struct call *c = arena_alloc(a->arena, sizeof(*c));
+	uint64_t ms = act_timeout_ms(a);
+
+	if (!c)
+		return -ENOMEM;
+	*c = (struct call){.e = x->e, .act = a};
+	a->state = c;
+	ask(c, ms ? ms : x->e->manifest.call_ms);
+	return ACT_WAIT;
+}
+
+void external_handle(struct plug *p, struct request *rq)
+{
+	struct external *e = container_of(p->plugin, struct external, plugin);
+	struct call *c = arena_alloc(&rq->arena, sizeof(*c));
+
+	if (!c) {
+		request_fail(
+			rq, 503, STR("The sandbox is out of memory for this request."));
+		return;
+	}
+	*c = (struct call){.e = e, .rq = rq};
+	rq->user = c;
+	ask(c, e->manifest.call_ms);
+}
+
+static void leave(struct call *c)
+{
+	struct external *e = c->e;
+	uint64_t id = c->state == CALL_SENT ? c->id : 0;
+
+	unlink_call(c);
+	if (id)
+		external_tell(e, "cancel", id);
+}
+
+void external_abandon(struct act *a)
+{
+	if (a->state)
+		leave(a->state);
+}
+
+void external_gone(struct request *rq)
+{
+	leave(rq->user);
+}
+
+/* --- From the plugin ------------------------------------------------------------------ */
+
+void external_fail(struct external *e, bool all, const char *why)
+{
+	struct call *c = e->calls;
+	char words[WORDS];
+
+	/* From the front each time: an answer may bring the next call. */
+	while (c) {
+		if (c->state == CALL_SENT) {
+			snprintf(words, sizeof(words),
+				"The plugin %s has given no answer: %s.", e->plugin.name,
+				why);
+			fail(c, 502, words);
+			c = e->calls;
+		} else if (all) {
+			fail_absent(c, why);
+			c = e->calls;
+		} else {
+			c = c->next;
+		}
+	}
+}
+
+static void fail_reply(struct call *c, int r, const char *why)
+{
+	char words[WORDS];
+
+	if (r == -ENOMEM) {
+		fail(c, 503, "The sandbox is out of memory for this request.");
+		return;
+	}
+	snprintf(words, sizeof(words), "The plugin %s has given no valid answer: %s.",
+		c->e->plugin.name, why ? why : err_text(r));
+	fail(c, 502, words);
+}
+
+static void answer_action(struct call *c, struct json_val root)
+{
+	struct act *a = c->act;
+	const char *why = NULL;
+	int r;
+
+	r = plugin_observation(root, a->action->name, &c->e->json, a->out, &why);
+	if (r) {
+		fail_reply(c, r, why);
+		return;
+	}
+	unlink_call(c);
+	a->done(a);
+}
+
+static void answer_request(struct call *c, struct json_val root)
+{
+	struct request *rq = c->rq;
+	struct plugin_answer an;
+	const char *why = NULL;
+	int r = plugin_answer_read(&an, root, &c->e->json, &why);
+
+	if (r) {
+		fail_reply(c, r, why);
+	} else {
+		unlink_call(c);
+		for (size_t i = 0; i < an.fields_n; i++)
+			request_add_field(rq, an.fields[i].name, an.fields[i].value);
+		buf_str(request_out(rq), buf_view(&an.body));
+		request_reply(rq, an.status, an.type);
+	}
+	buf_free(&an.body);
+}
+
+int external_reply(struct external *e, const struct plugin_frame *f, const char **why)
+{
+	struct json_val error = json_get(f->root, "error");
+	struct call *c = e->calls;
+	struct str words;
+
+	while (c && (c->state != CALL_SENT || c->id != f->id))
+		c = c->next;
+	if (!c && (f->id == 0 || f->id > e->last_id)) {
+		*why = "a reply to what was not asked";
+		return ERR_SYNTAX;
+	}
+	if (!c) {
+		/* Of a call that nobody waits for any more. */
+		external_noise(e);
+		return 0;
+	}
+	if (json_type(error) != JSON_ABSENT) {
+		const char *text = NULL;
+
+		if (json_str(error, &e->json, &words) == 0)
+			text = arena_cstr(arena_of(c), words);
+		if (text)
+			fail(c, 502, text);
+		else
+			fail_reply(c, ERR_SYNTAX, "its error is no string");
+	} else if (c->act) {
+		answer_action(c, f->root);
+	} else {
+		answer_request(c, f->root);
+	}
+	return 0;
+}

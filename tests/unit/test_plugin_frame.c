@@ -1,0 +1,281 @@
+#include "limits.h"
+#include "plug/frame.h"
+#include "tests/tap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static struct arena arena;
+
+/* --- Lines ------------------------------------------------------------------- */
+
+/* The lines so far, in brackets; then '!' for one that is too long. */
+static void feed(struct plugin_lines *l, struct str bytes, struct buf *seen)
+{
+	struct str line;
+	int r;
+
+	if (plugin_lines_put(l, bytes) < 0)
+		buf_putc(seen, '?');
+	while ((r = plugin_lines_next(l, &line)) == 0)
+		buf_fmt(seen, "<%.*s>", STR_ARG(line));
+	if (r < 0)
+		buf_putc(seen, '!');
+}
+
+static void test_lines(void)
+{
+	static const struct str in = {"{}\n\n[1]\r\nrest", 13},
+				want = {"<{}><><[1]\r>", 12};
+	struct buf seen = BUF_INIT(4096);
+	struct plugin_lines l;
+	size_t bad = 0;
+
+	for (size_t at = 0; at <= in.n; at++) {
+		buf_reset(&seen);
+		plugin_lines_init(&l);
+		feed(&l, str_make(in.p, at), &seen);
+		feed(&l, str_skip(in, at), &seen);
+		bad += !str_eq(buf_view(&seen), want);
+		plugin_lines_free(&l);
+	}
+	ok(bad == 0, "the same, cut anywhere");
+	buf_reset(&seen);
+	plugin_lines_init(&l);
+	for (size_t at = 0; at < in.n; at++)
+		feed(&l, str_make(in.p + at, 1), &seen);
+	ok(str_eq(buf_view(&seen), want), "byte by byte");
+	plugin_lines_free(&l);
+	buf_free(&seen);
+}
+
+/* Whether a line of n bytes, newline included, is taken. */
+static bool takes(size_t n)
+{
+	static char room[PLUGIN_READ];
+	struct plugin_lines l;
+	struct str line = {0};
+	int r = 1;
+
+	memset(room, 'x', sizeof(room));
+	plugin_lines_init(&l);
+	for (size_t left = n - 1; left && r > 0;) {
+		size_t piece = left < sizeof(room) ? left : sizeof(room);
+
+		r = plugin_lines_put(&l, str_make(room, piece));
+		left -= piece;
+		if (!r)
+			r = plugin_lines_next(&l, &line);
+	}
+	if (r > 0 && plugin_lines_put(&l, STR("\nnext\n")) == 0)
+		r = plugin_lines_next(&l, &line);
+	if (r == 0 && line.n == n - 1)
+		r = plugin_lines_next(&l, &line) || !str_eq(line, STR("next"));
+	if (r == 0 && (plugin_lines_put(&l, STR("y")) || l.in.cap > 4096))
+		r = 1;
+	plugin_lines_free(&l);
+	return r == 0;
+}
+
+/* --- Frames ------------------------------------------------------------------ */
+
+static const struct {
+	const char *text;
+	int r;
+	enum plugin_op op;
+	uint64_t id;
+	const char *words; /* of an error, too */
+} frames[] = {
+	{"{\"op\":\"ready\"}", 0, PLUGIN_READY, 0, ""},
+	{" {\"new\":1, \"op\":\"rea\\u0064y\"} ", 0, PLUGIN_READY, 0, ""},
+	{"{\"op\":\"unavailable\",\"why\":\"a\\nb\"}", 0, PLUGIN_UNAVAILABLE, 0, "a\nb"},
+	{"{\"op\":\"log\",\"text\":\"\"}", 0, PLUGIN_LOG, 0, ""},
+	{"{\"op\":\"reply\",\"id\":7}", 0, PLUGIN_REPLY, 7, ""},
+	{"", ERR_SYNTAX, 0, 0, NULL},
+	{"7", ERR_SYNTAX, 0, 0, NULL},
+	{"{}", ERR_SYNTAX, 0, 0, "a frame without an op"},
+	{"{\"op\":1}", ERR_SYNTAX, 0, 0, "a frame without an op"},
+	{"[\"op\"]", ERR_SYNTAX, 0, 0, "a frame without an op"},
+	{"{\"op\":\"Ready\"}", ERR_SYNTAX, 0, 0, "a frame with an op that is none"},
+	{"{\"op\":\"log\"}", ERR_SYNTAX, 0, 0, "a frame without its words"},
+	{"{\"op\":\"reply\"}", ERR_SYNTAX, 0, 0, "a reply without an id"},
+	{"{\"op\":\"reply\",\"id\":0}", ERR_SYNTAX, 0, 0, "a reply without an id"},
+	{"{\"op\":\"reply\",\"id\":\"1\"}", ERR_SYNTAX, 0, 0, "a reply without an id"},
+	{"{\"op\":\"log\",\"text\":\"\xff\"}", ERR_SYNTAX, 0, 0, NULL},
+};
+
+static void test_frames(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(frames); i++) {
+		struct plugin_frame f = {0};
+		const char *why = NULL;
+		int r;
+
+		arena_reset(&arena);
+		r = plugin_frame_read(&f, str_c(frames[i].text), &arena, &why);
+		is_int(r, frames[i].r, "%s", frames[i].text);
+		if (r == 0)
+			ok(f.op == frames[i].op && f.id == frames[i].id &&
+					str_eq(f.words, str_c(frames[i].words)),
+				"...what it says");
+		else
+			ok(why && (!frames[i].words || !strcmp(why, frames[i].words)),
+				"...%s", why ? why : "no words");
+	}
+}
+
+/* --- Replies ----------------------------------------------------------------- */
+
+static struct json json;
+
+static struct json_val parse(const char *text)
+{
+	static const struct json_caps caps = {16, 1000, 100};
+	struct json_error e;
+
+	arena_reset(&arena);
+	if (json_parse(&json, str_c(text), &caps, &arena, &e))
+		ok(false, "the test itself: %s", text);
+	return json_root(&json);
+}
+
+static const struct {
+	const char *reply, *out; /* or why not */
+	int r;
+} observations[] = {
+	{"{\"observation\":{}}",
+		"{\"message\":\"\",\"observation\":\"kind\",\"content\":\"\",\"extras\":{"
+		"}}",
+		0},
+	{"{\"observation\":{\"success\":true,\"extras\":{\"a\":[1]},\"content\":\"c\","
+	 "\"observation\":\"o\",\"message\":\"m\",\"more\":1}}",
+		"{\"message\":\"m\",\"observation\":\"o\",\"content\":\"c\","
+		"\"extras\":{\"a\":[1]},\"success\":true}",
+		0},
+	{"{}", "it has no observation, an object", ERR_SYNTAX},
+	{"{\"observation\":[]}", "it has no observation, an object", ERR_SYNTAX},
+	{"{\"observation\":{\"content\":1}}",
+		"message, observation or content is no string", ERR_SYNTAX},
+	{"{\"observation\":{\"extras\":[]}}", "its extras are no object", ERR_SYNTAX},
+	{"{\"observation\":{\"success\":1}}", "its success is neither true nor false",
+		ERR_SYNTAX},
+};
+
+static void test_observations(void)
+{
+	struct buf out = BUF_INIT(4096);
+
+	for (size_t i = 0; i < ARRAY_LEN(observations); i++) {
+		struct json_val root = parse(observations[i].reply);
+		const char *why = "";
+
+		buf_reset(&out);
+		is_int(plugin_observation(root, "kind", &arena, &out, &why),
+			observations[i].r, "%s", observations[i].reply);
+		ok(str_eq(observations[i].r ? str_c(why) : buf_view(&out),
+			   str_c(observations[i].out)),
+			"...%.*s%s", STR_ARG(buf_view(&out)), why);
+	}
+	buf_free(&out);
+}
+
+static const struct {
+	const char *reply, *why; /* NULL: it is good */
+} answers[] = {
+	{"{\"status\":200}", NULL},
+	{"{\"status\":599,\"headers\":{},\"body\":\"x\"}", NULL},
+	{"{\"status\":204,\"body\":\"\"}", NULL},
+	{"{}", "its status is no number from 200 to 599"},
+	{"{\"status\":100}", "its status is no number from 200 to 599"},
+	{"{\"status\":600}", "its status is no number from 200 to 599"},
+	{"{\"status\":304,\"body\":\"x\"}", "its status allows no body"},
+	{"{\"status\":200,\"body\":null}", "its body is no string"},
+	{"{\"status\":200,\"body64\":\"=\"}", "its body64 is no Base64"},
+	{"{\"status\":200,\"body64\":\"\",\"body\":\"\"}", "it has both body and body64"},
+	{"{\"status\":200,\"headers\":1}", "its headers are no object"},
+	{"{\"status\":200,\"headers\":{\"a\":1}}", "a header is no string"},
+	{"{\"status\":200,\"headers\":{\"\":\"\"}}",
+		"a header with characters that none has"},
+	{"{\"status\":200,\"headers\":{\"a b\":\"\"}}",
+		"a header with characters that none has"},
+	{"{\"status\":200,\"headers\":{\"a\":\"\\n\"}}",
+		"a header with characters that none has"},
+	{"{\"status\":200,\"headers\":{\"Transfer-Encoding\":\"chunked\"}}",
+		"a header that is the server's to set"},
+};
+
+static void test_answers(void)
+{
+	struct plugin_answer an;
+	const char *why;
+
+	for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+		struct json_val root = parse(answers[i].reply);
+
+		why = "";
+		is_int(plugin_answer_read(&an, root, &arena, &why),
+			answers[i].why ? ERR_SYNTAX : 0, "%s", answers[i].reply);
+		is_str(why, answers[i].why ? answers[i].why : "", "...the reason");
+		buf_free(&an.body);
+	}
+	is_int(plugin_answer_read(&an,
+		       parse("{\"status\":201,\"body64\":\"AP8=\",\"headers\":{"
+			     "\"X-a\":\"1\",\"Content-type\":\"t\",\"b\":\"\"}}"),
+		       &arena, &why),
+		0, "one with all");
+	ok(an.status == 201 && an.fields_n == 2 && str_eq(an.fields[0].name, STR("X-a")),
+		"status and headers");
+	is_str(an.type, "t", "its type");
+	is_mem(an.body.p, an.body.n, "\0\xff", 2, "its body");
+	buf_free(&an.body);
+}
+
+/* --- Calls -------------------------------------------------------------------- */
+
+static void test_written(void)
+{
+	static const struct {
+		struct str body;
+		const char *out;
+	} bodies[] = {
+		{{"", 0}, "{\"body\":\"\"}"},
+		{{"a\n\t\"\\\xc3\xa9", 7}, "{\"body\":\"a\\n\\t\\\"\\\\\xc3\xa9\"}"},
+		{{"\0", 1}, "{\"body64\":\"AA==\"}"},
+		{{"\xc3", 1}, "{\"body64\":\"ww==\"}"},
+		{{"\x7f", 1}, "{\"body64\":\"fw==\"}"},
+	};
+	struct buf out = BUF_INIT(4096);
+	struct jw w;
+
+	for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+		buf_reset(&out);
+		jw_init(&w, &out);
+		jw_object(&w);
+		plugin_body_write(&w, bodies[i].body);
+		jw_end(&w);
+		is_view(buf_view(&out), bodies[i].out, "a body");
+	}
+	buf_reset(&out);
+	arena_reset(&arena);
+	jw_init(&w, &out);
+	is_int(plugin_json_write(
+		       &w, STR("{ \"a \\\" \\\\\" :\r\n\t[ 1 , \" \"] }"), &arena),
+		0, "JSON");
+	is_view(buf_view(&out), "{\"a \\\" \\\\\":[1,\" \"]}", "...without blanks");
+	buf_free(&out);
+}
+
+int main(void)
+{
+	arena_init(&arena, PLUGIN_JSON_MAX);
+	test_lines();
+	ok(takes(PLUGIN_FRAME_MAX), "the longest line, which leaves no memory behind");
+	ok(!takes(PLUGIN_FRAME_MAX + 1), "one byte more");
+	ok(takes(2), "a short one");
+	test_frames();
+	test_observations();
+	test_answers();
+	test_written();
+	arena_reset(&arena);
+	return done_testing();
+}
