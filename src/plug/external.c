@@ -45,11 +45,36 @@ static void enter(struct external *e, enum external_state to)
 
 /* --- Its end ------------------------------------------------------------------- */
 
+/*
+ * How it goes on: the pause is the longer, the more often it has ended without having
+ * been of use for a while.
+ */
+static void note_end(struct external *e)
+{
+	if (e->state == EXTERNAL_ENDING || e->state == EXTERNAL_PROBING)
+		return;
+	e->hopeless = e->state != EXTERNAL_READY && e->state != EXTERNAL_ABSENT;
+	if (e->state == EXTERNAL_READY &&
+		loop_now(e->box->loop) - e->since >= PLUGIN_STEADY_MS)
+		e->pause = 0;
+	e->pause = e->pause ? e->pause * 2 : PLUGIN_PAUSE_MS;
+	if (e->pause > PLUGIN_PAUSE_MAX_MS)
+		e->pause = PLUGIN_PAUSE_MAX_MS;
+}
+
+void external_hang_up(struct external *e)
+{
+	note_end(e);
+	if (e->state != EXTERNAL_PROBING)
+		enter(e, EXTERNAL_ENDING);
+}
+
 void external_kill(struct external *e, const char *why)
 {
 	if (!e->pid || e->trouble[0])
 		return;
 	snprintf(e->trouble, sizeof(e->trouble), "%s", why);
+	external_hang_up(e);
 	tree_kill_now(e->pid);
 }
 
@@ -92,29 +117,6 @@ static void lack(struct external *e, const char *why)
 	enter(e, EXTERNAL_LACKING);
 	plug_unavailable(e->plug, why);
 	external_fail(e, true, e->plug->why);
-}
-
-/*
- * How it goes on: the pause is the longer, the more often it has ended without having
- * been of use for a while.
- */
-static void note_end(struct external *e)
-{
-	if (e->state == EXTERNAL_ENDING || e->state == EXTERNAL_PROBING)
-		return;
-	e->hopeless = e->state != EXTERNAL_READY && e->state != EXTERNAL_ABSENT;
-	if (e->state == EXTERNAL_READY &&
-		loop_now(e->box->loop) - e->since >= PLUGIN_STEADY_MS)
-		e->pause = 0;
-	e->pause = e->pause ? e->pause * 2 : PLUGIN_PAUSE_MS;
-	if (e->pause > PLUGIN_PAUSE_MAX_MS)
-		e->pause = PLUGIN_PAUSE_MAX_MS;
-}
-
-void external_hang_up(struct external *e)
-{
-	note_end(e);
-	enter(e, EXTERNAL_ENDING);
 }
 
 static void process_ended(struct external *e, const char *why)

@@ -172,10 +172,14 @@ static int take(struct external *e, struct str line, const char **why)
 		return r;
 	switch (f.op) {
 	case PLUGIN_READY:
-		external_ready(e);
-		return 0;
 	case PLUGIN_UNAVAILABLE:
-		external_absent(e, f.words);
+		*why = "it changes its mind too often";
+		if (!external_noise(e))
+			return ERR_SYNTAX;
+		if (f.op == PLUGIN_READY)
+			external_ready(e);
+		else
+			external_absent(e, f.words);
 		return 0;
 	case PLUGIN_LOG:
 		if (external_noise(e))

@@ -22,7 +22,7 @@ enum external_state {
 	EXTERNAL_STARTING, /* it runs, and has not said yet that it is ready */
 	EXTERNAL_READY,
 	EXTERNAL_ABSENT, /* it runs, and has said why it is unavailable */
-	EXTERNAL_ENDING, /* it has closed its channel: so it has ended, or will be killed */
+	EXTERNAL_ENDING, /* it has closed its channel, or was killed */
 	EXTERNAL_PAUSED, /* it has ended, and is started again in a moment */
 };
 
@@ -80,7 +80,7 @@ struct external {
 void external_again(struct external *e);
 /* Its end follows; why it is. */
 void external_kill(struct external *e, const char *why);
-/* It has closed its channel. */
+/* It has closed its channel, or will: calls that come wait for the next start. */
 void external_hang_up(struct external *e);
 /* It has said so. */
 void external_ready(struct external *e);

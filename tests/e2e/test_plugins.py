@@ -2,6 +2,7 @@
 """Plugins on the disk: those of tests/plugins, and some that come to grief."""
 import json
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -10,7 +11,7 @@ import tempfile
 import threading
 import time
 
-from harness import (DEADLINE, ME, SLOW, TOP, Client, alive, children, eq, has, main, ok, proc,
+from harness import (DEADLINE, SLOW, TOP, Client, alive, children, eq, has, main, ok, proc,
                      pss_kib, request, run_client, skip, until)
 
 TEMP = tempfile.mkdtemp(prefix="od-plugins-")
@@ -43,12 +44,12 @@ def hello():
 """ % sys.executable
 
 
-def plugin(name, code, **more):
+def plugin(name, code, front=FRONT, **more):
     """A plugin of that name in TEMP."""
     top = os.path.join(TEMP, name)
     os.makedirs(top, exist_ok=True)
     with open(os.path.join(top, "run"), "w") as f:
-        f.write(FRONT + code)
+        f.write(front + code)
     os.chmod(os.path.join(top, "run"), 0o755)
     keys = {"name": name, "protocol": 1, "argv": ["./run"], **more}
     return manifest(name, json.dumps(keys))
@@ -143,7 +144,8 @@ for line in lines:
         body = b'{"action":{"action":"frank","timeout":2.5,"args":{ "a" :\n[1, "\\u00e9 \\n"]}}}'
         got = client.post("/execute_action", body).json()
         first, second, _ = got["content"].split("\n")
-        eq(first, '{"op":"hello","protocol":1,"name":"frank","server":"od-runtime 0.1.0","cwd":%s}' % cwd, "hello")
+        eq(first, '{"op":"hello","protocol":1,"name":"frank","server":"od-runtime %s","cwd":%s}'
+           % (run_client("--version")[1].split()[1], cwd), "hello")
         eq(second, '{"op":"call","id":1,"timeout":2.5,"cwd":%s,"action":"frank","args":{"a":[1,"\\u00e9 \\n"]}}'
            % cwd, "an action")
         eq((got["observation"], got["success"]), ("frank", True), "its observation")
@@ -271,6 +273,36 @@ def test_late():
         eq(info(client, late)["state"], "ready", "...and it is ready")
     with start(never) as client:
         has(info(client, never)["why"], "it was not ready within 1 seconds", "one that never is")
+
+
+def test_absent():
+    """A plugin that says itself that it cannot, and then can."""
+    code = """
+next(frames())
+say({"op": "unavailable", "why": "there is no licence"})
+while not os.path.exists("licence"): time.sleep(0.01)
+say({"op": "ready"})
+for f in frames():
+    if f["args"].get("do") == "flip":
+        while True: say(b'{"op":"unavailable","why":"no"}\\n{"op":"ready"}\\n')
+    if f["args"].get("do") == "lose": say({"op": "unavailable", "why": "it was lost"})
+    else: answer(f)
+"""
+    shy = plugin("shy", code, actions=["shy"])
+    with start(shy) as client:
+        got = info(client, shy)
+        eq((got["state"], got["why"], got["starts"]), ("unavailable", "there is no licence", 1), "unavailable")
+        is_error(client, "shy", "The plugin shy is unavailable: there is no licence.", "a call")
+        open(os.path.join(TEMP, shy, "licence"), "w").close()
+        ok(ready(client, shy), "ready at last")
+        eq(content(client, "shy"), "ok", "...it answers")
+        is_error(client, "shy", "no answer: it was lost.", "with a call under way", do="lose")
+        is_error(client, "shy", "is unavailable: it was lost.", "...and for all that come")
+    with start(shy) as client:
+        ok(ready(client, shy), "ready again")
+        got = client.act("shy", DEADLINE, do="flip")["content"]
+        ok(until(lambda: info(client, shy)["starts"] > 1), "one that changes its mind all the time is ended",
+           got)
 
 
 def test_crash_loop():
@@ -454,17 +486,25 @@ if True:
 
 
 def test_user():
-    if os.geteuid() or not ME == "root":
+    if os.geteuid():
         skip("a plugin as the sandbox user", "only root can change the user")
         return
-    who = plugin("who", "hello()\nfor f in frames():\n    answer(f, '%d %s' % (os.getuid(), f['cwd']))\n",
-                 actions=["who"])
-    for path in (TEMP, os.path.join(TEMP, who)):
-        os.chmod(path, 0o755)
-    with start(who, "--username", "root", "--user-id", "0") as client:
-        has(content(client, "who"), "0 ", "as the user of the shell")
-        client.run("mkdir sub; cd sub")
-        eq(content(client, "who"), f"0 {client.work}/sub", "told of the shell's directory")
+    code = """
+read -r hello <&3
+echo '{"op":"ready"}' >&3
+while read -r call <&3; do
+    cwd=${call#*'"cwd":"'}
+    echo "{\\"op\\":\\"reply\\",\\"id\\":1,\\"observation\\":{\\"content\\":\\"$(id -u) ${cwd%%\\"*}\\"}}" >&3
+done
+"""
+    who = plugin("who", code, front="#!/bin/sh\n", actions=["who"])
+    os.chmod(TEMP, 0o755)
+    nobody = pwd.getpwnam("nobody").pw_uid
+    with start(who, "--username", "nobody", user=False,
+               env={"SU_TO_USER": None, "RUNTIME_USERNAME": "nobody"}) as client:
+        os.chmod(client.top, 0o755)
+        client.run("cd /usr")
+        eq(content(client, "who"), f"{nobody} /usr", "as the user of the shell, told of its directory")
 
 
 def test_idle():
