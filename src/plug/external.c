@@ -321,7 +321,8 @@ void external_again(struct external *e)
 
 void external_ready(struct external *e)
 {
-	if (e->state == EXTERNAL_READY)
+	/* One that was killed may have said so before it has noticed. */
+	if (e->state == EXTERNAL_READY || e->state == EXTERNAL_ENDING)
 		return;
 	enter(e, EXTERNAL_READY);
 	spawn_report_close(&e->report);
@@ -333,6 +334,8 @@ void external_absent(struct external *e, struct str why)
 {
 	char words[PLUGIN_WHY_MAX];
 
+	if (e->state == EXTERNAL_ENDING)
+		return;
 	snprintf(words, sizeof(words), "%.*s",
 		(int)(why.n < sizeof(words) ? why.n : sizeof(words) - 1), why.p);
 	enter(e, EXTERNAL_ABSENT);

@@ -362,6 +362,17 @@ for f in frames():
         ok(content(client, "mortal").isdigit(), "...and works again")
 
 
+def test_server_crash():
+    example("hello-sh")
+    with start("hello-sh", role="init") as client:
+        pid = info(client, "hello-sh")["pid"]
+        os.kill(client.serve_pid(), signal.SIGKILL)
+        client.shared = None
+        eq(content(client, "greet"), "Hello, world!", "the next server starts it again")
+        ok(until(lambda: not alive(pid)), "the old one is gone")
+        ok(info(client, "hello-sh")["pid"] != pid, "...it is another")
+
+
 def test_garbage():
     code = """
 hello()
