@@ -200,29 +200,29 @@ enum {
 
 /* Plugins on the disk. */
 enum {
-	PLUGINS_DISK_MAX = 16,        /* asked for; each is a process */
-	PLUGIN_NAME_MAX = 63,         /* of a plugin, which is a folder's, or an action */
-	PLUGIN_PATH_MAX = 255,        /* of a route in a manifest */
-	PLUGIN_MANIFEST_MAX = 65536,  /* a file of 1 KB, as a rule */
-	PLUGIN_MEMORY_MAX = 1 << 20,  /* what it holds, ready for use */
-	PLUGIN_WORDS_MAX = 64,        /* in each of its lists */
-	PLUGIN_FRAME_MAX = 4 << 20,   /* both ways; the body of a route, escaped */
-	PLUGIN_JSON_MAX = 12 << 20,   /* a frame's index and decoded texts */
-	PLUGIN_OUT_MAX = 16 << 20,    /* waiting for a plugin that does not read */
-	PLUGIN_READ = 65536,          /* taken at once: what a pipe holds */
-	PLUGIN_CALLS_MAX = 64,        /* under way in one plugin, as RUN_QUEUE_MAX */
-	PLUGIN_HEADERS_MAX = 16,      /* of a route's reply */
-	PLUGIN_LINE_MAX = 400,        /* of what it prints: a line of the log */
-	PLUGIN_NOISE_MAX = 50,        /* of these, and of frames nobody awaits... */
-	PLUGIN_NOISE_MS = 1000,       /* ...in this time; then it is not listened to */
-	PLUGIN_PROBE_MS = 10000,      /* to look whether all is there */
-	PLUGIN_READY_MS = 60000,      /* unless the manifest says otherwise */
-	PLUGIN_CALL_MS = 120000,      /* the same; as FILE_JOB_MS */
-	PLUGIN_END_MS = 500,          /* from the end of its channel to its own */
-	PLUGIN_PAUSE_MS = 100,        /* before a restart, doubling... */
-	PLUGIN_PAUSE_MAX_MS = 30000,  /* ...up to this */
-	PLUGIN_AGAIN_MS = 1000,       /* between looks for what was missing */
-	PLUGIN_STEADY_MS = 10000,     /* ready for so long, the pause starts anew */
+	PLUGINS_DISK_MAX = 16,       /* asked for; each is a process */
+	PLUGIN_NAME_MAX = 63,        /* of a plugin, which is a folder's, or an action */
+	PLUGIN_PATH_MAX = 255,       /* of a route in a manifest */
+	PLUGIN_MANIFEST_MAX = 65536, /* a file of 1 KB, as a rule */
+	PLUGIN_MEMORY_MAX = 1 << 20, /* what it holds, ready for use */
+	PLUGIN_WORDS_MAX = 64,       /* in each of its lists */
+	PLUGIN_FRAME_MAX = 4 << 20,  /* both ways; the body of a route, escaped */
+	PLUGIN_JSON_MAX = 12 << 20,  /* a frame's index and decoded texts */
+	PLUGIN_OUT_MAX = 16 << 20,   /* waiting for a plugin that does not read */
+	PLUGIN_READ = 65536,         /* taken at once: what a pipe holds */
+	PLUGIN_CALLS_MAX = 64,       /* under way in one plugin, as RUN_QUEUE_MAX */
+	PLUGIN_HEADERS_MAX = 16,     /* of a route's reply */
+	PLUGIN_LINE_MAX = 400,       /* of what it prints: a line of the log */
+	PLUGIN_NOISE_MAX = 50,       /* of these, and of frames nobody awaits... */
+	PLUGIN_NOISE_MS = 1000,      /* ...in this time; then it is not listened to */
+	PLUGIN_PROBE_MS = 10000,     /* to look whether all is there */
+	PLUGIN_READY_MS = 60000,     /* unless the manifest says otherwise */
+	PLUGIN_CALL_MS = 120000,     /* the same; as FILE_JOB_MS */
+	PLUGIN_END_MS = 500,         /* from the end of its channel to its own */
+	PLUGIN_PAUSE_MS = 100,       /* before a restart, doubling... */
+	PLUGIN_PAUSE_MAX_MS = 30000, /* ...up to this */
+	PLUGIN_AGAIN_MS = 1000,      /* between looks for what was missing */
+	PLUGIN_STEADY_MS = 10000,    /* ready for so long, the pause starts anew */
 };
 
 /* Archives and transfers. */

@@ -43,7 +43,7 @@ static void enter(struct external *e, enum external_state to)
 		log_warn("plugin %s: out of memory for a timer", e->plugin.name);
 }
 
-/* --- Its end ------------------------------------------------------------------- */
+/* --- Its end -------------------------------------------------------------- */
 
 /*
  * How it goes on: the pause is the longer, the more often it has ended without having
@@ -157,7 +157,7 @@ static void child_ended(struct child *c, int status)
 	buf_free(&why);
 }
 
-/* --- Starting -------------------------------------------------------------------- */
+/* --- Starting ------------------------------------------------------------- */
 
 static bool is_program(const char *path)
 {
@@ -343,7 +343,7 @@ void external_absent(struct external *e, struct str why)
 	external_fail(e, true, words);
 }
 
-/* --- What plug.c calls -------------------------------------------------------------- */
+/* --- What plug.c calls ---------------------------------------------------- */
 
 static int start(struct plug *p)
 {
@@ -387,7 +387,7 @@ static void info(const struct plug *p, struct jw *w)
 	jw_uint(w, e->calls_n);
 }
 
-/* --- Making one ----------------------------------------------------------------------- */
+/* --- Making one ----------------------------------------------------------- */
 
 /* The shell's environment, with the manifest's and what is said about the channel. */
 static int make_env(struct external *e)

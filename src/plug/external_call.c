@@ -72,7 +72,7 @@ static void fail_absent(struct call *c, const char *why)
 	fail(c, 503, words);
 }
 
-/* --- To the plugin ------------------------------------------------------------------ */
+/* --- To the plugin -------------------------------------------------------- */
 
 static struct str cwd_of(const struct external *e)
 {
@@ -176,7 +176,7 @@ void external_pump(struct external *e)
 	}
 }
 
-/* --- Who asks ------------------------------------------------------------------------ */
+/* --- Who asks ------------------------------------------------------------- */
 
 static void time_over(struct timer *t)
 {
@@ -281,7 +281,7 @@ void external_gone(struct request *rq)
 	leave(rq->user);
 }
 
-/* --- From the plugin ------------------------------------------------------------------ */
+/* --- From the plugin ------------------------------------------------------ */
 
 void external_fail(struct external *e, bool all, const char *why)
 {

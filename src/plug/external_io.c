@@ -55,7 +55,7 @@ bool external_noise(struct external *e)
 	return true;
 }
 
-/* --- What it prints -------------------------------------------------------------- */
+/* --- What it prints ------------------------------------------------------- */
 
 static void end_line(struct external *e)
 {
@@ -107,7 +107,7 @@ void external_pipe_ready(struct io *io, uint32_t events)
 		drop(e, io);
 }
 
-/* --- Frames ------------------------------------------------------------------------ */
+/* --- Frames --------------------------------------------------------------- */
 
 static void flush(struct external *e)
 {
