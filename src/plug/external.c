@@ -53,7 +53,7 @@ static void note_end(struct external *e)
 {
 	if (e->state == EXTERNAL_ENDING || e->state == EXTERNAL_PROBING)
 		return;
-	e->hopeless = e->state != EXTERNAL_READY && e->state != EXTERNAL_ABSENT;
+	e->hopeless = e->state != EXTERNAL_READY;
 	if (e->state == EXTERNAL_READY &&
 		loop_now(e->box->loop) - e->since >= PLUGIN_STEADY_MS)
 		e->pause = 0;
@@ -108,7 +108,7 @@ static void put_end(struct external *e, int status, struct buf *why)
 	else
 		buf_fmt(why, "it ended (exit status %d)", WEXITSTATUS(status));
 	if (e->last[0] && (e->state == EXTERNAL_PROBING || e->hopeless))
-		buf_fmt(why, ": %s", e->last);
+		buf_fmt(why, ": %.150s", e->last);
 }
 
 /* It cannot be started for now, and somebody has to do something about it. */
@@ -338,6 +338,8 @@ void external_absent(struct external *e, struct str why)
 		return;
 	snprintf(words, sizeof(words), "%.*s",
 		(int)(why.n < sizeof(words) ? why.n : sizeof(words) - 1), why.p);
+	/* If it ends now, that is why. */
+	snprintf(e->last, sizeof(e->last), "%s", words);
 	enter(e, EXTERNAL_ABSENT);
 	plug_unavailable(e->plug, words);
 	external_fail(e, true, words);

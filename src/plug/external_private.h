@@ -47,9 +47,9 @@ struct external {
 	enum external_state state;
 	struct timer timer; /* of the state */
 	bool probed;        /* with success */
-	bool hopeless;      /* it ended before it was ready: nobody waits for the next */
-	uint64_t since;     /* of the state */
-	uint64_t pause;     /* ms, before the next start; 0: none yet */
+	bool hopeless;  /* it ended when it was not ready: nobody waits for the next */
+	uint64_t since; /* of the state */
+	uint64_t pause; /* ms, before the next start; 0: none yet */
 	unsigned starts;
 	char trouble[PLUGIN_WHY_MAX]; /* why it was killed; or empty */
 

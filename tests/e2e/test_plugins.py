@@ -285,6 +285,9 @@ say({"op": "ready"})
 for f in frames():
     if f["args"].get("do") == "flip":
         while True: say(b'{"op":"unavailable","why":"no"}\\n{"op":"ready"}\\n')
+    if f["args"].get("do") == "exit":
+        say({"op": "unavailable", "why": "it was stolen"})
+        sys.exit(1)
     if f["args"].get("do") == "lose": say({"op": "unavailable", "why": "it was lost"})
     else: answer(f)
 """
@@ -298,6 +301,14 @@ for f in frames():
         eq(content(client, "shy"), "ok", "...it answers")
         is_error(client, "shy", "no answer: it was lost.", "with a call under way", do="lose")
         is_error(client, "shy", "is unavailable: it was lost.", "...and for all that come")
+    with start(shy) as client:
+        ok(ready(client, shy), "ready in the end")
+        os.unlink(os.path.join(TEMP, shy, "licence"))
+        is_error(client, "shy", "no answer: it was stolen.", "unavailable, and then gone", do="exit")
+        ok(until(lambda: info(client, shy)["why"].startswith(
+            ("it ended (exit status 1): it was stolen; it is started", "there is no licence"))), "...the reason",
+           info(client, shy))
+        open(os.path.join(TEMP, shy, "licence"), "w").close()
     with start(shy) as client:
         ok(ready(client, shy), "ready again")
         got = client.act("shy", DEADLINE, do="flip")["content"]
