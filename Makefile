@@ -130,7 +130,7 @@ $(B)/$1/lib.a $(B)/$1/inject.a:
 	$$(Q)rm -f $$@ && $$(AR) qcsPD $$@ $$^
 
 # What is included as it stands; the compiler does not tell of it.
-$(B)/$1/obj/src/kernel/driver_text.o: src/kernel/driver.py
+$(B)/$1/obj/src/kernel/driver_text.o: src/kernel/driver.py src/kernel/skills.py
 
 $(B)/$1/third_party.a: Makefile third_party/build.mk third_party/src/.stamp | $(KERNEL_INC)
 	@echo "  CC   third_party ($1)"

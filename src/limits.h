@@ -182,6 +182,7 @@ enum {
 	DRIVER_READ = 65536,         /* taken at once: what a pipe holds */
 	DRIVER_PIPE = 1 << 20,       /* printed before a frame, at most */
 	DRIVER_JSON_MAX = 64 << 20,  /* the decoded texts of one frame */
+	KERNEL_PREPARE_MAX = 65536,  /* the skills in Python */
 	DRIVER_HELLO_MS = 5000,      /* an interpreter that says nothing is none */
 	DRIVER_START_MS = 60000,     /* to import IPython from a cold network disk */
 	DRIVER_INTERRUPT_MS = 1000,  /* from the first SIGINT to the second */

@@ -385,6 +385,11 @@ void driver_del(struct driver *d)
 	free(d);
 }
 
+void driver_prepare(struct driver *d, struct str text)
+{
+	d->prepare = text;
+}
+
 enum driver_state driver_state(const struct driver *d)
 {
 	return d->state;

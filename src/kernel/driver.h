@@ -49,6 +49,12 @@ struct driver *driver_new(struct loop *l, const char *const *env,
 /* Kills the kernel and all below it. */
 void driver_del(struct driver *d);
 
+/*
+ * A Python text that each interpreter executes before its first cell, in a namespace of
+ * its own. Stays the caller's.
+ */
+void driver_prepare(struct driver *d, struct str text);
+
 enum driver_state driver_state(const struct driver *d);
 /* NONE: looks for an interpreter, to begin in cwd; idle or none follows, perhaps soon. */
 void driver_start(struct driver *d, struct str cwd);
@@ -74,5 +80,12 @@ const char *driver_why(const struct driver *d);     /* it is plain: or "" */
 /* Its process, 0 for none; how often one has been started. */
 pid_t driver_pid(const struct driver *d);
 unsigned driver_starts(const struct driver *d);
+
+/*
+ * The skills as functions of a Python kernel of any kind: its __name__ is to be
+ * "agentskills", and behind it install(), to have them importable, or
+ * install(NAMESPACE), to have them there, too.
+ */
+struct str skills_text(void);
 
 #endif

@@ -661,6 +661,11 @@ def run_cell(run, code):
         show_error(traceback.format_exc())
 
 
+def prepare(code):
+    """A text of the server's, of which no cell sees more than it gives away."""
+    exec(compile(code, "<skills>", "exec"), {"__name__": "agentskills"})
+
+
 def start(plain):
     main = types.ModuleType("__main__")
     main.__builtins__ = builtins
@@ -703,3 +708,8 @@ def main_loop(plain):
                 os.chdir(asked["cwd"])
             except OSError:
                 pass
+        elif asked["op"] == "prepare":
+            try:
+                prepare(asked["code"])
+            except Exception:
+                traceback.print_exc()

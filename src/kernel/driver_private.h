@@ -18,6 +18,7 @@ struct driver {
 	void *arg;
 	struct arena env_memory;
 	const char **env;
+	struct str prepare; /* executed first */
 
 	/* The interpreters that are tried. */
 	struct arena search;

@@ -116,6 +116,8 @@ static int on_hello(struct driver *d, struct json_val frame)
 	buf_fmt(&body, "\nmain_loop(%s)\n", d->plain ? "True" : "False");
 	if (!body.err)
 		driver_frame_put(&d->out, buf_view(&body));
+	if (d->prepare.n)
+		driver_put(d, "prepare", "code", d->prepare);
 	r = body.err ? body.err : d->out.err;
 	buf_free(&body);
 	if (r)

@@ -40,6 +40,7 @@ struct cell_run {
 struct jupyter {
 	struct plug *plug;
 	struct driver *driver;
+	struct buf prepare; /* what an interpreter executes first */
 	struct cell_run *current;
 	struct cell_run *line;
 	size_t line_n;
@@ -405,11 +406,22 @@ static struct jupyter *jupyter_new(struct plug *p)
 		return NULL;
 	j->plug = p;
 	j->lost = p->box->again;
-	j->driver = driver_new(p->box->loop, setup->env, setup->user, &driver_ops, j);
-	if (j->driver)
-		return j;
-	free(j);
-	return NULL;
+	buf_init(&j->prepare, KERNEL_PREPARE_MAX);
+	buf_str(&j->prepare, skills_text());
+	buf_puts(&j->prepare,
+		plugs_asked(p->box->plugs, &plugin_agent_skills)
+			? "install(sys.modules['__main__'].__dict__)\n"
+			: "install()\n");
+	if (!j->prepare.err)
+		j->driver =
+			driver_new(p->box->loop, setup->env, setup->user, &driver_ops, j);
+	if (!j->driver) {
+		buf_free(&j->prepare);
+		free(j);
+		return NULL;
+	}
+	driver_prepare(j->driver, buf_view(&j->prepare));
+	return j;
 }
 
 static int start(struct plug *p)
@@ -443,6 +455,7 @@ static void stop(struct plug *p)
 	}
 	timer_cancel(p->box->loop, &j->limit);
 	driver_del(j->driver);
+	buf_free(&j->prepare);
 	free(j);
 }
 

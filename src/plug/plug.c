@@ -221,6 +221,13 @@ struct plug *plugs_find(struct plugs *ps, const struct plugin *plugin)
 	return NULL;
 }
 
+bool plugs_asked(struct plugs *ps, const struct plugin *plugin)
+{
+	const struct plug *p = plugs_find(ps, plugin);
+
+	return p && p->wanted;
+}
+
 const struct action *plugs_action(const struct box *box, struct str name)
 {
 	return box->plugs ? find_action(box->plugs, name) : NULL;

@@ -82,6 +82,8 @@ void plugs_start(struct plugs *ps, plugs_settled_fn *settled, void *arg);
 
 /* The plug of that kind; never NULL in a box with plugs. */
 struct plug *plugs_find(struct plugs *ps, const struct plugin *plugin);
+/* Whether it was asked for, started or not. */
+bool plugs_asked(struct plugs *ps, const struct plugin *plugin);
 /* An action of any plugin; for box->more_actions. */
 const struct action *plugs_action(const struct box *box, struct str name);
 /* A route of any plugin with that path; method may be empty for any. NULL. */

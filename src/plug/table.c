@@ -1,7 +1,10 @@
 #include "plug/table.h"
 
-/* The skills are programs on the PATH: there is nothing to start. */
-static const struct plugin plugin_agent_skills = {.name = "agent_skills"};
+/*
+ * The skills are programs on the PATH, and modules of each Python: there is nothing to
+ * start. Where both were asked for, cells have their functions without an import.
+ */
+const struct plugin plugin_agent_skills = {.name = "agent_skills"};
 
 const struct plugin *const plugins[] = {
 	&plugin_agent_skills,

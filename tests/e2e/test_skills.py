@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """The skills, as commands in the shells of a session."""
 import ast
+import glob
 import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 
-from harness import CLIENT, TOP, WRAP, Client, eq, has, main, ok, skip
+from harness import CLIENT, SLOW, TOP, WRAP, Client, eq, has, main, ok, skip
 
 CALLS = os.path.join(TOP, "..", "shared", "data", "agentskills", "fileops.txt")
 
@@ -53,8 +55,28 @@ def in_order(text):
     return lines
 
 
+def recorded():
+    """The calls of a session that was recorded: the line, name(args), what it printed."""
+    with open(CALLS, encoding="utf-8") as f:
+        calls = f.read().split("\n>>> ")
+    for text in filter(None, (c.removeprefix(">>> ").strip("\n") for c in calls)):
+        head, _, want = text.partition("\n")
+        yield (head, *re.match(r"(\w+)\((.*?)\)( =>.*)?$", head).groups()[:2], want)
+
+
+def check(got, want, head):
+    """Of a long text the record has the first four lines, the last four and their number."""
+    if want.startswith("["):
+        first, last, n = re.match(r"(\[.*?\]) … (\[.*\]) (\d+)$", want, re.S).groups()
+        lines = got.split("\n")
+        eq((lines[:4], lines[-4:], len(lines)),
+           (ast.literal_eval(first), ast.literal_eval(last), int(n)), head)
+    else:
+        eq(in_order(got), in_order(ast.literal_eval(want)), head)
+
+
 def test_calls():
-    """Each call of a session that was recorded prints what it printed then."""
+    """Each call prints what it printed then."""
     if not os.path.exists(CALLS):
         skip("recorded calls", "../shared/data/agentskills is not here")
         return
@@ -63,11 +85,7 @@ def test_calls():
         return
     top = tempfile.mkdtemp(prefix="od-skills-")
     skills = Skills(top)
-    with open(CALLS, encoding="utf-8") as f:
-        calls = f.read().split("\n>>> ")
-    for text in filter(None, (c.removeprefix(">>> ").strip("\n") for c in calls)):
-        head, _, want = text.partition("\n")
-        name, args = re.match(r"(\w+)\((.*?)\)( =>.*)?$", head).groups()[:2]
+    for head, name, args, want in recorded():
         values = ast.literal_eval(f"[{args}]")
         if "EXC" in head:
             # A broken link ends the search of others; here it is passed over.
@@ -79,16 +97,110 @@ def test_calls():
         if name == "open_file" and values[1:2] == ["1"]:
             values[1] = "'1'"
         got, code = skills.call(name, *values)
-        got = got.replace(skills.work, "/tmp/fo-t")
-        if want.startswith("["):
-            first, last, n = re.match(r"(\[.*?\]) … (\[.*\]) (\d+)$", want, re.S).groups()
-            lines = got.split("\n")
-            eq((lines[:4], lines[-4:], len(lines)),
-               (ast.literal_eval(first), ast.literal_eval(last), int(n)), head)
-        else:
-            eq(in_order(got), in_order(ast.literal_eval(want)), head)
+        check(got.replace(skills.work, "/tmp/fo-t"), want, head)
         eq(code, 1 if "ERROR:" in want else 0, "its exit code")
     shutil.rmtree(top)
+
+
+CAPTURE = """
+import contextlib, io
+def capture(function, *args):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        value = function(*args)
+    return out.getvalue(), value
+"""
+NAMES = ("openhands.runtime.plugins.agent_skills.agentskills", "agentskills",
+         "openhands.runtime.plugins.agent_skills.file_ops", "opendevin.runtime.plugins.agent_skills.agentskills")
+
+
+def pythons():
+    """The one that runs this, and the oldest that will do."""
+    yield sys.executable
+    old = sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.6.*/bin/python3")))
+    if old:
+        yield old[0]
+    else:
+        skip("skills in Python 3.6", "there is none here")
+
+
+def kernel(python, *plugins):
+    client = Client("--plugins", *plugins, env={"OD_PYTHON": python})
+    tree(client.work)
+    return client
+
+
+def cell(client, code):
+    return client.act("run_ipython", 60 * SLOW, code=code, include_extra=False)["content"]
+
+
+def test_cells():
+    """The skills as functions: each call in a cell prints what it printed then."""
+    if not os.path.exists(CALLS):
+        skip("recorded calls in cells", "../shared/data/agentskills is not here")
+        return
+    with kernel(sys.executable, "agent_skills", "jupyter") as client:
+        cell(client, CAPTURE)
+        for head, name, args, want in recorded():
+            if "EXC" in head:
+                os.symlink("nowhere", client.work + "/brk")
+            text, value = ast.literal_eval(cell(client, f"print(repr(capture({name}, {args})))"))
+            if "EXC" in head:
+                has(text, "[Found 4 matches", f"in a cell: {head}")
+                os.unlink(client.work + "/a.txt")
+            else:
+                check(text.replace(client.work, "/tmp/fo-t"), want, f"in a cell: {head}")
+            eq(value, None, "...and returns None")
+
+
+def test_python():
+    """Signatures, imports, the editor, a restart."""
+    for python in pythons():
+        with kernel(python, "agent_skills", "jupyter") as client:
+            got = cell(client, "import inspect\nfor f in (open_file, goto_line, search_dir, search_file, "
+                       "file_editor):\n    print(f.__name__, inspect.signature(f), bool(f.__doc__))")
+            want = ("open_file (path: str, line_number: int | None = 1, context_lines: int | None = 100) -> None True\n"
+                    "goto_line (line_number: int) -> None True\n"
+                    "search_dir (search_term: str, dir_path: str = './') -> None True\n"
+                    "search_file (search_term: str, file_path: str | None = None) -> None True\n"
+                    "file_editor (command, path, file_text=None, view_range=None, old_str=None, new_str=None, "
+                    "insert_line=None, enable_linting=False) -> str True")
+            # Older ones have other blanks, and no | of types.
+            eq(re.sub("[ ']", "", got), re.sub("[ ']", "", want), f"{python}: signatures")
+            path = os.path.join(client.work, "new")
+            for args, want in (
+                    (f"command='create', path={path!r}, file_text='one\\ntwo é\\n'", "File created successfully at: "),
+                    (f"**{{'command': 'view', 'path': {path!r}, 'view_range': [2, -1]}}", "     2\ttwo é\n"),
+                    (f"'str_replace', {path!r}, old_str='one', new_str='1'", " has been edited. Here's the result"),
+                    (f"'insert', {path!r}, insert_line=0, new_str='0'", "     1\t0\n     2\t1\n"),
+                    (f"'undo_edit', {path!r}", "undone successfully"),
+                    (f"'view', {path + 'x'!r}", "does not exist. Please provide a valid path."),
+                    ("'view', 'new'", "The path should be an absolute path")):
+                got = cell(client, f"print(file_editor({args}))")
+                answer = re.fullmatch(r"<(oh_aci_output_[0-9a-f]{32})>\n(.*)\n</\1>", got, re.S)
+                has(answer and json.loads(answer[2])["formatted_output_and_error"], want, f"file_editor({args[:30]}")
+            has(cell(client, "file_editor('view')"), "TypeError", "an argument is missing")
+            has(cell(client, "open_file('a\\0b')"), "ValueError: open_file does not take these arguments", "a NUL")
+            eq(cell(client, "open_file('a.txt', True, 2)").split("\n")[2], "1|Line 1", "True is a 1")
+            client.run("cd sub")
+            has(cell(client, "search_dir('needle')"), "./n.py (Line 2): needle", "the folder of the shell")
+            eq(client.run("goto_line 1")["content"], "ERROR: No file open. Use the open_file function first.",
+               "a shell has a state of its own")
+            cell(client, "import os; os.environ.clear()")
+            has(cell(client, "goto_line(7)"), "\n7|Line 7\n", "an environment that was cleared")
+            for name in NAMES:
+                has(cell(client, f"from {name} import *\nimport {name} as m\nm.goto_line(3)"), "\n3|Line 3\n", name)
+            has(cell(client, "import openhands.nothing"), "No module named 'openhands.nothing'", "and no other name")
+            has(cell(client, "import os; os._exit(3)"), "[Kernel died (exit status 3). It was restarted", "a new kernel")
+            eq(cell(client, "scroll_down()"), "ERROR: No file open. Use the open_file function first.",
+               "...has them again")
+    with kernel(sys.executable, "jupyter") as client:
+        has(cell(client, "open_file('a.txt')"), "NameError: name 'open_file' is not defined", "not asked for")
+        os.mkdir(client.work + "/agentskills")
+        with open(client.work + "/agentskills/__init__.py", "w", encoding="utf-8") as f:
+            f.write("def open_file(path): print('mine')\n")
+        eq(cell(client, "from agentskills import *\nopen_file('a.txt')"), "mine", "a module of the user goes first")
+        eq(cell(client, f"from {NAMES[0]} import *\nopen_file('one.txt')").split("\n")[2], "1|x",
+           "...and ours can be imported")
 
 
 def test_session():
