@@ -197,6 +197,12 @@ enum {
 	CELL_LOOK_MS = 1000,         /* to notice that nobody waits for it any more */
 	PLUGIN_WHY_MAX = 256,        /* a sentence, shown in /server_info */
 	PLUGIN_TIMEOUT_S = 120,      /* of the wire contract */
+	VSCODE_LOOK_MS = 100,        /* between looks whether it listens */
+	VSCODE_START_MS = 300000,    /* one that does not listen then is ended */
+	VSCODE_PAUSE_MS = 250,       /* before a restart, doubling */
+	VSCODE_FAILURES_MAX = 5,     /* quick ends in a row, and it is given up */
+	VSCODE_STEADY_MS = 60000,    /* who has lived so long did not end quickly */
+	VSCODE_ENV_MAX = 1024,       /* variables that code-server is given */
 };
 
 /* Plugins on the disk. */

@@ -39,8 +39,6 @@ struct plugin {
 	/* Each with an end of NULL, or NULL; known even where it is not started. */
 	const struct action *const *actions;
 	const struct plug_route *routes;
-	/* Why there is nothing to start and never will be; or NULL. */
-	const char *missing;
 };
 
 extern const struct plugin *const plugins[];

@@ -384,10 +384,10 @@ def test_without():
                             "Unable to run IPython action."}), "not asked for: the contract's error")
         eq(len(before), 1, "...and no process but the shell")
         ok("plugins" not in client.get("/server_info").json(), "nothing to tell of")
-    with Client("--plugins", "agent_skills", "vscode") as client:
+    with Client("--plugins", "agent_skills", "vscode", env={"VSCODE_PORT": None}) as client:
         eq(client.get("/server_info").json()["plugins"],
            {"agent_skills": {"state": "ready"},
-            "vscode": {"state": "unavailable", "why": "not part of this version"}}, "the others")
+            "vscode": {"state": "unavailable", "why": "VSCODE_PORT is not set"}}, "the others")
     with Client(env={"SESSION_API_KEY": "k"}) as client:
         path = "/vscode/connection_token"
         eq(client.get(path).status, 403, "a route of a plugin needs the key")
