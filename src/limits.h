@@ -195,6 +195,8 @@ enum {
 	CELL_IMAGES_MAX = 32 << 20,  /* half of HTTP_REPLY_MAX, as base64 */
 	CELLS_WAITING_MAX = 64,      /* as RUN_QUEUE_MAX */
 	CELL_LOOK_MS = 1000,         /* to notice that nobody waits for it any more */
+	CALLS_STEP_MAX = 16 << 20,   /* a call in a cell: more than a request holds */
+	CALLS_NAME_MAX = 64,         /* of an argument of one */
 	PLUGIN_WHY_MAX = 256,        /* a sentence, shown in /server_info */
 	PLUGIN_TIMEOUT_S = 120,      /* of the wire contract */
 	VSCODE_LOOK_MS = 100,        /* between looks whether it listens */

@@ -1,0 +1,296 @@
+#include "kernel/literal.h"
+
+#include "base/jw.h"
+#include "base/utf8.h"
+
+#include <inttypes.h>
+
+/* --- Words ------------------------------------------------------------------------ */
+
+static char first(struct str s)
+{
+	return s.n ? s.p[0] : '\0';
+}
+
+void literal_skip_blanks(struct str *s)
+{
+	while (s->n && strchr(" \t\r\f", s->p[0]) && s->p[0])
+		*s = str_skip(*s, 1);
+}
+
+void literal_skip_comment(struct str *s)
+{
+	if (first(*s) == '#')
+		*s = str_skip(*s, str_find_byte(*s, '\n'));
+}
+
+void literal_skip_space(struct str *s)
+{
+	size_t before;
+
+	do {
+		before = s->n;
+		literal_skip_blanks(s);
+		literal_skip_comment(s);
+		if (first(*s) == '\n')
+			*s = str_skip(*s, 1);
+	} while (s->n < before);
+}
+
+bool literal_take(struct str *s, char c)
+{
+	struct str at = *s;
+
+	literal_skip_space(&at);
+	if (first(at) != c || !at.n)
+		return false;
+	*s = str_skip(at, 1);
+	return true;
+}
+
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+struct str literal_take_name(struct str *s, char extra)
+{
+	size_t n = 0;
+
+	if (is_letter(first(*s)))
+		while (n < s->n &&
+			(is_letter(s->p[n]) || is_digit(s->p[n]) ||
+				(extra && s->p[n] == extra)))
+			n++;
+	*s = str_skip(*s, n);
+	return str_make(s->p - n, n);
+}
+
+/* --- Strings ---------------------------------------------------------------------- */
+
+static int hex_value(char c)
+{
+	return is_digit(c)             ? c - '0'
+		: c >= 'a' && c <= 'f' ? c - 'a' + 10
+		: c >= 'A' && c <= 'F' ? c - 'A' + 10
+				       : -1;
+}
+
+/* A character by its number: exactly n digits, or up to n octal ones. */
+static int take_number(struct str *s, size_t n, uint32_t base, struct buf *out)
+{
+	char bytes[4];
+	uint32_t cp = 0;
+	size_t i = 0;
+
+	for (; i < n && i < s->n; i++) {
+		int digit = hex_value(s->p[i]);
+
+		if (digit < 0 || (uint32_t)digit >= base)
+			break;
+		if (cp > 0x10ffff)
+			return ERR_SYNTAX;
+		cp = cp * base + (uint32_t)digit;
+	}
+	if ((base == 16 && i < n) || cp > 0x10ffff || (cp >= 0xd800 && cp < 0xe000))
+		return ERR_SYNTAX;
+	*s = str_skip(*s, i);
+	buf_put(out, bytes, utf8_encode(cp, bytes));
+	return 0;
+}
+
+/* Behind a backslash. */
+static int take_escape(struct str *s, struct buf *out)
+{
+	static const char names[] = "\\'\"abfnrtv", bytes[] = "\\'\"\a\b\f\n\r\t\v";
+	char c = first(*s);
+	const char *name = c ? strchr(names, c) : NULL;
+
+	if (!s->n || c == 'N')
+		return ERR_SYNTAX;
+	if (c >= '0' && c <= '7')
+		return take_number(s, 3, 8, out);
+	*s = str_skip(*s, 1);
+	if (c == 'x' || c == 'u' || c == 'U')
+		return take_number(s, c == 'x' ? 2 : c == 'u' ? 4 : 8, 16, out);
+	if (c == '\r' && first(*s) == '\n') {
+		*s = str_skip(*s, 1);
+		return 0;
+	}
+	if (c == '\n')
+		return 0;
+	/* Unknown ones stay as they are. */
+	if (!name)
+		buf_putc(out, '\\');
+	buf_putc(out, name ? bytes[name - names] : c);
+	return 0;
+}
+
+/* From behind the opening quote to behind the closing one. */
+static int take_body(struct str *s, struct str quote, bool raw, struct buf *out)
+{
+	while (s->n && !str_starts(*s, quote)) {
+		char c = s->p[0];
+
+		*s = str_skip(*s, 1);
+		if (c == '\n' && quote.n == 1)
+			return ERR_SYNTAX;
+		if (c == '\\' && !raw) {
+			int r = take_escape(s, out);
+
+			if (r)
+				return r;
+			continue;
+		}
+		if (c == '\r' && first(*s) == '\n')
+			continue;
+		buf_putc(out, c);
+		/* A quote behind a backslash does not end it, and both stay. */
+		if (c == '\\' && s->n) {
+			if (s->p[0] == '\n' && quote.n == 1)
+				return ERR_SYNTAX;
+			buf_putc(out, s->p[0]);
+			*s = str_skip(*s, 1);
+		}
+	}
+	if (!s->n)
+		return ERR_SYNTAX;
+	*s = str_skip(*s, quote.n);
+	return 0;
+}
+
+bool literal_is_string(struct str s)
+{
+	if (s.n && strchr("rRuU", s.p[0]) && s.p[0])
+		s = str_skip(s, 1);
+	return first(s) == '"' || first(s) == '\'';
+}
+
+int literal_take_string(struct str *s, struct buf *out)
+{
+	buf_reset(out);
+	do {
+		bool raw = first(*s) == 'r' || first(*s) == 'R';
+		struct str quote;
+		int r;
+
+		if (is_letter(first(*s)))
+			*s = str_skip(*s, 1);
+		quote = str_make(s->p, 1);
+		if (s->n >= 3 && s->p[1] == s->p[0] && s->p[2] == s->p[0])
+			quote.n = 3;
+		*s = str_skip(*s, quote.n);
+		r = take_body(s, quote, raw, out);
+		if (r)
+			return r;
+		literal_skip_space(s);
+	} while (literal_is_string(*s));
+	return out->err;
+}
+
+/* --- Values ----------------------------------------------------------------------- */
+
+static int take_int(struct str *s, int64_t *out)
+{
+	struct str from = *s;
+	size_t n = first(*s) == '-';
+
+	while (n < s->n && is_digit(s->p[n]))
+		n++;
+	/* 1.0, 0x1, 1_000, 007 and what does not fit are refused. */
+	if (n < s->n && (is_letter(s->p[n]) || s->p[n] == '.'))
+		return ERR_SYNTAX;
+	if (str_i64(str_make(from.p, n), out) < 0)
+		return ERR_SYNTAX;
+	*s = str_skip(*s, n);
+	return 0;
+}
+
+static int take_list(struct str *s, struct buf *out)
+{
+	bool more = false;
+	int64_t value;
+
+	if (!literal_take(s, '['))
+		return ERR_SYNTAX;
+	buf_putc(out, '[');
+	while (!literal_take(s, ']')) {
+		int r;
+
+		literal_skip_space(s);
+		r = take_int(s, &value);
+		if (r)
+			return r;
+		buf_fmt(out, "%s%" PRId64, more ? ", " : "", value);
+		more = true;
+		if (!literal_take(s, ',') && (literal_skip_space(s), first(*s) != ']'))
+			return ERR_SYNTAX;
+	}
+	buf_putc(out, ']');
+	return out->err;
+}
+
+static void put_string(struct buf *out, struct str text)
+{
+	struct jw w;
+
+	jw_init(&w, out);
+	jw_str(&w, text);
+}
+
+static int take_word(struct str *s, bool number, struct buf *out)
+{
+	static const struct {
+		struct str name;
+		const char *json, *as_number;
+	} words[] = {
+		{STR("None"), "null", "\"None\""},
+		{STR("True"), "true", "1"},
+		{STR("False"), "false", "0"},
+	};
+	struct str name = literal_take_name(s, '\0');
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (str_eq(name, words[i].name)) {
+			buf_puts(out, number ? words[i].as_number : words[i].json);
+			return out->err;
+		}
+	return ERR_SYNTAX;
+}
+
+int literal_take_value(struct str *s, bool number, struct buf *piece, struct buf *out)
+{
+	int64_t value;
+	int r;
+
+	literal_skip_space(s);
+	if (literal_is_string(*s)) {
+		r = literal_take_string(s, piece);
+		if (number)
+			buf_putc(piece, '\'');
+		if (!r)
+			put_string(out, buf_view(piece));
+		return r ? r : out->err;
+	}
+	if (first(*s) == '[') {
+		size_t from = out->n;
+
+		r = take_list(s, out);
+		if (r || !number)
+			return r;
+		out->n = from;
+		put_string(out, STR("[]"));
+		return out->err;
+	}
+	if (is_letter(first(*s)))
+		return take_word(s, number, out);
+	r = take_int(s, &value);
+	if (!r)
+		buf_fmt(out, "%" PRId64, value);
+	return r ? r : out->err;
+}

@@ -1,0 +1,35 @@
+/*
+ * Words and literals of Python, taken off the front of a text. All of them leave it
+ * where they stop.
+ */
+#ifndef KERNEL_LITERAL_H
+#define KERNEL_LITERAL_H
+
+#include "base/buf.h"
+
+/* Blanks but line ends. */
+void literal_skip_blanks(struct str *s);
+/* A comment that begins here, up to the end of its line. */
+void literal_skip_comment(struct str *s);
+/* Blanks, comments, line ends: all that has no meaning within brackets. */
+void literal_skip_space(struct str *s);
+/* Takes c if it is what follows such space; else nothing. */
+bool literal_take(struct str *s, char c);
+/* Letters and digits, and the byte extra if it is not NUL; empty where none begins. */
+struct str literal_take_name(struct str *s, char extra);
+
+bool literal_is_string(struct str s);
+/*
+ * Puts the value of one or more strings side by side in place of what is in out.
+ * ERR_SYNTAX: it is none, or bytes, or formatted, or no Unicode.
+ */
+int literal_take_string(struct str *s, struct buf *out) MUST_USE;
+/*
+ * Appends the JSON of a string, a whole number, None, True, False or a list of numbers.
+ * number: what is none stands there as a string that is none either. piece is
+ * a buf to work with. ERR_SYNTAX for all else.
+ */
+int literal_take_value(
+	struct str *s, bool number, struct buf *piece, struct buf *out) MUST_USE;
+
+#endif
