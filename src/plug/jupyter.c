@@ -9,6 +9,7 @@
 #include "base/float.h"
 #include "base/log.h"
 #include "kernel/driver.h"
+#include "kernel/native.h"
 #include "limits.h"
 #include "term/shell.h"
 
@@ -23,7 +24,8 @@ enum { WORDS = 512 };
 enum cell_state {
 	CELL_WAITS, /* in the line */
 	CELL_RUNS,
-	CELL_DIED, /* with its kernel; it is answered when that is there again, or not */
+	CELL_CALLS, /* the same, without a Python */
+	CELL_DIED,  /* with its kernel; it is answered when that is there again, or not */
 };
 
 /* A request on its way. Lives in the request's arena, while somebody waits for it. */
@@ -40,6 +42,7 @@ struct cell_run {
 struct jupyter {
 	struct plug *plug;
 	struct driver *driver;
+	struct native *native;
 	struct buf prepare; /* what an interpreter executes first */
 	struct cell_run *current;
 	struct cell_run *line;
@@ -48,8 +51,10 @@ struct jupyter {
 	bool lost;          /* the variables, and nobody has been told */
 };
 
-static const char no_python[] = "[No Python interpreter was found in this sandbox; "
-				"use the bash tool instead.]";
+static const char no_python[] =
+	"[No Python interpreter was found in this sandbox. Only agentskills calls can "
+	"run here; use the bash tool instead, or build the image with the plugin "
+	"python.]";
 static const char no_memory[] =
 	"[The cell was not executed: the sandbox is out of memory.]";
 
@@ -118,9 +123,8 @@ static void answer_words(struct jupyter *j, struct cell_run *r, const char *word
 }
 
 /* With what the cell has given. */
-static void answer_cell(struct jupyter *j, struct cell_run *r)
+static void answer_with(struct jupyter *j, struct cell_run *r, const struct cell *cell)
 {
-	struct cell *cell = driver_cell(j->driver);
 	struct buf content = BUF_INIT(OBSERVATION_MAX);
 
 	if (cell_content(cell, &content) < 0) {
@@ -129,6 +133,11 @@ static void answer_cell(struct jupyter *j, struct cell_run *r)
 	}
 	answer(j, r, &content, cell);
 	buf_free(&content);
+}
+
+static void answer_cell(struct jupyter *j, struct cell_run *r)
+{
+	answer_with(j, r, driver_cell(j->driver));
 }
 
 /* --- The line --------------------------------------------------------------- */
@@ -202,6 +211,33 @@ static void pump(struct jupyter *j)
 	}
 }
 
+/* The same while there is no Python and none is looked for. */
+static void pump_calls(struct jupyter *j)
+{
+	while (!j->current && j->line && driver_state(j->driver) == DRIVER_NONE) {
+		struct cell_run *r = j->line;
+
+		unlink_run(j, r);
+		j->current = r;
+		r->state = CELL_CALLS;
+		if (native_execute(j->native, r->code, shell_dir(j)) == 0)
+			return;
+		j->current = NULL;
+		answer_words(j, r, no_python);
+	}
+}
+
+static void calls_done(void *arg)
+{
+	struct jupyter *j = arg;
+	struct cell_run *r = j->current;
+
+	j->current = NULL;
+	answer_with(j, r, native_cell(j->native));
+	pump(j);
+	pump_calls(j);
+}
+
 static void time_over(struct timer *t)
 {
 	struct cell_run *r = container_of(t, struct cell_run, timer);
@@ -216,7 +252,11 @@ static void time_over(struct timer *t)
 	unlink_run(j, r);
 	if (r->state == CELL_RUNS)
 		driver_interrupt(j->driver);
+	if (r->state == CELL_CALLS)
+		native_stop(j->native);
 	answer_words(j, r, words);
+	pump(j);
+	pump_calls(j);
 }
 
 /* --- What the kernel says --------------------------------------------------- */
@@ -289,14 +329,9 @@ static void on_none(void *arg, const char *why)
 	struct jupyter *j = arg;
 
 	plug_unavailable(j->plug, why);
-	if (j->current)
+	if (j->current && j->current->state != CELL_CALLS)
 		answer_death(j, why);
-	while (j->line) {
-		struct cell_run *r = j->line;
-
-		unlink_run(j, r);
-		answer_words(j, r, no_python);
-	}
+	pump_calls(j);
 }
 
 static const struct driver_ops driver_ops = {
@@ -381,6 +416,11 @@ static void abandon(struct act *a)
 		left = r->timer.at - now;
 	timer_cancel(loop_of(j), &r->timer);
 	unlink_run(j, r);
+	if (r->state == CELL_CALLS) {
+		native_stop(j->native);
+		pump(j);
+		pump_calls(j);
+	}
 	if (r->state != CELL_RUNS)
 		return;
 	/* It would look at the next cell. */
@@ -415,7 +455,10 @@ static struct jupyter *jupyter_new(struct plug *p)
 	if (!j->prepare.err)
 		j->driver =
 			driver_new(p->box->loop, setup->env, setup->user, &driver_ops, j);
-	if (!j->driver) {
+	j->native = native_new(p->box->loop, setup->env, setup->user, calls_done, j);
+	if (!j->driver || !j->native) {
+		driver_del(j->driver);
+		native_del(j->native);
 		buf_free(&j->prepare);
 		free(j);
 		return NULL;
@@ -442,7 +485,9 @@ static void stop(struct plug *p)
 
 	p->own = NULL;
 	j->current = NULL;
-	if (r) {
+	if (r && r->state == CELL_CALLS) {
+		answer_words(j, r, "[The sandbox is stopping: the cell was ended.]");
+	} else if (r) {
 		cell_text(driver_cell(j->driver),
 			STR("\n[The sandbox is stopping: the cell was ended.]"));
 		answer_cell(j, r);
@@ -454,6 +499,7 @@ static void stop(struct plug *p)
 			j, r, "[The sandbox is stopping: the cell was not executed.]");
 	}
 	timer_cancel(p->box->loop, &j->limit);
+	native_del(j->native);
 	driver_del(j->driver);
 	buf_free(&j->prepare);
 	free(j);

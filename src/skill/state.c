@@ -19,12 +19,16 @@ enum { RECORD_MAX = 128 << 10 };
  */
 static bool state_path(const char *suffix, char path[FILE_PATH_MAX])
 {
-	const char *front = getenv(SKILL_STATE_ENV);
+	const char *front = getenv(SKILL_STATE_ENV), *given = getenv(SKILL_ID_ENV);
+	char id[32];
 	int n;
 
 	if (!front || front[0] != '/')
 		return false;
-	n = snprintf(path, FILE_PATH_MAX, "%s-%d%s", front, (int)getsid(0), suffix);
+	snprintf(id, sizeof(id), "%d", (int)getsid(0));
+	if (given && given[0] && !strchr(given, '/'))
+		snprintf(id, sizeof(id), "%s", given);
+	n = snprintf(path, FILE_PATH_MAX, "%s-%s%s", front, id, suffix);
 	return n > 0 && n < FILE_PATH_MAX;
 }
 

@@ -7,6 +7,8 @@
 
 /* The name of the variable that holds the front of the path of all state files. */
 #define SKILL_STATE_ENV "OD_SKILLS"
+/* That of what comes behind the front in place of the shell's id, for who is no shell. */
+#define SKILL_ID_ENV "OD_SKILLS_ID"
 
 struct skill_state {
 	char path[FILE_PATH_MAX]; /* absolute; empty: no file is open */

@@ -416,7 +416,8 @@ def test_no_python():
         eq(got["state"], "unavailable", "no interpreter")
         has(got["why"], "no Python interpreter (3.6 or newer) was found", "...and why")
         got = client.act("run_ipython", 5.0, code="print(1)")
-        eq(got["content"], "[No Python interpreter was found in this sandbox; use the bash tool instead.]"
+        eq(got["content"], "[No Python interpreter was found in this sandbox. Only agentskills calls can run here; "
+           "use the bash tool instead, or build the image with the plugin python.]"
            f"\n[Jupyter current working directory: {client.work}]\n[Jupyter Python interpreter: ]",
            "a cell is answered with 200")
         eq(client.run("echo alive")["content"], "alive", "the shell")

@@ -203,6 +203,39 @@ def test_python():
            "...and ours can be imported")
 
 
+def test_no_python():
+    """Without a Python the same calls are executed, and nothing of what is more than calls."""
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        skip("no Python", "needs root and unshare, to hide the interpreters")
+        return
+    hide = [p for p in ("/usr/bin/python3", "/usr/local/bin/python3", "/opt/conda/bin/python") if os.path.exists(p)]
+    binds = "; ".join(f"mount --bind /dev/null $(readlink -f {p})" for p in hide) or "true"
+    prefix = ["unshare", "-m", "sh", "-c", binds + '; exec "$@"', "sh"]
+    with Client("--plugins", "agent_skills", "jupyter", prefix=prefix, env={"PATH": "/bin:/sbin"}) as client:
+        tree(client.work)
+        for head, name, args, want in recorded() if os.path.exists(CALLS) else ():
+            if "EXC" in head:
+                break
+            check(cell(client, f"{name}({args})").replace(client.work, "/tmp/fo-t") + "\n", want,
+                  f"without a Python: {head}")
+        path = client.work + "/new"
+        got = cell(client, f"from agentskills import *\nfile_editor('create', {path!r}, 'a\\n')\n"
+                   f"print(file_editor(**{{'command': 'view', 'path': {path!r}}}))\nprint('it is' ' done')  # so\n")
+        has(got, "     1\\ta\\n", "file_editor")
+        ok(got.endswith("\nit is done") and got.count("<oh_aci") == 1, "...one is printed, the other is not", got)
+        got = ast.literal_eval(cell(client, f"file_editor('undo_edit', {path!r})"))
+        has(got, f"Last edit to {path} undone successfully.", "the result of a cell; the history is kept")
+        eq(cell(client, "goto_line()\nscroll_up()"),
+           "TypeError: goto_line() missing a required argument: 'line_number'", "an error ends the cell")
+        has(cell(client, "open_file('a\\0')"), "ValueError: these are no arguments for open_file", "a NUL")
+        got = cell(client, f"file_editor('create', {path + '2'!r}, '')\nimport os")
+        has(got, "[No Python interpreter was found in this sandbox. Only agentskills", "another cell")
+        ok(not os.path.exists(path + "2"), "...and nothing of it was executed")
+        eq(cell(client, "# nothing"), "[Code executed successfully with no output]", "an empty cell")
+        got = client.act("run_ipython", 60 * SLOW, code="scroll_up()")["content"]
+        ok(got.endswith("[Jupyter Python interpreter: ]"), "no interpreter is named", got)
+
+
 def test_session():
     with Client() as client:
         tree(client.work)

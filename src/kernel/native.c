@@ -1,0 +1,332 @@
+#include "kernel/native.h"
+
+#include "base/arena.h"
+#include "base/fd.h"
+#include "kernel/calls.h"
+#include "kernel/python.h"
+#include "limits.h"
+#include "proc/children.h"
+#include "proc/tree.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { USAGE = 100, ENV_MORE = 2 };
+
+struct native {
+	struct loop *loop;
+	const struct spawn_user *user;
+	native_done_fn *done;
+	void *arg;
+	struct arena memory; /* of env */
+	const char **env;
+	struct str folder; /* of the skills */
+
+	bool busy;
+	struct buf code;
+	struct calls calls;
+	struct calls_step step; /* the one that runs */
+	struct cell cell;
+	char cwd[FILE_PATH_MAX];
+
+	pid_t pid; /* 0: none */
+	struct child child;
+	struct spawn_report report;
+	struct io out;
+	struct buf text; /* what it printed, where that is not shown as it is */
+};
+
+static void next(struct native *n);
+
+/* --- What a skill prints ---------------------------------------------------------- */
+
+static void take_output(struct native *n, struct str text)
+{
+	if (n->step.show == CALLS_TEXT || n->step.show == CALLS_TEXT_NONE)
+		cell_text(&n->cell, text);
+	else
+		buf_str(&n->text, text);
+}
+
+/* True: nothing more can come, or not now. */
+static bool drain(struct native *n, bool all)
+{
+	char room[4096];
+	ssize_t got;
+
+	do {
+		got = n->out.fd < 0 ? 0 : read(n->out.fd, room, sizeof(room));
+		if (got > 0)
+			take_output(n, str_make(room, (size_t)got));
+	} while (all && (got > 0 || (got < 0 && errno == EINTR)));
+	return got == 0;
+}
+
+static void close_output(struct native *n)
+{
+	int fd = n->out.fd;
+
+	if (fd < 0)
+		return;
+	loop_remove(n->loop, &n->out);
+	fd_close(&fd);
+}
+
+static void output_ready(struct io *io, uint32_t events)
+{
+	struct native *n = container_of(io, struct native, out);
+
+	(void)events;
+	if (drain(n, false))
+		close_output(n);
+}
+
+/* --- A call ------------------------------------------------------------------------ */
+
+static void put_words(struct native *n, const char *what, const char *why)
+{
+	cell_text(&n->cell, str_c(what));
+	cell_text(&n->cell, str_c(why));
+}
+
+/* What Python would show when the function returns; false: an exception. */
+static bool show_value(struct native *n, int status)
+{
+	struct buf repr = BUF_INIT(CALLS_STEP_MAX);
+	struct str text = buf_view(&n->text);
+
+	if (!WIFEXITED(status) || WEXITSTATUS(status) > 1) {
+		if (WIFEXITED(status) && WEXITSTATUS(status) == USAGE)
+			put_words(n, "ValueError: these are no arguments for ",
+				n->step.skill);
+		else
+			put_words(n, "RuntimeError: it was ended: ", n->step.skill);
+		return false;
+	}
+	if (n->step.show == CALLS_TEXT_NONE)
+		cell_text(&n->cell, STR("None\n"));
+	if (n->step.show != CALLS_REPR)
+		return true;
+	text.n -= str_ends(text, STR("\n"));
+	calls_put_repr(&repr, text);
+	cell_text(&n->cell,
+		repr.err || n->text.err ? STR("[The result is too long to be shown.]")
+					: buf_view(&repr));
+	buf_free(&repr);
+	return true;
+}
+
+static void finish(struct native *n)
+{
+	n->busy = false;
+	calls_free(&n->calls);
+	buf_free(&n->code);
+	buf_free(&n->text);
+	n->done(n->arg);
+}
+
+static void ended(struct child *c, int status)
+{
+	struct native *n = container_of(c, struct native, child);
+	int err = spawn_outcome(&n->report);
+
+	n->pid = 0;
+	drain(n, true);
+	close_output(n);
+	spawn_report_close(&n->report);
+	if (err < 0 && err != -EAGAIN && err != -EINTR) {
+		put_words(n, "[The skill could not be started: ", err_text(err));
+		cell_text(&n->cell, STR("]"));
+		finish(n);
+	} else if (show_value(n, status)) {
+		next(n);
+	} else {
+		finish(n);
+	}
+}
+
+/* The arguments in memory, to be read from the beginning on. */
+static int put_arguments(const struct native *n)
+{
+	int fd = fd_memory("call", n->step.text.n);
+	int r = fd < 0 ? fd : fd_write_all(fd, n->step.text.p, n->step.text.n);
+
+	if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
+		r = -errno;
+	if (r < 0)
+		fd_close(&fd);
+	return r < 0 ? r : fd;
+}
+
+static int launch(struct native *n, int in, int out)
+{
+	char path[FILE_PATH_MAX];
+	const char *argv[] = {path, "--json", NULL};
+	struct spawn sp = {
+		.path = path,
+		.argv = argv,
+		.env = n->env,
+		.cwd = n->cwd,
+		.tty = -1,
+		.fds = {in, out, out},
+		.dies_with_us = true,
+		.orphans_leave = true,
+		.user = n->user,
+	};
+	int len = snprintf(
+		path, sizeof(path), "%.*s/%s", STR_ARG(n->folder), n->step.skill);
+	int r;
+
+	if (len < 0 || (size_t)len >= sizeof(path))
+		return -ENAMETOOLONG;
+	r = spawn(&sp, &n->pid, &n->report);
+	if (r == 0)
+		children_watch(&n->child, n->pid, ended);
+	return r;
+}
+
+static int call(struct native *n)
+{
+	int out[2] = {-1, -1};
+	int in = put_arguments(n);
+	int r = in < 0 ? in : fd_pipe(out);
+
+	buf_reset(&n->text);
+	if (r == 0)
+		r = loop_add(n->loop, &n->out, out[0], EPOLLIN, output_ready);
+	if (r == 0) {
+		out[0] = -1;
+		r = launch(n, in, out[1]);
+	}
+	if (r < 0)
+		close_output(n);
+	fd_close(&in);
+	fd_close(&out[0]);
+	fd_close(&out[1]);
+	return r;
+}
+
+/* Shows what needs no process, up to the next call. */
+static void next(struct native *n)
+{
+	int r;
+
+	while ((r = calls_next(&n->calls, &n->step)) == 0) {
+		if (n->step.kind == CALLS_SKILL) {
+			r = call(n);
+			if (r == 0)
+				return;
+			break;
+		}
+		cell_text(&n->cell, n->step.text);
+		if (n->step.kind == CALLS_ERROR)
+			break;
+	}
+	if (r < 0) {
+		put_words(n, "[The skill could not be started: ", err_text(r));
+		cell_text(&n->cell, STR("]"));
+	}
+	finish(n);
+}
+
+/* --- Cells ------------------------------------------------------------------------- */
+
+int native_execute(struct native *n, struct str code, struct str cwd)
+{
+	int r = calls_check(code);
+
+	assert(!n->busy);
+	if (r)
+		return r;
+	buf_str(&n->code, code);
+	if (n->code.err) {
+		r = n->code.err;
+		buf_free(&n->code);
+		return r;
+	}
+	snprintf(n->cwd, sizeof(n->cwd), "%.*s", STR_ARG(cwd));
+	cell_reset(&n->cell);
+	calls_init(&n->calls, buf_view(&n->code));
+	n->busy = true;
+	next(n);
+	return 0;
+}
+
+void native_stop(struct native *n)
+{
+	if (!n->busy)
+		return;
+	children_forget(&n->child);
+	if (n->pid)
+		tree_kill_now(n->pid);
+	n->pid = 0;
+	close_output(n);
+	spawn_report_close(&n->report);
+	n->busy = false;
+	calls_free(&n->calls);
+	buf_free(&n->code);
+	buf_free(&n->text);
+}
+
+struct cell *native_cell(struct native *n)
+{
+	return &n->cell;
+}
+
+/* The skills are the last folder of the PATH; their state is that of all such cells. */
+static bool make_env(struct native *n, const char *const *env)
+{
+	struct str path = str_c(env_value(env, "PATH"));
+	size_t have = 0;
+
+	while (path.n)
+		n->folder = str_cut(&path, ':');
+	while (env[have])
+		have++;
+	n->env = arena_array(&n->memory, have + ENV_MORE, sizeof(*n->env));
+	if (!n->env)
+		return false;
+	memcpy(n->env, env, have * sizeof(*n->env));
+	n->env[have] = "OD_SKILLS_ID=cells";
+	n->env[have + 1] = NULL;
+	return true;
+}
+
+struct native *native_new(struct loop *l, const char *const *env,
+	const struct spawn_user *user, native_done_fn *done, void *arg)
+{
+	struct native *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	*n = (struct native){
+		.loop = l,
+		.user = user,
+		.done = done,
+		.arg = arg,
+		.report.fd = -1,
+		.out.fd = -1,
+	};
+	arena_init(&n->memory, WHO_MEMORY_MAX);
+	buf_init(&n->code, CALLS_STEP_MAX);
+	buf_init(&n->text, CALLS_STEP_MAX);
+	cell_init(&n->cell);
+	if (make_env(n, env))
+		return n;
+	native_del(n);
+	return NULL;
+}
+
+void native_del(struct native *n)
+{
+	if (!n)
+		return;
+	native_stop(n);
+	cell_free(&n->cell);
+	arena_reset(&n->memory);
+	free(n);
+}
