@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import CLIENT, SLOW, TOP, WRAP, Client, eq, has, main, ok, skip
+from harness import CLIENT, SLOW, TOP, WRAP, Client, children, eq, has, main, ok, proc, skip, until
 
 CALLS = os.path.join(TOP, "..", "shared", "data", "agentskills", "fileops.txt")
 
@@ -232,6 +232,11 @@ def test_no_python():
         has(got, "[No Python interpreter was found in this sandbox. Only agentskills", "another cell")
         ok(not os.path.exists(path + "2"), "...and nothing of it was executed")
         eq(cell(client, "# nothing"), "[Code executed successfully with no output]", "an empty cell")
+        got = client.act("run_ipython", 0.5, code="search_dir('no such' ' text', '/')", include_extra=False)
+        eq(got["content"], "[Execution timed out (0.5 seconds).]", "a call that takes too long")
+        eq(cell(client, "print('next')"), "next", "...is ended, and the next cell has its turn")
+        ok(until(lambda: not any(b"search_dir" in proc(p, "cmdline") for p in children(client.pid)), 60 * SLOW),
+           "...with its process")
         got = client.act("run_ipython", 60 * SLOW, code="scroll_up()")["content"]
         ok(got.endswith("[Jupyter Python interpreter: ]"), "no interpreter is named", got)
 
