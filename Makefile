@@ -26,7 +26,7 @@ BUILD = build
 B = $(BUILD)/$(ARCH)
 PREFIX = /usr/local
 FUZZ_SECONDS = 60
-CLIENT_MAX_BYTES = 819200
+CLIENT_MAX_BYTES = 983040
 
 Q = $(if $(V),,@)
 ifeq ($(filter $(ARCH),x86_64 aarch64),)
