@@ -82,6 +82,10 @@ static void start(struct plug *p)
 	int r;
 
 	p->state = PLUG_STARTING;
+	if (p->plugin->missing) {
+		plug_unavailable(p, p->plugin->missing);
+		return;
+	}
 	if (!p->plugin->start) {
 		plug_ready(p);
 		return;

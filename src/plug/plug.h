@@ -27,6 +27,7 @@ struct plug_route {
 
 struct plugin {
 	const char *name;
+	const char *missing; /* not NULL: why it cannot be started here */
 	/*
 	 * Starts it: plug_ready or plug_unavailable follows, perhaps before this
 	 * returns, perhaps more than once. NULL: there is nothing to start. -errno.
