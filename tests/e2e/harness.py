@@ -336,11 +336,16 @@ def marked(mark):
             and (mark in proc(e, "environ") or mark in proc(e, "cmdline")) and alive(e)]
 
 
-def pss_kib(pid):
+def pss_kib(pid, kind="Pss"):
     for line in proc(pid, "smaps_rollup").decode().splitlines():
-        if line.startswith("Pss:"):
+        if line.startswith(kind + ":"):
             return int(line.split()[1])
     raise RuntimeError(f"no memory figures of process {pid}")
+
+
+def own_kib(pid):
+    """Without files: others that run the same program share them, and its part grows as they end."""
+    return pss_kib(pid) - pss_kib(pid, "Pss_File")
 
 
 def free_port():

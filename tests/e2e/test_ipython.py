@@ -10,8 +10,8 @@ import threading
 import time
 import zipfile
 
-from harness import (DEADLINE, SLOW, WRAP, Client, action, alive, children, eq, has, main, ok, proc,
-                     pss_kib, request, run_client, skip, until)
+from harness import (DEADLINE, SLOW, WRAP, Client, action, alive, children, eq, has, main, ok, own_kib,
+                     proc, pss_kib, request, run_client, skip, until)
 
 NOTHING = "[Code executed successfully with no output]"
 PYTHON = sys.executable
@@ -480,7 +480,7 @@ def test_many():
     """Thousands of cells leave nothing behind."""
     with plain() as client:
         def figures():
-            return len(os.listdir(f"/proc/{client.pid}/fd")), pss_kib(client.pid)
+            return len(os.listdir(f"/proc/{client.pid}/fd")), own_kib(client.pid)
 
         for _ in range(200):
             cell(client, "1+1")

@@ -9,7 +9,7 @@ import threading
 import time
 
 from harness import (DEADLINE, SLOW, Client, Closed, Gate, action, alive, children, eq, has, main, note,
-                     ok, proc, pss_kib, request, skip, under, until)
+                     ok, own_kib, proc, pss_kib, request, skip, under, until)
 
 NOTHING = "ERROR: No previous running command to retrieve logs from."
 LIMIT = 256
@@ -380,6 +380,9 @@ def test_end_what_is_not_ours():
 def test_end_idle():
     with Client() as client:
         client.run("sleep 1000 & setsid sleep 1000 & true", session="a")
+        shell = sessions(client)["a"]["pid"]
+        # setsid forks, and is one more until it has ended
+        ok(until(lambda: [proc(p, "comm") for p in children(shell)] == [b"sleep\n"] * 2), "two processes run")
         eq(end(client, "a").json(), {"name": "a", "killed": 3, "left": []}, "with all that it began")
         eq(sorted(sessions(client)), ["default"], "it is gone")
         client.run("(exit 4)", session="a", timeout=0.0)
@@ -567,11 +570,11 @@ def test_output_with_a_gap():
         eq(answer.field("x-gap"), f"{from_ + 1}-{to}", "an offset inside of it")
 
 
-def fds(pid):
-    return len(os.listdir(f"/proc/{pid}/fd"))
+def all_fds(client):
+    return [len(os.listdir(f"/proc/{pid}/fd")) for pid in (client.pid, client.serve_pid())]
 
 
-def own_kib(client):
+def used_kib(client):
     """What init and serve use, with what lies in their files in memory and is not mapped."""
     serve = client.serve_pid()
     spools = 0
@@ -579,9 +582,7 @@ def own_kib(client):
         path = f"/proc/{serve}/fd/{fd}"
         if os.readlink(path).startswith("/memfd:"):
             spools += os.stat(path).st_blocks // 2
-    mapped = sum(int(line.split()[1]) for line in proc(serve, "smaps_rollup").decode().splitlines()
-                 if line.startswith("Pss_Shmem:"))
-    return pss_kib(client.pid) + pss_kib(serve) + spools - mapped
+    return own_kib(client.pid) + own_kib(serve) + spools - pss_kib(serve, "Pss_Shmem")
 
 
 def test_memory():
@@ -599,18 +600,19 @@ def test_memory():
             for i in range(count):
                 end(client, f"s{i}")
         eq(client.get("/alive").status, 200, "the connection is there")
-        start, start_fds = own_kib(client), (fds(client.pid), fds(client.serve_pid()))
+        start, start_fds = used_kib(client), all_fds(client)
         fill()
-        each = (own_kib(client) - start) / count
+        each = (used_kib(client) - start) / count
         under(each, 48, "KiB of our own for each idle session")
         empty()
-        once = own_kib(client)
+        once = used_kib(client)
         note(f"{once - start} KiB stay after the first time")
         for _ in range(2):
             fill()
             empty()
-        under(own_kib(client) - once, 64, "KiB more than after the first time")
-        eq((fds(client.pid), fds(client.serve_pid())), start_fds, "as many descriptors as before")
+        under(used_kib(client) - once, 64, "KiB more than after the first time")
+        ok(until(lambda: all_fds(client) == start_fds), "as many descriptors as before, once init is told",
+           all_fds(client), start_fds)
         eq(len(children(client.serve_pid())), 1, "one shell is left")
 
 

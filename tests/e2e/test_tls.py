@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 
 from harness import (DEADLINE, SLOW, Client, Conn, action, eq, free_port, has, main, note,
-                     ok, pss_kib, request, run_client, skip, until, wait_exit)
+                     ok, own_kib, request, run_client, skip, until, wait_exit)
 
 MAX_BODY = 8 << 20
 ALIVE = request("GET", "/alive")
@@ -255,11 +255,11 @@ def test_memory():
     """What an idle connection costs, and what remains of it."""
     with TlsClient() as client:
         client.get("/alive")
-        before = pss_kib(client.pid)
+        before = own_kib(client.pid)
         many = [client.conn() for _ in range(50)]
         for c in many:
             c.send(ALIVE).response()
-        each = (pss_kib(client.pid) - before) / len(many)
+        each = (own_kib(client.pid) - before) / len(many)
         note(f"{each:.1f} KiB for each connection, {before} KiB without")
         if SLOW == 1 and "asan" not in os.environ.get("OD_CLIENT", ""):
             ok(each <= 48, "48 KiB at most")
