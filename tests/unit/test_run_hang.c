@@ -133,6 +133,16 @@ static pid_t shell_now(void)
 	return shell_pid(session_shell(drv.box.session));
 }
 
+/* Runs it until it waits for keys. */
+static void begin(const char *command)
+{
+	struct seen s = RUN(command, .timeout = "0.1");
+
+	for (int i = 0; i < 100 && !contains(s.content, "looping"); i++)
+		s = POLL(.timeout = "0.1");
+	ok(contains(s.content, "looping") && s.exit_code == -1, "`%s` runs", command);
+}
+
 static void check_hung(const char *key)
 {
 	struct seen s;
@@ -140,8 +150,7 @@ static void check_hung(const char *key)
 
 	open_play(self);
 	before = shell_now();
-	s = RUN("loop", .timeout = "0.2");
-	is_int(s.exit_code, -1, "a loop");
+	begin("loop");
 	s = INPUT(key, .blocking = true);
 	is_int(s.exit_code, 130, "%s hangs the shell: the command has ended", key);
 	ok(contains(s.suffix, "exit code 130. CTRL+") &&
@@ -163,7 +172,7 @@ static void check_later(void)
 	struct seen s;
 
 	open_play(self);
-	RUN("loop", .timeout = "0.2");
+	begin("loop");
 	s = INPUT("C-c", .timeout = "0.01");
 	is_int(s.exit_code, -1, "an answer before anybody can know");
 	while (shell_now())
@@ -181,7 +190,7 @@ static void check_left_alone(const char *command, const char *program)
 
 	open_play(program);
 	before = shell_now();
-	RUN(command, .timeout = "0.2");
+	begin(command);
 	is_int(INPUT("C-c", .timeout = "0.8").exit_code, -1, "`%s` goes on", command);
 	is_int(shell_now(), before, "`%s`: the shell is left alone", command);
 	kill(before, SIGKILL);
