@@ -45,14 +45,14 @@ static void look(struct plugs *ps)
 
 static void enter(struct plug *p, enum plug_state to, const char *why)
 {
-	bool new = p->state != to;
+	bool changed = p->state != to;
 
 	assert(to != PLUG_OFF);
 	p->state = to;
 	snprintf(p->why, sizeof(p->why), "%s", why);
-	if (new &&to == PLUG_UNAVAILABLE)
+	if (changed && to == PLUG_UNAVAILABLE)
 		log_warn("plugin %s is unavailable: %s", p->plugin->name, why);
-	else if (new &&to == PLUG_READY)
+	else if (changed && to == PLUG_READY)
 		log_info("plugin %s is ready", p->plugin->name);
 	look(p->box->plugs);
 }
