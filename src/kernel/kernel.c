@@ -32,8 +32,9 @@ static void enter(struct kernel *k, enum kernel_state s)
 		[KERNEL_STARTING] = 1 << KERNEL_DEAD,
 		[KERNEL_IDLE] = 1 << KERNEL_STARTING | 1 << KERNEL_BUSY,
 		[KERNEL_BUSY] = 1 << KERNEL_IDLE,
-		[KERNEL_ENDING] =
-			1 << KERNEL_STARTING | 1 << KERNEL_IDLE | 1 << KERNEL_BUSY,
+		[KERNEL_LAST] = 1 << KERNEL_BUSY,
+		[KERNEL_ENDING] = 1 << KERNEL_STARTING | 1 << KERNEL_IDLE |
+			1 << KERNEL_BUSY | 1 << KERNEL_LAST,
 	};
 
 	assert(from[s] & 1U << k->state);
@@ -98,7 +99,7 @@ static void end_by_sigkill(struct kernel *k)
 /* Begins the end at that rung, at once or after a while. */
 static void end_from(struct kernel *k, size_t rung, uint64_t wait, const char *why)
 {
-	if (k->state == KERNEL_DEAD)
+	if (k->state == KERNEL_DEAD || k->state == KERNEL_LAST)
 		return;
 	if (k->state != KERNEL_ENDING) {
 		enter(k, KERNEL_ENDING);
@@ -179,15 +180,36 @@ static void end_by_message(struct kernel *k)
 
 /* --- Messages ------------------------------------------------------------------- */
 
+static bool runs_cell(const struct kernel *k)
+{
+	return k->state == KERNEL_BUSY || k->state == KERNEL_LAST;
+}
+
 static void finish(struct kernel *k)
 {
+	k->awaited = 0;
 	if (k->state == KERNEL_STARTING) {
 		enter(k, KERNEL_IDLE);
+		/* Who is connected needs no names, and nobody else shall. */
+		connection_remove(&k->connection);
 		k->setup.events->ready(k);
-	} else if (k->state == KERNEL_BUSY) {
-		enter(k, KERNEL_IDLE);
+	} else if (runs_cell(k)) {
+		enter(k, k->state == KERNEL_BUSY ? KERNEL_IDLE : KERNEL_ENDING);
 		k->setup.events->done(k, k->outcome);
 	}
+}
+
+static void rest_late(struct timer *t)
+{
+	finish(container_of(t, struct kernel, timer));
+}
+
+/* The other half of what is awaited may have been dropped on its way. */
+static void wait_for_rest(struct kernel *k)
+{
+	if (k->state == KERNEL_BUSY &&
+		timer_set(k->setup.loop, &k->timer, KERNEL_REST_MS, rest_late))
+		finish(k);
 }
 
 static void ask(struct timer *t);
@@ -200,6 +222,8 @@ static void came(struct kernel *k, unsigned what)
 	else if (k->state == KERNEL_STARTING && what == REPLY &&
 		timer_set(k->setup.loop, &k->timer, KERNEL_ASK_MS, ask))
 		end_from(k, RUNG_SIGKILL, 0, no_memory);
+	else
+		wait_for_rest(k);
 }
 
 static void take(struct kernel *k, enum connection_channel from, const struct jmsg *m)
@@ -211,8 +235,10 @@ static void take(struct kernel *k, enum connection_channel from, const struct jm
 			came(k, IDLE);
 		return;
 	}
-	if (k->state == KERNEL_BUSY)
+	if (runs_cell(k))
 		k->setup.events->message(k, m, &k->arena);
+	if (from == CONNECTION_IOPUB && !(k->awaited & REPLY))
+		wait_for_rest(k);
 	if (from == CONNECTION_SHELL && m->type == JMSG_EXECUTE_REPLY) {
 		k->outcome = m->reply.outcome;
 		came(k, REPLY);
@@ -223,7 +249,7 @@ static void take(struct kernel *k, enum connection_channel from, const struct jm
 
 static void lose(struct kernel *k, enum connection_channel from, uint64_t bytes)
 {
-	if (k->state == KERNEL_BUSY)
+	if (runs_cell(k))
 		k->setup.events->lost(k, bytes);
 	/* There are replies on this channel, and one at a time: it was ours. */
 	if (from == CONNECTION_SHELL && k->awaited & REPLY)
@@ -361,8 +387,10 @@ static void knock(struct timer *t)
 	}
 	for (size_t i = 0; i < CONNECTION_CHANNELS; i++)
 		again |= channel_open(&k->channels[i]) != 0;
-	if (timer_set(k->setup.loop, &k->timer,
-		    again ? KERNEL_RETRY_MS : k->start_by - now, knock))
+	/* Else the timer is that of its end. */
+	if (k->state == KERNEL_STARTING &&
+		timer_set(k->setup.loop, &k->timer,
+			again ? KERNEL_RETRY_MS : k->start_by - now, knock))
 		end_from(k, RUNG_SIGKILL, 0, no_memory);
 }
 
@@ -401,17 +429,22 @@ static void close_all(struct kernel *k)
 static void child_ended(struct child *c, int status)
 {
 	struct kernel *k = container_of(c, struct kernel, child);
+	struct kernel_channel *ch = k->channels;
 	int r = spawn_outcome(&k->report);
 
 	/* It is not reaped yet, so the group is still its own. */
 	signal_group(k, SIGKILL);
-	for (size_t i = 0; i < CONNECTION_CHANNELS; i++)
-		while (k->channels[i].fd >= 0 && channel_read(&k->channels[i]) > 0)
-			;
 	if (k->state != KERNEL_ENDING) {
-		enter(k, KERNEL_ENDING);
 		k->why = r < 0 && r != -EAGAIN ? k->report.step : ended_itself;
+		enter(k, k->state == KERNEL_BUSY ? KERNEL_LAST : KERNEL_ENDING);
 	}
+	/* What it has said; whoever else holds its end may go on for ever. */
+	for (int i = 0; i < KERNEL_LAST_READS && ch < k->channels + CONNECTION_CHANNELS;
+		i++)
+		if (ch->fd < 0 || channel_read(ch) <= 0)
+			ch++;
+	if (k->state != KERNEL_ENDING)
+		enter(k, KERNEL_ENDING);
 	close_all(k);
 	/* Not before: what was read may have made the caller stop or kill it. */
 	k->pid = 0;
@@ -419,39 +452,19 @@ static void child_ended(struct child *c, int status)
 	k->setup.events->ended(k, k->why, status);
 }
 
-/* The environment, with what makes ipykernel end when it has lost us. */
-static int make_env(struct kernel *k, const char *const **out)
-{
-	char parent[] = "JPY_PARENT_PID=-2147483648";
-	const char *const *env = NULL;
-	const char **made;
-	size_t n = 0;
-	int r = kernelspec_env(k->setup.spec, k->setup.env, &k->arena, &env);
-
-	if (r)
-		return r;
-	while (env[n])
-		n++;
-	made = arena_array(&k->arena, n + 2, sizeof(*made));
-	if (!made)
-		return -ENOMEM;
-	memcpy(made, env, n * sizeof(*made));
-	snprintf(parent, sizeof(parent), "JPY_PARENT_PID=%d", (int)getpid());
-	made[n] = arena_cstr(&k->arena, str_c(parent));
-	*out = made;
-	return made[n] ? 0 : -ENOMEM;
-}
-
 static int start_child(struct kernel *k)
 {
 	const struct kernel_setup *s = &k->setup;
 	const char *const *argv = NULL, *const *env = NULL;
+	char parent[] = "JPY_PARENT_PID=-2147483648";
 	struct spawn sp;
 	pid_t pid;
 	int r;
 
 	r = kernelspec_argv(s->spec, s->env, k->connection.file, &k->arena, &argv);
-	r = r ? r : make_env(k, &env);
+	/* With this ipykernel ends when it has lost us. */
+	snprintf(parent, sizeof(parent), "JPY_PARENT_PID=%d", (int)getpid());
+	r = r ? r : kernelspec_env(s->spec, s->env, parent, &k->arena, &env);
 	if (r)
 		return r;
 	sp = (struct spawn){
@@ -461,6 +474,8 @@ static int start_child(struct kernel *k)
 		.cwd = s->cwd,
 		.tty = -1,
 		.fds = {-1, -1, -1},
+		.dies_with_us = true,
+		.orphans_leave = true,
 		.user = s->user,
 	};
 	r = spawn(&sp, &pid, &k->report);
@@ -538,9 +553,12 @@ void kernel_interrupt(struct kernel *k)
 {
 	if (k->state != KERNEL_BUSY)
 		return;
+	/* Who has stopped himself hears nothing before he goes on. */
 	if (!k->setup.spec->by_message)
 		signal_group(k, SIGINT);
-	else if (jmsg_plain_request(&k->session, "interrupt_request", &k->request) == 0)
+	signal_group(k, SIGCONT);
+	if (k->setup.spec->by_message &&
+		jmsg_plain_request(&k->session, "interrupt_request", &k->request) == 0)
 		send_request(k, CONNECTION_CONTROL);
 }
 

@@ -28,7 +28,10 @@ struct kernel_events {
 	void (*message)(struct kernel *k, const struct jmsg *m, struct arena *a);
 	/* A message of this size could not be taken, and perhaps belonged to the cell. */
 	void (*lost)(struct kernel *k, uint64_t bytes);
-	/* The cell's reply and all of its output are here. */
+	/*
+	 * The cell's reply and all of its output are here, or what was not lost of it.
+	 * It is IDLE, or ended follows.
+	 */
 	void (*done)(struct kernel *k, enum jmsg_outcome outcome);
 	/* It runs a cell and its heartbeat has stopped; told once for each cell. */
 	void (*silent)(struct kernel *k);
@@ -52,6 +55,7 @@ enum kernel_state {
 	KERNEL_STARTING, /* until it has answered on all that matters */
 	KERNEL_IDLE,
 	KERNEL_BUSY,
+	KERNEL_LAST,   /* its process has ended in a cell; what it has said is read */
 	KERNEL_ENDING, /* on the way down the rungs */
 };
 

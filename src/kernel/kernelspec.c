@@ -169,6 +169,23 @@ static int parse(
 	return r;
 }
 
+int kernelspec_python(const char *prefix, struct arena *a, struct kernelspec *out)
+{
+	static const char text[] =
+		"{\"argv\":[\"{prefix}/bin/python3\",\"-m\",\"ipykernel_launcher\","
+		"\"-f\",\"{connection_file}\"],\"display_name\":\"Python 3\","
+		"\"language\":\"python\"}";
+	struct kernelspec k = {.prefix = prefix, .name = STR("python3")};
+	struct json_val root;
+	const char *why;
+	int r = parse(STR(text), a, &root, &why);
+
+	r = r ? r : understand(root, a, &k, &why);
+	if (!r)
+		*out = k;
+	return r;
+}
+
 int kernelspec_find(const struct kernelspec_places *p, struct str name, struct arena *a,
 	struct kernelspec *out, const char **why)
 {
@@ -302,8 +319,8 @@ static void put_variable(const char **env, const char *variable)
 	*env = variable;
 }
 
-int kernelspec_env(const struct kernelspec *k, const char *const *env, struct arena *a,
-	const char *const **out)
+int kernelspec_env(const struct kernelspec *k, const char *const *env, const char *more,
+	struct arena *a, const char *const **out)
 {
 	struct buf b = BUF_INIT(KERNELSPEC_MAX);
 	struct json_val key, v;
@@ -314,7 +331,7 @@ int kernelspec_env(const struct kernelspec *k, const char *const *env, struct ar
 
 	while (env[n])
 		n++;
-	made = arena_array(a, n + json_count(k->env) + 1, sizeof(*made));
+	made = arena_array(a, n + json_count(k->env) + 2, sizeof(*made));
 	if (!made)
 		return -ENOMEM;
 	memcpy(made, env, n * sizeof(*made));
@@ -326,6 +343,13 @@ int kernelspec_env(const struct kernelspec *k, const char *const *env, struct ar
 			break;
 		assign(name, value, env, &b);
 		variable = b.err ? NULL : arena_cstr(a, buf_view(&b));
+		if (variable)
+			put_variable(made, variable);
+		else
+			r = -ENOMEM;
+	}
+	if (!r && more) {
+		variable = arena_cstr(a, str_c(more));
 		if (variable)
 			put_variable(made, variable);
 		else

@@ -34,6 +34,13 @@ int kernelspec_find(const struct kernelspec_places *p, struct str name, struct a
 	struct kernelspec *out, const char **why) MUST_USE;
 
 /*
+ * Jupyter's own kernel of the Python whose sys.prefix that is, which may have it without
+ * a kernelspec. prefix is borrowed. -ENOMEM.
+ */
+int kernelspec_python(
+	const char *prefix, struct arena *a, struct kernelspec *out) MUST_USE;
+
+/*
  * What is executed, NULL at the end, with the connection file's path and the others put
  * in; argv[0] is absolute, looked for on the PATH of env where it was none: -ENOENT
  * if it is nowhere. -ENOMEM.
@@ -41,9 +48,12 @@ int kernelspec_find(const struct kernelspec_places *p, struct str name, struct a
 int kernelspec_argv(const struct kernelspec *k, const char *const *env,
 	const char *connection_file, struct arena *a, const char *const **out) MUST_USE;
 
-/* env with what the kernelspec adds; ${NAME} in its values is what env has. -ENOMEM. */
-int kernelspec_env(const struct kernelspec *k, const char *const *env, struct arena *a,
-	const char *const **out) MUST_USE;
+/*
+ * env with what the kernelspec adds, ${NAME} in its values being what env has, and with
+ * one more variable, NAME=VALUE, or NULL. -ENOMEM.
+ */
+int kernelspec_env(const struct kernelspec *k, const char *const *env, const char *more,
+	struct arena *a, const char *const **out) MUST_USE;
 
 /* The value of a variable, or NULL. */
 const char *kernelspec_getenv(const char *const *env, struct str name);

@@ -154,7 +154,7 @@ static void test_env(void)
 		"{\"argv\":[\"/x\"],\"env\":{\"NEW\":\"a${LC_ALL}b${NONE}${\","
 		"\"LC_ALL\":\"de\"}}");
 	is_int(find("vars", &k, &why), 0, "a kernelspec");
-	if (!is_int(kernelspec_env(&k, env, &arena, &made), 0, "its environment"))
+	if (!is_int(kernelspec_env(&k, env, NULL, &arena, &made), 0, "its environment"))
 		return;
 	is_str(made[0], path_var, "what was there");
 	is_str(made[4], "LC_ALL=de", "what is replaced");
@@ -162,6 +162,25 @@ static void test_env(void)
 	ok(!made[6], "and the end");
 	is_str(kernelspec_getenv(made, STR("LC_ALL")), "de", "looked up");
 	ok(!kernelspec_getenv(made, STR("LC")), "no part of a name");
+	is_int(kernelspec_env(&k, env, "MORE=1", &arena, &made), 0, "with one more");
+	is_str(made[6], "MORE=1", "behind all");
+	ok(!made[7], "and the end");
+	is_int(kernelspec_env(&k, env, "LC_ALL=1", &arena, &made), 0, "with one known");
+	is_str(made[4], "LC_ALL=1", "in its place");
+	ok(!made[6], "alone");
+}
+
+static void test_python(void)
+{
+	const char *const *argv = NULL;
+	struct kernelspec k;
+
+	if (!is_int(kernelspec_python("/opt/py", &arena, &k), 0, "a Python without one"))
+		return;
+	is_int(kernelspec_argv(&k, env, "/c", &arena, &argv), 0, "argv");
+	is_str(argv[0], "/opt/py/bin/python3", "its own program");
+	is_str(argv[4], "/c", "and the connection file");
+	ok(k.by_ipc && !k.by_message, "by unix sockets, interrupted by signals");
 }
 
 int main(void)
@@ -181,6 +200,7 @@ int main(void)
 	test_refused();
 	test_argv();
 	test_env();
+	test_python();
 	arena_reset(&arena);
 	snprintf(command, sizeof(command), "rm -r %s", top);
 	return done_testing() | (system(command) != 0);
