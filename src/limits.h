@@ -194,6 +194,8 @@ enum {
 	CELL_TAIL_MAX = 3 << 20,     /* and last; escaped it may be six times that */
 	CELL_IMAGES_MAX = 32 << 20,  /* half of HTTP_REPLY_MAX, as base64 */
 	CELLS_WAITING_MAX = 64,      /* as RUN_QUEUE_MAX */
+	CELL_RICH_MAX = 8 << 20,     /* of HTML and the like, kept for the last cell */
+	KERNELS_MAX = 8,             /* in one sandbox; ipykernel has 60 MB */
 	CELL_LOOK_MS = 1000,         /* to notice that nobody waits for it any more */
 	CALLS_STEP_MAX = 16 << 20,   /* a call in a cell: more than a request holds */
 	CALLS_NAME_MAX = 64,         /* of an argument of one */

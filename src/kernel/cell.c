@@ -12,6 +12,7 @@ void cell_init(struct cell *c)
 		.tail = BUF_INIT(2 * CELL_TAIL_MAX),
 		.images = BUF_INIT(CELL_IMAGES_MAX),
 	};
+	rich_init(&c->rich);
 }
 
 void cell_free(struct cell *c)
@@ -19,6 +20,7 @@ void cell_free(struct cell *c)
 	buf_free(&c->head);
 	buf_free(&c->tail);
 	buf_free(&c->images);
+	rich_free(&c->rich);
 }
 
 void cell_reset(struct cell *c)

@@ -6,13 +6,14 @@
 #ifndef KERNEL_CELL_H
 #define KERNEL_CELL_H
 
-#include "base/jw.h"
+#include "kernel/rich.h"
 
 struct cell {
 	struct buf head;   /* the text up to CELL_HEAD_MAX bytes... */
 	struct buf tail;   /* ...and the last of what comes behind it */
 	uint64_t left_out; /* bytes between the two */
 	struct buf images; /* each a JSON string, with commas between */
+	struct rich rich;  /* what else it shows */
 	bool any;          /* a text has come, if only an empty one */
 };
 

@@ -39,35 +39,46 @@ static const char boot[] =
 	"{'__name__':'_od_driver'})\n";
 
 static void next_python(struct driver *d);
+static void give_up(struct driver *d);
+static void nudge(struct runner *r);
 static void restart(struct timer *t);
 static void no_answer(struct timer *t);
 static void harder(struct timer *t);
 
-void driver_enter(struct driver *d, enum driver_state to)
+static struct driver *driver_of(struct runner *r)
+{
+	return container_of(r, struct driver, runner);
+}
+
+void driver_enter(struct driver *d, enum runner_state to)
 {
 	static const uint64_t patience[] = {
-		[DRIVER_HELLO] = DRIVER_HELLO_MS,
-		[DRIVER_LOADING] = DRIVER_START_MS,
-		[DRIVER_STOPPING] = DRIVER_INTERRUPT_MS,
-		[DRIVER_PAUSED] = 0,
+		[RUNNER_STARTING] = DRIVER_HELLO_MS,
+		[RUNNER_LOADING] = DRIVER_START_MS,
+		[RUNNER_STOPPING] = DRIVER_INTERRUPT_MS,
+		[RUNNER_PAUSED] = 0,
 	};
 	timer_fn *const late[] = {
-		[DRIVER_HELLO] = no_answer,
-		[DRIVER_LOADING] = no_answer,
-		[DRIVER_STOPPING] = harder,
-		[DRIVER_PAUSED] = restart,
+		[RUNNER_STARTING] = no_answer,
+		[RUNNER_LOADING] = no_answer,
+		[RUNNER_STOPPING] = harder,
+		[RUNNER_PAUSED] = restart,
 	};
 	uint64_t ms;
 
-	assert(to != DRIVER_BUSY || d->state == DRIVER_IDLE);
-	assert(to != DRIVER_STOPPING || d->state == DRIVER_BUSY);
-	d->state = to;
+	runner_enter(&d->runner, to);
 	timer_cancel(d->loop, &d->timer);
 	if (to >= ARRAY_LEN(late) || !late[to])
 		return;
-	ms = to == DRIVER_PAUSED ? d->pause : patience[to];
-	if (timer_set(d->loop, &d->timer, ms, late[to]) < 0)
-		log_warn("kernel: out of memory for a timer");
+	ms = to == RUNNER_PAUSED ? d->runner.pause : patience[to];
+	if (timer_set(d->loop, &d->timer, ms, late[to]) == 0)
+		return;
+	/* Nobody would notice that the time is over, so it is. */
+	snprintf(d->trouble, sizeof(d->trouble), "out of memory");
+	if (to == RUNNER_PAUSED)
+		give_up(d);
+	else
+		driver_kill(d);
 }
 
 /* --- Its end -------------------------------------------------------------------- */
@@ -92,10 +103,10 @@ static void close_all(struct driver *d)
 
 void driver_kill(struct driver *d)
 {
-	if (d->dying || !d->pid)
+	if (d->dying || !d->runner.pid)
 		return;
 	d->dying = true;
-	tree_kill_now(d->pid);
+	tree_kill_now(d->runner.pid);
 }
 
 static void no_answer(struct timer *t)
@@ -113,8 +124,7 @@ static void harder(struct timer *t)
 	struct driver *d = container_of(t, struct driver, timer);
 
 	if (d->interrupts++ == 1) {
-		kill(-d->pid, SIGINT);
-		kill(-d->pid, SIGCONT);
+		nudge(&d->runner);
 		if (timer_set(d->loop, &d->timer, DRIVER_KILL_MS, harder) == 0)
 			return;
 	}
@@ -131,14 +141,14 @@ static void give_up(struct driver *d)
 	snprintf(why, sizeof(why), "no Python interpreter (3.6 or newer) was found%s%s",
 		d->trouble[0] ? ": " : "", d->trouble);
 	arena_reset(&d->search);
-	driver_enter(d, DRIVER_NONE);
-	d->ops->none(d->arg, why);
+	driver_enter(d, RUNNER_NONE);
+	d->runner.ops->none(d->runner.arg, why);
 }
 
 /* What an end means when it was not ready yet: another interpreter has its turn. */
 static void start_failed(struct driver *d)
 {
-	if (d->state == DRIVER_LOADING && !d->plain) {
+	if (d->runner.state == RUNNER_LOADING && !d->plain) {
 		d->plain = true;
 	} else {
 		d->plain = false;
@@ -154,16 +164,17 @@ static void child_ended(struct child *c, int status)
 	bool busy;
 
 	/* Who is left of its group would write to nobody. */
-	kill(-d->pid, SIGKILL);
+	kill(-d->runner.pid, SIGKILL);
 	/* What it said last. The frame of a cell's end may be among it. */
-	for (int r = 0; r == 0 && d->channel.fd >= 0;)
+	d->dying = true;
+	for (int i = 0, r = 0; r == 0 && d->channel.fd >= 0 && i < DRIVER_LAST_READS; i++)
 		r = driver_read(d);
 	driver_drain(d, DRIVER_PIPE);
-	busy = d->state == DRIVER_BUSY;
+	busy = d->runner.state == RUNNER_BUSY;
 	close_all(d);
-	d->pid = 0;
+	d->runner.pid = 0;
 	d->dying = false;
-	if (d->state == DRIVER_HELLO || d->state == DRIVER_LOADING) {
+	if (d->runner.state == RUNNER_STARTING || d->runner.state == RUNNER_LOADING) {
 		if (!d->trouble[0] && err < 0)
 			snprintf(d->trouble, sizeof(d->trouble), "%s: %s: %s",
 				d->pythons[d->python_at], d->report.step, err_text(err));
@@ -174,15 +185,9 @@ static void child_ended(struct child *c, int status)
 		return;
 	}
 	log_warn("kernel: it has ended (status %d), another is started", status);
-	/* In a cell it is the cell's fault; else it must not become a habit. */
-	if (d->state == DRIVER_IDLE)
-		d->pause = !d->pause                         ? DRIVER_PAUSE_MS
-			: d->pause * 2 < DRIVER_PAUSE_MAX_MS ? d->pause * 2
-							     : DRIVER_PAUSE_MAX_MS;
-	else
-		d->pause = 0;
-	driver_enter(d, DRIVER_PAUSED);
-	d->ops->died(d->arg, status, busy);
+	runner_rest(&d->runner);
+	d->runner.ops->died(d->runner.arg, status, busy);
+	driver_enter(d, RUNNER_PAUSED);
 }
 
 static int spawn_python(struct driver *d, const char *path, int out, int channel)
@@ -204,8 +209,8 @@ static int spawn_python(struct driver *d, const char *path, int out, int channel
 	int r = spawn(&sp, &pid, &d->report);
 
 	if (r == 0) {
-		d->starts++;
-		d->pid = pid;
+		d->runner.starts++;
+		d->runner.pid = pid;
 		children_watch(&d->child, pid, child_ended);
 	}
 	return r;
@@ -245,7 +250,7 @@ static void next_python(struct driver *d)
 		int r = launch(d, d->pythons[d->python_at]);
 
 		if (r == 0) {
-			driver_enter(d, DRIVER_HELLO);
+			driver_enter(d, RUNNER_STARTING);
 			return;
 		}
 		snprintf(d->trouble, sizeof(d->trouble), "%s: %s",
@@ -270,24 +275,27 @@ static void restart(struct timer *t)
 	search(container_of(t, struct driver, timer));
 }
 
-void driver_start(struct driver *d, struct str cwd)
+static void start(struct runner *r, struct str cwd)
 {
-	assert(d->state == DRIVER_NONE);
+	struct driver *d = driver_of(r);
+
 	snprintf(d->cwd, sizeof(d->cwd), "%.*s", STR_ARG(cwd));
-	d->pause = 0;
+	r->pause = 0;
 	/* Not before this call has returned. */
-	driver_enter(d, DRIVER_PAUSED);
+	driver_enter(d, RUNNER_PAUSED);
 }
 
 /* --- Cells ------------------------------------------------------------------------ */
 
-int driver_execute(struct driver *d, struct str code, struct str cwd)
+static int execute(struct runner *runner, struct str code, struct str cwd)
 {
+	struct driver *d = driver_of(runner);
 	size_t before = d->out.n;
 	bool moves;
 	int r;
 
-	assert(d->state == DRIVER_IDLE);
+	if (d->dying)
+		return -EAGAIN;
 	d->cell_id++;
 	moves = cwd.n < sizeof(d->cwd) && !str_eq(cwd, str_c(d->cwd));
 	if (moves)
@@ -303,19 +311,31 @@ int driver_execute(struct driver *d, struct str code, struct str cwd)
 		snprintf(d->cwd, sizeof(d->cwd), "%.*s", STR_ARG(cwd));
 	/* What was printed since the last cell is not this one's. */
 	driver_drain(d, DRIVER_PIPE);
-	driver_enter(d, DRIVER_BUSY);
+	driver_enter(d, RUNNER_BUSY);
 	driver_send(d);
 	return 0;
 }
 
-void driver_interrupt(struct driver *d)
+/* Who has stopped himself hears nothing before he goes on. */
+static void nudge(struct runner *r)
 {
-	driver_enter(d, DRIVER_STOPPING);
-	cell_reset(&d->cell);
+	kill(-r->pid, SIGINT);
+	kill(-r->pid, SIGCONT);
+}
+
+static void interrupt(struct runner *r)
+{
+	struct driver *d = driver_of(r);
+
+	driver_enter(d, RUNNER_STOPPING);
+	cell_reset(&r->cell);
 	d->interrupts = 1;
-	/* Who has stopped himself hears nothing before he goes on. */
-	kill(-d->pid, SIGINT);
-	kill(-d->pid, SIGCONT);
+	nudge(r);
+}
+
+static void end(struct runner *r)
+{
+	driver_kill(driver_of(r));
 }
 
 /* --- The object ------------------------------------------------------------------- */
@@ -343,8 +363,50 @@ static int make_env(struct driver *d, const char *const *env)
 	return 0;
 }
 
-struct driver *driver_new(struct loop *l, const char *const *env,
-	const struct spawn_user *user, const struct driver_ops *ops, void *arg)
+static void info(const struct runner *r, struct jw *w)
+{
+	const struct driver *d = container_of(r, struct driver, runner);
+
+	jw_key(w, "python");
+	jw_cstr(w, r->python);
+	jw_key(w, "version");
+	jw_cstr(w, d->version);
+	jw_key(w, "mode");
+	jw_cstr(w, d->mode);
+	if (!d->why[0])
+		return;
+	jw_key(w, "plain_because");
+	jw_cstr(w, d->why);
+}
+
+static void del(struct runner *r)
+{
+	struct driver *d = driver_of(r);
+
+	children_forget(&d->child);
+	if (r->pid)
+		tree_kill_now(r->pid);
+	timer_cancel(d->loop, &d->timer);
+	close_all(d);
+	cell_free(&r->cell);
+	arena_reset(&d->search);
+	arena_reset(&d->env_memory);
+	free(d);
+}
+
+static const struct runner_kind kind = {
+	.start = start,
+	.execute = execute,
+	.interrupt = interrupt,
+	.nudge = nudge,
+	.kill = end,
+	.info = info,
+	.del = del,
+};
+
+struct runner *driver_new(struct loop *l, const char *const *env,
+	const struct spawn_user *user, struct str prepare, const struct runner_ops *ops,
+	void *arg)
 {
 	struct driver *d = calloc(1, sizeof(*d));
 
@@ -353,79 +415,18 @@ struct driver *driver_new(struct loop *l, const char *const *env,
 	*d = (struct driver){
 		.loop = l,
 		.user = user,
-		.ops = ops,
-		.arg = arg,
+		.prepare = prepare,
 		.report.fd = -1,
 		.pipe.fd = -1,
 		.channel.fd = -1,
 		.out = BUF_INIT(DRIVER_OUT_MAX),
 	};
+	runner_init(&d->runner, &kind, ops, arg);
 	arena_init(&d->env_memory, WHO_MEMORY_MAX);
 	arena_init(&d->search, WHO_MEMORY_MAX);
 	arena_init(&d->json, DRIVER_JSON_MAX);
-	cell_init(&d->cell);
 	if (make_env(d, env) == 0)
-		return d;
-	driver_del(d);
+		return &d->runner;
+	del(&d->runner);
 	return NULL;
-}
-
-void driver_del(struct driver *d)
-{
-	if (!d)
-		return;
-	children_forget(&d->child);
-	if (d->pid)
-		tree_kill_now(d->pid);
-	timer_cancel(d->loop, &d->timer);
-	close_all(d);
-	cell_free(&d->cell);
-	arena_reset(&d->search);
-	arena_reset(&d->env_memory);
-	free(d);
-}
-
-void driver_prepare(struct driver *d, struct str text)
-{
-	d->prepare = text;
-}
-
-enum driver_state driver_state(const struct driver *d)
-{
-	return d->state;
-}
-
-struct cell *driver_cell(struct driver *d)
-{
-	return &d->cell;
-}
-
-const char *driver_python(const struct driver *d)
-{
-	return d->python;
-}
-
-const char *driver_version(const struct driver *d)
-{
-	return d->version;
-}
-
-const char *driver_mode(const struct driver *d)
-{
-	return d->mode;
-}
-
-const char *driver_why(const struct driver *d)
-{
-	return d->why;
-}
-
-pid_t driver_pid(const struct driver *d)
-{
-	return d->pid;
-}
-
-unsigned driver_starts(const struct driver *d)
-{
-	return d->starts;
 }

@@ -20,6 +20,10 @@ import types
 
 TEXT_MAX = 4 << 20  # characters of one result; more is cut in the middle
 IMAGE_MAX = 16 << 20  # bytes of one picture, as base64
+RICH_MAX = 4 << 20  # characters of one other representation
+# What observations have no place for, and who makes it in a class.
+RICH = {"text/html": "html", "image/svg+xml": "svg", "text/latex": "latex", "text/markdown": "markdown",
+        "application/json": "json", "image/jpeg": "jpeg", "application/javascript": "javascript"}
 CELLS_KEPT = 1000  # their text, for tracebacks
 RESULTS = ("execute_result", "display_data", "error")  # have an answer
 
@@ -97,6 +101,17 @@ def show(kind, data):
         else:
             out["text/plain"] = (out.get("text/plain", "")
                                  + "\n[An image of %d bytes was left out.]" % len(png))
+    for mime in RICH:
+        value = data.get(mime)
+        if isinstance(value, (bytes, bytearray)):
+            value = base64.b64encode(value).decode()
+        elif mime.endswith("json") and value is not None:
+            try:
+                value = json.dumps(value)
+            except (TypeError, ValueError):
+                continue
+        if isinstance(value, str) and len(value) <= RICH_MAX:
+            out[mime] = clean(value)
     if out:
         channel.send(kind, d=out)
 
@@ -307,6 +322,11 @@ def bundle(value):
         if png is not None and "image/png" not in data:
             made = png()
             data["image/png"] = made[0] if isinstance(made, tuple) else made
+        for mime in RICH:
+            make = getattr(value, "_repr_%s_" % RICH[mime], None)
+            if make is not None and mime not in data:
+                made = make()
+                data[mime] = made[0] if isinstance(made, tuple) else made
         figure = sys.modules.get("matplotlib.figure")
         if figure is not None and isinstance(value, figure.Figure):
             data["image/png"] = figure_png(value)

@@ -8,14 +8,15 @@
 #include "limits.h"
 #include "proc/children.h"
 
-enum { DRIVER_WORDS = 512 };
+enum {
+	DRIVER_WORDS = 512,
+	DRIVER_LAST_READS = 64, /* more than a socket holds */
+};
 
 struct driver {
-	enum driver_state state;
+	struct runner runner;
 	struct loop *loop;
 	const struct spawn_user *user;
-	const struct driver_ops *ops;
-	void *arg;
 	struct arena env_memory;
 	const char **env;
 	struct str prepare; /* executed first */
@@ -28,7 +29,6 @@ struct driver {
 	char trouble[DRIVER_WORDS];
 
 	/* The process. */
-	pid_t pid; /* and that of its group; 0: none */
 	struct child child;
 	struct spawn_report report;
 	struct io pipe;    /* what is printed */
@@ -36,22 +36,19 @@ struct driver {
 	struct driver_frames frames;
 	struct buf out; /* frames that are on their way */
 	struct timer timer;
-	uint64_t pause; /* ms, before the next start */
 	unsigned interrupts;
-	unsigned starts;
-	bool dying; /* it was killed; its end is waited for */
+	bool dying; /* it was killed or has ended; it is not told yet */
 
 	struct arena json;
-	struct cell cell;
 	uint64_t cell_id;
 	char cwd[FILE_PATH_MAX];
-	char python[FILE_PATH_MAX], version[64], mode[16], why[DRIVER_WORDS];
+	char version[64], mode[16], why[DRIVER_WORDS];
 };
 
 /* The Python text that drives cells. */
 struct str driver_text(void);
 
-void driver_enter(struct driver *d, enum driver_state to);
+void driver_enter(struct driver *d, enum runner_state to);
 /* Once: its end follows. */
 void driver_kill(struct driver *d);
 

@@ -13,7 +13,7 @@
 
 static bool is_cell(const struct driver *d)
 {
-	return d->state == DRIVER_BUSY;
+	return d->runner.state == RUNNER_BUSY;
 }
 
 bool driver_drain(struct driver *d, size_t max)
@@ -29,7 +29,7 @@ bool driver_drain(struct driver *d, size_t max)
 			return n == 0;
 		/* What is printed between cells is nobody's. */
 		if (is_cell(d))
-			cell_text(&d->cell, str_make(room, (size_t)n));
+			cell_text(&d->runner.cell, str_make(room, (size_t)n));
 		max -= (size_t)n < max ? (size_t)n : max;
 	}
 	return false;
@@ -99,8 +99,13 @@ static void copy_text(struct driver *d, struct json_val v, char *to, size_t n)
 
 static void become_idle(struct driver *d)
 {
-	driver_enter(d, DRIVER_IDLE);
-	d->ops->idle(d->arg);
+	if (!d->dying) {
+		driver_enter(d, RUNNER_IDLE);
+		d->runner.ops->idle(d->runner.arg);
+	} else if (d->runner.state == RUNNER_BUSY) {
+		/* No cell for a process that ends; nobody waits for this one any more. */
+		driver_enter(d, RUNNER_STOPPING);
+	}
 }
 
 static int on_hello(struct driver *d, struct json_val frame)
@@ -110,7 +115,7 @@ static int on_hello(struct driver *d, struct json_val frame)
 	int r;
 
 	(void)frame;
-	if (d->state != DRIVER_HELLO)
+	if (d->runner.state != RUNNER_STARTING)
 		return ERR_SYNTAX;
 	buf_str(&body, text);
 	buf_fmt(&body, "\nmain_loop(%s)\n", d->plain ? "True" : "False");
@@ -123,20 +128,20 @@ static int on_hello(struct driver *d, struct json_val frame)
 	if (r)
 		return r;
 	spawn_report_close(&d->report);
-	driver_enter(d, DRIVER_LOADING);
+	driver_enter(d, RUNNER_LOADING);
 	driver_send(d);
 	return 0;
 }
 
 static int on_ready(struct driver *d, struct json_val frame)
 {
-	if (d->state != DRIVER_LOADING)
+	if (d->runner.state != RUNNER_LOADING)
 		return ERR_SYNTAX;
-	copy_text(d, json_get(frame, "exe"), d->python, sizeof(d->python));
+	copy_text(d, json_get(frame, "exe"), d->runner.python, sizeof(d->runner.python));
 	copy_text(d, json_get(frame, "py"), d->version, sizeof(d->version));
 	copy_text(d, json_get(frame, "mode"), d->mode, sizeof(d->mode));
 	copy_text(d, json_get(frame, "why"), d->why, sizeof(d->why));
-	log_info("kernel: %s, Python %s, %s%s%s", d->python, d->version, d->mode,
+	log_info("kernel: %s, Python %s, %s%s%s", d->runner.python, d->version, d->mode,
 		d->why[0] ? ": " : "", d->why);
 	become_idle(d);
 	return 0;
@@ -156,9 +161,11 @@ static int on_data(struct driver *d, struct json_val frame)
 	struct str s;
 
 	if (is_cell(d) && json_str(json_get(data, "text/plain"), &d->json, &s) == 0)
-		cell_text(&d->cell, s);
+		cell_text(&d->runner.cell, s);
 	if (is_cell(d) && json_str(json_get(data, "image/png"), &d->json, &s) == 0)
-		cell_image(&d->cell, s);
+		cell_image(&d->runner.cell, s);
+	if (is_cell(d))
+		rich_put(&d->runner.cell.rich, data, &d->json);
 	return seen(d);
 }
 
@@ -167,7 +174,7 @@ static int on_error(struct driver *d, struct json_val frame)
 	struct str s;
 
 	if (is_cell(d) && json_str(json_get(frame, "text"), &d->json, &s) == 0)
-		cell_text(&d->cell, s);
+		cell_text(&d->runner.cell, s);
 	return seen(d);
 }
 
@@ -177,12 +184,11 @@ static int on_done(struct driver *d, struct json_val frame)
 
 	if (json_i64(json_get(frame, "id"), &id) < 0 || (uint64_t)id != d->cell_id)
 		return ERR_SYNTAX;
-	d->pause = 0;
-	if (d->state == DRIVER_BUSY) {
-		driver_enter(d, DRIVER_IDLE);
-		d->ops->done(d->arg);
-		cell_reset(&d->cell);
-	} else if (d->state != DRIVER_STOPPING) {
+	d->runner.pause = 0;
+	if (d->runner.state == RUNNER_BUSY) {
+		d->runner.ops->done(d->runner.arg);
+		cell_reset(&d->runner.cell);
+	} else if (d->runner.state != RUNNER_STOPPING) {
 		return ERR_SYNTAX;
 	}
 	become_idle(d);

@@ -1,0 +1,577 @@
+#include "kernel/named.h"
+
+#include "base/log.h"
+#include "kernel/kernel.h"
+#include "kernel/python.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { NAMED_WORDS = 256, NAMED_TRIES = 3 };
+
+/* What the kernel executes while the runner is BUSY or STOPPING. */
+enum step { STEP_CHDIR, STEP_CELL };
+
+/* Languages in which we have something to say. */
+static const struct language {
+	const char *name;
+	/* Executed at first; the first line of what it prints is the interpreter. */
+	const char *greeting;
+	/* Around a directory, which a JSON text is a literal for. */
+	const char *chdir, *chdir_end;
+} languages[] = {
+	{"python", "print(__import__('sys').executable)\n%colors nocolor",
+		"__import__('os').chdir(", ")"},
+	{"R", NULL, "invisible(setwd(", "))"},
+};
+
+struct named {
+	struct runner runner;
+	struct loop *loop;
+	const char *const *env;
+	const struct spawn_user *user;
+	char name[KERNELSPEC_NAME_MAX + 2]; /* so that one too long is seen */
+
+	struct arena memory; /* of the kernelspec */
+	struct kernelspec spec;
+	const struct language *language; /* or NULL */
+	struct kernel kernel;
+	struct timer timer;
+	unsigned interrupts;
+	unsigned tries;
+
+	struct cell greeting; /* what comes of it */
+	enum step step;
+	struct buf code; /* for when the directory is entered */
+	char cwd[FILE_PATH_MAX];
+};
+
+static struct named *of_runner(struct runner *r)
+{
+	return container_of(r, struct named, runner);
+}
+
+static struct named *of_kernel(struct kernel *k)
+{
+	return container_of(k, struct named, kernel);
+}
+
+static void give_up(struct named *n, const char *why);
+static void begin(struct timer *t);
+static void too_late(struct timer *t);
+static void harder(struct timer *t);
+
+static void enter(struct named *n, enum runner_state to)
+{
+	static const uint64_t patience[] = {
+		[RUNNER_LOADING] = DRIVER_START_MS,
+		[RUNNER_STOPPING] = DRIVER_INTERRUPT_MS,
+	};
+	static timer_fn *const late[] = {
+		[RUNNER_PAUSED] = begin,
+		[RUNNER_LOADING] = too_late,
+		[RUNNER_STOPPING] = harder,
+	};
+	uint64_t ms;
+
+	runner_enter(&n->runner, to);
+	timer_cancel(n->loop, &n->timer);
+	if (to >= ARRAY_LEN(late) || !late[to])
+		return;
+	ms = to == RUNNER_PAUSED ? n->runner.pause : patience[to];
+	if (timer_set(n->loop, &n->timer, ms, late[to]) == 0)
+		return;
+	/* Nobody would notice that the time is over, so it is. */
+	if (to == RUNNER_PAUSED)
+		give_up(n, "out of memory");
+	else
+		kernel_kill(&n->kernel);
+}
+
+/* No cell for a process that ends; nobody waits for the one that ran any more. */
+static void become_idle(struct named *n)
+{
+	if (n->kernel.state == KERNEL_IDLE) {
+		enter(n, RUNNER_IDLE);
+		n->runner.ops->idle(n->runner.arg);
+	} else if (n->runner.state == RUNNER_BUSY) {
+		enter(n, RUNNER_STOPPING);
+	}
+}
+
+/* --- Its messages ----------------------------------------------------------------- */
+
+static void put_data(struct cell *cell, struct json_val data, struct arena *a)
+{
+	struct str s;
+
+	if (json_str(json_get(data, "text/plain"), a, &s) == 0)
+		cell_text(cell, s);
+	if (json_str(json_get(data, "image/png"), a, &s) == 0)
+		cell_image(cell, s);
+	rich_put(&cell->rich, data, NULL);
+}
+
+static void put_error(struct cell *cell, const struct jmsg *m, struct arena *a)
+{
+	struct json_val line;
+	bool any = false;
+	struct str s;
+	int it = 0;
+
+	while (json_next(m->error.traceback, &it, NULL, &line)) {
+		if (any)
+			cell_text(cell, STR("\n"));
+		if (json_str(line, a, &s) == 0)
+			cell_text(cell, s);
+		any = true;
+	}
+	if (any)
+		return;
+	cell_text(cell, m->error.name);
+	cell_text(cell, STR(": "));
+	cell_text(cell, m->error.value);
+}
+
+/* Pages for a reader, such as of "obj?". */
+static void put_payload(struct cell *cell, struct json_val payload, struct arena *a)
+{
+	struct json_val one;
+	struct str s;
+	int it = 0;
+
+	while (json_next(payload, &it, NULL, &one))
+		if (json_str(json_get(one, "source"), a, &s) == 0 &&
+			str_eq(s, STR("page")) &&
+			json_str(json_get(json_get(one, "data"), "text/plain"), a, &s) ==
+				0)
+			cell_text(cell, s);
+}
+
+/* Where what comes now belongs; NULL: nobody wants it. */
+static struct cell *cell_of(struct named *n)
+{
+	if (n->runner.state == RUNNER_LOADING)
+		return &n->greeting;
+	return n->runner.state == RUNNER_BUSY && n->step == STEP_CELL ? &n->runner.cell
+								      : NULL;
+}
+
+static void on_message(struct kernel *k, const struct jmsg *m, struct arena *a)
+{
+	struct cell *cell = cell_of(of_kernel(k));
+
+	if (!cell)
+		return;
+	switch (m->type) {
+	case JMSG_STREAM:
+		cell_text(cell, m->stream.text);
+		break;
+	case JMSG_EXECUTE_RESULT:
+	case JMSG_DISPLAY_DATA:
+		put_data(cell, m->data, a);
+		break;
+	case JMSG_ERROR:
+		put_error(cell, m, a);
+		break;
+	case JMSG_EXECUTE_REPLY:
+		put_payload(cell, m->reply.payload, a);
+		break;
+	default:
+		break;
+	}
+}
+
+static void on_lost(struct kernel *k, uint64_t bytes)
+{
+	struct cell *cell = cell_of(of_kernel(k));
+	char words[NAMED_WORDS];
+
+	snprintf(words, sizeof(words),
+		"\n[A message of %llu bytes was left out: it could not be taken.]\n",
+		(unsigned long long)bytes);
+	if (cell)
+		cell_text(cell, str_c(words));
+}
+
+static void on_silent(struct kernel *k)
+{
+	log_warn(
+		"kernel %s: it does not answer while it runs a cell", of_kernel(k)->name);
+}
+
+/* --- Cells ------------------------------------------------------------------------ */
+
+/* The first line of what it has printed. */
+static void take_interpreter(struct named *n)
+{
+	struct str said = buf_view(&n->greeting.head);
+	struct str line = str_trim(str_cut(&said, '\n'), " \t\r");
+
+	snprintf(n->runner.python, sizeof(n->runner.python), "%.*s",
+		(int)(line.n < sizeof(n->runner.python) ? line.n : 0), line.p);
+	cell_reset(&n->greeting);
+}
+
+static void cell_done(struct named *n, enum jmsg_outcome outcome)
+{
+	if (outcome == JMSG_ABORTED)
+		cell_text(&n->runner.cell, STR("[The kernel did not execute the cell.]"));
+	n->runner.pause = 0;
+	n->runner.ops->done(n->runner.arg);
+	cell_reset(&n->runner.cell);
+}
+
+/* The directory is entered, or is not: the cell follows anyway. */
+static void run_cell(struct named *n)
+{
+	int r;
+
+	/* Its end is told next. */
+	if (n->kernel.state != KERNEL_IDLE)
+		return;
+	n->step = STEP_CELL;
+	r = kernel_run(&n->kernel, buf_view(&n->code));
+	buf_free(&n->code);
+	if (r == 0)
+		return;
+	cell_text(&n->runner.cell,
+		STR("[The cell was not executed: the sandbox is out of memory.]"));
+	cell_done(n, JMSG_OK);
+	become_idle(n);
+}
+
+static void on_done(struct kernel *k, enum jmsg_outcome outcome)
+{
+	struct named *n = of_kernel(k);
+
+	if (n->runner.state == RUNNER_BUSY && n->step == STEP_CHDIR) {
+		run_cell(n);
+		return;
+	}
+	if (n->runner.state == RUNNER_LOADING && k->state == KERNEL_IDLE)
+		take_interpreter(n);
+	else if (n->runner.state == RUNNER_BUSY)
+		cell_done(n, outcome);
+	become_idle(n);
+}
+
+static void put_chdir(const struct named *n, struct str cwd, struct buf *out)
+{
+	struct jw w;
+
+	buf_puts(out, n->language->chdir);
+	jw_init(&w, out);
+	jw_str(&w, cwd);
+	buf_puts(out, n->language->chdir_end);
+}
+
+static int execute(struct runner *runner, struct str code, struct str cwd)
+{
+	struct named *n = of_runner(runner);
+	bool moves = n->language && cwd.n < sizeof(n->cwd) && !str_eq(cwd, str_c(n->cwd));
+	struct buf enter_cwd = BUF_INIT(8 * FILE_PATH_MAX);
+	int r;
+
+	if (n->kernel.state != KERNEL_IDLE)
+		return -EAGAIN;
+	if (moves) {
+		buf_str(&n->code, code);
+		put_chdir(n, cwd, &enter_cwd);
+		r = n->code.err ? n->code.err : enter_cwd.err;
+		r = r ? r : kernel_run(&n->kernel, buf_view(&enter_cwd));
+	} else {
+		r = kernel_run(&n->kernel, code);
+	}
+	buf_free(&enter_cwd);
+	if (r) {
+		buf_free(&n->code);
+		buf_reset(&n->code);
+		return r;
+	}
+	n->step = moves ? STEP_CHDIR : STEP_CELL;
+	if (moves)
+		snprintf(n->cwd, sizeof(n->cwd), "%.*s", STR_ARG(cwd));
+	enter(n, RUNNER_BUSY);
+	return 0;
+}
+
+static void nudge(struct runner *r)
+{
+	kernel_interrupt(&of_runner(r)->kernel);
+}
+
+static void interrupt(struct runner *r)
+{
+	struct named *n = of_runner(r);
+
+	enter(n, RUNNER_STOPPING);
+	cell_reset(&r->cell);
+	n->interrupts = 1;
+	nudge(r);
+}
+
+/* A second time, then the end. */
+static void harder(struct timer *t)
+{
+	struct named *n = container_of(t, struct named, timer);
+
+	if (n->interrupts++ == 1) {
+		nudge(&n->runner);
+		if (timer_set(n->loop, &n->timer, DRIVER_KILL_MS, harder) == 0)
+			return;
+	}
+	log_info("kernel %s: a cell cannot be interrupted, it is killed", n->name);
+	kernel_kill(&n->kernel);
+}
+
+/* --- Its end ---------------------------------------------------------------------- */
+
+static void give_up(struct named *n, const char *why)
+{
+	char words[NAMED_WORDS];
+
+	snprintf(words, sizeof(words), "kernel %s: %s", n->name, why);
+	log_warn("%s", words);
+	enter(n, RUNNER_NONE);
+	n->runner.ops->none(n->runner.arg, words);
+}
+
+/* Of ports another may have been faster, the next ones are others. */
+static void start_failed(struct named *n, const char *why)
+{
+	cell_reset(&n->greeting);
+	if (n->spec.by_ipc || ++n->tries >= NAMED_TRIES) {
+		give_up(n, why);
+		return;
+	}
+	n->runner.pause = DRIVER_PAUSE_MS;
+	enter(n, RUNNER_PAUSED);
+}
+
+static void on_ended(struct kernel *k, const char *why, int status)
+{
+	struct named *n = of_kernel(k);
+	enum runner_state state = n->runner.state;
+
+	n->runner.pid = 0;
+	buf_free(&n->code);
+	if (state == RUNNER_STARTING || state == RUNNER_LOADING) {
+		start_failed(n, why);
+		return;
+	}
+	log_warn("kernel %s: %s (status %d), another is started", n->name, why, status);
+	runner_rest(&n->runner);
+	n->runner.ops->died(n->runner.arg, status, state == RUNNER_BUSY);
+	n->tries = 0;
+	enter(n, RUNNER_PAUSED);
+}
+
+static void too_late(struct timer *t)
+{
+	kernel_kill(&container_of(t, struct named, timer)->kernel);
+}
+
+static void end(struct runner *r)
+{
+	if (r->pid)
+		kernel_kill(&of_runner(r)->kernel);
+}
+
+/* --- The start -------------------------------------------------------------------- */
+
+static void on_ready(struct kernel *k)
+{
+	struct named *n = of_kernel(k);
+
+	enter(n, RUNNER_LOADING);
+	log_info("kernel %s: %.*s, process %d", n->name, STR_ARG(n->spec.display),
+		(int)n->runner.pid);
+	if (!n->language || !n->language->greeting)
+		become_idle(n);
+	else if (kernel_run(k, str_c(n->language->greeting)))
+		kernel_kill(k);
+}
+
+/* PREFIX of PREFIX/bin/python; NULL without memory. */
+static const char *prefix_of(const char *python, struct arena *a)
+{
+	struct str s = str_c(python);
+
+	for (int slashes = 0; s.n > 0 && slashes < 2; s.n--)
+		slashes += s.p[s.n - 1] == '/';
+	return arena_cstr(a, s);
+}
+
+static int find_in(struct named *n, const char *prefix, const char **why)
+{
+	struct kernelspec_places places = {n->env, prefix};
+	struct str name = str_c(n->name);
+	int r = kernelspec_find(&places, name, &n->memory, &n->spec, why);
+
+	if (r == -ENOENT && str_eq(name, STR("python")))
+		r = kernelspec_find(&places, STR("python3"), &n->memory, &n->spec, why);
+	return r;
+}
+
+/* In the folders of the system and of each Python there is. */
+static int find(struct named *n, const char **why)
+{
+	const char *list[PYTHONS_MAX], *first = NULL;
+	size_t pythons;
+	int r;
+
+	arena_reset(&n->memory);
+	pythons = python_list(n->env, &n->memory, list);
+	r = find_in(n, NULL, why);
+	for (size_t i = 0; r == -ENOENT && i < pythons; i++) {
+		const char *prefix = prefix_of(list[i], &n->memory);
+
+		if (!prefix)
+			return -ENOMEM;
+		first = first ? first : prefix;
+		r = find_in(n, prefix, why);
+	}
+	if (r == -ENOENT && first &&
+		(!strcmp(n->name, "python") || !strcmp(n->name, "python3")))
+		r = kernelspec_python(first, &n->memory, &n->spec);
+	return r;
+}
+
+static const struct language *language_of(const struct kernelspec *spec)
+{
+	for (size_t i = 0; i < ARRAY_LEN(languages); i++)
+		if (str_eq_nocase(spec->language, str_c(languages[i].name)))
+			return &languages[i];
+	return NULL;
+}
+
+static const struct kernel_events events = {
+	.ready = on_ready,
+	.message = on_message,
+	.lost = on_lost,
+	.done = on_done,
+	.silent = on_silent,
+	.ended = on_ended,
+};
+
+/* Not every image has the usual folder, or lets one be made in it. */
+static int launch(struct named *n)
+{
+	static const char *const folders[] = {"/tmp", "/dev/shm", "/run", "/var/tmp"};
+	struct kernel_setup setup = {
+		.loop = n->loop,
+		.events = &events,
+		.spec = &n->spec,
+		.env = n->env,
+		.user = n->user,
+		.cwd = n->cwd,
+		.start_ms = DRIVER_START_MS,
+	};
+	int r = -ENOENT;
+
+	for (size_t i = 0; r && i < ARRAY_LEN(folders); i++) {
+		setup.tmp = folders[i];
+		kernel_free(&n->kernel);
+		kernel_init(&n->kernel, &setup);
+		r = kernel_start(&n->kernel);
+	}
+	return r;
+}
+
+static void begin(struct timer *t)
+{
+	struct named *n = container_of(t, struct named, timer);
+	const char *why = "";
+	int r = find(n, &why);
+
+	if (r) {
+		give_up(n, why[0] ? why : err_text(r));
+		return;
+	}
+	n->language = language_of(&n->spec);
+	enter(n, RUNNER_STARTING);
+	r = launch(n);
+	if (r) {
+		give_up(n,
+			r == -ENOENT
+				? "its program, or a folder for its sockets, is missing"
+				: err_text(r));
+		return;
+	}
+	n->runner.pid = n->kernel.pid;
+	n->runner.starts++;
+}
+
+static void start(struct runner *r, struct str cwd)
+{
+	struct named *n = of_runner(r);
+
+	snprintf(n->cwd, sizeof(n->cwd), "%.*s", STR_ARG(cwd));
+	r->pause = 0;
+	n->tries = 0;
+	enter(n, RUNNER_PAUSED);
+}
+
+/* --- The object ------------------------------------------------------------------- */
+
+static void info(const struct runner *r, struct jw *w)
+{
+	const struct named *n = container_of(r, struct named, runner);
+
+	jw_key(w, "python");
+	jw_cstr(w, r->python);
+	jw_key(w, "kernelspec");
+	jw_cstr(w, n->spec.folder);
+	jw_key(w, "display_name");
+	jw_str(w, n->spec.display);
+	jw_key(w, "language");
+	jw_str(w, n->spec.language);
+}
+
+static void del(struct runner *r)
+{
+	struct named *n = of_runner(r);
+
+	kernel_free(&n->kernel);
+	timer_cancel(n->loop, &n->timer);
+	cell_free(&r->cell);
+	cell_free(&n->greeting);
+	buf_free(&n->code);
+	arena_reset(&n->memory);
+	free(n);
+}
+
+static const struct runner_kind kind = {
+	.start = start,
+	.execute = execute,
+	.interrupt = interrupt,
+	.nudge = nudge,
+	.kill = end,
+	.info = info,
+	.del = del,
+};
+
+struct runner *named_new(struct loop *l, const char *const *env,
+	const struct spawn_user *user, struct str name, const struct runner_ops *ops,
+	void *arg)
+{
+	struct named *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	*n = (struct named){
+		.loop = l,
+		.env = env,
+		.user = user,
+		.code = BUF_INIT(JMSG_OUT_MAX),
+	};
+	/* One that is too long is none, and is refused by what reads it. */
+	snprintf(n->name, sizeof(n->name), "%.*s", STR_ARG(name));
+	runner_init(&n->runner, &kind, ops, arg);
+	cell_init(&n->greeting);
+	arena_init(&n->memory, WHO_MEMORY_MAX);
+	kernel_init(&n->kernel, &(struct kernel_setup){.loop = l});
+	return &n->runner;
+}

@@ -1,0 +1,386 @@
+#include "plug/cells.h"
+
+#include "act/observe.h"
+#include "act/session.h"
+#include "base/float.h"
+#include "base/log.h"
+#include "limits.h"
+#include "term/shell.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+enum { WORDS = 512 };
+
+enum cell_state {
+	CELL_WAITS, /* in the line */
+	CELL_RUNS,
+	CELL_DIED, /* with its kernel; it is answered when that is there again, or not */
+};
+
+/* A request on its way. Lives in the request's arena, while somebody waits for it. */
+struct cell_run {
+	enum cell_state state;
+	struct cells *cells;
+	struct act *act;
+	struct cell_run *next;
+	struct str code;
+	struct timer timer;
+	int status; /* DIED: of the kernel */
+};
+
+static const char no_memory[] =
+	"[The cell was not executed: the sandbox is out of memory.]";
+
+static struct loop *loop_of(const struct cells *c)
+{
+	return c->box->loop;
+}
+
+struct str cells_dir(const struct cells *c)
+{
+	const struct box *box = c->box;
+	struct str cwd = box->session ? session_cwd(box->session) : STR("");
+
+	return cwd.n ? cwd : box_cwd(box);
+}
+
+/* --- Answers ---------------------------------------------------------------- */
+
+/* images may be NULL. */
+static void observe(struct cells *c, struct cell_run *r, struct buf *content,
+	const struct cell *images)
+{
+	struct act *a = r->act;
+	struct str cwd = cells_dir(c);
+	struct jw w;
+
+	content->n = cell_rstrip(buf_view(content)).n;
+	if (arg_bool(a, "include_extra", true))
+		buf_fmt(content,
+			"\n[Jupyter current working directory: %.*s]"
+			"\n[Jupyter Python interpreter: %s]",
+			STR_ARG(cwd), c->runner->python);
+	observe_begin(&w, a->out, "run_ipython", STR("Code executed in IPython cell."),
+		buf_view(content));
+	jw_key(&w, "code");
+	jw_str(&w, r->code);
+	jw_key(&w, "image_urls");
+	if (images)
+		cell_write_images(images, &w);
+	else
+		jw_null(&w);
+	jw_end(&w);
+	jw_key(&w, "success");
+	jw_bool(&w, true);
+	jw_end(&w);
+}
+
+static void answer(struct cells *c, struct cell_run *r, struct buf *content,
+	const struct cell *images)
+{
+	struct act *a = r->act;
+
+	timer_cancel(loop_of(c), &r->timer);
+	observe(c, r, content, images);
+	a->state = NULL;
+	a->done(a);
+}
+
+static void answer_words(struct cells *c, struct cell_run *r, const char *words)
+{
+	struct buf content = BUF_INIT(OBSERVATION_MAX);
+
+	buf_puts(&content, words);
+	answer(c, r, &content, NULL);
+	buf_free(&content);
+}
+
+/* With what the cell has given. */
+static void answer_cell(struct cells *c, struct cell_run *r)
+{
+	struct cell *cell = &c->runner->cell;
+	struct buf content = BUF_INIT(OBSERVATION_MAX);
+
+	if (cell_content(cell, &content) < 0) {
+		buf_reset(&content);
+		buf_puts(&content, "[The output was lost: the server is out of memory.]");
+	}
+	answer(c, r, &content, cell);
+	buf_free(&content);
+}
+
+/* --- The line --------------------------------------------------------------- */
+
+static void unlink_run(struct cells *c, struct cell_run *r)
+{
+	struct cell_run **at = &c->line;
+
+	if (r == c->current) {
+		c->current = NULL;
+		return;
+	}
+	while (*at != r)
+		at = &(*at)->next;
+	*at = r->next;
+	c->line_n--;
+}
+
+static void look_at_asker(struct timer *t);
+
+/* A cell without a limit holds up all others: it is for somebody who is there. */
+static void watch_asker(struct cells *c)
+{
+	struct cell_run *r = c->current;
+
+	if (r->timer.slot || !r->act->left)
+		return;
+	if (timer_set(loop_of(c), &c->limit, CELL_LOOK_MS, look_at_asker) < 0)
+		log_warn("jupyter: a cell without a limit is not watched");
+}
+
+static void look_at_asker(struct timer *t)
+{
+	struct cells *c = container_of(t, struct cells, limit);
+	struct cell_run *r = c->current;
+
+	if (!r || r->state != CELL_RUNS)
+		return;
+	if (!r->act->left || !r->act->left(r->act)) {
+		watch_asker(c);
+		return;
+	}
+	unlink_run(c, r);
+	c->runner->kind->interrupt(c->runner);
+	answer_words(c, r, "[The cell was interrupted: the client has left.]");
+}
+
+/* The next cell has its turn, if there is one and a kernel for it. */
+static void pump(struct cells *c)
+{
+	while (!c->current && c->line && c->runner->state == RUNNER_IDLE) {
+		struct cell_run *r = c->line;
+		int err;
+
+		timer_cancel(loop_of(c), &c->limit);
+		cell_reset(&c->runner->cell);
+		if (c->lost)
+			cell_text(&c->runner->cell,
+				STR("[Kernel was restarted; variables were lost.]\n"));
+		err = c->runner->kind->execute(c->runner, r->code, cells_dir(c));
+		if (err == -EAGAIN)
+			return;
+		unlink_run(c, r);
+		if (err == 0) {
+			c->current = r;
+			r->state = CELL_RUNS;
+			c->lost = false;
+			watch_asker(c);
+			return;
+		}
+		answer_words(c, r, no_memory);
+	}
+}
+
+static void time_over(struct timer *t)
+{
+	struct cell_run *r = container_of(t, struct cell_run, timer);
+	struct cells *c = r->cells;
+	char seconds[FLOAT_TEXT], words[WORDS];
+
+	float_text(r->act->timeout, seconds);
+	snprintf(words, sizeof(words), "[Execution timed out (%s seconds).]%s", seconds,
+		r->state == CELL_WAITS
+			? "\n[The cell was not started: another one was running.]"
+			: "");
+	unlink_run(c, r);
+	if (r->state == CELL_RUNS)
+		c->runner->kind->interrupt(c->runner);
+	answer_words(c, r, words);
+}
+
+/* --- What the kernel says --------------------------------------------------- */
+
+static void put_death(struct buf *words, int status)
+{
+	if (WIFSIGNALED(status))
+		buf_fmt(words, "[Kernel died (signal %d).", WTERMSIG(status));
+	else
+		buf_fmt(words, "[Kernel died (exit status %d).", WEXITSTATUS(status));
+}
+
+/* why: NULL, or why there is no kernel now. What the cell gave stays in the cell. */
+static void answer_death(struct cells *c, const char *why)
+{
+	struct cell_run *r = c->current;
+	struct cell *cell = &c->runner->cell;
+	struct buf words = BUF_INIT(WORDS * 4);
+	struct str before = buf_view(cell->tail.n ? &cell->tail : &cell->head);
+
+	if (before.n && before.p[before.n - 1] != '\n')
+		buf_putc(&words, '\n');
+	put_death(&words, r->status);
+	if (why)
+		buf_fmt(&words, " It could not be restarted: %s.]", why);
+	else
+		buf_puts(&words, " It was restarted; all variables were lost.]");
+	cell_text(cell, buf_view(&words));
+	buf_free(&words);
+	c->current = NULL;
+	c->lost = false;
+	answer_cell(c, r);
+}
+
+static void on_idle(void *arg)
+{
+	struct cells *c = arg;
+
+	c->why[0] = '\0';
+	if (c->plug)
+		plug_ready(c->plug);
+	if (c->current && c->current->state == CELL_DIED)
+		answer_death(c, NULL);
+	pump(c);
+}
+
+static void on_done(void *arg)
+{
+	struct cells *c = arg;
+	struct cell_run *r = c->current;
+
+	timer_cancel(loop_of(c), &c->limit);
+	c->current = NULL;
+	c->done_n++;
+	rich_move(&c->rich, &c->runner->cell.rich);
+	if (r)
+		answer_cell(c, r);
+}
+
+static void on_died(void *arg, int status, bool busy)
+{
+	struct cells *c = arg;
+
+	timer_cancel(loop_of(c), &c->limit);
+	c->lost = true;
+	if (!busy || !c->current)
+		return;
+	c->current->state = CELL_DIED;
+	c->current->status = status;
+}
+
+static void on_none(void *arg, const char *why)
+{
+	struct cells *c = arg;
+	char words[WORDS];
+
+	snprintf(c->why, sizeof(c->why), "%s", why);
+	snprintf(words, sizeof(words), "[The cell was not executed: %s.]", why);
+	if (c->plug)
+		plug_unavailable(c->plug, why);
+	if (c->current)
+		answer_death(c, why);
+	while (c->line) {
+		struct cell_run *r = c->line;
+
+		unlink_run(c, r);
+		answer_words(c, r, c->sorry ? c->sorry : words);
+	}
+}
+
+const struct runner_ops cells_ops = {
+	.idle = on_idle,
+	.done = on_done,
+	.died = on_died,
+	.none = on_none,
+};
+
+/* --- Coming and going ------------------------------------------------------- */
+
+void cells_start(struct cells *c)
+{
+	if (c->runner->state == RUNNER_NONE)
+		c->runner->kind->start(c->runner, cells_dir(c));
+}
+
+int cells_run(struct cells *c, struct act *a, struct str code)
+{
+	struct cell_run *r = arena_alloc(a->arena, sizeof(*r));
+	struct cell_run **end = &c->line;
+	uint64_t ms = act_timeout_ms(a);
+
+	if (!r)
+		return -ENOMEM;
+	if (c->line_n >= CELLS_WAITING_MAX) {
+		observe_error(a, STR("Too many cells are waiting for this kernel."));
+		return ACT_DONE;
+	}
+	*r = (struct cell_run){.cells = c, .act = a, .code = code};
+	if (ms && timer_set(loop_of(c), &r->timer, ms, time_over) < 0)
+		return -ENOMEM;
+	while (*end)
+		end = &(*end)->next;
+	*end = r;
+	c->line_n++;
+	a->state = r;
+	/* What it lacked may have been installed since the last look. */
+	cells_start(c);
+	pump(c);
+	return ACT_WAIT;
+}
+
+static void limit_over(struct timer *t)
+{
+	struct cells *c = container_of(t, struct cells, limit);
+
+	if (c->runner->state == RUNNER_BUSY && !c->current)
+		c->runner->kind->interrupt(c->runner);
+}
+
+/*
+ * A cell that runs goes on until its own time is over. One without a limit is
+ * interrupted: nobody could end it any more, and all others wait for it.
+ */
+void cells_abandon(struct act *a)
+{
+	struct cell_run *r = a->state;
+	struct cells *c;
+	uint64_t now, left = 0;
+
+	if (!r)
+		return;
+	c = r->cells;
+	now = loop_now(loop_of(c));
+	if (r->timer.slot && r->timer.at > now)
+		left = r->timer.at - now;
+	timer_cancel(loop_of(c), &r->timer);
+	unlink_run(c, r);
+	if (r->state != CELL_RUNS)
+		return;
+	/* It would look at the next cell. */
+	timer_cancel(loop_of(c), &c->limit);
+	if (!left || timer_set(loop_of(c), &c->limit, left, limit_over) < 0)
+		c->runner->kind->interrupt(c->runner);
+}
+
+void cells_end(struct cells *c)
+{
+	struct cell_run *r = c->current;
+
+	c->current = NULL;
+	if (r) {
+		cell_text(&c->runner->cell,
+			STR("\n[The sandbox is stopping: the cell was ended.]"));
+		answer_cell(c, r);
+	}
+	while (c->line) {
+		r = c->line;
+		unlink_run(c, r);
+		answer_words(
+			c, r, "[The sandbox is stopping: the cell was not executed.]");
+	}
+	timer_cancel(loop_of(c), &c->limit);
+	c->runner->kind->del(c->runner);
+	rich_free(&c->rich);
+}
