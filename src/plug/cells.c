@@ -189,12 +189,16 @@ static void time_over(struct timer *t)
 	struct cell_run *r = container_of(t, struct cell_run, timer);
 	struct cells *c = r->cells;
 	char seconds[FLOAT_TEXT], words[WORDS];
+	const char *why = "";
 
 	float_text(r->act->timeout, seconds);
-	snprintf(words, sizeof(words), "[Execution timed out (%s seconds).]%s", seconds,
-		r->state == CELL_WAITS
+	if (r->state == CELL_WAITS)
+		why = c->runner->state == RUNNER_BUSY ||
+				c->runner->state == RUNNER_STOPPING
 			? "\n[The cell was not started: another one was running.]"
-			: "");
+			: "\n[The cell was not started: the kernel was not ready.]";
+	snprintf(words, sizeof(words), "[Execution timed out (%s seconds).]%s", seconds,
+		why);
 	unlink_run(c, r);
 	if (r->state == CELL_RUNS)
 		c->runner->kind->interrupt(c->runner);
