@@ -54,8 +54,8 @@ static const char usage[] =
 	"  --[no-]enable-browser: accepted; nothing is there to start\n"
 	"\n"
 	"environment: SESSION_API_KEY, NO_CHANGE_TIMEOUT_SECONDS, SU_TO_USER,\n"
-	"RUNTIME_USERNAME, SANDBOX_GROUP_ID, INIT_PLUGIN_TIMEOUT, OD_PYTHON, "
-	"VSCODE_PORT\n";
+	"RUNTIME_USERNAME, SANDBOX_GROUP_ID, INIT_PLUGIN_TIMEOUT, OD_PYTHON,\n"
+	"JUPYTER_KERNEL, VSCODE_PORT\n";
 
 const char *config_usage(void)
 {
