@@ -273,7 +273,7 @@ static const struct plug_route routes[] = {
 	{"GET", "/v1/kernels/outputs", outputs, NULL},
 	{"POST", "/v1/kernels/interrupt", interrupt, NULL},
 	{"POST", "/v1/kernels/restart", restart, NULL},
-	{NULL},
+	{0},
 };
 
 /* --- The plugin ----------------------------------------------------------------- */
