@@ -1,4 +1,4 @@
-#include "kernel/kernel.h"
+#include "kernel/kernel_private.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const char ended_itself[] = "it ended by itself";
+const char kernel_ended_itself[] = "it ended by itself";
 static const char not_ready[] = "it was not ready in time";
 static const char no_memory[] = "there is no memory to wait for it";
 
@@ -25,7 +25,7 @@ static const enum zmtp_type types[] = {
 	[CONNECTION_HEARTBEAT] = ZMTP_REQ,
 };
 
-static void enter(struct kernel *k, enum kernel_state s)
+void kernel_enter(struct kernel *k, enum kernel_state s)
 {
 	static const unsigned from[] = {
 		[KERNEL_DEAD] = 1 << KERNEL_STARTING | 1 << KERNEL_ENDING,
@@ -41,75 +41,6 @@ static void enter(struct kernel *k, enum kernel_state s)
 	k->state = s;
 	timer_cancel(k->setup.loop, &k->timer);
 	timer_cancel(k->setup.loop, &k->beat);
-}
-
-/* --- The end -------------------------------------------------------------------- */
-
-static void end_by_message(struct kernel *k);
-static void end_by_sigterm(struct kernel *k);
-static void end_by_sigkill(struct kernel *k);
-
-/* The way down; wait is the time until the next rung. */
-static const struct rung {
-	void (*act)(struct kernel *k);
-	uint64_t wait;
-} rungs[] = {
-	{end_by_message, KERNEL_SHUTDOWN_MS},
-	{end_by_sigterm, KERNEL_TERM_MS},
-	{end_by_sigkill, KERNEL_TERM_MS},
-};
-enum { RUNG_MESSAGE, RUNG_SIGTERM, RUNG_SIGKILL };
-
-static void step_down(struct timer *t)
-{
-	struct kernel *k = container_of(t, struct kernel, timer);
-	const struct rung *r = &rungs[k->rung];
-
-	/* The last one is repeated: a kill may meet a process that cannot end yet. */
-	if (k->rung + 1 < ARRAY_LEN(rungs))
-		k->rung++;
-	r->act(k);
-	/* Without memory for a timer there is no waiting either. */
-	if (timer_set(k->setup.loop, &k->timer, r->wait, step_down))
-		end_by_sigkill(k);
-}
-
-static void signal_group(const struct kernel *k, int signo)
-{
-	/* 0 would be our own group. */
-	assert(k->pid > 0);
-	/* A child that has not come to its own session yet has no group. */
-	if (kill(-k->pid, signo) < 0)
-		kill(k->pid, signo);
-}
-
-static void end_by_sigterm(struct kernel *k)
-{
-	signal_group(k, SIGTERM);
-}
-
-static void end_by_sigkill(struct kernel *k)
-{
-	if (k->why == ended_itself)
-		k->why = "it closed its connection and did not end";
-	assert(k->pid > 0);
-	tree_kill_now(k->pid);
-}
-
-/* Begins the end at that rung, at once or after a while. */
-static void end_from(struct kernel *k, size_t rung, uint64_t wait, const char *why)
-{
-	if (k->state == KERNEL_DEAD || k->state == KERNEL_LAST)
-		return;
-	if (k->state != KERNEL_ENDING) {
-		enter(k, KERNEL_ENDING);
-		k->why = why;
-		k->rung = rung;
-	}
-	if (rung > k->rung)
-		k->rung = rung;
-	if (wait == 0 || timer_set(k->setup.loop, &k->timer, wait, step_down))
-		step_down(&k->timer);
 }
 
 /* --- Channels ------------------------------------------------------------------- */
@@ -137,7 +68,7 @@ static void channel_fail(struct kernel_channel *ch, const char *why)
 {
 	channel_close(ch);
 	if (ch->kernel->state != KERNEL_ENDING)
-		end_from(ch->kernel, RUNG_SIGKILL, KERNEL_DEATH_MS, why);
+		kernel_end_from(ch->kernel, KERNEL_BY_SIGKILL, KERNEL_DEATH_MS, why);
 }
 
 static void channel_flush(struct kernel_channel *ch)
@@ -167,15 +98,9 @@ static void channel_send(struct kernel_channel *ch, const struct str *parts, siz
 	channel_flush(ch);
 }
 
-static void send_request(struct kernel *k, enum connection_channel to)
+void kernel_send_request(struct kernel *k, enum connection_channel to)
 {
 	channel_send(&k->channels[to], k->request.parts, JMSG_PARTS);
-}
-
-static void end_by_message(struct kernel *k)
-{
-	if (jmsg_shutdown_request(&k->session, false, &k->request) == 0)
-		send_request(k, CONNECTION_CONTROL);
 }
 
 /* --- Messages ------------------------------------------------------------------- */
@@ -189,12 +114,12 @@ static void finish(struct kernel *k)
 {
 	k->awaited = 0;
 	if (k->state == KERNEL_STARTING) {
-		enter(k, KERNEL_IDLE);
+		kernel_enter(k, KERNEL_IDLE);
 		/* Who is connected needs no names, and nobody else shall. */
 		connection_remove(&k->connection);
 		k->setup.events->ready(k);
 	} else if (runs_cell(k)) {
-		enter(k, k->state == KERNEL_BUSY ? KERNEL_IDLE : KERNEL_ENDING);
+		kernel_enter(k, k->state == KERNEL_BUSY ? KERNEL_IDLE : KERNEL_ENDING);
 		k->setup.events->done(k, k->outcome);
 	}
 }
@@ -204,11 +129,18 @@ static void rest_late(struct timer *t)
 	finish(container_of(t, struct kernel, timer));
 }
 
-/* The other half of what is awaited may have been dropped on its way. */
+/*
+ * One half of what is awaited is here, and the other may have been dropped on its way:
+ * it is waited for while anything is published, but not for ever.
+ */
 static void wait_for_rest(struct kernel *k)
 {
-	if (k->state == KERNEL_BUSY &&
-		timer_set(k->setup.loop, &k->timer, KERNEL_REST_MS, rest_late))
+	uint64_t now = clock_ms(), left = k->by > now ? k->by - now : 0;
+
+	if (k->state != KERNEL_BUSY || k->awaited == 0 || k->awaited == (REPLY | IDLE))
+		return;
+	if (timer_set(k->setup.loop, &k->timer,
+		    left < KERNEL_REST_MS ? left : KERNEL_REST_MS, rest_late))
 		finish(k);
 }
 
@@ -217,11 +149,13 @@ static void ask(struct timer *t);
 static void came(struct kernel *k, unsigned what)
 {
 	k->awaited &= ~what;
+	if (k->state == KERNEL_BUSY)
+		k->by = clock_ms() + KERNEL_LATE_MS;
 	if (k->awaited == 0)
 		finish(k);
 	else if (k->state == KERNEL_STARTING && what == REPLY &&
 		timer_set(k->setup.loop, &k->timer, KERNEL_ASK_MS, ask))
-		end_from(k, RUNG_SIGKILL, 0, no_memory);
+		kernel_end_from(k, KERNEL_BY_SIGKILL, 0, no_memory);
 	else
 		wait_for_rest(k);
 }
@@ -237,8 +171,6 @@ static void take(struct kernel *k, enum connection_channel from, const struct jm
 	}
 	if (runs_cell(k))
 		k->setup.events->message(k, m, &k->arena);
-	if (from == CONNECTION_IOPUB && !(k->awaited & REPLY))
-		wait_for_rest(k);
 	if (from == CONNECTION_SHELL && m->type == JMSG_EXECUTE_REPLY) {
 		k->outcome = m->reply.outcome;
 		came(k, REPLY);
@@ -316,6 +248,8 @@ static ssize_t channel_read(struct kernel_channel *ch)
 
 	if (n > 0)
 		channel_feed(ch, str_make(input, (size_t)n));
+	if (n > 0 && channel_of(ch) == CONNECTION_IOPUB)
+		wait_for_rest(ch->kernel);
 	return n < 0 ? -errno : n;
 }
 
@@ -327,12 +261,12 @@ static void channel_ended(struct kernel_channel *ch)
 	struct kernel *k = ch->kernel;
 
 	if (k->state != KERNEL_STARTING || ch->up) {
-		channel_fail(ch, ended_itself);
+		channel_fail(ch, kernel_ended_itself);
 		return;
 	}
 	channel_close(ch);
 	if (timer_set(k->setup.loop, &k->timer, KERNEL_RETRY_MS, knock))
-		end_from(k, RUNG_SIGKILL, 0, no_memory);
+		kernel_end_from(k, KERNEL_BY_SIGKILL, 0, no_memory);
 }
 
 static void channel_event(struct io *io, uint32_t events)
@@ -381,17 +315,17 @@ static void knock(struct timer *t)
 	uint64_t now = clock_ms();
 	bool again = false;
 
-	if (now >= k->start_by) {
-		end_from(k, RUNG_SIGTERM, 0, not_ready);
+	if (now >= k->by) {
+		kernel_end_from(k, KERNEL_BY_SIGTERM, 0, not_ready);
 		return;
 	}
 	for (size_t i = 0; i < CONNECTION_CHANNELS; i++)
 		again |= channel_open(&k->channels[i]) != 0;
 	/* Else the timer is that of its end. */
 	if (k->state == KERNEL_STARTING &&
-		timer_set(k->setup.loop, &k->timer,
-			again ? KERNEL_RETRY_MS : k->start_by - now, knock))
-		end_from(k, RUNG_SIGKILL, 0, no_memory);
+		timer_set(k->setup.loop, &k->timer, again ? KERNEL_RETRY_MS : k->by - now,
+			knock))
+		kernel_end_from(k, KERNEL_BY_SIGKILL, 0, no_memory);
 }
 
 /*
@@ -404,18 +338,18 @@ static void ask(struct timer *t)
 	struct kernel *k = container_of(t, struct kernel, timer);
 	uint64_t now = clock_ms();
 
-	if (now >= k->start_by) {
-		end_from(k, RUNG_SIGTERM, 0, not_ready);
+	if (now >= k->by) {
+		kernel_end_from(k, KERNEL_BY_SIGTERM, 0, not_ready);
 		return;
 	}
 	if (jmsg_plain_request(&k->session, "kernel_info_request", &k->request) ||
-		timer_set(k->setup.loop, &k->timer, k->start_by - now, ask)) {
-		end_from(k, RUNG_SIGKILL, 0, no_memory);
+		timer_set(k->setup.loop, &k->timer, k->by - now, ask)) {
+		kernel_end_from(k, KERNEL_BY_SIGKILL, 0, no_memory);
 		return;
 	}
 	memcpy(k->id, k->request.id, sizeof(k->id));
 	k->awaited = REPLY | IDLE;
-	send_request(k, CONNECTION_SHELL);
+	kernel_send_request(k, CONNECTION_SHELL);
 }
 
 static void close_all(struct kernel *k)
@@ -433,10 +367,10 @@ static void child_ended(struct child *c, int status)
 	int r = spawn_outcome(&k->report);
 
 	/* It is not reaped yet, so the group is still its own. */
-	signal_group(k, SIGKILL);
+	kernel_signal_group(k, SIGKILL);
 	if (k->state != KERNEL_ENDING) {
-		k->why = r < 0 && r != -EAGAIN ? k->report.step : ended_itself;
-		enter(k, k->state == KERNEL_BUSY ? KERNEL_LAST : KERNEL_ENDING);
+		k->why = r < 0 && r != -EAGAIN ? k->report.step : kernel_ended_itself;
+		kernel_enter(k, k->state == KERNEL_BUSY ? KERNEL_LAST : KERNEL_ENDING);
 	}
 	/* What it has said; whoever else holds its end may go on for ever. */
 	for (int i = 0; i < KERNEL_LAST_READS && ch < k->channels + CONNECTION_CHANNELS;
@@ -444,11 +378,11 @@ static void child_ended(struct child *c, int status)
 		if (ch->fd < 0 || channel_read(ch) <= 0)
 			ch++;
 	if (k->state != KERNEL_ENDING)
-		enter(k, KERNEL_ENDING);
+		kernel_enter(k, KERNEL_ENDING);
 	close_all(k);
 	/* Not before: what was read may have made the caller stop or kill it. */
 	k->pid = 0;
-	enter(k, KERNEL_DEAD);
+	kernel_enter(k, KERNEL_DEAD);
 	k->setup.events->ended(k, k->why, status);
 }
 
@@ -507,8 +441,8 @@ int kernel_start(struct kernel *k)
 	k->why = NULL;
 	k->beats = 0;
 	k->awaited = 0;
-	k->start_by = clock_ms() + s->start_ms;
-	enter(k, KERNEL_STARTING);
+	k->by = clock_ms() + s->start_ms;
+	kernel_enter(k, KERNEL_STARTING);
 	knock(&k->timer);
 	return 0;
 }
@@ -535,17 +469,17 @@ int kernel_run(struct kernel *k, struct str code)
 
 	if (r)
 		return r;
-	enter(k, KERNEL_BUSY);
+	kernel_enter(k, KERNEL_BUSY);
 	r = timer_set(k->setup.loop, &k->beat, KERNEL_BEAT_MS, beat);
 	if (r) {
-		enter(k, KERNEL_IDLE);
+		kernel_enter(k, KERNEL_IDLE);
 		return r;
 	}
 	memcpy(k->id, k->request.id, sizeof(k->id));
 	k->awaited = REPLY | IDLE;
 	k->outcome = JMSG_FAILED; /* until the reply says better; it may be lost */
 	k->beats = k->beats > 0;
-	send_request(k, CONNECTION_SHELL);
+	kernel_send_request(k, CONNECTION_SHELL);
 	return 0;
 }
 
@@ -555,11 +489,11 @@ void kernel_interrupt(struct kernel *k)
 		return;
 	/* Who has stopped himself hears nothing before he goes on. */
 	if (!k->setup.spec->by_message)
-		signal_group(k, SIGINT);
-	signal_group(k, SIGCONT);
+		kernel_signal_group(k, SIGINT);
+	kernel_signal_group(k, SIGCONT);
 	if (k->setup.spec->by_message &&
 		jmsg_plain_request(&k->session, "interrupt_request", &k->request) == 0)
-		send_request(k, CONNECTION_CONTROL);
+		kernel_send_request(k, CONNECTION_CONTROL);
 }
 
 void kernel_stop(struct kernel *k)
@@ -567,12 +501,13 @@ void kernel_stop(struct kernel *k)
 	bool listens = k->channels[CONNECTION_CONTROL].up;
 
 	if (k->state != KERNEL_ENDING)
-		end_from(k, listens ? RUNG_MESSAGE : RUNG_SIGTERM, 0, "it was stopped");
+		kernel_end_from(k, listens ? KERNEL_BY_MESSAGE : KERNEL_BY_SIGTERM, 0,
+			"it was stopped");
 }
 
 void kernel_kill(struct kernel *k)
 {
-	end_from(k, RUNG_SIGKILL, 0, "it was killed");
+	kernel_end_from(k, KERNEL_BY_SIGKILL, 0, "it was killed");
 }
 
 void kernel_init(struct kernel *k, const struct kernel_setup *setup)

@@ -83,7 +83,7 @@ struct kernel {
 	struct spawn_report report;
 	struct timer timer;   /* of the present state */
 	struct timer beat;    /* while a cell runs */
-	uint64_t start_by;    /* monotonic ms */
+	uint64_t by;          /* monotonic ms: ready, or all that is awaited */
 	char id[JMSG_ID_MAX]; /* of the request that is waited for */
 	unsigned awaited;     /* what of it has not come */
 	enum jmsg_outcome outcome;

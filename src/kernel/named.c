@@ -358,7 +358,7 @@ static void on_ended(struct kernel *k, const char *why, int status)
 	n->runner.pid = 0;
 	buf_free(&n->code);
 	if (state == RUNNER_STARTING || state == RUNNER_LOADING) {
-		start_failed(n, why);
+		start_failed(n, state == RUNNER_LOADING ? "it did not get ready" : why);
 		return;
 	}
 	log_warn("kernel %s: %s (status %d), another is started", n->name, why, status);

@@ -4,6 +4,7 @@ test_ipython.py; this is about several of them, other languages, and our own rou
 import glob
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -22,6 +23,50 @@ RICH = """class Rich:
     def _repr_json_(self): return {'a': [1, {'b': None}]}
 display(Rich())
 Rich()"""
+
+
+# A kernel that does what it is told, and no more: "stream", "reply", "idle" and so on.
+FAKE = """import hashlib, hmac, json, os, sys, zmq
+about = json.load(open(sys.argv[1]))
+context = zmq.Context()
+def bind(kind, port):
+    s = context.socket(kind)
+    s.bind("tcp://%s:%d" % (about["ip"], about[port]))
+    return s
+shell, iopub = bind(zmq.ROUTER, "shell_port"), bind(zmq.PUB, "iopub_port")
+others = [bind(zmq.ROUTER, p) for p in ("control_port", "stdin_port", "hb_port")]
+def send(to, ids, parent, kind, key=about["key"], **content):
+    parts = [json.dumps(x).encode() for x in (
+        {"msg_id": "x", "msg_type": kind, "version": "5.3"}, parent, {}, content)]
+    mac = hmac.new(key.encode(), b"".join(parts), hashlib.sha256).hexdigest().encode()
+    to.send_multipart(ids + [b"<IDS|MSG>", mac] + parts)
+while True:
+    got = shell.recv_multipart()
+    at = got.index(b"<IDS|MSG>")
+    ids, header, content = got[:at], json.loads(got[at + 2]), json.loads(got[at + 5])
+    if header["msg_type"] == "kernel_info_request":
+        does = ["reply", "idle"]
+    else:
+        does = content["code"].split()
+    for what in does:
+        if what == "reply":
+            send(shell, ids, header, header["msg_type"].replace("request", "reply"), status="ok")
+        elif what in ("idle", "busy"):
+            send(iopub, [b"t"], header, "status", execution_state=what)
+        elif what == "other":
+            send(iopub, [b"t"], {"msg_id": "another"}, "stream", name="stdout", text="other")
+        elif what == "forged":
+            send(iopub, [b"t"], header, "stream", key="no", name="stdout", text="forged")
+        elif what == "nonsense":
+            iopub.send_multipart([b"t", b"nonsense"])
+        elif what == "end":
+            for s in [shell, iopub] + others:
+                s.close()
+            context.term()
+            os._exit(7)
+        else:
+            send(iopub, [b"t"], header, "stream", name="stdout", text=what)
+"""
 
 
 def start(kernel=None, *options, **more):
@@ -158,6 +203,37 @@ def test_specs():
                ("error", "There are too many kernels in this sandbox."), "no more than eight")
             pids = [k["pid"] for k in kernels(client).values() if k["pid"]]
         ok(until(lambda: not any(map(alive, pids))), "all of them end with the sandbox")
+
+
+def test_bad_kernel():
+    """One that leaves out what it has to say, or says what it must not."""
+    if subprocess.run(["/usr/bin/python3", "-c", "import zmq"], capture_output=True).returncode:
+        skip("a bad kernel", "Python has no zmq here")
+        return
+    with tempfile.TemporaryDirectory() as top:
+        os.chmod(top, 0o755)
+        with open(top + "/fake.py", "w") as f:
+            f.write(FAKE)
+        put_spec(top, "fake", {"argv": ["/usr/bin/python3", top + "/fake.py", "{connection_file}"]})
+        with start("fake", env={"JUPYTER_PATH": top}) as client:
+            eq(info(client)["state"], "ready", "it is ready")
+            for code, want in (("busy a reply idle", "a"), ("a idle reply", "a"), ("a reply", "a"),
+                               ("a idle", "a"), ("other a reply idle other", "a"),
+                               ("reply a b idle", "ab"), ("a b reply idle", "ab")):
+                eq(cell(client, code), want, f"{code}")
+            for what in ("forged", "nonsense"):
+                got = cell(client, f"a {what} b reply idle")
+                ok(got.startswith("a\n[A message of ") and got.endswith(" was left out: it could not be taken.]\nb"),
+                   f"{what}: left out", got)
+            eq(cell(client, "a reply idle end"), "a", "one that ends behind a cell")
+            ok(until(lambda: info(client).get("starts") == 2), "...is started again")
+            has(cell(client, "b reply idle"), "[Kernel was restarted; variables were lost.]\nb",
+                "...which the next one tells")
+            has(cell(client, "a end"), "a\n[Kernel died (exit status 7). It was restarted", "one that ends in it")
+            eq(cell(client, "nothing", timeout=0.5), "[Execution timed out (0.5 seconds).]",
+               "one that does not answer")
+            has(cell(client, "a reply idle"), "[Kernel was restarted; variables were lost.]\na",
+                "...is killed in the end")
 
 
 def test_r():
