@@ -141,7 +141,8 @@ static void give_up(struct driver *d)
 	snprintf(why, sizeof(why), "no Python interpreter (3.6 or newer) was found%s%s",
 		d->trouble[0] ? ": " : "", d->trouble);
 	arena_reset(&d->search);
-	driver_enter(d, RUNNER_NONE);
+	timer_cancel(d->loop, &d->timer);
+	runner_enter(&d->runner, RUNNER_NONE);
 	d->runner.ops->none(d->runner.arg, why);
 }
 

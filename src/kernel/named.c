@@ -334,7 +334,8 @@ static void give_up(struct named *n, const char *why)
 
 	snprintf(words, sizeof(words), "kernel %s: %s", n->name, why);
 	log_warn("%s", words);
-	enter(n, RUNNER_NONE);
+	timer_cancel(n->loop, &n->timer);
+	runner_enter(&n->runner, RUNNER_NONE);
 	n->runner.ops->none(n->runner.arg, words);
 }
 
