@@ -377,11 +377,11 @@ static void take_key(struct config *c)
 
 	if (!key)
 		return;
-	if (*key) {
+	/* One of the command line is ours; this one may be any program's of the image. */
+	if (*key && !c->has_key)
 		sha256_of(str_c(key), c->key);
-		c->has_key = true;
-		explicit_bzero(key, strlen(key));
-	}
+	c->has_key = c->has_key || *key;
+	explicit_bzero(key, strlen(key));
 	unsetenv(name);
 }
 

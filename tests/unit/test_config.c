@@ -318,6 +318,8 @@ static int run_again(const char *key)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+#define HEX_KEY "1111111111111111111111111111111111111111111111111111111111111111"
+
 static void check_key(void)
 {
 	static const char name[] = "the key is wiped where it stands, its digest is kept";
@@ -331,6 +333,10 @@ static void check_key(void)
 	is_int(read_line(US " 3000"), 0, "an empty key");
 	ok(!c.has_key, "is none");
 	ok(!getenv("SESSION_API_KEY"), "and not passed on");
+	setenv("SESSION_API_KEY", "k", 1);
+	is_int(read_line(US " 3000 --key-sha256 " HEX_KEY), 0, "two keys");
+	ok(c.has_key && c.key[0] == 0x11 && c.key[31] == 0x11, "the option's counts");
+	ok(!getenv("SESSION_API_KEY"), "and the other is not passed on");
 	setenv("SESSION_API_KEY", "k", 1);
 	is_int(read_line(US " 3000 --nonsense"), -EINVAL, "with errors");
 	ok(!getenv("SESSION_API_KEY"), "the key is not passed on either");
