@@ -14,8 +14,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where what has no other place goes: a home for a user without one. */
-static const char state_dir[] = "/tmp/.od-state";
+/* Where what has no other place goes, such as a home for a user without one. */
+static const struct {
+	const char *parent, *path;
+} state_dirs[] = {
+	{"/tmp/.", "/tmp/.od-state"},
+	{"/var/tmp/.", "/var/tmp/.od-state"},
+	/* Engines put it into every container, over read-only files too. */
+	{"/dev/shm/.", "/dev/shm/.od-state"},
+};
 
 /* Set for the shell below, whatever they were before. */
 static const char *const replaced[] = {"HOME", "SHELL", "USER", "LOGNAME", "TERM", "PWD",
@@ -24,6 +31,15 @@ static const char *const replaced[] = {"HOME", "SHELL", "USER", "LOGNAME", "TERM
 /* Of a shell that is given none. */
 static const char default_path[] =
 	"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+static const char *state_dir(void)
+{
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(state_dirs) && access(state_dirs[i].parent, W_OK | X_OK) < 0)
+		i++;
+	return state_dirs[i % ARRAY_LEN(state_dirs)].path;
+}
 
 static void log_notes(struct buf *notes)
 {
@@ -136,7 +152,7 @@ static int add_skills(struct who *w, const char **env, size_t *n, const char *tm
 	uint8_t nonce[16];
 	size_t room = strlen(path) + sizeof(folder) + 1;
 	char *both;
-	int r = skill_path_make(state_dir, folder);
+	int r = skill_path_make(state_dir(), folder);
 
 	if (r) {
 		log_info("no skills for the shells: %s", err_text(r));
@@ -171,11 +187,11 @@ static int make_env(struct who *w)
 	for (size_t i = 0; i < have; i++)
 		if (!is_replaced(environ[i]))
 			env[n++] = environ[i];
-	if (userdirs_home(
-		    &w->user, w->setup.user ? NULL : getenv("HOME"), state_dir, home) < 0)
+	if (userdirs_home(&w->user, w->setup.user ? NULL : getenv("HOME"), state_dir(),
+		    home) < 0)
 		snprintf(home, sizeof(home), "/");
 	r |= add(w, env, &n, "HOME", home);
-	if (userdirs_tmp(&w->user, env_tmp, state_dir, tmp) < 0)
+	if (userdirs_tmp(&w->user, env_tmp, state_dir(), tmp) < 0)
 		snprintf(tmp, sizeof(tmp), "/tmp");
 	if (env_tmp || strcmp(tmp, "/tmp") != 0)
 		r |= add(w, env, &n, "TMPDIR", tmp);
