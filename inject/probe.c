@@ -47,6 +47,19 @@ int probe_read_stat(struct str header, struct probe_stat *st, struct buf *target
 	return r;
 }
 
+/* HEAD gives no words: the same question with GET does, and an error is short. */
+static int refused(const struct engine *e, const char *target, struct str path)
+{
+	struct reply reply;
+	int r = engine_ask(e, &reply, "GET", (struct str){0}, "%s", target);
+
+	if (!r)
+		r = engine_refused(&reply, "od-runtime doctor tells what is in the way",
+			"looking for %.*s in the image", STR_ARG(path));
+	reply_free(&reply);
+	return r;
+}
+
 int probe_path(const struct engine *e, const char *id, struct str path,
 	struct probe_stat *st, struct buf *target)
 {
@@ -67,8 +80,7 @@ int probe_path(const struct engine *e, const char *id, struct str path,
 	if (!r && c.head.status == 404)
 		*st = (struct probe_stat){.kind = PROBE_ABSENT};
 	else if (!r && c.head.status != 200)
-		r = out_fail(NULL, "looking for %.*s in the image: status %u",
-			STR_ARG(path), c.head.status);
+		r = refused(e, q.target, path);
 	else if (!r &&
 		(http_field_find(&c.head.head, c.in.p,
 			 STR("X-Docker-Container-Path-Stat"), &stat) ||
