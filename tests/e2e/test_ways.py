@@ -350,11 +350,6 @@ def real_ways(box, shell, static):
         made["Config"]["Labels"]["od.managed"], len(made["RootFS"]["Layers"])),
        (None, ["/.od/od-runtime-client", "init"], "1", 2), "a commit leaves it out")
     box.od("rm", "-f", name)
-    for options in (("--read-only",), ("--user", "65532"), ("--cap-drop", "ALL"),
-                    ("--network", "none"), ("--network", "host"),
-                    ("--network", "none", "--read-only", "--user", "1234:5")):
-        got = box.od("run", static, *options, "--rm", "--", "echo hi", env=cache)
-        eq((got.returncode, got.stdout), (0, "hi\n"), " ".join(options) + got.stderr)
 
 
 def real_apart(box, shell):
