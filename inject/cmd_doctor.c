@@ -214,7 +214,9 @@ static void look_at_config(struct doctor *d, struct image *im)
 	say(d, FINE, "workdir", NULL, "%.*s", STR_ARG(dir.n ? dir : STR("/")));
 	if (json_count(entry) || json_count(cmd))
 		say(d, FINE, "entrypoint",
-			"the client is started instead, and these are kept in labels",
+			"the client is started instead; run --entrypoint run starts "
+			"these "
+			"beside it",
 			"%.*s %.*s",
 			STR_ARG(json_count(entry) ? json_raw(entry) : STR("[]")),
 			STR_ARG(json_count(cmd) ? json_raw(cmd) : STR("[]")));

@@ -2,10 +2,12 @@
 
 #include "inject/act.h"
 #include "inject/build.h"
+#include "inject/labels.h"
 #include "inject/launch.h"
 #include "inject/out.h"
 #include "limits.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 static int print(const struct options *o, const struct sandbox *s, const struct plan *p,
@@ -34,6 +36,23 @@ static int print(const struct options *o, const struct sandbox *s, const struct 
 	return out_line_take(&out);
 }
 
+static int check_entrypoint(const struct options *o, struct image *base)
+{
+	size_t n = 0;
+	int r = 0;
+
+	if (o->entrypoint != ENTRYPOINT_NONE)
+		r = labels_command(base, NULL, NULL, &n);
+	if (r == -ENOMEM)
+		return r;
+	if (o->entrypoint == ENTRYPOINT_NONE || (!r && n))
+		return 0;
+	return out_fail("leave --entrypoint out",
+		r ? "the labels of %s do not say what it would have started"
+		  : "%s has neither ENTRYPOINT nor CMD",
+		o->operand[0]);
+}
+
 /* Starts a sandbox of the planned image. */
 static int launch(const struct settings *settings, struct plan *p, struct timing *t,
 	struct sandbox *s)
@@ -45,6 +64,7 @@ static int launch(const struct settings *settings, struct plan *p, struct timing
 		.settings = settings,
 		.image = buf_cstr(&p->name),
 		.shown_image = o->operand[0],
+		.base = p->base,
 		/* With a command we know when it has ended, and see how. */
 		.auto_remove = o->remove && !o->word_n,
 	};
@@ -58,6 +78,9 @@ static int launch(const struct settings *settings, struct plan *p, struct timing
 	};
 	int r;
 
+	r = check_entrypoint(o, p->base);
+	if (r)
+		return r;
 	if (p->kind == PLAN_BASE)
 		l.via = &via;
 	if (o->working_dir)

@@ -56,6 +56,52 @@ int labels_originals(const struct labels *l,
 	return r;
 }
 
+/* A list of words in a document, which is the image's or that of its label. */
+static size_t put_words(struct doc *doc, struct json_val list,
+	void (*put)(void *arg, struct str word), void *arg)
+{
+	struct json_val v;
+	size_t n = 0;
+	int it = 0;
+
+	while (json_next(list, &it, NULL, &v)) {
+		if (put)
+			put(arg, doc_str(doc, v));
+		n++;
+	}
+	return n;
+}
+
+int labels_command(
+	struct image *im, void (*put)(void *arg, struct str word), void *arg, size_t *n)
+{
+	const struct labels labels = {.base = im};
+	bool ours = starts_client(&labels);
+	size_t words = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(originals) && !r; i++) {
+		struct str label = image_label(im, originals[i].label);
+		struct doc doc;
+
+		if (!originals[i].replaced)
+			continue;
+		if (!ours) {
+			words += put_words(&im->doc,
+				json_get(im->config, originals[i].member), put, arg);
+		} else if (label.n) {
+			r = doc_parse(&doc, label);
+			if (!r) {
+				words += put_words(&doc, doc_root(&doc), put, arg);
+				doc_free(&doc);
+			}
+		}
+	}
+	if (!r)
+		*n = words;
+	return r;
+}
+
 int labels_each(const struct labels *l,
 	int (*put)(void *arg, const char *name, struct str value), void *arg)
 {

@@ -38,4 +38,12 @@ int labels_originals(const struct labels *l,
 int labels_each(const struct labels *l,
 	int (*put)(void *arg, const char *name, struct str value), void *arg) MUST_USE;
 
+/*
+ * The words that the image would have started, or, if it has our client, its base: its
+ * entrypoint and then its command. put gets each; NULL only counts. *n is how many there
+ * are. ERR_* for a label that is not what ours are, -ENOMEM.
+ */
+int labels_command(struct image *im, void (*put)(void *arg, struct str word), void *arg,
+	size_t *n) MUST_USE;
+
 #endif

@@ -33,6 +33,25 @@ static void word(struct jw *w, const char *option, const char *value)
 	jw_cstr(w, value);
 }
 
+static void put_word(void *w, struct str text)
+{
+	jw_str(w, text);
+}
+
+/* Behind the plugins, whose names end at the next option. */
+static void write_entrypoint(const struct launch *l, struct jw *w)
+{
+	unsigned mode = l->settings->options->entrypoint;
+	size_t n;
+
+	if (mode == ENTRYPOINT_NONE)
+		return;
+	word(w, "--entrypoint", mode == ENTRYPOINT_RUN ? "run" : "wait");
+	jw_cstr(w, "--");
+	/* It has been asked before, so that this is no news. */
+	(void)!labels_command(l->base, put_word, w, &n);
+}
+
 static void write_command(const struct launch *l, const struct making *m, struct jw *w)
 {
 	const struct options *o = l->settings->options;
@@ -65,6 +84,7 @@ static void write_command(const struct launch *l, const struct making *m, struct
 		jw_cstr(w, "--plugins");
 	for (; plugin; plugin = options_next(o, LIST_PLUGIN, &it))
 		jw_str(w, plugin_name(plugin));
+	write_entrypoint(l, w);
 	jw_end(w);
 }
 
@@ -338,7 +358,10 @@ static int give_up(
 				  : "the lines above are the last ones that it wrote";
 
 	if (!gone)
-		return out_fail("give it more time with --timeout-start",
+		return out_fail(l->settings->options->entrypoint == ENTRYPOINT_WAIT
+				? "if its entrypoint never ends, it needs --entrypoint "
+				  "run"
+				: "give it more time with --timeout-start",
 			"the sandbox was not ready after %llu s",
 			(unsigned long long)l->settings->options->timeout_start);
 	if (s->exit_code < 0)

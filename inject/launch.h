@@ -13,6 +13,7 @@ struct launch {
 	const char *image;               /* what the engine shall start */
 	const char *shown_image;         /* as the user calls it */
 	const char *working_dir;
+	struct image *base; /* whose entrypoint it is, if that shall run */
 	struct via *via;  /* how the client gets into it; NULL when it is in the image */
 	bool auto_remove; /* the engine removes it once it has stopped */
 };

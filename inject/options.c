@@ -14,6 +14,7 @@
 static const char *const pull_words[] = {"never", "missing", "always", NULL};
 static const char *const via_words[] = {
 	"auto", "bind", "volume", "put", "build", "commit", NULL};
+static const char *const entrypoint_words[] = {"none", "run", "wait", NULL};
 static const char *const style_words[] = {"three", "legacy", NULL};
 
 #define AT(member) .at = offsetof(struct options, member)
@@ -100,6 +101,11 @@ static const struct option table[] = {
 		"volume, put in before the start, or in an image that is made; auto is "
 		"the first of bind, put and volume that works",
 		.kind = OPTION_CHOICE, .choices = via_words, .bare = VIA_AUTO, AT(via),
+		.commands = FOR_RUN},
+	{"entrypoint", "none|run|wait",
+		"what IMAGE would have started itself: not at all, beside the server "
+		"once that is ready, or to its end before that; else none",
+		.kind = OPTION_CHOICE, .choices = entrypoint_words, AT(entrypoint),
 		.commands = FOR_RUN},
 	{"name", "NAME", "of the sandbox; else od-XXXXXXXX", TEXT, AT(name),
 		.commands = FOR_RUN},

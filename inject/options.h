@@ -36,6 +36,9 @@ enum option_list {
 	LIST_FILTER,
 };
 
+/* When the image's own entrypoint runs in a sandbox. */
+enum entrypoint_mode { ENTRYPOINT_NONE, ENTRYPOINT_RUN, ENTRYPOINT_WAIT };
+
 struct options {
 	const struct command *command;
 	const char *operand[OPTION_OPERANDS_MAX]; /* what stands before "--" */
@@ -53,9 +56,10 @@ struct options {
 	uint64_t port, user_id, timeout, timeout_start, tail, time;
 	uint64_t memory, shm_size, nano_cpus, pids;
 	bool has_user_id, has_tail;
-	unsigned pull;      /* enum pull_policy */
-	unsigned via;       /* enum via_way */
-	unsigned tag_style; /* enum tag_style */
+	unsigned pull;       /* enum pull_policy */
+	unsigned via;        /* enum via_way */
+	unsigned tag_style;  /* enum tag_style */
+	unsigned entrypoint; /* enum entrypoint_mode */
 	uint64_t keep;
 
 	struct {

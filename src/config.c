@@ -48,6 +48,10 @@ static const char usage[] =
 	"  --file-viewer       show images and PDF files to browsers in the sandbox, on "
 	"a\n"
 	"                      port of 127.0.0.1 behind PORT, without a key\n"
+	"  --entrypoint none|run|wait [...] -- WORD...\n"
+	"                      run the image's own program, WORD..., beside the server, "
+	"or\n"
+	"                      to its end before it\n"
 	"  --plugins NAME...   start them; jupyter: Python cells (run_ipython); others "
 	"are\n"
 	"                      folders in --plugin-dir DIR (default /.od/plugins)\n"
@@ -227,6 +231,23 @@ static void set_plugin_time(struct reader *r, const char *text)
 		r->c->plugin_ms = (uint64_t)(s * 1000);
 }
 
+static void set_entrypoint(struct reader *r, const char *v)
+{
+	static const char *const words[] = {
+		[CONFIG_ENTRYPOINT_NONE] = "none",
+		[CONFIG_ENTRYPOINT_RUN] = "run",
+		[CONFIG_ENTRYPOINT_WAIT] = "wait",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		if (strcmp(v, words[i]) != 0)
+			continue;
+		r->c->entrypoint = (enum config_entrypoint)i;
+		return;
+	}
+	complain(r, "--entrypoint", v, "is not none, run or wait");
+}
+
 static void ignore(struct reader *r, const char *v)
 {
 	(void)r;
@@ -252,6 +273,7 @@ static const struct option {
 	{"--tls", NONE, set_tls},
 	{"--plugins", MANY, set_plugins},
 	{"--plugin-dir", ONE, set_plugin_dir},
+	{"--entrypoint", ONE, set_entrypoint},
 	{"--enable-browser", NONE, ignore},
 	{"--no-enable-browser", NONE, set_browser},
 	{"--file-viewer", NONE, set_viewer},
@@ -449,12 +471,21 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 	while (*r.argv) {
 		char *word = *r.argv++;
 
+		if (!r.lenient && !strcmp(word, "--")) {
+			c->entrypoint_words = (const char *const *)r.argv;
+			break;
+		}
 		read_word(&r, word);
 	}
 	if (!r.has_port)
 		buf_puts(r.errors,
 			"no port: the first number is the TCP port to listen on\n");
 	check_plugins(&r);
+	if (c->entrypoint != CONFIG_ENTRYPOINT_NONE &&
+		(!c->entrypoint_words || !*c->entrypoint_words))
+		buf_puts(r.errors, "--entrypoint: the program's words stand behind --\n");
+	if (c->entrypoint == CONFIG_ENTRYPOINT_NONE && c->entrypoint_words)
+		buf_puts(r.errors, "--: words for a program, but no --entrypoint\n");
 	if (!c->tls_cert != !c->tls_key)
 		buf_puts(r.errors, "--tls-cert and --tls-key go together\n");
 	read_environment(&r);

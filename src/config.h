@@ -20,8 +20,17 @@ enum config_role {
 	ROLE_HELP,
 };
 
+/* When the image's own program runs: see --entrypoint in docs/protocol.md. */
+enum config_entrypoint {
+	CONFIG_ENTRYPOINT_NONE,
+	CONFIG_ENTRYPOINT_RUN,  /* once the server is ready */
+	CONFIG_ENTRYPOINT_WAIT, /* to its end, before that */
+};
+
 struct config {
 	enum config_role role;
+	enum config_entrypoint entrypoint;
+	const char *const *entrypoint_words; /* up to a NULL; of RUN and WAIT */
 	const char *copy_to; /* COPY_SELF */
 
 	const char *address; /* numeric */

@@ -10,6 +10,7 @@
 
 #define API_JSON "application/json"
 
+struct entrypoint;
 struct once;
 
 /* Begins what rq->user of a route of actions leads to. */
@@ -19,7 +20,8 @@ struct asked {
 
 struct api {
 	struct box *box;
-	struct once *once;    /* actions that have an id */
+	struct once *once; /* actions that have an id */
+	const struct entrypoint *entrypoint;
 	uint64_t started;     /* monotonic ms */
 	uint64_t last_action; /* when the last action was accepted, monotonic ms */
 };

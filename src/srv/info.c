@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "plug/plug.h"
+#include "srv/entrypoint.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -126,5 +127,6 @@ void info_write(struct buf *out, const struct api *api)
 	write_io(&w);
 	jw_end(&w);
 	plugs_write_info(api->box->plugs, &w);
+	entrypoint_write_info(api->entrypoint, &w);
 	jw_end(&w);
 }

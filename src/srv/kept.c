@@ -35,7 +35,7 @@ static enum kind kind_of(const struct store_record *r, struct str *name)
 	return str_eq(kind, STR("spool")) ? SPOOL : NO_KIND;
 }
 
-int kept_take(struct kept *k, struct store *store)
+int kept_take(struct kept *k, struct store *store, struct entrypoint *entrypoint)
 {
 	struct entry e = {.fd = -1};
 	int err;
@@ -47,6 +47,7 @@ int kept_take(struct kept *k, struct store *store)
 		struct str name;
 
 		e.kind = kind_of(&e.record, &name);
+		entrypoint_kept(entrypoint, &e.record);
 		if (e.record.op == STORE_PUT && !strcmp(e.record.name, KEPT_LISTENER))
 			k->listener = e.fd;
 		else if (e.record.op == STORE_PUT && !strcmp(e.record.name, KEPT_LEDGER))

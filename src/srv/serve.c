@@ -13,6 +13,7 @@
 #include "proc/tree.h"
 #include "srv/api.h"
 #include "srv/credentials.h"
+#include "srv/entrypoint.h"
 #include "srv/kept.h"
 #include "srv/once.h"
 #include "srv/transfer.h"
@@ -41,6 +42,7 @@ struct serve {
 	struct box box;
 	struct who who;
 	struct api api;
+	struct entrypoint entrypoint;
 	struct tls_server *tls; /* NULL: plain HTTP */
 	struct server *server;
 	struct viewer *viewer; /* NULL: none */
@@ -85,7 +87,7 @@ static void shell_ended(struct serve *s, const struct store_record *r)
 		shell_exited(session_shell(at), r->status);
 }
 
-/* Init tells of the end of a shell that an earlier process had started. */
+/* Init tells of the end of what an earlier process had started. */
 static void store_ready(struct io *io, uint32_t events)
 {
 	struct serve *s = container_of(io, struct serve, store_io);
@@ -94,8 +96,10 @@ static void store_ready(struct io *io, uint32_t events)
 
 	(void)events;
 	while ((err = store_next(s->store, &r, &fd)) == 0) {
-		if (r.op == STORE_EXIT && r.pid)
+		if (r.op == STORE_EXIT && r.pid) {
 			shell_ended(s, &r);
+			entrypoint_exited(&s->entrypoint, r.pid, r.status);
+		}
 		fd_close(&fd);
 	}
 	if (err == -EAGAIN)
@@ -214,6 +218,8 @@ static void on_settled(void *arg)
 	/* Old clients look for this line in the log before they try to connect. */
 	if (fd_write_all(STDOUT_FILENO, line, sizeof(line) - 1) < 0)
 		log_warn("standard output is closed");
+	if (s->box.config->entrypoint == CONFIG_ENTRYPOINT_RUN)
+		entrypoint_start(&s->entrypoint, NULL, NULL);
 }
 
 static void on_ready(void *arg, int err, const char *why)
@@ -223,6 +229,15 @@ static void on_ready(void *arg, int err, const char *why)
 	if (err < 0)
 		log_warn("no shell: %s: %s", why, err_text(err));
 	plugs_start(s->box.plugs, on_settled, s);
+}
+
+/* What the entrypoint has set up is there for the first shell, too. */
+static void start_session(void *arg)
+{
+	struct serve *s = arg;
+
+	if (s->phase == PHASE_SERVE)
+		session_start(s->box.session, on_ready, s);
 }
 
 static void host_name(char *out, size_t n)
@@ -260,7 +275,7 @@ static int build(struct serve *s)
 	if (err == 0)
 		err = loop_signal(s->loop, SIGINT, on_stop, s);
 	if (err == 0)
-		err = kept_take(&s->kept, s->store);
+		err = kept_take(&s->kept, s->store, &s->entrypoint);
 	if (err == 0 && s->store->sock >= 0)
 		err = loop_add(
 			s->loop, &s->store_io, s->store->sock, EPOLLIN, store_ready);
@@ -308,6 +323,7 @@ int serve_run(struct store *store, const struct config *config)
 		.kept = {.listener = -1, .ledger = -1},
 		.box = {.store = store, .config = config},
 		.api = {.started = clock_ms(), .last_action = clock_ms()},
+		.entrypoint = {.report.fd = -1},
 	};
 	int err;
 
@@ -315,11 +331,16 @@ int serve_run(struct store *store, const struct config *config)
 	if (store->sock < 0 && tree_adopt_orphans() < 0)
 		log_warn("no subreaper here, orphans go to another parent");
 	s.api.box = &s.box;
+	s.entrypoint.box = &s.box;
+	s.api.entrypoint = &s.entrypoint;
 	err = build(&s);
 	if (err == 0) {
 		if (config->viewer)
 			open_viewer(&s);
-		session_start(s.box.session, on_ready, &s);
+		if (config->entrypoint == CONFIG_ENTRYPOINT_WAIT)
+			entrypoint_start(&s.entrypoint, start_session, &s);
+		else
+			start_session(&s);
 		err = loop_run(s.loop);
 	}
 	if (err < 0) {
@@ -336,6 +357,7 @@ int serve_run(struct store *store, const struct config *config)
 		session_del(s.box.session);
 	once_del(s.api.once);
 	kept_free(&s.kept);
+	entrypoint_free(&s.entrypoint);
 	who_free(&s.who);
 	loop_del(s.loop);
 	return s.code;

@@ -233,6 +233,19 @@ ROWS = (
         do="echo ${SESSION_API_KEY-none}", see="none"),
     Row("ENTRYPOINT that fails", base(shell, Entrypoint=["/nope", "é\n\""], Cmd=["", "x"]),
         look=kept(entrypoint=["/nope", "é\n\""], cmd=["", "x"])),
+    Row("ENTRYPOINT beside the server", base(shell, AGENT, User="agent", WorkingDir="/srv",
+        Entrypoint=["sh", "-c", "cd /dev/shm; echo $$ >pid; echo $0 $1 $(id -u) $OLDPWD >said; "
+                    "exec sleep 1000"], Cmd=["é\n", "b c"]), "--entrypoint", "run",
+        do="cd /dev/shm; until test -s said; do :; done; cat said; kill -0 $(cat pid) && echo on",
+        see="é b c 1234 /srv\non"),
+    Row("ENTRYPOINT before the server, by build", base(shell, Entrypoint=["sh", "-c"], Cmd=[
+        "echo x >/made; exit 3"]), "--entrypoint", "wait", "--via", "build", do="cat /made",
+        see="x"),
+    Row("ENTRYPOINT that never ends, waited for", base(shell, Cmd=["sh", "-c",
+        "echo I go on; exec sleep 1000"]), "--entrypoint", "wait", "--timeout-start", "2",
+        refused=("was not ready after 2 s", "--entrypoint run", "I go on")),
+    Row("no ENTRYPOINT to run", base(shell), "--entrypoint", "run",
+        refused=("has neither ENTRYPOINT nor CMD",)),
     Row("for another architecture", base(shell, arch="arm64"), refused=("for arm64, ",)),
     Row("for Windows", windows, refused=("it is not a Linux image",)),
 

@@ -23,12 +23,13 @@ static struct buf errors = BUF_INIT(1 << 16);
 static int read_line(const char *line)
 {
 	static char words[4096];
-	char *argv[WORDS + 1] = {NULL};
+	static char *argv[WORDS + 1]; /* some of it is pointed to */
 	int argc = 0;
 
 	snprintf(words, sizeof(words), "%s", line);
 	for (char *w = strtok(words, " "); w && argc < WORDS; w = strtok(NULL, " "))
 		argv[argc++] = w;
+	argv[argc] = NULL;
 	buf_reset(&errors);
 	return config_read(&c, argc, argv, &errors);
 }
@@ -160,6 +161,11 @@ static const struct {
 	{US " 3000 --tls-key /k", "--tls-cert and --tls-key go together\n"},
 	{US " 3000 --key-sha256 00ff",
 		"--key-sha256 00ff: must be 64 hexadecimal digits\n"},
+	{US " 3000 --entrypoint run",
+		"--entrypoint: the program's words stand behind --\n"},
+	{US " 3000 --entrypoint always -- x",
+		"--entrypoint always: is not none, run or wait\n"
+		"--: words for a program, but no --entrypoint\n"},
 	{US " copy-self", "copy-self: needs one destination\n"},
 	{US " copy-self /a /b", "copy-self: needs one destination\n"},
 	{US " health", "no port: the first number is the TCP port to listen on\n"},
@@ -210,6 +216,12 @@ static void check_options(void)
 	is_str(c.tls_key, "/k", "its key");
 	ok(c.has_key && c.key[0] == 0 && c.key[30] == 0x1e && c.key[31] == 0xff,
 		"the digest");
+	is_int(read_line(US " 3000 --plugins jupyter --entrypoint wait -- /e --help"), 0,
+		"an entrypoint");
+	ok(c.entrypoint == CONFIG_ENTRYPOINT_WAIT && c.plugins, "and what else there is");
+	is_str(c.entrypoint_words[0], "/e", "its program");
+	is_str(c.entrypoint_words[1], "--help", "whose options are its own");
+	ok(!c.entrypoint_words[2], "and no more");
 	is_int(read_line(US " copy-self /x/y"), 0, "copy-self");
 	is_str(c.copy_to, "/x/y", "its destination");
 	ok(c.role == ROLE_COPY_SELF, "its role");
