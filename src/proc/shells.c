@@ -1,7 +1,6 @@
 #include "proc/shells.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -80,7 +79,8 @@ static int resolve(const char *root, const char *path, char full[FILE_PATH_MAX])
 		return -errno;
 	if (!S_ISREG(st.st_mode) || !(st.st_mode & 0111))
 		return -EACCES;
-	return faccessat(AT_FDCWD, full, X_OK, AT_EACCESS) < 0 ? -errno : 0;
+	/* Not by AT_EACCESS: libc knows no way round a filter that forbids the call. */
+	return access(full, X_OK) < 0 ? -errno : 0;
 }
 
 /* Some images link all names of busybox hard, so that none leads to another. */
