@@ -2,13 +2,14 @@
 """Every kind of base, made on the spot, with a real engine: one table, a row for each.
 
 A row says how its image is made, how it is run, and what is seen from inside and by the
-engine, or by which words it is refused. In each sandbox a file is written and read as
-well. Skipped by name where there is no engine, or no static busybox.
+engine, or by which words it is refused. In each sandbox a file is written, one is
+copied into it, and both are read. Skipped by name where there is no engine, or no static busybox.
 
   OD_MATRIX=all  the slow rows, too: other releases of Debian (made by debootstrap and
                  kept in ~/.cache/od-runtime), and an image of 2 GB
 """
 import concurrent.futures
+import errno
 import json
 import os
 import re
@@ -27,6 +28,7 @@ CRT = os.path.join(harness.TOP, "third_party/src/musl-x86_64/lib/x86_64-linux-mu
 DEBIAN = os.path.join(os.environ.get("OD_IMAGES", "/nonexistent"), "debian.tar")
 ENGINE = real.find()
 TEMP = tempfile.mkdtemp(prefix="od-matrix-")
+COPIED = os.path.join(TEMP, "copied")
 AT_ONCE = 4
 
 
@@ -123,6 +125,23 @@ def windows(name):
     return ["build", "oci:" + place, "--output", f"oci:{place}-out", "-t", name]
 
 
+# System calls that kernels have got since 3.10, at least on amd64.
+NEWER = """bpf clone3 close_range copy_file_range epoll_pwait2 execveat faccessat2 fchmodat2
+    fsopen futex_waitv getrandom io_uring_enter io_uring_setup landlock_create_ruleset membarrier
+    memfd_create mlock2 mount_setattr move_mount openat2 pidfd_getfd pidfd_open pidfd_send_signal
+    pkey_mprotect preadv2 process_madvise pwritev2 renameat2 rseq sched_setattr seccomp statx
+    userfaultfd""".split()
+
+
+def without_newer(error):
+    """A profile of seccomp under which they fail so, as on old kernels and old engines."""
+    path = os.path.join(TEMP, f"seccomp-{error}")
+    with open(path, "w") as f:
+        json.dump({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [
+            {"names": NEWER, "action": "SCMP_ACT_ERRNO", "errnoRet": error}]}, f)
+    return "--security-opt", "seccomp=" + path
+
+
 # --- The table ----------------------------------------------------------------------
 
 class Row:
@@ -155,6 +174,9 @@ MOST = base(shell, *({f"l/{i}": b""} for i in range(124)))
 CHECK = {"Test": ["CMD", "false"], "Interval": 1000000000, "Retries": 1}
 AGENT = users("root:x:0:0::/root:/bin/sh", "agent:x:1234:2345::/home/agent:/bin/sh")
 HOME = "echo x >~/f && cat ~/f; rm ~/f"
+JOBS = ("mkdir -p /w; cd /w; seq 1000 >a; cp a b; mv b c; (sleep 1000 & echo $! >pid); "
+        "kill $(cat pid); cmp a c && echo same; echo x | cat | tr x y; ls | wc -l")
+JOBS_SEE = "same\ny\n3"
 FEW = ("--cap-drop", "ALL", "--security-opt", "no-new-privileges")
 
 ROWS = (
@@ -260,6 +282,9 @@ ROWS = (
     Row("no network, read-only, unknown user", base(static), "--network", "none",
         "--read-only", "--user", "1234:5", do="id -u; " + HOME, see="1234\nx"),
     Row("an init of the engine's", base(shell), "--init", do="cat /proc/1/comm", see="docker-init"),
+    Row("a kernel of 2013", base(shell), *without_newer(errno.ENOSYS), do=JOBS, see=JOBS_SEE),
+    Row("newer system calls forbidden", base(shell), *without_newer(errno.EPERM), do=JOBS,
+        see=JOBS_SEE),
     Row("20 processes, 32 MB", base(shell), "--pids-limit", "20", "--memory", "32m"),
 )
 
@@ -289,10 +314,12 @@ def try_row(box, row, number):
         got.update({"out": done.stdout,
                     "not said": [words for words in row.refused if words not in done.stderr]})
     elif done.returncode == 0:
-        want.update({"do": row.see, "file": "x\n", "rm": 0, **row.look})
+        want.update({"do": row.see, "file": "x\n", "cp": 0, "copy": "y", "rm": 0, **row.look})
         got["do"] = box.od("exec", name, "--", row.do).stdout.strip("\n")
         box.act(name, "write", path="/dev/shm/f", content="x")
         got["file"] = box.act(name, "read", path="/dev/shm/f")["content"]
+        got["cp"] = box.od("cp", COPIED, name + ":/dev/shm/g").returncode
+        got["copy"] = box.act(name, "read", path="/dev/shm/g")["content"]
         doc = ENGINE.container(name)
         got.update({path: find(doc, path) for path in row.look})
         got["rm"] = box.od("rm", "-f", name).returncode
@@ -301,6 +328,8 @@ def try_row(box, row, number):
 
 def test_matrix():
     rows = [r for r in ROWS if r.needs[0]]
+    with open(COPIED, "w") as f:
+        f.write("y")
     with real.Box(ENGINE) as box, concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         tried = [(row, pool.submit(try_row, box, row, i)) for i, row in enumerate(rows)]
         for row, future in tried:
