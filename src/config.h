@@ -31,7 +31,7 @@ struct config {
 	enum config_role role;
 	enum config_entrypoint entrypoint;
 	const char *const *entrypoint_words; /* up to a NULL; of RUN and WAIT */
-	const char *copy_to; /* COPY_SELF */
+	const char *copy_to;                 /* COPY_SELF */
 
 	const char *address; /* numeric */
 	uint16_t port;

@@ -27,6 +27,8 @@ MUSL = "/lib/ld-musl-x86_64.so.1"
 CRT = os.path.join(harness.TOP, "third_party/src/musl-x86_64/lib/x86_64-linux-musl/")
 DEBIAN = os.path.join(os.environ.get("OD_IMAGES", "/nonexistent"), "debian.tar")
 ENGINE = real.find()
+RUNTIME = ENGINE.call("GET", "/info").get("DefaultRuntime", "none") if ENGINE else "none"
+PODMAN = bool(ENGINE) and "Podman" in str(ENGINE.call("GET", "/version").get("Components"))
 TEMP = tempfile.mkdtemp(prefix="od-matrix-")
 COPIED = os.path.join(TEMP, "copied")
 AT_ONCE = 4
@@ -247,7 +249,7 @@ ROWS = (
     Row("WORKDIR is a file", base(shell, {"data": b""}, WorkingDir="/data"),
         refused=("/data is not a directory",)),
     Row("ENV with odd values", base(shell, Env=ODD), do="echo \"$A|$EMPTY|$LINES_|$UTF|$BLANK|"
-        "$QUOTES|$PATH|$LD_PRELOAD|$port|${#BIG}\"; " + HOME, 
+        "$QUOTES|$PATH|$LD_PRELOAD|$port|${#BIG}\"; " + HOME,
         see="b=c||a\nb|é ⛄| x |'\"$(id)`\\|/bin:/does/not/exist::/.od/bin|/nope.so|1|60000\nx"),
     Row("ENV that the client does not understand", base(shell, Env=[
         "NO_CHANGE_TIMEOUT_SECONDS=soon"]), refused=("NO_CHANGE_TIMEOUT_SECONDS",)),
@@ -271,7 +273,10 @@ ROWS = (
     Row("for another architecture", base(shell, arch="arm64"), refused=("for arm64, ",)),
     Row("for Windows", windows, refused=("it is not a Linux image",)),
 
-    # How it is run.
+    # How it is run, and by what.
+    Row("Podman", base(shell), needs=(PODMAN, "the engine is Docker; see docs/testing.md")),
+    Row("gVisor", base(shell), look={"HostConfig.Runtime": "runsc"},
+        needs=(RUNTIME == "runsc", "the engine's default runtime is " + RUNTIME)),
     Row("read-only", base(shell), "--read-only", do="touch /x; " + HOME,
         see="touch: /x: Read-only file system\nx"),
     Row("read-only, unknown user", base(shell), "--read-only", "--user", "4711", do=HOME, see="x"),
@@ -305,7 +310,7 @@ def find(doc, path):
 
 def try_row(box, row, number):
     """What was seen, what should have been, and what was said."""
-    image, name = f"{real.PREFIX}/matrix:{number}", f"{real.PREFIX}-matrix{number}"
+    image, name = f"localhost/{real.PREFIX}/matrix:{number}", f"{real.PREFIX}-matrix{number}"
     argv = row.image(image) or ["run", image, "--name", name, *row.options]
     done = box.od(*argv, env={"XDG_CACHE_HOME": box.top})
     got, want = {"code": done.returncode}, {"code": 0}
@@ -328,8 +333,6 @@ def try_row(box, row, number):
 
 def test_matrix():
     rows = [r for r in ROWS if r.needs[0]]
-    with open(COPIED, "w") as f:
-        f.write("y")
     with real.Box(ENGINE) as box, concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         tried = [(row, pool.submit(try_row, box, row, i)) for i, row in enumerate(rows)]
         for row, future in tried:
@@ -345,10 +348,12 @@ def test_matrix():
 
 
 def main():
-    if not ENGINE or not BUSYBOX or not os.path.exists(harness.BOXED):
-        print("1..0 # SKIP no engine, no static busybox or no od-runtime-client")
-        return
     try:
+        if not ENGINE or not BUSYBOX or not os.path.exists(harness.BOXED):
+            print("1..0 # SKIP no engine, no static busybox or no od-runtime-client")
+            return
+        with open(COPIED, "w") as f:
+            f.write("y")
         harness.main()
     finally:
         shutil.rmtree(TEMP, ignore_errors=True)

@@ -128,6 +128,18 @@ def test_put():
     has(got.stderr, b"does not see the files of this machine", "is told why not")
 
 
+def test_podman():
+    """Podman 4 fails when it is asked about a file that is mounted."""
+    e = engine(fields=[("Libpod-Api-Version", "4.3.1")])
+    got = od(e, "run", "base:1", "--name", "box")
+    eq((got.returncode, mounts(e), got.stderr), (0, [], b""), "Podman: it is put in")
+    od(e, "rm", "-f", "box")
+    e.sees_files = False
+    got = od(e, "run", "base:1", "--name", "box", "--via", "bind")
+    eq((got.returncode, len(mounts(e))), (0, 1), "--via bind is not asked about")
+    od(e, "rm", "-f", "box")
+
+
 def test_create_refuses():
     """Engines that know at once that a source is not there."""
     def refuse(request):
