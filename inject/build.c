@@ -272,6 +272,21 @@ static int look_for_name(struct build *b)
 	return r < 0 ? r : 0;
 }
 
+/*
+ * The client alone needs no builder: to commit takes the engine half the time, and
+ * leaves no steps behind. But what is put into a volume does not get into the image.
+ */
+static bool commits(struct build *b)
+{
+	const struct plan *p = b->plan;
+
+	if (b->rung != RUNG_SOURCE)
+		return false;
+	return plan_must_commit(b->plan) ||
+		(p->options->via == VIA_AUTO && !p->engine->podman &&
+			!json_count(json_get(b->on->config, "Volumes")));
+}
+
 /* Makes one image on another; it is in *im. */
 static int make(struct build *b, struct image *im)
 {
@@ -282,13 +297,11 @@ static int make(struct build *b, struct image *im)
 	for (size_t i = 0; i < INJECT_PLUGINS; i++)
 		b->plugin[i] = (struct buf)BUF_INIT(256);
 	r = look_for_name(b);
-	if (!r)
+	if (!r && !commits(b))
 		r = lend_names(b);
 	out_step("building: %.*s", STR_ARG(buf_view(&b->name)));
 	if (!r) {
-		r = b->rung == RUNG_SOURCE && plan_commits(b->plan)
-			? commit_image(b->plan)
-			: send(b);
+		r = commits(b) ? commit_image(b->plan, b->on) : send(b);
 		if (!r)
 			r = verify(b, im);
 		if (r)

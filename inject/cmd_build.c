@@ -6,6 +6,7 @@
 #include "inject/out.h"
 #include "inject/plan_part.h"
 #include "inject/timing.h"
+#include "inject/via.h"
 #include "limits.h"
 
 /* From what the image is made, or would be. */
@@ -57,7 +58,7 @@ static int write_folder(struct plan *p, const char *path)
 	if (p->kind == PLAN_AS_IS)
 		return out_fail(NULL, "%.*s has this od-runtime-client in it already",
 			STR_ARG(buf_view(&p->base_ref)));
-	if (plan_commits(p))
+	if (plan_must_commit(p))
 		return out_fail("build it without --build-folder",
 			"%.*s cannot be used: %s", STR_ARG(buf_view(&p->base_ref)),
 			image_build_refusal(p->base));
@@ -72,6 +73,9 @@ int cmd_build(const struct options *o)
 	bool dry = o->dry_run || o->build_folder;
 	int r;
 
+	if (o->via != VIA_AUTO && !via_makes_image(o->via))
+		return out_fail_usage(
+			"use run", "--via %s makes no image", via_word(o->via));
 	if (o->output)
 		return append_run(o);
 	timing_start(&t);

@@ -15,8 +15,9 @@ static int put_label(void *w, const char *name, struct str value)
 }
 
 /* The settings of the container are to be those of the image. */
-static int write_container(struct plan *p, struct buf *out)
+static int write_container(struct plan *p, struct image *on, struct buf *out)
 {
+	const struct json_val shell = json_get(on->config, "Shell");
 	const struct dockerfile d = plan_describe(p);
 	const struct labels labels = dockerfile_labels(&d);
 	struct jw w;
@@ -25,7 +26,7 @@ static int write_container(struct plan *p, struct buf *out)
 	jw_init(&w, out);
 	jw_object(&w);
 	jw_key(&w, "Image");
-	jw_str(&w, p->base->id);
+	jw_str(&w, on->id);
 	jw_key(&w, "Entrypoint");
 	jw_array(&w);
 	jw_cstr(&w, IMAGE_CLIENT);
@@ -44,15 +45,20 @@ static int write_container(struct plan *p, struct buf *out)
 		jw_end(&w);
 		jw_end(&w);
 	}
+	/* A container inherits all but this one. */
+	if (json_count(shell)) {
+		jw_key(&w, "Shell");
+		jw_raw(&w, json_raw(shell));
+	}
 	jw_end(&w);
 	return r ? r : out->err;
 }
 
 /* Its id, ended by a NUL. */
-static int create(struct plan *p, struct buf *id)
+static int create(struct plan *p, struct image *on, struct buf *id)
 {
 	struct buf body = BUF_INIT(INJECT_BODY_MAX);
-	int r = write_container(p, &body);
+	int r = write_container(p, on, &body);
 
 	if (!r)
 		r = engine_create(
@@ -94,10 +100,10 @@ static int commit(struct plan *p, const char *id)
 	return r;
 }
 
-int commit_image(struct plan *p)
+int commit_image(struct plan *p, struct image *on)
 {
 	struct buf id = BUF_INIT(256);
-	int r = create(p, &id);
+	int r = create(p, on, &id);
 
 	if (!r)
 		r = fill(p, id.p);

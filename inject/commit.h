@@ -5,10 +5,10 @@
 #include "inject/plan.h"
 
 /*
- * Makes the product of p, under its name, with one layer, as the engine's commit of a
- * container of the base with our files and settings. ONBUILD instructions of the base
- * do not run, and are not in it. 0, -EINTR, -ENOMEM or FAIL_*.
+ * Makes the product of p, under its name, with one layer on the image on, as the engine's
+ * commit of a container of that with our files and settings. ONBUILD instructions do
+ * not run, and are not in it. 0, -EINTR, -ENOMEM or FAIL_*.
  */
-int commit_image(struct plan *p) MUST_USE;
+int commit_image(struct plan *p, struct image *on) MUST_USE;
 
 #endif

@@ -99,9 +99,10 @@ static const struct option table[] = {
 	{"via", "auto|bind|volume|put|build|commit",
 		"how the client gets into the sandbox: as a file of this machine, in a "
 		"volume, put in before the start, or in an image that is made; auto is "
-		"the first of bind, put and volume that works",
+		"the first of bind, put and volume that works; for build: build or "
+		"commit, and auto is commit where nothing needs a builder",
 		.kind = OPTION_CHOICE, .choices = via_words, .bare = VIA_AUTO, AT(via),
-		.commands = FOR_RUN},
+		.commands = FOR_RUN | FOR_BUILD},
 	{"entrypoint", "none|run|wait",
 		"what IMAGE would have started itself: not at all, beside the server "
 		"once that is ready, or to its end before that; else none",

@@ -221,7 +221,7 @@ bool plan_needs_image(const struct options *o)
 	return o->extra_deps != NULL;
 }
 
-bool plan_commits(struct plan *p)
+bool plan_must_commit(struct plan *p)
 {
 	return p->options->via == VIA_COMMIT || image_build_refusal(p->base) != NULL;
 }
@@ -245,7 +245,7 @@ static int check_base(struct plan *p)
 {
 	const char *why = image_refusal(p->base);
 
-	if (!why && plan_commits(p) && (p->deps.n || p->plugins.n))
+	if (!why && plan_must_commit(p) && (p->deps.n || p->plugins.n))
 		why = p->options->via == VIA_COMMIT
 			? "a commit takes neither extra dependencies nor plugins"
 			: image_build_refusal(p->base);

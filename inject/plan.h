@@ -57,8 +57,11 @@ bool plan_needs_image(const struct options *o);
 /* SANDBOX_UPDATE_SOURCE_CODE is set: the client changes all the time. */
 bool plan_in_development(void);
 
-/* The base has ONBUILD instructions: a builder must not see it, a commit may. */
-bool plan_commits(struct plan *p);
+/*
+ * A builder must not see the base, because it has ONBUILD instructions, or is not wanted:
+ * the product is the commit of a container.
+ */
+bool plan_must_commit(struct plan *p);
 
 /*
  * Inspects the image called name. 0; 1 when there is none; -EINTR, -ENOMEM or

@@ -24,6 +24,7 @@ from rows import BUILD, LOAD, bare_environment, load, row
 import cells
 import engine as engines
 import harness
+import many
 import transfers
 
 
@@ -364,7 +365,8 @@ def run_row(engine, box, name):
 
 def main():
     steps = {f.__name__: f for f in (size, memory, start, latency, throughput, sessions, requests,
-                                     restart, grep, *transfers.STEPS, *cells.STEPS, engine_rows)}
+                                     restart, grep, *transfers.STEPS, *cells.STEPS, engine_rows,
+                                     many.images)}
     for name in sys.argv[1:] or steps:
         try:
             {**steps, "soak": soak}[name]()

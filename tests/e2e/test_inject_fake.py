@@ -62,6 +62,8 @@ def environment(e, **more):
 def od(e, *argv, stdin=b"", **more):
     if argv[:1] == ("run",) and "--via" not in argv:  # test_ways.py has the others
         argv = ("run", "--via", "build", *argv[1:])
+    if argv[:1] == ("build",):  # test_ladder_fake.py has the commits
+        argv = ("build", "--via", "build", *argv[1:])
     return subprocess.run([*harness.WRAP, harness.RUNTIME, *argv], input=stdin,
                           capture_output=True, env=environment(e, **more),
                           timeout=harness.DEADLINE * 3)
@@ -735,7 +737,7 @@ def test_signals():
             return b""
 
         e.answers.append(("POST", "/build", build))
-        interrupted(e, ["build", "base:1"], lambda: e.called("POST", "/build"),
+        interrupted(e, ["build", "--via", "build", "base:1"], lambda: e.called("POST", "/build"),
                     signal.SIGTERM, f"SIGTERM while it builds ({builder})")
         event.set()
     e = engine()

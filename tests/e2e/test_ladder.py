@@ -115,6 +115,30 @@ def test_folder_is_the_same_image():
         eq(ENGINE.image(name)["RootFS"], ENGINE.image(image)["RootFS"], "the same layers")
 
 
+def test_commit_is_the_same_image():
+    """What needs no builder is made without one, and nobody can tell."""
+    with Box(ENGINE) as box:
+        ref = base("commit", more={"srv/": b""})
+        ENGINE.call("POST", "/build", archive({"Dockerfile": f"""FROM {ref}
+USER 1001
+WORKDIR /srv
+ENV A="b c" D=$
+EXPOSE 80
+STOPSIGNAL SIGINT
+LABEL own="x y"
+HEALTHCHECK CMD false
+ENTRYPOINT ["/bin/sh"]
+CMD ["-c", "true"]
+SHELL ["/bin/sh", "-ec"]
+""".encode()}), {"t": ref})
+        built, committed = (ENGINE.image(build(box, ref, "--force", *way)["image"])
+                            for way in (("--via", "build"), ()))
+        eq(committed["RootFS"], built["RootFS"], "the same layers")
+        eq(*({k: v for k, v in i["Config"].items() if k not in ("Image", "Hostname")}
+             for i in (committed, built)), "the same settings and labels")
+        eq(len(committed["RootFS"]["Layers"]), 2, "one of them ours")
+
+
 def test_onbuild():
     with Box(ENGINE) as box:
         ref = base("onbuild", "ONBUILD RUN false", "USER 77", "WORKDIR /srv",

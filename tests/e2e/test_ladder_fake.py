@@ -78,6 +78,8 @@ def engine(**options):
 
 
 def od(e, *argv, **more):
+    if argv[:1] == ("build",) and "--via" not in argv:
+        argv = ("build", "--via", "build", *argv[1:])
     env = {"PATH": "/bin:/usr/bin", "OD_STATE_DIR": os.path.join(TEMP, "state"),
            "OD_RUNTIME_CLIENT": CLIENT, "DOCKER_HOST": "unix://" + e.path, **more}
     for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
@@ -293,6 +295,36 @@ def test_carries_client():
     fails(od(e, "build", more), 111, "extra dependencies",
           "what was put below does not get lost in silence")
     write_client()
+
+
+def test_auto():
+    """Without a word --via is commit, unless there is something for a builder to do."""
+    def made(e, *argv):
+        return doc_of(od(e, "build", "--via", "auto", "--json", "base:1", *argv), "build")
+    shell = ["/bin/sh", "-ec"]
+    e = engine(images={"base:1": image(config={"Shell": shell})}, builder="2")
+    name = made(e)["image"]
+    eq((builds(e), len(e.containers), len(e.called("POST", "/commit"))), ([], 0, 1),
+       "a commit, and no container stays")
+    eq(e.called("POST", "/images/.*/tag"), [], "BuildKit is lent no name")
+    eq(e.called("POST", "/containers/create")[-1].json()["Shell"], shell,
+       "which does not inherit the shell")
+    eq(doc_of(od(e, "build", "--json", "base:1"), "build")["image"], name,
+       "the builder would call it the same")
+    e = engine()
+    source, lock, versioned = tags(e, "--extra-deps", "x", "--plugin", "q=base:1")
+    eq((made(e, "--extra-deps", "x", "--plugin", "q=base:1")["image"], builds(e)),
+       (source, [versioned, lock]), "a builder for those who need one, a commit on top")
+    eq([c.json()["Image"] for c in e.called("POST", "/containers/create")][-1],
+       e.images[lock]["Id"], "of a container of the rung below")
+    e = engine(images={"base:1": image(config={"Volumes": {"/data": {}}})})
+    eq((made(e)["image"], e.called("POST", "/commit")), (builds(e)[0], []),
+       "a builder where a volume might swallow the client")
+    e = engine(answers=[("POST", "/commit", refusal(500, "no space"))])
+    fails(od(e, "build", "--via", "auto", "base:1"), 111, "no space", "a commit that fails")
+    eq(([n for n in e.images if n != "base:1"], len(e.containers)), ([], 0), "leaves nothing")
+    for way in ("bind", "put", "volume"):
+        fails(od(engine(), "build", "--via", way, "base:1"), 100, "makes no image", way)
 
 
 def test_onbuild():

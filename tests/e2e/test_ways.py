@@ -205,7 +205,7 @@ def test_no_way():
 def test_as_is():
     """An image that has this client in it needs nothing."""
     e = engine()
-    name = od(e, "build", "base:1").stdout.decode().strip()
+    name = od(e, "build", "--via", "build", "base:1").stdout.decode().strip()
     got = od(e, "run", name, "--name", "box")
     eq((got.returncode, mounts(e), e.called("PUT", ".*")), (0, [], []), "as it is")
     ok("od.sandbox.via" not in created(e)["Labels"], "without a way")
