@@ -62,7 +62,7 @@ static int create(struct plan *p, struct image *on, struct buf *id)
 
 	if (!r)
 		r = engine_create(
-			p->engine, &body, "making a container of the image", id);
+			p->engine, &body, NULL, "making a container of the image", id);
 	buf_free(&body);
 	return r;
 }

@@ -1,8 +1,11 @@
 #include "inject/engine.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "inject/out.h"
 #include "inject/state.h"
+#include "inject/stop.h"
 #include "limits.h"
 
 #include <errno.h>
@@ -12,6 +15,8 @@
 
 /* The first version with filters on images, and the newest that we have read. */
 enum { MINOR_OLDEST = 24, MINOR_NEWEST = 47 };
+/* How long a container is awaited that may be made after all. */
+enum { LATE_ROUNDS = 20, LATE_MS = 100 };
 
 #define NEXT_HOST "start Docker or Podman, or say where it is: --host unix:///path"
 
@@ -192,19 +197,68 @@ struct engine engine_calm(const struct engine *e)
 	return calm;
 }
 
-int engine_create(
-	const struct engine *e, const struct buf *body, const char *doing, struct buf *id)
+void engine_take_back(const struct engine *e, const char *name, const char *mark)
+{
+	int r, round = 0;
+
+	do {
+		char id[STATE_ID_MAX + 1] = "";
+		struct reply reply = {0};
+		bool there = false;
+
+		r = engine_tidy(e, &reply, "GET", "/containers/%s/json", name);
+		if (!r && reply.status == 200) {
+			struct str text = buf_view(&reply.body);
+
+			there = true;
+			if (str_find(text, str_c(mark)) < text.n)
+				reply_id(&reply, id, sizeof(id));
+		}
+		reply_free(&reply);
+		if (*id)
+			engine_tidy(e, NULL, "DELETE", "/containers/%s?force=1&v=1", id);
+		if (!r && !there)
+			r = stop_wait(-1, 0, clock_ms() + LATE_MS, true);
+		else
+			r = 1;
+	} while (!r && ++round < LATE_ROUNDS);
+}
+
+/* A name for what is gone again soon. */
+static int name_anew(char *name, size_t room)
+{
+	uint8_t random[8];
+	char hex[2 * sizeof(random) + 1];
+	int r = random_bytes(random, sizeof(random));
+
+	if (!r) {
+		hex_encode(random, sizeof(random), hex);
+		snprintf(name, room, "od-runtime-%s", hex);
+	}
+	return r;
+}
+
+int engine_create(const struct engine *e, const struct buf *body, const char *name,
+	const char *doing, struct buf *id)
 {
 	const struct engine calm = engine_calm(e);
-	char made[STATE_ID_MAX + 1] = "";
+	char made[STATE_ID_MAX + 1] = "", own[40];
 	struct reply reply;
-	int r;
+	int r = body->err;
 
 	reply_init(&reply);
-	r = body->err
-		? body->err
-		: engine_ask(&calm, &reply, "POST", buf_view(body), "/containers/create");
-	if (!r && reply.status != 201)
+	if (!r && !name)
+		r = name_anew(own, sizeof(own));
+	if (!r) {
+		r = engine_ask(&calm, &reply, "POST", buf_view(body),
+			"/containers/create?name=%s", name ? name : own);
+		/* Of what has no name of its own the next one takes care. */
+		if (r && !name)
+			engine_take_back(e, own, own);
+	}
+	if (!r && name && reply.status == 409)
+		r = 1;
+	else if (!r && reply.status != 201)
 		r = engine_refused(&reply, NULL, "%s", doing);
 	if (!r) {
 		reply_id(&reply, made, sizeof(made));

@@ -58,11 +58,19 @@ int engine_tidy(const struct engine *e, struct reply *reply, const char *method,
  */
 struct engine engine_calm(const struct engine *e);
 /*
- * Creates a container from its description, calmly. 0 with its id, ended by a NUL, in
- * id; body's error, -EINTR, -ENOMEM, FAIL_*, of which people are told as "doing: words".
+ * Creates a container from its description, calmly, under name, or, when that is NULL,
+ * under one that nobody else has. 0 with its id, ended by a NUL, in id; 1 when there is
+ * another of that name; body's error, -EINTR, -ENOMEM, FAIL_*, of which people are told
+ * as "doing: words".
  */
-int engine_create(const struct engine *e, const struct buf *body, const char *doing,
-	struct buf *id) MUST_USE;
+int engine_create(const struct engine *e, const struct buf *body, const char *name,
+	const char *doing, struct buf *id) MUST_USE;
+/*
+ * The engine has not answered to the creation of the container called name: what it made
+ * all the same, or makes within a second or two, is removed, if the engine's description
+ * of it holds mark. Never prints.
+ */
+void engine_take_back(const struct engine *e, const char *name, const char *mark);
 void reply_init(struct reply *r);
 void reply_free(struct reply *r);
 /* The Id of what the engine has made, into room bytes; "" when it gives none. */

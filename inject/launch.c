@@ -260,6 +260,8 @@ static int create(const struct launch *l, struct making *m)
 	r = engine_ask(&calm, &reply, "POST", buf_view(&body),
 		"/containers/create?name=%s%s%s", m->state.name,
 		platform ? "&platform=" : "", platform ? platform : "");
+	if (r)
+		engine_take_back(l->engine, m->state.name, m->key_hash);
 	if (!r && reply.status == 409)
 		r = out_fail("choose another with --name, or remove it with rm",
 			"there is a container called %s already", m->state.name);

@@ -144,7 +144,7 @@ static int make_carrier(
 	jw_end(&w);
 	jw_end(&w);
 	jw_end(&w);
-	r = engine_create(e, &body, "preparing the overlay", id);
+	r = engine_create(e, &body, NULL, "preparing the overlay", id);
 	buf_free(&body);
 	return r;
 }

@@ -207,7 +207,7 @@ int probe_open(
 	if (volume)
 		write_volume(&w, volume);
 	jw_end(&w);
-	r = engine_create(e, &body, "looking into the image", id);
+	r = engine_create(e, &body, volume, "looking into the image", id);
 	buf_free(&body);
 	return r;
 }

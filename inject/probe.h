@@ -33,9 +33,9 @@ struct probe_stat {
 int probe_image(const struct engine *e, struct str image, struct probe *p) MUST_USE;
 
 /*
- * The same in steps: a container that never runs, with its id, ended by a NUL, in id,
- * and with the volume, if that is not NULL, in /.od; then questions about that or any
- * other container. probe_close in any case.
+ * The same in steps: a container that never runs, with its id, ended by a NUL, in id;
+ * then questions about that or any other container. With a volume, unless that is NULL,
+ * in /.od, whose name it has: 1 when there is such a container. probe_close in any case.
  */
 int probe_open(const struct engine *e, struct str image, const char *volume,
 	struct buf *id) MUST_USE;

@@ -41,6 +41,8 @@ int rootfs_head(const struct rootfs *f, struct tar *t)
 int rootfs_middle(const struct rootfs *f, struct tar *t)
 {
 	tar_pad(t);
+	if (!f->client.n)
+		return 0;
 	/* Nobody writes to it, root included, and every user may run it. */
 	return file(f, t, ".od/od-runtime-client", 0555, f->client.n);
 }

@@ -9,10 +9,9 @@
 #include "file/tar.h"
 
 struct rootfs {
-	const char *prefix; /* of all names: "", or a folder with its slash */
-	struct str client;
-	struct str busybox; /* empty for none */
-	bool drop_in;       /* with the link that unmodified backends execute */
+	const char *prefix;         /* of all names: "", or a folder with its slash */
+	struct str client, busybox; /* empty for none */
+	bool drop_in;               /* with the link that unmodified backends execute */
 };
 
 /* Up to the bytes of the busybox, those up to the client's, and the rest. */

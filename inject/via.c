@@ -1,6 +1,5 @@
-#include "inject/via.h"
+#include "inject/via_way.h"
 
-#include "base/jw.h"
 #include "inject/cache.h"
 #include "inject/out.h"
 #include "inject/probe.h"
@@ -10,8 +9,6 @@
 #include <unistd.h>
 
 #define CLIENT_NAME "od-runtime-client"
-#define BUSYBOX_PATH "/.od/bin/busybox"
-#define VOLUME_LABEL "od.client.volume"
 
 /* What a way consists of. Each of the functions: 0; 1, and then v->why says why not. */
 struct way {
@@ -23,15 +20,13 @@ struct way {
 
 static int bind_prepare(struct via *v);
 static int bind_fill(struct via *v, const char *id);
-static int volume_prepare(struct via *v);
-static int volume_fill(struct via *v, const char *id);
 static int put_prepare(struct via *v);
 static int put_fill(struct via *v, const char *id);
 
 static const struct way ways[] = {
 	[VIA_AUTO] = {"auto", false, NULL, NULL},
 	[VIA_BIND] = {"bind", false, bind_prepare, bind_fill},
-	[VIA_VOLUME] = {"volume", false, volume_prepare, volume_fill},
+	[VIA_VOLUME] = {"volume", false, via_volume_prepare, via_volume_fill},
 	[VIA_PUT] = {"put", false, put_prepare, put_fill},
 	[VIA_BUILD] = {"build", true, NULL, NULL},
 	[VIA_COMMIT] = {"commit", true, NULL, NULL},
@@ -50,15 +45,21 @@ const char *via_word(enum via_way way)
 	return ways[way].word;
 }
 
-static int why_not(struct via *v, const char *words)
+int via_why_not(struct via *v, const char *words)
 {
 	buf_reset(&v->why);
 	buf_puts(&v->why, words);
 	return v->why.err ? v->why.err : 1;
 }
 
-/* The mount of one file, or of the volume. */
-static void add_mount(struct via *v, struct spec_mount m)
+int via_refused_files(struct via *v, const struct reply *reply)
+{
+	buf_reset(&v->why);
+	engine_words(reply, &v->why);
+	return v->why.err ? v->why.err : 1;
+}
+
+void via_add_mount(struct via *v, struct spec_mount m)
 {
 	m.read_only = true;
 	v->mounts[v->mounts_n++] = m;
@@ -77,7 +78,7 @@ static void add_file(struct via *v, const char *file, const char *target)
 		m.short_form = true;
 		m.modes = STR("ro,z");
 	}
-	add_mount(v, m);
+	via_add_mount(v, m);
 }
 
 static int bind_one(
@@ -92,7 +93,7 @@ static int bind_one(
 	if (r) {
 		snprintf(words, sizeof(words),
 			"no program can be kept in the cache folder: %s", err_text(r));
-		return why_not(v, words);
+		return via_why_not(v, words);
 	}
 	add_file(v, file, target);
 	return 0;
@@ -103,15 +104,14 @@ static int bind_prepare(struct via *v)
 	int r;
 
 	if (v->engine->podman && v->options->via == VIA_AUTO)
-		return why_not(v, "Podman does not tell whether it sees the file");
+		return via_why_not(v, "Podman does not tell whether it sees the file");
 	r = bind_one(v, v->client, CLIENT_NAME, IMAGE_CLIENT);
 	if (!r && v->with_busybox)
-		r = bind_one(v, v->busybox, "busybox", BUSYBOX_PATH);
+		r = bind_one(v, v->busybox, "busybox", VIA_BUSYBOX);
 	return r;
 }
 
-/* Whether the container has a file of p's length, that can be executed, at path. */
-static int shows(struct via *v, const char *id, const char *path, const struct program *p)
+int via_shows(struct via *v, const char *id, const char *path, const struct program *p)
 {
 	struct buf target = BUF_INIT(FILE_PATH_MAX);
 	struct probe_stat st;
@@ -129,114 +129,22 @@ static int bind_fill(struct via *v, const char *id)
 	int r;
 
 	if (v->with_busybox && v->mounts_n == 1) {
-		r = bind_one(v, v->busybox, "busybox", BUSYBOX_PATH);
-		return r ? r : why_not(v, "");
+		r = bind_one(v, v->busybox, "busybox", VIA_BUSYBOX);
+		return r ? r : via_why_not(v, "");
 	}
 	/* Podman 4 fails when it is asked about a file that is mounted. */
 	if (v->engine->podman)
 		return 0;
-	r = shows(v, id, IMAGE_CLIENT, v->client);
-	return r == 1 ? why_not(v, "the engine does not see the files of this machine")
-		      : r;
-}
-
-/* One volume for each client; it is filled when a container finds it empty. */
-static int volume_prepare(struct via *v)
-{
-	if (image_label(v->image, "od.plugins").n)
-		return why_not(v, "a volume would hide the plugins in /.od of the image");
-	snprintf(v->volume, sizeof(v->volume), "od-client-%.16s-%s", v->client->sha256,
-		v->client->arch);
-	add_mount(v,
-		(struct spec_mount){
-			.type = SPEC_VOLUME,
-			.source = str_c(v->volume),
-			.target = STR("/.od"),
-			.no_copy = true,
-		});
-	return 0;
-}
-
-static int make_volume(struct via *v)
-{
-	const struct engine calm = engine_calm(v->engine);
-	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
-	struct reply reply;
-	struct jw w;
-	int r;
-
-	jw_init(&w, &body);
-	jw_object(&w);
-	jw_key(&w, "Name");
-	jw_cstr(&w, v->volume);
-	jw_key(&w, "Labels");
-	jw_object(&w);
-	jw_key(&w, VOLUME_LABEL);
-	jw_cstr(&w, v->client->sha256);
-	jw_end(&w);
-	jw_end(&w);
-	reply_init(&reply);
-	r = body.err
-		? body.err
-		: engine_ask(&calm, &reply, "POST", buf_view(&body), "/volumes/create");
-	if (!r && reply.status != 201)
-		r = engine_refused(&reply, NULL, "making the volume %s", v->volume);
-	reply_free(&reply);
-	buf_free(&body);
-	return r;
-}
-
-/* By way of a container that may write to it and never runs. */
-static int fill_volume(struct via *v)
-{
-	struct via_files files = {.client = buf_view(&v->client->bytes)};
-	struct buf id = BUF_INIT(256);
-	struct reply reply;
-	int r = make_volume(v);
-
-	if (v->busybox->arch)
-		files.busybox = buf_view(&v->busybox->bytes);
-	if (!r)
-		r = probe_open(v->engine, v->image->id, v->volume, &id);
-	reply_init(&reply);
-	if (!r)
-		r = via_put(v->engine, id.p, &files, &reply);
-	if (!r && reply.status != 200) {
-		buf_reset(&v->why);
-		engine_words(&reply, &v->why);
-		r = v->why.err ? v->why.err : 1;
-	}
-	reply_free(&reply);
-	probe_close(v->engine, &id);
-	return r;
-}
-
-static int volume_shows(struct via *v, const char *id)
-{
-	int r = shows(v, id, IMAGE_CLIENT, v->client);
-
-	if (!r && v->with_busybox)
-		r = shows(v, id, BUSYBOX_PATH, v->busybox);
-	return r;
-}
-
-static int volume_fill(struct via *v, const char *id)
-{
-	int r = volume_shows(v, id);
-
-	if (r != 1)
-		return r;
-	r = fill_volume(v);
-	if (!r)
-		r = volume_shows(v, id);
-	return r == 1 && !v->why.n ? why_not(v, "the volume does not show the client")
-				   : r;
+	r = via_shows(v, id, IMAGE_CLIENT, v->client);
+	return r == 1
+		? via_why_not(v, "the engine does not see the files of this machine")
+		: r;
 }
 
 static int put_prepare(struct via *v)
 {
 	return v->options->read_only
-		? why_not(v, "nothing can be put into a --read-only sandbox")
+		? via_why_not(v, "nothing can be put into a --read-only sandbox")
 		: 0;
 }
 
@@ -256,11 +164,8 @@ static int put_fill(struct via *v, const char *id)
 	if (v->with_busybox)
 		files.busybox = buf_view(&v->busybox->bytes);
 	r = via_put(v->engine, id, &files, &reply);
-	if (!r && reply.status != 200) {
-		buf_reset(&v->why);
-		engine_words(&reply, &v->why);
-		r = v->why.err ? v->why.err : 1;
-	}
+	if (!r && reply.status != 200)
+		r = via_refused_files(v, &reply);
 	reply_free(&reply);
 	return r;
 }

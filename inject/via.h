@@ -16,6 +16,8 @@
 
 enum { VIA_MOUNTS = 2, VIA_VOLUME_MAX = 63 };
 
+#define VIA_BUSYBOX "/.od/bin/busybox"
+
 struct via {
 	const struct engine *engine;
 	const struct options *options; /* --via and --busybox */
@@ -64,7 +66,7 @@ int via_refused(struct via *v, const struct reply *reply) MUST_USE;
  * caller frees in any case. 0, -EINTR, -ENOMEM or FAIL_*.
  */
 struct via_files {
-	struct str client, busybox; /* the latter may be empty */
+	struct str client, busybox; /* either may be empty: it stays as it is */
 	bool drop_in;
 };
 int via_put(const struct engine *e, const char *id, const struct via_files *f,

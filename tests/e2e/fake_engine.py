@@ -127,6 +127,7 @@ class Container:
         self.exit_code = 0
         self.port = None
         self.files = {}  # path -> (mode, size): what was put into it
+        self.contents = {}  # path -> bytes
         self.image = "sha256:0"
 
     @property
@@ -248,6 +249,7 @@ class Engine:
         self.paths = {"/bin/sh": 0o755}
         self.containers = {}
         self.volumes = {}  # name -> files, as those of a container
+        self.volume_contents = {}  # name -> path -> bytes
         self.sees_files = True  # of the machine that the tests run on
         self.takes_files = True
         self.execs = {}
@@ -434,14 +436,32 @@ class Engine:
         if not self.takes_files or c.spec.get("HostConfig", {}).get("ReadonlyRootfs"):
             return refusal(500, "container rootfs is marked read-only")
         assert request.query["path"] == "/", request
-        into = c.files
+        into, contents = c.files, c.contents
         for kind, source, target, read_only in self.mounts(c):
             if kind == "volume" and target == "/.od" and not read_only:
                 into = self.volumes[source]
-        for m in tarfile.open(fileobj=io.BytesIO(request.body)).getmembers():
+                contents = self.volume_contents.setdefault(source, {})
+        tar = tarfile.open(fileobj=io.BytesIO(request.body))
+        for m in tar.getmembers():
             mode = m.mode | (1 << 31 if m.isdir() else 1 << 27 if m.issym() else 0)
             into["/" + m.name.rstrip("/")] = (mode, m.size)
+            if m.isreg():
+                contents["/" + m.name] = tar.extractfile(m).read()
         return response(200)
+
+    def container_get(self, request, name):
+        """One file as an archive, of a volume or of what was put in."""
+        path, c = request.query["path"], self.find_container(name)
+        contents = c.contents
+        for kind, source, target, _ in self.mounts(c):
+            if kind == "volume" and path.startswith(target + "/"):
+                contents = self.volume_contents.get(source, {})
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w") as tar:
+            info = tarfile.TarInfo(os.path.basename(path))
+            info.size = len(contents.get(path, b""))
+            tar.addfile(info, io.BytesIO(contents.get(path, b"")))
+        return chunked(out.getvalue(), self.chunk)
 
     def volume_create(self, request):
         doc = request.json()
@@ -546,6 +566,7 @@ class Engine:
         ("GET", "/containers/json", container_list),
         ("HEAD", "/containers/(.+)/archive", container_stat),
         ("PUT", "/containers/(.+)/archive", container_put),
+        ("GET", "/containers/(.+)/archive", container_get),
         ("POST", "/containers/(.+)/exec", exec_create),
         ("POST", "/exec/(.+)/start", exec_start),
         ("POST", "/volumes/create", volume_create),

@@ -14,7 +14,7 @@ import tempfile
 import threading
 
 import harness
-from fake_engine import (BASE_ID, EARLY, Engine, chunked, image, lines, refusal,
+from fake_engine import (BASE_ID, EARLY, Container, Engine, chunked, image, lines, refusal,
                          response, run_observation)
 from harness import eq, has, ok
 
@@ -722,6 +722,35 @@ def interrupted(e, argv, reached, signo, name):
     eq((p.returncode, out, err), (128 + signo, b"", b""), name)
     clean_images(e)
     clean(e, name)
+
+
+def test_late_containers():
+    """A creation that is not answered may succeed all the same, at once or soon."""
+    for argv in (("run", "base:1", "--name", "box"), ("build", "base:1"),
+                 ("run", "base:1", "--name", "box", "--via", "put")):
+        for later in (0, 0.5):
+            e = engine()
+            timers = []
+
+            def create(request):
+                made = threading.Timer(later, Engine.container_create, (e, request))
+                timers.append(made)
+                made.start()
+                if not later:
+                    made.join()
+                return b""
+            e.answers.append(("POST", "/containers/create", create))
+            got = od(e, *argv)
+            for made in timers:
+                made.join()
+            eq((got.returncode, e.containers), (111, {}), f"{argv[0]}: {later} s later")
+            ok(timers, "it was made indeed")
+    e = engine()
+    e.answers.append(("POST", "/containers/create", lambda r: b""))
+    theirs = Container("f" * 64, "box", {"Cmd": ["theirs"]})
+    e.containers[theirs.id] = theirs
+    got = od(e, "run", "base:1", "--name", "box", "--via", "put")
+    eq((got.returncode, list(e.containers)), (111, [theirs.id]), "somebody else's stays")
 
 
 def test_signals():

@@ -4,13 +4,17 @@
 The part with a real engine is skipped by name where there is none, or no busybox.
 """
 import atexit
+import concurrent.futures
 import hashlib
+import io
 import json
 import os
 import shutil
 import stat
 import subprocess
+import tarfile
 import tempfile
+import threading
 
 import engine as real
 import harness
@@ -180,6 +184,63 @@ def test_volume():
     od(e, "run", "base:1", "--name", "box", "--via", "volume", "--busybox", BUSYBOX)
     ok("/.od/bin/busybox" in e.volumes[name], "one that is empty is filled again")
     od(e, "rm", "-f", "box")
+
+
+def puts(e):
+    return len(e.called("PUT", ".*"))
+
+
+def test_volume_by_turns():
+    """Two runs at a time must not fill a volume twice, nor start from half a client."""
+    e = engine()
+    run = ("run", "base:1", "--via", "volume", "--name")
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slowly(_):
+        begun.set()
+        go_on.wait(harness.DEADLINE)
+    e.answers.append(("PUT", ".*", slowly))
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        first = pool.submit(od, e, *run, "one")
+        begun.wait(harness.DEADLINE)
+        second = pool.submit(od, e, *run, "two")
+        harness.until(lambda: len(e.called("POST", "/containers/create")) >= 5)
+        eq((puts(e), e.called("POST", "/containers/.*/start")), (1, []),
+           "nobody starts, nor fills it as well")
+        go_on.set()
+        got = [f.result() for f in (first, second)]
+    eq([(g.returncode, g.stderr) for g in got], [(0, b"")] * 2, "both run in the end")
+    eq((puts(e), len(e.containers)), (1, 2), "from a volume that was filled once")
+    name, = e.volumes
+    path = "/.od/od-runtime-client"
+    e.volume_contents[name][path] = bytes(os.stat(CLIENT).st_size)
+    eq(od(e, *run, "three").returncode, 0, "the right length, and other bytes")
+    with open(CLIENT, "rb") as f:
+        eq((puts(e), e.volume_contents[name][path] == f.read()), (2, True), "are replaced")
+    e.paths = {}
+    eq(od(e, *run, "four", "--busybox", BUSYBOX).returncode, 0, "a busybox is wanted as well")
+    with tarfile.open(fileobj=io.BytesIO(e.called("PUT", ".*")[-1].body)) as tar:
+        eq(tar.getnames(), [".od", ".od/bin", ".od/bin/busybox"],
+           "the client, from which others may just start, stays as it is")
+    for box in ("one", "two", "three", "four"):
+        od(e, "rm", "-f", box)
+
+
+def test_volume_left_half():
+    """Who had the turn was killed: the next one waits for a while and takes it."""
+    e = engine()
+    od(e, "run", "base:1", "--via", "volume", "--name", "box", "--read-only")
+    od(e, "rm", "-f", "box")
+    name, = e.volumes
+    e.volumes[name].clear()
+    filler = e.called("POST", "/containers/create")[1]
+    eq((filler.query["name"], filler.json()["Labels"]["od.probe"]), (name, "1"),
+       "the container that fills it has its name, and our label")
+    Engine.container_create(e, filler)
+    got = od(e, "run", "base:1", "--via", "volume", "--name", "box")
+    eq((got.returncode, list(e.volumes[name])[-1]), (0, "/.od/od-runtime-client"), "filled")
+    od(e, "rm", "-f", "box")
+    eq(len(e.containers), 0, "and its container is gone")
 
 
 def test_no_way():

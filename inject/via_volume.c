@@ -1,0 +1,201 @@
+#include "inject/via_way.h"
+
+#include "base/clock.h"
+#include "base/jw.h"
+#include "file/untar.h"
+#include "inject/probe.h"
+#include "inject/stop.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define VOLUME_LABEL "od.client.volume"
+
+enum { TURN_MS = 50, TURNS_MS = 5000 };
+
+int via_volume_prepare(struct via *v)
+{
+	if (image_label(v->image, "od.plugins").n)
+		return via_why_not(
+			v, "a volume would hide the plugins in /.od of the image");
+	snprintf(v->volume, sizeof(v->volume), "od-client-%.16s-%s", v->client->sha256,
+		v->client->arch);
+	via_add_mount(v,
+		(struct spec_mount){
+			.type = SPEC_VOLUME,
+			.source = str_c(v->volume),
+			.target = STR("/.od"),
+			.no_copy = true,
+		});
+	return 0;
+}
+
+static int make_volume(struct via *v)
+{
+	const struct engine calm = engine_calm(v->engine);
+	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
+	struct reply reply;
+	struct jw w;
+	int r;
+
+	jw_init(&w, &body);
+	jw_object(&w);
+	jw_key(&w, "Name");
+	jw_cstr(&w, v->volume);
+	jw_key(&w, "Labels");
+	jw_object(&w);
+	jw_key(&w, VOLUME_LABEL);
+	jw_cstr(&w, v->client->sha256);
+	jw_end(&w);
+	jw_end(&w);
+	reply_init(&reply);
+	r = body.err
+		? body.err
+		: engine_ask(&calm, &reply, "POST", buf_view(&body), "/volumes/create");
+	if (!r && reply.status != 201)
+		r = engine_refused(&reply, NULL, "making the volume %s", v->volume);
+	reply_free(&reply);
+	buf_free(&body);
+	return r;
+}
+
+/* Takes the content of the files in a piece of an archive. */
+static int hash_piece(struct untar *t, struct str in, struct sha256 *h)
+{
+	struct str data = {0};
+	int r;
+
+	while ((r = untar_next(t, &in, &data)) > UNTAR_MORE && r != UNTAR_DONE)
+		if (r == UNTAR_DATA)
+			sha256_update(h, data.p, data.n);
+	return r < 0 ? r : 0;
+}
+
+/* The digest of the file at path; of something else if it cannot be read. */
+static int digest_of(struct via *v, const char *id, const char *path, char *hex)
+{
+	struct buf target = BUF_INIT(ENGINE_TARGET_MAX);
+	struct call_request q = {.method = "GET"};
+	uint8_t digest[SHA256_LEN];
+	struct str piece = {0};
+	struct sha256 h;
+	struct untar t;
+	struct call c;
+	int r;
+
+	sha256_init(&h);
+	untar_init(&t);
+	buf_fmt(&target, "/containers/%s/archive?path=%s", id, path);
+	q.target = buf_cstr(&target);
+	call_begin(&c, -1, 0, false);
+	r = q.target ? engine_stream(v->engine, &c, &q, INJECT_ENGINE_MS) : target.err;
+	if (!r && c.head.status == 200) {
+		while ((r = call_read(&c, &piece)) == 1 && hash_piece(&t, piece, &h) == 0)
+			;
+		r = r < 0 ? engine_fail(v->engine, r) : 0;
+	}
+	sha256_final(&h, digest);
+	hex_encode(digest, sizeof(digest), hex);
+	call_close(&c);
+	untar_free(&t);
+	buf_free(&target);
+	return r;
+}
+
+/* 0 if p is at path, byte for byte: half a file may have its length after a crash. */
+static int has(struct via *v, const char *id, const char *path, const struct program *p)
+{
+	char hex[SHA256_HEX + 1];
+	int r = via_shows(v, id, path, p);
+
+	if (!r)
+		r = digest_of(v, id, path, hex);
+	return r ? r : strcmp(hex, p->sha256) == 0 ? 0 : 1;
+}
+
+/* What of it the container does not have. */
+static int look(struct via *v, const char *id, struct via_files *missing)
+{
+	struct via_files m = {0};
+	int r = has(v, id, IMAGE_CLIENT, v->client);
+
+	if (r == 1)
+		m.client = buf_view(&v->client->bytes);
+	if (r >= 0 && v->with_busybox) {
+		r = has(v, id, VIA_BUSYBOX, v->busybox);
+		if (r == 1)
+			m.busybox = buf_view(&v->busybox->bytes);
+	}
+	if (r < 0)
+		return r;
+	*missing = m;
+	return 0;
+}
+
+static bool is_whole(const struct via_files *missing)
+{
+	return !missing->client.n && !missing->busybox.n;
+}
+
+static int put(struct via *v, const char *id, const struct via_files *missing)
+{
+	struct reply reply;
+	int r = via_put(v->engine, id, missing, &reply);
+
+	if (!r && reply.status != 200)
+		r = via_refused_files(v, &reply);
+	reply_free(&reply);
+	return r;
+}
+
+/*
+ * The container by which a volume is filled, and which never runs, has the volume's name:
+ * who has created it has the turn. *taken: another one has it.
+ */
+static int take_turn(struct via *v, bool *taken)
+{
+	struct via_files missing = {0};
+	struct buf id = BUF_INIT(256);
+	int r = probe_open(v->engine, v->image->id, v->volume, &id);
+
+	*taken = r == 1;
+	if (r) {
+		buf_free(&id);
+		return *taken ? 0 : r;
+	}
+	/* It may have been filled since. */
+	r = look(v, id.p, &missing);
+	if (!r && !is_whole(&missing)) {
+		r = put(v, id.p, &missing);
+		if (!r)
+			r = look(v, id.p, &missing);
+		if (!r && !is_whole(&missing))
+			r = via_why_not(v, "the volume does not show the client");
+	}
+	probe_close(v->engine, &id);
+	return r;
+}
+
+int via_volume_fill(struct via *v, const char *id)
+{
+	uint64_t deadline = clock_ms() + TURNS_MS;
+	struct via_files missing = {0};
+	bool taken = true;
+	int r = look(v, id, &missing);
+
+	if (r || is_whole(&missing))
+		return r;
+	r = make_volume(v);
+	while (!r && taken) {
+		r = take_turn(v, &taken);
+		if (r || !taken)
+			break;
+		r = stop_wait(-1, 0, clock_ms() + TURN_MS, false);
+		/* Whoever has it was killed. */
+		if (!r && clock_ms() >= deadline) {
+			engine_take_back(v->engine, v->volume, "od.probe");
+			deadline = clock_ms() + TURNS_MS;
+		}
+	}
+	return r;
+}
