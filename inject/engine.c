@@ -107,7 +107,7 @@ static int exchange(const struct engine *e, struct call *c, const struct call_re
 	return fd < 0 ? fd : call_send(c, q);
 }
 
-int engine_start(const struct engine *e, struct call *c, const struct call_request *q,
+static int begin(const struct engine *e, struct call *c, const struct call_request *q,
 	uint32_t idle_ms)
 {
 	struct buf target = BUF_INIT(ENGINE_TARGET_MAX + 64);
@@ -122,17 +122,30 @@ int engine_start(const struct engine *e, struct call *c, const struct call_reque
 	call_begin(c, fd < 0 ? -1 : fd, idle_ms, e->calm);
 	r = fd < 0 ? fd : call_start(c, &with);
 	buf_free(&target);
+	return r;
+}
+
+int engine_start(const struct engine *e, struct call *c, const struct call_request *q,
+	uint32_t idle_ms)
+{
+	int r = begin(e, c, q, idle_ms);
+
 	return r ? engine_fail(e, r) : 0;
+}
+
+int engine_listen(const struct engine *e, struct call *c, const struct call_request *q,
+	uint32_t idle_ms)
+{
+	int r = begin(e, c, q, idle_ms);
+
+	return r ? r : call_finish(c);
 }
 
 int engine_stream(const struct engine *e, struct call *c, const struct call_request *q,
 	uint32_t idle_ms)
 {
-	int r = engine_start(e, c, q, idle_ms);
+	int r = engine_listen(e, c, q, idle_ms);
 
-	if (r)
-		return r;
-	r = call_finish(c);
 	return r ? engine_fail(e, r) : 0;
 }
 

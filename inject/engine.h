@@ -83,7 +83,11 @@ void reply_id(const struct reply *r, char *id, size_t room);
 int engine_stream(const struct engine *e, struct call *c, const struct call_request *q,
 	uint32_t idle_ms) MUST_USE;
 
-/* The same up to call_finish, which is the caller's: for pieces in between. */
+/* The same without a word when it fails: the error of the call, for what is no must. */
+int engine_listen(const struct engine *e, struct call *c, const struct call_request *q,
+	uint32_t idle_ms) MUST_USE;
+
+/* engine_stream up to call_finish, which is the caller's: for pieces in between. */
 int engine_start(const struct engine *e, struct call *c, const struct call_request *q,
 	uint32_t idle_ms) MUST_USE;
 

@@ -323,7 +323,7 @@ static bool show_log(const struct launch *l, const struct state *s)
 	buf_fmt(&target, "/containers/%s/logs?stdout=1&stderr=1&tail=20", s->id);
 	q.target = buf_cstr(&target);
 	if (q.target) {
-		if (engine_stream(l->engine, &c, &q, INJECT_ENGINE_MS) == 0 &&
+		if (engine_listen(l->engine, &c, &q, INJECT_ENGINE_MS) == 0 &&
 			c.head.status == 200)
 			format = tail_show(&c, TAIL_MS);
 		call_close(&c);
@@ -346,7 +346,7 @@ static bool listen_in(const struct launch *l, const struct state *s, struct call
 	buf_fmt(&target, "/containers/%s/attach?stream=1&stdout=1&stderr=1", s->id);
 	q.target = buf_cstr(&target);
 	if (l->auto_remove && q.target)
-		r = engine_stream(l->engine, c, &q, INJECT_ENGINE_MS);
+		r = engine_listen(l->engine, c, &q, INJECT_ENGINE_MS);
 	buf_free(&target);
 	return r == 0 && c->head.status == 200;
 }

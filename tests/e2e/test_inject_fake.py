@@ -724,6 +724,18 @@ def interrupted(e, argv, reached, signo, name):
     clean(e, name)
 
 
+def test_no_listening():
+    """What is listened to in case the start fails is missed only then."""
+    for what, answer in (("closes", EARLY(b"")), ("no HTTP", b"rubbish\r\n\r\n"),
+                         ("refuses", refusal(500, "not now"))):
+        e = engine(answers=[("POST", "/containers/.+/attach", answer)])
+        got = od(e, "run", "base:1", "--name", "box", "--rm")
+        eq((got.returncode, got.stdout, got.stderr), (0, b"box\n", b""), f"attach {what}")
+        od(e, "rm", "-f", "box")
+        e = engine(answers=[("GET", "/containers/.+/logs", answer)], container=(3, b"x\n"))
+        fails(od(e, "run", "base:1", "--name", "box"), 111, "exit code 3", f"logs: {what}")
+
+
 def test_late_containers():
     """A creation that is not answered may succeed all the same, at once or soon."""
     for argv in (("run", "base:1", "--name", "box"), ("build", "base:1"),
