@@ -253,13 +253,14 @@ static int want_busybox(struct via *v)
 {
 	int r = 0;
 
-	if (v->with_busybox || v->options->no_busybox)
+	if (v->with_busybox || v->told || v->options->no_busybox)
 		return 0;
 	if (!v->busybox->arch)
 		r = program_find_busybox(
 			v->busybox, v->options->busybox, v->client->arch);
 	if (r == 1) {
 		out_note("od-runtime: the image %s " PROGRAM_NO_SHELL, v->shown_image);
+		v->told = true;
 		return 0;
 	}
 	v->with_busybox = r == 0;

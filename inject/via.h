@@ -28,6 +28,7 @@ struct via {
 
 	enum via_way way; /* the one that is tried */
 	bool with_busybox;
+	bool told;                            /* that there is none */
 	char file[VIA_MOUNTS][FILE_PATH_MAX]; /* on this machine */
 	char volume[VIA_VOLUME_MAX + 1];
 	struct spec_mount mounts[VIA_MOUNTS]; /* that the container needs for it */

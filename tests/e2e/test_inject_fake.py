@@ -460,6 +460,13 @@ def test_no_busybox_here():
        "what others made from it is as it is, and may have a shell")
     e.paths = {"/bin/sh": 0o755}
     eq(built(e, "theirs:1", "--busybox", box)["shell"], "own", "which is looked for")
+    e = engine(images={"base:1": image(Architecture="riscv64")})
+    e.paths, e.sees_files = {}, False
+    got = od(e, "run", "base:1", "--name", "box", "--via", "auto")
+    eq((got.returncode, got.stderr.count(b"has no shell")), (0, 1),
+       "run says so once, whatever ways it tries")
+    od(e, "rm", "-f", "box")
+    write_client()
     write_client()
 
 
