@@ -29,11 +29,8 @@ void auth_init(struct auth *a, const struct url *home, const struct login *login
 
 void auth_free(struct auth *a)
 {
-	for (size_t i = 0; i < a->tokens_n; i++)
-		explicit_bzero(
-			(char *)(uintptr_t)a->tokens[i].value.p, a->tokens[i].value.n);
 	a->tokens_n = 0;
-	arena_reset(&a->arena);
+	arena_wipe(&a->arena);
 }
 
 static const struct auth_token *find_token(const struct auth *a, struct str scope)
@@ -46,7 +43,7 @@ static const struct auth_token *find_token(const struct auth *a, struct str scop
 
 static void put_basic(const struct login *l, struct buf *out)
 {
-	struct buf pair = BUF_INIT(REGISTRY_TOKEN_MAX);
+	struct buf pair = BUF_SECRET(REGISTRY_TOKEN_MAX);
 
 	buf_str(&pair, l->user);
 	buf_putc(&pair, ':');
@@ -56,8 +53,6 @@ static void put_basic(const struct login *l, struct buf *out)
 	buf_puts(out, "Authorization: Basic ");
 	b64_encode(out, buf_view(&pair));
 	buf_puts(out, "\r\n");
-	if (pair.p)
-		explicit_bzero(pair.p, pair.cap);
 	buf_free(&pair);
 }
 
@@ -177,8 +172,8 @@ int auth_challenge(struct auth *a, const struct challenge *c, struct str scope,
 {
 	*q = (struct auth_request){
 		.text = BUF_INIT(REGISTRY_URL_MAX),
-		.headers = BUF_INIT(REGISTRY_TOKEN_MAX),
-		.body = BUF_INIT(REGISTRY_TOKEN_MAX),
+		.headers = BUF_SECRET(REGISTRY_TOKEN_MAX),
+		.body = BUF_SECRET(REGISTRY_TOKEN_MAX),
 	};
 	if (c->scheme == CHALLENGE_BEARER)
 		return bearer(a, c, scope, q, why);
@@ -197,10 +192,6 @@ int auth_challenge(struct auth *a, const struct challenge *c, struct str scope,
 
 void auth_request_free(struct auth_request *q)
 {
-	if (q->headers.p)
-		explicit_bzero(q->headers.p, q->headers.cap);
-	if (q->body.p)
-		explicit_bzero(q->body.p, q->body.cap);
 	buf_free(&q->text);
 	buf_free(&q->headers);
 	buf_free(&q->body);

@@ -57,7 +57,8 @@ static void begin(struct call *c, uint32_t idle_ms, bool calm)
 {
 	c->idle_ms = idle_ms;
 	c->calm = calm;
-	buf_init(&c->in, WINDOW);
+	/* Keys and tokens come and go in heads and answers. */
+	c->in = (struct buf)BUF_SECRET(WINDOW);
 }
 
 void call_begin(struct call *c, int fd, uint32_t idle_ms, bool calm)
@@ -307,7 +308,7 @@ int call_push(struct call *c, struct str part)
 
 int call_start(struct call *c, const struct call_request *q)
 {
-	struct buf head = BUF_INIT(HTTP_HEAD_MAX);
+	struct buf head = BUF_SECRET(HTTP_HEAD_MAX);
 	int r;
 
 	http_response_init(&c->head, strcmp(q->method, "HEAD") == 0);

@@ -22,7 +22,8 @@ int doc_parse(struct doc *d, struct str text)
 
 void doc_free(struct doc *d)
 {
-	arena_reset(&d->arena);
+	/* It may have been a login. */
+	arena_wipe(&d->arena);
 	d->json = (struct json){0};
 }
 

@@ -73,7 +73,7 @@ static int keep(struct arena *a, struct str from, struct str *to)
 /* "user:secret" in base64; docker fills old ones up with NULs. */
 static int read_pair(struct str text, struct arena *a, struct login *l)
 {
-	struct buf pair = BUF_INIT(LOGIN_FILE_MAX);
+	struct buf pair = BUF_SECRET(LOGIN_FILE_MAX);
 	struct str rest;
 	size_t colon;
 	int r = b64_decode(&pair, text);
@@ -88,8 +88,6 @@ static int read_pair(struct str text, struct arena *a, struct login *l)
 	rest.n = str_find_byte(rest, '\0');
 	if (!r)
 		r = keep(a, rest, &l->secret);
-	if (pair.p)
-		explicit_bzero(pair.p, pair.cap);
 	buf_free(&pair);
 	return r;
 }
@@ -238,7 +236,7 @@ static int ask_helper(
 {
 	const char *env[6], *argv[3] = {NULL, "get", NULL};
 	struct buf name = BUF_INIT(256), path = BUF_INIT(4096);
-	struct buf answer = BUF_INIT(LOGIN_FILE_MAX);
+	struct buf answer = BUF_SECRET(LOGIN_FILE_MAX);
 	struct capture c = {
 		.argv = argv, .env = env, .ms = LOGIN_HELPER_MS, .wait = wait_for};
 	int code = 0, r;
@@ -261,8 +259,6 @@ static int ask_helper(
 		r = out_fail("log in again, or remove it from config.json",
 			"the credential helper %s fails: %s", argv[0] ? argv[0] : "",
 			err_text(r));
-	if (answer.p)
-		explicit_bzero(answer.p, answer.cap);
 	buf_free(&answer);
 	buf_free(&path);
 	buf_free(&name);
@@ -298,21 +294,16 @@ static int read_config(struct buf *out, struct buf *path)
 
 int login_find(struct str registry, struct arena *a, struct login *l)
 {
-	struct buf text = BUF_INIT(LOGIN_FILE_MAX), path = BUF_INIT(4096);
+	struct buf text = BUF_SECRET(LOGIN_FILE_MAX), path = BUF_INIT(4096);
 	struct login_source s = {0};
 	int r;
 
-	/* All room at once: a buffer that grows would leave copies of the secrets. */
-	if (!buf_room(&text, LOGIN_FILE_MAX))
-		return text.err;
 	r = read_config(&text, &path);
 	if (!r && text.n)
 		r = login_read(buf_view(&text), registry, a, &s);
 	if (r)
 		r = out_fail("see config.json of docker login", "cannot use %.*s: %s",
 			STR_ARG(buf_view(&path)), err_text(r));
-	if (text.p)
-		explicit_bzero(text.p, text.n);
 	buf_free(&text);
 	buf_free(&path);
 	if (!r && s.helper.n)
@@ -324,7 +315,7 @@ int login_find(struct str registry, struct arena *a, struct login *l)
 
 void login_engine_header(const struct login *l, struct str registry, struct buf *out)
 {
-	struct buf json = BUF_INIT(REGISTRY_TOKEN_MAX);
+	struct buf json = BUF_SECRET(REGISTRY_TOKEN_MAX);
 	size_t from = out->n;
 	struct jw w;
 
@@ -348,20 +339,5 @@ void login_engine_header(const struct login *l, struct str registry, struct buf 
 	/* RFC 4648 5: the alphabet that is fit for addresses. */
 	for (size_t i = from; i < out->n; i++)
 		out->p[i] = out->p[i] == '+' ? '-' : out->p[i] == '/' ? '_' : out->p[i];
-	if (json.p)
-		explicit_bzero(json.p, json.cap);
 	buf_free(&json);
-}
-
-static void wipe(struct str s)
-{
-	if (s.n)
-		explicit_bzero((char *)(uintptr_t)s.p, s.n);
-}
-
-void login_wipe(struct login *l)
-{
-	wipe(l->secret);
-	wipe(l->identity);
-	*l = (struct login){0};
 }

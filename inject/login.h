@@ -41,9 +41,6 @@ int login_find(struct str registry, struct arena *a, struct login *l) MUST_USE;
 /* Appends the value of X-Registry-Auth (base64url of JSON) for an engine's pull. */
 void login_engine_header(const struct login *l, struct str registry, struct buf *out);
 
-/* Overwrites what must not stay in memory. */
-void login_wipe(struct login *l);
-
 /* Whether text names Docker's own registry, by any of its names. */
 bool login_is_hub(struct str registry);
 

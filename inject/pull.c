@@ -132,15 +132,14 @@ static int put_login(struct str registry, struct buf *headers)
 		login_engine_header(&l, registry, headers);
 		buf_puts(headers, "\r\n");
 	}
-	login_wipe(&l);
-	arena_reset(&a);
+	arena_wipe(&a);
 	return r;
 }
 
 int pull_image(const struct engine *e, const char *name, const char *platform)
 {
 	struct buf target = BUF_INIT(ENGINE_TARGET_MAX),
-		   headers = BUF_INIT(HTTP_HEAD_MAX);
+		   headers = BUF_SECRET(HTTP_HEAD_MAX);
 	struct call_request q = {.method = "POST"};
 	const char *why;
 	struct ref ref;
@@ -174,8 +173,6 @@ int pull_image(const struct engine *e, const char *name, const char *platform)
 		q.headers = buf_cstr(&headers);
 	if (!r)
 		r = headers.err ? headers.err : pull_lines(e, &q, "pulling");
-	if (headers.p)
-		explicit_bzero(headers.p, headers.cap);
 	buf_free(&headers);
 	buf_free(&target);
 	return r;

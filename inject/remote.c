@@ -56,8 +56,7 @@ void remote_free(struct remote *r)
 	tls_client_del(r->trust);
 	r->trust = NULL;
 	auth_free(&r->auth);
-	login_wipe(&r->login);
-	arena_reset(&r->arena);
+	arena_wipe(&r->arena);
 	buf_free(&r->at);
 	buf_free(&r->text);
 }
@@ -144,30 +143,45 @@ static const char *resolve_words(int r)
 	}
 }
 
-/* A socket to one of the addresses, of those that may be gone to. */
+/*
+ * How near an address may be: no nearer than the registry was when it was reached first,
+ * whatever its name means by now.
+ */
+static bool may_reach(const struct remote *r, bool home, enum reach reach)
+{
+	if (home && (!r->reached || reach == r->reach))
+		return true;
+	return url_may_reach(reach, r->reach);
+}
+
+/*
+ * A socket to one of the addresses, of those that may be gone to: 0 with *fd; 1 when there
+ * are none of those; otherwise the error of the last one.
+ */
 static int connect_any(
-	struct remote *r, const struct url *u, const struct dns_addresses *found)
+	struct remote *r, const struct url *u, const struct dns_addresses *found, int *fd)
 {
 	bool home = url_same_origin(u, &r->home);
-	int err = 0;
+	int got, err = 1;
 
 	for (size_t i = 0; i < found->n; i++) {
 		enum reach reach = url_reach(found->at[i].bytes, found->at[i].len);
 		char text[46];
 
-		if (!home && !url_may_reach(reach, r->reach)) {
-			err = err ? err : -EPERM;
+		if (!may_reach(r, home, reach))
 			continue;
-		}
 		dns_text(&found->at[i], text);
-		err = call_connect_address(text, u->port, REGISTRY_CONNECT_MS);
-		if (err == -EINTR)
-			return err;
-		if (err >= 0) {
-			if (home)
+		got = call_connect_address(text, u->port, REGISTRY_CONNECT_MS);
+		if (got >= 0) {
+			if (home && !r->reached)
 				r->reach = reach;
-			return err;
+			r->reached = r->reached || home;
+			*fd = got;
+			return 0;
 		}
+		err = got;
+		if (err == -EINTR)
+			break;
 	}
 	return err;
 }
@@ -183,15 +197,15 @@ static int connect_to(struct remote *r, const struct url *u, struct call *c)
 	err = resolve(u->host, &found);
 	if (err)
 		return err == -EINTR ? err : fail_at(u, resolve_words(err));
-	fd = connect_any(r, u, &found);
-	if (fd == -EINTR)
-		return fd;
-	if (fd == -EPERM)
+	err = connect_any(r, u, &found, &fd);
+	if (err == -EINTR)
+		return err;
+	if (err)
 		return fail_at(u,
-			"the registry leads to an address of this machine's own "
-			"surroundings");
-	if (fd < 0)
-		return fail_at(u, err_text(fd));
+			err < 0 ? err_text(err)
+				: "the registry leads to an address of this machine's "
+				  "own "
+				  "surroundings");
 	if (!u->secure) {
 		call_begin(c, fd, REGISTRY_MS, false);
 		return 0;
@@ -270,7 +284,7 @@ static int exchange(struct remote *r, const struct remote_request *q, struct cal
 {
 	bool home = url_same_origin(&r->at_url, &r->home);
 	bool reused = home && r->linked;
-	struct buf headers = BUF_INIT(HTTP_HEAD_MAX);
+	struct buf headers = BUF_SECRET(HTTP_HEAD_MAX);
 	const char *lines;
 	int err = 0;
 
@@ -296,8 +310,6 @@ static int exchange(struct remote *r, const struct remote_request *q, struct cal
 		r->linked = reused = false;
 		err = 0;
 	}
-	if (headers.p)
-		explicit_bzero(headers.p, headers.cap);
 	buf_free(&headers);
 	return err ? remote_fail(r, err) : 0;
 }
@@ -322,9 +334,9 @@ static int drain(struct call *c)
 static int fetch_token(struct remote *r, const struct auth_request *a, struct str scope)
 {
 	struct remote_request q = {.method = a->post ? "POST" : "GET"};
-	struct buf answer = BUF_INIT(REGISTRY_ANSWER_MAX);
+	struct buf answer = BUF_SECRET(REGISTRY_ANSWER_MAX);
 	struct url url = r->at_url; /* the request goes on from there */
-	struct buf headers = BUF_INIT(REGISTRY_TOKEN_MAX);
+	struct buf headers = BUF_SECRET(REGISTRY_TOKEN_MAX);
 	struct call *c = NULL;
 	int err;
 
@@ -348,10 +360,6 @@ static int fetch_token(struct remote *r, const struct auth_request *a, struct st
 		err = fail_at(&a->url, "its answer holds no token");
 	remote_done(r);
 	r->at_url = url;
-	if (answer.p)
-		explicit_bzero(answer.p, answer.cap);
-	if (headers.p)
-		explicit_bzero(headers.p, headers.cap);
 	buf_free(&answer);
 	buf_free(&headers);
 	return err;

@@ -26,7 +26,8 @@ struct remote {
 	struct login login;
 	bool login_known;
 	struct auth auth;
-	enum reach reach; /* of home; counts once there was a connection */
+	enum reach reach; /* of home, when it was */
+	bool reached;
 	struct call link; /* the connection to home */
 	bool linked;
 	struct call other; /* the one to wherever it has sent us */

@@ -146,7 +146,7 @@ int state_make_key(struct state *s, char hash[SHA256_HEX + 1])
 
 int state_save(const struct state *s)
 {
-	struct buf text = BUF_INIT(INJECT_STATE_MAX);
+	struct buf text = BUF_SECRET(INJECT_STATE_MAX);
 	char name[STATE_NAME_MAX + 8];
 	struct jw w;
 	int dir = open_folder(true);
@@ -174,8 +174,6 @@ int state_save(const struct state *s)
 	if (!r)
 		r = write_file(dir, name, buf_view(&text));
 	fd_close(&dir);
-	if (text.p)
-		explicit_bzero(text.p, text.n);
 	buf_free(&text);
 	if (r)
 		return out_fail("free some room, or set OD_STATE_DIR to another folder",

@@ -35,10 +35,11 @@ static struct str scope_of(const struct registry *g)
 	return str_c(g->scope);
 }
 
-static void set_target(struct registry *g, const char *kind, const char *what)
+static int set_target(struct registry *g, const char *kind, const char *what)
 {
 	buf_reset(&g->target);
 	buf_fmt(&g->target, "/v2/%s/%s/%s", g->name, kind, what);
+	return g->target.err;
 }
 
 static int copy(char *to, size_t n, struct str from)
@@ -185,9 +186,10 @@ static int registry_manifest(
 	struct call *c = NULL;
 	int r;
 
-	set_target(g, "manifests", digest[0] ? digest : by_tag ? g->tag : g->digest);
+	r = set_target(g, "manifests", digest[0] ? digest : by_tag ? g->tag : g->digest);
 	q.target = buf_view(&g->target);
-	r = remote_ask(&g->remote, &q, &c);
+	if (!r)
+		r = remote_ask(&g->remote, &q, &c);
 	if (!r && c->head.status != 200)
 		r = remote_refused(&g->remote, c, "fetching %.*s", STR_ARG(s->text));
 	if (!r) {
@@ -218,11 +220,11 @@ static int registry_fetch(
 	struct remote_request q = {.method = "GET", .scope = scope_of(g), .follow = true};
 	struct str piece;
 	struct call *c = NULL;
-	int r, put = 0;
+	int put = 0, r = set_target(g, "blobs", content->digest);
 
-	set_target(g, "blobs", content->digest);
 	q.target = buf_view(&g->target);
-	r = remote_ask(&g->remote, &q, &c);
+	if (!r)
+		r = remote_ask(&g->remote, &q, &c);
 	if (!r && c->head.status != 200)
 		r = remote_refused(&g->remote, c, "fetching %s", content->digest);
 	if (!r) {
@@ -249,8 +251,6 @@ static int ask(struct registry *g, struct remote_request *q, unsigned *status,
 	struct call *c = NULL;
 	int r;
 
-	if (g->target.err)
-		return g->target.err;
 	r = remote_ask(&g->remote, q, &c);
 	if (!r) {
 		*status = c->head.status;
@@ -272,11 +272,11 @@ static int has_blob(struct registry *g, const char *digest)
 	struct remote_request q = {
 		.method = "HEAD", .scope = scope_of(g), .follow = true};
 	unsigned status;
-	int r;
+	int r = set_target(g, "blobs", digest);
 
-	set_target(g, "blobs", digest);
 	q.target = buf_view(&g->target);
-	r = ask(g, &q, &status, NULL);
+	if (!r)
+		r = ask(g, &q, &status, NULL);
 	return r ? r : status != 200;
 }
 
@@ -301,17 +301,18 @@ static int begin_upload(struct registry *g, const struct store_item *i, const ch
 	char scope[SCOPE_MAX + REF_NAME_MAX + 64];
 	struct remote_request q = {.method = "POST", .scope = scope_of(g)};
 	unsigned status;
-	int r;
+	int r = set_target(g, "blobs", "uploads/");
 
-	set_target(g, "blobs", "uploads/");
-	if (from) {
+	if (!r && from) {
 		/* The target first: some token servers see no other. */
 		snprintf(scope, sizeof(scope), "%s repository:%s:pull", g->scope, from);
 		q.scope = str_c(scope);
 		buf_fmt(&g->target, "?mount=%s&from=%s", i->content.digest, from);
+		r = g->target.err;
 	}
 	q.target = buf_view(&g->target);
-	r = ask(g, &q, &status, location);
+	if (!r)
+		r = ask(g, &q, &status, location);
 	if (r)
 		return r;
 	if (from && status == 201)
@@ -416,17 +417,16 @@ static int write_manifest(
 	struct call *c = NULL;
 	int r = store_feed(i, to);
 
-	if (r)
-		goto out;
-	set_target(g, "manifests", name);
+	if (!r)
+		r = set_target(g, "manifests", name);
 	q.target = buf_view(&g->target);
 	q.body = buf_view(&bytes);
-	r = remote_ask(&g->remote, &q, &c);
+	if (!r)
+		r = remote_ask(&g->remote, &q, &c);
 	if (!r && c->head.status / 100 != 2)
 		r = remote_refused(
 			&g->remote, c, "pushing the manifest %s of %s", name, g->name);
 	remote_done(&g->remote);
-out:
 	buf_free(&bytes);
 	return r;
 }

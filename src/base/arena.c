@@ -28,6 +28,13 @@ void arena_reset(struct arena *a)
 	a->used = 0;
 }
 
+void arena_wipe(struct arena *a)
+{
+	for (struct arena_chunk *c = a->head; c; c = c->next)
+		explicit_bzero(c->bytes, c->n);
+	arena_reset(a);
+}
+
 void arena_rewind(struct arena *a)
 {
 	struct arena_chunk *keep = a->head;

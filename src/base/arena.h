@@ -18,7 +18,9 @@ struct arena {
 void arena_init(struct arena *a, size_t max);
 /* Frees every piece; the arena can be used again. */
 void arena_reset(struct arena *a);
-/* The same, but may keep one small chunk for the pieces to come. */
+/* The same for what was secret: its memory is wiped before. */
+void arena_wipe(struct arena *a);
+/* arena_reset, but it may keep one small chunk for the pieces to come. */
 void arena_rewind(struct arena *a);
 
 /* n bytes, zeroed, aligned for any type; NULL when the cap or memory ends. */

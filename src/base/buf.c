@@ -15,8 +15,10 @@ void buf_init(struct buf *b, size_t max)
 
 void buf_free(struct buf *b)
 {
+	if (b->secret && b->p)
+		explicit_bzero(b->p, b->cap);
 	free(b->p);
-	buf_init(b, b->max);
+	*b = (struct buf){.max = b->max, .secret = b->secret};
 }
 
 void buf_reset(struct buf *b)
@@ -29,6 +31,19 @@ static void fail(struct buf *b, int err)
 {
 	if (!b->err)
 		b->err = err;
+}
+
+/* realloc(3) would leave the old block as it is. */
+static char *move_secret(struct buf *b, size_t cap)
+{
+	char *p = malloc(cap);
+
+	if (p && b->p) {
+		memcpy(p, b->p, b->n);
+		explicit_bzero(b->p, b->cap);
+		free(b->p);
+	}
+	return p;
 }
 
 char *buf_room(struct buf *b, size_t n)
@@ -50,7 +65,7 @@ char *buf_room(struct buf *b, size_t n)
 		cap = cap > b->max / 2 ? b->max : cap * 2;
 	if (cap > b->max)
 		cap = b->max;
-	p = realloc(b->p, cap);
+	p = b->secret ? move_secret(b, cap) : realloc(b->p, cap);
 	if (!p) {
 		fail(b, -ENOMEM);
 		return NULL;
@@ -118,6 +133,8 @@ void buf_fmt(struct buf *b, const char *fmt, ...)
 		va_end(ap);
 		b->n += (size_t)n;
 	}
+	if (b->secret)
+		explicit_bzero(small, sizeof(small));
 }
 
 void buf_consume(struct buf *b, size_t n)

@@ -11,10 +11,11 @@
 
 struct buf {
 	char *p;
-	size_t n;   /* bytes in use */
-	size_t cap; /* bytes allocated */
-	size_t max; /* cap never grows beyond this */
-	int err;    /* 0, or the first failure */
+	size_t n;    /* bytes in use */
+	size_t cap;  /* bytes allocated */
+	size_t max;  /* cap never grows beyond this */
+	int err;     /* 0, or the first failure */
+	bool secret; /* memory that is given back is wiped before */
 };
 
 #define BUF_INIT(limit) \
@@ -22,8 +23,14 @@ struct buf {
 		.max = (limit) \
 	}
 
+/* For passwords and keys: none of the memory that held them keeps them. */
+#define BUF_SECRET(limit) \
+	{ \
+		.max = (limit), .secret = true \
+	}
+
 void buf_init(struct buf *b, size_t max);
-/* Releases the memory; the buf is empty again and keeps its maximum. */
+/* Releases the memory; the buf is empty again, as it was at birth. */
 void buf_free(struct buf *b);
 /* Empties the buf and forgets the error; the memory stays. */
 void buf_reset(struct buf *b);

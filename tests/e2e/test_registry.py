@@ -235,7 +235,7 @@ PAIR = base64.b64encode(f"{USER}:{SECRET}".encode()).decode()
 class Origin:
     """An HTTP server; answer(request) gives (status, headers, body)."""
 
-    def __init__(self, answer, tls=None, address="127.0.0.1"):
+    def __init__(self, answer, tls=None, address="127.0.0.1", port=0):
         self.log, self.answer = [], answer
         origin = self
 
@@ -261,7 +261,7 @@ class Origin:
             def log_message(self, *_):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer((address, 0), Handler)
+        self.server = http.server.ThreadingHTTPServer((address, port), Handler)
         self.server.daemon_threads = True
         if tls:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -644,6 +644,21 @@ def test_surroundings():
     mock.challenge, mock.upload_to = None, near + "/up"
     refused(push(mock, *more, env=env), "surroundings", "an upload there")
     eq(mock.store.log, [], "nobody has come there")
+    mock.end()
+    mock = Mock(address=mine)
+    inner = Origin(mock.answer, port=mock.origin.port)
+    names.names["reg.test"], answer = mine, mock.answer
+
+    def moving(q):
+        """The name means another address as soon as the manifest is there."""
+        status, headers, body = answer(q)
+        names.names["reg.test"] = "127.0.0.1"
+        return status, [*headers, ("Connection", "close")], body
+    mock.origin.answer = moving
+    refused(pull(mock, *more, env=env, host=f"reg.test:{mock.origin.port}"), "surroundings",
+            "a registry whose name comes to mean a nearer address")
+    eq(inner.log, [], "is not followed there")
+    inner.end()
     mock.end()
     mock = Mock()
     mock.blob_to = lambda p: "http://169.254.169.254" + p

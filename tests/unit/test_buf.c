@@ -115,9 +115,58 @@ static void test_room(void)
 	buf_free(&b);
 }
 
+/* Of the sanitizers; who has no such hook cannot look into memory that is given back. */
+int __sanitizer_install_malloc_and_free_hooks(
+	void (*malloc_hook)(const volatile void *, size_t),
+	void (*free_hook)(const volatile void *)) __attribute__((weak));
+
+static const volatile char *watched[2];
+static bool wiped[2];
+
+static void on_malloc(const volatile void *p, size_t n)
+{
+	(void)p;
+	(void)n;
+}
+
+static void on_free(const volatile void *p)
+{
+	for (size_t i = 0; i < ARRAY_LEN(watched); i++)
+		if (p && p == watched[i]) {
+			wiped[i] = !watched[i][0] && !watched[i][15];
+			watched[i] = NULL;
+		}
+}
+
+static void test_secret(void)
+{
+	struct buf b = BUF_SECRET(1 << 20);
+
+	if (!__sanitizer_install_malloc_and_free_hooks) {
+		ok(true, "memory that is given back # SKIP no sanitizer");
+		return;
+	}
+	__sanitizer_install_malloc_and_free_hooks(on_malloc, on_free);
+	buf_puts(&b, "a very secret word");
+	watched[0] = b.p;
+	for (int i = 0; i < 1000; i++)
+		buf_fmt(&b, "%s", "more of that");
+	ok(!watched[0] && wiped[0], "the memory that became too small is wiped");
+	is_mem(b.p, 18, "a very secret word", 18, "what it held has moved");
+	watched[1] = b.p;
+	buf_free(&b);
+	ok(!watched[1] && wiped[1], "and so is the last");
+	buf_puts(&b, "another secret word");
+	watched[0] = b.p;
+	wiped[0] = false;
+	buf_free(&b);
+	ok(wiped[0], "as often as it is used");
+}
+
 int main(void)
 {
 	test_append();
+	test_secret();
 	test_limit();
 	test_fmt();
 	test_room();

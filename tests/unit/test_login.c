@@ -99,9 +99,7 @@ static void test_helper(void)
 	is_int(login_read_helper(STR("{\"Username\":\"u\"}"), &a, &l), ERR_SYNTAX,
 		"no secret");
 	is_int(login_read_helper(STR("oops"), &a, &l), ERR_SYNTAX, "words");
-	login_wipe(&l);
-	ok(!l.identity.p, "wiped");
-	arena_reset(&a);
+	arena_wipe(&a);
 }
 
 static void test_engine(void)
