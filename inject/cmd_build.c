@@ -55,6 +55,8 @@ static int print(
 /* A folder is for a builder, who is not told what to do with ONBUILD. */
 static int write_folder(struct plan *p, const char *path)
 {
+	int r;
+
 	if (p->kind == PLAN_AS_IS)
 		return out_fail(NULL, "%.*s has this od-runtime-client in it already",
 			STR_ARG(buf_view(&p->base_ref)));
@@ -62,7 +64,8 @@ static int write_folder(struct plan *p, const char *path)
 		return out_fail("build it without --build-folder",
 			"%.*s cannot be used: %s", STR_ARG(buf_view(&p->base_ref)),
 			image_build_refusal(p->base));
-	return folder_write(p, path);
+	r = p->kind == PLAN_EXISTS ? plan_look(p) : 0;
+	return r ? r : folder_write(p, path);
 }
 
 int cmd_build(const struct options *o)
@@ -109,6 +112,8 @@ int cmd_dockerfile(const struct options *o)
 	if (!r && p.kind == PLAN_AS_IS)
 		r = out_fail(NULL, "%s has this od-runtime-client in it already",
 			o->operand[0]);
+	if (!r && p.kind == PLAN_EXISTS)
+		r = plan_look(&p);
 	if (!r) {
 		part.from = p.base->id;
 		r = plan_dockerfile(&p, &part, &out);

@@ -359,8 +359,7 @@ static int check_deps(struct plan *p, const struct probe *seen)
 		STR_ARG(buf_view(&p->base_ref)));
 }
 
-/* What is in the base decides on what goes into the product. */
-static int look_inside(struct plan *p)
+int plan_look(struct plan *p)
 {
 	struct image old = {0};
 	struct probe seen;
@@ -433,7 +432,7 @@ static int decide(struct plan *p)
 	p->kind = PLAN_BUILD;
 	if (!r && !p->options->force)
 		r = plan_find_rung(p);
-	return r ? r : look_inside(p);
+	return r ? r : plan_look(p);
 }
 
 static int begin(

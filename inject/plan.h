@@ -51,6 +51,12 @@ int plan_base(struct plan *p, struct engine *e, const struct options *o,
 	const char *operand) MUST_USE;
 void plan_free(struct plan *p);
 
+/*
+ * Looks into the base and decides what goes into the product: plan_make does that only
+ * if it is not there yet. Results as above.
+ */
+int plan_look(struct plan *p) MUST_USE;
+
 /* What is to be in it can only be had in an image: dependencies, plugins. */
 bool plan_needs_image(const struct options *o);
 

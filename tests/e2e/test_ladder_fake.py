@@ -358,6 +358,17 @@ def test_legacy():
     eq(len(builds(e)), 1, "all of one build")
 
 
+def tree(e, top):
+    """What --build-folder writes: path -> bytes, or where a link leads to."""
+    doc_of(od(e, "build", "base:1", "--json", "--build-folder", top), "--build-folder")
+    found = {}
+    for folder_, _, names in os.walk(top):
+        for path in (os.path.join(folder_, n) for n in names):
+            with open(path, "rb") if not os.path.islink(path) else open(os.devnull, "rb") as f:
+                found[os.path.relpath(path, top)] = f.read() or os.readlink(path)
+    return found
+
+
 def test_build_folder():
     e = engine()
     top = os.path.join(TEMP, "context")
@@ -375,6 +386,13 @@ def test_build_folder():
     eq({os.lstat(p).st_mtime for p in found}, {0.0}, "times are those of the archive")
     eq(os.stat(os.path.join(top, "rootfs/.od/od-runtime-client")).st_mode & 0o777, 0o555,
        "and modes")
+    e = engine()
+    e.paths = {}
+    before = tree(e, os.path.join(TEMP, "before")), od(e, "dockerfile", "base:1").stdout
+    eq(od(e, "build", "base:1").returncode, 0, "once the product is there")
+    after = tree(e, os.path.join(TEMP, "after")), od(e, "dockerfile", "base:1").stdout
+    eq(after, before, "the folder and the Dockerfile are the same")
+    has(before[0], "rootfs/openhands/micromamba/bin/micromamba", "with the link")
     fails(od(e, "build", "base:1", "--build-folder", top), 111, "not empty",
           "a folder with something in it")
     fails(od(e, "build", "base:1", "--build-folder", "/proc/x/y"), 111, "/proc/x/y",
