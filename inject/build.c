@@ -38,15 +38,6 @@ static const struct {
 	[RUNG_SOURCE] = {"od.key.source", ""},
 };
 
-/* A name of some sort besides the id; without one the engine would drop the image. */
-static bool has_name(struct image *im)
-{
-	struct json_val root = doc_root(&im->doc);
-
-	return json_count(json_get(root, "RepoTags")) ||
-		json_count(json_get(root, "RepoDigests"));
-}
-
 static bool copies_from_image(const struct build *b, size_t i)
 {
 	return b->rung == RUNG_LOCK && b->plan->plugins.list[i].image;
@@ -63,28 +54,38 @@ static int lend(struct build *b, const char *id, char lent[48])
 	if (r)
 		return r;
 	hex_encode(random, sizeof(random), hex);
+	/* Without an answer it may have the name all the same. */
+	snprintf(lent, 48, TAG_BASE_REPO ":%s", hex);
 	r = engine_ask(&calm, &reply, "POST", (struct str){0},
 		"/images/%s/tag?repo=" TAG_BASE_REPO "&tag=%s", id, hex);
 	if (!r && reply.status != 201)
 		r = engine_refused(&reply, NULL, "naming the base image");
 	reply_free(&reply);
-	if (!r)
-		snprintf(lent, 48, TAG_BASE_REPO ":%s", hex);
 	return r;
 }
 
 /*
- * BuildKit takes an id for a name on Docker Hub, so that the base gets a name for
- * a while. A base that has no name at all must not get one: taking away the last
- * name takes away the image. The classic builder understands ids.
+ * BuildKit takes an id for a name on Docker Hub, so that the images it needs get a name
+ * for a while. One that has no name at all must not get one: taking away the last name
+ * takes away the image. The classic builder understands ids.
  */
+static bool can_lend(const struct build *b)
+{
+	bool all = image_has_name(b->on);
+
+	for (size_t i = 0; i < b->plan->plugins.n; i++)
+		if (copies_from_image(b, i))
+			all = all && b->plan->plugins.list[i].named;
+	return all;
+}
+
 static int lend_names(struct build *b)
 {
 	struct plan *p = b->plan;
 	const char *id;
 	int r = 0;
 
-	b->buildkit = p->engine->buildkit && has_name(b->on);
+	b->buildkit = p->engine->buildkit && can_lend(b);
 	buf_str(&b->from, b->on->id);
 	for (size_t i = 0; i < p->plugins.n; i++)
 		if (copies_from_image(b, i))

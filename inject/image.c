@@ -143,6 +143,14 @@ bool image_is_above(struct image *im, struct image *base)
 	return true;
 }
 
+bool image_has_name(struct image *im)
+{
+	struct json_val root = doc_root(&im->doc);
+
+	return json_count(json_get(root, "RepoTags")) ||
+		json_count(json_get(root, "RepoDigests"));
+}
+
 bool image_is_product(struct image *im)
 {
 	struct json_val names = json_get(doc_root(&im->doc), "RepoTags"), v;

@@ -67,6 +67,9 @@ bool image_is_above(struct image *im, struct image *base);
 /* True if im has the name that we gave to a product of ours, as its label says. */
 bool image_is_product(struct image *im);
 
+/* Whether it has a name of some sort besides its id; the last one keeps it alive. */
+bool image_has_name(struct image *im);
+
 /* The digest of the uppermost layer, unpacked; empty for an image without any. */
 struct str image_top(struct image *im);
 /* The digest under which a registry has im, "sha256:..."; empty when none is known. */

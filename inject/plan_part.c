@@ -130,6 +130,7 @@ static int find_plugin(struct plan *p, struct plugin *plugin)
 	if (r)
 		return r;
 	id = im.id;
+	plugin->named = image_has_name(&im);
 	(void)str_cut(&id, ':');
 	if (!str_eq(im.arch, p->base->arch))
 		r = out_fail(NULL, "the plugin image %s is for %.*s, %.*s for %.*s",

@@ -15,6 +15,7 @@
 struct plugin {
 	struct str name;
 	const char *image;         /* NULL for a folder */
+	bool named;                /* that image, besides its id */
 	struct buf tar;            /* of a folder: entries for the context; owned */
 	char hash[SHA256_HEX + 1]; /* of that, or the id of the image; "" not known yet */
 };

@@ -275,6 +275,34 @@ def test_buildkit_lends_names():
     eq(len(e.called("POST", "/images/.*/tag")), 4, "one name for each FROM and --from")
 
 
+def test_names_are_taken_back():
+    """No image of the user's has more names, or fewer, than before."""
+    id_ = "sha256:" + "cd" * 32
+    bare = image(id_, names=())
+    e = engine(builder="2", images={"base:1": image(), id_: bare})
+    more = ("--plugin", "q=" + id_)
+    eq(od(e, "build", "base:1", *more).returncode, 0, "a plugin's image without a name")
+    ok(id_ in e.images, "is still there")
+    eq([r.query["version"] for r in e.called("POST", "/build")], ["1", "2"],
+       "a builder that understands ids copies from it")
+    eq([n for n in e.images if n.startswith("od-runtime-base")], [], "names are taken back")
+    for what, answer in (("the build fails", ("POST", "/build", refusal(500, "no space"))),
+                         ("the second name", None)):
+        e = engine(builder="2")
+        tags_seen = []
+
+        def second(request):
+            """Given, but not told."""
+            tags_seen.append(request)
+            if len(tags_seen) < 2:
+                return None
+            e.image_tag(request, "base:1")
+            return b""
+        e.answers.append(answer or ("POST", "/images/.*/tag", second))
+        got = od(e, "build", "base:1", "--plugin", "q=base:1")
+        eq((got.returncode, sorted(e.images)), (111, ["base:1"]), f"{what}: nothing is left")
+
+
 def test_carries_client():
     """Labels are inherited and copied: what they say has to be in the layers."""
     e = engine()
