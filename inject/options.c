@@ -61,8 +61,8 @@ static const struct option table[] = {
 		"write the image there, and read IMAGE from such a place, without an"
 		" engine: oci:DIR[:REF], archive:FILE[:REF], registry:HOST/NAME[:TAG]",
 		TEXT, FILES, .letter = 'o', AT(output), .commands = FOR_BUILD},
-	{"tag", "NAME", "of the image in --output", TEXT, .letter = 't', AT(tag),
-		.commands = FOR_BUILD},
+	{"tag", "NAME[:TAG]", "of the image in --output; without TAG it is latest", TEXT,
+		.letter = 't', AT(tag), .commands = FOR_BUILD},
 	{"ca", "FILE",
 		"PEM: the certificate authorities to believe about registries; else those"
 		" of this machine",
@@ -454,9 +454,11 @@ static int check(const struct options *o)
 		return out_fail_usage(NEXT_HELP,
 			"--tag, --ca, --plain-http and --realm are for "
 			"images in --output");
-	if (o->output && (o->extra_deps || o->build_folder || o->dry_run))
+	if (o->output &&
+		(o->extra_deps || o->build_folder || o->dry_run || o->via != VIA_AUTO))
 		return out_fail_usage("leave --output out",
-			"--extra-deps, --build-folder and --dry-run need an engine");
+			"--extra-deps, --build-folder, --dry-run and --via need an "
+			"engine");
 	if (o->output && options_next(o, LIST_PLUGIN, &plugin))
 		return out_fail_usage(
 			"leave --output out", "--plugin needs an engine to build with");

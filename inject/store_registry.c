@@ -51,20 +51,29 @@ static int copy(char *to, size_t n, struct str from)
 	return 0;
 }
 
-/* The tag that is read or written: of the name, else of -t, else "latest". */
+/*
+ * The tag that is read or written: of the name, else of -t, else "latest". As in docker
+ * a lone word is a name; whoever gives one here means something else by it than that the
+ * tag is "latest".
+ */
 static int choose_tag(
 	const struct image_store *s, struct registry *g, const struct ref *ref)
 {
 	struct ref other = {0};
 	const char *why;
 
-	if (ref->tag.n)
-		return copy(g->tag, sizeof(g->tag), ref->tag);
-	if (g->digest[0])
+	if (g->digest[0] && !ref->tag.n)
 		return 0;
-	if (s->tag.n && ref_parse(&other, s->tag, &why))
-		other.tag = s->tag;
-	return copy(g->tag, sizeof(g->tag), other.tag.n ? other.tag : STR("latest"));
+	if (!ref->tag.n && s->tag.n && (ref_parse(&other, s->tag, &why) || !other.tag.n))
+		return out_fail_usage("end the name of the registry's image with :TAG",
+			"-t %.*s is a name without a tag", STR_ARG(s->tag));
+	if (ref->tag.n)
+		other.tag = ref->tag;
+	else if (!other.tag.n)
+		other.tag = STR("latest");
+	if (copy(g->tag, sizeof(g->tag), other.tag))
+		return out_fail_usage(NULL, "'%.*s' is too long", STR_ARG(s->text));
+	return 0;
 }
 
 static int take_name(struct image_store *s, struct registry *g, struct remote_conf *conf)
@@ -85,11 +94,11 @@ static int take_name(struct image_store *s, struct registry *g, struct remote_co
 	hub = login_is_hub(conf->host) && str_find_byte(ref.path, '/') == ref.path.n;
 	if (snprintf(g->name, sizeof(g->name), "%s%.*s", hub ? "library/" : "",
 		    STR_ARG(ref.path)) >= (int)sizeof(g->name) ||
-		copy(g->digest, sizeof(g->digest), ref.digest) || choose_tag(s, g, &ref))
+		copy(g->digest, sizeof(g->digest), ref.digest))
 		return out_fail_usage(NULL, "'%.*s' is too long", STR_ARG(s->text));
 	snprintf(g->scope, sizeof(g->scope), "repository:%s:pull%s", g->name,
 		s->mode == STORE_WRITE ? ",push" : "");
-	return 0;
+	return choose_tag(s, g, &ref);
 }
 
 /* Whether we are let in, before anything is read elsewhere for nothing. */

@@ -616,6 +616,23 @@ def test_names():
     mock.end()
 
 
+def test_tag_of_another_name():
+    mock = Mock()
+    good(push(mock, "-t", "any/name:2"), "-t with a tag")  # TARGET has its own
+    eq(list(mock.pushed)[-1], "1", "the target's own counts")
+    to = f"registry:{mock.host}/r/out"
+    good(run("build", f"oci:{BASE}", "--output", to, "-t", "any/name:2"), "a target without")
+    eq(list(mock.pushed)[-1], "2", "gets that of -t")
+    mock.pushed.clear()
+    for word in ("v1", "localhost:5000/v1"):
+        done = run("build", f"oci:{BASE}", "--output", to, "-t", word)
+        eq((done.returncode, mock.pushed), (100, {}), f"-t {word} is a name")
+        has(done.stderr, "without a tag", "which is told")
+    good(run("build", f"oci:{BASE}", "--output", to), "neither has one")
+    eq(list(mock.pushed)[-1], "latest", "then it is latest")
+    mock.end()
+
+
 def test_surroundings():
     """What stands near us may not be reached by a word of a registry that does not."""
     probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
