@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "inject/certs.h"
 #include "inject/doc.h"
 #include "inject/out.h"
 #include "inject/resolve.h"
@@ -30,6 +31,7 @@ int remote_init(struct remote *r, const struct remote_conf *conf)
 
 	*r = (struct remote){.conf = *conf, .name = conf->host, .text = BUF_INIT(1024)};
 	buf_init(&r->at, REGISTRY_URL_MAX);
+	buf_init(&r->certs, FILE_PATH_MAX);
 	arena_init(&r->arena, REGISTRY_MEMORY_MAX);
 	auth_init(&r->auth, &r->home, &r->login, conf->realm_host);
 	buf_puts(&r->text, "https://");
@@ -37,7 +39,8 @@ int remote_init(struct remote *r, const struct remote_conf *conf)
 	if (url_parse(&r->home, buf_view(&r->text)))
 		return out_fail_usage(
 			NULL, "%.*s is no host of a registry", STR_ARG(host));
-	if (conf->plain || (is_loopback(r->home.host) && !conf->ca)) {
+	certs_find(conf->host, &r->certs);
+	if (conf->plain || (is_loopback(r->home.host) && !conf->ca && !r->certs.n)) {
 		buf_reset(&r->text);
 		buf_puts(&r->text, "http://");
 		buf_str(&r->text, host);
@@ -54,7 +57,11 @@ void remote_free(struct remote *r)
 		call_close(&r->link);
 	r->linked = false;
 	tls_client_del(r->trust);
-	r->trust = NULL;
+	tls_client_del(r->others);
+	tls_server_del(r->own);
+	r->trust = r->others = NULL;
+	r->own = NULL;
+	buf_free(&r->certs);
 	auth_free(&r->auth);
 	arena_wipe(&r->arena);
 	buf_free(&r->at);
@@ -97,23 +104,40 @@ static const char *find_bundle(void)
 	return NULL;
 }
 
-static int load_trust(struct remote *r)
+/* The authorities of --ca or of this machine; for the registry, with its own. */
+static int read_authorities(struct remote *r, bool home, struct buf *pem)
 {
 	const char *path = r->conf.ca ? r->conf.ca : find_bundle();
+	int err = path ? read_file(path, pem) : 0;
+
+	if (err)
+		return out_fail(NULL, "cannot read %s: %s", path, err_text(err));
+	buf_putc(pem, '\n');
+	if (home && !r->conf.ca)
+		err = certs_authority(&r->certs, pem);
+	if (!err && pem->n == 1)
+		err = out_fail("name one with --ca",
+			"this machine has no file of certificate authorities");
+	return err ? err : pem->err;
+}
+
+/* Our certificate is for the registry, and for nobody to whom it leads us. */
+static int load_trust(struct remote *r, bool home, struct tls_client **trust)
+{
 	struct buf pem = BUF_INIT(AUTHORITIES_FILE_MAX);
 	const char *why = "";
 	int err;
 
-	if (r->trust)
+	if (*trust)
 		return 0;
-	if (!path)
-		return out_fail("name one with --ca",
-			"this machine has no file of certificate authorities");
-	err = read_file(path, &pem);
-	if (err)
-		err = out_fail(NULL, "cannot read %s: %s", path, err_text(err));
-	else if (tls_client_new(buf_view(&pem), NULL, &why, &r->trust))
-		err = out_fail(NULL, "%s: %s", path, why);
+	err = read_authorities(r, home, &pem);
+	if (!err && home)
+		err = certs_own(&r->certs, &r->own);
+	if (!err && tls_client_new(buf_view(&pem), NULL, &why, trust))
+		err = out_fail(NULL, "the authorities of %s: %s",
+			r->conf.ca ? r->conf.ca : "this machine", why);
+	if (!err && home)
+		tls_client_prove(*trust, r->own);
 	buf_free(&pem);
 	return err;
 }
@@ -188,8 +212,10 @@ static int connect_any(
 
 static int connect_to(struct remote *r, const struct url *u, struct call *c)
 {
+	bool home = url_same_origin(u, &r->home);
+	struct tls_client **trust = home ? &r->trust : &r->others;
 	struct dns_addresses found;
-	int err = u->secure ? load_trust(r) : 0;
+	int err = u->secure ? load_trust(r, home, trust) : 0;
 	int fd;
 
 	if (err)
@@ -210,7 +236,7 @@ static int connect_to(struct remote *r, const struct url *u, struct call *c)
 		call_begin(c, fd, REGISTRY_MS, false);
 		return 0;
 	}
-	err = call_begin_tls(c, fd, REGISTRY_MS, r->trust, u->host);
+	err = call_begin_tls(c, fd, REGISTRY_MS, *trust, u->host);
 	if (!err)
 		return 0;
 	fd_close(&fd);

@@ -22,7 +22,10 @@ struct remote {
 	struct str name; /* of the registry, in config.json */
 	struct url home; /* borrows text */
 	struct buf text;
-	struct tls_client *trust; /* NULL until it is needed */
+	struct buf certs;          /* path of what docker keeps for it; may be empty */
+	struct tls_server *own;    /* our certificate for it; may be NULL */
+	struct tls_client *trust;  /* for it; NULL until it is needed */
+	struct tls_client *others; /* for where it leads us; the same */
 	struct login login;
 	bool login_known;
 	struct auth auth;

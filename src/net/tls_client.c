@@ -22,6 +22,7 @@ struct tls_client {
 	struct arena arena; /* what they point to */
 	bool pinned;
 	uint8_t pin[SHA256_LEN];
+	const struct tls_server *own; /* what we prove ourselves by, or NULL */
 };
 
 /* --- Authorities -------------------------------------------------------------------- */
@@ -335,6 +336,22 @@ static void use_suites(br_ssl_engine_context *e)
 	br_ssl_engine_set_default_ecdsa(e);
 }
 
+void tls_client_prove(struct tls_client *c, const struct tls_server *own)
+{
+	c->own = own;
+}
+
+static void use_own(br_ssl_client_context *ctx, const struct tls_server *own)
+{
+	if (own->key.key_type == BR_KEYTYPE_RSA)
+		br_ssl_client_set_single_rsa(ctx, own->chain, own->chain_n,
+			&own->key.key.rsa, br_rsa_pkcs1_sign_get_default());
+	else
+		br_ssl_client_set_single_ec(ctx, own->chain, own->chain_n,
+			&own->key.key.ec, BR_KEYTYPE_SIGN, BR_KEYTYPE_EC,
+			br_ec_get_default(), br_ecdsa_sign_asn1_get_default());
+}
+
 int tls_connect(struct tls *t, const struct tls_client *c, struct str host, int64_t now)
 {
 	struct x509_host named;
@@ -353,6 +370,8 @@ int tls_connect(struct tls *t, const struct tls_client *c, struct str host, int6
 	br_ssl_client_zero(&state->ctx);
 	tls_use_algorithms(&state->ctx.eng);
 	use_suites(&state->ctx.eng);
+	if (c->own)
+		use_own(&state->ctx, c->own);
 	judge_init(&state->judge, c, now);
 	br_ssl_engine_set_x509(&state->ctx.eng, &state->judge.vtable);
 	br_ssl_engine_set_buffer(&state->ctx.eng, state->io, sizeof(state->io), 1);

@@ -28,6 +28,12 @@ int tls_client_new(struct str authorities, const uint8_t *spki_sha256, const cha
 void tls_client_del(struct tls_client *c);
 
 /*
+ * From now on servers that ask for it get own's certificates, and a signature by its key.
+ * own is borrowed for as long as c lives.
+ */
+void tls_client_prove(struct tls_client *c, const struct tls_server *own);
+
+/*
  * Starts a connection to host, a name or an address; its first bytes are ready in
  * tls_output. now is the time of day, as seconds since 1970. Allocates about 60 KB. The
  * client must outlive it. 0; -ENOMEM; ERR_SYNTAX when that is no host; ERR_RANGE when the

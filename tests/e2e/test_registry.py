@@ -87,9 +87,15 @@ def write_oci(folder, made):
 
 # --- od-runtime -----------------------------------------------------------------
 
-def run(*words, config=None, env=None, timeout=60):
-    """A command with a home of its own; config is what docker login left there."""
+def run(*words, config=None, env=None, certs=None, timeout=60):
+    """A command with a home of its own; config is what docker login left there, certs
+    the files that docker keeps for a registry: host -> name -> path."""
     home = tempfile.mkdtemp(dir=TOP)
+    for host, files in (certs or {}).items():
+        folder = os.path.join(home, ".config/docker/certs.d", host)
+        os.makedirs(folder)
+        for name, source in files.items():
+            shutil.copy(source, os.path.join(folder, name))
     if config is not None:
         os.mkdir(os.path.join(home, ".docker"))
         with open(os.path.join(home, ".docker/config.json"), "w") as f:
@@ -113,7 +119,7 @@ def login_for(host, user=USER, secret=SECRET):
 class Registry:
     """docker-registry on a port of loopback, with TLS and a login if wanted."""
 
-    def __init__(self, tls=False, login=False):
+    def __init__(self, tls=False, login=False, clients=None):
         self.folder = tempfile.mkdtemp(dir=TOP)
         self.port = free_port()
         self.host = f"localhost:{self.port}"
@@ -125,6 +131,8 @@ class Registry:
             self.ca = make_certificate(self.folder)
             lines += ["  tls:", f"    certificate: {self.folder}/crt",
                       f"    key: {self.folder}/key"]
+        if clients:
+            lines += [f"    clientcas: [{clients}]"]
         if login:
             with open(f"{self.folder}/htpasswd", "w") as f:
                 subprocess.run(["htpasswd", "-nbB", USER, SECRET], check=True, stdout=f)
@@ -156,10 +164,12 @@ class Registry:
         return json.loads(out.stdout) if out.returncode == 0 else {"error": out.stderr}
 
 
-def make_certificate(folder):
+EC = ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+
+
+def make_certificate(folder, key=EC):
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-         "-nodes", "-days", "2", "-subj", "/CN=x", "-addext",
+        ["openssl", "req", "-x509", "-newkey", *key, "-nodes", "-days", "2", "-subj", "/CN=x", "-addext",
          "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", f"{folder}/key", "-out",
          f"{folder}/crt"], check=True, capture_output=True, timeout=DEADLINE)
     return f"{folder}/crt"
@@ -226,6 +236,67 @@ def test_debian_registry():
     reg.end()
 
 
+def client_files(reg, key=EC):
+    folder = tempfile.mkdtemp(dir=TOP)
+    make_certificate(folder, key)
+    return {"ca.crt": reg.ca, "client.cert": f"{folder}/crt", "client.key": f"{folder}/key"}
+
+
+def test_client_certificate():
+    if MISSING:
+        skip("a registry that wants a certificate", f"no {MISSING[0]}")
+        return
+    kinds = {"EC": EC, "RSA": ["rsa:2048"]}
+    for name, key in kinds.items():
+        folder = tempfile.mkdtemp(dir=TOP)
+        make_certificate(folder, key)
+        reg = Registry(tls=True, clients=f"{folder}/crt")
+        files = {"ca.crt": reg.ca, "client.cert": f"{folder}/crt",
+                 "client.key": f"{folder}/key"}
+        push_it = ("build", f"oci:{BASE}", "--output", f"registry:{reg.host}/a/b:1")
+        done = run(*push_it, certs={reg.host: files})
+        eq((done.returncode, done.stderr), (0, ""), f"{name}: with the certificate")
+        if name == "RSA":
+            done = run(*push_it, certs={reg.host: client_files(reg)})
+            ok(done.returncode == 111 and "cannot reach" in done.stderr, "a stranger's",
+               done.stderr)
+            done = run(*push_it, certs={reg.host: {"ca.crt": reg.ca}})
+            ok(done.returncode == 111 and "cannot reach" in done.stderr, "without one",
+               done.stderr)
+            done = run(*push_it, certs={reg.host + "0": files})
+            eq(done.returncode, 111, "that of another host")
+            done = run(*push_it, "--ca", reg.ca, certs={reg.host: {
+                k: v for k, v in files.items() if k != "ca.crt"}})
+            eq((done.returncode, done.stderr), (0, ""), "--ca in place of ca.crt")
+            broken = {"client.key": "/dev/null"}, {"client.cert": "/dev/null"}
+            for change in broken:
+                done = run(*push_it, certs={reg.host: {**files, **change}})
+                ok(done.returncode == 111 and "client.cert in" in done.stderr,
+                   f"{list(change)[0]} is empty", done.stderr)
+            del files["client.key"]
+            done = run(*push_it, certs={reg.host: files})
+            ok(done.returncode == 111 and "no client.key" in done.stderr, "no key",
+               done.stderr)
+        reg.end()
+
+
+def test_certificate_for_nobody_else():
+    """The registry may lead us elsewhere; who we are is not told there."""
+    folder = tempfile.mkdtemp(dir=TOP)
+    ca = make_certificate(folder)
+    mock = Mock(tls=folder, clients=ca)
+    store = Origin(mock.serve_blob, folder, clients=ca)
+    mock.blob_to = lambda p: store.url.replace("127.0.0.1", "localhost") + p
+    files = {"ca.crt": ca, "client.cert": ca, "client.key": f"{folder}/key"}
+    good(pull(mock, certs={mock.host: files}, env={"SSL_CERT_FILE": ca}), "a redirect")
+    eq((set(mock.origin.peers), set(store.peers)), ({True}, {False}),
+       "the registry sees our certificate, the store none")
+    refused(pull(mock, certs={mock.host: files}, env={"SSL_CERT_FILE": os.devnull}),
+            "authorit", "ca.crt is no authority for the store")
+    store.end()
+    mock.end()
+
+
 # --- A registry of our own, which writes everything down --------------------------
 
 TOKEN = "canary-token-91c2"
@@ -235,8 +306,9 @@ PAIR = base64.b64encode(f"{USER}:{SECRET}".encode()).decode()
 class Origin:
     """An HTTP server; answer(request) gives (status, headers, body)."""
 
-    def __init__(self, answer, tls=None, address="127.0.0.1", port=0):
+    def __init__(self, answer, tls=None, address="127.0.0.1", port=0, clients=None):
         self.log, self.answer = [], answer
+        self.peers = []  # whether those who came had a certificate
         origin = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -245,6 +317,8 @@ class Origin:
             def work(self):
                 n = int(self.headers.get("Content-Length") or 0)
                 self.body = self.rfile.read(n)
+                if clients:
+                    origin.peers.append(bool(self.connection.getpeercert()))
                 origin.log.append((self.command, self.path, str(self.headers), self.body))
                 status, headers, body = origin.answer(self)
                 self.send_response_only(status)
@@ -266,6 +340,9 @@ class Origin:
         if tls:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(tls + "/crt", tls + "/key")
+            if clients:
+                context.verify_mode = ssl.CERT_OPTIONAL
+                context.load_verify_locations(clients)
             self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         self.port = self.server.server_address[1]
         self.host = f"{address}:{self.port}"
@@ -285,7 +362,7 @@ class Origin:
 class Mock:
     """A registry with one image, r/img:1; the attributes say how it misbehaves."""
 
-    def __init__(self, made=None, tls=None, address="127.0.0.1"):
+    def __init__(self, made=None, tls=None, address="127.0.0.1", clients=None):
         self.blobs, self.manifest = made or MADE
         self.challenge = None  # of a 401 for those without credentials
         self.accepts = ()      # values of Authorization that are let in
@@ -296,7 +373,7 @@ class Mock:
         self.mount = 201
         self.mangle = {}       # digest or "manifest": a function of the bytes
         self.pushed = {}
-        self.origin = Origin(self.answer, tls, address)
+        self.origin = Origin(self.answer, tls, address, clients=clients)
         self.store = Origin(self.serve_blob)
         self.host = self.origin.host
 
