@@ -1,42 +1,19 @@
 #include "inject/pull.h"
 
-#include "base/clock.h"
+#include "inject/bar.h"
 #include "inject/login.h"
 #include "inject/out.h"
-#include "inject/progress.h"
 #include "inject/ref.h"
 #include "limits.h"
 
 #include <errno.h>
 
 struct reading {
-	const char *doing;
+	struct bar bar;
 	struct lines lines;
 	struct arena arena;
 	bool failed;
-	struct meter meter;
-	uint64_t shown; /* when, in milliseconds */
 };
-
-/* More often than this nobody can read it, and engines report every few bytes. */
-enum { SHOW_MS = 40, LINE_COLUMNS = 79 };
-
-static void show(struct reading *rd, const struct progress *p)
-{
-	struct buf line = BUF_INIT(1024);
-	uint64_t now = clock_ms();
-	size_t head = strlen(rd->doing) + 2;
-
-	meter_take(&rd->meter, p);
-	if (now - rd->shown < SHOW_MS)
-		return;
-	rd->shown = now;
-	if (meter_line(&rd->meter, LINE_COLUMNS - head, &line))
-		out_step("%s: %.*s", rd->doing, STR_ARG(buf_view(&line)));
-	else
-		out_step("%s: %.*s", rd->doing, STR_ARG(p->text));
-	buf_free(&line);
-}
 
 static int take_line(struct reading *rd, struct str line)
 {
@@ -51,12 +28,12 @@ static int take_line(struct reading *rd, struct str line)
 		struct str words = str_trim(p.text, " \r\n");
 
 		rd->failed = true;
-		out_fail(NULL, "%s: %.*s", rd->doing,
+		out_fail(NULL, "%s: %.*s", rd->bar.doing,
 			STR_ARG(words.n ? words : STR("an error without words")));
 		return 0;
 	}
 	if (p.kind == PROGRESS_TEXT)
-		show(rd, &p);
+		bar_take(&rd->bar, &p);
 	return 0;
 }
 
@@ -97,7 +74,7 @@ static int refused(struct call *c, const char *doing)
 
 int pull_lines(const struct engine *e, const struct call_request *q, const char *doing)
 {
-	struct reading rd = {.doing = doing};
+	struct reading rd = {.bar = {.doing = doing}};
 	struct call c;
 	int r;
 

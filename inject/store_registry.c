@@ -3,6 +3,7 @@
  * What a push needs of another repository of the same registry is mounted, so that
  * only new bytes travel.
  */
+#include "inject/bar.h"
 #include "inject/out.h"
 #include "inject/ref.h"
 #include "inject/remote.h"
@@ -11,7 +12,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-enum { SCOPE_MAX = 2 * (REF_NAME_MAX + 32), STEP = 1 << 20 };
+enum { SCOPE_MAX = 2 * (REF_NAME_MAX + 32) };
 
 #define ACCEPT_MANIFESTS \
 	"Accept: application/vnd.oci.image.index.v1+json, " \
@@ -334,10 +335,25 @@ static int begin_upload(struct registry *g, const struct store_item *i, const ch
 		"the registry takes no upload to %s: it answers %u", g->name, status);
 }
 
+static void tell(
+	struct bar *bar, const struct store_item *i, const char *words, uint64_t sent)
+{
+	const struct progress p = {
+		.kind = PROGRESS_TEXT,
+		.text = str_c(words),
+		.id = str_c(i->content.digest),
+		.current = sent,
+		.total = i->content.size,
+	};
+
+	bar_take(bar, &p);
+}
+
 struct upload {
 	const struct store_item *item;
+	struct bar *bar;
 	struct call *call;
-	uint64_t sent, shown;
+	uint64_t sent;
 };
 
 static int upload_put(void *arg, struct str piece)
@@ -348,12 +364,7 @@ static int upload_put(void *arg, struct str piece)
 	if (!r && u->call->unwanted)
 		return ERR_CLOSED; /* the registry has answered before the end */
 	u->sent += piece.n;
-	if (u->sent - u->shown >= STEP) {
-		u->shown = u->sent;
-		out_step("pushing %.19s: %llu of %llu MB", u->item->content.digest,
-			(unsigned long long)(u->sent >> 20),
-			(unsigned long long)(u->item->content.size >> 20));
-	}
+	tell(u->bar, u->item, "Pushing", u->sent);
 	return r;
 }
 
@@ -363,14 +374,15 @@ static int upload_feed(void *arg, struct call *c)
 	struct sink to = {upload_put, u};
 	int r;
 
-	*u = (struct upload){.item = u->item, .call = c};
+	*u = (struct upload){.item = u->item, .bar = u->bar, .call = c};
 	r = store_feed(u->item, to);
 	return u->call->unwanted ? 1 : r;
 }
 
-static int send_blob(struct registry *g, const struct store_item *i, struct buf *location)
+static int send_blob(struct registry *g, const struct store_item *i, struct buf *location,
+	struct bar *bar)
 {
-	struct upload u = {.item = i};
+	struct upload u = {.item = i, .bar = bar};
 	struct remote_request q = {
 		.method = "PUT",
 		.scope = scope_of(g),
@@ -395,7 +407,7 @@ static int send_blob(struct registry *g, const struct store_item *i, struct buf 
 	return r;
 }
 
-static int write_blob(struct registry *g, const struct store_item *i)
+static int write_blob(struct registry *g, const struct store_item *i, struct bar *bar)
 {
 	struct buf location = BUF_INIT(REGISTRY_URL_MAX);
 	const char *from = neighbour(g, i);
@@ -407,7 +419,7 @@ static int write_blob(struct registry *g, const struct store_item *i)
 		if (r == 2)
 			r = begin_upload(g, i, NULL, &location);
 		if (r == 1)
-			r = send_blob(g, i, &location);
+			r = send_blob(g, i, &location, bar);
 	}
 	buf_free(&location);
 	return r;
@@ -443,15 +455,20 @@ static int write_manifest(
 static int registry_write(struct image_store *s, const struct store_item *items, size_t n)
 {
 	struct registry *g = s->state;
+	struct bar bar = {.doing = "pushing"};
 	int r = 0;
 
+	for (size_t i = 0; i < n; i++)
+		tell(&bar, &items[i], "Preparing", 0);
 	for (size_t i = 0; i < n && !r; i++) {
 		const struct store_item *it = &items[i];
 
-		out_step("pushing %zu of %zu", i + 1, n);
 		r = !it->is_manifest
-			? write_blob(g, it)
+			? write_blob(g, it, &bar)
 			: write_manifest(g, it, i + 1 == n ? g->tag : it->content.digest);
+		/* Also of one that was there, or came from next door. */
+		if (!r)
+			tell(&bar, it, "Pushed", it->content.size);
 	}
 	out_step_end();
 	return r;

@@ -9,6 +9,8 @@ import http.server
 import io
 import json
 import os
+import pty
+import re
 import shutil
 import socket
 import ssl
@@ -690,6 +692,29 @@ def test_names():
             "a name server that is silent")
     ok(time.monotonic() - began < 10, "is not waited for for long")
     silent.close()
+    mock.end()
+
+
+def test_push_progress():
+    """A bar on a terminal, nothing elsewhere."""
+    mock = Mock()
+    words = ("build", f"oci:{BASE}", "--output", f"registry:{mock.host}/r/out:1")
+    eq(run(*words).stderr, "", "no bar for a program")
+    master, slave = pty.openpty()
+    done = subprocess.run([RUNTIME, *words], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL, stderr=slave, timeout=DEADLINE * 3,
+                          env={"PATH": os.environ["PATH"], "OD_RUNTIME_CLIENT": BOXED})
+    os.close(slave)
+    out = b""
+    try:
+        while more := os.read(master, 4096):
+            out += more
+    except OSError:
+        pass
+    os.close(master)
+    eq(done.returncode, 0, "a push before a terminal")
+    ok(re.search(rb"pushing: \d+ of \d+ parts", out), "counts the parts", out)
+    has(out.decode(), "\r\x1b[K", "in a line that is taken away")
     mock.end()
 
 
