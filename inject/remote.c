@@ -179,8 +179,8 @@ static bool may_reach(const struct remote *r, bool home, enum reach reach)
 }
 
 /*
- * A socket to one of the addresses, of those that may be gone to: 0 with *fd; 1 when there
- * are none of those; otherwise the error of the last one.
+ * A socket to one of the addresses, of those that may be gone to: 0 with *fd; 1 when
+ * there are none of those; otherwise the error of the last one.
  */
 static int connect_any(
 	struct remote *r, const struct url *u, const struct dns_addresses *found, int *fd)
@@ -229,9 +229,8 @@ static int connect_to(struct remote *r, const struct url *u, struct call *c)
 	if (err)
 		return fail_at(u,
 			err < 0 ? err_text(err)
-				: "the registry leads to an address of this machine's "
-				  "own "
-				  "surroundings");
+				: "the registry leads to an address of this "
+				  "machine's own surroundings");
 	if (!u->secure) {
 		call_begin(c, fd, REGISTRY_MS, false);
 		return 0;
