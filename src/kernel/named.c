@@ -31,6 +31,7 @@ struct named {
 	struct loop *loop;
 	const char *const *env;
 	const struct spawn_user *user;
+	struct str prepare;
 	char name[KERNELSPEC_NAME_MAX + 2]; /* so that one too long is seen */
 
 	struct arena memory; /* of the kernelspec */
@@ -382,6 +383,23 @@ static void end(struct runner *r)
 
 /* --- The start -------------------------------------------------------------------- */
 
+/* In a namespace of its own; a JSON text is a literal. */
+static int greet(struct named *n)
+{
+	struct buf code = BUF_INIT(KERNEL_PREPARE_MAX * 2);
+	struct jw w;
+	int r;
+
+	buf_puts(&code, n->language->greeting);
+	buf_puts(&code, "\nexec(compile(");
+	jw_init(&w, &code);
+	jw_str(&w, n->prepare);
+	buf_puts(&code, ",'<skills>','exec'),{'__name__':'agentskills'})");
+	r = code.err ? code.err : kernel_run(&n->kernel, buf_view(&code));
+	buf_free(&code);
+	return r;
+}
+
 static void on_ready(struct kernel *k)
 {
 	struct named *n = of_kernel(k);
@@ -391,7 +409,7 @@ static void on_ready(struct kernel *k)
 		(int)n->runner.pid);
 	if (!n->language || !n->language->greeting)
 		become_idle(n);
-	else if (kernel_run(k, str_c(n->language->greeting)))
+	else if (greet(n))
 		kernel_kill(k);
 }
 
@@ -555,8 +573,8 @@ static const struct runner_kind kind = {
 };
 
 struct runner *named_new(struct loop *l, const char *const *env,
-	const struct spawn_user *user, struct str name, const struct runner_ops *ops,
-	void *arg)
+	const struct spawn_user *user, struct str name, struct str prepare,
+	const struct runner_ops *ops, void *arg)
 {
 	struct named *n = calloc(1, sizeof(*n));
 
@@ -566,6 +584,7 @@ struct runner *named_new(struct loop *l, const char *const *env,
 		.loop = l,
 		.env = env,
 		.user = user,
+		.prepare = prepare,
 		.code = BUF_INIT(JMSG_OUT_MAX),
 	};
 	/* One that is too long is none, and is refused by what reads it. */

@@ -11,11 +11,12 @@
 
 /*
  * env and user stay the caller's; name is copied. The kernelspec is read anew at each
- * start. "python" is "python3" where there is no other of that name. NULL: out of
- * memory. Nothing is started.
+ * start. "python" is "python3" where there is no other of that name. prepare is
+ * for kernels of Python, as for the embedded one (driver.h). NULL: out of memory.
+ * Nothing is started.
  */
 struct runner *named_new(struct loop *l, const char *const *env,
-	const struct spawn_user *user, struct str name, const struct runner_ops *ops,
-	void *arg);
+	const struct spawn_user *user, struct str name, struct str prepare,
+	const struct runner_ops *ops, void *arg);
 
 #endif

@@ -17,7 +17,8 @@ enum { WORDS = 512 };
 enum cell_state {
 	CELL_WAITS, /* in the line */
 	CELL_RUNS,
-	CELL_DIED, /* with its kernel; it is answered when that is there again, or not */
+	CELL_CALLS, /* the same, without a kernel */
+	CELL_DIED,  /* with its kernel; it is answered when that is there again, or not */
 };
 
 /* A request on its way. Lives in the request's arena, while somebody waits for it. */
@@ -99,9 +100,8 @@ static void answer_words(struct cells *c, struct cell_run *r, const char *words)
 }
 
 /* With what the cell has given. */
-static void answer_cell(struct cells *c, struct cell_run *r)
+static void answer_with(struct cells *c, struct cell_run *r, const struct cell *cell)
 {
-	struct cell *cell = &c->runner->cell;
 	struct buf content = BUF_INIT(OBSERVATION_MAX);
 
 	if (cell_content(cell, &content) < 0) {
@@ -110,6 +110,11 @@ static void answer_cell(struct cells *c, struct cell_run *r)
 	}
 	answer(c, r, &content, cell);
 	buf_free(&content);
+}
+
+static void answer_cell(struct cells *c, struct cell_run *r)
+{
+	answer_with(c, r, &c->runner->cell);
 }
 
 /* --- The line --------------------------------------------------------------- */
@@ -184,6 +189,37 @@ static void pump(struct cells *c)
 	}
 }
 
+/* The same while there is no kernel and none is looked for. */
+static void pump_calls(struct cells *c)
+{
+	char words[WORDS];
+
+	while (!c->current && c->line && c->runner->state == RUNNER_NONE) {
+		struct cell_run *r = c->line;
+
+		unlink_run(c, r);
+		c->current = r;
+		r->state = CELL_CALLS;
+		if (c->native && native_execute(c->native, r->code, cells_dir(c)) == 0)
+			return;
+		c->current = NULL;
+		snprintf(
+			words, sizeof(words), "[The cell was not executed: %s.]", c->why);
+		answer_words(c, r, c->sorry ? c->sorry : words);
+	}
+}
+
+void cells_calls_done(void *arg)
+{
+	struct cells *c = arg;
+	struct cell_run *r = c->current;
+
+	c->current = NULL;
+	answer_with(c, r, native_cell(c->native));
+	pump(c);
+	pump_calls(c);
+}
+
 static void time_over(struct timer *t)
 {
 	struct cell_run *r = container_of(t, struct cell_run, timer);
@@ -202,7 +238,11 @@ static void time_over(struct timer *t)
 	unlink_run(c, r);
 	if (r->state == CELL_RUNS)
 		c->runner->kind->interrupt(c->runner);
+	if (r->state == CELL_CALLS)
+		native_stop(c->native);
 	answer_words(c, r, words);
+	pump(c);
+	pump_calls(c);
 }
 
 /* --- What the kernel says --------------------------------------------------- */
@@ -277,20 +317,13 @@ static void on_died(void *arg, int status, bool busy)
 static void on_none(void *arg, const char *why)
 {
 	struct cells *c = arg;
-	char words[WORDS];
 
 	snprintf(c->why, sizeof(c->why), "%s", why);
-	snprintf(words, sizeof(words), "[The cell was not executed: %s.]", why);
 	if (c->plug)
 		plug_unavailable(c->plug, why);
-	if (c->current)
+	if (c->current && c->current->state != CELL_CALLS)
 		answer_death(c, why);
-	while (c->line) {
-		struct cell_run *r = c->line;
-
-		unlink_run(c, r);
-		answer_words(c, r, c->sorry ? c->sorry : words);
-	}
+	pump_calls(c);
 }
 
 const struct runner_ops cells_ops = {
@@ -360,6 +393,11 @@ void cells_abandon(struct act *a)
 		left = r->timer.at - now;
 	timer_cancel(loop_of(c), &r->timer);
 	unlink_run(c, r);
+	if (r->state == CELL_CALLS) {
+		native_stop(c->native);
+		pump(c);
+		pump_calls(c);
+	}
 	if (r->state != CELL_RUNS)
 		return;
 	/* It would look at the next cell. */
@@ -373,7 +411,9 @@ void cells_end(struct cells *c)
 	struct cell_run *r = c->current;
 
 	c->current = NULL;
-	if (r) {
+	if (r && r->state == CELL_CALLS) {
+		answer_words(c, r, "[The sandbox is stopping: the cell was ended.]");
+	} else if (r) {
 		cell_text(&c->runner->cell,
 			STR("\n[The sandbox is stopping: the cell was ended.]"));
 		answer_cell(c, r);
@@ -385,6 +425,7 @@ void cells_end(struct cells *c)
 			c, r, "[The sandbox is stopping: the cell was not executed.]");
 	}
 	timer_cancel(loop_of(c), &c->limit);
+	native_del(c->native);
 	c->runner->kind->del(c->runner);
 	rich_free(&c->rich);
 }

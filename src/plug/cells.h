@@ -5,6 +5,7 @@
 #ifndef PLUG_CELLS_H
 #define PLUG_CELLS_H
 
+#include "kernel/native.h"
 #include "kernel/runner.h"
 #include "plug/plug.h"
 
@@ -16,6 +17,7 @@ struct cells {
 	struct box *box;
 	struct plug *plug; /* whose state is that of this kernel; or NULL */
 	struct runner *runner;
+	struct native *native;    /* executes calls of skills without a kernel; or NULL */
 	const char *sorry;        /* for a cell without a kernel; NULL: why says it all */
 	char why[PLUGIN_WHY_MAX]; /* there is no kernel; "" */
 
@@ -29,8 +31,9 @@ struct cells {
 	uint64_t done_n;  /* ...which is this one, from 1 on */
 };
 
-/* For the maker of its runner. */
+/* For the makers of its runner and its native; arg is the cells. */
 extern const struct runner_ops cells_ops;
+void cells_calls_done(void *arg);
 
 /* The first directory, then that of the first session's shell. */
 struct str cells_dir(const struct cells *c);

@@ -16,11 +16,14 @@
 #include <stdlib.h>
 
 static const char embedded[] = "embedded";
-static const char no_python[] = "[No Python interpreter was found in this sandbox; "
-				"use the bash tool instead.]";
+static const char no_python[] =
+	"[No Python interpreter was found in this sandbox. Only agentskills calls can "
+	"run here; use the bash tool instead, or build the image with the plugin "
+	"python.]";
 
 struct jupyter {
 	struct plug *plug;
+	struct buf prepare;                 /* what an interpreter executes first */
 	struct cells *kernels[KERNELS_MAX]; /* the first is the default */
 	size_t kernels_n;
 };
@@ -38,12 +41,23 @@ static void del_later(struct later *l)
 	cells_del(container_of(l, struct cells, later));
 }
 
-/* NULL: out of memory, or no name of a kernel. */
+/* The runner of the embedded kernel, and who executes calls where it has no Python. */
+static void make_embedded(const struct jupyter *j, struct cells *c)
+{
+	const struct shell_setup *setup = c->box->shell_setup;
+	struct loop *loop = c->box->loop;
+
+	c->sorry = no_python;
+	c->native = native_new(loop, setup->env, setup->user, cells_calls_done, c);
+	if (c->native)
+		c->runner = driver_new(loop, setup->env, setup->user,
+			buf_view(&j->prepare), &cells_ops, c);
+}
+
+/* NULL: out of memory. */
 static struct cells *cells_new(struct jupyter *j, struct str name)
 {
 	const struct shell_setup *setup = j->plug->box->shell_setup;
-	struct loop *loop = j->plug->box->loop;
-	bool is_embedded = str_eq(name, STR(embedded));
 	struct cells *c = calloc(1, sizeof(*c));
 
 	if (!c)
@@ -52,13 +66,15 @@ static struct cells *cells_new(struct jupyter *j, struct str name)
 	c->box = j->plug->box;
 	c->plug = j->kernels_n ? NULL : j->plug;
 	c->lost = c->box->again;
-	c->sorry = is_embedded ? no_python : NULL;
 	rich_init(&c->rich);
-	c->runner = is_embedded
-		? driver_new(loop, setup->env, setup->user, &cells_ops, c)
-		: named_new(loop, setup->env, setup->user, name, &cells_ops, c);
+	if (str_eq(name, STR(embedded)))
+		make_embedded(j, c);
+	else
+		c->runner = named_new(c->box->loop, setup->env, setup->user, name,
+			buf_view(&j->prepare), &cells_ops, c);
 	if (c->runner)
 		return c;
+	native_del(c->native);
 	free(c);
 	return NULL;
 }
@@ -285,6 +301,7 @@ static void stop(struct plug *p)
 	p->own = NULL;
 	while (j->kernels_n)
 		cells_del(j->kernels[--j->kernels_n]);
+	buf_free(&j->prepare);
 	free(j);
 }
 
@@ -297,10 +314,18 @@ static struct jupyter *jupyter_new(struct plug *p)
 	if (!j)
 		return NULL;
 	j->plug = p;
-	j->kernels[0] = cells_new(j, wanted ? str_c(wanted) : STR(embedded));
+	buf_init(&j->prepare, KERNEL_PREPARE_MAX);
+	buf_str(&j->prepare, skills_text());
+	buf_puts(&j->prepare,
+		plugs_asked(p->box->plugs, &plugin_agent_skills)
+			? "install(sys.modules['__main__'].__dict__)\n"
+			: "install()\n");
+	if (!j->prepare.err)
+		j->kernels[0] = cells_new(j, wanted ? str_c(wanted) : STR(embedded));
 	j->kernels_n = 1;
 	if (j->kernels[0])
 		return j;
+	buf_free(&j->prepare);
 	free(j);
 	return NULL;
 }
