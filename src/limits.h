@@ -461,4 +461,12 @@ enum {
 	LEDGER_TORN_MAX = 1 << 20,   /* kept of what cannot be read, for people */
 };
 
+/* The Model Context Protocol. */
+enum {
+	JSONRPC_ID_MAX = 256,  /* clients count; some have UUIDs */
+	MCP_SESSIONS_MAX = 64, /* of one endpoint, 100 bytes each; idle ones make room */
+	MCP_STREAM_MS = 2000,  /* an answer that takes longer comes as events */
+	MCP_BEAT_MS = 10000,   /* between signs of life; proxies give up after 30 */
+};
+
 #endif

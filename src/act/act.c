@@ -47,12 +47,24 @@ int64_t arg_int(struct act *a, const char *name, int64_t fallback)
 	return json_i64(json_get(a->args, name), &v) == 0 ? v : fallback;
 }
 
-static const struct action *find(const struct box *box, struct str name)
+const struct action *act_find(const struct box *box, struct str name)
 {
 	for (size_t i = 0; i < actions_n; i++)
 		if (str_eq(name, str_c(actions[i]->name)))
 			return actions[i];
 	return box->more_actions ? box->more_actions(box, name) : NULL;
+}
+
+int act_start_named(struct act *a, struct str name)
+{
+	a->hidden = arg_bool(a, "hidden", false);
+	a->action = act_find(a->box, name);
+	if (!a->action) {
+		observe_errorf(a, "There is no action named %.*s.",
+			(int)(name.n < 100 ? name.n : 100), name.p);
+		return ACT_DONE;
+	}
+	return a->action->start(a);
 }
 
 int act_start(struct act *a, const char **why)
@@ -79,14 +91,7 @@ int act_start(struct act *a, const char **why)
 		(json_double(timeout, &a->timeout) < 0 || !isfinite(a->timeout)))
 		return ERR_TYPE;
 	a->args = args;
-	a->hidden = arg_bool(a, "hidden", false);
-	a->action = find(a->box, name);
-	if (!a->action) {
-		observe_errorf(a, "There is no action named %.*s.",
-			(int)(name.n < 100 ? name.n : 100), name.p);
-		return ACT_DONE;
-	}
-	return a->action->start(a);
+	return act_start_named(a, name);
 }
 
 uint64_t act_timeout_ms(const struct act *a)
@@ -103,4 +108,12 @@ void act_abandon(struct act *a)
 {
 	if (a->action && a->action->abandon)
 		a->action->abandon(a);
+}
+
+void act_cancel(struct act *a)
+{
+	if (a->action && a->action->cancel)
+		a->action->cancel(a);
+	else
+		act_abandon(a);
 }

@@ -71,11 +71,32 @@ struct act {
 	void *work;      /* of an action on files: its arguments, in the arena */
 };
 
+enum arg_type {
+	ARG_TEXT,
+	ARG_BOOL,
+	ARG_INT,
+	ARG_LINES,   /* a list of two line numbers */
+	ARG_TIMEOUT, /* seconds: it is the action's own, not one of its args */
+};
+
+/* What clients that ask for it are told about an argument. */
+struct arg {
+	const char *name;
+	const char *about;
+	enum arg_type type;
+	bool required;
+	const char *const
+		*words; /* the only values of a text; NULL at the end, or none */
+};
+
 struct action {
 	const char *name;
+	const struct arg *args; /* for agents; ends with a name of NULL */
 	int (*start)(struct act *a);
 	/* The one who asked has hung up; NULL where start never waits. */
 	void (*abandon)(struct act *a);
+	/* The same, and wants the work to end; NULL where abandon ends it. */
+	void (*cancel)(struct act *a);
 };
 
 extern const struct action *const actions[];
@@ -86,10 +107,16 @@ extern const size_t actions_n;
  * ACT_WAIT or ACT_FAIL; ERR_TYPE when the event is no action (words in *why), -ENOMEM.
  */
 int act_start(struct act *a, const char **why) MUST_USE;
+/* The same for a name, and a->args and a->timeout that are set already. */
+int act_start_named(struct act *a, struct str name) MUST_USE;
+/* The action of that name; NULL. */
+const struct action *act_find(const struct box *box, struct str name);
 /* Its timeout in ms, TIMEOUT_MAX at most; 0: none. */
 uint64_t act_timeout_ms(const struct act *a);
 /* The one who asked is gone: a->done will not be called, a may be freed. */
 void act_abandon(struct act *a);
+/* The same, and what was begun is interrupted, unless it changes a file. */
+void act_cancel(struct act *a);
 
 /* Arguments, with the contract's leniency; absent and null give the default. */
 /* A string; ERR_TYPE when it is none, or absent and fallback.p is NULL. */

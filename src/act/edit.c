@@ -265,8 +265,28 @@ static int start(struct act *a)
 		a, str_eq(q->command, STR("view")) ? &look : &change, line_of(a, path));
 }
 
+static const char *const commands[] = {
+	"view", "create", "str_replace", "insert", "undo_edit", NULL};
+
+static const struct arg args[] = {
+	{"command", "What to do.", .required = true, .words = commands},
+	{"path", "Absolute path of the file, or of a folder to view.", .required = true},
+	{"file_text", "For create: the content of the new file.", .type = ARG_TEXT},
+	{"old_str",
+		"For str_replace: the text to replace, which must stand in the file "
+		"exactly once.",
+		.type = ARG_TEXT},
+	{"new_str", "For str_replace and insert: the new text.", .type = ARG_TEXT},
+	{"insert_line", "For insert: the line behind which it goes; 0: the top.",
+		.type = ARG_INT},
+	{"view_range", "For view: first and last line, counted from 1; -1: the end.",
+		.type = ARG_LINES},
+	{.name = NULL},
+};
+
 const struct action action_edit = {
 	.name = "edit",
+	.args = args,
 	.start = start,
 	.abandon = file_job_abandon,
 };

@@ -66,8 +66,19 @@ static int start(struct act *a)
 	return read_plain(a, sent);
 }
 
+static const struct arg args[] = {
+	{"path", "Of the file; relative to the directory of the shell.",
+		.required = true},
+	{"start", "First line, counted from 0.", .type = ARG_INT},
+	{"end", "The line behind the last one; -1: all.", .type = ARG_INT},
+	{"session", "The shell whose directory a relative path is meant against.",
+		.type = ARG_TEXT},
+	{.name = NULL},
+};
+
 const struct action action_read = {
 	.name = "read",
+	.args = args,
 	.start = start,
 	.abandon = file_job_abandon,
 };

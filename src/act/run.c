@@ -108,4 +108,38 @@ static void abandon(struct act *a)
 		session_abandon(a->state);
 }
 
-const struct action action_run = {.name = "run", .start = start, .abandon = abandon};
+static void cancel(struct act *a)
+{
+	if (a->state)
+		session_cancel(a->state);
+}
+
+static const struct arg args[] = {
+	{"command",
+		"One command for the shell, several joined by && or ;. Empty: more "
+		"output of the command that runs. C-c, C-z, C-d: that key. With "
+		"is_input: text for the program that runs.",
+		.required = true},
+	{"is_input", "The command is input for the program that runs.", .type = ARG_BOOL},
+	{"timeout",
+		"Seconds until the answer comes in any case; the command goes on then, "
+		"and can be polled, typed to, or ended by C-c.",
+		.type = ARG_TIMEOUT},
+	{"blocking",
+		"Wait for the end, or the timeout, however silent the command is. "
+		"Otherwise 10 seconds without new output bring the answer.",
+		.type = ARG_BOOL},
+	{"session",
+		"Name of the shell, which is made if there is none of that name; each "
+		"has its own directory and variables and runs one command at a time.",
+		.type = ARG_TEXT},
+	{.name = NULL},
+};
+
+const struct action action_run = {
+	.name = "run",
+	.args = args,
+	.start = start,
+	.abandon = abandon,
+	.cancel = cancel,
+};

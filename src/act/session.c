@@ -126,6 +126,16 @@ void session_abandon(struct run *r)
 		*at = r->next;
 }
 
+void session_cancel(struct run *r)
+{
+	struct session *s = r->session;
+
+	if (s->current == r && shell_state(s->shell) == SHELL_RUNNING &&
+		shell_key(s->shell, 'c') < 0)
+		log_info("session: a command that was cancelled takes no key");
+	session_abandon(r);
+}
+
 /* Answers those in line, who do not get their turn. */
 static void send_away(struct session *s, const char *why)
 {

@@ -51,6 +51,8 @@ void session_start(struct session *s, session_ready_fn *ready, void *arg);
 int session_run(struct session *s, struct run *r) MUST_USE;
 /* Who asked has hung up: the command goes on, and who asks next gets its output. */
 void session_abandon(struct run *r);
+/* The same, and its command gets an interrupt key, if it is the one that runs. */
+void session_cancel(struct run *r);
 /* Answers the request that waits now, as a timeout would; for shutting down. */
 void session_cut(struct session *s);
 

@@ -58,8 +58,22 @@ static int start(struct act *a)
 		     : file_job_start(a, &task, str_make(w->path.abs, w->path.n));
 }
 
+static const struct arg args[] = {
+	{"path", "Of the file; relative to the directory of the shell.",
+		.required = true},
+	{"content", "All that shall be in it, or what takes the place of lines.",
+		.required = true},
+	{"start", "First line that is replaced, counted from 0.", .type = ARG_INT},
+	{"end", "The line behind the last one that is replaced; -1: all.",
+		.type = ARG_INT},
+	{"session", "The shell whose directory a relative path is meant against.",
+		.type = ARG_TEXT},
+	{.name = NULL},
+};
+
 const struct action action_write = {
 	.name = "write",
+	.args = args,
 	.start = start,
 	.abandon = file_job_abandon,
 };

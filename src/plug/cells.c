@@ -406,6 +406,16 @@ void cells_abandon(struct act *a)
 		c->runner->kind->interrupt(c->runner);
 }
 
+void cells_cancel(struct act *a)
+{
+	struct cell_run *r = a->state;
+
+	if (!r)
+		return;
+	timer_cancel(loop_of(r->cells), &r->timer);
+	cells_abandon(a);
+}
+
 void cells_end(struct cells *c)
 {
 	struct cell_run *r = c->current;

@@ -49,5 +49,7 @@ void cells_end(struct cells *c);
 int cells_run(struct cells *c, struct act *a, struct str code) MUST_USE;
 /* The one who asked has hung up. */
 void cells_abandon(struct act *a);
+/* The same, and wants the cell to end. */
+void cells_cancel(struct act *a);
 
 #endif

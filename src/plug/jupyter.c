@@ -163,10 +163,19 @@ static int run(struct act *a)
 	return r ? r : cells_run(c, a, code);
 }
 
+static const struct arg args[] = {
+	{"code", "Python, as in a cell of a notebook; variables stay for the next one.",
+		.required = true},
+	{"timeout", "Seconds after which the cell is interrupted.", .type = ARG_TIMEOUT},
+	{.name = NULL},
+};
+
 static const struct action action_run_ipython = {
 	.name = "run_ipython",
+	.args = args,
 	.start = run,
 	.abandon = cells_abandon,
+	.cancel = cells_cancel,
 };
 
 /* --- Routes --------------------------------------------------------------------- */

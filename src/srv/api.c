@@ -6,6 +6,7 @@
 #include "plug/plug.h"
 #include "srv/files.h"
 #include "srv/info.h"
+#include "srv/mcp.h"
 #include "srv/once.h"
 #include "srv/params.h"
 #include "srv/search.h"
@@ -228,6 +229,8 @@ static const struct route {
 	{"GET", "/v1/grep", KEY, 0, search_grep, search_gone},
 	{"GET", "/v1/watch", KEY, 0, files_watch, transfer_gone},
 	{"POST", "/v1/grep", KEY, SEARCH_REQUEST_MAX, search_grep, search_gone},
+	{"POST", "/mcp/sandbox", KEY, HTTP_BODY_MAX, sandbox_mcp_post, mcp_server_gone},
+	{"DELETE", "/mcp/sandbox", KEY, 0, sandbox_mcp_delete, NULL},
 };
 
 static bool matches(const struct route *route, struct str path, struct str *name)
@@ -262,6 +265,25 @@ static const struct route *route_of(const struct request *rq, struct str *name)
 	return NULL;
 }
 
+/* The key that was shown, in either of two ways; 0 or what request_header says. */
+static int shown_key(const struct request *rq, struct str *key)
+{
+	const struct str scheme = STR("bearer ");
+	struct str value;
+	int r = request_header(rq, STR("x-session-api-key"), key);
+
+	if (r != 1)
+		return r;
+	r = request_header(rq, STR("authorization"), &value);
+	if (r == 0 &&
+		!(value.n > scheme.n &&
+			str_eq_nocase(str_make(value.p, scheme.n), scheme)))
+		r = 1;
+	if (r == 0)
+		*key = str_trim(str_skip(value, scheme.n), " ");
+	return r;
+}
+
 /* Compares digests, so that time tells nothing of how much of a key was right. */
 static bool knows_key(const struct config *c, const struct request *rq)
 {
@@ -270,7 +292,7 @@ static bool knows_key(const struct config *c, const struct request *rq)
 
 	if (!c->has_key)
 		return true;
-	if (request_header(rq, STR("x-session-api-key"), &key) != 0)
+	if (shown_key(rq, &key) != 0)
 		return false;
 	sha256_of(key, digest);
 	return hash_equal(digest, c->key, sizeof(digest));
@@ -373,10 +395,16 @@ static void on_ready(void *arg, struct request *rq)
 		plugs_handle(api->box->plugs, rq);
 }
 
+/* Others write as much as they have. */
 static void on_room(void *arg, struct request *rq)
 {
+	const struct route *route;
+	struct str name;
+
 	(void)arg;
-	transfer_room(rq);
+	route = route_of(rq, &name);
+	if (route && route->gone == transfer_gone)
+		transfer_room(rq);
 }
 
 static void on_gone(void *arg, struct request *rq)

@@ -7,6 +7,7 @@
 
 #include "act/act.h"
 #include "net/server.h"
+#include "plug/mcp_server.h"
 
 #define API_JSON "application/json"
 
@@ -24,6 +25,7 @@ struct api {
 	const struct entrypoint *entrypoint;
 	uint64_t started;     /* monotonic ms */
 	uint64_t last_action; /* when the last action was accepted, monotonic ms */
+	struct mcp_server mcp; /* the sandbox as one */
 };
 
 /* The callbacks for server_new; their arg is a struct api. */

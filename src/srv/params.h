@@ -26,6 +26,7 @@ struct param {
 		uint64_t max;             /* of a number */
 		const char *const *words; /* of a choice, NULL behind the last */
 	};
+	const char *about; /* what agents are told of it; NULL: nothing */
 };
 
 /* Where they stand. */

@@ -10,11 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* One search on its way: its request's user. */
+/* One search on its way. */
 struct search {
 	struct job job;
 	struct search_work work;
-	struct request *rq;
+	const struct search_ops *ops;
+	void *arg;
 	struct loop *loop;
 	struct timer look; /* whether somebody still waits */
 	struct later later;
@@ -38,49 +39,54 @@ static const char *const modes[] =
 	{[GREP_LINES] = "lines", [GREP_FILES] = "files", [GREP_COUNTS] = "counts", NULL};
 
 static const struct param of_both[] = {
-	{"pattern", PARAM_TEXT, .required = true, .at = ASK(pattern)},
-	{"path", PARAM_TEXT, .at = ASK(path)},
-	{"session", PARAM_TEXT, .at = ASK(session)},
-	{"hidden", PARAM_BOOL, .at = ASK(hidden)},
-	{"gitignore", PARAM_BOOL, .at = ASK(gitignore)},
-	{"depth", PARAM_NUMBER, .at = ASK(depth), .max = WALK_DEPTH_MAX},
-	{"timeout", PARAM_NUMBER, .at = ASK(seconds), .max = SEARCH_MAX_S},
+	{"pattern", PARAM_TEXT, .required = true, .at = ASK(pattern),
+		.about = "For glob, as \"*.py\" or \"src/**/*.{c,h}\"; for grep, an "
+			 "extended regular expression."},
+	{"path", PARAM_TEXT, .at = ASK(path),
+		.about = "The folder or file to search; relative to the directory of the "
+			 "shell, which is the default."},
+	{"session", PARAM_TEXT, .at = ASK(session),
+		.about = "The shell whose directory a relative path is meant against."},
+	{"hidden", PARAM_BOOL, .at = ASK(hidden),
+		.about = "Look at names that begin with a dot, too."},
+	{"gitignore", PARAM_BOOL, .at = ASK(gitignore),
+		.about = "Leave out what .gitignore files exclude; that is the default."},
+	{"depth", PARAM_NUMBER, .at = ASK(depth), .max = WALK_DEPTH_MAX,
+		.about = "Folders to go down at most; 0: any number."},
+	{"timeout", PARAM_NUMBER, .at = ASK(seconds), .max = SEARCH_MAX_S,
+		.about = "Seconds after which what has been found is the answer."},
 };
 
 static const struct param of_glob[] = {
-	{"type", PARAM_CHOICE, .at = ASK(type), .words = types},
-	{"limit", PARAM_NUMBER, .at = ASK(limit), .max = SEARCH_PATHS_MAX},
+	{"type", PARAM_CHOICE, .at = ASK(type), .words = types,
+		.about = "What to find; files are the default."},
+	{"limit", PARAM_NUMBER, .at = ASK(limit), .max = SEARCH_PATHS_MAX,
+		.about = "Paths in the answer at most."},
 };
 
 /* "context" is what "before" and "after" are if they are not given. */
 static const struct param of_grep[] = {
 	{"ignore_case", PARAM_BOOL, .at = ASK(ignore_case)},
-	{"literal", PARAM_BOOL, .at = ASK(literal)},
-	{"glob", PARAM_TEXT, .at = ASK(glob)},
-	{"exclude", PARAM_TEXT, .at = ASK(exclude)},
-	{"context", PARAM_NUMBER, .at = ASK(before), .max = SEARCH_CONTEXT_MAX},
+	{"literal", PARAM_BOOL, .at = ASK(literal),
+		.about = "The pattern is a plain text."},
+	{"glob", PARAM_TEXT, .at = ASK(glob), .about = "Only files that this matches."},
+	{"exclude", PARAM_TEXT, .at = ASK(exclude),
+		.about = "No files that this matches."},
+	{"context", PARAM_NUMBER, .at = ASK(before), .max = SEARCH_CONTEXT_MAX,
+		.about = "Lines shown before and behind each match."},
 	{"context", PARAM_NUMBER, .at = ASK(after), .max = SEARCH_CONTEXT_MAX},
 	{"before", PARAM_NUMBER, .at = ASK(before), .max = SEARCH_CONTEXT_MAX},
 	{"after", PARAM_NUMBER, .at = ASK(after), .max = SEARCH_CONTEXT_MAX},
-	{"mode", PARAM_CHOICE, .at = ASK(mode), .words = modes},
-	{"limit", PARAM_NUMBER, .at = ASK(limit), .max = SEARCH_MATCHES_MAX},
+	{"mode", PARAM_CHOICE, .at = ASK(mode), .words = modes,
+		.about = "What to answer with: lines, names of files, numbers of "
+			 "matches."},
+	{"limit", PARAM_NUMBER, .at = ASK(limit), .max = SEARCH_MATCHES_MAX,
+		.about = "Matches in the answer at most."},
 	{"max_per_file", PARAM_NUMBER, .at = ASK(per_file), .max = SEARCH_MATCHES_MAX},
 	{"line_max", PARAM_NUMBER, .at = ASK(line_max), .max = SEARCH_LINE_MAX},
 };
 
 /* --- The search ---------------------------------------------------------------- */
-
-static struct search *search_new(struct loop *loop, struct request *rq)
-{
-	struct search *s = calloc(1, sizeof(*s));
-
-	if (s) {
-		s->loop = loop;
-		s->rq = rq;
-		rq->user = s;
-	}
-	return s;
-}
 
 static void search_del(struct later *d)
 {
@@ -198,8 +204,28 @@ static int make_grep_work(struct params *p, struct ask *ask, struct search_work 
 
 typedef int make_fn(struct params *p, struct ask *ask, struct search_work *w);
 
-static int make_work(
-	struct api *api, struct params *p, make_fn *make, struct search_work *w)
+struct search_kind {
+	job_work_fn *work;
+	make_fn *make;
+	const struct param *own; /* of its parameters; besides those of both */
+	size_t own_n;
+};
+
+const struct search_kind search_kind_glob = {
+	search_work_glob, make_glob_work, of_glob, ARRAY_LEN(of_glob)};
+const struct search_kind search_kind_grep = {
+	search_work_grep, make_grep_work, of_grep, ARRAY_LEN(of_grep)};
+
+const struct param *search_param(const struct search_kind *kind, size_t i)
+{
+	if (i < ARRAY_LEN(of_both))
+		return &of_both[i];
+	i -= ARRAY_LEN(of_both);
+	return i < kind->own_n ? &kind->own[i] : NULL;
+}
+
+static int make_work(struct api *api, struct params *p, const struct search_kind *kind,
+	struct search_work *w)
 {
 	struct ask ask = {
 		.path = STR("."),
@@ -216,56 +242,44 @@ static int make_work(
 	w->walk.ignore = ask.gitignore;
 	w->walk.depth = (unsigned)ask.depth;
 	w->ms = ask.seconds * 1000;
-	return make(p, &ask, w);
+	return kind->make(p, &ask, w);
 }
 
 /* --- The job ------------------------------------------------------------------- */
 
-static void reply(struct request *rq, struct str out)
+/* The answer is the last that is heard of s. */
+static void answer(struct search *s, unsigned status, struct str text)
 {
-	uint64_t status;
-
-	/* A job that was done has written this; all else is a bug. */
-	if (out.n < 3 || str_u64(str_make(out.p, 3), 599, &status) < 0) {
-		request_fail(rq, 500, STR("The search gave no answer."));
-		return;
-	}
-	out = str_skip(out, 3);
-	if (status == 200) {
-		buf_str(request_out(rq), out);
-		request_reply(rq, 200, API_JSON);
-	} else {
-		request_fail(rq, (unsigned)status, out);
-	}
+	s->ops->done(s->arg, status, text);
+	drop(s);
 }
 
 static void done(struct job *j)
 {
 	struct search *s = container_of(j, struct search, job);
-	struct request *rq = s->rq;
+	struct str out = buf_view(&j->out);
+	uint64_t status;
 
-	rq->user = NULL;
-	if (j->outcome == JOB_DONE)
-		reply(rq, buf_view(&j->out));
+	if (j->outcome != JOB_DONE)
+		answer(s, 503, str_c(job_words(j->outcome)));
+	/* A job that was done has written this; all else is a bug. */
+	else if (out.n < 3 || str_u64(str_make(out.p, 3), 599, &status) < 0)
+		answer(s, 500, STR("The search gave no answer."));
 	else
-		request_fail(rq, 503, str_c(job_words(j->outcome)));
-	drop(s);
+		answer(s, (unsigned)status, str_skip(out, 3));
 }
 
 /* A peer that is finished with sending may still read, but hardly ever does. */
 static void look(struct timer *t)
 {
 	struct search *s = container_of(t, struct search, look);
-	struct request *rq = s->rq;
 
-	if (!request_half_closed(rq) && timer_set(s->loop, t, SEARCH_LOOK_MS, look) == 0)
+	if (!s->ops->left(s->arg) && timer_set(s->loop, t, SEARCH_LOOK_MS, look) == 0)
 		return;
-	rq->user = NULL;
-	drop(s);
-	request_fail(rq, 503, STR("Nobody seems to wait for this search."));
+	answer(s, 503, STR("Nobody seems to wait for this search."));
 }
 
-static void start(struct api *api, struct search *s, job_work_fn *work)
+static int start(struct api *api, struct search *s, job_work_fn *work, struct params *p)
 {
 	static const struct job_ops ops = {.done = done};
 	const struct job_conf conf = {
@@ -277,51 +291,99 @@ static void start(struct api *api, struct search *s, job_work_fn *work)
 		.out_max = SEARCH_BODY_MAX + SEARCH_BODY_SLACK,
 		.kind = JOB_LONG,
 	};
-	struct request *rq = s->rq;
 	int r = job_start(&s->job, s->loop, &conf);
 
 	if (r == 0 && timer_set(s->loop, &s->look, SEARCH_LOOK_MS, look) == 0)
-		return;
-	rq->user = NULL;
-	drop(s);
-	request_fail(rq, 503,
-		r == ERR_LIMIT ? STR("Too many searches and transfers are waiting.")
-			       : STR("The sandbox has no process left for a search."));
+		return 0;
+	snprintf(p->wrong, sizeof(p->wrong), "%s",
+		r == ERR_LIMIT ? "Too many searches and transfers are waiting."
+			       : "The sandbox has no process left for a search.");
+	return 503;
 }
 
-static void search(struct api *api, struct request *rq, job_work_fn *work, make_fn *make)
+static int no_memory(struct params *p)
 {
+	snprintf(p->wrong, sizeof(p->wrong),
+		"The sandbox is out of memory for this request.");
+	return 503;
+}
+
+int search_start(struct api *api, const struct search_kind *kind, struct params *p,
+	const struct search_ops *ops, void *arg, struct search **out)
+{
+	struct search *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return no_memory(p);
+	s->loop = api->box->loop;
+	s->ops = ops;
+	s->arg = arg;
+	r = make_work(api, p, kind, &s->work);
+	if (r == 503)
+		no_memory(p);
+	else if (!r)
+		r = start(api, s, kind->work, p);
+	if (r)
+		drop(s);
+	else
+		*out = s;
+	return r;
+}
+
+void search_end(struct search *s)
+{
+	drop(s);
+}
+
+/* --- The routes ---------------------------------------------------------------- */
+
+static void reply(void *arg, unsigned status, struct str text)
+{
+	struct request *rq = arg;
+
+	rq->user = NULL;
+	if (status == 200) {
+		buf_str(request_out(rq), text);
+		request_reply(rq, 200, API_JSON);
+	} else {
+		request_fail(rq, status, text);
+	}
+}
+
+static bool left(void *arg)
+{
+	return request_half_closed(arg);
+}
+
+static void search(struct api *api, struct request *rq, const struct search_kind *kind)
+{
+	static const struct search_ops ops = {.done = reply, .left = left};
 	struct params p = {.arena = &rq->arena, .query = rq->query};
-	struct search *s = search_new(api->box->loop, rq);
+	struct search *s = NULL;
 	int r = 0;
 
-	if (!s) {
-		api_no_memory(rq);
-		return;
-	}
 	if (str_eq(rq->method, STR("POST")))
 		r = params_body(&p, rq->body);
 	if (!r)
-		r = make_work(api, &p, make, &s->work);
-	if (!r) {
-		start(api, s, work);
-		return;
-	}
-	rq->user = NULL;
-	drop(s);
-	api_refuse(rq, (unsigned)r, p.wrong);
+		r = search_start(api, kind, &p, &ops, rq, &s);
+	rq->user = s;
+	if (r == 503)
+		request_fail(rq, 503, str_c(p.wrong));
+	else if (r)
+		api_refuse(rq, (unsigned)r, p.wrong);
 }
 
 void search_glob(struct api *api, struct request *rq, struct str name)
 {
 	(void)name;
-	search(api, rq, search_work_glob, make_glob_work);
+	search(api, rq, &search_kind_glob);
 }
 
 void search_grep(struct api *api, struct request *rq, struct str name)
 {
 	(void)name;
-	search(api, rq, search_work_grep, make_grep_work);
+	search(api, rq, &search_kind_grep);
 }
 
 void search_gone(struct request *rq)

@@ -15,6 +15,7 @@
 #include "srv/credentials.h"
 #include "srv/entrypoint.h"
 #include "srv/kept.h"
+#include "srv/mcp.h"
 #include "srv/once.h"
 #include "srv/transfer.h"
 #include "srv/viewer.h"
@@ -294,6 +295,7 @@ static int build(struct serve *s)
 	s->box.plugs = plugs_new(&s->box);
 	if (!s->box.plugs)
 		return -ENOMEM;
+	sandbox_mcp_init(&s->api);
 	s->server = server_new(s->loop, &conf, &err);
 	return s->server ? make_sessions(s) : err;
 }
@@ -350,6 +352,7 @@ int serve_run(struct store *store, const struct config *config)
 	close_viewer(&s);
 	if (s.server)
 		server_del(s.server);
+	mcp_server_free(&s.api.mcp);
 	tls_server_del(s.tls);
 	plugs_del(s.box.plugs);
 	end_all(&s);

@@ -1,0 +1,115 @@
+#include "net/jsonrpc.h"
+
+#include "limits.h"
+
+#include <errno.h>
+
+static bool is_id(struct json_val v)
+{
+	enum json_type type = json_type(v);
+
+	return (type == JSON_STRING || type == JSON_NUMBER) &&
+		json_raw(v).n <= JSONRPC_ID_MAX;
+}
+
+static bool is_params(struct json_val v)
+{
+	enum json_type type = json_type(v);
+
+	return type == JSON_ABSENT || type == JSON_OBJECT || type == JSON_ARRAY;
+}
+
+static int read_call(
+	struct jsonrpc *m, struct json_val method, struct arena *a, const char **why)
+{
+	*why = "\"method\" must be a string";
+	if (json_type(method) != JSON_STRING)
+		return ERR_TYPE;
+	*why = "\"params\" must be an object or an array";
+	if (!is_params(m->params))
+		return ERR_TYPE;
+	m->kind = m->id.n ? JSONRPC_REQUEST : JSONRPC_NOTIFICATION;
+	return json_str(method, a, &m->method);
+}
+
+static int read_response(struct jsonrpc *m, const char **why)
+{
+	bool result = json_type(m->result) != JSON_ABSENT;
+	bool error = json_type(m->error) != JSON_ABSENT;
+
+	*why = "a message has a \"method\", or else one of \"result\" and \"error\"";
+	if (result == error)
+		return ERR_TYPE;
+	*why = "\"error\" must be an object";
+	if (error && json_type(m->error) != JSON_OBJECT)
+		return ERR_TYPE;
+	m->kind = JSONRPC_RESPONSE;
+	return 0;
+}
+
+int jsonrpc_read(struct json_val v, struct arena *a, struct jsonrpc *m, const char **why)
+{
+	struct json_val id = json_get(v, "id"), method = json_get(v, "method");
+	struct json_val version = json_get(v, "jsonrpc");
+
+	*m = (struct jsonrpc){
+		.params = json_get(v, "params"),
+		.result = json_get(v, "result"),
+		.error = json_get(v, "error"),
+	};
+	*why = "a message is an object";
+	if (json_type(v) != JSON_OBJECT)
+		return ERR_TYPE;
+	if (is_id(id))
+		m->id = json_raw(id);
+	*why = "\"jsonrpc\" must be \"2.0\"";
+	if (!str_eq(json_raw(version), STR("\"2.0\"")))
+		return ERR_TYPE;
+	*why = "\"id\" must be a string or a number, and not a long one";
+	if (json_type(id) != JSON_ABSENT && !m->id.n)
+		/* Who could not read a message answers with null. */
+		if (json_type(id) != JSON_NULL || json_type(m->error) == JSON_ABSENT)
+			return ERR_TYPE;
+	if (json_type(method) != JSON_ABSENT)
+		return read_call(m, method, a, why);
+	return read_response(m, why);
+}
+
+static void begin(struct jw *w, struct buf *out, struct str id)
+{
+	jw_init(w, out);
+	jw_object(w);
+	jw_key(w, "jsonrpc");
+	jw_cstr(w, "2.0");
+	jw_key(w, "id");
+	if (id.n)
+		jw_raw(w, id);
+	else
+		jw_null(w);
+}
+
+void jsonrpc_begin(struct jw *w, struct buf *out, struct str id)
+{
+	begin(w, out, id);
+	jw_key(w, "result");
+}
+
+void jsonrpc_end(struct jw *w)
+{
+	jw_end(w);
+}
+
+void jsonrpc_error(struct buf *out, struct str id, int code, struct str words)
+{
+	struct jw w;
+
+	begin(&w, out, id);
+	jw_key(&w, "error");
+	jw_object(&w);
+	jw_key(&w, "code");
+	jw_int(&w, code);
+	jw_key(&w, "message");
+	jw_str(&w, words);
+	jw_end(&w);
+	jw_end(&w);
+}

@@ -1,0 +1,408 @@
+#include "srv/mcp.h"
+
+#include "base/clock.h"
+#include "base/json_text.h"
+#include "srv/mcp_tool.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* A tools/call on its way; of the call, in its request's arena. */
+struct use {
+	struct mcp_call *call;
+	const struct tool *tool;
+	struct act act;
+	struct buf observation;
+	struct search *search;
+};
+
+/* --- Results ------------------------------------------------------------------- */
+
+/* Of a tool, as one text; the end of the call. */
+static void answer_text(struct mcp_call *c, struct str text, bool error)
+{
+	struct jw w;
+
+	mcp_result_begin(c, &w);
+	jw_object(&w);
+	jw_key(&w, "content");
+	jw_array(&w);
+	jw_object(&w);
+	jw_key(&w, "type");
+	jw_cstr(&w, "text");
+	jw_key(&w, "text");
+	jw_str(&w, text);
+	jw_end(&w);
+	jw_end(&w);
+	jw_key(&w, "isError");
+	jw_bool(&w, error);
+	jw_end(&w);
+	mcp_result_end(c, &w);
+}
+
+/* What stands between the quotes of a string in JSON. */
+static struct str inside(struct json_val v)
+{
+	struct str raw = json_raw(v);
+
+	return json_type(v) == JSON_STRING ? str_make(raw.p + 1, raw.n - 2)
+					   : str_make(NULL, 0);
+}
+
+/* A picture as "data:TYPE;base64,...", which needs no escapes. False for all else. */
+static bool put_image(struct jw *w, struct str text)
+{
+	struct str type = str_skip(text, 5);
+
+	if (!str_starts(text, STR("data:image/")))
+		return false;
+	text = str_skip(type, str_find(type, STR(";base64,")) + 8);
+	type.n = str_find_byte(type, ';');
+	if (json_plain(text) != text.n || json_plain(type) != type.n)
+		return false;
+	jw_object(w);
+	jw_key(w, "type");
+	jw_cstr(w, "image");
+	jw_key(w, "data");
+	jw_str(w, text);
+	jw_key(w, "mimeType");
+	jw_str(w, type);
+	jw_end(w);
+	return true;
+}
+
+/* The parts of a text are strings of the observation: they are escaped already. */
+static void put_content(struct jw *w, struct json_val root)
+{
+	struct json_val extras = json_get(root, "extras"), url;
+	struct json_val meta = json_get(extras, "metadata");
+	struct json_val images = json_get(extras, "image_urls");
+	struct str content = inside(json_get(root, "content"));
+	int it = 0;
+
+	/* It has nothing else to say. */
+	if (str_eq(inside(json_get(root, "observation")), STR("write")))
+		content = inside(json_get(root, "message"));
+	jw_array(w);
+	if (!put_image(w, content)) {
+		jw_object(w);
+		jw_key(w, "type");
+		jw_cstr(w, "text");
+		jw_key(w, "text");
+		jw_raw(w, STR("\""));
+		buf_str(w->out, inside(json_get(meta, "prefix")));
+		buf_str(w->out, content);
+		buf_str(w->out, inside(json_get(meta, "suffix")));
+		buf_putc(w->out, '"');
+		jw_end(w);
+	}
+	while (json_next(images, &it, NULL, &url))
+		put_image(w, inside(url));
+	jw_end(w);
+}
+
+static void put_meta(struct jw *w, struct json_val meta)
+{
+	static const char *const told[] = {"exit_code", "working_dir"};
+
+	if (json_type(meta) != JSON_OBJECT)
+		return;
+	jw_key(w, "_meta");
+	jw_object(w);
+	for (size_t i = 0; i < ARRAY_LEN(told); i++) {
+		jw_key(w, told[i]);
+		jw_raw(w, json_raw(json_get(meta, told[i])));
+	}
+	jw_end(w);
+}
+
+static void answer_observation(struct use *u)
+{
+	static const struct json_caps caps = {
+		.depth = JSON_DEPTH_MAX,
+		.tokens = JSON_TOKENS_MAX,
+		.keys = JSON_KEYS_MAX,
+	};
+	/* With the answer the call's memory is gone, and u with it. */
+	struct buf text = u->observation;
+	struct mcp_call *c = u->call;
+	struct json_error e;
+	struct json doc;
+	struct jw w;
+	bool error;
+
+	if (text.err || json_parse(&doc, buf_view(&text), &caps, &c->rq->arena, &e) < 0) {
+		mcp_error(c, JSONRPC_INTERNAL,
+			STR("The sandbox is out of memory for this answer."));
+		buf_free(&text);
+		return;
+	}
+	error = str_eq(inside(json_get(json_root(&doc), "observation")), STR("error"));
+	mcp_result_begin(c, &w);
+	jw_object(&w);
+	jw_key(&w, "content");
+	put_content(&w, json_root(&doc));
+	jw_key(&w, "isError");
+	jw_bool(&w, error);
+	put_meta(&w, json_get(json_get(json_root(&doc), "extras"), "metadata"));
+	jw_end(&w);
+	mcp_result_end(c, &w);
+	buf_free(&text);
+}
+
+/* --- Actions ------------------------------------------------------------------- */
+
+static void action_done(struct act *a)
+{
+	answer_observation(a->user);
+}
+
+static bool action_left(const struct act *a)
+{
+	const struct use *u = a->user;
+
+	return request_half_closed(u->call->rq);
+}
+
+/* The arguments and what the tool adds to them; absent: out of memory. */
+static struct json_val with_more(struct use *u, struct json_val args)
+{
+	static const struct json_caps caps = {JSON_DEPTH_MAX, 64, 64};
+	struct arena *arena = &u->call->rq->arena;
+	struct json *doc = arena_alloc(arena, sizeof(*doc));
+	struct buf text = BUF_INIT(HTTP_BODY_MAX);
+	struct str raw = json_raw(args);
+	struct json_val none = {.at = -1};
+	struct json_error e;
+	char *copy;
+	int r;
+
+	buf_str(&text, raw.n ? str_make(raw.p, raw.n - 1) : STR("{"));
+	buf_puts(&text, json_count(args) ? "," : "");
+	buf_puts(&text, u->tool->with);
+	buf_putc(&text, '}');
+	copy = text.err ? NULL : arena_cstr(arena, buf_view(&text));
+	r = doc && copy ? json_parse(doc, str_make(copy, text.n), &caps, arena, &e)
+			: -ENOMEM;
+	buf_free(&text);
+	return r ? none : json_root(doc);
+}
+
+static void use_action(struct api *api, struct use *u, struct json_val args)
+{
+	struct json_val timeout = json_get(args, "timeout");
+	int r = 0;
+
+	u->act = (struct act){
+		.box = api->box,
+		.arena = &u->call->rq->arena,
+		.out = &u->observation,
+		.done = action_done,
+		.left = action_left,
+		.user = u,
+		.args = u->tool->with ? with_more(u, args) : args,
+	};
+	buf_init(&u->observation, OBSERVATION_MAX);
+	if (json_type(timeout) != JSON_ABSENT && json_type(timeout) != JSON_NULL &&
+		(json_double(timeout, &u->act.timeout) < 0 ||
+			!isfinite(u->act.timeout))) {
+		answer_text(
+			u->call, STR("\"timeout\" must be a number of seconds."), true);
+		return;
+	}
+	api->last_action = clock_ms();
+	if (u->tool->with && u->act.args.at < 0)
+		r = -ENOMEM;
+	else
+		r = act_start_named(&u->act, str_c(u->tool->action));
+	/* With ACT_WAIT the answer is on its way, or given already. */
+	if (r == ACT_DONE)
+		answer_observation(u);
+	else if (r == ACT_FAIL)
+		answer_text(u->call, str_c(u->act.why), true);
+	else if (r != ACT_WAIT) {
+		buf_free(&u->observation);
+		mcp_error(u->call, JSONRPC_INTERNAL,
+			STR("The sandbox is out of memory for this call."));
+	}
+}
+
+/* --- Searches ------------------------------------------------------------------ */
+
+static void search_done(void *arg, unsigned status, struct str text)
+{
+	struct use *u = arg;
+
+	u->search = NULL;
+	answer_text(u->call, text, status != 200);
+}
+
+static bool search_left(void *arg)
+{
+	const struct use *u = arg;
+
+	return request_half_closed(u->call->rq);
+}
+
+static void use_search(struct api *api, struct use *u, struct json_val args)
+{
+	static const struct search_ops ops = {.done = search_done, .left = search_left};
+	struct params p = {.arena = &u->call->rq->arena};
+
+	if (json_type(args) == JSON_OBJECT)
+		p.body = args;
+	if (search_start(api, u->tool->search, &p, &ops, u, &u->search))
+		answer_text(u->call, str_c(p.wrong), true);
+}
+
+/* --- Methods ------------------------------------------------------------------- */
+
+static void list_tools(struct api *api, struct mcp_call *c)
+{
+	struct jw w;
+
+	mcp_result_begin(c, &w);
+	jw_object(&w);
+	jw_key(&w, "tools");
+	tools_write(api->box, &w);
+	jw_end(&w);
+	mcp_result_end(c, &w);
+}
+
+/* False, and answered, for an argument that the tool does not have. */
+static bool knows_args(const struct api *api, struct mcp_call *c, const struct tool *t,
+	struct json_val args)
+{
+	struct buf words = BUF_INIT(512);
+	struct json_val key, v;
+	struct str name;
+	int it = 0;
+
+	while (json_next(args, &it, &key, &v)) {
+		if (json_str(key, &c->rq->arena, &name) == 0 &&
+			tool_has(api->box, t, name))
+			continue;
+		if (name.n > 100)
+			name.n = 100;
+		buf_fmt(&words, "The tool %s has no argument ", t->name);
+		buf_str(&words, name);
+		answer_text(c, buf_view(&words), true);
+		buf_free(&words);
+		return false;
+	}
+	return true;
+}
+
+static void call_tool(struct api *api, struct mcp_call *c)
+{
+	struct json_val args = json_get(c->message.params, "arguments");
+	const struct tool *tool;
+	struct use *u;
+	struct str name;
+
+	if (json_str(json_get(c->message.params, "name"), &c->rq->arena, &name) < 0 ||
+		!(tool = tool_find(name))) {
+		mcp_error(c, JSONRPC_PARAMS, STR("There is no such tool."));
+		return;
+	}
+	if (json_type(args) != JSON_OBJECT && json_type(args) != JSON_ABSENT) {
+		mcp_error(c, JSONRPC_PARAMS, STR("\"arguments\" must be an object."));
+		return;
+	}
+	if (!knows_args(api, c, tool, args))
+		return;
+	u = arena_alloc(&c->rq->arena, sizeof(*u));
+	if (!u) {
+		mcp_error(c, JSONRPC_INTERNAL, STR("Out of memory."));
+		return;
+	}
+	u->call = c;
+	u->tool = tool;
+	c->own = u;
+	if (tool->search)
+		use_search(api, u, args);
+	else
+		use_action(api, u, args);
+}
+
+static void call(struct mcp_call *c)
+{
+	struct api *api = c->session->server->arg;
+
+	if (str_eq(c->message.method, STR("tools/list")))
+		list_tools(api, c);
+	else if (str_eq(c->message.method, STR("tools/call")))
+		call_tool(api, c);
+	else
+		mcp_error(c, JSONRPC_NO_METHOD, STR("There is no such method here."));
+}
+
+static void give_up(struct mcp_call *c, void (*end)(struct act *a))
+{
+	struct use *u = c->own;
+
+	if (!u)
+		return;
+	if (u->search)
+		search_end(u->search);
+	else
+		end(&u->act);
+	buf_free(&u->observation);
+}
+
+/* A command goes on without a client, as it does for everybody. */
+static void leave(struct mcp_call *c)
+{
+	give_up(c, act_abandon);
+}
+
+static void cancel(struct mcp_call *c)
+{
+	give_up(c, act_cancel);
+}
+
+/* --- The endpoint -------------------------------------------------------------- */
+
+static void describe(struct mcp_server *s, struct jw *w)
+{
+	(void)s;
+	jw_key(w, "capabilities");
+	jw_raw(w, STR("{\"tools\":{}}"));
+	jw_key(w, "serverInfo");
+	jw_object(w);
+	jw_key(w, "name");
+	jw_cstr(w, "od-runtime");
+	jw_key(w, "version");
+	jw_cstr(w, OD_VERSION);
+	jw_end(w);
+	jw_key(w, "instructions");
+	jw_cstr(w,
+		"A sandbox of its own: shells, files and Python in a container. All "
+		"tools "
+		"share its files.");
+}
+
+void sandbox_mcp_init(struct api *api)
+{
+	static const struct mcp_ops ops = {
+		.describe = describe,
+		.call = call,
+		.cancel = cancel,
+		.leave = leave,
+	};
+
+	api->mcp = (struct mcp_server){.ops = &ops, .loop = api->box->loop, .arg = api};
+}
+
+void sandbox_mcp_post(struct api *api, struct request *rq, struct str name)
+{
+	(void)name;
+	mcp_server_post(&api->mcp, rq);
+}
+
+void sandbox_mcp_delete(struct api *api, struct request *rq, struct str name)
+{
+	(void)name;
+	mcp_server_delete(&api->mcp, rq);
+}

@@ -1,0 +1,16 @@
+/*
+ * The sandbox as a server of the Model Context Protocol, at /mcp/sandbox: its actions
+ * and searches are tools; see docs/protocol.md.
+ */
+#ifndef SRV_MCP_H
+#define SRV_MCP_H
+
+#include "srv/api.h"
+
+/* Readies api->mcp; costs nothing until somebody asks. mcp_server_free ends it. */
+void sandbox_mcp_init(struct api *api);
+
+void sandbox_mcp_post(struct api *api, struct request *rq, struct str name);
+void sandbox_mcp_delete(struct api *api, struct request *rq, struct str name);
+
+#endif
