@@ -360,7 +360,8 @@ bool call_again(struct call *c)
 	return true;
 }
 
-int call_read(struct call *c, struct str *piece)
+/* A piece, out of what more gets. */
+static int next_piece(struct call *c, int (*more)(struct call *c), struct str *piece)
 {
 	for (;;) {
 		struct str in = str_skip(buf_view(&c->in), c->at);
@@ -382,10 +383,27 @@ int call_read(struct call *c, struct str *piece)
 		c->at = 0;
 		if (c->ended)
 			return body_close(&c->body);
-		r = read_more(c);
+		r = more(c);
 		if (r)
 			return r;
 	}
+}
+
+int call_read(struct call *c, struct str *piece)
+{
+	return next_piece(c, read_more, piece);
+}
+
+static int read_there(struct call *c)
+{
+	int r = c->ended ? ERR_CLOSED : fill(c);
+
+	return r > 0 ? -EAGAIN : r;
+}
+
+int call_try(struct call *c, struct str *piece)
+{
+	return next_piece(c, read_there, piece);
 }
 
 int call_collect(struct call *c, struct buf *out)

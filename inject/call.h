@@ -98,6 +98,9 @@ int call_tunnel(struct call *c, uint32_t idle_ms) MUST_USE;
  */
 int call_read(struct call *c, struct str *piece) MUST_USE;
 
+/* The same without waiting: -EAGAIN when no piece is there yet. */
+int call_try(struct call *c, struct str *piece) MUST_USE;
+
 /* Appends all the rest of the body; ERR_LIMIT when it does not fit. */
 int call_collect(struct call *c, struct buf *out) MUST_USE;
 

@@ -4,6 +4,7 @@
 #include "inject/build.h"
 #include "inject/labels.h"
 #include "inject/launch.h"
+#include "inject/mcp.h"
 #include "inject/out.h"
 #include "limits.h"
 
@@ -123,7 +124,11 @@ static struct options in_development(const struct options *o)
 	return with;
 }
 
-int cmd_run(const struct options *given)
+/* What is done with a sandbox that is ready. */
+typedef int use_fn(const struct options *o, struct plan *p, const struct timing *t,
+	const struct sandbox *s);
+
+static int run(const struct options *given, use_fn *then)
 {
 	const struct options with = in_development(given), *o = &with;
 	struct settings settings = {0};
@@ -155,9 +160,49 @@ int cmd_run(const struct options *given)
 	if (!r && o->timings)
 		timing_print(&t);
 	if (!r)
-		r = use(o, &p, &t, &s);
+		r = then(o, &p, &t, &s);
 	state_forget(&s.state);
 	plan_free(&p);
 	settings_free(&settings);
+	return r;
+}
+
+int cmd_run(const struct options *given)
+{
+	return run(given, use);
+}
+
+/* --- mcp -------------------------------------------------------------------------- */
+
+static int serve_mcp(const struct options *o, struct plan *p, const struct timing *t,
+	const struct sandbox *s)
+{
+	int r;
+
+	(void)o;
+	(void)t;
+	out_note("sandbox %s", s->state.name);
+	r = mcp_bridge(s);
+	sandbox_remove(p->engine, &s->state);
+	return r;
+}
+
+/* A name may be that of a sandbox or of an image; sandboxes are looked for first. */
+int cmd_mcp(const struct options *o)
+{
+	const char *name = o->operand[0];
+	struct sandbox s = {0};
+	struct engine e;
+	int r = engine_open(&e, o->host);
+
+	if (!r)
+		r = state_is_name(str_c(name)) ? sandbox_find(&e, name, &s) : 1;
+	if (r == 1)
+		return run(o, serve_mcp);
+	if (!r)
+		r = sandbox_open(&e, name, &s);
+	if (!r)
+		r = mcp_bridge(&s);
+	state_forget(&s.state);
 	return r;
 }

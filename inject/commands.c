@@ -36,6 +36,10 @@ const struct command commands[] = {
 	{"shell", "SANDBOX [OPTION...]",
 		"a terminal in the sandbox, or a script from stdin", 1,
 		.subject = SUBJECT_SANDBOX, .bit = FOR_SHELL, .run = cmd_shell},
+	{"mcp", "SANDBOX|IMAGE [OPTION...]",
+		"be a server of the Model Context Protocol on stdin and stdout, with the "
+		"sandbox's tools; one of IMAGE is started for it, and removed at the end",
+		1, .subject = SUBJECT_ANY, .bit = FOR_MCP, .run = cmd_mcp},
 	{"action", "SANDBOX JSON|-", "send one action and print its observation", 2,
 		.subject = SUBJECT_SANDBOX, .bit = FOR_ACTION, .run = cmd_action},
 	{"cp", "SANDBOX:PATH PATH|- | PATH|- SANDBOX:PATH",

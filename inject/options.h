@@ -160,7 +160,8 @@ enum {
 	FOR_TAGS = 1 << 22,
 	FOR_PRUNE = 1 << 23,
 	FOR_UPDATE = 1 << 24,
-	FOR_ALL = (1 << 25) - 1,
+	FOR_MCP = 1 << 25,
+	FOR_ALL = (1 << 26) - 1,
 };
 
 /* All commands, ended by a row without a name; defined with them. */

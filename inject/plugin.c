@@ -277,7 +277,7 @@ int plugins_read(struct plugins *p, const struct options *o)
 		struct str name = plugin_name(value);
 
 		/* Of the client's own, which are in it already. */
-		if (!value[name.n] && o->command->bit == FOR_RUN)
+		if (!value[name.n] && o->command->bit & (FOR_RUN | FOR_MCP))
 			continue;
 		if (!value[name.n])
 			return out_fail_usage(

@@ -252,10 +252,11 @@ int sandbox_start(const struct sandbox *s, struct call *c, const struct call_req
 	uint32_t idle_ms)
 {
 	struct call_request with = *q;
-	char header[128];
+	char header[512];
 	int r = reach(s, idle_ms, c);
 
-	snprintf(header, sizeof(header), "X-Session-API-Key: %s\r\n", s->state.key);
+	snprintf(header, sizeof(header), "X-Session-API-Key: %s\r\n%s", s->state.key,
+		q->headers ? q->headers : "");
 	with.headers = header;
 	r = r ? r : call_start(c, &with);
 	explicit_bzero(header, sizeof(header));

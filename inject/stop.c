@@ -75,7 +75,8 @@ static void drain(void)
 		continue;
 }
 
-static int poll_until(struct pollfd *fds, uint64_t deadline, bool calm, bool sizes)
+static int poll_until(
+	struct pollfd *fds, size_t n, uint64_t deadline, bool calm, bool sizes)
 {
 	int r;
 
@@ -85,7 +86,7 @@ static int poll_until(struct pollfd *fds, uint64_t deadline, bool calm, bool siz
 			return -EINTR;
 		if (resized && sizes)
 			return 0;
-		r = poll(fds, STOP_FDS, remaining(deadline));
+		r = poll(fds, n, remaining(deadline));
 		if (r < 0 && errno != EINTR)
 			return -errno;
 		if (r > 0 && !fds[0].revents)
@@ -97,9 +98,14 @@ static int poll_until(struct pollfd *fds, uint64_t deadline, bool calm, bool siz
 	}
 }
 
+int stop_poll_n(struct pollfd *fds, size_t n, uint64_t deadline, bool calm)
+{
+	return poll_until(fds, n, deadline, calm, true);
+}
+
 int stop_poll(struct pollfd *fds, uint64_t deadline, bool calm)
 {
-	return poll_until(fds, deadline, calm, true);
+	return stop_poll_n(fds, STOP_FDS, deadline, calm);
 }
 
 int stop_wait(int fd, short events, uint64_t deadline, bool calm)
@@ -108,7 +114,7 @@ int stop_wait(int fd, short events, uint64_t deadline, bool calm)
 		[1] = {.fd = fd, .events = events}, [2] = {.fd = -1}};
 	uint64_t from = clock_us();
 	/* A change of size meanwhile is told by the next stop_poll. */
-	int r = poll_until(fds, deadline, calm, false);
+	int r = poll_until(fds, STOP_FDS, deadline, calm, false);
 
 	waited += clock_us() - from;
 	return r > 0 ? fds[1].revents : r;

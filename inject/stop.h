@@ -9,6 +9,7 @@
 
 #include <poll.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Installs the handlers and ignores SIGPIPE. 0 or -errno. */
@@ -32,6 +33,8 @@ int stop_wait(int fd, short events, uint64_t deadline, bool calm) MUST_USE;
  */
 enum { STOP_FDS = 3 };
 int stop_poll(struct pollfd *fds, uint64_t deadline, bool calm) MUST_USE;
+/* The same for n of them. */
+int stop_poll_n(struct pollfd *fds, size_t n, uint64_t deadline, bool calm) MUST_USE;
 
 /* From now on changes of the terminal's size are noticed. 0 or -errno. */
 int stop_watch_size(void) MUST_USE;

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""od-runtime mcp: MCP over stdin and stdout. The engine is made up, the sandbox is not."""
+import json
+import os
+import select
+import signal
+import struct
+import subprocess
+import tempfile
+
+import fake_engine
+import harness
+from harness import DEADLINE, Client, children, eq, has, main, ok, until, wait_exit
+
+TEMP = tempfile.mkdtemp(prefix="od-mcp-")
+PROGRAM = os.path.join(TEMP, "client")
+COUNT = 0
+
+
+def write_program():
+    """What goes into the image: any program of this machine."""
+    head = b"\x7fELF\x02\x01\x01" + bytes(9)
+    head += struct.pack("<HHI", 3, 62, 1) + bytes(8) + struct.pack("<Q", 64)
+    head += bytes(12) + struct.pack("<HH", 64, 56) + bytes(8)
+    with open(PROGRAM, "wb") as f:
+        f.write(head + bytes(300000))
+
+
+class Engine(fake_engine.Engine):
+    def __init__(self, client):
+        global COUNT
+        COUNT += 1
+        super().__init__(os.path.join(TEMP, f"s{COUNT}"))
+        self.client = client
+
+
+class Sandbox:
+    """In each of its containers listens a client that runs here."""
+
+    def __init__(self, engine):
+        self.port = engine.client.port
+
+
+fake_engine.Sandbox = Sandbox
+
+
+def start(engine, *argv):
+    env = {"PATH": "/bin:/usr/bin", "OD_STATE_DIR": os.path.join(TEMP, "state"),
+           "OD_RUNTIME_CLIENT": PROGRAM, "DOCKER_HOST": "unix://" + engine.path}
+    env.update({k: v for k, v in os.environ.items() if k in ("ASAN_OPTIONS", "UBSAN_OPTIONS")})
+    return subprocess.Popen([*harness.WRAP, harness.RUNTIME, *argv], env=env,
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE)
+
+
+class Stdio:
+    def __init__(self, engine, *argv):
+        self.process = start(engine, "mcp", *argv)
+        self.data = b""
+        self.last = 0
+
+    def write(self, text):
+        self.process.stdin.write(text)
+        self.process.stdin.flush()
+
+    def tell(self, method, id_=None, **params):
+        message = {"jsonrpc": "2.0", "method": method, "params": params}
+        if id_ is not None:
+            message["id"] = id_
+        self.write(json.dumps(message).encode() + b"\n")
+
+    def read(self):
+        """The next message."""
+        while b"\n" not in self.data:
+            if not select.select([self.process.stdout], [], [], DEADLINE)[0]:
+                raise RuntimeError("no answer in time")
+            piece = os.read(self.process.stdout.fileno(), 65536)
+            if not piece:
+                raise RuntimeError("it has ended: " + self.process.stderr.read().decode())
+            self.data += piece
+        line, self.data = self.data.split(b"\n", 1)
+        return json.loads(line)
+
+    def ask(self, method, **params):
+        self.last += 1
+        self.tell(method, self.last, **params)
+        answer = self.read()
+        eq(answer.get("id", answer), self.last, f"{method}: the id")
+        return answer
+
+    def hello(self):
+        got = self.ask("initialize", protocolVersion="2025-06-18", capabilities={},
+                       clientInfo={"name": "t", "version": "1"})
+        self.tell("notifications/initialized")
+        return got["result"]
+
+    def call(self, tool, **args):
+        result = self.ask("tools/call", name=tool, arguments=args)["result"]
+        return result["content"][0]["text"]
+
+    def end(self):
+        self.process.stdin.close()
+        code = wait_exit(self.process)
+        left, words = self.process.stdout.read(), self.process.stderr.read().decode()
+        self.process.stdout.close()
+        self.process.stderr.close()
+        return code, self.data + left, words
+
+
+def run(engine, name):
+    p = start(engine, "run", "base:1", "--via", "build", "--name", name)
+    out, err = p.communicate(timeout=DEADLINE * 3)
+    eq((p.returncode, out), (0, name.encode() + b"\n"), "a sandbox")
+
+
+def sleeps(client, seconds):
+    want = f"sleep\0{seconds}".encode()
+    return any(harness.proc(pid, "cmdline").startswith(want)
+               for c in children(client.pid) for pid in children(c))
+
+
+def test_sandbox():
+    with Client() as client:
+        engine = Engine(client)
+        run(engine, "box")
+        mcp = Stdio(engine, "box")
+        eq(mcp.hello()["serverInfo"]["name"], "od-runtime", "hello")
+        eq(len(mcp.ask("tools/list")["result"]["tools"]) > 5, True, "tools")
+        has(mcp.call("bash", command="echo $((6*7))"), "42", "a command")
+        mcp.write(b"\n  \r\n{nonsense\n")
+        eq(mcp.read()["id"], None, "what is no message gets an error")
+        mcp.write(b'{"jsonrpc":"2.0","id":"\\u0078","method":"ping"}\r\n')
+        eq(mcp.read(), {"jsonrpc": "2.0", "id": "x", "result": {}}, "an id that is a text")
+        big = "y" * 3000000
+        mcp.call("write", path="big", content=big)
+        has(mcp.call("read", path="big"), big, "a long message each way")
+
+        mcp.tell("tools/call", 100, name="bash", arguments={"command": "sleep 1000"},
+                 _meta={"progressToken": 1})
+        ok(until(lambda: sleeps(client, 1000)), "a long command")
+        mcp.tell("ping", 101)
+        eq(mcp.read()["id"], 101, "another answer overtakes it")
+        eq(mcp.read()["params"]["progressToken"], 1, "its progress comes")
+        mcp.tell("ping", 102)
+        eq(mcp.read()["id"], 102, "and still others overtake it")
+        mcp.tell("notifications/cancelled", requestId=100)
+        ok(until(lambda: not sleeps(client, 1000)), "it is cancelled")
+        mcp.tell("tools/call", 103, name="bash", arguments={"command": "sleep 0.3; echo end"})
+        mcp.process.stdin.close()
+        has(mcp.read()["result"]["content"][0]["text"], "end", "an answer behind the end of input")
+        eq(wait_exit(mcp.process), 0, "its end")
+        ok(engine.containers, "the sandbox stays")
+
+
+def test_many_at_once():
+    with Client() as client:
+        engine = Engine(client)
+        run(engine, "box2")
+        mcp = Stdio(engine, "box2")
+        mcp.hello()
+        for i in range(100):
+            mcp.tell("tools/call", 1000 + i, name="glob", arguments={"pattern": "*"})
+        ids = sorted(mcp.read()["id"] for _ in range(100))
+        eq(ids, list(range(1000, 1100)), "a hundred calls")
+        eq(mcp.end()[:2], (0, b""), "the end")
+
+
+def test_server_again():
+    """Another server at its place: our client does not notice."""
+    with Client() as one, Client() as two:
+        engine = Engine(one)
+        run(engine, "box3")
+        mcp = Stdio(engine, "box3")
+        mcp.hello()
+        container = next(iter(engine.containers.values()))
+        one_port, container.port = one.port, two.port
+        second = Stdio(engine, "box3")
+        second.hello()
+        container.port = one_port
+        one.kill()
+        got = mcp.ask("ping")
+        has(got["error"]["message"], "did not answer", "nobody is there")
+        eq(mcp.end()[0], 0, "and it ends all the same")
+        # A session that is not known any more.
+        from mcp import Mcp
+        for _ in range(64):
+            Mcp(two.port)
+        has(second.call("bash", command="echo again"), "again", "a lost session is made anew")
+        eq(second.end()[0], 0, "the end")
+
+
+def test_image():
+    with Client() as client:
+        engine = Engine(client)
+        mcp = Stdio(engine, "base:1", "--via", "build", "-e", "A=1")
+        mcp.hello()
+        has(mcp.call("bash", command="echo in"), "in", "a sandbox for itself")
+        eq(len(engine.containers), 1, "it is there")
+        code, out, words = mcp.end()
+        eq((code, out, len(engine.containers)), (0, b"", 0), "and is removed at the end")
+        has(words, "sandbox od-", "its name is told")
+        mcp = Stdio(engine, "base:1", "--via", "build")
+        mcp.hello()
+        mcp.process.send_signal(signal.SIGTERM)
+        wait_exit(mcp.process)
+        eq(len(engine.containers), 0, "also when it is told to end")
+        mcp.end()
+
+
+def test_wrong():
+    with Client() as client:
+        engine = Engine(client)
+        code, out, words = Stdio(engine, "no-such-box").end()
+        ok(code != 0 and not out and words, "neither sandbox nor image", (code, out, words))
+
+
+write_program()
+if __name__ == "__main__":
+    main()
