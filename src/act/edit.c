@@ -281,7 +281,7 @@ static const struct arg args[] = {
 		.type = ARG_INT},
 	{"view_range", "For view: first and last line, counted from 1; -1: the end.",
 		.type = ARG_LINES},
-	{.name = NULL},
+	{0},
 };
 
 const struct action action_edit = {

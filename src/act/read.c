@@ -73,7 +73,7 @@ static const struct arg args[] = {
 	{"end", "The line behind the last one; -1: all.", .type = ARG_INT},
 	{"session", "The shell whose directory a relative path is meant against.",
 		.type = ARG_TEXT},
-	{.name = NULL},
+	{0},
 };
 
 const struct action action_read = {

@@ -133,7 +133,7 @@ static const struct arg args[] = {
 		"Name of the shell, which is made if there is none of that name; each "
 		"has its own directory and variables and runs one command at a time.",
 		.type = ARG_TEXT},
-	{.name = NULL},
+	{0},
 };
 
 const struct action action_run = {

@@ -68,7 +68,7 @@ static const struct arg args[] = {
 		.type = ARG_INT},
 	{"session", "The shell whose directory a relative path is meant against.",
 		.type = ARG_TEXT},
-	{.name = NULL},
+	{0},
 };
 
 const struct action action_write = {

@@ -167,7 +167,7 @@ static const struct arg args[] = {
 	{"code", "Python, as in a cell of a notebook; variables stay for the next one.",
 		.required = true},
 	{"timeout", "Seconds after which the cell is interrupted.", .type = ARG_TIMEOUT},
-	{.name = NULL},
+	{0},
 };
 
 static const struct action action_run_ipython = {
