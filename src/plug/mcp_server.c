@@ -1,4 +1,4 @@
-#include "plug/mcp_server.h"
+#include "plug/mcp_private.h"
 
 #include "base/hash.h"
 
@@ -7,110 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#define JSON "application/json"
-#define EVENTS "text/event-stream"
-
-/* What one POST has brought; its request's user, in the request's arena. */
-struct mcp_post {
-	struct mcp_server *server;
-	struct request *rq;
-	unsigned waiting; /* calls without an answer */
-	unsigned beats;
-	bool batch;
-	bool held;          /* more calls may follow: it cannot be complete yet */
-	bool streams;       /* its answers are events */
-	bool no_json;       /* the client takes nothing but events */
-	struct buf text;    /* the answer that is being written, to become an event */
-	struct timer timer; /* to begin with events, then to show that we live */
-};
-
-static const char *const versions[] = {"2025-06-18", "2025-03-26", "2024-11-05"};
-
-/* A method's revision; NULL for one that is not spoken here. */
-static const char *version_find(struct str version)
-{
-	for (size_t i = 0; i < ARRAY_LEN(versions); i++)
-		if (str_eq(version, str_c(versions[i])))
-			return versions[i];
-	return NULL;
-}
-
-/* --- What is refused --------------------------------------------------------- */
-
-static void refuse(struct request *rq, unsigned status, int code, const char *words)
-{
-	struct buf *out = request_out(rq);
-
-	buf_reset(out);
-	jsonrpc_error(out, STR(""), code, str_c(words));
-	request_reply(rq, status, JSON);
-}
-
-bool mcp_origin_ok(struct request *rq)
-{
-	static const char *const hosts[] = {"localhost", "127.0.0.1", "[::1]"};
-	struct str origin, host;
-	int r = request_header(rq, STR("origin"), &origin);
-
-	if (r == 1)
-		return true;
-	for (size_t i = 0; r == 0 && i < ARRAY_LEN(hosts); i++) {
-		size_t at = str_find(origin, STR("://"));
-
-		host = str_skip(origin, at + 3);
-		if (str_starts(host, str_c(hosts[i]))) {
-			host = str_skip(host, strlen(hosts[i]));
-			if (!host.n || host.p[0] == ':')
-				return true;
-		}
-	}
-	refuse(rq, 403, JSONRPC_INVALID, "This Origin may not ask.");
-	return false;
-}
-
-/* Whether the field Accept has room for the type, of that group. */
-static bool accepts(struct request *rq, struct str type, struct str group)
-{
-	struct str list, one;
-
-	if (request_header(rq, STR("accept"), &list) != 0)
-		return true;
-	while (list.n) {
-		one = str_cut(&list, ',');
-		one = str_trim(str_cut(&one, ';'), " \t");
-		if (str_eq_nocase(one, type) || str_eq_nocase(one, group) ||
-			str_eq(one, STR("*/*")))
-			return true;
-	}
-	return false;
-}
-
-static bool is_json(struct request *rq)
-{
-	struct str type;
-
-	if (request_header(rq, STR("content-type"), &type) != 0)
-		return false;
-	return str_eq_nocase(str_trim(str_cut(&type, ';'), " \t"), STR(JSON));
-}
-
-/* Before anything of a request counts. False, and answered. */
-static bool is_welcome(struct request *rq)
-{
-	struct str version;
-	int r;
-
-	if (!mcp_origin_ok(rq))
-		return false;
-	r = request_header(rq, STR("mcp-protocol-version"), &version);
-	if (r == 1 || (r == 0 && version_find(version)))
-		return true;
-	refuse(rq, 400, JSONRPC_INVALID,
-		"This MCP-Protocol-Version is not spoken here; 2025-06-18, 2025-03-26 "
-		"and 2024-11-05 are.");
-	return false;
-}
 
 /* --- Sessions ------------------------------------------------------------------ */
 
@@ -134,14 +30,14 @@ static bool make_room(struct mcp_server *server)
 	if (server->sessions_n < MCP_SESSIONS_MAX)
 		return true;
 	for (struct mcp_session *s = server->sessions; s; s = s->next)
-		if (!s->calls)
+		if (!s->calls && !s->stream)
 			idle = s;
 	if (idle)
 		session_del(idle);
 	return idle;
 }
 
-static struct mcp_session *session_new(struct mcp_server *server)
+struct mcp_session *mcp_session_new(struct mcp_server *server)
 {
 	uint8_t secret[MCP_SESSION_ID / 2];
 	struct mcp_session *s;
@@ -160,7 +56,7 @@ static struct mcp_session *session_new(struct mcp_server *server)
 }
 
 /* Found sessions move to the front. */
-static struct mcp_session *session_find(struct mcp_server *server, struct str id)
+struct mcp_session *mcp_session_find(struct mcp_server *server, struct str id)
 {
 	for (struct mcp_session **at = &server->sessions; *at; at = &(*at)->next) {
 		struct mcp_session *s = *at;
@@ -182,22 +78,17 @@ static struct mcp_session *session_of(struct mcp_server *server, struct request 
 	struct str id;
 
 	if (request_header(rq, STR("mcp-session-id"), &id) != 0) {
-		refuse(rq, 400, JSONRPC_INVALID,
+		mcp_refuse(rq, 400, JSONRPC_INVALID,
 			"The field Mcp-Session-Id is missing: begin with initialize.");
 		return NULL;
 	}
-	s = session_find(server, id);
+	s = mcp_session_find(server, id);
+	if (s && s->stream)
+		s = NULL;
 	if (!s)
-		refuse(rq, 404, JSONRPC_INVALID, "There is no such session (any more).");
+		mcp_refuse(
+			rq, 404, JSONRPC_INVALID, "There is no such session (any more).");
 	return s;
-}
-
-void mcp_server_free(struct mcp_server *s)
-{
-	while (s->sessions) {
-		s->sessions->calls = NULL;
-		session_del(s->sessions);
-	}
 }
 
 /* --- Answers ------------------------------------------------------------------- */
@@ -215,12 +106,12 @@ static void finish(struct mcp_post *p)
 	}
 	/* All that was asked has been cancelled: a stream that says nothing. */
 	if (!request_out(rq)->n) {
-		request_reply(rq, 200, EVENTS);
+		request_reply(rq, 200, MCP_EVENTS);
 		return;
 	}
 	if (p->batch)
 		buf_putc(request_out(rq), ']');
-	request_reply(rq, 200, JSON);
+	request_reply(rq, 200, MCP_JSON);
 }
 
 static void look_finished(struct mcp_post *p)
@@ -237,10 +128,16 @@ static void unlink_call(struct mcp_call *c)
 		at = &(*at)->next;
 	*at = c->next;
 	c->post->waiting--;
+	if (c->apart) {
+		/* It lives there itself. */
+		struct arena arena = *c->arena;
+
+		arena_reset(&arena);
+	}
 }
 
 /* A peer that reads too slowly is the connection's to deal with. */
-static void send(struct mcp_post *p, struct str piece)
+void mcp_send(struct mcp_post *p, struct str piece)
 {
 	if (!request_write(p->rq, piece))
 		return;
@@ -248,16 +145,16 @@ static void send(struct mcp_post *p, struct str piece)
 
 static void write_event(struct mcp_post *p)
 {
-	send(p, STR("event: message\ndata: "));
-	send(p, buf_view(&p->text));
-	send(p, STR("\n\n"));
+	mcp_send(p, STR("event: message\ndata: "));
+	mcp_send(p, buf_view(&p->text));
+	mcp_send(p, STR("\n\n"));
 	buf_reset(&p->text);
 }
 
-static void begin_stream(struct mcp_post *p)
+void mcp_begin_stream(struct mcp_post *p)
 {
 	if (!p->streams)
-		request_begin(p->rq, 200, EVENTS, REQUEST_LENGTH_UNKNOWN);
+		request_begin(p->rq, 200, MCP_EVENTS, REQUEST_LENGTH_UNKNOWN);
 	p->streams = true;
 }
 
@@ -267,7 +164,7 @@ static struct buf *answer_begin(struct mcp_call *c)
 	struct buf *out = request_out(p->rq);
 
 	if (p->no_json)
-		begin_stream(p);
+		mcp_begin_stream(p);
 	if (p->streams)
 		return &p->text;
 	if (p->batch)
@@ -307,12 +204,28 @@ void mcp_error(struct mcp_call *c, int code, struct str words)
 	answer_end(c);
 }
 
+void mcp_answer(struct mcp_call *c, const struct jsonrpc *m)
+{
+	bool good = json_type(m->error) == JSON_ABSENT;
+	struct buf *out = answer_begin(c);
+
+	buf_puts(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+	buf_str(out, c->message.id);
+	buf_puts(out, good ? ",\"result\":" : ",\"error\":");
+	buf_str(out, json_raw(good ? m->result : m->error));
+	buf_putc(out, '}');
+	answer_end(c);
+}
+
 /* --- Streams ------------------------------------------------------------------- */
 
-/* Each of those who have asked for it hears that the work goes on. */
-static void write_progress(struct mcp_post *p, const struct mcp_call *c)
+/* params: those of another server; else, absent, that the work goes on. */
+static void write_progress(
+	struct mcp_post *p, const struct mcp_call *c, struct json_val params)
 {
+	struct json_val key, v;
 	struct jw w;
+	int it = 0;
 
 	jw_init(&w, &p->text);
 	jw_object(&w);
@@ -324,40 +237,61 @@ static void write_progress(struct mcp_post *p, const struct mcp_call *c)
 	jw_object(&w);
 	jw_key(&w, "progressToken");
 	jw_raw(&w, c->progress_token);
-	jw_key(&w, "progress");
-	jw_uint(&w, p->beats);
+	if (json_type(params) == JSON_ABSENT) {
+		jw_key(&w, "progress");
+		jw_uint(&w, p->beats);
+	}
+	while (json_next(params, &it, &key, &v)) {
+		if (str_eq(json_raw(key), STR("\"progressToken\"")))
+			continue;
+		buf_putc(&p->text, ',');
+		buf_str(&p->text, json_raw(key));
+		buf_putc(&p->text, ':');
+		buf_str(&p->text, json_raw(v));
+	}
 	jw_end(&w);
 	jw_end(&w);
 	write_event(p);
 }
 
-static void beat(struct timer *t)
+void mcp_beat(struct timer *t)
 {
 	struct mcp_post *p = container_of(t, struct mcp_post, timer);
 	bool told = false;
 
-	begin_stream(p);
+	mcp_begin_stream(p);
 	p->beats++;
 	for (struct mcp_session *s = p->server->sessions; s; s = s->next)
 		for (struct mcp_call *c = s->calls; c; c = c->next)
-			if (c->post == p && c->progress_token.n) {
-				write_progress(p, c);
+			if (c->post == p && c->progress_token.n &&
+				!p->server->ops->tells_progress) {
+				write_progress(p, c, (struct json_val){.at = -1});
 				told = true;
 			}
 	/* A comment, which clients pass over, and what is between us and them sees. */
 	if (!told)
-		send(p, STR(":\n\n"));
-	if (timer_set(p->server->loop, t, MCP_BEAT_MS, beat) < 0)
+		mcp_send(p, STR(":\n\n"));
+	if (timer_set(p->server->loop, t, MCP_BEAT_MS, mcp_beat) < 0)
 		return;
+}
+
+void mcp_progress(struct mcp_call *c, struct json_val params)
+{
+	struct mcp_post *p = c->post;
+
+	if (!c->progress_token.n || p->batch || (!p->streams && !mcp_takes_events(p->rq)))
+		return;
+	mcp_begin_stream(p);
+	write_progress(p, c, params);
 }
 
 /* An answer that takes longer than this becomes a stream. */
 static void wait_for_answers(struct mcp_post *p)
 {
 	/* A list has one answer, which comes when it is complete. */
-	if (p->batch || !accepts(p->rq, STR(EVENTS), STR("text/*")))
+	if (p->batch || !mcp_takes_events(p->rq))
 		return;
-	if (timer_set(p->server->loop, &p->timer, MCP_STREAM_MS, beat) < 0)
+	if (timer_set(p->server->loop, &p->timer, MCP_STREAM_MS, mcp_beat) < 0)
 		return;
 }
 
@@ -369,14 +303,15 @@ static void initialize(struct mcp_call *c)
 	struct str asked = {0};
 	struct jw w;
 
-	if (json_str(json_get(c->message.params, "protocolVersion"), &c->rq->arena,
-		    &asked) < 0) {
+	if (json_str(json_get(c->message.params, "protocolVersion"), c->arena, &asked) <
+		0) {
 		mcp_error(c, JSONRPC_PARAMS,
 			STR("initialize needs a \"protocolVersion\"."));
 		return;
 	}
-	s->version = version_find(asked) ? version_find(asked) : versions[0];
-	request_add_field(c->rq, STR("mcp-session-id"), str_c(s->id));
+	s->version = mcp_version_find(asked) ? mcp_version_find(asked) : mcp_versions[0];
+	if (!s->stream)
+		request_add_field(c->rq, STR("mcp-session-id"), str_c(s->id));
 	mcp_result_begin(c, &w);
 	jw_object(&w);
 	jw_key(&w, "protocolVersion");
@@ -423,13 +358,18 @@ static void cancelled(struct mcp_session *s, const struct jsonrpc *m)
 		}
 }
 
-static bool is_initialize(const struct jsonrpc *m)
+static unsigned count_calls(const struct mcp_session *s)
 {
-	return m->kind == JSONRPC_REQUEST && str_eq(m->method, STR("initialize"));
+	unsigned n = 0;
+
+	for (const struct mcp_call *c = s->calls; c; c = c->next)
+		n++;
+	return n;
 }
 
-/* 0, or -ENOMEM. */
-static int take(struct mcp_post *p, struct mcp_session *s, const struct jsonrpc *m)
+/* An arena apart from the request's ends with the call. 0, or -ENOMEM. */
+int mcp_take(struct mcp_post *p, struct mcp_session *s, const struct jsonrpc *m,
+	struct arena *arena)
 {
 	struct json_val token = json_get(json_get(m->params, "_meta"), "progressToken");
 	struct mcp_call *c;
@@ -440,13 +380,15 @@ static int take(struct mcp_post *p, struct mcp_session *s, const struct jsonrpc 
 	/* The others change nothing, and nobody was asked what a response answers. */
 	if (m->kind != JSONRPC_REQUEST)
 		return 0;
-	c = arena_alloc(&p->rq->arena, sizeof(*c));
+	c = arena_alloc(arena, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
 	*c = (struct mcp_call){
 		.post = p,
 		.session = s,
 		.next = s->calls,
+		.arena = arena,
+		.apart = arena != &p->rq->arena,
 		.rq = p->rq,
 		.message = *m,
 	};
@@ -454,7 +396,10 @@ static int take(struct mcp_post *p, struct mcp_session *s, const struct jsonrpc 
 		c->progress_token = json_raw(token);
 	s->calls = c;
 	p->waiting++;
-	dispatch(c);
+	if (count_calls(s) > MCP_CALLS_MAX)
+		mcp_error(c, JSONRPC_INTERNAL, STR("Too many calls are under way."));
+	else
+		dispatch(c);
 	return 0;
 }
 
@@ -469,7 +414,7 @@ static void take_all(struct mcp_post *p, struct mcp_session *s,
 		asked = asked || messages[i].kind == JSONRPC_REQUEST;
 	if (!asked) {
 		for (size_t i = 0; i < n; i++)
-			if (take(p, s, &messages[i]) < 0)
+			if (mcp_take(p, s, &messages[i], &rq->arena) < 0)
 				break;
 		request_reply(rq, 202, NULL);
 		return;
@@ -477,55 +422,13 @@ static void take_all(struct mcp_post *p, struct mcp_session *s,
 	rq->user = p;
 	p->held = true;
 	for (size_t i = 0; i < n; i++)
-		if (take(p, s, &messages[i]) < 0)
+		if (mcp_take(p, s, &messages[i], &rq->arena) < 0)
 			request_out(rq)->err = -ENOMEM;
 	p->held = false;
 	if (p->waiting)
 		wait_for_answers(p);
 	else
 		finish(p);
-}
-
-/* The messages of a body, n of them; NULL, and answered, where there are none. */
-static struct jsonrpc *read_messages(struct request *rq, size_t *n, bool *batch)
-{
-	static const struct json_caps caps = {
-		.depth = JSON_DEPTH_MAX,
-		.tokens = JSON_TOKENS_MAX,
-		.keys = JSON_KEYS_MAX,
-	};
-	struct json *doc = arena_alloc(&rq->arena, sizeof(*doc));
-	struct json_error e = {.why = "out of memory"};
-	struct jsonrpc *messages = NULL;
-	struct json_val v;
-	const char *why = "out of memory";
-	int it = 0, r = doc ? json_parse(doc, rq->body, &caps, &rq->arena, &e) : -ENOMEM;
-
-	if (r < 0) {
-		refuse(rq, r == -ENOMEM ? 503 : 400, JSONRPC_PARSE, e.why);
-		return NULL;
-	}
-	*batch = json_type(json_root(doc)) == JSON_ARRAY;
-	*n = *batch ? json_count(json_root(doc)) : 1;
-	if (*n)
-		messages = arena_array(&rq->arena, *n, sizeof(*messages));
-	else
-		why = "an empty list of messages";
-	r = messages ? 0 : ERR_TYPE;
-	for (size_t i = 0; !r && i < *n; i++) {
-		v = json_root(doc);
-		if (*batch && !json_next(v, &it, NULL, &v))
-			break;
-		r = jsonrpc_read(v, &rq->arena, &messages[i], &why);
-		if (!r && *batch && is_initialize(&messages[i])) {
-			why = "initialize may not be part of a list";
-			r = ERR_TYPE;
-		}
-	}
-	if (!r)
-		return messages;
-	refuse(rq, r == -ENOMEM ? 503 : 400, JSONRPC_INVALID, why);
-	return NULL;
 }
 
 void mcp_server_post(struct mcp_server *s, struct request *rq)
@@ -536,26 +439,27 @@ void mcp_server_post(struct mcp_server *s, struct request *rq)
 	bool batch, no_json;
 	size_t n;
 
-	if (!is_welcome(rq))
+	if (!mcp_is_welcome(rq))
 		return;
-	if (!is_json(rq)) {
-		refuse(rq, 415, JSONRPC_INVALID,
+	if (!mcp_is_json(rq)) {
+		mcp_refuse(rq, 415, JSONRPC_INVALID,
 			"The content type must be application/json.");
 		return;
 	}
-	no_json = !accepts(rq, STR(JSON), STR("application/*"));
-	if (no_json && !accepts(rq, STR(EVENTS), STR("text/*"))) {
-		refuse(rq, 406, JSONRPC_INVALID,
+	no_json = !mcp_takes_json(rq);
+	if (no_json && !mcp_takes_events(rq)) {
+		mcp_refuse(rq, 406, JSONRPC_INVALID,
 			"Accept must list application/json and text/event-stream.");
 		return;
 	}
-	messages = read_messages(rq, &n, &batch);
+	messages = mcp_read_messages(rq, &rq->arena, rq->body, &n, &batch);
 	if (!messages)
 		return;
-	if (is_initialize(&messages[0])) {
-		session = session_new(s);
+	if (mcp_is_initialize(&messages[0])) {
+		session = mcp_session_new(s);
 		if (!session)
-			refuse(rq, 503, JSONRPC_INTERNAL, "Too many sessions are busy.");
+			mcp_refuse(
+				rq, 503, JSONRPC_INTERNAL, "Too many sessions are busy.");
 	} else {
 		session = session_of(s, rq);
 	}
@@ -563,7 +467,7 @@ void mcp_server_post(struct mcp_server *s, struct request *rq)
 		return;
 	p = arena_alloc(&rq->arena, sizeof(*p));
 	if (!p) {
-		refuse(rq, 503, JSONRPC_INTERNAL, "Out of memory.");
+		mcp_refuse(rq, 503, JSONRPC_INTERNAL, "Out of memory.");
 		return;
 	}
 	*p = (struct mcp_post){
@@ -580,7 +484,7 @@ void mcp_server_delete(struct mcp_server *s, struct request *rq)
 {
 	struct mcp_session *session;
 
-	if (!is_welcome(rq))
+	if (!mcp_is_welcome(rq))
 		return;
 	session = session_of(s, rq);
 	if (!session)
@@ -591,14 +495,35 @@ void mcp_server_delete(struct mcp_server *s, struct request *rq)
 	request_reply(rq, 200, NULL);
 }
 
+/* --- Ends ---------------------------------------------------------------------- */
+
+void mcp_server_free(struct mcp_server *server)
+{
+	while (server->sessions) {
+		struct mcp_session *s = server->sessions;
+
+		while (s->calls) {
+			server->ops->leave(s->calls);
+			unlink_call(s->calls);
+		}
+		if (s->stream) {
+			s->stream->rq->user = NULL;
+			request_end(s->stream->rq);
+			mcp_close_stream(s);
+		}
+		session_del(s);
+	}
+}
+
 void mcp_server_gone(struct request *rq)
 {
 	struct mcp_post *p = rq->user;
+	struct mcp_session *over = NULL;
 
 	timer_cancel(p->server->loop, &p->timer);
 	buf_free(&p->text);
 	p->held = true;
-	for (struct mcp_session *s = p->server->sessions; s; s = s->next)
+	for (struct mcp_session *s = p->server->sessions; s; s = s->next) {
 		for (struct mcp_call *c = s->calls, *next; c; c = next) {
 			next = c->next;
 			if (c->post != p)
@@ -606,4 +531,11 @@ void mcp_server_gone(struct request *rq)
 			p->server->ops->leave(c);
 			unlink_call(c);
 		}
+		if (s->stream == p)
+			over = s;
+	}
+	if (over) {
+		mcp_close_stream(over);
+		session_del(over);
+	}
 }

@@ -22,16 +22,19 @@ struct mcp_session {
 	struct mcp_server *server;
 	struct mcp_session *next; /* used less recently */
 	char id[MCP_SESSION_ID + 1];
-	const char *version;    /* of the protocol, as agreed */
-	struct mcp_call *calls; /* that have no answer yet */
+	const char *version;     /* of the protocol, as agreed */
+	struct mcp_call *calls;  /* that have no answer yet */
+	struct mcp_post *stream; /* HTTP+SSE: where its answers go; else NULL */
 };
 
-/* A request on its way. Lives in the arena of the HTTP request that brought it. */
+/* A request on its way. Lives in its arena, as a rule the HTTP request's. */
 struct mcp_call {
 	struct mcp_post *post;
 	struct mcp_session *session;
 	struct mcp_call *next; /* of the session */
-	struct request *rq;    /* for its arena, and whether the peer is there */
+	struct arena *arena;
+	struct request *rq; /* whose end tells that the peer has left */
+	bool apart;         /* the arena is not that of rq: it ends with the call */
 	struct jsonrpc message;
 	struct str progress_token; /* as it was written; empty for none */
 	void *own;                 /* of the layer above */
@@ -44,6 +47,8 @@ struct mcp_ops {
 	void (*call)(struct mcp_call *c);
 	/* The client wants no answer any more: end the work, and forget the call. */
 	void (*cancel)(struct mcp_call *c);
+	/* Its progress comes by mcp_progress; else it is told that time goes by. */
+	bool tells_progress;
 	/* The connection has ended, which does not mean that; forget the call. */
 	void (*leave)(struct mcp_call *c);
 };
@@ -57,13 +62,19 @@ struct mcp_server {
 	unsigned sessions_n;
 };
 
-/* Frees the sessions; calls that wait are not answered any more. */
+/* Ends streams and frees the sessions; calls that wait are not answered any more. */
 void mcp_server_free(struct mcp_server *s);
 
 /* Handlers of the routes of an endpoint, POST and DELETE. */
 void mcp_server_post(struct mcp_server *s, struct request *rq);
 void mcp_server_delete(struct mcp_server *s, struct request *rq);
-/* The peer of a POST has hung up. */
+/*
+ * HTTP+SSE, of 2024-11-05: GET opens a session with a stream of answers, and tells the
+ * path for its messages, which are POSTs with ?session_id=ID.
+ */
+void mcp_server_stream(struct mcp_server *s, struct request *rq, const char *path);
+void mcp_server_message(struct mcp_server *s, struct request *rq);
+/* The peer of a POST or a stream has hung up. */
 void mcp_server_gone(struct request *rq);
 
 /*
@@ -78,5 +89,10 @@ void mcp_result_begin(struct mcp_call *c, struct jw *w);
 void mcp_result_end(struct mcp_call *c, struct jw *w);
 /* The same for an error. */
 void mcp_error(struct mcp_call *c, int code, struct str words);
+
+/* The same with what another server has answered. */
+void mcp_answer(struct mcp_call *c, const struct jsonrpc *m);
+/* Passes progress on under the client's token, if there is a way to tell him. */
+void mcp_progress(struct mcp_call *c, struct json_val params);
 
 #endif

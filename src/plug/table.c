@@ -9,6 +9,7 @@ const struct plugin plugin_agent_skills = {.name = "agent_skills"};
 const struct plugin *const plugins[] = {
 	&plugin_agent_skills,
 	&plugin_jupyter,
+	&plugin_mcp,
 	&plugin_vscode,
 };
 const size_t plugins_n = ARRAY_LEN(plugins);

@@ -6,6 +6,7 @@
 
 extern const struct plugin plugin_agent_skills;
 extern const struct plugin plugin_jupyter;
+extern const struct plugin plugin_mcp;
 extern const struct plugin plugin_vscode;
 
 #endif

@@ -132,7 +132,7 @@ static void answer_observation(struct use *u)
 	struct jw w;
 	bool error;
 
-	if (text.err || json_parse(&doc, buf_view(&text), &caps, &c->rq->arena, &e) < 0) {
+	if (text.err || json_parse(&doc, buf_view(&text), &caps, c->arena, &e) < 0) {
 		mcp_error(c, JSONRPC_INTERNAL,
 			STR("The sandbox is out of memory for this answer."));
 		buf_free(&text);
@@ -169,7 +169,7 @@ static bool action_left(const struct act *a)
 static struct json_val with_more(struct use *u, struct json_val args)
 {
 	static const struct json_caps caps = {JSON_DEPTH_MAX, 64, 64};
-	struct arena *arena = &u->call->rq->arena;
+	struct arena *arena = u->call->arena;
 	struct json *doc = arena_alloc(arena, sizeof(*doc));
 	struct buf text = BUF_INIT(HTTP_BODY_MAX);
 	struct str raw = json_raw(args);
@@ -196,7 +196,7 @@ static void use_action(struct api *api, struct use *u, struct json_val args)
 
 	u->act = (struct act){
 		.box = api->box,
-		.arena = &u->call->rq->arena,
+		.arena = u->call->arena,
 		.out = &u->observation,
 		.done = action_done,
 		.left = action_left,
@@ -248,7 +248,7 @@ static bool search_left(void *arg)
 static void use_search(struct api *api, struct use *u, struct json_val args)
 {
 	static const struct search_ops ops = {.done = search_done, .left = search_left};
-	struct params p = {.arena = &u->call->rq->arena};
+	struct params p = {.arena = u->call->arena};
 
 	if (json_type(args) == JSON_OBJECT)
 		p.body = args;
@@ -280,8 +280,7 @@ static bool knows_args(const struct api *api, struct mcp_call *c, const struct t
 	int it = 0;
 
 	while (json_next(args, &it, &key, &v)) {
-		if (json_str(key, &c->rq->arena, &name) == 0 &&
-			tool_has(api->box, t, name))
+		if (json_str(key, c->arena, &name) == 0 && tool_has(api->box, t, name))
 			continue;
 		if (name.n > 100)
 			name.n = 100;
@@ -301,7 +300,7 @@ static void call_tool(struct api *api, struct mcp_call *c)
 	struct use *u;
 	struct str name;
 
-	if (json_str(json_get(c->message.params, "name"), &c->rq->arena, &name) < 0 ||
+	if (json_str(json_get(c->message.params, "name"), c->arena, &name) < 0 ||
 		!(tool = tool_find(name))) {
 		mcp_error(c, JSONRPC_PARAMS, STR("There is no such tool."));
 		return;
@@ -312,7 +311,7 @@ static void call_tool(struct api *api, struct mcp_call *c)
 	}
 	if (!knows_args(api, c, tool, args))
 		return;
-	u = arena_alloc(&c->rq->arena, sizeof(*u));
+	u = arena_alloc(c->arena, sizeof(*u));
 	if (!u) {
 		mcp_error(c, JSONRPC_INTERNAL, STR("Out of memory."));
 		return;

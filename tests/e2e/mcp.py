@@ -78,4 +78,4 @@ class Mcp:
     def call(self, tool, **args):
         """What a tool says: its text, and whether that is an error."""
         result = self.ask("tools/call", name=tool, arguments=args)["result"]
-        return "".join(c.get("text", "") for c in result["content"]), result["isError"]
+        return "".join(c.get("text", "") for c in result["content"]), result.get("isError", False)

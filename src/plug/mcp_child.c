@@ -1,0 +1,465 @@
+#include "plug/mcp_child.h"
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "proc/tree.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void enter(struct mcp_child *c, enum mcp_child_state to)
+{
+	c->state = to;
+	c->ops->changed(c);
+}
+
+/* --- Requests ------------------------------------------------------------------ */
+
+static void unlink_ask(struct mcp_ask *q)
+{
+	struct mcp_ask **at = &q->child->asks;
+
+	while (*at != q)
+		at = &(*at)->next;
+	*at = q->next;
+	q->child = NULL;
+}
+
+static void fail_all(struct mcp_child *c, const char *why)
+{
+	while (c->asks) {
+		struct mcp_ask *q = c->asks;
+
+		unlink_ask(q);
+		q->done(q, NULL, why);
+	}
+}
+
+static void in_ready(struct io *io, uint32_t events);
+
+/* What the pipe does not take waits; a server that reads nothing is bounded by send. */
+static void flush(struct mcp_child *c)
+{
+	while (c->send.n && c->in.fd >= 0) {
+		ssize_t n = write(c->in.fd, c->send.p, c->send.n);
+
+		if (n > 0)
+			buf_consume(&c->send, (size_t)n);
+		else if (n < 0 && errno == EAGAIN)
+			break;
+		else if (n < 0 && errno != EINTR)
+			/* Its end tells why. */
+			buf_reset(&c->send);
+	}
+	if (c->in.fd >= 0)
+		loop_want(c->loop, &c->in, c->send.n ? EPOLLOUT : 0);
+}
+
+static void in_ready(struct io *io, uint32_t events)
+{
+	struct mcp_child *c = container_of(io, struct mcp_child, in);
+
+	if (events & (EPOLLERR | EPOLLHUP))
+		buf_reset(&c->send);
+	flush(c);
+	if ((events & (EPOLLERR | EPOLLHUP)) && c->in.fd >= 0) {
+		int fd = c->in.fd;
+
+		loop_remove(c->loop, &c->in);
+		fd_close(&fd);
+	}
+}
+
+/* One message in a line of its own. id 0: a notification. */
+static int put(struct mcp_child *c, uint64_t id, struct str method, struct str params)
+{
+	size_t before = c->send.n;
+	struct jw w;
+	int err;
+
+	jw_init(&w, &c->send);
+	jw_object(&w);
+	jw_key(&w, "jsonrpc");
+	jw_cstr(&w, "2.0");
+	if (id) {
+		jw_key(&w, "id");
+		jw_uint(&w, id);
+	}
+	jw_key(&w, "method");
+	jw_str(&w, method);
+	if (params.n) {
+		jw_key(&w, "params");
+		jw_raw(&w, params);
+	}
+	jw_end(&w);
+	/* Between values JSON may have line feeds, a message may not. */
+	for (size_t i = before; !c->send.err && i < c->send.n; i++)
+		if (c->send.p[i] == '\n' || c->send.p[i] == '\r')
+			c->send.p[i] = ' ';
+	buf_putc(&c->send, '\n');
+	err = c->send.err;
+	if (err) {
+		c->send.err = 0;
+		c->send.n = before;
+	}
+	return err;
+}
+
+static int ask(
+	struct mcp_child *c, struct mcp_ask *q, struct str method, struct str params)
+{
+	int r = put(c, ++c->last_id, method, params);
+
+	if (r < 0)
+		return r;
+	q->id = c->last_id;
+	q->child = c;
+	q->next = c->asks;
+	c->asks = q;
+	flush(c);
+	return 0;
+}
+
+int mcp_child_ask(
+	struct mcp_child *c, struct mcp_ask *q, struct str method, struct str params)
+{
+	return c->state == MCP_CHILD_READY ? ask(c, q, method, params) : ERR_CLOSED;
+}
+
+uint64_t mcp_child_next_id(const struct mcp_child *c)
+{
+	return c->last_id + 1;
+}
+
+void mcp_child_forget(struct mcp_ask *q, bool tell)
+{
+	struct mcp_child *c = q->child;
+	char params[64];
+
+	if (!c)
+		return;
+	unlink_ask(q);
+	snprintf(params, sizeof(params), "{\"requestId\":%" PRIu64 "}", q->id);
+	if (tell && put(c, 0, STR("notifications/cancelled"), str_c(params)) == 0)
+		flush(c);
+}
+
+/* --- Messages from it ---------------------------------------------------------- */
+
+static struct mcp_ask *find(struct mcp_child *c, struct str id)
+{
+	uint64_t n;
+
+	if (str_u64(id, UINT64_MAX, &n) < 0)
+		return NULL;
+	for (struct mcp_ask *q = c->asks; q; q = q->next)
+		if (q->id == n)
+			return q;
+	return NULL;
+}
+
+/* We have promised nothing that it could ask for, but it may see whether we live. */
+static void answer(struct mcp_child *c, const struct jsonrpc *m)
+{
+	size_t before = c->send.n;
+	struct jw w;
+
+	if (str_eq(m->method, STR("ping"))) {
+		jsonrpc_begin(&w, &c->send, m->id);
+		jw_raw(&w, STR("{}"));
+		jsonrpc_end(&w);
+	} else {
+		jsonrpc_error(&c->send, m->id, JSONRPC_NO_METHOD,
+			STR("This client does not do that."));
+	}
+	buf_putc(&c->send, '\n');
+	if (c->send.err) {
+		c->send.err = 0;
+		c->send.n = before;
+	}
+	flush(c);
+}
+
+static void take(struct mcp_child *c, const struct jsonrpc *m)
+{
+	struct mcp_ask *q;
+
+	if (m->kind == JSONRPC_REQUEST) {
+		answer(c, m);
+	} else if (m->kind == JSONRPC_RESPONSE) {
+		q = find(c, m->id);
+		if (!q)
+			return;
+		unlink_ask(q);
+		q->done(q, m, NULL);
+	} else if (str_eq(m->method, STR("notifications/progress"))) {
+		q = find(c, json_raw(json_get(m->params, "progressToken")));
+		if (q && q->progress)
+			q->progress(q, m->params);
+	}
+}
+
+static void take_line(struct mcp_child *c, struct str line)
+{
+	static const struct json_caps caps = {
+		JSON_DEPTH_MAX, MCP_CHILD_TOKENS_MAX, MCP_CHILD_TOKENS_MAX};
+	struct arena arena;
+	struct json_error e;
+	struct jsonrpc m;
+	struct json doc;
+	const char *why = "it is no JSON";
+	int r;
+
+	line = str_trim(line, " \t\r");
+	if (!line.n)
+		return;
+	arena_init(&arena, MCP_CHILD_ARENA_MAX);
+	r = json_parse(&doc, line, &caps, &arena, &e);
+	if (r == 0)
+		r = jsonrpc_read(json_root(&doc), &arena, &m, &why);
+	if (r == 0)
+		take(c, &m);
+	else
+		log_warn("mcp: %s has written what is no message: %s", c->name, why);
+	arena_reset(&arena);
+}
+
+static void kill_it(struct mcp_child *c, const char *why)
+{
+	snprintf(c->why, sizeof(c->why), "%s", why);
+	if (c->pid)
+		tree_kill_now(c->pid);
+}
+
+/* 0; 1: nothing more is there now, or ever. */
+static int read_some(struct mcp_child *c)
+{
+	char *room = buf_room(&c->line, MCP_CHILD_READ);
+	ssize_t n = room ? read(c->out.fd, room, MCP_CHILD_READ) : 0;
+	size_t from = 0;
+
+	if (!room) {
+		buf_reset(&c->line);
+		kill_it(c, "it has written a message that is too long");
+		return 1;
+	}
+	if (n <= 0)
+		return 1;
+	buf_commit(&c->line, (size_t)n);
+	for (;;) {
+		struct str rest = str_skip(buf_view(&c->line), c->looked);
+		size_t at = str_find_byte(rest, '\n');
+
+		c->looked += at;
+		if (at == rest.n)
+			break;
+		take_line(c, str_make(c->line.p + from, c->looked - from));
+		/* Whoever was answered may have had it replaced. */
+		if (c->state == MCP_CHILD_OFF)
+			return 1;
+		from = ++c->looked;
+	}
+	buf_consume(&c->line, from);
+	c->looked -= from;
+	return 0;
+}
+
+static void out_ready(struct io *io, uint32_t events)
+{
+	struct mcp_child *c = container_of(io, struct mcp_child, out);
+	int fd;
+
+	if (!read_some(c) || !(events & EPOLLHUP) || c->out.fd < 0)
+		return;
+	/* It has ended, as a rule; one that can answer nobody shall. */
+	fd = c->out.fd;
+	loop_remove(c->loop, &c->out);
+	fd_close(&fd);
+	tree_kill_now(c->pid);
+}
+
+/* --- Its process --------------------------------------------------------------- */
+
+static void restart(struct timer *t)
+{
+	mcp_child_start(container_of(t, struct mcp_child, timer));
+}
+
+static void close_all(struct mcp_child *c)
+{
+	struct io *both[] = {&c->in, &c->out};
+
+	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+		int fd = both[i]->fd;
+
+		if (fd < 0)
+			continue;
+		loop_remove(c->loop, both[i]);
+		fd_close(&fd);
+	}
+	spawn_report_close(&c->report);
+	buf_free(&c->send);
+	buf_free(&c->line);
+	c->looked = 0;
+}
+
+static void wait_and_restart(struct mcp_child *c)
+{
+	bool was_ready = c->state == MCP_CHILD_READY;
+
+	c->pause = was_ready || !c->pause         ? MCP_PAUSE_MS
+		: c->pause * 2 < MCP_PAUSE_MAX_MS ? c->pause * 2
+						  : MCP_PAUSE_MAX_MS;
+	if (timer_set(c->loop, &c->timer, c->pause, restart) < 0)
+		log_warn("mcp: out of memory for a timer");
+	enter(c, MCP_CHILD_PAUSED);
+}
+
+static void child_ended(struct child *child, int status)
+{
+	struct mcp_child *c = container_of(child, struct mcp_child, child);
+	int err = spawn_outcome(&c->report);
+	char why[MCP_NAME_MAX + MCP_WHY_MAX + 64];
+
+	while (c->out.fd >= 0 && read_some(c) == 0)
+		continue;
+	if (c->state == MCP_CHILD_OFF)
+		return;
+	kill(-c->pid, SIGKILL);
+	if (!c->why[0] && err < 0 && err != -EAGAIN)
+		snprintf(c->why, sizeof(c->why), "%s: %s", c->report.step, err_text(err));
+	else if (!c->why[0] && WIFSIGNALED(status))
+		snprintf(c->why, sizeof(c->why), "it was ended by signal %d",
+			WTERMSIG(status));
+	else if (!c->why[0])
+		snprintf(c->why, sizeof(c->why), "it has ended with exit code %d",
+			WEXITSTATUS(status));
+	log_warn("mcp: the server %s: %s", c->name, c->why);
+	close_all(c);
+	c->pid = 0;
+	timer_cancel(c->loop, &c->timer);
+	snprintf(why, sizeof(why), "The MCP server %s failed: %s.", c->name, c->why);
+	fail_all(c, why);
+	wait_and_restart(c);
+}
+
+static int spawn_it(struct mcp_child *c, int in, int out)
+{
+	const struct spawn sp = {
+		.path = c->path,
+		.argv = c->argv,
+		.env = c->env,
+		.cwd = c->cwd,
+		.tty = -1,
+		.fds = {in, out, STDERR_FILENO},
+		.dies_with_us = true,
+		.user = c->user,
+	};
+	pid_t pid;
+	int r = spawn(&sp, &pid, &c->report);
+
+	if (r == 0) {
+		c->pid = pid;
+		children_watch(&c->child, pid, child_ended);
+	}
+	return r;
+}
+
+static int launch(struct mcp_child *c)
+{
+	int in[2] = {-1, -1}, out[2] = {-1, -1};
+	int r = fd_pipe(in);
+
+	if (r == 0)
+		r = fd_pipe(out);
+	if (r == 0)
+		r = loop_add(c->loop, &c->in, in[1], 0, in_ready);
+	if (r == 0) {
+		in[1] = -1;
+		r = loop_add(c->loop, &c->out, out[0], EPOLLIN, out_ready);
+	}
+	if (r == 0) {
+		out[0] = -1;
+		r = fd_blocking(in[0]);
+	}
+	if (r == 0)
+		r = fd_blocking(out[1]);
+	if (r == 0)
+		r = spawn_it(c, in[0], out[1]);
+	for (int i = 0; i < 2; i++) {
+		fd_close(&in[i]);
+		fd_close(&out[i]);
+	}
+	return r;
+}
+
+static void greeted(struct mcp_ask *q, const struct jsonrpc *m, const char *why)
+{
+	struct mcp_child *c = container_of(q, struct mcp_child, hello);
+
+	(void)why;
+	if (!m)
+		return;
+	timer_cancel(c->loop, &c->timer);
+	if (json_type(m->result) != JSON_OBJECT ||
+		put(c, 0, STR("notifications/initialized"), STR("")) < 0) {
+		kill_it(c, "it refuses to initialize");
+		return;
+	}
+	flush(c);
+	c->why[0] = '\0';
+	enter(c, MCP_CHILD_READY);
+}
+
+static void too_late(struct timer *t)
+{
+	kill_it(container_of(t, struct mcp_child, timer), "it does not get ready");
+}
+
+void mcp_child_start(struct mcp_child *c)
+{
+	int r;
+
+	c->report.fd = -1;
+	c->in.fd = c->out.fd = -1;
+	c->why[0] = '\0';
+	buf_init(&c->send, MCP_CHILD_SEND_MAX);
+	buf_init(&c->line, MCP_CHILD_LINE_MAX);
+	c->hello = (struct mcp_ask){.done = greeted};
+	r = launch(c);
+	if (r == 0)
+		r = ask(c, &c->hello, STR("initialize"),
+			STR("{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},"
+			    "\"clientInfo\":{\"name\":\"od-runtime\",\"version\":"
+			    "\"" OD_VERSION "\"}}"));
+	if (r < 0) {
+		snprintf(c->why, sizeof(c->why), "it cannot be started: %s", err_text(r));
+		if (c->pid) {
+			tree_kill_now(c->pid);
+			return;
+		}
+		close_all(c);
+		wait_and_restart(c);
+		return;
+	}
+	if (timer_set(c->loop, &c->timer, MCP_HELLO_MS, too_late) < 0)
+		log_warn("mcp: out of memory for a timer");
+	enter(c, MCP_CHILD_HELLO);
+}
+
+void mcp_child_free(struct mcp_child *c, const char *why)
+{
+	children_forget(&c->child);
+	timer_cancel(c->loop, &c->timer);
+	if (c->pid)
+		tree_kill_now(c->pid);
+	c->pid = 0;
+	c->state = MCP_CHILD_OFF;
+	close_all(c);
+	fail_all(c, why);
+	arena_reset(&c->memory);
+}

@@ -1,0 +1,81 @@
+/*
+ * A server of MCP that runs in the sandbox and speaks over stdin and stdout: its process,
+ * started again when it dies, and the requests that it has not answered. We are its
+ * client, one for all of ours.
+ */
+#ifndef PLUG_MCP_CHILD_H
+#define PLUG_MCP_CHILD_H
+
+#include "limits.h"
+#include "net/jsonrpc.h"
+#include "proc/children.h"
+#include "proc/spawn.h"
+
+enum mcp_child_state {
+	MCP_CHILD_OFF,   /* it does not run, and will not by itself */
+	MCP_CHILD_HELLO, /* its answer to initialize has not come */
+	MCP_CHILD_READY,
+	MCP_CHILD_PAUSED, /* it has died; another one is started soon */
+};
+
+struct mcp_child;
+
+/* A request on its way to a server; of its owner. */
+struct mcp_ask {
+	struct mcp_child *child; /* NULL: it is not on its way */
+	struct mcp_ask *next;
+	uint64_t id;
+	/* The last call: a result or an error, as JSON; or why there is neither. */
+	void (*done)(struct mcp_ask *q, const struct jsonrpc *m, const char *why);
+	/* It reports progress: the params of that; NULL where nobody has asked. */
+	void (*progress)(struct mcp_ask *q, struct json_val params);
+};
+
+struct mcp_child_ops {
+	/* Its state is another one. */
+	void (*changed)(struct mcp_child *c);
+};
+
+struct mcp_child {
+	struct mcp_child *next; /* of the owner */
+	const struct mcp_child_ops *ops;
+	void *arg;
+	struct loop *loop;
+	const struct spawn_user *user;
+	const char *cwd;
+	char name[MCP_NAME_MAX + 1];
+	struct arena memory; /* of what follows */
+	const char *path, *const *argv, *const *env;
+
+	enum mcp_child_state state;
+	char why[MCP_WHY_MAX]; /* it is not ready */
+	pid_t pid;
+	struct child child;
+	struct spawn_report report;
+	struct io in, out; /* its standard input and output; fd -1: closed */
+	struct buf send, line;
+	size_t looked; /* bytes of line without a line feed */
+	struct mcp_ask *asks;
+	struct mcp_ask hello;
+	uint64_t last_id;
+	uint64_t pause;
+	struct timer timer;
+};
+
+/* Starts it. What fails is told by changed, perhaps before this returns. */
+void mcp_child_start(struct mcp_child *c);
+/* Ends it; all who wait for it are answered with why. Frees what it has, but not c. */
+void mcp_child_free(struct mcp_child *c, const char *why);
+
+/*
+ * Sends a request: method, and its params in JSON or nothing; done follows. Unless
+ * READY, ERR_CLOSED; ERR_LIMIT when it does not read what it is sent.
+ */
+int mcp_child_ask(struct mcp_child *c, struct mcp_ask *q, struct str method,
+	struct str params) MUST_USE;
+/* The id that the next request will have, which may stand in it. */
+uint64_t mcp_child_next_id(const struct mcp_child *c);
+/* Forgets a request; tell: the server, too, which may then spare the work. */
+void mcp_child_forget(struct mcp_ask *q, bool tell);
+
+#endif

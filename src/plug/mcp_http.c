@@ -1,0 +1,150 @@
+#include "plug/mcp_private.h"
+
+#include <errno.h>
+
+const char *const mcp_versions[] = {"2025-06-18", "2025-03-26", "2024-11-05", NULL};
+
+/* A method's revision; NULL for one that is not spoken here. */
+const char *mcp_version_find(struct str version)
+{
+	for (size_t i = 0; mcp_versions[i]; i++)
+		if (str_eq(version, str_c(mcp_versions[i])))
+			return mcp_versions[i];
+	return NULL;
+}
+
+/* --- What is refused --------------------------------------------------------- */
+
+void mcp_refuse(struct request *rq, unsigned status, int code, const char *words)
+{
+	struct buf *out = request_out(rq);
+
+	buf_reset(out);
+	jsonrpc_error(out, STR(""), code, str_c(words));
+	request_reply(rq, status, MCP_JSON);
+}
+
+bool mcp_origin_ok(struct request *rq)
+{
+	static const char *const hosts[] = {"localhost", "127.0.0.1", "[::1]"};
+	struct str origin, host;
+	int r = request_header(rq, STR("origin"), &origin);
+
+	if (r == 1)
+		return true;
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(hosts); i++) {
+		size_t at = str_find(origin, STR("://"));
+
+		host = str_skip(origin, at + 3);
+		if (str_starts(host, str_c(hosts[i]))) {
+			host = str_skip(host, strlen(hosts[i]));
+			if (!host.n || host.p[0] == ':')
+				return true;
+		}
+	}
+	mcp_refuse(rq, 403, JSONRPC_INVALID, "This Origin may not ask.");
+	return false;
+}
+
+/* Whether the field Accept has room for the type, of that group. */
+static bool accepts(struct request *rq, struct str type, struct str group)
+{
+	struct str list, one;
+
+	if (request_header(rq, STR("accept"), &list) != 0)
+		return true;
+	while (list.n) {
+		one = str_cut(&list, ',');
+		one = str_trim(str_cut(&one, ';'), " \t");
+		if (str_eq_nocase(one, type) || str_eq_nocase(one, group) ||
+			str_eq(one, STR("*/*")))
+			return true;
+	}
+	return false;
+}
+
+bool mcp_takes_events(struct request *rq)
+{
+	return accepts(rq, STR(MCP_EVENTS), STR("text/*"));
+}
+
+bool mcp_takes_json(struct request *rq)
+{
+	return accepts(rq, STR(MCP_JSON), STR("application/*"));
+}
+
+bool mcp_is_json(struct request *rq)
+{
+	struct str type;
+
+	if (request_header(rq, STR("content-type"), &type) != 0)
+		return false;
+	return str_eq_nocase(str_trim(str_cut(&type, ';'), " \t"), STR(MCP_JSON));
+}
+
+/* Before anything of a request counts. False, and answered. */
+bool mcp_is_welcome(struct request *rq)
+{
+	struct str version;
+	int r;
+
+	if (!mcp_origin_ok(rq))
+		return false;
+	r = request_header(rq, STR("mcp-protocol-version"), &version);
+	if (r == 1 || (r == 0 && mcp_version_find(version)))
+		return true;
+	mcp_refuse(rq, 400, JSONRPC_INVALID,
+		"This MCP-Protocol-Version is not spoken here; 2025-06-18, 2025-03-26 "
+		"and 2024-11-05 are.");
+	return false;
+}
+
+/* --- Messages ---------------------------------------------------------------- */
+
+bool mcp_is_initialize(const struct jsonrpc *m)
+{
+	return m->kind == JSONRPC_REQUEST && str_eq(m->method, STR("initialize"));
+}
+
+/* The messages of a body, n of them; NULL, and answered, where there are none. */
+struct jsonrpc *mcp_read_messages(
+	struct request *rq, struct arena *arena, struct str body, size_t *n, bool *batch)
+{
+	static const struct json_caps caps = {
+		.depth = JSON_DEPTH_MAX,
+		.tokens = JSON_TOKENS_MAX,
+		.keys = JSON_KEYS_MAX,
+	};
+	struct json *doc = arena_alloc(arena, sizeof(*doc));
+	struct json_error e = {.why = "out of memory"};
+	struct jsonrpc *messages = NULL;
+	struct json_val v;
+	const char *why = "out of memory";
+	int it = 0, r = doc ? json_parse(doc, body, &caps, arena, &e) : -ENOMEM;
+
+	if (r < 0) {
+		mcp_refuse(rq, r == -ENOMEM ? 503 : 400, JSONRPC_PARSE, e.why);
+		return NULL;
+	}
+	*batch = json_type(json_root(doc)) == JSON_ARRAY;
+	*n = *batch ? json_count(json_root(doc)) : 1;
+	if (*n)
+		messages = arena_array(arena, *n, sizeof(*messages));
+	else
+		why = "an empty list of messages";
+	r = messages ? 0 : ERR_TYPE;
+	for (size_t i = 0; !r && i < *n; i++) {
+		v = json_root(doc);
+		if (*batch && !json_next(v, &it, NULL, &v))
+			break;
+		r = jsonrpc_read(v, arena, &messages[i], &why);
+		if (!r && *batch && mcp_is_initialize(&messages[i])) {
+			why = "initialize may not be part of a list";
+			r = ERR_TYPE;
+		}
+	}
+	if (!r)
+		return messages;
+	mcp_refuse(rq, r == -ENOMEM ? 503 : 400, JSONRPC_INVALID, why);
+	return NULL;
+}

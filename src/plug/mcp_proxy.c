@@ -1,0 +1,430 @@
+#include "plug/mcp_proxy.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+static struct mcp_proxy *proxy_of(const struct mcp_call *c)
+{
+	return c->session->server->arg;
+}
+
+static bool is_alone(const struct mcp_proxy *p)
+{
+	return p->children && !p->children->next;
+}
+
+static void fail(struct mcp_call *c, const char *why)
+{
+	mcp_error(c, JSONRPC_INTERNAL, str_c(why));
+}
+
+/* --- Names --------------------------------------------------------------------- */
+
+/* What stands between the quotes of a string in JSON, which is how names are compared. */
+static struct str inside(struct json_val v)
+{
+	struct str raw = json_raw(v);
+
+	return json_type(v) == JSON_STRING ? str_make(raw.p + 1, raw.n - 2)
+					   : str_make("", 0);
+}
+
+/* Of a URI, the part that the name of its server stands behind. */
+static size_t scheme_of(struct str uri)
+{
+	size_t at = str_find(uri, STR("://"));
+
+	return at == uri.n ? 0 : at + 3;
+}
+
+/* A name of a tool or prompt, or a URI, as our clients see it: in JSON, with quotes. */
+static void put_shown(
+	struct buf *out, const struct mcp_child *c, bool alone, bool uri, struct str name)
+{
+	size_t at = uri ? scheme_of(name) : 0;
+
+	buf_putc(out, '"');
+	buf_put(out, name.p, at);
+	if (!alone)
+		buf_fmt(out, "%s%c", c->name, uri ? '/' : '_');
+	buf_str(out, str_skip(name, at));
+	buf_putc(out, '"');
+}
+
+/* Whose that is, the longest name counting; *name becomes what he calls it. NULL. */
+static struct mcp_child *owner(
+	const struct mcp_proxy *p, struct mcp_call *call, bool uri, struct str *name)
+{
+	size_t at = uri ? scheme_of(*name) : 0, best = 0;
+	struct str rest = str_skip(*name, at);
+	struct mcp_child *found = NULL;
+	char *copy;
+
+	if (is_alone(p))
+		return p->children;
+	for (struct mcp_child *c = p->children; c; c = c->next) {
+		size_t n = strlen(c->name);
+
+		if (n >= best && rest.n > n && str_starts(rest, str_c(c->name)) &&
+			rest.p[n] == (uri ? '/' : '_')) {
+			found = c;
+			best = n;
+		}
+	}
+	copy = found ? arena_cstr(call->arena, *name) : NULL;
+	if (!copy)
+		return NULL;
+	memmove(copy + at, copy + at + best + 1, name->n - at - best - 1);
+	*name = str_make(copy, name->n - best - 1);
+	return found;
+}
+
+/* --- One request to one server ------------------------------------------------- */
+
+struct pass {
+	struct mcp_ask ask;
+	struct mcp_call *call;
+};
+
+static void pass_done(struct mcp_ask *q, const struct jsonrpc *m, const char *why)
+{
+	struct pass *p = container_of(q, struct pass, ask);
+
+	if (m)
+		mcp_answer(p->call, m);
+	else
+		fail(p->call, why);
+}
+
+static void pass_progress(struct mcp_ask *q, struct json_val params)
+{
+	mcp_progress(container_of(q, struct pass, ask)->call, params);
+}
+
+static void put_member(struct buf *out, struct str key, struct str value)
+{
+	buf_puts(out, out->n > 1 ? "," : "");
+	buf_str(out, key);
+	buf_putc(out, ':');
+	buf_str(out, value);
+}
+
+/* Progress comes back under a token that no other client of ours has. */
+static void put_meta(struct buf *out, struct json_val meta, uint64_t token)
+{
+	struct buf own = BUF_INIT(HTTP_BODY_MAX);
+	struct json_val key, v;
+	char text[24];
+	int it = 0;
+
+	snprintf(text, sizeof(text), "%" PRIu64, token);
+	buf_putc(&own, '{');
+	while (json_next(meta, &it, &key, &v)) {
+		bool is_token = str_eq(inside(key), STR("progressToken"));
+
+		put_member(&own, json_raw(key), is_token ? str_c(text) : json_raw(v));
+	}
+	buf_putc(&own, '}');
+	put_member(out, STR("\"_meta\""), buf_view(&own));
+	if (own.err)
+		out->err = own.err;
+	buf_free(&own);
+}
+
+/* The params, with the member called name under its owner's value, where there is one. */
+static void put_params(struct buf *out, const struct mcp_call *c, const char *name,
+	struct str value, uint64_t token)
+{
+	struct json_val params = c->message.params, key, v;
+	int it = 0;
+
+	if (json_type(params) != JSON_OBJECT)
+		return;
+	buf_putc(out, '{');
+	while (json_next(params, &it, &key, &v)) {
+		if (str_eq(inside(key), STR("_meta")) && json_type(v) == JSON_OBJECT) {
+			put_meta(out, v, token);
+		} else if (name && str_eq(inside(key), str_c(name))) {
+			put_member(
+				out, json_raw(key), str_make(value.p - 1, value.n + 2));
+		} else {
+			put_member(out, json_raw(key), json_raw(v));
+		}
+	}
+	buf_putc(out, '}');
+}
+
+/* value, if there is a name, stands between quotes. */
+static void pass_on(
+	struct mcp_call *c, struct mcp_child *to, const char *name, struct str value)
+{
+	struct pass *p = arena_alloc(c->arena, sizeof(*p));
+	struct buf params = BUF_INIT(HTTP_BODY_MAX + HTTP_HEAD_MAX);
+	char words[MCP_NAME_MAX + MCP_WHY_MAX + 64];
+	int r = p ? 0 : -ENOMEM;
+
+	if (p) {
+		*p = (struct pass){
+			.ask = {.done = pass_done, .progress = pass_progress},
+			.call = c,
+		};
+		c->own = &p->ask;
+		put_params(&params, c, name, value, mcp_child_next_id(to));
+		r = params.err ? params.err
+			       : mcp_child_ask(to, &p->ask, c->message.method,
+					 buf_view(&params));
+	}
+	buf_free(&params);
+	if (r == 0)
+		return;
+	c->own = NULL;
+	if (r == ERR_CLOSED)
+		snprintf(words, sizeof(words), "The MCP server %s is not ready%s%s.",
+			to->name, to->why[0] ? ": " : "", to->why);
+	else if (r == ERR_LIMIT)
+		snprintf(words, sizeof(words), "The MCP server %s does not read.",
+			to->name);
+	else
+		snprintf(words, sizeof(words), "Out of memory.");
+	fail(c, words);
+}
+
+static void pass_named(struct mcp_call *c, const char *name, bool uri)
+{
+	struct str value = inside(json_get(c->message.params, name)), quoted;
+	struct mcp_child *to = value.n ? owner(proxy_of(c), c, uri, &value) : NULL;
+	char *copy;
+
+	if (!to) {
+		mcp_error(c, JSONRPC_PARAMS, STR("No MCP server has this."));
+		return;
+	}
+	copy = arena_alloc(c->arena, value.n + 2);
+	if (!copy) {
+		fail(c, "Out of memory.");
+		return;
+	}
+	copy[0] = '"';
+	memcpy(copy + 1, value.p, value.n);
+	copy[value.n + 1] = '"';
+	quoted = str_make(copy + 1, value.n);
+	pass_on(c, to, name, quoted);
+}
+
+/* --- Lists of all -------------------------------------------------------------- */
+
+/* What the methods list, and how it is called. */
+static const struct list {
+	const char *method, *member, *name;
+	bool uri;
+} lists[] = {
+	{"tools/list", "tools", "name", false},
+	{"prompts/list", "prompts", "name", false},
+	{"resources/list", "resources", "uri", true},
+	{"resources/templates/list", "resourceTemplates", "uriTemplate", true},
+};
+
+struct part {
+	struct mcp_ask ask;
+	struct merge *merge;
+	struct mcp_child *child;
+	unsigned pages;
+};
+
+struct merge {
+	struct mcp_call *call;
+	const struct list *list;
+	struct buf out;
+	bool alone;
+	unsigned waiting, n;
+	struct part parts[MCP_SERVERS_MAX];
+};
+
+static void merged(struct merge *m)
+{
+	struct mcp_call *c = m->call;
+	struct buf out = m->out;
+	struct jw w;
+
+	c->own = NULL;
+	if (out.err) {
+		buf_free(&out);
+		fail(c, "The lists of the MCP servers are too long.");
+		return;
+	}
+	mcp_result_begin(c, &w);
+	jw_object(&w);
+	jw_key(&w, m->list->member);
+	jw_raw(&w, STR("["));
+	buf_str(w.out, buf_view(&out));
+	buf_putc(w.out, ']');
+	jw_end(&w);
+	mcp_result_end(c, &w);
+	buf_free(&out);
+}
+
+static void put_item(struct part *p, struct json_val item)
+{
+	struct merge *m = p->merge;
+	struct buf one = BUF_INIT(MCP_LIST_MAX);
+	struct buf shown = BUF_INIT(MCP_LIST_MAX);
+	struct json_val key, v;
+	int it = 0;
+
+	buf_putc(&one, '{');
+	while (json_next(item, &it, &key, &v)) {
+		if (!str_eq(inside(key), str_c(m->list->name))) {
+			put_member(&one, json_raw(key), json_raw(v));
+			continue;
+		}
+		buf_reset(&shown);
+		put_shown(&shown, p->child, m->alone, m->list->uri, inside(v));
+		put_member(&one, json_raw(key), buf_view(&shown));
+	}
+	buf_putc(&one, '}');
+	buf_puts(&m->out, m->out.n ? "," : "");
+	buf_str(&m->out, buf_view(&one));
+	if (one.err || shown.err)
+		m->out.err = -ENOMEM;
+	buf_free(&one);
+	buf_free(&shown);
+}
+
+/* One that has no such list, or dies, has nothing in it. */
+static void part_done(struct mcp_ask *q, const struct jsonrpc *m, const char *why)
+{
+	struct part *p = container_of(q, struct part, ask);
+	struct merge *merge = p->merge;
+	struct json_val none = {.at = -1};
+	struct json_val result = m ? m->result : none, item;
+	struct json_val cursor = json_get(result, "nextCursor");
+	struct json_val items = json_get(result, merge->list->member);
+	int it = 0;
+
+	(void)why;
+	while (json_type(items) == JSON_ARRAY && json_next(items, &it, NULL, &item))
+		if (json_type(item) == JSON_OBJECT)
+			put_item(p, item);
+	if (json_type(cursor) == JSON_STRING && ++p->pages < MCP_PAGES_MAX) {
+		struct buf params = BUF_INIT(HTTP_BODY_MAX);
+		int r;
+
+		buf_puts(&params, "{\"cursor\":");
+		buf_str(&params, json_raw(cursor));
+		buf_putc(&params, '}');
+		r = params.err ? params.err
+			       : mcp_child_ask(p->child, q, str_c(merge->list->method),
+					 buf_view(&params));
+		buf_free(&params);
+		if (r == 0)
+			return;
+	}
+	if (--merge->waiting == 0)
+		merged(merge);
+}
+
+static void list_all(struct mcp_call *c, const struct list *list)
+{
+	struct mcp_proxy *proxy = proxy_of(c);
+	struct merge *m = arena_alloc(c->arena, sizeof(*m));
+
+	if (!m) {
+		fail(c, "Out of memory.");
+		return;
+	}
+	m->call = c;
+	m->list = list;
+	m->alone = is_alone(proxy);
+	buf_init(&m->out, MCP_LIST_MAX);
+	c->own = m;
+	/* Ours, so that it cannot be complete before all are asked. */
+	m->waiting = 1;
+	for (struct mcp_child *child = proxy->children; child; child = child->next) {
+		struct part *p = &m->parts[m->n];
+
+		*p = (struct part){
+			.ask = {.done = part_done}, .merge = m, .child = child};
+		if (m->n == MCP_SERVERS_MAX ||
+			mcp_child_ask(child, &p->ask, str_c(list->method), STR("")) < 0)
+			continue;
+		m->n++;
+		m->waiting++;
+	}
+	if (--m->waiting == 0)
+		merged(m);
+}
+
+/* --- What clients ask ---------------------------------------------------------- */
+
+static void describe(struct mcp_server *s, struct jw *w)
+{
+	(void)s;
+	jw_key(w, "capabilities");
+	jw_raw(w, STR("{\"tools\":{},\"resources\":{},\"prompts\":{}}"));
+	jw_key(w, "serverInfo");
+	jw_object(w);
+	jw_key(w, "name");
+	jw_cstr(w, "od-runtime-proxy");
+	jw_key(w, "version");
+	jw_cstr(w, OD_VERSION);
+	jw_end(w);
+}
+
+static const struct list *list_of(const struct mcp_call *c)
+{
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		if (str_eq(c->message.method, str_c(lists[i].method)))
+			return &lists[i];
+	return NULL;
+}
+
+static void call(struct mcp_call *c)
+{
+	struct str method = c->message.method;
+	struct mcp_proxy *p = proxy_of(c);
+
+	if (list_of(c))
+		list_all(c, list_of(c));
+	else if (str_eq(method, STR("tools/call")) || str_eq(method, STR("prompts/get")))
+		pass_named(c, "name", false);
+	else if (str_eq(method, STR("resources/read")))
+		pass_named(c, "uri", true);
+	else if (is_alone(p))
+		pass_on(c, p->children, NULL, STR(""));
+	else
+		mcp_error(c, JSONRPC_NO_METHOD, STR("There is no such method here."));
+}
+
+static void give_up(struct mcp_call *c, bool tell)
+{
+	struct merge *m = c->own;
+
+	if (!c->own)
+		return;
+	if (!list_of(c)) {
+		mcp_child_forget(c->own, tell);
+		return;
+	}
+	for (unsigned i = 0; i < m->n; i++)
+		mcp_child_forget(&m->parts[i].ask, tell);
+	buf_free(&m->out);
+}
+
+static void leave(struct mcp_call *c)
+{
+	give_up(c, false);
+}
+
+static void cancel(struct mcp_call *c)
+{
+	give_up(c, true);
+}
+
+const struct mcp_ops mcp_proxy_ops = {
+	.describe = describe,
+	.call = call,
+	.cancel = cancel,
+	.tells_progress = true,
+	.leave = leave,
+};

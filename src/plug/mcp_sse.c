@@ -1,0 +1,110 @@
+/* HTTP+SSE, the transport of the revision 2024-11-05. */
+#include "plug/mcp_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Nobody hears its answers any more. */
+void mcp_close_stream(struct mcp_session *s)
+{
+	struct mcp_post *p = s->stream;
+
+	timer_cancel(p->server->loop, &p->timer);
+	buf_free(&p->text);
+	free(p);
+	s->stream = NULL;
+}
+
+void mcp_server_stream(struct mcp_server *s, struct request *rq, const char *path)
+{
+	struct mcp_session *session;
+	struct mcp_post *p;
+	char line[256];
+
+	if (!mcp_origin_ok(rq))
+		return;
+	if (!mcp_takes_events(rq)) {
+		mcp_refuse(
+			rq, 406, JSONRPC_INVALID, "Accept must list text/event-stream.");
+		return;
+	}
+	p = calloc(1, sizeof(*p));
+	session = p ? mcp_session_new(s) : NULL;
+	if (!session) {
+		free(p);
+		mcp_refuse(rq, 503, JSONRPC_INTERNAL, "Too many sessions are busy.");
+		return;
+	}
+	*p = (struct mcp_post){
+		.server = s,
+		.rq = rq,
+		.held = true,
+		.text = BUF_INIT(HTTP_REPLY_MAX),
+	};
+	session->stream = p;
+	rq->user = p;
+	rq->needs_peer = true;
+	request_add_field(rq, STR("cache-control"), STR("no-cache"));
+	mcp_begin_stream(p);
+	snprintf(line, sizeof(line), "event: endpoint\ndata: %s?session_id=%s\n\n", path,
+		session->id);
+	mcp_send(p, str_c(line));
+	if (timer_set(s->loop, &p->timer, MCP_BEAT_MS, mcp_beat) < 0)
+		return;
+}
+
+/* The one message of a body that outlives its request. */
+static void take_apart(struct mcp_session *session, struct request *rq)
+{
+	struct arena *arena, memory;
+	struct jsonrpc *m = NULL;
+	bool batch, call = false;
+	char *body;
+	size_t n;
+
+	arena_init(&memory, HTTP_ARENA_MAX + HTTP_BODY_MAX);
+	arena = arena_alloc(&memory, sizeof(*arena));
+	body = arena_cstr(&memory, rq->body);
+	if (!arena || !body)
+		mcp_refuse(rq, 503, JSONRPC_INTERNAL, "Out of memory.");
+	else
+		m = mcp_read_messages(
+			rq, &memory, str_make(body, rq->body.n), &n, &batch);
+	if (m && batch) {
+		mcp_refuse(rq, 400, JSONRPC_INVALID, "Here a message comes alone.");
+		m = NULL;
+	}
+	if (!m) {
+		arena_reset(&memory);
+		return;
+	}
+	buf_puts(request_out(rq), "Accepted");
+	request_reply(rq, 202, "text/plain");
+	*arena = memory;
+	call = m->kind == JSONRPC_REQUEST;
+	if (mcp_take(session->stream, session, m, arena) < 0)
+		call = false;
+	if (!call) {
+		memory = *arena;
+		arena_reset(&memory);
+	}
+}
+
+void mcp_server_message(struct mcp_server *s, struct request *rq)
+{
+	struct mcp_session *session = NULL;
+	struct str id;
+
+	if (!mcp_is_welcome(rq))
+		return;
+	if (request_query(rq, STR("session_id"), &id) == 0)
+		session = mcp_session_find(s, id);
+	if (!session || !session->stream)
+		mcp_refuse(
+			rq, 404, JSONRPC_INVALID, "There is no such session (any more).");
+	else if (!mcp_is_json(rq))
+		mcp_refuse(rq, 415, JSONRPC_INVALID,
+			"The content type must be application/json.");
+	else
+		take_apart(session, rq);
+}
