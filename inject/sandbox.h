@@ -61,9 +61,9 @@ int sandbox_ask(const struct sandbox *s, const char *method, const char *target,
 int sandbox_refused(const struct sandbox *s, const struct reply *reply);
 
 /*
- * Begins a call of it, with its key, up to call_finish, which is the caller's; headers of
- * q have 256 bytes at most. The caller closes c in any case. 0, -EINTR, -ENOMEM or FAIL_*;
- * sandbox_fail says that talking failed with r and returns such a code.
+ * Begins a call of it, with its key, up to call_finish, which is the caller's; headers
+ * of q have 256 bytes at most. The caller closes c in any case. 0, -EINTR, -ENOMEM or
+ * FAIL_*; sandbox_fail says that talking failed with r and returns such a code.
  */
 int sandbox_start(const struct sandbox *s, struct call *c, const struct call_request *q,
 	uint32_t idle_ms) MUST_USE;

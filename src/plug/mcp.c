@@ -36,20 +36,24 @@ struct entry {
 	struct later later;
 };
 
-static struct hub *hub_of(struct plug *p)
+static struct hub *hub_new(struct plug *p)
 {
-	struct hub *h = p->own;
+	struct hub *h = calloc(1, sizeof(*h));
 
-	if (h)
-		return h;
-	h = calloc(1, sizeof(*h));
 	if (!h)
 		return NULL;
 	h->box = p->box;
 	h->server = (struct mcp_server){
 		.ops = &mcp_proxy_ops, .loop = p->box->loop, .arg = &h->proxy};
-	p->own = h;
 	return h;
+}
+
+/* Made when it is first needed; NULL: out of memory. */
+static struct hub *hub_of(struct plug *p)
+{
+	if (!p->own)
+		p->own = hub_new(p);
+	return p->own;
 }
 
 /* --- Updates ------------------------------------------------------------------- */

@@ -18,7 +18,7 @@ void mcp_refuse(struct request *rq, unsigned status, int code, const char *words
 bool mcp_takes_events(struct request *rq);
 bool mcp_takes_json(struct request *rq);
 bool mcp_is_json(struct request *rq);
-/* Whether Origin and version are good, before anything else counts. False, and answered. */
+/* Whether Origin and version are good, which counts first. False, and answered. */
 bool mcp_is_welcome(struct request *rq) MUST_USE;
 bool mcp_is_initialize(const struct jsonrpc *m);
 /*

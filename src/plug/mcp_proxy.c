@@ -229,13 +229,13 @@ struct part {
 	struct mcp_ask ask;
 	struct merge *merge;
 	struct mcp_child *child;
+	struct buf out; /* its items, so that they stand together */
 	unsigned pages;
 };
 
 struct merge {
 	struct mcp_call *call;
 	const struct list *list;
-	struct buf out;
 	bool alone;
 	unsigned waiting, n;
 	struct part parts[MCP_SERVERS_MAX];
@@ -244,10 +244,19 @@ struct merge {
 static void merged(struct merge *m)
 {
 	struct mcp_call *c = m->call;
-	struct buf out = m->out;
+	struct buf out = BUF_INIT(MCP_LIST_MAX);
 	struct jw w;
 
 	c->own = NULL;
+	for (unsigned i = 0; i < m->n; i++) {
+		struct buf *part = &m->parts[i].out;
+
+		buf_puts(&out, out.n && part->n ? "," : "");
+		buf_str(&out, buf_view(part));
+		if (part->err)
+			out.err = part->err;
+		buf_free(part);
+	}
 	if (out.err) {
 		buf_free(&out);
 		fail(c, "The lists of the MCP servers are too long.");
@@ -283,10 +292,10 @@ static void put_item(struct part *p, struct json_val item)
 		put_member(&one, json_raw(key), buf_view(&shown));
 	}
 	buf_putc(&one, '}');
-	buf_puts(&m->out, m->out.n ? "," : "");
-	buf_str(&m->out, buf_view(&one));
+	buf_puts(&p->out, p->out.n ? "," : "");
+	buf_str(&p->out, buf_view(&one));
 	if (one.err || shown.err)
-		m->out.err = -ENOMEM;
+		p->out.err = -ENOMEM;
 	buf_free(&one);
 	buf_free(&shown);
 }
@@ -336,17 +345,20 @@ static void list_all(struct mcp_call *c, const struct list *list)
 	m->call = c;
 	m->list = list;
 	m->alone = is_alone(proxy);
-	buf_init(&m->out, MCP_LIST_MAX);
 	c->own = m;
 	/* Ours, so that it cannot be complete before all are asked. */
 	m->waiting = 1;
-	for (struct mcp_child *child = proxy->children; child; child = child->next) {
+	for (struct mcp_child *child = proxy->children; child && m->n < MCP_SERVERS_MAX;
+		child = child->next) {
 		struct part *p = &m->parts[m->n];
 
 		*p = (struct part){
-			.ask = {.done = part_done}, .merge = m, .child = child};
-		if (m->n == MCP_SERVERS_MAX ||
-			mcp_child_ask(child, &p->ask, str_c(list->method), STR("")) < 0)
+			.ask = {.done = part_done},
+			.merge = m,
+			.child = child,
+			.out = BUF_INIT(MCP_LIST_MAX),
+		};
+		if (mcp_child_ask(child, &p->ask, str_c(list->method), STR("")) < 0)
 			continue;
 		m->n++;
 		m->waiting++;
@@ -406,9 +418,10 @@ static void give_up(struct mcp_call *c, bool tell)
 		mcp_child_forget(c->own, tell);
 		return;
 	}
-	for (unsigned i = 0; i < m->n; i++)
+	for (unsigned i = 0; i < m->n; i++) {
 		mcp_child_forget(&m->parts[i].ask, tell);
-	buf_free(&m->out);
+		buf_free(&m->parts[i].out);
+	}
 }
 
 static void leave(struct mcp_call *c)

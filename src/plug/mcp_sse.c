@@ -15,6 +15,20 @@ void mcp_close_stream(struct mcp_session *s)
 	s->stream = NULL;
 }
 
+static struct mcp_post *stream_new(struct mcp_server *s, struct request *rq)
+{
+	struct mcp_post *p = calloc(1, sizeof(*p));
+
+	if (p)
+		*p = (struct mcp_post){
+			.server = s,
+			.rq = rq,
+			.held = true,
+			.text = BUF_INIT(HTTP_REPLY_MAX),
+		};
+	return p;
+}
+
 void mcp_server_stream(struct mcp_server *s, struct request *rq, const char *path)
 {
 	struct mcp_session *session;
@@ -28,19 +42,13 @@ void mcp_server_stream(struct mcp_server *s, struct request *rq, const char *pat
 			rq, 406, JSONRPC_INVALID, "Accept must list text/event-stream.");
 		return;
 	}
-	p = calloc(1, sizeof(*p));
+	p = stream_new(s, rq);
 	session = p ? mcp_session_new(s) : NULL;
 	if (!session) {
 		free(p);
 		mcp_refuse(rq, 503, JSONRPC_INTERNAL, "Too many sessions are busy.");
 		return;
 	}
-	*p = (struct mcp_post){
-		.server = s,
-		.rq = rq,
-		.held = true,
-		.text = BUF_INIT(HTTP_REPLY_MAX),
-	};
 	session->stream = p;
 	rq->user = p;
 	rq->needs_peer = true;

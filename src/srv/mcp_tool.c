@@ -116,13 +116,13 @@ static const struct arg *args_of(const struct box *box, const struct tool *t)
 
 static void put_args(struct jw *w, const struct tool *t, const struct arg *args)
 {
-	for (const struct arg *arg = args; arg->name; arg++)
+	for (const struct arg *arg = args; arg && arg->name; arg++)
 		if (is_offered(t, arg))
 			put_arg(w, arg, t->only ? NULL : arg->about);
 	jw_end(w);
 	jw_key(w, "required");
 	jw_array(w);
-	for (const struct arg *arg = args; arg->name; arg++)
+	for (const struct arg *arg = args; arg && arg->name; arg++)
 		if (is_offered(t, arg) && arg->required)
 			jw_cstr(w, arg->name);
 	jw_end(w);

@@ -88,6 +88,19 @@ static const struct param of_grep[] = {
 
 /* --- The search ---------------------------------------------------------------- */
 
+static struct search *search_new(
+	struct loop *loop, const struct search_ops *ops, void *arg)
+{
+	struct search *s = calloc(1, sizeof(*s));
+
+	if (s) {
+		s->loop = loop;
+		s->ops = ops;
+		s->arg = arg;
+	}
+	return s;
+}
+
 static void search_del(struct later *d)
 {
 	struct search *s = container_of(d, struct search, later);
@@ -311,14 +324,11 @@ static int no_memory(struct params *p)
 int search_start(struct api *api, const struct search_kind *kind, struct params *p,
 	const struct search_ops *ops, void *arg, struct search **out)
 {
-	struct search *s = calloc(1, sizeof(*s));
+	struct search *s = search_new(api->box->loop, ops, arg);
 	int r;
 
 	if (!s)
 		return no_memory(p);
-	s->loop = api->box->loop;
-	s->ops = ops;
-	s->arg = arg;
 	r = make_work(api, p, kind, &s->work);
 	if (r == 503)
 		no_memory(p);
