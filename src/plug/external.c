@@ -431,8 +431,12 @@ static int make_actions(struct external *e)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		e->actions[i] = (struct external_action){
-			.action = {e->manifest.actions[i], external_run,
-				external_abandon},
+			.action =
+				{
+					.name = e->manifest.actions[i],
+					.start = external_run,
+					.abandon = external_abandon,
+				},
 			.e = e,
 		};
 		list[i] = &e->actions[i].action;

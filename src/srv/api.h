@@ -23,8 +23,8 @@ struct api {
 	struct box *box;
 	struct once *once; /* actions that have an id */
 	const struct entrypoint *entrypoint;
-	uint64_t started;     /* monotonic ms */
-	uint64_t last_action; /* when the last action was accepted, monotonic ms */
+	uint64_t started;      /* monotonic ms */
+	uint64_t last_action;  /* when the last action was accepted, monotonic ms */
 	struct mcp_server mcp; /* the sandbox as one */
 };
 
