@@ -1,5 +1,6 @@
 #include "file/unzip.h"
 
+#include "file/crc.h"
 #include "limits.h"
 
 #include <errno.h>
@@ -509,7 +510,7 @@ int unzip_piece(struct unzip_content *c, struct str *piece)
 			? 0
 			: bad(c->u, "has a wrong checksum", c->entry.name);
 	c->size += n;
-	c->crc = (uint32_t)crc32(c->crc, c->u->room, (unsigned)n);
 	*piece = str_make((const char *)c->u->room, n);
+	c->crc = crc_update(c->crc, *piece);
 	return 1;
 }
