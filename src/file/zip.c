@@ -1,6 +1,7 @@
 #include "file/zip.h"
 
 #include "base/utf8.h"
+#include "file/crc.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -209,7 +210,7 @@ int zip_put(struct zip *z, const struct zip_entry *e, struct str content)
 	if (content.n > INT32_MAX || (content.n && S_ISDIR(e->mode)))
 		return ERR_SYNTAX;
 	r.size = r.packed = content.n;
-	r.crc = (uint32_t)crc32(0, (const unsigned char *)content.p, (unsigned)content.n);
+	r.crc = crc_update(0, content);
 	put_local(z->out, &r);
 	buf_str(z->out, content);
 	if (z->out->err)
@@ -220,14 +221,18 @@ int zip_put(struct zip *z, const struct zip_entry *e, struct str content)
 
 static int make_packer(struct zip *z, int level)
 {
-	if (z->packs && z->level == level)
+	bool same = z->packs && z->level == level;
+
+	z->level = level;
+	if (level == 0)
+		return 0;
+	if (same)
 		return deflateReset(&z->z) == Z_OK ? 0 : -ENOMEM;
 	if (z->packs)
 		deflateEnd(&z->z);
 	z->z = (z_stream){.next_in = NULL};
 	z->packs = deflateInit2(&z->z, level, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) ==
 		Z_OK;
-	z->level = level;
 	return z->packs ? 0 : -ENOMEM;
 }
 
@@ -268,7 +273,7 @@ static int pack(struct zip *z, struct str piece, int flush)
 	z->z.next_in = (unsigned char *)(uintptr_t)piece.p;
 	z->z.avail_in = (unsigned)piece.n;
 	do {
-		/* A bit more than comes in, for level 0. */
+		/* A bit more than comes in: it may not become smaller. */
 		size_t room_n = z->z.avail_in + 4096u;
 		char *room = buf_room(z->out, room_n);
 
@@ -287,26 +292,81 @@ static int pack(struct zip *z, struct str piece, int flush)
 	return 0;
 }
 
-int zip_data(struct zip *z, struct str piece)
+/* The header of a stored block of n bytes, which ends on a byte (RFC 1951, 3.2.4). */
+static void put_block_head(char head[ZIP_BLOCK_HEAD], size_t n, bool last)
+{
+	head[0] = last;
+	head[1] = (char)n;
+	head[2] = (char)(n >> 8);
+	head[3] = (char)~head[1];
+	head[4] = (char)~head[2];
+}
+
+/* Counts in what is content, and what has become of it in the archive. */
+static int count(struct zip *z, struct str piece)
 {
 	assert(z->open);
 	if (piece.n > z->most - z->entry.size || piece.n > INT32_MAX)
 		return ERR_RANGE;
 	z->entry.size += piece.n;
-	z->entry.crc = (uint32_t)crc32(
-		z->entry.crc, (const unsigned char *)piece.p, (unsigned)piece.n);
-	return piece.n ? pack(z, piece, Z_NO_FLUSH) : 0;
+	z->entry.crc = crc_update(z->entry.crc, piece);
+	return 0;
+}
+
+int zip_block(struct zip *z, struct str piece, char head[ZIP_BLOCK_HEAD])
+{
+	int r = count(z, piece);
+
+	assert(z->level == 0 && piece.n <= ZIP_BLOCK_MAX);
+	if (r)
+		return r;
+	put_block_head(head, piece.n, false);
+	z->entry.packed += ZIP_BLOCK_HEAD + piece.n;
+	z->at += ZIP_BLOCK_HEAD + piece.n;
+	return 0;
+}
+
+/* As pack, for level 0, where there is nothing that zlib could do. */
+static int store(struct zip *z, struct str piece, bool last)
+{
+	char head[ZIP_BLOCK_HEAD];
+	size_t before = z->out->n;
+
+	do {
+		struct str block =
+			str_make(piece.p, (size_t)at_most(piece.n, ZIP_BLOCK_MAX));
+
+		put_block_head(head, block.n, last);
+		buf_put(z->out, head, sizeof(head));
+		buf_str(z->out, block);
+		piece = str_skip(piece, block.n);
+	} while (piece.n);
+	z->entry.packed += z->out->n - before;
+	z->at += z->out->n - before;
+	return z->out->err;
+}
+
+int zip_data(struct zip *z, struct str piece)
+{
+	int r = count(z, piece);
+
+	if (r || piece.n == 0)
+		return r;
+	return z->level ? pack(z, piece, Z_NO_FLUSH) : store(z, piece, false);
 }
 
 int zip_close(struct zip *z)
 {
 	const struct zip_record *r = &z->entry;
 	size_t before;
-	int err = pack(z, STR(""), Z_FINISH);
+	int err = z->level ? pack(z, STR(""), Z_FINISH) : store(z, STR(""), true);
 
 	assert(z->open);
 	if (err)
 		return err;
+	/* Many small blocks were more than zip64_from allows for. */
+	if (!r->zip64 && r->packed >= long32)
+		return ERR_RANGE;
 	before = z->out->n;
 	put32(z->out, DESCRIPTOR_SIGN);
 	put32(z->out, r->crc);

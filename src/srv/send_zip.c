@@ -47,6 +47,50 @@ static ssize_t read_full(int fd, char *p, size_t n)
 	return (ssize_t)got;
 }
 
+static size_t at_most(uint64_t n, size_t most)
+{
+	return n < most ? (size_t)n : most;
+}
+
+/* The next bytes of a file, up to left: how many, 0 at its end, or an error. */
+static ssize_t put_packed(struct download *d, int fd, uint64_t left)
+{
+	ssize_t got = read_full(fd, d->piece, at_most(left, TRANSFER_PIECE));
+	int r;
+
+	if (got <= 0)
+		return got;
+	r = zip_data(&d->zip, str_make(d->piece, (size_t)got));
+	if (!r)
+		r = transfer_flush_much(d->io);
+	return r ? r : got;
+}
+
+/* The same as they are: read behind the headers of their blocks, and sent from there. */
+static ssize_t put_plain(struct download *d, int fd, uint64_t left)
+{
+	const size_t block = TRANSFER_PIECE / 4;
+	size_t sum = 0, at = 0;
+	int r = transfer_flush(d->io);
+
+	while (!r && sum < left && at < TRANSFER_PIECE) {
+		char *head = d->piece + at, *p = head + ZIP_BLOCK_HEAD;
+		ssize_t got =
+			read_full(fd, p, at_most(left - sum, block - ZIP_BLOCK_HEAD));
+
+		if (got < 0)
+			return got;
+		if (got == 0)
+			break;
+		r = zip_block(&d->zip, str_make(p, (size_t)got), head);
+		sum += (size_t)got;
+		at += ZIP_BLOCK_HEAD + (size_t)got;
+	}
+	if (!r)
+		r = fd_write_all(d->io->out, d->piece, at);
+	return r ? r : (ssize_t)sum;
+}
+
 /*
  * A file of which n bytes have been read, up to the length that it had when its header
  * was written.
@@ -54,23 +98,19 @@ static ssize_t read_full(int fd, char *p, size_t n)
 static int put_long(
 	struct download *d, const struct zip_entry *e, int fd, uint64_t size, size_t n)
 {
-	uint64_t left = size > n ? size : n;
-	int r = zip_open(&d->zip, e, left, d->ask->packed ? 1 : 0);
+	uint64_t left = size > n ? size - n : 0;
+	int r = zip_open(&d->zip, e, left + n, d->ask->packed ? 1 : 0);
 
-	while (!r && n && left) {
-		ssize_t got;
-
+	if (!r)
 		r = zip_data(&d->zip, str_make(d->piece, n));
-		left -= n;
-		if (!r)
-			r = transfer_flush_much(d->io);
-		if (r || !left)
-			break;
-		n = left < TRANSFER_PIECE ? (size_t)left : TRANSFER_PIECE;
-		got = read_full(fd, d->piece, n);
+	while (!r && left) {
+		ssize_t got = (d->ask->packed ? put_packed : put_plain)(d, fd, left);
+
 		if (got < 0)
 			return (int)got;
-		n = (size_t)got;
+		if (got == 0)
+			break;
+		left -= (uint64_t)got;
 	}
 	return r ? r : zip_close(&d->zip);
 }

@@ -184,6 +184,49 @@ static void test_many(void)
 	buf_free(&out);
 }
 
+/* Content at level 0, in blocks that the caller sends. */
+static void test_blocks(void)
+{
+	static char content[200000];
+	const size_t first = 3, second = ZIP_BLOCK_MAX;
+	struct buf out = BUF_INIT(1 << 20);
+	struct zip_entry e = {STR("f"), S_IFREG | 0644, 0};
+	struct zip_entry next = {STR("g"), S_IFREG | 0644, 0};
+	char head[ZIP_BLOCK_HEAD];
+	struct zip z;
+	size_t at = 0;
+	int r;
+
+	for (size_t i = 0; i < sizeof(content); i++)
+		content[i] = (char)('a' + i % 23);
+	zip_init(&z, &out);
+	r = zip_open(&z, &e, sizeof(content), 0);
+	for (size_t n = first; n && !r; n = n == first ? second : 0) {
+		r = zip_block(&z, str_make(content + at, n), head);
+		buf_put(&out, head, sizeof(head));
+		buf_put(&out, content + at, n);
+		at += n;
+	}
+	is_int(r, 0, "two blocks");
+	is_int(zip_data(&z, str_make(content + at, sizeof(content) - at)), 0, "the rest");
+	is_int(zip_block(&z, STR("x"), head), ERR_RANGE, "and no more");
+	is_int(zip_close(&z), 0, "closed");
+	r = zip_open(&z, &next, 5, 1);
+	if (!r)
+		r = zip_data(&z, STR("hello"));
+	if (!r)
+		r = zip_close(&z);
+	is_int(r, 0, "another that is packed");
+	finish(&z, STR(""));
+	judge(&out,
+		"print(z.read(\"f\")==bytes(97+i%23 for i in range(200000)), "
+		"z.read(\"g\"), "
+		"[i.compress_size-i.file_size for i in z.infolist()][:1])",
+		"True b'hello' [30]\n", "each as it was, five more bytes for each block");
+	zip_free(&z);
+	buf_free(&out);
+}
+
 /* Five gigabytes of zeros pass by; only sums and headers are kept. */
 static void test_zip64(void)
 {
@@ -241,6 +284,7 @@ int main(void)
 	test_empty();
 	test_refused();
 	test_many();
+	test_blocks();
 #ifndef __SANITIZE_ADDRESS__
 	test_zip64();
 #else
