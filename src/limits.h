@@ -254,6 +254,7 @@ enum {
 	HASHER_MS = 5000,              /* until it is taken to be stopped: 9 GB of lead */
 	TRANSFER_FIRST = 4096,         /* and at first, doubling: somebody waits for it */
 	TRANSFER_PIPE = 1 << 20,       /* between job and server: fewer turns for each */
+	TRANSFER_MOVE = 16384,         /* of a reply: less is copied sooner than moved */
 	TRANSFER_LEFT_OUT_MAX = 65535, /* words about files that are not sent */
 	TRANSFER_QUICK_MS = 60000,     /* to list, to move...: a network disk may hang */
 	TRANSFER_LIST_MAX = 65536,     /* a path in JSON, escaped */

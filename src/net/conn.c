@@ -322,6 +322,32 @@ static int step_send(struct conn *c, struct turn *turn)
 	return reply_done(c);
 }
 
+/* Some of what was offered; results as of put_out. */
+static int hand_out(struct conn *c, struct turn *turn)
+{
+	const struct server_conf *conf = &c->server->conf;
+	struct exchange *x = c->x;
+	size_t most = x->offered < HTTP_MOVE ? x->offered : HTTP_MOVE;
+	ssize_t n = conf->ops->hand(conf->arg, &x->rq, c->transport.fd, most);
+
+	if (n == -EAGAIN)
+		return 1;
+	if (n == -EINVAL) {
+		x->copies = true;
+		return 0;
+	}
+	if (n == 0)
+		return cut(c);
+	if (n < 0)
+		return conn_drop(c);
+	turn_spend(turn, n);
+	conn_set_deadline(c, conf->stall_ms);
+	x->offered -= (size_t)n;
+	if (x->offered == 0)
+		exchange_end_offer(x);
+	return 0;
+}
+
 static int step_part(struct conn *c, struct turn *turn)
 {
 	const struct server_conf *conf = &c->server->conf;
@@ -333,6 +359,10 @@ static int step_part(struct conn *c, struct turn *turn)
 	buf_reset(&x->head);
 	buf_reset(&x->out);
 	x->sent = 0;
+	if (x->offered && !x->copies)
+		r = hand_out(c, turn);
+	if (r || x->out.n || (x->offered && !x->copies))
+		return r;
 	conn_enter(c, C_OWED);
 	conf->ops->room(conf->arg, &x->rq);
 	return c->state == C_OWED;

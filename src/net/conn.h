@@ -49,6 +49,8 @@ struct exchange {
 
 	struct buf head, fields, out; /* of the reply */
 	size_t sent;
+	size_t offered; /* bytes that server_ops.hand has still to send, behind out */
+	bool copies;    /* it cannot: they come by request_write */
 	enum http_framing framing; /* of a reply in pieces */
 	uint64_t promised;         /* bytes of it that are still to come, for a length */
 	unsigned status;
@@ -151,6 +153,8 @@ void exchange_begin(
 /* Writes the reply for request_out; head.err tells when even an error found no room. */
 void exchange_reply(struct exchange *x, unsigned status, const char *type);
 void exchange_fail(struct exchange *x, unsigned status, struct str words);
+/* What was offered has been sent, or is written: what the framing puts behind it. */
+void exchange_end_offer(struct exchange *x);
 
 /* A line in the log, unless there was one of that kind a short time ago. */
 void server_warn(struct server *s, enum trouble what, const char *why);

@@ -77,6 +77,8 @@ void exchange_next(struct exchange *x)
 	recycle(&x->fields);
 	recycle(&x->out);
 	x->sent = 0;
+	x->offered = 0;
+	x->copies = false;
 	x->kept = str_make(NULL, 0);
 	http_request_init(&x->http);
 	arena_rewind(&arena);
@@ -315,6 +317,20 @@ void request_begin(struct request *rq, unsigned status, const char *type, uint64
 		conn_wake(c);
 }
 
+/* What was offered but has to be written begins with the piece: the rest of that. */
+static struct str put_offered(struct exchange *x, struct str piece)
+{
+	size_t n = piece.n < x->offered ? piece.n : x->offered;
+
+	if (n == 0)
+		return piece;
+	buf_put(&x->out, piece.p, n);
+	x->offered -= n;
+	if (x->offered == 0)
+		exchange_end_offer(x);
+	return str_skip(piece, n);
+}
+
 /* What is out of room is noticed when it is sent. */
 static void put_piece(struct exchange *x, struct str piece)
 {
@@ -347,12 +363,44 @@ bool request_write(struct request *rq, struct str piece)
 	struct conn *c = x->conn;
 
 	assert(c->state == C_PART || c->state == C_OWED);
-	put_piece(x, piece);
+	assert(x->offered == 0 || x->copies);
+	put_piece(x, put_offered(x, piece));
 	if (c->state == C_OWED && (x->out.n || x->out.err)) {
 		conn_enter(c, C_PART);
 		conn_wake(c);
 	}
 	return x->out.n < HTTP_QUEUE && !x->out.err;
+}
+
+void exchange_end_offer(struct exchange *x)
+{
+	if (x->framing == HTTP_CHUNKED)
+		buf_puts(&x->out, "\r\n");
+}
+
+bool request_offer(struct request *rq, size_t n)
+{
+	struct exchange *x = exchange_of(rq);
+	struct conn *c = x->conn;
+
+	assert(c->state == C_PART || c->state == C_OWED);
+	assert(n && (x->offered == 0 || x->copies));
+	if (x->copies || x->framing == HTTP_NO_BODY || !c->server->conf.ops->hand ||
+		transport_bare(&c->transport) < 0)
+		return false;
+	if (x->framing == HTTP_CHUNKED)
+		buf_fmt(&x->out, "%zx\r\n", n);
+	if (x->framing == HTTP_LENGTH) {
+		if (n > x->promised)
+			x->out.err = ERR_RANGE;
+		x->promised -= n;
+	}
+	x->offered = n;
+	if (c->state == C_OWED) {
+		conn_enter(c, C_PART);
+		conn_wake(c);
+	}
+	return true;
 }
 
 void request_end(struct request *rq)
@@ -363,7 +411,7 @@ void request_end(struct request *rq)
 	assert(c->state == C_PART || c->state == C_OWED);
 	if (x->framing == HTTP_CHUNKED)
 		buf_puts(&x->out, "0\r\n\r\n");
-	if (x->framing == HTTP_LENGTH && x->promised)
+	if (x->offered || (x->framing == HTTP_LENGTH && x->promised))
 		x->out.err = ERR_RANGE;
 	conn_enter(c, C_SEND);
 	conn_wake(c);

@@ -75,6 +75,12 @@ void request_begin(
  * will tell when all of it is sent. Never calls back.
  */
 bool request_write(struct request *rq, struct str piece) MUST_USE;
+/*
+ * Queues a piece of n bytes, at least one, without a copy: server_ops.hand will send
+ * them. Nothing may be written before server_ops.room. False, and nothing is done: they
+ * have to be written. Never calls back.
+ */
+bool request_offer(struct request *rq, size_t n) MUST_USE;
 /* The reply is complete. One of another length than announced is cut. */
 void request_end(struct request *rq);
 /* It will never be: the connection ends in a way that no peer takes for success. */

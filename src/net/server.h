@@ -35,7 +35,14 @@ struct server_ops {
 	ssize_t (*move)(void *arg, struct request *rq, int fd, size_t n);
 	/* The body is complete: answer now or later. */
 	void (*ready)(void *arg, struct request *rq);
-	/* All that request_write was given has been sent. */
+	/*
+	 * Puts up to n of the bytes that request_offer told of onto the socket: how
+	 * many; -EAGAIN: it is full; -EINVAL: this cannot be, and they are wanted by
+	 * request_write; 0: they are not there any more, and the reply is cut; another
+	 * -errno: the peer has left. May be NULL.
+	 */
+	ssize_t (*hand)(void *arg, struct request *rq, int fd, size_t n);
+	/* All that request_write was given, or request_offer told of, has been sent. */
 	void (*room)(void *arg, struct request *rq);
 	/* The peer left, or its body was bad. Forget rq; it is too late to answer. */
 	void (*gone)(void *arg, struct request *rq);

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -229,7 +230,7 @@ static void out_ready(struct io *io, uint32_t events)
 	ssize_t n;
 
 	(void)events;
-	if (j->paused)
+	if (j->paused || (j->conf.ops->waiting && j->conf.ops->waiting(j)))
 		return;
 	n = read(j->out_fd, piece, sizeof(piece));
 	if (n < 0)
@@ -470,6 +471,32 @@ ssize_t job_move(struct job *j, int fd, size_t n)
 		return -ENOBUFS;
 	}
 	return -err;
+}
+
+size_t job_waiting(const struct job *j)
+{
+	int n = 0;
+
+	if (j->out_fd < 0 || ioctl(j->out_fd, FIONREAD, &n) < 0)
+		return 0;
+	return n > 0 ? (size_t)n : 0;
+}
+
+ssize_t job_hand(struct job *j, int fd, size_t n)
+{
+	ssize_t moved;
+	int err;
+
+	do
+		moved = splice(j->out_fd, NULL, fd, NULL, n, SPLICE_F_NONBLOCK);
+	while (moved < 0 && errno == EINTR);
+	if (moved >= 0)
+		return moved;
+	err = errno;
+	/* Either end may be the reason, and who waits for the wrong one never ends. */
+	if (err == EAGAIN)
+		return job_waiting(j) ? -EAGAIN : 0;
+	return err == ENOSYS || err == EPERM ? -EINVAL : -err;
 }
 
 void job_feed_end(struct job *j)

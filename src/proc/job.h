@@ -47,6 +47,11 @@ enum job_outcome {
 struct job_ops {
 	/* Output as it comes, in pieces of 64 KiB at most. NULL: it is collected. */
 	void (*output)(struct job *j, struct str piece);
+	/*
+	 * Output is there: true leaves it where it is, and the job must be paused; false
+	 * has it read. May be NULL.
+	 */
+	bool (*waiting)(struct job *j);
 	/* job_feed, which has not taken everything, will now take more. */
 	void (*room)(struct job *j);
 	/* The last call: j->outcome tells how it ended. */
@@ -127,6 +132,15 @@ size_t job_feed(struct job *j, struct str piece) MUST_USE;
 ssize_t job_move(struct job *j, int fd, size_t n) MUST_USE;
 /* There is no more input. */
 void job_feed_end(struct job *j);
+
+/* How many bytes of output there are. */
+size_t job_waiting(const struct job *j);
+/*
+ * Puts up to n of them onto fd, a socket, without a copy. How many; 0: there are none;
+ * -EAGAIN: it takes no more now; -EINVAL: this cannot be; another -errno, of fd, whose
+ * SIGPIPE must be ignored.
+ */
+ssize_t job_hand(struct job *j, int fd, size_t n) MUST_USE;
 
 /* Output is not wanted, or wanted again; the job waits when its pipe is full. */
 void job_pause(struct job *j, bool pause);

@@ -378,6 +378,12 @@ static ssize_t on_move(void *arg, struct request *rq, int fd, size_t n)
 	return transfer_move(rq, fd, n);
 }
 
+static ssize_t on_hand(void *arg, struct request *rq, int fd, size_t n)
+{
+	(void)arg;
+	return transfer_hand(rq, fd, n);
+}
+
 static void on_ready(void *arg, struct request *rq)
 {
 	const struct route *route;
@@ -433,6 +439,7 @@ const struct server_ops api_ops = {
 	.head = on_head,
 	.body = on_body,
 	.move = on_move,
+	.hand = on_hand,
 	.ready = on_ready,
 	.room = on_room,
 	.gone = on_gone,

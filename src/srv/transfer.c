@@ -142,6 +142,22 @@ static void on_output(struct job *j, struct str piece)
 		job_pause(j, true);
 }
 
+/* Has what the job has written go past our memory, if that is possible and enough. */
+static bool offer(struct transfer *t)
+{
+	size_t n = t->state == TRANSFER_REPLIES ? job_waiting(&t->job) : 0;
+
+	return n >= TRANSFER_MOVE && request_offer(t->rq, n);
+}
+
+static bool on_waiting(struct job *j)
+{
+	if (!offer(container_of(j, struct transfer, job)))
+		return false;
+	job_pause(j, true);
+	return true;
+}
+
 static void on_room(struct job *j)
 {
 	request_take_more(container_of(j, struct transfer, job)->rq);
@@ -208,6 +224,7 @@ static int start_job(struct transfer *t, struct api *api)
 {
 	static const struct job_ops ops = {
 		.output = on_output,
+		.waiting = on_waiting,
 		.room = on_room,
 		.done = on_done,
 	};
@@ -287,6 +304,13 @@ ssize_t transfer_move(struct request *rq, int fd, size_t n)
 	return t->state == TRANSFER_DISCARDS ? -EPIPE : job_move(&t->job, fd, n);
 }
 
+ssize_t transfer_hand(struct request *rq, int fd, size_t n)
+{
+	struct transfer *t = rq->user;
+
+	return job_hand(&t->job, fd, n);
+}
+
 void transfer_ready(struct request *rq)
 {
 	struct transfer *t = rq->user;
@@ -305,7 +329,8 @@ void transfer_room(struct request *rq)
 {
 	struct transfer *t = rq->user;
 
-	job_pause(&t->job, false);
+	/* It is paused, unless it wrote little. */
+	job_pause(&t->job, offer(t));
 }
 
 void transfer_gone(struct request *rq)

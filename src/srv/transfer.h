@@ -58,6 +58,7 @@ void transfer_stop(void);
 /* Of a request that transfer_start was called for: the callbacks of the server. */
 size_t transfer_body(struct request *rq, struct str piece);
 ssize_t transfer_move(struct request *rq, int fd, size_t n);
+ssize_t transfer_hand(struct request *rq, int fd, size_t n);
 void transfer_ready(struct request *rq);
 void transfer_room(struct request *rq);
 void transfer_gone(struct request *rq);

@@ -23,10 +23,13 @@ static struct server *server;
 static uint16_t port;
 static struct request *parked[PARKED]; /* by /later, to be answered by the test */
 static unsigned parked_n, gone_n, drained_n, ready_n, room_n, depth, deepest;
-static size_t sink_room; /* what /sink takes now */
-static bool moves;     /* server_ops.move does, too */
-static size_t moved_n; /* bytes that it took */
-static struct buf sink;  /* what it has got */
+static size_t sink_room;   /* what /sink takes now */
+static bool moves;         /* server_ops.move does, too */
+static size_t moved_n;     /* bytes that it took */
+static struct buf sink;    /* what it has got */
+static struct str offered; /* what server_ops.hand sends */
+static size_t hand_most;   /* of it, at once */
+static ssize_t hand_says;  /* instead, unless that is 1 */
 
 static inline void on_head(void *arg, struct request *rq)
 {
@@ -163,6 +166,25 @@ static inline ssize_t on_move(void *arg, struct request *rq, int fd, size_t n)
 	return got;
 }
 
+static inline ssize_t on_hand(void *arg, struct request *rq, int fd, size_t n)
+{
+	ssize_t put;
+
+	(void)arg;
+	(void)rq;
+	if (hand_says != 1)
+		return hand_says;
+	if (n > hand_most)
+		n = hand_most;
+	if (n > offered.n)
+		abort();
+	put = send(fd, offered.p, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (put < 0)
+		return -errno;
+	offered = str_skip(offered, (size_t)put);
+	return put;
+}
+
 static inline void on_room(void *arg, struct request *rq)
 {
 	(void)arg;
@@ -189,6 +211,7 @@ static const struct server_ops ops = {
 	.body = on_body,
 	.move = on_move,
 	.ready = on_ready,
+	.hand = on_hand,
 	.room = on_room,
 	.gone = on_gone,
 	.drained = on_drained,
@@ -205,6 +228,9 @@ static inline void server_up(struct server_conf conf)
 	buf_free(&sink);
 	buf_init(&sink, 8 << 20);
 	sink_room = 0;
+	offered = STR("");
+	hand_most = SIZE_MAX;
+	hand_says = 1;
 	loop = loop_new(&err);
 	server = loop ? server_new(loop, &conf, &err) : NULL;
 	fd = fd_listen_tcp("127.0.0.1", 0, 64);

@@ -316,6 +316,161 @@ static void test_back_pressure(void)
 	server_down();
 }
 
+static bool offer(const char *p, size_t n)
+{
+	offered = str_make(p, n);
+	return request_offer(parked[0], n);
+}
+
+/* Pieces that the layer above sends itself, among others. */
+static void test_offered(void)
+{
+	struct peer p;
+
+	server_up(usual);
+	peer_open(&p);
+	peer_say(&p, GET("/pieces") GET("/x"));
+	ok(offered.n == 0 && poll_until(is_room, 1), "a reply begins");
+	ok(request_write(parked[0], STR("hello")), "a piece");
+	hand_most = 3;
+	ok(offer("0123456789abcdef", 16), "one that is offered");
+	peer_expect(&p, "5\r\nhello\r\n10\r\n0123456789abcdef\r\n", "in order");
+	is_int(offered.n, 0, "it was handed out, three bytes at a time");
+	ok(poll_until(is_room, 2), "then there is room");
+	ok(offer("xyz", 3), "another");
+	peer_expect(&p, "3\r\nxyz\r\n", "follows");
+	ok(poll_until(is_room, 3), "again");
+	ok(request_write(parked[0], STR("end")), "and one more");
+	request_end(parked[0]);
+	run_until(&p, has_text, "\r\n\r\nok");
+	ok(peer_has(&p, "3\r\nend\r\n0\r\n\r\nHTTP/1.1 200"), "the end, then the next");
+	buf_reset(&p.got);
+	peer_say(&p, GET("/five"));
+	peer_expect(&p, "\r\n\r\n", "a reply of five bytes");
+	ok(offer("hello", 5), "all at once");
+	peer_expect(&p, "hello", "as they are");
+	ok(poll_until(is_room, 5), "are sent");
+	request_end(parked[0]);
+	peer_say(&p, "HEAD /pieces HTTP/1.1\r\n" HOST);
+	peer_expect(&p, "\r\n\r\n", "of a reply to HEAD");
+	ok(!offer("x", 1), "nothing is handed out");
+	ok(request_write(parked[0], STR("x")), "nor sent");
+	request_end(parked[0]);
+	peer_say(&p, GET("/x"));
+	peer_expect(&p, "\r\n\r\nok", "the connection lives");
+	is_int(gone_n, 0, "nobody has gone");
+	peer_close(&p);
+	server_down();
+}
+
+/* What cannot be handed out is written, in the chunk that was begun. */
+static void test_offer_refused(void)
+{
+	struct peer p;
+
+	server_up(usual);
+	peer_open(&p);
+	peer_say(&p, GET("/pieces"));
+	peer_expect(&p, "\r\n\r\n", "a reply begins");
+	hand_says = -EINVAL;
+	ok(offer("0123456789", 10), "a piece is offered");
+	ok(poll_until(is_room, 2), "which cannot be handed out");
+	ok(!offer("0123456789", 10), "and not offered again");
+	ok(request_write(parked[0], STR("0123")), "four bytes");
+	peer_expect(&p, "a\r\n0123", "go into its chunk");
+	ok(request_write(parked[0], STR("456789abc")), "nine more");
+	request_end(parked[0]);
+	peer_expect(&p, "456789\r\n3\r\nabc\r\n0\r\n\r\n", "end it, and begin another");
+	peer_say(&p, GET("/pieces"));
+	peer_expect(&p, "\r\n\r\n", "the next reply");
+	hand_says = 1;
+	ok(offer("xyz", 3), "tries again");
+	peer_expect(&p, "3\r\nxyz\r\n", "and finds that it can");
+	request_end(parked[0]);
+	peer_close(&p);
+	server_down();
+}
+
+/* Nobody may take what lacks a piece for all of it. */
+static void test_offer_cut(void)
+{
+	struct peer p;
+
+	server_up(usual);
+	for (int i = 0; i < 4; i++) {
+		hand_says = i == 0 ? 0 : -EAGAIN;
+		peer_open(&p);
+		peer_say(&p, i == 3 ? GET("/five") : GET("/pieces"));
+		peer_expect(&p, "\r\n\r\n", "a reply begins");
+		ok(offer("0123456789", 10), "a piece is offered");
+		/* Gone; ended; cut; longer than announced. */
+		if (i == 1)
+			request_end(parked[0]);
+		if (i == 2)
+			request_cut(parked[0]);
+		peer_read(&p);
+		run_until(&p, has_ended, NULL);
+		is_int(p.err, ECONNRESET, "ends with a reset");
+		peer_close(&p);
+	}
+	is_int(gone_n, 2, "the layer above hears of it unless it has ended it");
+	hand_says = -EPIPE;
+	peer_open(&p);
+	peer_say(&p, GET("/pieces"));
+	peer_expect(&p, "\r\n\r\n", "a reply begins");
+	ok(offer("0123456789", 10), "to a peer that has left");
+	ok(poll_until(is_gone, 3), "is told above");
+	peer_close(&p);
+	ok(poll_until(is_count, 0), "no connection is left");
+	server_down();
+}
+
+/* One that does not read holds up nobody, and not for ever. */
+static void test_offer_held_up(void)
+{
+	enum { MUCH = 32 << 20 };
+	static const struct server_conf quick = {.stall_ms = 150, .wait_ms = 60000};
+	char *much = calloc(1, MUCH);
+	size_t want = MUCH;
+	struct peer p, q;
+
+	if (!much)
+		abort();
+	server_up(usual);
+	peer_open(&p);
+	peer_say(&p, GET("/five"));
+	ok(poll_until(is_room, 1), "a reply begins");
+	request_cut(parked[0]);
+	peer_close(&p);
+	peer_open(&p);
+	peer_say(&p, "GET /pieces HTTP/1.0\r\n\r\n");
+	ok(poll_until(is_room, 2), "another begins");
+	ok(offer(much, MUCH), "more than sockets hold");
+	rest();
+	ok(offered.n > 0, "is not all sent");
+	peer_open(&q);
+	peer_say(&q, GET("/x"));
+	peer_expect(&q, "\r\n\r\nok", "others are served");
+	peer_close(&q);
+	peer_read(&p);
+	run_until(&p, has_bytes, &want);
+	ok(poll_until(is_room, 3), "once it reads it gets all");
+	request_end(parked[0]);
+	peer_expect_end(&p, "in order");
+	peer_close(&p);
+	server_down();
+
+	server_up(quick);
+	peer_open(&p);
+	peer_say(&p, GET("/pieces"));
+	ok(poll_until(is_room, 1), "a reply begins");
+	ok(offer(much, MUCH), "much of it is offered");
+	ok(poll_until(is_gone, 1), "one that never reads is given up");
+	peer_close(&p);
+	server_down();
+	free(much);
+}
+
 static void test_hang_up(void)
 {
 	struct peer p;
@@ -348,6 +503,10 @@ int main(void)
 	test_cut();
 	test_old_version();
 	test_back_pressure();
+	test_offered();
+	test_offer_refused();
+	test_offer_cut();
+	test_offer_held_up();
 	test_hang_up();
 	return done_testing();
 }
