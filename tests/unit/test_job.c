@@ -405,68 +405,6 @@ static void test_moved_end(void)
 	fd_close(&source[0]);
 }
 
-static int hand_n; /* pieces that were handed on */
-
-/* Onto the socket whose other end is source[0], as far as it takes them. */
-static bool hand(struct job *j)
-{
-	static char piece[1 << 16];
-	ssize_t n;
-
-	/* Its end is for the loop to see. */
-	if (job_waiting(j) == 0)
-		return false;
-	while ((n = job_hand(j, source[1], BIG)) > 0)
-		hand_n++;
-	full_n += n == -EAGAIN;
-	while ((n = read(source[0], piece, sizeof(piece))) > 0)
-		compare(j, str_make(piece, (size_t)n));
-	return true;
-}
-
-static int say_big(void *arg, int in, int out)
-{
-	(void)arg;
-	(void)in;
-	return fd_write_all(out, big, sizeof(big));
-}
-
-static void test_hand(void)
-{
-	static const struct job_ops ops = {
-		.output = compare, .waiting = hand, .done = on_done};
-	struct job_conf c = {.ops = &ops, .work = say_big, .wide = 1 << 20};
-	int nowhere;
-
-	signal(SIGPIPE, SIG_IGN);
-	if (fd_socketpair(SOCK_STREAM, source) < 0)
-		exit(1);
-	hand_n = full_n = 0;
-	seen = 0;
-	is_int(run(&c), JOB_DONE, "a job whose output goes onto a socket");
-	is_int((long long)seen, BIG, "all came as it was");
-	ok(hand_n > 0 && full_n > 0, "the socket was full at times (%d, %d)", hand_n,
-		full_n);
-	is_int((long long)job_waiting(&job), 0, "there is no more");
-
-	job_free(&job);
-	memset(&job, 0, sizeof(job));
-	c.ops = &plain;
-	is_int(job_start(&job, loop, &c), 0, "another");
-	job_pause(&job, true);
-	is_int((long long)job_hand(&job, -1, 10), -EBADF, "no socket");
-	while (job_waiting(&job) == 0)
-		if (timer_set(loop, &rescue, 1, give_up) < 0 || loop_run(loop) < 0)
-			exit(1);
-	nowhere = fd_open("/dev/null", O_RDONLY, 0);
-	is_int((long long)job_hand(&job, nowhere, 10), -EBADF, "nor one to write to");
-	fd_close(&nowhere);
-	fd_close(&source[0]);
-	is_int((long long)job_hand(&job, source[1], 10), -EPIPE, "a peer that has left");
-	job_free(&job);
-	fd_close(&source[1]);
-}
-
 static void test_deaf(void)
 {
 	struct job_conf c = {.ops = &stream, .work = say, .arg = "", .input = true};
@@ -551,7 +489,7 @@ static void start_next(struct job *j)
 
 	(void)j;
 	next_first = job_start(&next, loop, &c) == 0 && next.state == JOB_RUNS &&
-		waiting.state == JOB_WAITS;
+		     waiting.state == JOB_WAITS;
 	on_done(j);
 }
 
@@ -640,7 +578,6 @@ int main(void)
 	test_stream();
 	test_move();
 	test_moved_end();
-	test_hand();
 	test_deaf();
 	test_line();
 	test_fair();
