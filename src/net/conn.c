@@ -327,7 +327,7 @@ static int hand_out(struct conn *c, struct turn *turn)
 {
 	const struct server_conf *conf = &c->server->conf;
 	struct exchange *x = c->x;
-	size_t most = x->offered < HTTP_MOVE ? x->offered : HTTP_MOVE;
+	size_t most = x->offered < HTTP_TURN_BYTES ? x->offered : HTTP_TURN_BYTES;
 	ssize_t n = conf->ops->hand(conf->arg, &x->rq, c->transport.fd, most);
 
 	if (n == -EAGAIN)
