@@ -28,7 +28,7 @@ int ledger_add_end(struct ledger *l, const struct ledger_entry *e, enum ledger_s
 	unsigned status, struct str answer, uint64_t *at) MUST_USE;
 int ledger_add_ack(struct ledger *l, const struct ledger_entry *e) MUST_USE;
 int ledger_add_gone(struct ledger *l, const uint8_t key[LEDGER_KEY]) MUST_USE;
-int ledger_read_record(void *ledger, const struct journal_entry *j) MUST_USE;
+int ledger_read_record(void *ctx, const struct journal_entry *j) MUST_USE;
 
 /* ledger_shrink.c: a large file of which little counts is written anew. */
 void ledger_shrink(struct ledger *l);

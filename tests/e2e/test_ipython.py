@@ -427,7 +427,7 @@ def test_without():
         eq((got.status, got.field("location")), (307, path), "...and under its own name")
     status, _, errors = run_client("serve", "1", "--plugins", "jupyter", "nonsense", "agent_skills")
     eq(status, 100, "an unknown plugin")
-    has(errors, "--plugins nonsense: is not one of agent_skills, jupyter, vscode", "...in words")
+    has(errors, "--plugins nonsense: is not one of agent_skills, jupyter, mcp, vscode", "...in words")
 
 
 def test_no_python():

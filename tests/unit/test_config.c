@@ -154,7 +154,7 @@ static const struct {
 		"--user-id 2147483648: must be a number in range\n"},
 	{US " 3000 --plugins", "--plugins: needs a value\n"},
 	{US " 3000 --plugins jupyter x",
-		"--plugins x: is not one of agent_skills, jupyter, vscode, "
+		"--plugins x: is not one of agent_skills, jupyter, mcp, vscode, "
 		"and no folder in /.od/plugins\n"},
 	{US " 3000 --no-enable-browser=yes", "--no-enable-browser yes: takes no value\n"},
 	{US " 3000 --tls-cert /c", "--tls-cert and --tls-key go together\n"},
