@@ -74,7 +74,7 @@ static int grow(struct ledger *l)
 		l->slots_n = old_n;
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < old_n; i++)
+	for (size_t i = 0; old && i < old_n; i++)
 		if (old[i].what != LEDGER_NEW)
 			l->slots[slot_of(l, old[i].key)] = old[i];
 	free(old);
@@ -112,7 +112,7 @@ static int put_slot(struct ledger *l, const uint8_t key[LEDGER_KEY],
 	if (!slot || slot->what == LEDGER_NEW) {
 		if (grow(l) < 0)
 			return -ENOMEM;
-		slot = ledger_look(l, key);
+		slot = &l->slots[slot_of(l, key)];
 		l->used++;
 	}
 	memcpy(slot->key, key, LEDGER_KEY);

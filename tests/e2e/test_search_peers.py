@@ -126,6 +126,8 @@ def test_glob():
             every = set(files) | {f[:-1] for f in folders if f}
             globs = [glob(rng) for _ in range(25)]
             globs += [f"{{{part(rng)},{glob(rng)}}}{part(rng)}" for _ in range(5)]
+            # "./" counts in front only, where a pattern as a whole may begin with it.
+            globs = [g for g in globs if "{" not in g or "./" not in g]
             # Without a slash it is about the last part of a path; to bash a/** is also a itself.
             asked = [g if "/" in g else "**/" + g for g in globs]
             asked = [g + "/*" if g.endswith("/**") else g for g in asked]
@@ -134,7 +136,7 @@ def test_glob():
             lines = subprocess.run(["bash", "-c", script], cwd=top, env=UTF8, capture_output=True,
                                    text=True, check=True).stdout.split("\n\0")
             for g, line in zip(globs, lines):
-                want = {p.rstrip("/") for p in line.split("\0")} & every
+                want = {p.rstrip("/").removeprefix("./") for p in line.split("\0")} & every
                 got = ask(client, "glob", pattern=g, type="any", hidden=1, gitignore=0, path=top)["paths"]
                 tally.case(set(got) == want and len(set(got)) == len(got), g,
                            sorted(set(got) - want), sorted(want - set(got)))
