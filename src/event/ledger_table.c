@@ -65,7 +65,7 @@ static int grow(struct ledger *l)
 	struct ledger_slot *old = l->slots;
 	size_t old_n = l->slots_n;
 
-	if ((l->used + 1) * 4 <= old_n * 3)
+	if (old && (l->used + 1) * 4 <= old_n * 3)
 		return 0;
 	l->slots_n = old_n ? 2 * old_n : SLOTS_FIRST;
 	l->slots = slots_new(l->slots_n);
@@ -107,17 +107,15 @@ void ledger_drop_slot(struct ledger *l, const uint8_t key[LEDGER_KEY])
 static int put_slot(struct ledger *l, const uint8_t key[LEDGER_KEY],
 	enum ledger_find what, struct ledger_entry *e)
 {
-	struct ledger_slot *slot = ledger_look(l, key);
+	struct ledger_slot made = {.what = what, .entry = e};
 
-	if (!slot || slot->what == LEDGER_NEW) {
+	memcpy(made.key, key, LEDGER_KEY);
+	if (!l->slots || l->slots[slot_of(l, key)].what == LEDGER_NEW) {
 		if (grow(l) < 0)
 			return -ENOMEM;
-		slot = &l->slots[slot_of(l, key)];
 		l->used++;
 	}
-	memcpy(slot->key, key, LEDGER_KEY);
-	slot->what = what;
-	slot->entry = e;
+	l->slots[slot_of(l, key)] = made;
 	return 0;
 }
 
