@@ -66,7 +66,7 @@ static void take_apart(struct mcp_session *session, struct request *rq)
 {
 	struct arena *arena, memory;
 	struct jsonrpc *m = NULL;
-	bool batch, call = false;
+	bool batch = false, call = false;
 	char *body;
 	size_t n;
 
