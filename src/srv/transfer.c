@@ -114,7 +114,9 @@ static void finish(struct transfer *t)
 	enum job_outcome outcome = t->job.outcome;
 	bool begun;
 
-	(void)hand_on(t);
+	/* Nothing is early in a reply, and behind what was offered nothing may come. */
+	if (t->state != TRANSFER_REPLIES)
+		(void)hand_on(t);
 	begun = t->state == TRANSFER_REPLIES;
 	let_go(t);
 	if (!begun)
