@@ -37,6 +37,8 @@ class Channel:
         self.lock = _thread.allocate_lock()
         self.sending = False
         self.interrupted = False
+        self.results = 0  # sent by any thread
+        self.seen = 0  # of these, as far as the server has said so
 
     @staticmethod
     def read(n):
@@ -50,7 +52,9 @@ class Channel:
         return b"".join(parts)
 
     def take(self):
-        return json.loads(self.read(int.from_bytes(self.read(4), "little")).decode())
+        frame = json.loads(self.read(int.from_bytes(self.read(4), "little")).decode())
+        self.seen += frame["op"] == "seen"
+        return frame
 
     def send(self, kind, **more):
         for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
@@ -66,11 +70,13 @@ class Channel:
         main = _thread.get_ident() == self.thread
         with self.lock:
             self.sending = main
+            self.results += kind in RESULTS
             while data:
                 data = data[os.write(3, data):]
-            # What is printed from now on must not be taken for what was before.
-            while kind in RESULTS and self.take()["op"] != "seen":
-                pass
+            # What is printed from now on must not be taken for what was before. Other
+            # threads do not wait: between cells this one waits for frames already.
+            while main and kind in RESULTS and self.seen < self.results:
+                self.take()
             self.sending = False
         if main and self.interrupted:
             self.interrupted = False

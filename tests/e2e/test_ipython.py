@@ -292,6 +292,34 @@ def test_timeout():
             eq(cell(client, "print(1)"), "1", f"{name}: which is told once")
 
 
+def test_threads():
+    """What a thread shows when its cell is over."""
+    late = ("import os, threading, time\ntry:\n  from IPython.display import display\nexcept ImportError:\n  pass\n"
+            "def late(n):\n  while not os.path.exists('go%d' % n): time.sleep(0.01)\n"
+            "  display(1)\n  open('shown%d' % n, 'w').close()\n")
+    for name, start in modes():
+        with start() as client:
+            for n in range(3):
+                cell(client, late + "threading.Thread(target=late, args=(%d,)).start()" % n)
+                open(f"{client.work}/go{n}", "w").close()
+                ok(until(lambda n=n: os.path.exists(f"{client.work}/shown{n}")), f"{name}: it is shown to nobody")
+                eq(cell(client, "1+1"), "2", f"{name}: and holds nobody up")
+
+
+def test_folder_in_vain():
+    """A cell that is given up before its folder is entered is not run later."""
+    if not WITH_IPYKERNEL:
+        return skip("a folder that cannot be entered", "there is no ipykernel")
+    with named() as client:
+        client.run("mkdir sub")
+        cell(client, "import os, time\nreal = os.chdir\nos.chdir = lambda path: time.sleep(100)")
+        client.run("cd sub")
+        eq(cell(client, "print('old')\n", 1), "[Execution timed out (1.0 seconds).]", "it takes too long")
+        cell(client, "os.chdir = real")
+        client.run("cd ..")
+        eq(cell(client, "print('new')"), "new", "the next one runs alone")
+
+
 def test_death():
     again = "It was restarted; all variables were lost.]"
     for name, start in modes():
