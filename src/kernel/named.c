@@ -309,6 +309,8 @@ static void interrupt(struct runner *r)
 
 	enter(n, RUNNER_STOPPING);
 	cell_reset(&r->cell);
+	/* It may wait for its directory, and is not run any more. */
+	buf_free(&n->code);
 	n->interrupts = 1;
 	nudge(r);
 }
