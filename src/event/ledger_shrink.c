@@ -87,12 +87,14 @@ static int replace_file(struct ledger *l, uint64_t *places, struct journal *made
 	if (r)
 		return r;
 	r = copy_all(l, s.fd, made, places);
+	/* Before it takes the name: whoever has that must be written to. */
+	made->fd = r ? -1 : fd_dup(s.fd, 0);
+	if (!r && made->fd < 0)
+		r = made->fd;
 	if (!r)
 		r = swap_commit(&s, l->name, &ours, NULL);
-	if (!r) {
-		made->fd = fd_dup(s.fd, 0);
-		r = made->fd < 0 ? made->fd : 0;
-	}
+	if (r)
+		fd_close(&made->fd);
 	swap_end(&s);
 	return r;
 }
