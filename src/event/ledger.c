@@ -78,22 +78,24 @@ static int keep_torn(const struct ledger *l, uint64_t n)
 	return r;
 }
 
-static int interrupt_started(struct ledger *l)
+/*
+ * On a full disk what is known is still told, and nothing new accepted: whatever cannot
+ * be written here will be found in the same state, and treated so, at the next start.
+ */
+static void interrupt_started(struct ledger *l)
 {
-	int r = 0;
-
-	for (struct ledger_entry *e = l->oldest; e && !r; e = e->newer)
+	for (struct ledger_entry *e = l->oldest; e; e = e->newer)
 		if (e->state == LEDGER_STARTED)
-			r = ledger_end(l, e, LEDGER_INTERRUPTED, 0, (struct str){0});
-	return r;
+			(void)!ledger_end(l, e, LEDGER_INTERRUPTED, 0, (struct str){0});
 }
 
 static int begin_boot(struct ledger *l)
 {
 	uint8_t box[LEDGER_KEY];
+	bool is_new = !l->box[0];
 	int r = 0;
 
-	if (!l->box[0]) {
+	if (is_new) {
 		r = random_bytes(box, sizeof(box));
 		if (!r)
 			hex_encode(box, sizeof(box), l->box);
@@ -101,7 +103,10 @@ static int begin_boot(struct ledger *l)
 	l->boot++;
 	if (!r)
 		r = ledger_add_box(l);
-	return r ? r : interrupt_started(l);
+	if (r && is_new)
+		return r;
+	interrupt_started(l);
+	return 0;
 }
 
 int ledger_open(

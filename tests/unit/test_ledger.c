@@ -245,6 +245,27 @@ static void test_bytes(void)
 	is_int((long long)l.answers, 60 << 20, "up to a cap");
 }
 
+static void test_full_start(void)
+{
+	struct rlimit old, little;
+	struct ledger_entry *e;
+
+	fresh(dir);
+	end_with(accept_id("a"), "yes");
+	is_int(ledger_start(&l, accept_id("b")), 0, "one runs");
+	getrlimit(RLIMIT_FSIZE, &old);
+	little = (struct rlimit){l.journal.size, old.rlim_max};
+	setrlimit(RLIMIT_FSIZE, &little);
+	restart();
+	has("a", LEDGER_DONE, 200, "yes");
+	has("b", LEDGER_INTERRUPTED, 0, "");
+	is_int(ledger_accept(&l, STR("c"), asked, &e), -EFBIG, "nothing new");
+	setrlimit(RLIMIT_FSIZE, &old);
+	restart();
+	has("a", LEDGER_DONE, 200, "yes");
+	has("b", LEDGER_INTERRUPTED, 0, "");
+}
+
 static void test_full(void)
 {
 	struct rlimit old, little;
@@ -310,6 +331,7 @@ int main(void)
 	test_forgetting(dir);
 	test_bytes();
 	test_full();
+	test_full_start();
 	test_torn();
 	ledger_close(&l);
 	unlinkat(dir, "ledger", 0);
