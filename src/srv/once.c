@@ -120,8 +120,11 @@ static void refuse_new(struct request *rq, int r)
 	}
 }
 
-/* Accepted already or new: recorded, then done. */
-static void begin(struct api *api, struct request *rq, const struct question *q,
+/*
+ * Accepted already or new: recorded, then done. 0, and it is answered or will be; what
+ * kept it from being recorded, and nothing was done.
+ */
+static int begin(struct api *api, struct request *rq, const struct question *q,
 	struct ledger_entry *e)
 {
 	struct once *o = api->once;
@@ -129,13 +132,11 @@ static void begin(struct api *api, struct request *rq, const struct question *q,
 	struct json_val event;
 	int r = 0;
 
-	if (!d) {
-		api_no_memory(rq);
-		return;
-	}
+	if (!d)
+		return -ENOMEM;
 	if (!read_event(d, rq, q, &event)) {
 		once_free(d);
-		return;
+		return 0;
 	}
 	if (!e)
 		r = ledger_accept(&o->ledger, q->id, q->digest, &e);
@@ -143,8 +144,7 @@ static void begin(struct api *api, struct request *rq, const struct question *q,
 		r = ledger_start(&o->ledger, e);
 	if (r) {
 		once_free(d);
-		refuse_new(rq, r);
-		return;
+		return r;
 	}
 	e->owner = d;
 	d->entry = e;
@@ -157,6 +157,7 @@ static void begin(struct api *api, struct request *rq, const struct question *q,
 		once_start(d, event);
 		once_reply_state(o, rq, e, once_has_ended(e) ? 200 : 202, false);
 	}
+	return 0;
 }
 
 /* The process that did it is gone: nobody knows how it went, unless a shell does. */
@@ -166,21 +167,22 @@ static void take_up(struct once *o, struct ledger_entry *e)
 
 	if (r < 0)
 		log_warn("the end of action %s cannot be kept: %s", e->id, err_text(r));
+	if (o->ledger.moved)
+		once_keep(o);
 }
 
-static void again(struct api *api, struct request *rq, const struct question *q,
+/* As of begin. */
+static int again(struct api *api, struct request *rq, const struct question *q,
 	struct ledger_entry *e)
 {
 	struct once *o = api->once;
 
 	if (!hash_equal(e->body, q->digest, sizeof(e->body))) {
 		request_fail(rq, 409, STR("This id was used for another action."));
-		return;
+		return 0;
 	}
-	if (e->state == LEDGER_ACCEPTED) {
-		begin(api, rq, q, e);
-		return;
-	}
+	if (e->state == LEDGER_ACCEPTED)
+		return begin(api, rq, q, e);
 	if (e->state == LEDGER_STARTED && !e->owner)
 		take_up(o, e);
 	if (!once_has_ended(e) && (q->plain || q->wait_ms))
@@ -189,42 +191,41 @@ static void again(struct api *api, struct request *rq, const struct question *q,
 		once_reply(o, rq, e, true);
 	else
 		once_reply_state(o, rq, e, once_has_ended(e) ? 200 : 202, true);
+	return 0;
 }
 
-static bool is_ready(struct api *api, struct request *rq)
+static int make_ready(struct once *o)
 {
-	int r = api->once->open ? 0 : open_ledger(api->once, -1);
-
-	if (r < 0)
-		refuse_new(rq, r);
-	return r == 0;
+	return o->open ? 0 : open_ledger(o, -1);
 }
 
 static const char gone_words[] =
 	"An action of this id was done; its answer is not kept any more.";
 
-static void ask(struct api *api, struct request *rq, struct question *q)
+/* As of begin. */
+static int ask(struct api *api, struct request *rq, struct question *q)
 {
 	struct ledger_entry *e;
+	int r;
 
 	if (!ledger_is_id(q->id)) {
 		api_invalid(rq, "an id is 1 to 64 letters, digits, - or _");
-		return;
+		return 0;
 	}
-	if (!is_ready(api, rq))
-		return;
+	r = make_ready(api->once);
+	if (r)
+		return r;
 	sha256_of(rq->body, q->digest);
 	switch (ledger_find(&api->once->ledger, q->id, &e)) {
 	case LEDGER_NEW:
-		begin(api, rq, q, NULL);
-		break;
+		return begin(api, rq, q, NULL);
 	case LEDGER_HERE:
-		again(api, rq, q, e);
-		break;
+		return again(api, rq, q, e);
 	case LEDGER_GONE:
 		request_fail(rq, 410, STR(gone_words));
 		break;
 	}
+	return 0;
 }
 
 /* A string of structured fields (RFC 8941), or the bare word. */
@@ -239,15 +240,17 @@ static struct str unquoted(struct str s)
 void once_execute(struct api *api, struct request *rq, struct str key)
 {
 	struct question q = {.id = unquoted(key), .plain = true, .wrapped = true};
+	int r = ask(api, rq, &q);
 
-	ask(api, rq, &q);
+	if (r)
+		refuse_new(rq, r);
 }
 
 bool once_execute_event(struct api *api, struct request *rq, struct json_val event)
 {
 	char id[LEDGER_ID_MAX + 1], digest_hex[SHA256_HEX + 1];
+	struct question q = {.id = STR(""), .plain = true, .wrapped = true};
 	uint8_t digest[SHA256_LEN];
-	struct ledger_entry *e;
 	int64_t number;
 
 	if (json_i64(json_get(event, "id"), &number) < 0 || number < 0 ||
@@ -256,13 +259,8 @@ bool once_execute_event(struct api *api, struct request *rq, struct json_val eve
 	sha256_of(rq->body, digest);
 	hex_encode(digest, sizeof(digest), digest_hex);
 	snprintf(id, sizeof(id), "event-%" PRId64 "-%.32s", number, digest_hex);
-	if (!api->once->open && open_ledger(api->once, -1) < 0)
-		return false;
-	if (ledger_find(&api->once->ledger, str_c(id), &e) == LEDGER_NEW &&
-		!ledger_has_room(&api->once->ledger))
-		return false;
-	once_execute(api, rq, str_c(id));
-	return true;
+	q.id = str_c(id);
+	return ask(api, rq, &q) == 0;
 }
 
 /* False: refused. */
@@ -282,18 +280,22 @@ static bool read_wait(struct request *rq, uint64_t *ms)
 void once_put(struct api *api, struct request *rq, struct str id)
 {
 	struct question q = {.id = id};
+	int r = read_wait(rq, &q.wait_ms) ? ask(api, rq, &q) : 0;
 
-	if (read_wait(rq, &q.wait_ms))
-		ask(api, rq, &q);
+	if (r)
+		refuse_new(rq, r);
 }
 
 /* The entry of an id, or a refusal. */
 static struct ledger_entry *entry_of(struct api *api, struct request *rq, struct str id)
 {
 	struct ledger_entry *e;
+	int r = make_ready(api->once);
 
-	if (!is_ready(api, rq))
+	if (r) {
+		refuse_new(rq, r);
 		return NULL;
+	}
 	switch (ledger_find(&api->once->ledger, id, &e)) {
 	case LEDGER_NEW:
 		request_fail(rq, 404, STR("There is no action of this id."));
