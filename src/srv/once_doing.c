@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+enum { ONCE_WORDS_MAX = 512 };
+
 static const char *const words[LEDGER_STATES] = {
 	[LEDGER_ACCEPTED] = "accepted",
 	[LEDGER_STARTED] = "running",
@@ -78,7 +80,7 @@ void once_reply_state(const struct once *o, struct request *rq,
 	jw_bool(&w, e->acked);
 	if (once_has_ended(e) && e->state != LEDGER_CANCELLED &&
 		put_answer(o, e, &answer) == 0 && answer.n) {
-		jw_key(&w, "observation");
+		jw_key(&w, e->status < 400 ? "observation" : "error");
 		jw_raw(&w, buf_view(&answer));
 	}
 	jw_end(&w);
@@ -197,14 +199,29 @@ static void act_ended(struct act *a)
 	end(a->user, 200);
 }
 
+/* The words of api.c for an action without an id. */
 static void refused(struct doing *d, int r, const char *why)
 {
-	buf_reset(&d->out);
+	struct buf said = BUF_INIT(ONCE_WORDS_MAX);
+	struct jw w;
+
 	if (r == ACT_FAIL)
-		why = d->act.why;
-	else if (r != ERR_TYPE)
-		why = "The sandbox is out of memory for this request.";
-	error_observation(&d->out, why);
+		buf_fmt(&said, "Internal server error: %s", d->act.why);
+	else
+		buf_puts(&said,
+			r == ERR_TYPE ? "Invalid request parameters"
+				      : "The sandbox is out of memory for this request.");
+	buf_reset(&d->out);
+	jw_init(&w, &d->out);
+	jw_object(&w);
+	jw_key(&w, "detail");
+	jw_str(&w, buf_view(&said));
+	if (r == ERR_TYPE) {
+		jw_key(&w, "errors");
+		jw_cstr(&w, why);
+	}
+	jw_end(&w);
+	buf_free(&said);
 	end(d, r == ACT_FAIL ? 500 : r == ERR_TYPE ? 422 : 503);
 }
 

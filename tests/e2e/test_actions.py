@@ -61,6 +61,15 @@ def test_key():
                Idempotency_Key="odd").status, 422, "an action that is none")
         eq(ask(client, "POST", "/execute_action", b'{"action":{"action":"run","args":[]}}',
                Idempotency_Key="odd").status, 422, "stays none")
+        for word, body in (("words", {"action": "run", "args": []}),
+                           ("ipython", {"action": "run_ipython", "args": {"code": "1"}})):
+            body = json.dumps({"action": body}).encode()
+            given = [ask(client, "POST", "/execute_action", body, **key)
+                       for key in ({}, {"Idempotency_Key": word}, {"Idempotency_Key": word})]
+            ok(given[0].status in (422, 500), f"{word}: is refused")
+            eq([(a.status, a.json()) for a in given[1:]], [(given[0].status, given[0].json())] * 2,
+               f"{word}: in the same words with a key")
+        eq(get(client, "ipython").json()["error"], given[0].json(), "and when asked what is known")
         eq(ask(client, "POST", "/execute_action", b'{"action":7}', Idempotency_Key="new").status, 422, "nor this")
         eq(get(client, "new").status, 404, "which is not remembered")
         eq(client.run("echo on")["content"], "on", "without a key all is as it was")
