@@ -25,6 +25,23 @@ void once_keep(struct once *o)
 	o->ledger.moved = false;
 }
 
+/*
+ * The process that did them is gone: nobody knows how they went. At once, for what has
+ * not ended counts, and nobody may ask for it again.
+ */
+static void interrupt_started(struct once *o)
+{
+	for (struct ledger_entry *e = o->ledger.oldest; e; e = e->newer) {
+		int r = e->state == LEDGER_STARTED
+			? ledger_end(&o->ledger, e, LEDGER_INTERRUPTED, 0, STR(""))
+			: 0;
+
+		if (r < 0)
+			log_warn("the end of action %s cannot be kept: %s", e->id,
+				err_text(r));
+	}
+}
+
 static int open_ledger(struct once *o, int fd)
 {
 	uint64_t torn = 0;
@@ -44,6 +61,7 @@ static int open_ledger(struct once *o, int fd)
 		log_warn("the last %llu bytes of the ledger of actions were not whole",
 			(unsigned long long)torn);
 	o->open = true;
+	interrupt_started(o);
 	once_keep(o);
 	return 0;
 }
@@ -160,17 +178,6 @@ static int begin(struct api *api, struct request *rq, const struct question *q,
 	return 0;
 }
 
-/* The process that did it is gone: nobody knows how it went, unless a shell does. */
-static void take_up(struct once *o, struct ledger_entry *e)
-{
-	int r = ledger_end(&o->ledger, e, LEDGER_INTERRUPTED, 0, (struct str){0});
-
-	if (r < 0)
-		log_warn("the end of action %s cannot be kept: %s", e->id, err_text(r));
-	if (o->ledger.moved)
-		once_keep(o);
-}
-
 /* As of begin. */
 static int again(struct api *api, struct request *rq, const struct question *q,
 	struct ledger_entry *e)
@@ -183,8 +190,6 @@ static int again(struct api *api, struct request *rq, const struct question *q,
 	}
 	if (e->state == LEDGER_ACCEPTED)
 		return begin(api, rq, q, e);
-	if (e->state == LEDGER_STARTED && !e->owner)
-		take_up(o, e);
 	if (!once_has_ended(e) && (q->plain || q->wait_ms))
 		once_wait(e->owner, rq, q->plain, q->wait_ms);
 	else if (q->plain)
@@ -318,8 +323,6 @@ void once_get(struct api *api, struct request *rq, struct str id)
 	e = entry_of(api, rq, id);
 	if (!e)
 		return;
-	if (e->state == LEDGER_STARTED && !e->owner)
-		take_up(api->once, e);
 	if (ms && !once_has_ended(e) && e->owner)
 		once_wait(e->owner, rq, false, ms);
 	else
