@@ -59,6 +59,8 @@ struct act {
 	struct json_val event;
 	act_done_fn *done;
 	act_left_fn *left; /* whether the one who asked seems to have left; may be NULL */
+	/* The same, but he may ask for the answer later; may be NULL. */
+	act_left_fn *alone;
 	void *user;
 	bool before_diff; /* a client of a time when edits had no diff */
 

@@ -97,7 +97,7 @@ int session_run(struct session *s, struct run *r)
 	r->session = s;
 	/* Who has hung up must not keep others from the shell until its deadline. */
 	while (s->current && shell_state(s->shell) == SHELL_RUNNING &&
-		run_has_left(s->current))
+		(run_has_left(s->current) || run_is_alone(s->current)))
 		session_dismiss(s, s->current);
 	if (s->current || s->queue || session_is_ending(s)) {
 		*end = r;

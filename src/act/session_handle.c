@@ -59,6 +59,11 @@ bool run_has_left(const struct run *r)
 	return r->act->left && r->act->left(r->act);
 }
 
+bool run_is_alone(const struct run *r)
+{
+	return r->act->alone && r->act->alone(r->act);
+}
+
 /* The one who asked seems to have left: what is not reported waits for the next. */
 void session_dismiss(struct session *s, struct run *r)
 {

@@ -33,6 +33,8 @@ void session_answer_running(
 	struct session *s, struct run *r, bool refused, struct str suffix);
 /* The one who asked seems to have left. */
 bool run_has_left(const struct run *r);
+/* He has, but may ask for the answer later: it is kept, and waits for nobody else. */
+bool run_is_alone(const struct run *r);
 /* Then what is not reported waits for the next to ask. */
 void session_dismiss(struct session *s, struct run *r);
 /* There was output: the silence begins anew. */

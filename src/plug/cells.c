@@ -140,10 +140,16 @@ static void watch_asker(struct cells *c)
 {
 	struct cell_run *r = c->current;
 
-	if (r->timer.slot || !r->act->left)
+	if (r->timer.slot || (!r->act->left && !r->act->alone))
 		return;
 	if (timer_set(loop_of(c), &c->limit, CELL_LOOK_MS, look_at_asker) < 0)
 		log_warn("jupyter: a cell without a limit is not watched");
+}
+
+/* One whose answer is kept for him may be away while nobody else waits. */
+static bool has_left(const struct cells *c, const struct act *a)
+{
+	return (a->left && a->left(a)) || (c->line && a->alone && a->alone(a));
 }
 
 static void look_at_asker(struct timer *t)
@@ -153,7 +159,7 @@ static void look_at_asker(struct timer *t)
 
 	if (!r || r->state != CELL_RUNS)
 		return;
-	if (!r->act->left || !r->act->left(r->act)) {
+	if (!has_left(c, r->act)) {
 		watch_asker(c);
 		return;
 	}

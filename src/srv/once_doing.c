@@ -143,6 +143,7 @@ void once_wait(struct doing *d, struct request *rq, bool plain, uint64_t ms)
 		.next = d->askers,
 		.plain = plain};
 	d->askers = a;
+	d->attended |= plain;
 	rq->user = a;
 	if (ms && timer_set(d->once->box->loop, &a->patience, ms, patience_over) < 0)
 		once_answer(a);
@@ -194,6 +195,17 @@ static void end(struct doing *d, unsigned status)
 		log_warn("out of memory for the end of an action");
 }
 
+/* Whoever began it without waiting will come back; others have hung up. */
+static bool is_alone(const struct act *act)
+{
+	const struct doing *d = act->user;
+	bool alone = d->attended;
+
+	for (const struct asker *a = d->askers; a && alone; a = a->next)
+		alone = request_half_closed(a->rq);
+	return alone;
+}
+
 static void act_ended(struct act *a)
 {
 	end(a->user, 200);
@@ -236,6 +248,7 @@ void once_start(struct doing *d, struct json_val event)
 		.out = &d->out,
 		.event = event,
 		.done = act_ended,
+		.alone = is_alone,
 		.user = d,
 		.before_diff = d->before_diff,
 	};

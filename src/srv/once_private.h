@@ -25,6 +25,7 @@ struct doing {
 	struct asker *askers;
 	struct timer end;
 	bool before_diff;
+	bool attended; /* somebody has waited for the answer itself */
 };
 
 /* once.c: a copy of the ledger in init, which a crash does not take away. */

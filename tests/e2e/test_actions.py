@@ -95,6 +95,31 @@ def test_together():
         eq(lines(client), ["x"], "it was done once")
 
 
+def test_left():
+    """Who leaves leaves the action, but does not keep others from the shell."""
+    with Client() as client:
+        gate = Gate(client)
+        command = action("run", 0, command=f"echo x >>done; read x <{gate}; echo over", blocking=True)
+        left = client.conn()
+        left.send(request("POST", "/execute_action", command, Idempotency_Key="k"))
+        ok(until(lambda: lines(client) == ["x"]), "it has begun")
+        left.close()
+        has(client.run("echo next")["extras"]["metadata"]["suffix"], "is NOT executed", "another is answered at once")
+        said = ask(client, "POST", "/execute_action", command, Idempotency_Key="k").json()
+        has(said["extras"]["metadata"]["suffix"], "The connection was closed", "who comes back is told")
+        gate.go()
+        has(client.run("")["content"], "over", "its output is there")
+        gate = Gate(client)
+        put(client, "p", f"echo y >>done; read x <{gate}; echo over", blocking=True)
+        ok(until(lambda: lines(client) == ["x", "y"]), "one that is not waited for")
+        with client.conn() as c:
+            c.send(request("POST", "/execute_action", action("run", command="echo next")))
+            eq(get(client, "p").json()["state"], "running", "is not in the way")
+            gate.go()
+            eq(c.response().json()["content"], "next", "the next one waits for it")
+        eq(get(client, "p").json()["observation"]["content"], "over", "its answer is its own")
+
+
 def test_event():
     """A backend numbers its actions, and repeats a request whose answer it did not get."""
     def body(number, stamp, command):

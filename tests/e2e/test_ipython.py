@@ -306,6 +306,16 @@ def test_threads():
                 eq(cell(client, "1+1"), "2", f"{name}: and holds nobody up")
 
 
+def test_left():
+    """An endless cell with an id, whose client has left, gives way to the next one."""
+    with jupyter() as client:
+        code = "keep = 7\nopen('begun', 'w').close()\nwhile True: pass"
+        with client.conn() as c:
+            c.send(request("POST", "/execute_action", action("run_ipython", 0, code=code), Idempotency_Key="k"))
+            ok(until(lambda: os.path.exists(client.work + "/begun")), "an endless cell")
+        eq(cell(client, "keep"), "7", "it is interrupted for the next one")
+
+
 def test_folder_in_vain():
     """A cell that is given up before its folder is entered is not run later."""
     if not WITH_IPYKERNEL:
