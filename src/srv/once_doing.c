@@ -32,10 +32,22 @@ static void error_observation(struct buf *out, const char *text)
 	observe_error(&a, str_c(text));
 }
 
+/* Of an answer; those who wait get one that cannot be kept, too. */
+static unsigned status_of(const struct ledger_entry *e)
+{
+	const struct doing *d = e->owner;
+
+	return e->status || !d ? e->status : d->unkept;
+}
+
 /* 0, or the error of an answer that cannot be read. */
 static int put_answer(const struct once *o, const struct ledger_entry *e, struct buf *out)
 {
-	if (e->state == LEDGER_INTERRUPTED)
+	const struct doing *d = e->owner;
+
+	if (d && d->unkept)
+		buf_str(out, buf_view(&d->out));
+	else if (e->state == LEDGER_INTERRUPTED)
 		error_observation(out, interrupted);
 	else if (e->state == LEDGER_DONE && !e->status)
 		error_observation(out, lost);
@@ -58,14 +70,14 @@ void once_reply(const struct once *o, struct request *rq, const struct ledger_en
 	if (put_answer(o, e, request_out(rq)) < 0)
 		request_fail(rq, 500, STR("The answer to this action cannot be read."));
 	else
-		request_reply(rq, e->status ? e->status : 200, API_JSON);
+		request_reply(rq, status_of(e) ? status_of(e) : 200, API_JSON);
 }
 
 /* What is known of it. */
 void once_reply_state(const struct once *o, struct request *rq,
 	const struct ledger_entry *e, unsigned status, bool again)
 {
-	struct buf answer = BUF_INIT(JOURNAL_RECORD_MAX);
+	struct buf answer = BUF_INIT(HTTP_REPLY_MAX);
 	struct jw w;
 
 	jw_init(&w, request_out(rq));
@@ -80,7 +92,7 @@ void once_reply_state(const struct once *o, struct request *rq,
 	jw_bool(&w, e->acked);
 	if (once_has_ended(e) && e->state != LEDGER_CANCELLED &&
 		put_answer(o, e, &answer) == 0 && answer.n) {
-		jw_key(&w, e->status < 400 ? "observation" : "error");
+		jw_key(&w, status_of(e) < 400 ? "observation" : "error");
 		jw_raw(&w, buf_view(&answer));
 	}
 	jw_end(&w);
@@ -170,7 +182,7 @@ static void free_later(struct timer *t)
 	once_free(container_of(t, struct doing, end));
 }
 
-/* The answer is in the ledger before anybody is told. */
+/* The answer is in the ledger before anybody is told, where that has room. */
 static void end(struct doing *d, unsigned status)
 {
 	struct once *o = d->once;
@@ -182,6 +194,7 @@ static void end(struct doing *d, unsigned status)
 		status = 0;
 	}
 	r = ledger_end(&o->ledger, d->entry, LEDGER_DONE, status, answer);
+	d->unkept = r < 0 && answer.n ? status : 0;
 	if (r < 0)
 		log_warn("the answer to action %s cannot be kept: %s", d->entry->id,
 			err_text(r));
@@ -267,7 +280,7 @@ struct doing *once_doing_new(struct once *o, struct str body)
 		return NULL;
 	*d = (struct doing){.once = o,
 		.body = BUF_INIT(HTTP_BODY_MAX),
-		.out = BUF_INIT(JOURNAL_RECORD_MAX),
+		.out = BUF_INIT(HTTP_REPLY_MAX),
 		.next = o->doings};
 	arena_init(&d->arena, HTTP_ARENA_MAX);
 	o->doings = d;

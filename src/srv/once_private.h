@@ -24,6 +24,7 @@ struct doing {
 	struct buf body, out;
 	struct asker *askers;
 	struct timer end;
+	unsigned unkept; /* status of an answer that the ledger has no room for; or 0 */
 	bool before_diff;
 	bool attended; /* somebody has waited for the answer itself */
 };

@@ -141,6 +141,20 @@ def test_event():
         eq(lines(client), ["x"] * 9, "is done each time")
 
 
+def test_large():
+    """An answer that is too long to be kept is still one for who waits."""
+    with Client() as client:
+        with open(client.work + "/big.png", "wb") as f:
+            f.write(b"x" * (14 << 20))
+        read = {"action": {"id": 1, "timestamp": "t", "action": "read", "args": {"path": client.work + "/big.png"}}}
+        read = json.dumps(read).encode()
+        first = ask(client, "POST", "/execute_action", read)
+        eq((first.status, first.json()["observation"]), (200, "read"), "it is answered")
+        ok(len(first.body) > 16 << 20, "with all of it")
+        again = ask(client, "POST", "/execute_action", read)
+        has(again.json()["content"], "its answer could not be kept", "who asks again is told")
+
+
 def test_native():
     with Client() as client:
         gate = Gate(client)
