@@ -128,6 +128,8 @@ def show_error(text):
 
 # --- What both modes have --------------------------------------------------------
 
+# The last one is brought along where an image has none.
+SHELLS = ("/bin/bash", "/bin/sh", "/.od/bin/busybox")
 NO_INPUT = "raw_input was called, but this frontend does not support input requests."
 
 
@@ -143,8 +145,9 @@ def run_shell(command, **more):
     import subprocess
     sys.stdout.flush()
     sys.stderr.flush()
-    shell = "/bin/bash" if os.path.exists("/bin/bash") else None
-    return subprocess.Popen(command, shell=True, executable=shell,
+    shell = next(filter(os.path.exists, SHELLS), "/bin/sh")
+    name = "sh" if shell.endswith("busybox") else shell
+    return subprocess.Popen([name, "-c", command], executable=shell,
                             stdin=subprocess.DEVNULL, **more)
 
 
