@@ -21,7 +21,6 @@ static const char *const usual[] = {
 	"/usr/bin/python3",
 	"/usr/local/bin/python3",
 	"/opt/conda/bin/python",
-	"/.od/plugins/python/bin/python3",
 };
 
 const char *env_value(const char *const *env, const char *name)
@@ -120,5 +119,6 @@ size_t python_list(const char *const *env, struct arena *a, const char **list)
 	for (size_t i = 0; i < ARRAY_LEN(usual); i++)
 		add(&f, STR(""), usual[i]);
 	add_poetry(&f);
+	add(&f, STR(""), "/.od/plugins/python/bin/python3");
 	return f.n;
 }
