@@ -347,13 +347,19 @@ static void add(struct hub *h, struct entry *e)
 	mcp_child_start(&e->child);
 }
 
-static size_t count(const struct hub *h)
+/* Whether there is room for them besides those that none of them replaces. */
+static bool have_room(const struct hub *h, struct entry *const *made, size_t n)
 {
-	size_t n = 0;
+	size_t all = n;
 
-	for (const struct mcp_child *c = h->proxy.children; c; c = c->next)
-		n++;
-	return n;
+	for (const struct mcp_child *c = h->proxy.children; c; c = c->next) {
+		size_t i = 0;
+
+		while (i < n && strcmp(c->name, made[i]->child.name) != 0)
+			i++;
+		all += i == n;
+	}
+	return all <= MCP_SERVERS_MAX;
 }
 
 /* All are read before the first is started. */
@@ -364,7 +370,7 @@ static int take_all(struct hub *h, struct json_val list)
 	size_t n = 0;
 	int it = 0, r = 0;
 
-	if (json_count(list) + count(h) > MCP_SERVERS_MAX)
+	if (json_count(list) > MCP_SERVERS_MAX)
 		return ERR_LIMIT;
 	while (!r && json_next(list, &it, NULL, &v)) {
 		struct entry *e = entry_new(h);
@@ -376,6 +382,8 @@ static int take_all(struct hub *h, struct json_val list)
 		made[n++] = e;
 		r = read_entry(h, v, &e->child);
 	}
+	if (r == 0 && !have_room(h, made, n))
+		r = ERR_LIMIT;
 	for (size_t i = 0; i < n; i++) {
 		if (r == 0) {
 			add(h, made[i]);
@@ -408,11 +416,16 @@ static void update(struct plug *p, struct request *rq)
 {
 	static const struct json_caps caps = {
 		JSON_DEPTH_MAX, JSON_TOKENS_MAX, JSON_KEYS_MAX};
-	struct hub *h = hub_of(p);
+	struct hub *h;
 	struct json doc;
 	struct json_error e;
-	int r = h ? json_parse(&doc, rq->body, &caps, &rq->arena, &e) : -ENOMEM;
+	int r;
 
+	/* No foreign page shall choose what is started. */
+	if (!mcp_origin_ok(rq))
+		return;
+	h = hub_of(p);
+	r = h ? json_parse(&doc, rq->body, &caps, &rq->arena, &e) : -ENOMEM;
 	if (r == 0 && json_type(json_root(&doc)) == JSON_ARRAY)
 		r = take_all(h, json_root(&doc));
 	else if (r != -ENOMEM) {
