@@ -475,6 +475,7 @@ enum {
 	MCP_WHY_MAX = 160,     /* a sentence */
 	MCP_PAUSE_MS = 100,    /* before a dead one is started again, doubling... */
 	MCP_PAUSE_MAX_MS = 30000,       /* ...up to this */
+	MCP_STEADY_MS = 10000,          /* ready for so long, the pause starts anew */
 	MCP_HELLO_MS = 300000,          /* to get ready: some are downloaded first... */
 	MCP_UPDATE_MS = 30000,          /* ...for which an update waits no longer */
 	MCP_CHILD_READ = 65536,         /* taken at once: what a pipe holds */

@@ -11,9 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { DRAIN_READS = 16 }; /* more than a pipe holds */
+
 static void enter(struct mcp_child *c, enum mcp_child_state to)
 {
 	c->state = to;
+	c->since = loop_now(c->loop);
 	c->ops->changed(c);
 }
 
@@ -39,8 +42,6 @@ static void fail_all(struct mcp_child *c, const char *why)
 	}
 }
 
-static void in_ready(struct io *io, uint32_t events);
-
 /* What the pipe does not take waits; a server that reads nothing is bounded by send. */
 static void flush(struct mcp_child *c)
 {
@@ -59,19 +60,28 @@ static void flush(struct mcp_child *c)
 		loop_want(c->loop, &c->in, c->send.n ? EPOLLOUT : 0);
 }
 
+static void drop(struct mcp_child *c, struct io *io)
+{
+	int fd = io->fd;
+
+	if (fd < 0)
+		return;
+	loop_remove(c->loop, io);
+	fd_close(&fd);
+}
+
 static void in_ready(struct io *io, uint32_t events)
 {
 	struct mcp_child *c = container_of(io, struct mcp_child, in);
 
-	if (events & (EPOLLERR | EPOLLHUP))
-		buf_reset(&c->send);
-	flush(c);
-	if ((events & (EPOLLERR | EPOLLHUP)) && c->in.fd >= 0) {
-		int fd = c->in.fd;
-
-		loop_remove(c->loop, &c->in);
-		fd_close(&fd);
+	if (!(events & (EPOLLERR | EPOLLHUP))) {
+		flush(c);
+		return;
 	}
+	/* It has ended, as a rule; one that can be asked nothing shall. */
+	buf_reset(&c->send);
+	drop(c, io);
+	tree_kill_now(c->pid);
 }
 
 /* One message in a line of its own. id 0: a notification. */
@@ -223,7 +233,7 @@ static void take_line(struct mcp_child *c, struct str line)
 		r = jsonrpc_read(json_root(&doc), &arena, &m, &why);
 	if (r == 0)
 		take(c, &m);
-	else
+	else if (!c->strange++)
 		log_warn("mcp: %s has written what is no message: %s", c->name, why);
 	arena_reset(&arena);
 }
@@ -235,6 +245,15 @@ static void kill_it(struct mcp_child *c, const char *why)
 		tree_kill_now(c->pid);
 }
 
+/* Blanks between values to JSON; to a stream of events they would end a line. */
+static void blank_returns(char *p, size_t n)
+{
+	char *at;
+
+	for (; (at = memchr(p, '\r', n)); n -= (size_t)(at + 1 - p), p = at + 1)
+		*at = ' ';
+}
+
 /* 0; 1: nothing more is there now, or ever. */
 static int read_some(struct mcp_child *c)
 {
@@ -244,6 +263,7 @@ static int read_some(struct mcp_child *c)
 
 	if (!room) {
 		buf_reset(&c->line);
+		c->looked = 0;
 		kill_it(c, "it has written a message that is too long");
 		return 1;
 	}
@@ -257,6 +277,7 @@ static int read_some(struct mcp_child *c)
 		c->looked += at;
 		if (at == rest.n)
 			break;
+		blank_returns(c->line.p + from, c->looked - from);
 		take_line(c, str_make(c->line.p + from, c->looked - from));
 		/* Whoever was answered may have had it replaced. */
 		if (c->state == MCP_CHILD_OFF)
@@ -271,14 +292,11 @@ static int read_some(struct mcp_child *c)
 static void out_ready(struct io *io, uint32_t events)
 {
 	struct mcp_child *c = container_of(io, struct mcp_child, out);
-	int fd;
 
 	if (!read_some(c) || !(events & EPOLLHUP) || c->out.fd < 0)
 		return;
 	/* It has ended, as a rule; one that can answer nobody shall. */
-	fd = c->out.fd;
-	loop_remove(c->loop, &c->out);
-	fd_close(&fd);
+	drop(c, io);
 	tree_kill_now(c->pid);
 }
 
@@ -291,16 +309,8 @@ static void restart(struct timer *t)
 
 static void close_all(struct mcp_child *c)
 {
-	struct io *both[] = {&c->in, &c->out};
-
-	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
-		int fd = both[i]->fd;
-
-		if (fd < 0)
-			continue;
-		loop_remove(c->loop, both[i]);
-		fd_close(&fd);
-	}
+	drop(c, &c->in);
+	drop(c, &c->out);
 	spawn_report_close(&c->report);
 	buf_free(&c->send);
 	buf_free(&c->line);
@@ -309,11 +319,11 @@ static void close_all(struct mcp_child *c)
 
 static void wait_and_restart(struct mcp_child *c)
 {
-	bool was_ready = c->state == MCP_CHILD_READY;
-
-	c->pause = was_ready || !c->pause         ? MCP_PAUSE_MS
-		: c->pause * 2 < MCP_PAUSE_MAX_MS ? c->pause * 2
-						  : MCP_PAUSE_MAX_MS;
+	if (c->state == MCP_CHILD_READY && loop_now(c->loop) - c->since >= MCP_STEADY_MS)
+		c->pause = 0;
+	c->pause = c->pause ? c->pause * 2 : MCP_PAUSE_MS;
+	if (c->pause > MCP_PAUSE_MAX_MS)
+		c->pause = MCP_PAUSE_MAX_MS;
 	if (timer_set(c->loop, &c->timer, c->pause, restart) < 0)
 		log_warn("mcp: out of memory for a timer");
 	enter(c, MCP_CHILD_PAUSED);
@@ -325,11 +335,13 @@ static void child_ended(struct child *child, int status)
 	int err = spawn_outcome(&c->report);
 	char why[MCP_NAME_MAX + MCP_WHY_MAX + 64];
 
-	while (c->out.fd >= 0 && read_some(c) == 0)
-		continue;
+	/* Who is left of its group would go on writing; who has left it still may. */
+	kill(-c->pid, SIGKILL);
+	for (int i = 0; i < DRAIN_READS && c->out.fd >= 0; i++)
+		if (read_some(c))
+			break;
 	if (c->state == MCP_CHILD_OFF)
 		return;
-	kill(-c->pid, SIGKILL);
 	if (!c->why[0] && err < 0 && err != -EAGAIN)
 		snprintf(c->why, sizeof(c->why), "%s: %s", c->report.step, err_text(err));
 	else if (!c->why[0] && WIFSIGNALED(status))
@@ -430,6 +442,8 @@ void mcp_child_start(struct mcp_child *c)
 	buf_init(&c->send, MCP_CHILD_SEND_MAX);
 	buf_init(&c->line, MCP_CHILD_LINE_MAX);
 	c->hello = (struct mcp_ask){.done = greeted};
+	c->strange = 0;
+	enter(c, MCP_CHILD_HELLO);
 	r = launch(c);
 	if (r == 0)
 		r = ask(c, &c->hello, STR("initialize"),
@@ -448,7 +462,6 @@ void mcp_child_start(struct mcp_child *c)
 	}
 	if (timer_set(c->loop, &c->timer, MCP_HELLO_MS, too_late) < 0)
 		log_warn("mcp: out of memory for a timer");
-	enter(c, MCP_CHILD_HELLO);
 }
 
 void mcp_child_free(struct mcp_child *c, const char *why)

@@ -58,6 +58,8 @@ struct mcp_child {
 	struct mcp_ask *asks;
 	struct mcp_ask hello;
 	uint64_t last_id;
+	unsigned strange; /* lines that were no messages; only the first is told */
+	uint64_t since;   /* of the state */
 	uint64_t pause;
 	struct timer timer;
 };

@@ -16,7 +16,7 @@ from mcp import Mcp
 
 # A server by hand: what it does is told by the tool that is called.
 SERVER = r'''
-import json, os, sys, time
+import json, os, subprocess, sys, time
 NAME = sys.argv[1]
 if NAME == "never":
     time.sleep(1000)
@@ -68,6 +68,12 @@ for line in sys.stdin:
         elif what == "endless":
             while True:
                 sys.stdout.write("z" * 65536)
+        elif what == "leave":
+            subprocess.Popen(["yes", "{}"], start_new_session=True)
+            os._exit(0)
+        elif what == "deaf":
+            os.close(0)
+            time.sleep(1000)
         elif what == "wait":
             waiting[i] = True
             put({"jsonrpc": "2.0", "method": "notifications/progress", "params":
@@ -184,6 +190,13 @@ def test_update():
         eq(got, [os.getuid(), client.work, "B", ["c d", "e"]], "words and environment")
         eq(update(client, [entry(client, f"s{i}") for i in range(31)]).status, 500, "too many")
         eq(len(servers(client)), 2, "are not started")
+        with Conn(client.port) as conn:
+            conn.send(request("POST", "/update_mcp_server", b"[]", Origin="http://evil.test"))
+            eq(conn.response().status, 403, "nor by a foreign page")
+        many = [{"name": f"s{i}", "command": "no-such-program"} for i in range(30)]
+        eq(update(client, many).status, 200, "as many as there may be")
+        eq(update(client, many).status, 200, "all of whom may be replaced")
+        eq(update(client, [{"name": "more", "command": "x"}]).status, 500, "one more may not")
 
 
 def test_names():
@@ -235,6 +248,12 @@ def test_faults():
         has(mcp.ask("tools/call", name="endless")["error"]["message"], "too long",
             "a message without an end")
         ok(until(lambda: "result" in mcp.ask("tools/call", name="echo", arguments={})), "and again")
+        has(mcp.ask("tools/call", name="deaf")["error"]["message"], "failed", "a closed input")
+        ok(until(lambda: "result" in mcp.ask("tools/call", name="echo", arguments={})), "still again")
+        has(mcp.ask("tools/call", name="leave")["error"]["message"], "exit code 0",
+            "its end is told though somebody goes on writing in its name")
+        ok(until(lambda: "result" in mcp.ask("tools/call", name="echo", arguments={})), "once more")
+        ok(len(client.log()) < 20000, "what is no message does not fill the log", len(client.log()))
         os.kill(servers(client)[0], signal.SIGSTOP)
         with mcp.send(mcp.request("tools/call", name="echo", arguments={})) as conn:
             update(client, [entry(client, "a")])
