@@ -36,7 +36,7 @@ static void quiet_over(struct timer *t)
 	if (e->dropped)
 		log_warn("plugin %s: %u more lines are not shown", e->plugin.name,
 			e->dropped);
-	e->noise = e->dropped = 0;
+	e->noise = e->dropped = e->changes = 0;
 	listen_again(e);
 }
 
@@ -174,8 +174,10 @@ static int take(struct external *e, struct str line, const char **why)
 	case PLUGIN_READY:
 	case PLUGIN_UNAVAILABLE:
 		*why = "it changes its mind too often";
-		if (!external_noise(e))
+		if (e->changes >= PLUGIN_NOISE_MAX)
 			return ERR_SYNTAX;
+		e->changes++;
+		external_noise(e);
 		if (f.op == PLUGIN_READY)
 			external_ready(e);
 		else

@@ -68,6 +68,7 @@ struct external {
 	/* What nobody has asked for. */
 	struct timer quiet;
 	unsigned noise, dropped;
+	unsigned changes; /* of those, frames that say whether it is ready */
 
 	struct call *calls; /* in the order in which they came */
 	size_t calls_n;

@@ -316,6 +316,20 @@ for f in frames():
            got)
 
 
+def test_chatty():
+    """What one says of itself before it is ready is no reason to end it."""
+    code = """
+say(b'{"op":"log","text":"here I come"}\\n' * 200 + b'{"op":"ready"}\\n')
+os.write(1, b"and on\\n" * 200)
+for f in frames():
+    if f["op"] == "call": answer(f)
+"""
+    chatty = plugin("chatty", code, actions=["chatty"])
+    with start(chatty) as client:
+        ok(ready(client, chatty), "one that talks much is ready")
+        eq((content(client, "chatty"), info(client, chatty)["starts"]), ("ok", 1), "...at its first start")
+
+
 def test_crash_loop():
     loop = plugin("loop", "print('I cannot', file=sys.stderr)\nsys.exit(3)\n", actions=["loop"])
     with start(loop) as client:
