@@ -484,8 +484,9 @@ enum {
 	MCP_CHILD_TOKENS_MAX = 500000,  /* 20 bytes each; long lists of tools */
 	MCP_CHILD_ARENA_MAX = 64 << 20, /* such a message, decoded, and its index */
 	MCP_MEMORY_MAX = 4 << 20,       /* arguments and environment of one */
-	MCP_PAGES_MAX = 100,            /* of one list of one server */
-	MCP_LIST_MAX = 32 << 20,        /* all lists together */
+	MCP_LIST_MS = 10000,     /* for the lists of several; clients give up at 60 s */
+	MCP_PAGES_MAX = 100,     /* of one list of one server */
+	MCP_LIST_MAX = 32 << 20, /* all lists together */
 };
 
 #endif

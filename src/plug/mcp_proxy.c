@@ -1,5 +1,7 @@
 #include "plug/mcp_proxy.h"
 
+#include "base/log.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -237,6 +239,7 @@ struct merge {
 	struct mcp_call *call;
 	const struct list *list;
 	bool alone;
+	struct timer timer; /* one that is silent does not hold up the others */
 	unsigned waiting, n;
 	struct part parts[MCP_SERVERS_MAX];
 };
@@ -247,6 +250,7 @@ static void merged(struct merge *m)
 	struct buf out = BUF_INIT(MCP_LIST_MAX);
 	struct jw w;
 
+	timer_cancel(c->session->server->loop, &m->timer);
 	c->own = NULL;
 	for (unsigned i = 0; i < m->n; i++) {
 		struct buf *part = &m->parts[i].out;
@@ -271,6 +275,20 @@ static void merged(struct merge *m)
 	jw_end(&w);
 	mcp_result_end(c, &w);
 	buf_free(&out);
+}
+
+static void list_late(struct timer *t)
+{
+	struct merge *m = container_of(t, struct merge, timer);
+
+	for (unsigned i = 0; i < m->n; i++) {
+		if (m->parts[i].ask.child)
+			log_warn("mcp: the server %s does not answer %s",
+				m->parts[i].child->name, m->list->method);
+		mcp_child_forget(&m->parts[i].ask, true);
+	}
+	m->waiting = 0;
+	merged(m);
 }
 
 static void put_item(struct part *p, struct json_val item)
@@ -300,7 +318,7 @@ static void put_item(struct part *p, struct json_val item)
 	buf_free(&shown);
 }
 
-/* One that has no such list, or dies, has nothing in it. */
+/* One that has no such list, dies, or is too late has nothing in it. */
 static void part_done(struct mcp_ask *q, const struct jsonrpc *m, const char *why)
 {
 	struct part *p = container_of(q, struct part, ask);
@@ -363,6 +381,11 @@ static void list_all(struct mcp_call *c, const struct list *list)
 		m->n++;
 		m->waiting++;
 	}
+	/* The client of a single one has patience of his own. */
+	if (m->waiting > 1 && !m->alone &&
+		timer_set(c->session->server->loop, &m->timer, MCP_LIST_MS, list_late) <
+			0)
+		log_warn("mcp: out of memory for a timer");
 	if (--m->waiting == 0)
 		merged(m);
 }
@@ -418,6 +441,7 @@ static void give_up(struct mcp_call *c, bool tell)
 		mcp_child_forget(c->own, tell);
 		return;
 	}
+	timer_cancel(c->session->server->loop, &m->timer);
 	for (unsigned i = 0; i < m->n; i++) {
 		mcp_child_forget(&m->parts[i].ask, tell);
 		buf_free(&m->parts[i].out);

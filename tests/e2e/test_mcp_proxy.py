@@ -223,6 +223,10 @@ def test_names():
         eq(mcp.ask("resources/read", uri=uris[1])["result"]["contents"][0]["uri"], "mem://a/b",
            "are read from where they are")
         eq(mcp.ask("prompts/list")["result"], {"prompts": []}, "a list that none of them has")
+        silent = next(p for p in servers(client) if proc(p, "cmdline").endswith(b"\0a_b\0"))
+        os.kill(silent, signal.SIGSTOP)
+        got = mcp.post(mcp.request("tools/list"), 3 * DEADLINE).messages[-1]["result"]
+        eq([t["name"] for t in got["tools"]], ["a_one", "a_two"], "one that is silent does not hold up the other")
 
 
 def test_faults():
