@@ -515,25 +515,33 @@ void mcp_server_free(struct mcp_server *server)
 	}
 }
 
+/* One that waits for an answer by p; NULL. */
+static struct mcp_call *call_by(const struct mcp_post *p)
+{
+	for (struct mcp_session *s = p->server->sessions; s; s = s->next)
+		for (struct mcp_call *c = s->calls; c; c = c->next)
+			if (c->post == p)
+				return c;
+	return NULL;
+}
+
 void mcp_server_gone(struct request *rq)
 {
 	struct mcp_post *p = rq->user;
 	struct mcp_session *over = NULL;
+	struct mcp_call *c;
 
 	timer_cancel(p->server->loop, &p->timer);
-	buf_free(&p->text);
 	p->held = true;
-	for (struct mcp_session *s = p->server->sessions; s; s = s->next) {
-		for (struct mcp_call *c = s->calls, *next; c; c = next) {
-			next = c->next;
-			if (c->post != p)
-				continue;
-			p->server->ops->leave(c);
-			unlink_call(c);
-		}
+	/* From the front each time: the end of one may be the answer to another. */
+	while ((c = call_by(p))) {
+		p->server->ops->leave(c);
+		unlink_call(c);
+	}
+	buf_free(&p->text);
+	for (struct mcp_session *s = p->server->sessions; s; s = s->next)
 		if (s->stream == p)
 			over = s;
-	}
 	if (over) {
 		mcp_close_stream(over);
 		session_del(over);
