@@ -58,6 +58,8 @@ static bool put_image(struct jw *w, struct str text)
 	if (!str_starts(text, STR("data:image/")))
 		return false;
 	text = str_skip(type, str_find(type, STR(";base64,")) + 8);
+	if (!text.n)
+		return false;
 	type.n = str_find_byte(type, ';');
 	if (json_plain(text) != text.n || json_plain(type) != type.n)
 		return false;

@@ -145,6 +145,9 @@ def test_image():
         part = result["result"]["content"][0]
         eq((part["type"], part["mimeType"], base64.b64decode(part["data"])),
            ("image", "image/png", pixel), "an image")
+        for text in "data:image/png", "data:image/png;base64,":
+            got = Mcp(client.port).call("bash", command=f"printf %s '{text}'")[0]
+            has(got, text, "text that only begins like one")
 
 
 def test_no_jupyter():
