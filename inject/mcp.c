@@ -280,11 +280,12 @@ static int look(struct bridge *b, struct ask *a)
 	struct doc d;
 
 	if (doc_parse(&d, buf_view(&a->line)) == 0) {
-		if (jsonrpc_read(doc_root(&d), &d.arena, &m, &why) == 0 &&
-			m.kind == JSONRPC_REQUEST) {
-			buf_str(&a->id, m.id);
+		int r = jsonrpc_read(doc_root(&d), &d.arena, &m, &why);
+
+		if (r == 0 && m.kind == JSONRPC_REQUEST)
 			a->opens = str_eq(m.method, STR("initialize"));
-		}
+		if (r < 0 || m.kind == JSONRPC_REQUEST)
+			buf_str(&a->id, m.id.n ? m.id : STR("null"));
 		doc_free(&d);
 	} else {
 		buf_puts(&a->id, "null");

@@ -129,6 +129,10 @@ def test_sandbox():
         has(mcp.call("bash", command="echo $((6*7))"), "42", "a command")
         mcp.write(b"\n  \r\n{nonsense\n")
         eq(mcp.read()["id"], None, "what is no message gets an error")
+        mcp.write(b'{"jsonrpc":"2.0","id":5,"method":"ping","params":null}\n')
+        eq(mcp.read()["id"], 5, "under its id, if it has one")
+        mcp.write(b"{}\n")
+        eq(mcp.read()["id"], None, "or none")
         mcp.write(b'{"jsonrpc":"2.0","id":"\\u0078","method":"ping"}\r\n')
         eq(mcp.read(), {"jsonrpc": "2.0", "id": "x", "result": {}}, "an id that is a text")
         big = "y" * 3000000
