@@ -4,7 +4,7 @@ import base64
 import json
 import os
 
-from harness import DEADLINE, Client, children, eq, has, main, ok, until
+from harness import DEADLINE, Client, Gate, children, eq, has, main, ok, until
 from mcp import Mcp, events, unchunk
 
 
@@ -159,14 +159,18 @@ def test_no_jupyter():
 def test_long():
     with Client() as client:
         mcp = Mcp(client.port)
-        call = mcp.request("tools/call", name="bash", arguments={"command": "sleep 2.2; echo end"})
+        gate = Gate(client)
+        call = mcp.request("tools/call", name="bash", arguments={"command": f"read x < {gate}; echo end"})
         call["params"]["_meta"] = {"progressToken": "p"}
-        answer = mcp.post(call, Connection="close")
+        with mcp.send(call) as conn:
+            ok(until(lambda: not conn.idle()), "something comes before the result")
+            gate.go()
+            answer = conn.response()
         eq(answer.field("content-type"), "text/event-stream", "a long call is a stream")
-        eq([m.get("method") for m in answer.messages], ["notifications/progress", None],
-           "progress, then the result")
-        eq(answer.messages[0]["params"], {"progressToken": "p", "progress": 1}, "the progress")
-        has(answer.messages[1]["result"]["content"][0]["text"], "end", "the result")
+        first, *_, last = events(unchunk(answer.body))
+        eq((first["method"], first["params"]), ("notifications/progress", {"progressToken": "p", "progress": 1}),
+           "the progress")
+        has(last["result"]["content"][0]["text"], "end", "then the result")
 
 
 def running(client, words):

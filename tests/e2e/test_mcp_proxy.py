@@ -366,8 +366,12 @@ def sdk(folder, kind, *where, calls=()):
     with subprocess.Popen(["node", os.path.join(HERE, "mcp_client.mjs"), folder, kind, *where],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as node:
-        out, err = node.communicate("".join(json.dumps(c) + "\n" for c in calls).encode(),
-                                    timeout=6 * DEADLINE)
+        try:
+            out, err = node.communicate("".join(json.dumps(c) + "\n" for c in calls).encode(),
+                                        timeout=6 * DEADLINE)
+        except subprocess.TimeoutExpired:
+            node.kill()
+            raise
     eq((node.returncode, err.decode()), (0, ""), f"the client over {kind}")
     return [json.loads(line) for line in out.splitlines()]
 
