@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { ASKS = 16, FDS = 2 + ASKS };
+enum { ASKS = 16, FDS = 2 + ASKS, SESSION = 128 };
 
 #define TARGET "/mcp/sandbox"
 
@@ -27,18 +27,19 @@ enum ask_state {
 struct ask {
 	enum ask_state state;
 	struct call call;
-	struct buf line; /* the message */
-	struct buf id;   /* of the request; empty for none */
-	bool opens;      /* it is initialize */
-	bool again;      /* it was sent before, in a session that is gone */
+	struct buf line;       /* the message */
+	struct buf id;         /* of the request; empty for none */
+	bool opens;            /* it is initialize */
+	bool again;            /* it was sent before, in a session that is gone */
+	char session[SESSION]; /* in which it was sent */
 	struct buf body;
 	struct lines lines;
 };
 
 struct bridge {
 	const struct sandbox *sandbox;
-	char session[128]; /* as the sandbox calls it; empty: there is none */
-	struct buf hello;  /* the initialize that made it, to make another */
+	char session[SESSION]; /* as the sandbox calls it; empty: there is none */
+	struct buf hello;      /* the initialize that made it, to make another */
 	struct ask asks[ASKS];
 	struct lines lines; /* of stdin */
 	struct buf in;      /* read, and not taken apart yet */
@@ -129,11 +130,16 @@ static int tell(struct bridge *b, const char *method, struct str body)
 	return r;
 }
 
-/* The server was started again and knows us no more, which our client need not hear. */
+/*
+ * The server was started again and knows us no more, which our client need not hear.
+ * Where that fails the old session stays, so that the next message leads here again.
+ */
 static int open_again(struct bridge *b)
 {
+	char old[SESSION];
 	int r;
 
+	memcpy(old, b->session, sizeof(old));
 	b->session[0] = '\0';
 	r = tell(b, "POST", buf_view(&b->hello));
 	if (!r && !b->session[0])
@@ -142,6 +148,8 @@ static int open_again(struct bridge *b)
 		r = tell(b, "POST",
 			STR("{\"jsonrpc\":\"2.0\",\"method\":"
 			    "\"notifications/initialized\"}"));
+	if (r)
+		memcpy(b->session, old, sizeof(old));
 	return r;
 }
 
@@ -159,6 +167,7 @@ static int send(struct bridge *b, struct ask *a)
 {
 	int r = start(b, &a->call, "POST", buf_view(&a->line));
 
+	memcpy(a->session, b->session, sizeof(a->session));
 	if (r) {
 		r = put_failure(a, r);
 		release(a);
@@ -169,6 +178,12 @@ static int send(struct bridge *b, struct ask *a)
 }
 
 /* --- From the sandbox ------------------------------------------------------------- */
+
+/* Where others of that session have come back before, there is a new one already. */
+static bool has_session(struct bridge *b, const struct ask *a)
+{
+	return strcmp(a->session, b->session) != 0 || open_again(b) == 0;
+}
 
 /* The end of a, unless it can be sent again in a new session. */
 static int refused(struct bridge *b, struct ask *a)
@@ -181,7 +196,7 @@ static int refused(struct bridge *b, struct ask *a)
 	if (status == 404 && b->session[0] && !a->again && !a->opens) {
 		call_close(&a->call);
 		a->again = true;
-		if (open_again(b) == 0)
+		if (has_session(b, a))
 			return send(b, a);
 	}
 	r = put_error(a, words);
