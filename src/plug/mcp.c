@@ -494,6 +494,13 @@ static const struct plug_route routes[] = {
 	{0},
 };
 
+static void drain(struct plug *p)
+{
+	struct hub *h = p->own;
+
+	mcp_server_drain(&h->server);
+}
+
 static void stop(struct plug *p)
 {
 	struct hub *h = p->own;
@@ -509,6 +516,7 @@ static void stop(struct plug *p)
 
 const struct plugin plugin_mcp = {
 	.name = "mcp",
+	.drain = drain,
 	.stop = stop,
 	.routes = routes,
 };

@@ -497,6 +497,26 @@ void mcp_server_delete(struct mcp_server *s, struct request *rq)
 
 /* --- Ends ---------------------------------------------------------------------- */
 
+static void end_stream(struct mcp_session *s)
+{
+	s->stream->rq->user = NULL;
+	request_end(s->stream->rq);
+	mcp_close_stream(s);
+}
+
+void mcp_server_drain(struct mcp_server *server)
+{
+	struct mcp_session *next;
+
+	for (struct mcp_session *s = server->sessions; s; s = next) {
+		next = s->next;
+		if (!s->stream || s->calls)
+			continue;
+		end_stream(s);
+		session_del(s);
+	}
+}
+
 void mcp_server_free(struct mcp_server *server)
 {
 	while (server->sessions) {
@@ -506,11 +526,8 @@ void mcp_server_free(struct mcp_server *server)
 			server->ops->leave(s->calls);
 			unlink_call(s->calls);
 		}
-		if (s->stream) {
-			s->stream->rq->user = NULL;
-			request_end(s->stream->rq);
-			mcp_close_stream(s);
-		}
+		if (s->stream)
+			end_stream(s);
 		session_del(s);
 	}
 }

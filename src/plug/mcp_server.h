@@ -62,6 +62,8 @@ struct mcp_server {
 	unsigned sessions_n;
 };
 
+/* Ends the sessions of streams by which no answer is to come. */
+void mcp_server_drain(struct mcp_server *s);
 /* Ends streams and frees the sessions; calls that wait are not answered any more. */
 void mcp_server_free(struct mcp_server *s);
 

@@ -189,6 +189,13 @@ void plugs_start(struct plugs *ps, plugs_settled_fn *settled, void *arg)
 	look(ps);
 }
 
+void plugs_drain(struct plugs *ps)
+{
+	for (size_t i = 0; i < ps->n; i++)
+		if (ps->plug[i].own && ps->plug[i].plugin->drain)
+			ps->plug[i].plugin->drain(&ps->plug[i]);
+}
+
 void plugs_stop(struct plugs *ps)
 {
 	timer_cancel(ps->box->loop, &ps->timer);

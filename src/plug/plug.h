@@ -33,6 +33,8 @@ struct plugin {
 	 * returns, perhaps more than once. NULL: there is nothing to start. -errno.
 	 */
 	int (*start)(struct plug *p);
+	/* Ends, if own is set, replies without an end: the server stops. Or NULL. */
+	void (*drain)(struct plug *p);
 	/* Ends all that start has begun, if own is set, and answers who waits. */
 	void (*stop)(struct plug *p);
 	/* Writes further members of its object in /server_info; or NULL. */
@@ -69,6 +71,8 @@ typedef void plugs_settled_fn(void *arg);
  * started. NULL: out of memory.
  */
 struct plugs *plugs_new(struct box *box);
+/* No more requests will come, and those that wait for nothing shall end. */
+void plugs_drain(struct plugs *ps);
 /* Stops them all, for good: who waits for one of them is answered. */
 void plugs_stop(struct plugs *ps);
 /* The same, and frees. NULL is none. */

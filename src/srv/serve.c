@@ -143,6 +143,7 @@ static void enter(struct serve *s, enum phase to)
 		/* Init's copy would still take connections, which nobody serves. */
 		store_drop(s->store, KEPT_LISTENER);
 		transfer_stop();
+		plugs_drain(s->box.plugs);
 		server_stop(s->server);
 		close_viewer(s);
 	} else {

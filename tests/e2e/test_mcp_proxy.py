@@ -306,12 +306,17 @@ def test_sse():
             ok(until(lambda: sse.tell({"jsonrpc": "2.0", "id": 1, "method": "ping"}).status == 404),
                "the session ends with the stream")
         sse = Sse(client)
-        client.process.terminate()
-        try:
-            while True:
-                sse.event()
-        except harness.Closed:
-            ok(True, "the stop of the server ends the stream")
+        mcp = Mcp(client.port)
+        with mcp.send(mcp.request("tools/call", name="bash", arguments={"command": "sleep 1000"}),
+                      Accept="application/json") as conn:
+            ok(until(lambda: any(proc(p, "cmdline").startswith(b"sleep\0001000")
+                                 for p in harness.descendants(client.pid))), "a command runs")
+            client.process.terminate()
+            try:
+                while True:
+                    sse.event()
+            except harness.Closed:
+                ok(conn.idle(), "the stop of the server ends the stream, before what has an end")
         eq(harness.wait_exit(client.process), 0, "and it stops")
 
 
