@@ -4,6 +4,7 @@
 #include "base/jw.h"
 #include "file/untar.h"
 #include "inject/probe.h"
+#include "inject/state.h"
 #include "inject/stop.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 
 #define VOLUME_LABEL "od.client.volume"
 
-enum { TURN_MS = 50, TURNS_MS = 5000 };
+enum { TURN_MS = 50, TURNS_MS = 10000 };
 
 int via_volume_prepare(struct via *v)
 {
@@ -137,12 +138,16 @@ static bool is_whole(const struct via_files *missing)
 	return !missing->client.n && !missing->busybox.n;
 }
 
-static int put(struct via *v, const char *id, const struct via_files *missing)
+/* Nobody is there any more to put it into: *taken back by somebody who could not wait. */
+static int put(
+	struct via *v, const char *id, const struct via_files *missing, bool *taken)
 {
 	struct reply reply;
 	int r = via_put(v->engine, id, missing, &reply);
 
-	if (!r && reply.status != 200)
+	if (!r && reply.status == 404)
+		*taken = true;
+	else if (!r && reply.status != 200)
 		r = via_refused_files(v, &reply);
 	reply_free(&reply);
 	return r;
@@ -150,9 +155,10 @@ static int put(struct via *v, const char *id, const struct via_files *missing)
 
 /*
  * The container by which a volume is filled, and which never runs, has the volume's name:
- * who has created it has the turn. *taken: another one has it.
+ * who has created it has the turn. *taken: another one has it. What is in the volume is
+ * seen from the container called own, which nobody else removes.
  */
-static int take_turn(struct via *v, bool *taken)
+static int take_turn(struct via *v, const char *own, bool *taken)
 {
 	struct via_files missing = {0};
 	struct buf id = BUF_INIT(256);
@@ -164,21 +170,71 @@ static int take_turn(struct via *v, bool *taken)
 		return *taken ? 0 : r;
 	}
 	/* It may have been filled since. */
-	r = look(v, id.p, &missing);
+	r = look(v, own, &missing);
 	if (!r && !is_whole(&missing)) {
-		r = put(v, id.p, &missing);
-		if (!r)
-			r = look(v, id.p, &missing);
-		if (!r && !is_whole(&missing))
+		r = put(v, id.p, &missing, taken);
+		if (!r && !*taken)
+			r = look(v, own, &missing);
+		if (!r && !*taken && !is_whole(&missing))
 			r = via_why_not(v, "the volume does not show the client");
 	}
 	probe_close(v->engine, &id);
 	return r;
 }
 
+/* Another one's turn, and how long it is respected. */
+struct turn {
+	char id[STATE_ID_MAX + 1]; /* of his container */
+	uint64_t until;
+	bool ended; /* by us */
+};
+
+static int in_the_way(struct via *v)
+{
+	buf_reset(&v->why);
+	buf_fmt(&v->why, "the container %s is in the way", v->volume);
+	return v->why.err ? v->why.err : 1;
+}
+
+/* Whoever has it was killed: what he left is removed, if that is possible. */
+static int end_turn(struct via *v, struct turn *t)
+{
+	if (t->ended)
+		return in_the_way(v);
+	engine_tidy(v->engine, NULL, "DELETE", "/containers/%s?force=1&v=1", t->id);
+	t->ended = true;
+	t->until = clock_ms() + TURNS_MS;
+	return 0;
+}
+
+/* Looks who has the turn: each one gets the same time. */
+static int watch_turn(struct via *v, struct turn *t)
+{
+	char id[STATE_ID_MAX + 1];
+	struct reply reply;
+	struct str text;
+	int r = engine_ask(v->engine, &reply, "GET", (struct str){0},
+		"/containers/%s/json", v->volume);
+
+	reply_id(&reply, id, sizeof(id));
+	text = buf_view(&reply.body);
+	if (r || reply.status != 200) {
+		/* He is done. */
+	} else if (str_find(text, STR("od.probe")) == text.n) {
+		r = in_the_way(v);
+	} else if (strcmp(id, t->id) != 0) {
+		*t = (struct turn){.until = clock_ms() + TURNS_MS};
+		snprintf(t->id, sizeof(t->id), "%s", id);
+	} else if (clock_ms() >= t->until) {
+		r = end_turn(v, t);
+	}
+	reply_free(&reply);
+	return r;
+}
+
 int via_volume_fill(struct via *v, const char *id)
 {
-	uint64_t deadline = clock_ms() + TURNS_MS;
+	struct turn turn = {.id = ""};
 	struct via_files missing = {0};
 	bool taken = true;
 	int r = look(v, id, &missing);
@@ -187,15 +243,16 @@ int via_volume_fill(struct via *v, const char *id)
 		return r;
 	r = make_volume(v);
 	while (!r && taken) {
-		r = take_turn(v, &taken);
+		r = take_turn(v, id, &taken);
 		if (r || !taken)
 			break;
-		r = stop_wait(-1, 0, clock_ms() + TURN_MS, false);
-		/* Whoever has it was killed. */
-		if (!r && clock_ms() >= deadline) {
-			engine_take_back(v->engine, v->volume, "od.probe");
-			deadline = clock_ms() + TURNS_MS;
-		}
+		r = watch_turn(v, &turn);
+		if (!r)
+			r = stop_wait(-1, 0, clock_ms() + TURN_MS, false);
+		if (!r)
+			r = look(v, id, &missing);
+		if (!r && is_whole(&missing))
+			break;
 	}
 	return r;
 }

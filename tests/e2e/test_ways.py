@@ -18,7 +18,7 @@ import threading
 
 import engine as real
 import harness
-from fake_engine import Engine, image
+from fake_engine import Container, Engine, image, refusal
 from harness import eq, has, ok
 
 BUSYBOX = next((p for p in ("/bin/busybox", "/usr/bin/busybox") if os.path.exists(p)), "")
@@ -241,6 +241,37 @@ def test_volume_left_half():
     eq((got.returncode, list(e.volumes[name])[-1]), (0, "/.od/od-runtime-client"), "filled")
     od(e, "rm", "-f", "box")
     eq(len(e.containers), 0, "and its container is gone")
+
+
+def test_volume_turn_lost():
+    """Who took too long finds his container gone, and does not mind."""
+    e = engine()
+
+    def gone(_):
+        if puts(e) > 1:
+            return None
+        filler, = [c for c in e.containers.values() if c.name.startswith("od-client-")]
+        del e.containers[filler.id]
+        return refusal(404, "No such container: " + filler.id)
+    e.answers.append(("PUT", ".*", gone))
+    got = od(e, "run", "base:1", "--via", "volume", "--name", "box")
+    eq((got.returncode, got.stderr, puts(e)), (0, b"", 2), "he has another turn")
+    od(e, "rm", "-f", "box")
+    eq(len(e.containers), 0, "and leaves nothing")
+
+
+def test_volume_name_taken():
+    """A container of that name that is not ours is no turn that ends."""
+    e = engine()
+    od(e, "run", "base:1", "--via", "volume", "--name", "box")
+    od(e, "rm", "-f", "box")
+    name, = e.volumes
+    e.volumes[name].clear()
+    theirs = Container("f" * 64, name, {"Cmd": ["theirs"]})
+    e.containers[theirs.id] = theirs
+    got = od(e, "run", "base:1", "--via", "volume", "--name", "box")
+    eq((got.returncode, list(e.containers)), (111, [theirs.id]), "it stays")
+    has(got.stderr, f"the container {name} is in the way".encode(), "and is named")
 
 
 def test_no_way():
