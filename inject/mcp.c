@@ -368,12 +368,15 @@ static int read_in(struct bridge *b)
 
 	if (!room)
 		return b->in.err;
-	if (n > 0)
+	if (n > 0) {
 		buf_commit(&b->in, (size_t)n);
-	else if (n == 0)
+	} else if (n == 0) {
 		b->all_in = true;
-	else if (errno != EAGAIN && errno != EINTR)
+		/* The last line may lack its end. */
+		buf_putc(&b->in, '\n');
+	} else if (errno != EAGAIN && errno != EINTR) {
 		return -errno;
+	}
 	return 0;
 }
 
