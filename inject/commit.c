@@ -6,6 +6,7 @@
 #include "inject/probe.h"
 #include "inject/tag.h"
 #include "inject/via.h"
+#include "limits.h"
 
 static int put_label(void *w, const char *name, struct str value)
 {
@@ -87,10 +88,14 @@ static int fill(struct plan *p, const char *id)
 
 static int commit(struct plan *p, const char *id)
 {
-	const struct engine calm = engine_calm(p->engine);
+	struct engine calm = engine_calm(p->engine);
 	const struct str nothing = STR("{}");
 	struct reply reply;
-	int r = engine_ask(&calm, &reply, "POST", nothing,
+	int r;
+
+	/* Some storage drivers compare all files first, and say nothing meanwhile. */
+	calm.idle_ms = INJECT_STREAM_MS;
+	r = engine_ask(&calm, &reply, "POST", nothing,
 		"/commit?container=%s&repo=" TAG_REPO "&tag=%.*s&pause=0", id,
 		STR_ARG(buf_view(&p->tag)));
 

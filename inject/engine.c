@@ -161,7 +161,7 @@ static int ask(const struct engine *e, struct reply *reply, const char *method,
 		.parts_n = body.n ? 1 : 0,
 	};
 	struct call c;
-	int r = exchange(e, &c, &q, INJECT_ENGINE_MS);
+	int r = exchange(e, &c, &q, e->idle_ms ? e->idle_ms : INJECT_ENGINE_MS);
 
 	if (!r)
 		r = call_collect(&c, &reply->body);

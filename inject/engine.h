@@ -15,8 +15,9 @@ struct engine {
 	char path[ENGINE_PATH_MAX + 1]; /* of the socket */
 	char prefix[16];                /* "/v1.41" */
 	bool podman;
-	bool buildkit; /* its default builder */
-	bool calm;     /* signals do not end what is asked */
+	bool buildkit;    /* its default builder */
+	bool calm;        /* signals do not end what is asked */
+	uint32_t idle_ms; /* its longest silence when it is asked; 0: INJECT_ENGINE_MS */
 };
 
 /* An answer that was read to its end. */
