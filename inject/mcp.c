@@ -1,6 +1,5 @@
 #include "inject/mcp.h"
 
-#include "base/fd.h"
 #include "inject/doc.h"
 #include "inject/out.h"
 #include "inject/stop.h"
@@ -9,10 +8,16 @@
 #include "net/jsonrpc.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <unistd.h>
 
-enum { ASKS = 16, FDS = 2 + ASKS, SESSION = 128 };
+enum {
+	ASKS = 16,
+	FDS = 2 + ASKS,
+	SESSION = 128,
+	PUT_MAX = 4096, /* bytes that a pipe takes without waiting if it has room */
+};
 
 #define TARGET "/mcp/sandbox"
 
@@ -48,11 +53,29 @@ struct bridge {
 
 /* --- To the client ---------------------------------------------------------------- */
 
+/* A client that reads no more may still tell us to stop. */
+static int put_all(struct str s)
+{
+	while (s.n) {
+		int r = stop_wait(STDOUT_FILENO, POLLOUT, 0, false);
+		ssize_t n;
+
+		if (r < 0)
+			return r;
+		n = write(STDOUT_FILENO, s.p, s.n < PUT_MAX ? s.n : PUT_MAX);
+		if (n >= 0)
+			s = str_skip(s, (size_t)n);
+		else if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
 static int put(struct str message)
 {
-	int r = fd_write_all(STDOUT_FILENO, message.p, message.n);
+	int r = put_all(message);
 
-	return r ? r : fd_write_all(STDOUT_FILENO, "\n", 1);
+	return r ? r : put_all(STR("\n"));
 }
 
 /* Who has asked hears why there is no answer. */

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """od-runtime mcp: MCP over stdin and stdout. The engine is made up, the sandbox is not."""
+import fcntl
 import json
 import os
 import select
@@ -7,6 +8,7 @@ import signal
 import struct
 import subprocess
 import tempfile
+import termios
 
 import fake_engine
 import harness
@@ -165,7 +167,7 @@ def test_sandbox():
         mcp.tell("tools/call", 103, name="bash", arguments={"command": "sleep 0.3; echo end"})
         mcp.write(b'{"jsonrpc":"2.0","id":104,"method":"ping"}')
         mcp.process.stdin.close()
-        eq(mcp.read()["id"], 104, "a last line without an end counts")
+        eq(mcp.answer(104)[0]["id"], 104, "a last line without an end counts")
         has(mcp.answer(103)[0]["result"]["content"][0]["text"], "end", "an answer behind the end of input")
         eq(wait_exit(mcp.process), 0, "its end")
         ok(engine.containers, "the sandbox stays")
@@ -211,6 +213,11 @@ def test_server_again():
         eq(second.end()[0], 0, "the end")
 
 
+def full(pipe):
+    got = fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))
+    return struct.unpack("i", got)[0] == fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ)
+
+
 def test_image():
     with Client() as client:
         engine = Engine(client)
@@ -226,6 +233,16 @@ def test_image():
         mcp.process.send_signal(signal.SIGTERM)
         wait_exit(mcp.process)
         eq(len(engine.containers), 0, "also when it is told to end")
+        mcp.end()
+        mcp = Stdio(engine, "base:1", "--via", "build")
+        mcp.hello()
+        mcp.call("write", path="big", content="y" * 3000000)
+        mcp.tell("tools/call", 1000, name="read", arguments={"path": "big"})
+        ok(until(lambda: full(mcp.process.stdout)), "an answer that nobody reads")
+        mcp.process.send_signal(signal.SIGTERM)
+        ok(wait_exit(mcp.process) is not None, "does not keep it from its end")
+        eq(len(engine.containers), 0, "nor its sandbox")
+        mcp.process.kill()
         mcp.end()
 
 
