@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """--entrypoint: the image's own program beside the server, or to its end before it."""
 import os
+import select
+import shutil
 import signal
 import tempfile
 
-from harness import (Client, alive, eq, has, listening, main, ok, run_client, until,
+from harness import (DEADLINE, Client, alive, eq, has, listening, main, ok, run_client, until,
                      wait_exit)
 
 
@@ -22,9 +24,13 @@ def ended(client):
 
 
 def output(client, lines):
-    """So many lines of what it has printed."""
-    while client.stdout.count(b"\n") < lines:
-        client.stdout += os.read(client.process.stdout.fileno(), 4096)
+    """So many lines of what it has printed, or those that came in time."""
+    out = client.process.stdout
+    while client.stdout.count(b"\n") < lines and select.select([out], [], [], DEADLINE)[0]:
+        piece = os.read(out.fileno(), 4096)
+        if not piece:
+            break
+        client.stdout += piece
     return client.stdout.decode().splitlines()
 
 
@@ -81,13 +87,16 @@ def test_wait():
     try:
         until(lambda: "is process" in client.log())
         ok(not listening(client.port), "nobody listens while it runs")
-        with open(gate, "w") as f:
-            f.write("go\n")
+        # Also for reading: to open it waits for nobody then.
+        fd = os.open(gate, os.O_RDWR)
+        os.write(fd, b"go\n")
         ok(client.wait_ready(), "its end is the start of the server, whatever its exit code")
         eq(info(client), {"state": "ended", "exit_code": 3}, "which is told")
         eq(client.run(f"cat {done}")["content"], "go", "what it did is there")
+        os.close(fd)
     finally:
         client.kill()
+        shutil.rmtree(top)
 
 
 def test_wait_stopped():

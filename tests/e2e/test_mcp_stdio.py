@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """od-runtime mcp: MCP over stdin and stdout. The engine is made up, the sandbox is not."""
+import atexit
 import fcntl
 import json
 import os
 import select
+import shutil
 import signal
 import struct
 import subprocess
@@ -15,6 +17,7 @@ import harness
 from harness import DEADLINE, Client, children, eq, has, main, ok, until, wait_exit
 
 TEMP = tempfile.mkdtemp(prefix="od-mcp-")
+atexit.register(shutil.rmtree, TEMP, True)
 PROGRAM = os.path.join(TEMP, "client")
 COUNT = 0
 
