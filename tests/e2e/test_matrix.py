@@ -266,8 +266,8 @@ ROWS = (
         "echo x >/made; exit 3"]), "--entrypoint", "wait", "--via", "build", do="cat /made",
         see="x"),
     Row("ENTRYPOINT that never ends, waited for", base(shell, Cmd=["sh", "-c",
-        "echo I go on; exec sleep 1000"]), "--entrypoint", "wait", "--timeout-start", "2",
-        refused=("was not ready after 2 s", "--entrypoint run", "I go on")),
+        "echo I go on; exec sleep 1000"]), "--entrypoint", "wait", "--timeout-start", "4",
+        refused=("was not ready after 4 s", "--entrypoint run", "I go on")),
     Row("no ENTRYPOINT to run", base(shell), "--entrypoint", "run",
         refused=("has neither ENTRYPOINT nor CMD",)),
     Row("for another architecture", base(shell, arch="arm64"), refused=("for arm64, ",)),
@@ -331,15 +331,28 @@ def try_row(box, row, number):
     return got, want, done.stderr
 
 
+def scene(number):
+    """What is to be seen of a row that did not come to its end."""
+    name = f"{real.PREFIX}-matrix{number}"
+    try:
+        seen = ENGINE.call("GET", f"/containers/{name}/top",
+                           query={"ps_args": "-eo pid,ppid,stat,wchan:30,time,args"})
+        said = ENGINE.call("GET", f"/containers/{name}/logs",
+                           query={"stdout": 1, "stderr": 1, "tail": 20})
+        return "\n".join([" ".join(line) for line in seen["Processes"]] + [repr(said)])
+    except Exception as e:
+        return repr(e)
+
+
 def test_matrix():
     rows = [r for r in ROWS if r.needs[0]]
     with real.Box(ENGINE) as box, concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        tried = [(row, pool.submit(try_row, box, row, i)) for i, row in enumerate(rows)]
-        for row, future in tried:
+        tried = [pool.submit(try_row, box, row, i) for i, row in enumerate(rows)]
+        for i, (row, future) in enumerate(zip(rows, tried)):
             try:
                 got, want, said = future.result()
             except Exception as e:
-                got, want, said = repr(e), None, ""
+                got, want, said = repr(e), None, scene(i)
             harness.ok(got == want, row.name, f"got    {got!r}", f"wanted {want!r}", said)
         harness.eq(box.engine.containers(), box.before[1], "no container is left")
     for row in ROWS:
