@@ -163,6 +163,13 @@ int journal_read(const struct journal *j, uint64_t at, void *p, size_t n)
 
 /* --- Writing ------------------------------------------------------------------ */
 
+void journal_undo(struct journal *j, uint64_t size)
+{
+	j->size = size;
+	/* Where that fails the next one that is added cuts it off first. */
+	j->torn = ftruncate(j->fd, (off_t)size) < 0;
+}
+
 int journal_add(struct journal *j, uint8_t type, const struct str *parts, size_t parts_n,
 	bool sync, uint64_t *at)
 {
@@ -190,8 +197,7 @@ int journal_add(struct journal *j, uint8_t type, const struct str *parts, size_t
 	if (!r && sync && fdatasync(j->fd) < 0)
 		r = -errno;
 	if (r) {
-		/* Where that fails, too, the next one cuts it off first. */
-		(void)!ftruncate(j->fd, (off_t)j->size);
+		journal_undo(j, j->size);
 		return r;
 	}
 	j->torn = false;

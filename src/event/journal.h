@@ -49,6 +49,9 @@ int journal_begin(
 int journal_add(struct journal *j, uint8_t type, const struct str *parts, size_t parts_n,
 	bool sync, uint64_t *at) MUST_USE;
 
+/* Takes back what was added since j->size was size, and nobody was told of. */
+void journal_undo(struct journal *j, uint64_t size);
+
 /* n bytes at an offset that a record gave: 0, or ERR_CLOSED when they are not there. */
 int journal_read(const struct journal *j, uint64_t at, void *p, size_t n) MUST_USE;
 

@@ -156,11 +156,21 @@ bool ledger_has_room(const struct ledger *l)
 	return l->open < LEDGER_OPEN_MAX;
 }
 
+/* As if it had never been asked for. */
+static void drop_new(struct ledger *l, struct ledger_entry *e)
+{
+	uint8_t key[LEDGER_KEY];
+
+	ledger_key(str_c(e->id), key);
+	ledger_drop_slot(l, key);
+	ledger_unlink(l, e);
+	free(e);
+}
+
 int ledger_accept(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
 	struct ledger_entry **e)
 {
 	struct ledger_entry *made;
-	uint8_t key[LEDGER_KEY];
 	int r;
 
 	assert(ledger_is_id(id));
@@ -171,10 +181,7 @@ int ledger_accept(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN
 		return r;
 	r = ledger_add_accept(l, made);
 	if (r) {
-		ledger_key(id, key);
-		ledger_drop_slot(l, key);
-		ledger_unlink(l, made);
-		free(made);
+		drop_new(l, made);
 		return r;
 	}
 	l->seq++;
@@ -195,6 +202,25 @@ int ledger_start(struct ledger *l, struct ledger_entry *e)
 	else
 		ledger_enter(l, e, LEDGER_STARTED);
 	return r;
+}
+
+int ledger_begin(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
+	struct ledger_entry **e)
+{
+	uint64_t before = l->journal.size;
+	struct ledger_entry *made;
+	int r = ledger_accept(l, id, body, &made);
+
+	if (r)
+		return r;
+	r = ledger_start(l, made);
+	if (r) {
+		drop_new(l, made);
+		journal_undo(&l->journal, before);
+		return r;
+	}
+	*e = made;
+	return 0;
 }
 
 int ledger_end(struct ledger *l, struct ledger_entry *e, enum ledger_state how,

@@ -94,6 +94,9 @@ int ledger_accept(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN
 	struct ledger_entry **e) MUST_USE;
 /* Before anything of it is done: 0, or -errno, and it must not be. */
 int ledger_start(struct ledger *l, struct ledger_entry *e) MUST_USE;
+/* Both: 0, or as of ledger_accept, and the id stays as new as it was. */
+int ledger_begin(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
+	struct ledger_entry **e) MUST_USE;
 /*
  * It has ended so, with this answer: 0; -errno or ERR_LIMIT when the answer cannot be
  * kept: then it has ended without one, and its status is 0.

@@ -148,7 +148,7 @@ static int begin(struct api *api, struct request *rq, const struct question *q,
 	struct once *o = api->once;
 	struct doing *d = once_doing_new(o, rq->body);
 	struct json_val event;
-	int r = 0;
+	int r;
 
 	if (!d)
 		return -ENOMEM;
@@ -156,10 +156,8 @@ static int begin(struct api *api, struct request *rq, const struct question *q,
 		once_free(d);
 		return 0;
 	}
-	if (!e)
-		r = ledger_accept(&o->ledger, q->id, q->digest, &e);
-	if (!r)
-		r = ledger_start(&o->ledger, e);
+	r = e ? ledger_start(&o->ledger, e)
+	      : ledger_begin(&o->ledger, q->id, q->digest, &e);
 	if (r) {
 		once_free(d);
 		return r;

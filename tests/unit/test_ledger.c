@@ -270,6 +270,7 @@ static void test_full(void)
 {
 	struct rlimit old, little;
 	struct ledger_entry *e, *x;
+	uint64_t size;
 
 	fresh(dir);
 	signal(SIGXFSZ, SIG_IGN);
@@ -280,13 +281,23 @@ static void test_full(void)
 	setrlimit(RLIMIT_FSIZE, &little);
 	is_int(ledger_accept(&l, STR("b"), asked, &x), -EFBIG, "no room: not accepted");
 	is_int(ledger_find(&l, STR("b"), &x), LEDGER_NEW, "and not known");
+	little.rlim_cur += 20;
+	setrlimit(RLIMIT_FSIZE, &little);
+	size = l.journal.size;
+	is_int(ledger_begin(&l, STR("b"), asked, &x), -EFBIG, "room to accept alone");
+	is_int(ledger_find(&l, STR("b"), &x), LEDGER_NEW, "is not known either");
+	is_int((long long)l.journal.size, (long long)size, "and leaves nothing");
+	is_int((long long)l.open, 1, "that counts");
+	little.rlim_cur -= 20;
+	setrlimit(RLIMIT_FSIZE, &little);
 	is_int(ledger_end(&l, e, LEDGER_DONE, 200, STR("a long answer of many bytes")),
 		-EFBIG, "nor for the answer");
 	setrlimit(RLIMIT_FSIZE, &old);
 	has("a", LEDGER_DONE, 0, "");
 	restart();
 	has("a", LEDGER_DONE, 0, "");
-	accept_id("b");
+	is_int(ledger_begin(&l, STR("b"), asked, &x), 0, "with room it begins");
+	is_int(x->state, LEDGER_STARTED, "at once");
 }
 
 static void test_torn(void)
