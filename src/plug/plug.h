@@ -1,9 +1,10 @@
 /*
- * Plugins: what a sandbox can do beyond files and shells, started only if asked for.
+ * Plugins: what a sandbox can do beyond files and shells, started if asked for.
  *
- * A plugin is one file with one const struct plugin; plugins[] in table.c lists them
- * all. They are started side by side, and what one of them lacks makes that one
- * unavailable, with a reason, and nothing else. Nobody above knows one by its name.
+ * A plugin is a const struct plugin; plugins[] in table.c lists those of this program,
+ * external.h makes one of a folder on the disk. They are started side by side, and what
+ * one of them lacks makes that one unavailable, with a reason, and nothing else. Nobody
+ * above knows one by its name.
  */
 #ifndef PLUG_PLUG_H
 #define PLUG_PLUG_H

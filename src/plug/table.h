@@ -1,4 +1,4 @@
-/* The plugins, one file each. */
+/* The plugins of this program. */
 #ifndef PLUG_TABLE_H
 #define PLUG_TABLE_H
 
