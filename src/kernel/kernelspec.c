@@ -2,6 +2,7 @@
 
 #include "base/fd.h"
 #include "file/load.h"
+#include "proc/which.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -237,23 +238,14 @@ static void expand(struct str s, const char *const values[][2], struct buf *out)
 	}
 }
 
-/* The program's path: as it is with a slash, else from the first folder that has it. */
+/* As it is with a slash, else on the PATH; NULL: nowhere, or out of memory. */
 static const char *find_program(const char *name, const char *const *env, struct arena *a)
 {
-	struct str path = str_c(kernelspec_getenv(env, STR("PATH")));
 	char full[FILE_PATH_MAX];
 
-	if (strchr(name, '/'))
-		return name;
-	while (path.n > 0) {
-		struct str folder = str_cut(&path, ':');
-		int n = snprintf(full, sizeof(full), "%.*s/%s", STR_ARG(folder), name);
-
-		if (folder.n > 0 && folder.p[0] == '/' && n > 0 &&
-			(size_t)n < sizeof(full) && access(full, X_OK) == 0)
-			return arena_cstr(a, str_make(full, (size_t)n));
-	}
-	return NULL;
+	if (which_find(name, kernelspec_getenv(env, STR("PATH")), full) < 0)
+		return NULL;
+	return arena_cstr(a, str_c(full));
 }
 
 int kernelspec_argv(const struct kernelspec *k, const char *const *env,

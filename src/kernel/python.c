@@ -2,11 +2,11 @@
 
 #include "base/fd.h"
 #include "limits.h"
+#include "proc/which.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ENVIRONMENT_MAX = 65536 };
@@ -33,21 +33,14 @@ const char *env_value(const char *const *env, const char *name)
 	return NULL;
 }
 
-static bool is_program(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111);
-}
-
 /* A program of that name in dir; dir may be empty for a whole path. */
 static void add(struct finder *f, struct str dir, const char *name)
 {
 	char path[FILE_PATH_MAX];
 	int n = snprintf(path, sizeof(path), "%.*s%s", STR_ARG(dir), name);
 
-	if (n <= 0 || (size_t)n >= sizeof(path) || path[0] != '/' || !is_program(path) ||
-		f->n == PYTHONS_MAX)
+	if (n <= 0 || (size_t)n >= sizeof(path) || path[0] != '/' ||
+		!which_is_program(path) || f->n == PYTHONS_MAX)
 		return;
 	for (size_t i = 0; i < f->n; i++)
 		if (!strcmp(f->list[i], path))

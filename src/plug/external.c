@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "kernel/python.h"
 #include "proc/tree.h"
+#include "proc/which.h"
 #include "term/shell.h"
 
 #include <errno.h>
@@ -159,17 +160,9 @@ static void child_ended(struct child *c, int status)
 
 /* --- Starting ------------------------------------------------------------- */
 
-static bool is_program(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111);
-}
-
 /* word as a path: below the folder if it has a slash, or else a program on the PATH. */
 static bool find(const struct external *e, const char *word, char path[FILE_PATH_MAX])
 {
-	struct str rest = str_c(env_value(e->env, "PATH"));
 	struct stat st;
 
 	if (strchr(word, '/')) {
@@ -178,14 +171,7 @@ static bool find(const struct external *e, const char *word, char path[FILE_PATH
 
 		return n < FILE_PATH_MAX && stat(path, &st) == 0;
 	}
-	while (rest.n) {
-		struct str dir = str_cut(&rest, ':');
-		int n = snprintf(path, FILE_PATH_MAX, "%.*s/%s", STR_ARG(dir), word);
-
-		if (dir.n && n < FILE_PATH_MAX && is_program(path))
-			return true;
-	}
-	return false;
+	return which_find(word, env_value(e->env, "PATH"), path) == 0;
 }
 
 static int spawn_it(

@@ -8,12 +8,12 @@
 #include "act/session.h"
 #include "kernel/python.h"
 #include "plug/mcp_proxy.h"
+#include "proc/which.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 /* All of it in one sandbox. */
 struct hub {
@@ -129,29 +129,19 @@ static bool is_name(struct str name)
 	return name.n && name.n <= MCP_NAME_MAX && !memchr(name.p, '\0', name.n);
 }
 
-/* The program, as a shell would find it on the PATH; without a slash, of the env. */
+/* On the PATH of the env; what is not there is not in our folder either. */
 static const char *find_program(
 	const char *const *env, struct str command, struct arena *a)
 {
 	const char *path = env_value(env, "PATH");
-	struct str rest = str_c(path ? path : "/usr/local/bin:/usr/bin:/bin");
-	char *whole = arena_cstr(a, command);
+	const char *name = arena_cstr(a, command);
+	char out[FILE_PATH_MAX];
 
-	if (!whole || str_find_byte(command, '/') < command.n)
-		return whole;
-	while (rest.n) {
-		struct str dir = str_cut(&rest, ':');
-		size_t room = dir.n + command.n + 2;
-		char *file = arena_alloc(a, room);
-		struct stat st;
-
-		if (!file)
-			return NULL;
-		snprintf(file, room, "%.*s/%s", STR_ARG(dir), whole);
-		if (stat(file, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111))
-			return file;
-	}
-	return whole;
+	if (!name)
+		return NULL;
+	if (which_find(name, path ? path : "/usr/local/bin:/usr/bin:/bin", out) < 0)
+		snprintf(out, sizeof(out), "/.od/bin/%s", name);
+	return arena_cstr(a, str_c(out));
 }
 
 /* The words of a text as a shell has them: blanks, quotes, backslashes. -errno. */

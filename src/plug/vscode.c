@@ -15,6 +15,7 @@
 #include "limits.h"
 #include "proc/children.h"
 #include "proc/tree.h"
+#include "proc/which.h"
 #include "term/shell.h"
 
 #include <assert.h>
@@ -22,7 +23,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ enum vscode_state { STARTING, UP, PAUSED, GONE };
 struct vscode {
 	enum vscode_state state;
 	struct plug *plug;
-	char program[PATH_MAX_HERE];
+	char program[FILE_PATH_MAX];
 	char token[UUID_TEXT];
 	char base[PATH_MAX_HERE]; /* --server-base-path; or empty */
 	uint16_t port;
@@ -65,27 +65,8 @@ static void enter(struct vscode *v, enum vscode_state to)
 
 /* --- Where it is ------------------------------------------------------------------ */
 
-static bool is_program(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111);
-}
-
-static bool find_on_path(struct str path, const char *name, char out[PATH_MAX_HERE])
-{
-	while (path.n) {
-		struct str dir = str_cut(&path, ':');
-		int n = snprintf(out, PATH_MAX_HERE, "%.*s/%s", STR_ARG(dir), name);
-
-		if (n > 0 && n < PATH_MAX_HERE && out[0] == '/' && is_program(out))
-			return true;
-	}
-	return false;
-}
-
 /* One that was brought goes before those of the image. */
-static bool find_program(const char *const *env, char out[PATH_MAX_HERE])
+static bool find_program(const char *const *env, char out[FILE_PATH_MAX])
 {
 	static const char *const places[] = {
 		"/.od/plugins/vscode/bin/openvscode-server",
@@ -95,15 +76,15 @@ static bool find_program(const char *const *env, char out[PATH_MAX_HERE])
 		"/opt/openvscode-server/bin/openvscode-server",
 		"/usr/lib/code-server/bin/code-server",
 	};
-	struct str path = str_c(env_value(env, "PATH"));
+	const char *path = env_value(env, "PATH");
 
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)
-		if (is_program(places[i])) {
-			snprintf(out, PATH_MAX_HERE, "%s", places[i]);
+		if (which_is_program(places[i])) {
+			snprintf(out, FILE_PATH_MAX, "%s", places[i]);
 			return true;
 		}
-	return find_on_path(path, "openvscode-server", out) ||
-		find_on_path(path, "code-server", out);
+	return which_find("openvscode-server", path, out) == 0 ||
+		which_find("code-server", path, out) == 0;
 }
 
 /*
@@ -434,7 +415,7 @@ static int start(struct plug *p)
 {
 	const char *const *env = p->box->shell_setup->env;
 	struct str port = str_c(env_value(env, "VSCODE_PORT"));
-	char program[PATH_MAX_HERE];
+	char program[FILE_PATH_MAX];
 	struct vscode *v;
 	uint64_t number;
 

@@ -3,13 +3,13 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "limits.h"
+#include "proc/which.h"
 #include "term/shell.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,33 +23,6 @@ static const char *path_of(const char *const *env)
 		if (strncmp(*env, "PATH=", 5) == 0)
 			return *env + 5;
 	return default_path;
-}
-
-static bool is_program(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111);
-}
-
-/* A name with a slash is a path; others are looked for as engines do it. */
-static int find(const char *name, const char *const *env, char out[FILE_PATH_MAX])
-{
-	struct str rest = str_c(strchr(name, '/') ? "" : path_of(env));
-	int n = snprintf(out, FILE_PATH_MAX, "%s", name);
-
-	if (n < 0 || n >= FILE_PATH_MAX)
-		return -ENAMETOOLONG;
-	if (strchr(name, '/'))
-		return 0;
-	while (*name && rest.n) {
-		struct str dir = str_cut(&rest, ':');
-
-		n = snprintf(out, FILE_PATH_MAX, "%.*s/%s", STR_ARG(dir), name);
-		if (dir.n && n > 0 && n < FILE_PATH_MAX && is_program(out))
-			return 0;
-	}
-	return -ENOENT;
 }
 
 /* What is kept needs no descriptor, but its place in the store is one. */
@@ -132,7 +105,7 @@ static void start(struct entrypoint *e)
 		.fds = {-1, STDOUT_FILENO, STDERR_FILENO},
 		.user = setup->user,
 	};
-	int r = find(words[0], setup->env, path);
+	int r = which_find(words[0], path_of(setup->env), path);
 
 	if (r < 0) {
 		fail(e, words[0], r);
