@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import zipfile
 
-from harness import SLOW, TOP, WRAP, Client, eq, has, main, proc, skip, under
+from harness import BOXED, SLOW, TOP, WRAP, Client, eq, has, main, proc, skip, under
 
 TOOL = os.path.join(TOP, "tools/plugin-python")
 FOLDER = os.path.join(TOP, "build/plugin-python")
@@ -27,7 +27,7 @@ mkdir "$TOP/root"; mount -t tmpfs root "$TOP/root"; cd "$TOP/root"
 mkdir -p .od/plugins/python tmp dev proc "./$TOP/work" "./$TOP/home"
 mount --bind "$FOLDER" .od/plugins/python; mount -o remount,bind,ro .od/plugins/python
 for dir in dev proc "$TOP/work" "$TOP/home"; do mount --rbind "/$dir" "./$dir"; done
-cp "$1" .od/od-runtime-client; shift
+cp "$BOXED" .od/od-runtime-client; shift
 """
 ENTER = 'exec chroot . /.od/od-runtime-client "$@"\n'
 # What is there under the names of our libraries is none of ours.
@@ -66,7 +66,7 @@ def folder():
 
 def boxed(setup="", **env):
     def prefix(client):
-        script = f"TOP={client.top} FOLDER={FOLDER}\n{ROOT}{setup}{ENTER}"
+        script = f"TOP={client.top} FOLDER={FOLDER} BOXED={BOXED}\n{ROOT}{setup}{ENTER}"
         return ["unshare", "-m", "/bin/sh", "-ec", script, "sh"]
     env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "OD_PYTHON": None, "VIRTUAL_ENV": None, "CONDA_PREFIX": None,
            "PYTHONHOME": None,
