@@ -100,7 +100,7 @@ struct once *once_new(struct box *box, const char *state, int fd)
 /* What a request is about. */
 struct question {
 	struct str id;
-	uint8_t digest[SHA256_LEN]; /* of the action */
+	uint8_t digest[SHA256_LEN]; /* of the request's body */
 	bool plain;
 	bool wrapped; /* the action is a member of the body */
 	uint64_t wait_ms;
@@ -206,7 +206,7 @@ static const char gone_words[] =
 	"An action of this id was done; its answer is not kept any more.";
 
 /* As of begin. */
-static int ask(struct api *api, struct request *rq, struct question *q)
+static int ask(struct api *api, struct request *rq, const struct question *q)
 {
 	struct ledger_entry *e;
 	int r;
@@ -218,7 +218,6 @@ static int ask(struct api *api, struct request *rq, struct question *q)
 	r = make_ready(api->once);
 	if (r)
 		return r;
-	sha256_of(rq->body, q->digest);
 	switch (ledger_find(&api->once->ledger, q->id, &e)) {
 	case LEDGER_NEW:
 		return begin(api, rq, q, NULL);
@@ -243,8 +242,10 @@ static struct str unquoted(struct str s)
 void once_execute(struct api *api, struct request *rq, struct str key)
 {
 	struct question q = {.id = unquoted(key), .plain = true, .wrapped = true};
-	int r = ask(api, rq, &q);
+	int r;
 
+	sha256_of(rq->body, q.digest);
+	r = ask(api, rq, &q);
 	if (r)
 		refuse_new(rq, r);
 }
@@ -253,14 +254,13 @@ bool once_execute_event(struct api *api, struct request *rq, struct json_val eve
 {
 	char id[LEDGER_ID_MAX + 1], digest_hex[SHA256_HEX + 1];
 	struct question q = {.id = STR(""), .plain = true, .wrapped = true};
-	uint8_t digest[SHA256_LEN];
 	int64_t number;
 
 	if (json_i64(json_get(event, "id"), &number) < 0 || number < 0 ||
 		json_type(json_get(event, "timestamp")) != JSON_STRING)
 		return false;
-	sha256_of(rq->body, digest);
-	hex_encode(digest, sizeof(digest), digest_hex);
+	sha256_of(rq->body, q.digest);
+	hex_encode(q.digest, sizeof(q.digest), digest_hex);
 	snprintf(id, sizeof(id), "event-%" PRId64 "-%.32s", number, digest_hex);
 	q.id = str_c(id);
 	return ask(api, rq, &q) == 0;
@@ -283,8 +283,12 @@ static bool read_wait(struct request *rq, uint64_t *ms)
 void once_put(struct api *api, struct request *rq, struct str id)
 {
 	struct question q = {.id = id};
-	int r = read_wait(rq, &q.wait_ms) ? ask(api, rq, &q) : 0;
+	int r;
 
+	if (!read_wait(rq, &q.wait_ms))
+		return;
+	sha256_of(rq->body, q.digest);
+	r = ask(api, rq, &q);
 	if (r)
 		refuse_new(rq, r);
 }
