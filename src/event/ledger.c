@@ -78,15 +78,19 @@ static int keep_torn(const struct ledger *l, uint64_t n)
 	return r;
 }
 
-/*
- * On a full disk what is known is still told, and nothing new accepted: whatever cannot
- * be written here will be found in the same state, and treated so, at the next start.
- */
-static void interrupt_started(struct ledger *l)
+int ledger_interrupt(struct ledger *l)
 {
-	for (struct ledger_entry *e = l->oldest; e; e = e->newer)
-		if (e->state == LEDGER_STARTED)
-			(void)!ledger_end(l, e, LEDGER_INTERRUPTED, 0, (struct str){0});
+	int first = 0;
+
+	for (struct ledger_entry *e = l->oldest; e; e = e->newer) {
+		int r = e->state == LEDGER_STARTED
+			? ledger_end(l, e, LEDGER_INTERRUPTED, 0, (struct str){0})
+			: 0;
+
+		if (r && !first)
+			first = r;
+	}
+	return first;
 }
 
 static int begin_boot(struct ledger *l)
@@ -105,7 +109,11 @@ static int begin_boot(struct ledger *l)
 		r = ledger_add_box(l);
 	if (r && is_new)
 		return r;
-	interrupt_started(l);
+	/*
+	 * On a full disk what is known is still told, and nothing new accepted: what
+	 * cannot be written now is found in the same state at the next start.
+	 */
+	(void)!ledger_interrupt(l);
 	return 0;
 }
 
@@ -151,11 +159,6 @@ void ledger_close(struct ledger *l)
 
 /* --- Steps -------------------------------------------------------------------- */
 
-bool ledger_has_room(const struct ledger *l)
-{
-	return l->open < LEDGER_OPEN_MAX;
-}
-
 /* As if it had never been asked for. */
 static void drop_new(struct ledger *l, struct ledger_entry *e)
 {
@@ -174,7 +177,7 @@ int ledger_accept(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN
 	int r;
 
 	assert(ledger_is_id(id));
-	if (!ledger_has_room(l))
+	if (l->open >= LEDGER_OPEN_MAX)
 		return ERR_LIMIT;
 	r = ledger_entry_new(l, id, body, l->seq + 1, &made);
 	if (r)

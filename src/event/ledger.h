@@ -77,6 +77,11 @@ struct ledger {
  */
 int ledger_open(struct ledger *l, int dir, const char *name, int fd, bool sync,
 	uint64_t *torn) MUST_USE;
+/*
+ * Who did what had started is gone, and how it went is not known: all of it has ended so.
+ * 0, or the first error of ledger_end.
+ */
+int ledger_interrupt(struct ledger *l) MUST_USE;
 void ledger_close(struct ledger *l);
 
 /* 1 to LEDGER_ID_MAX of A-Z a-z 0-9 - and _. */
@@ -84,8 +89,6 @@ bool ledger_is_id(struct str id);
 enum ledger_find ledger_find(
 	const struct ledger *l, struct str id, struct ledger_entry **e);
 
-/* Whether another action may be accepted. */
-bool ledger_has_room(const struct ledger *l);
 /*
  * A new id, whose request has this digest: 0; ERR_LIMIT when too many have not ended;
  * -ENOMEM, or -errno of the journal, and it is not accepted.

@@ -25,23 +25,6 @@ void once_keep(struct once *o)
 	o->ledger.moved = false;
 }
 
-/*
- * The process that did them is gone: nobody knows how they went. At once, for what has
- * not ended counts, and nobody may ask for it again.
- */
-static void interrupt_started(struct once *o)
-{
-	for (struct ledger_entry *e = o->ledger.oldest; e; e = e->newer) {
-		int r = e->state == LEDGER_STARTED
-			? ledger_end(&o->ledger, e, LEDGER_INTERRUPTED, 0, STR(""))
-			: 0;
-
-		if (r < 0)
-			log_warn("the end of action %s cannot be kept: %s", e->id,
-				err_text(r));
-	}
-}
-
 static int open_ledger(struct once *o, int fd)
 {
 	uint64_t torn = 0;
@@ -61,7 +44,11 @@ static int open_ledger(struct once *o, int fd)
 		log_warn("the last %llu bytes of the ledger of actions were not whole",
 			(unsigned long long)torn);
 	o->open = true;
-	interrupt_started(o);
+	/* At once, for what has not ended counts, and nobody may ask for it again. */
+	r = ledger_interrupt(&o->ledger);
+	if (r < 0)
+		log_warn("the ends of interrupted actions cannot be kept: %s",
+			err_text(r));
 	once_keep(o);
 	return 0;
 }
