@@ -85,16 +85,8 @@ void driver_enter(struct driver *d, enum runner_state to)
 
 static void close_all(struct driver *d)
 {
-	struct io *both[] = {&d->pipe, &d->channel};
-
-	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
-		int fd = both[i]->fd;
-
-		if (fd < 0)
-			continue;
-		loop_remove(d->loop, both[i]);
-		fd_close(&fd);
-	}
+	loop_close(d->loop, &d->pipe);
+	loop_close(d->loop, &d->channel);
 	spawn_report_close(&d->report);
 	driver_frames_free(&d->frames);
 	buf_free(&d->out);

@@ -40,12 +40,8 @@ void driver_pipe_ready(struct io *io, uint32_t events)
 	struct driver *d = container_of(io, struct driver, pipe);
 
 	(void)events;
-	if (driver_drain(d, DRIVER_READ)) {
-		int fd = io->fd;
-
-		loop_remove(d->loop, io);
-		fd_close(&fd);
-	}
+	if (driver_drain(d, DRIVER_READ))
+		loop_close(d->loop, io);
 }
 
 void driver_send(struct driver *d)
@@ -259,7 +255,6 @@ int driver_read(struct driver *d)
 void driver_channel_ready(struct io *io, uint32_t events)
 {
 	struct driver *d = container_of(io, struct driver, channel);
-	int fd = io->fd;
 	int r = 0;
 
 	if (events & EPOLLOUT)
@@ -271,7 +266,6 @@ void driver_channel_ready(struct io *io, uint32_t events)
 	if (r != ERR_CLOSED)
 		log_warn("kernel: its channel is broken: %s", err_text(r));
 	/* A cell may have closed the channel, or written into it. */
-	loop_remove(d->loop, io);
-	fd_close(&fd);
+	loop_close(d->loop, io);
 	driver_kill(d);
 }

@@ -66,23 +66,13 @@ static bool drain(struct native *n, bool all)
 	return got == 0;
 }
 
-static void close_output(struct native *n)
-{
-	int fd = n->out.fd;
-
-	if (fd < 0)
-		return;
-	loop_remove(n->loop, &n->out);
-	fd_close(&fd);
-}
-
 static void output_ready(struct io *io, uint32_t events)
 {
 	struct native *n = container_of(io, struct native, out);
 
 	(void)events;
 	if (drain(n, false))
-		close_output(n);
+		loop_close(n->loop, &n->out);
 }
 
 /* --- A call ------------------------------------------------------------------------ */
@@ -136,7 +126,7 @@ static void ended(struct child *c, int status)
 
 	n->pid = 0;
 	drain(n, true);
-	close_output(n);
+	loop_close(n->loop, &n->out);
 	spawn_report_close(&n->report);
 	if (err < 0 && err != -EAGAIN && err != -EINTR) {
 		put_words(n, "[The skill could not be started: ", err_text(err));
@@ -203,7 +193,7 @@ static int call(struct native *n)
 		r = launch(n, in, out[1]);
 	}
 	if (r < 0)
-		close_output(n);
+		loop_close(n->loop, &n->out);
 	fd_close(&in);
 	fd_close(&out[0]);
 	fd_close(&out[1]);
@@ -264,7 +254,7 @@ void native_stop(struct native *n)
 	if (n->pid)
 		tree_kill_now(n->pid);
 	n->pid = 0;
-	close_output(n);
+	loop_close(n->loop, &n->out);
 	spawn_report_close(&n->report);
 	n->busy = false;
 	calls_free(&n->calls);

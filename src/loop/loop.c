@@ -159,6 +159,14 @@ void loop_remove(struct loop *l, struct io *io)
 	io->fd = -1;
 }
 
+void loop_close(struct loop *l, struct io *io)
+{
+	int fd = io->fd;
+
+	loop_remove(l, io);
+	fd_close(&fd);
+}
+
 static void heap_put(struct loop *l, size_t slot, struct timer *t)
 {
 	l->heap[slot] = t;

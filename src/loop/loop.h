@@ -73,6 +73,8 @@ int loop_add(struct loop *l, struct io *io, int fd, uint32_t events, io_fn *fn) 
 void loop_want(struct loop *l, struct io *io, uint32_t events);
 /* Stops watching and sets io->fd to -1; the fd itself stays open. */
 void loop_remove(struct loop *l, struct io *io);
+/* The same, and closes the fd; legal where io watches nothing. */
+void loop_close(struct loop *l, struct io *io);
 
 /* Arms or re-arms t to fire once, ms from now. -ENOMEM leaves it as it was. */
 int timer_set(struct loop *l, struct timer *t, uint64_t ms, timer_fn *fn) MUST_USE;

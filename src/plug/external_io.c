@@ -88,23 +88,13 @@ static int read_pipe(struct external *e)
 	return n ? 0 : ERR_CLOSED;
 }
 
-static void drop(struct external *e, struct io *io)
-{
-	int fd = io->fd;
-
-	if (fd < 0)
-		return;
-	loop_remove(e->box->loop, io);
-	fd_close(&fd);
-}
-
 void external_pipe_ready(struct io *io, uint32_t events)
 {
 	struct external *e = container_of(io, struct external, pipe);
 
 	(void)events;
 	if (read_pipe(e) < 0)
-		drop(e, io);
+		loop_close(e->box->loop, io);
 }
 
 /* --- Frames --------------------------------------------------------------- */
@@ -225,7 +215,7 @@ void external_channel_ready(struct io *io, uint32_t events)
 		r = read_channel(e, &why);
 	if (r >= 0)
 		return;
-	drop(e, io);
+	loop_close(e->box->loop, io);
 	if (r == ERR_CLOSED || r == -ECONNRESET) {
 		external_hang_up(e);
 		return;
@@ -254,8 +244,8 @@ void external_drain(struct external *e)
 
 void external_close(struct external *e)
 {
-	drop(e, &e->pipe);
-	drop(e, &e->channel);
+	loop_close(e->box->loop, &e->pipe);
+	loop_close(e->box->loop, &e->channel);
 	spawn_report_close(&e->report);
 	plugin_lines_free(&e->lines);
 	buf_free(&e->out);

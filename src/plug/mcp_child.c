@@ -60,16 +60,6 @@ static void flush(struct mcp_child *c)
 		loop_want(c->loop, &c->in, c->send.n ? EPOLLOUT : 0);
 }
 
-static void drop(struct mcp_child *c, struct io *io)
-{
-	int fd = io->fd;
-
-	if (fd < 0)
-		return;
-	loop_remove(c->loop, io);
-	fd_close(&fd);
-}
-
 static void in_ready(struct io *io, uint32_t events)
 {
 	struct mcp_child *c = container_of(io, struct mcp_child, in);
@@ -80,7 +70,7 @@ static void in_ready(struct io *io, uint32_t events)
 	}
 	/* It has ended, as a rule; one that can be asked nothing shall. */
 	buf_reset(&c->send);
-	drop(c, io);
+	loop_close(c->loop, io);
 	tree_kill_now(c->pid);
 }
 
@@ -296,7 +286,7 @@ static void out_ready(struct io *io, uint32_t events)
 	if (!read_some(c) || !(events & EPOLLHUP) || c->out.fd < 0)
 		return;
 	/* It has ended, as a rule; one that can answer nobody shall. */
-	drop(c, io);
+	loop_close(c->loop, io);
 	tree_kill_now(c->pid);
 }
 
@@ -309,8 +299,8 @@ static void restart(struct timer *t)
 
 static void close_all(struct mcp_child *c)
 {
-	drop(c, &c->in);
-	drop(c, &c->out);
+	loop_close(c->loop, &c->in);
+	loop_close(c->loop, &c->out);
 	spawn_report_close(&c->report);
 	buf_free(&c->send);
 	buf_free(&c->line);

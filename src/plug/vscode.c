@@ -156,23 +156,13 @@ static bool drain(struct vscode *v)
 	return n == 0;
 }
 
-static void forget(struct vscode *v, struct io *io)
-{
-	int fd = io->fd;
-
-	if (fd < 0)
-		return;
-	loop_remove(loop_of(v), io);
-	fd_close(&fd);
-}
-
 static void output_ready(struct io *io, uint32_t events)
 {
 	struct vscode *v = container_of(io, struct vscode, out);
 
 	(void)events;
 	if (drain(v))
-		forget(v, io);
+		loop_close(loop_of(v), io);
 }
 
 /* --- Whether it listens ----------------------------------------------------------- */
@@ -183,7 +173,7 @@ static void probe_ready(struct io *io, uint32_t events)
 	int r = fd_connected(io->fd);
 
 	(void)events;
-	forget(v, io);
+	loop_close(loop_of(v), io);
 	if (r < 0 || v->state != STARTING)
 		return;
 	enter(v, UP);
@@ -207,7 +197,7 @@ static void look(struct timer *t)
 		tree_kill_now(v->pid);
 		return;
 	}
-	forget(v, &v->probe);
+	loop_close(loop_of(v), &v->probe);
 	fd = fd_connect_tcp(probe_address(v->plug->box->config->address), v->port);
 	if (fd >= 0 && loop_add(loop_of(v), &v->probe, fd, EPOLLOUT, probe_ready) < 0)
 		fd_close(&fd);
@@ -238,8 +228,8 @@ static void fail(struct vscode *v, const char *words)
 
 static void close_all(struct vscode *v)
 {
-	forget(v, &v->out);
-	forget(v, &v->probe);
+	loop_close(loop_of(v), &v->out);
+	loop_close(loop_of(v), &v->probe);
 	spawn_report_close(&v->report);
 }
 

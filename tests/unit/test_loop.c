@@ -5,6 +5,7 @@
 #include "tests/tap.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -257,6 +258,25 @@ static void test_interest(void)
 	is_int(loop_add(loop, &a.io, -1, EPOLLIN, note), -EBADF, "a bad fd");
 	is_int(a.io.fd, -1, "leaves the io as it was");
 	finish(far_a, far_b);
+}
+
+static void test_close(void)
+{
+	struct io io = {.fd = -1};
+	int pair[2], fd;
+
+	begin();
+	if (fd_pipe(pair) < 0)
+		exit(1);
+	fd = pair[0];
+	is_int(loop_add(loop, &io, fd, EPOLLIN, NULL), 0, "an end of a pipe");
+	loop_close(loop, &io);
+	is_int(io.fd, -1, "is not watched");
+	ok(fcntl(fd, F_GETFD) < 0 && errno == EBADF, "and closed");
+	loop_close(loop, &io);
+	is_int(io.fd, -1, "what watches nothing may be closed");
+	loop_del(loop);
+	fd_close(&pair[1]);
 }
 
 /* Whoever comes first in the batch removes the other. */
@@ -531,6 +551,7 @@ int main(void)
 	test_heap();
 	test_timers_in_callbacks();
 	test_interest();
+	test_close();
 	test_removal_in_batch();
 	test_io_reuse();
 	test_fd_reuse();
