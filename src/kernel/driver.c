@@ -1,6 +1,7 @@
 #include "kernel/driver.h"
 
 #include "base/clock.h"
+#include "base/env.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "kernel/driver_private.h"

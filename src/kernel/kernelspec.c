@@ -1,5 +1,6 @@
 #include "kernel/kernelspec.h"
 
+#include "base/env.h"
 #include "base/fd.h"
 #include "file/load.h"
 #include "proc/which.h"
@@ -8,14 +9,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
-
-const char *kernelspec_getenv(const char *const *env, struct str name)
-{
-	for (; *env; env++)
-		if (str_starts(str_c(*env), name) && (*env)[name.n] == '=')
-			return *env + name.n + 1;
-	return NULL;
-}
 
 /* --- Finding -------------------------------------------------------------------- */
 
@@ -54,19 +47,19 @@ static int open_in(struct str folder, const char *sub, struct str name,
 static int open_spec(const struct kernelspec_places *p, struct str name,
 	struct kernelspec *out, struct stat *st)
 {
-	const char *data = kernelspec_getenv(p->env, STR("JUPYTER_DATA_DIR"));
+	const char *data = env_find(p->env, STR("JUPYTER_DATA_DIR"));
 	const struct {
 		struct str folder;
 		const char *sub;
 	} places[] = {
 		{str_c(data), ""},
-		{str_c(data ? NULL : kernelspec_getenv(p->env, STR("HOME"))),
+		{str_c(data ? NULL : env_find(p->env, STR("HOME"))),
 			"/.local/share/jupyter"},
 		{str_c(p->prefix), "/share/jupyter"},
 		{STR("/usr/local/share/jupyter"), ""},
 		{STR("/usr/share/jupyter"), ""},
 	};
-	struct str list = str_c(kernelspec_getenv(p->env, STR("JUPYTER_PATH")));
+	struct str list = str_c(env_find(p->env, STR("JUPYTER_PATH")));
 	int fd = -ENOENT;
 
 	while (fd < 0 && list.n > 0)
@@ -243,7 +236,7 @@ static const char *find_program(const char *name, const char *const *env, struct
 {
 	char full[FILE_PATH_MAX];
 
-	if (which_find(name, kernelspec_getenv(env, STR("PATH")), full) < 0)
+	if (which_find(name, env_find(env, STR("PATH")), full) < 0)
 		return NULL;
 	return arena_cstr(a, str_c(full));
 }
@@ -296,7 +289,7 @@ static void assign(struct str name, struct str s, const char *const *env, struct
 			return;
 		}
 		buf_str(out, str_make(s.p, n));
-		buf_puts(out, kernelspec_getenv(env, str_make(rest.p, close)) ?: "");
+		buf_puts(out, env_find(env, str_make(rest.p, close)) ?: "");
 		s = str_skip(rest, close + 1);
 	}
 }

@@ -55,7 +55,4 @@ int kernelspec_argv(const struct kernelspec *k, const char *const *env,
 int kernelspec_env(const struct kernelspec *k, const char *const *env, const char *more,
 	struct arena *a, const char *const **out) MUST_USE;
 
-/* The value of a variable, or NULL. */
-const char *kernelspec_getenv(const char *const *env, struct str name);
-
 #endif

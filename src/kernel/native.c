@@ -1,9 +1,9 @@
 #include "kernel/native.h"
 
 #include "base/arena.h"
+#include "base/env.h"
 #include "base/fd.h"
 #include "kernel/calls.h"
-#include "kernel/python.h"
 #include "limits.h"
 #include "proc/children.h"
 #include "proc/tree.h"

@@ -1,5 +1,6 @@
 #include "kernel/python.h"
 
+#include "base/env.h"
 #include "base/fd.h"
 #include "limits.h"
 #include "proc/which.h"
@@ -22,16 +23,6 @@ static const char *const usual[] = {
 	"/usr/local/bin/python3",
 	"/opt/conda/bin/python",
 };
-
-const char *env_value(const char *const *env, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (; *env; env++)
-		if (!strncmp(*env, name, n) && (*env)[n] == '=' && (*env)[n + 1])
-			return *env + n + 1;
-	return NULL;
-}
 
 /* A program of that name in dir; dir may be empty for a whole path. */
 static void add(struct finder *f, struct str dir, const char *name)

@@ -13,7 +13,4 @@
  */
 size_t python_list(const char *const *env, struct arena *a, const char **list);
 
-/* The value of name in env, NULL where it is missing or empty. */
-const char *env_value(const char *const *env, const char *name);
-
 #endif

@@ -2,9 +2,9 @@
 #include "plug/external_private.h"
 
 #include "act/session.h"
+#include "base/env.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "kernel/python.h"
 #include "proc/tree.h"
 #include "proc/which.h"
 #include "term/shell.h"

@@ -5,9 +5,9 @@
 #include "plug/table.h"
 
 #include "act/observe.h"
+#include "base/env.h"
 #include "kernel/driver.h"
 #include "kernel/named.h"
-#include "kernel/python.h"
 #include "plug/cells.h"
 #include "term/shell.h"
 

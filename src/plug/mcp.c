@@ -6,7 +6,7 @@
 #include "plug/table.h"
 
 #include "act/session.h"
-#include "kernel/python.h"
+#include "base/env.h"
 #include "plug/mcp_proxy.h"
 #include "proc/which.h"
 

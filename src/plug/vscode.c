@@ -8,10 +8,10 @@
  */
 #include "plug/table.h"
 
+#include "base/env.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "kernel/python.h"
 #include "limits.h"
 #include "proc/children.h"
 #include "proc/tree.h"

@@ -1,5 +1,6 @@
 #include "srv/entrypoint.h"
 
+#include "base/env.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "limits.h"
@@ -19,10 +20,9 @@ static const char default_path[] =
 
 static const char *path_of(const char *const *env)
 {
-	for (; *env; env++)
-		if (strncmp(*env, "PATH=", 5) == 0)
-			return *env + 5;
-	return default_path;
+	const char *path = env_find(env, STR("PATH"));
+
+	return path ? path : default_path;
 }
 
 /* What is kept needs no descriptor, but its place in the store is one. */

@@ -160,8 +160,8 @@ static void test_env(void)
 	is_str(made[4], "LC_ALL=de", "what is replaced");
 	is_str(made[5], "NEW=aCb${", "what is new, with what there was");
 	ok(!made[6], "and the end");
-	is_str(kernelspec_getenv(made, STR("LC_ALL")), "de", "looked up");
-	ok(!kernelspec_getenv(made, STR("LC")), "no part of a name");
+	is_str(env_find(made, STR("LC_ALL")), "de", "looked up");
+	ok(!env_find(made, STR("LC")), "no part of a name");
 	is_int(kernelspec_env(&k, env, "MORE=1", &arena, &made), 0, "with one more");
 	is_str(made[6], "MORE=1", "behind all");
 	ok(!made[7], "and the end");
