@@ -70,14 +70,16 @@ MUSL_INC = -nostdinc -isystem $(MUSL)/include/$(ARCH)-linux-musl \
 # Four kinds of build, each with its compiler and flags. "release" is what ships.
 CC_release = $(CROSS)gcc
 FLAGS_release_x86_64 = -fcf-protection=full
-# Its pages may have 64 KiB: with code apart from constants, and aligned to that, and
-# with -O2, it would be an eighth larger than what a client may have. -Os makes a strcpy,
-# which linkgate refuses, of a snprintf.
-FLAGS_release_aarch64 = -mbranch-protection=standard -Os -fno-builtin-snprintf
+FLAGS_release_aarch64 = -mbranch-protection=standard
+# Its pages may have 64 KiB: no room for code apart from constants, and aligned to that.
 SEGMENTS_x86_64 = separate-code
 SEGMENTS_aarch64 = noseparate-code
-# -O2: terminal text is a fifth faster than with -Os, for an eighth more bytes.
-CFLAGS_release = -O2 -g1 -fPIE -ffunction-sections -fdata-sections \
+# Small, but where bytes go by: there -O2 is up to a fifth faster, for an eighth more room,
+# which aarch64 does not have. -Os makes a strcpy, which linkgate refuses, of a snprintf.
+SMALL_release = -Os -fno-builtin-snprintf
+FAST_release = $(if $(filter x86_64,$(ARCH)),-O2,$(SMALL_release))
+FAST = src/base src/term src/file src/net
+CFLAGS_release = -g1 -fPIE -ffunction-sections -fdata-sections \
 	-fvisibility=hidden -fstack-protector-strong -fstack-clash-protection \
 	-fno-strict-aliasing -fno-delete-null-pointer-checks \
 	-ftrivial-auto-var-init=zero -fno-asynchronous-unwind-tables -fno-unwind-tables \
@@ -119,8 +121,8 @@ define kind
 $(B)/$1/obj/%.o: %.c Makefile third_party/src/.stamp | $(KERNEL_INC)
 	@mkdir -p $$(@D)
 	@echo "  CC   $$@"
-	$$(Q)$$(CC_$1) $$(COMMON) $$(CFLAGS_$1) $$(WARN) $$(WARN_$1) $$(WARN_$$(*D)) \
-		-MMD -MP -c -o $$@ $$<
+	$$(Q)$$(CC_$1) $$(COMMON) $$(CFLAGS_$1) \
+		$$(if $$(filter $$(FAST),$$(*D)),$$(FAST_$1),$$(SMALL_$1)) $$(WARN) $$(WARN_$1) $$(WARN_$$(*D)) -MMD -MP -c -o $$@ $$<
 
 $(B)/$1/lib.a: $(LIB_SRC:%.c=$(B)/$1/obj/%.o)
 $(B)/$1/inject.a: $(INJECT_SRC:%.c=$(B)/$1/obj/%.o)
@@ -135,7 +137,8 @@ $(B)/$1/obj/src/kernel/driver_text.o: src/kernel/driver.py src/kernel/skills.py
 $(B)/$1/third_party.a: Makefile third_party/build.mk third_party/src/.stamp | $(KERNEL_INC)
 	@echo "  CC   third_party ($1)"
 	+$$(Q)$$(MAKE) --no-print-directory -f third_party/build.mk LIB=$$@ \
-		OUT=$$(@D)/obj/third_party CC='$$(CC_$1)' AR='$$(AR)' CFLAGS='$$(CFLAGS_$1)'
+		OUT=$$(@D)/obj/third_party CC='$$(CC_$1)' AR='$$(AR)' \
+		CFLAGS='$$(CFLAGS_$1) $$(FAST_$1)'
 	@touch $$@
 
 $(B)/$1/od-runtime-client: $(B)/$1/obj/src/main.o $(B)/$1/lib.a $(B)/$1/third_party.a
