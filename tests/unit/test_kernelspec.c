@@ -1,4 +1,6 @@
 #include "kernel/kernelspec.h"
+
+#include "base/env.h"
 #include "tests/tap.h"
 
 #include <errno.h>
