@@ -45,6 +45,9 @@ static const char usage[] =
 	"  --key-sha256 HEX    SHA-256 of the session key that requests must carry\n"
 	"  --tls-cert FILE     certificate chain (PEM), with --tls-key: serve TLS 1.2\n"
 	"  --tls-key FILE      private key (PEM)\n"
+	"  --tls-self          the same with a certificate made at the start; the log "
+	"tells\n"
+	"                      the SHA-256 of its key\n"
 	"  --file-viewer       show images and PDF files to browsers in the sandbox, on "
 	"a\n"
 	"                      port of 127.0.0.1 behind PORT, without a key\n"
@@ -142,6 +145,12 @@ static void set_tls_cert(struct reader *r, const char *v)
 static void set_tls_key(struct reader *r, const char *v)
 {
 	r->c->tls_key = v;
+}
+
+static void set_tls_self(struct reader *r, const char *v)
+{
+	(void)v;
+	r->c->tls_self = true;
 }
 
 static void set_tls(struct reader *r, const char *v)
@@ -270,6 +279,7 @@ static const struct option {
 	{"--key-sha256", ONE, set_key_sha256},
 	{"--tls-cert", ONE, set_tls_cert},
 	{"--tls-key", ONE, set_tls_key},
+	{"--tls-self", NONE, set_tls_self},
 	{"--tls", NONE, set_tls},
 	{"--plugins", MANY, set_plugins},
 	{"--plugin-dir", ONE, set_plugin_dir},
@@ -488,6 +498,8 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 		buf_puts(r.errors, "--: words for a program, but no --entrypoint\n");
 	if (!c->tls_cert != !c->tls_key)
 		buf_puts(r.errors, "--tls-cert and --tls-key go together\n");
+	if (c->tls_cert && c->tls_self)
+		buf_puts(r.errors, "--tls-self: there is --tls-cert already\n");
 	read_environment(&r);
 	return r.errors->n ? -EINVAL : 0;
 }

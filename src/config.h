@@ -39,6 +39,7 @@ struct config {
 	uint8_t key[SHA256_LEN]; /* the SHA-256 of the session key */
 	const char *tls_cert;    /* PEM files; both or none */
 	const char *tls_key;
+	bool tls_self; /* in their place: a certificate of its own making */
 	bool tls; /* HEALTH: the server to ask speaks TLS */
 
 	const char *state_dir;   /* absolute; NULL: none */

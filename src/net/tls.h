@@ -13,13 +13,15 @@
 #ifndef NET_TLS_H
 #define NET_TLS_H
 
-#include "base/str.h"
+#include "base/hash.h"
 
 /* What a function answers besides 0 and errors. */
 enum tls_answer {
 	TLS_WAIT = 1, /* not before more bytes came from, or went to, the peer */
 	TLS_END = 2,  /* the peer ended the stream, as it should (close_notify) */
 };
+
+enum { TLS_SECRET = 32 };
 
 /* A certificate chain and its key, shared by all connections. */
 struct tls_server;
@@ -34,6 +36,15 @@ struct tls_server;
  */
 int tls_server_new(struct str chain, struct str key, const char **why,
 	struct tls_server **out) MUST_USE;
+/*
+ * The same with a certificate of its own making for localhost, on P-256: with the same
+ * random secret it is the same one. pin becomes the SHA-256 of its SubjectPublicKeyInfo,
+ * by which clients can believe it. 0 or -ENOMEM.
+ */
+int tls_server_self(const uint8_t secret[TLS_SECRET], struct tls_server **out,
+	uint8_t pin[SHA256_LEN]) MUST_USE;
+/* In the log of a server, before that in hexadecimal. */
+#define TLS_PIN_IS "TLS: the SHA-256 of the key is "
 void tls_server_del(struct tls_server *s);
 
 /* One connection. Zeroed, or after tls_free, it is none. */

@@ -15,6 +15,9 @@ struct tls_server {
 	struct buf der; /* all certificates, end to end */
 };
 
+/* Where credentials lie; zeroed, or NULL. */
+struct tls_server *tls_server_alloc(void);
+
 /* How both roles' memory begins; n is its whole size, which tls_free wipes. */
 struct tls_state {
 	br_ssl_engine_context *engine;

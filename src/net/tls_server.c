@@ -133,7 +133,7 @@ static int key_fits(const struct tls_server *s, const char **why)
 }
 
 /* Where the kernel can, a child finds zeros: none needs the key. */
-static struct tls_server *key_memory(void)
+struct tls_server *tls_server_alloc(void)
 {
 	void *p = mmap(NULL, sizeof(struct tls_server), PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -147,7 +147,7 @@ static struct tls_server *key_memory(void)
 int tls_server_new(
 	struct str chain, struct str key, const char **why, struct tls_server **out)
 {
-	struct tls_server *s = key_memory();
+	struct tls_server *s = tls_server_alloc();
 	int r;
 
 	*why = "no memory";

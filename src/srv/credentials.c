@@ -4,8 +4,10 @@
 #include "base/log.h"
 #include "file/load.h"
 #include "limits.h"
+#include "srv/kept.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 static int text_load(const char *option, const char *path, struct buf *text)
 {
@@ -32,17 +34,12 @@ static void text_free(struct buf *text)
 	buf_free(text);
 }
 
-int credentials_load(const struct config *c, struct tls_server **out)
+static int load_files(const struct config *c, struct tls_server **out)
 {
 	struct buf chain = BUF_INIT(TLS_PEM_MAX), key = BUF_INIT(TLS_PEM_MAX);
 	const char *why = NULL;
-	int r;
+	int r = text_load("--tls-cert", c->tls_cert, &chain);
 
-	if (!c->tls_cert) {
-		*out = NULL;
-		return 0;
-	}
-	r = text_load("--tls-cert", c->tls_cert, &chain);
 	if (!r)
 		r = text_load("--tls-key", c->tls_key, &key);
 	if (!r)
@@ -52,4 +49,46 @@ int credentials_load(const struct config *c, struct tls_server **out)
 	text_free(&key);
 	text_free(&chain);
 	return r;
+}
+
+static int make_secret(struct store *store, uint8_t secret[TLS_SECRET])
+{
+	int fd = fd_memory("od-tls", 0);
+	int r = fd < 0 ? fd : random_bytes(secret, TLS_SECRET);
+
+	if (!r)
+		r = fd_write_all(fd, secret, TLS_SECRET);
+	if (!r)
+		r = store_put(store, KEPT_TLS, fd, 0);
+	fd_close(&fd);
+	return r;
+}
+
+static int make_own(struct store *store, int kept, struct tls_server **out)
+{
+	uint8_t secret[TLS_SECRET], pin[SHA256_LEN];
+	char hex[SHA256_HEX + 1];
+	int r = 0;
+
+	if (kept < 0 || pread(kept, secret, sizeof(secret), 0) != sizeof(secret))
+		r = make_secret(store, secret);
+	if (!r)
+		r = tls_server_self(secret, out, pin);
+	explicit_bzero(secret, sizeof(secret));
+	if (r) {
+		log_error("--tls-self: %s", err_text(r));
+		return r;
+	}
+	hex_encode(pin, sizeof(pin), hex);
+	log_info(TLS_PIN_IS "%s", hex);
+	return 0;
+}
+
+int credentials_load(
+	const struct config *c, struct store *store, int secret, struct tls_server **out)
+{
+	*out = NULL;
+	if (c->tls_self)
+		return make_own(store, secret, out);
+	return c->tls_cert ? load_files(c, out) : 0;
 }

@@ -6,10 +6,12 @@
 #include "srv/entrypoint.h"
 
 #define KEPT_LISTENER "listen"
+#define KEPT_TLS "tls"
 
 struct kept {
 	int listener;       /* -1: none, as before kept_take */
 	int ledger;         /* the same */
+	int tls;            /* the same */
 	struct buf entries; /* of sessions, until kept_adopt */
 };
 

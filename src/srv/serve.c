@@ -282,7 +282,7 @@ static int build(struct serve *s)
 		err = loop_add(
 			s->loop, &s->store_io, s->store->sock, EPOLLIN, store_ready);
 	if (err == 0)
-		err = credentials_load(s->box.config, &s->tls);
+		err = credentials_load(s->box.config, s->store, s->kept.tls, &s->tls);
 	if (err == 0)
 		err = who_find(&s->who, s->box.config, kept_sessions(&s->kept));
 	if (err < 0)
@@ -323,7 +323,7 @@ int serve_run(struct store *store, const struct config *config)
 	struct serve s = {
 		.store = store,
 		.store_io.fd = -1,
-		.kept = {.listener = -1, .ledger = -1},
+		.kept = {.listener = -1, .ledger = -1, .tls = -1},
 		.box = {.store = store, .config = config},
 		.api = {.started = clock_ms(), .last_action = clock_ms()},
 		.entrypoint = {.report.fd = -1},

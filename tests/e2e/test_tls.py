@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """HTTP over TLS, with a self-made certificate and the clients that people have."""
 import atexit
+import hashlib
 import os
+import re
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
 import tempfile
 
-from harness import (DEADLINE, SLOW, Client, Conn, action, eq, free_port, has, main, note,
+from harness import (DEADLINE, SLOW, Client, Conn, action, children, eq, free_port, has, main, note,
                      ok, own_kib, request, run_client, skip, until, wait_exit)
 
 MAX_BODY = 8 << 20
@@ -237,6 +240,40 @@ def test_bad_files():
     start_fails("another key", cert, path("RSA.key"), path("RSA.key"), "does not belong")
     code, _, err = run_client("serve", "1", "--tls-cert", cert)
     ok(code == 100 and "go together" in err, "one without the other", err)
+
+
+def learnt(client):
+    """What the log says of the key, each time."""
+    return re.findall(r"TLS: the SHA-256 of the key is ([0-9a-f]{64})\n", client.log())
+
+
+def test_own():
+    with Client("--tls-self", role="init") as client:
+        shown = ssl.get_server_certificate(("127.0.0.1", client.port))
+        with open(path("own.crt"), "w") as f:
+            f.write(shown)
+        point = subprocess.run([OPENSSL, "x509", "-in", path("own.crt"), "-noout", "-pubkey"],
+                               capture_output=True, check=True).stdout
+        key = subprocess.run([OPENSSL, "pkey", "-pubin", "-outform", "DER"], input=point,
+                             capture_output=True, check=True).stdout
+        eq(learnt(client), [hashlib.sha256(key).hexdigest()], "the log tells the hash of its key")
+        for host in "localhost", "127.0.0.1":
+            believing = ssl.create_default_context(cafile=path("own.crt"))
+            with socket.create_connection(("127.0.0.1", client.port)) as sock:
+                with believing.wrap_socket(sock, server_hostname=host) as tls:
+                    tls.sendall(ALIVE)
+                    has(tls.recv(4096), b"200 OK", f"as {host}, believed as an authority")
+        serve = children(client.pid)[0]
+        os.kill(serve, signal.SIGKILL)
+        ok(until(lambda: len(learnt(client)) == 2), "the next server says it again")
+        eq(len(set(learnt(client))), 1, "its key is the same")
+        ok(until(lambda: client.log().count("starting it again") == 1 and
+                 run_client("health", str(client.port), "--tls")[0] == 0), "and it is there")
+        eq(ssl.get_server_certificate(("127.0.0.1", client.port)), shown, "with the same certificate")
+    with Client("--tls-self") as client:
+        ok(ssl.get_server_certificate(("127.0.0.1", client.port)) != shown, "another start, another one")
+    code, _, err = run_client("serve", "1", "--tls-self", *options())
+    ok(code == 100 and "--tls-cert already" in err, "not beside another certificate", err)
 
 
 def test_health():

@@ -141,6 +141,35 @@ static void test_pin(void)
 	buf_free(&got);
 }
 
+/* A certificate of its own: by its key, or by itself as an authority. */
+static void test_self(void)
+{
+	static const uint8_t secrets[][TLS_SECRET] = {{1}, {0xff, 0xff, 0xff, 0xff}, {2}};
+	struct tls_server *given = server, *again;
+	uint8_t pin[SHA256_LEN], same[SHA256_LEN];
+	struct buf got = BUF_INIT(100);
+	struct tls_client *c;
+
+	for (size_t i = 0; i < ARRAY_LEN(secrets); i++) {
+		is_int(tls_server_self(secrets[i], &server, pin), 0, "made");
+		is_int(tls_server_self(secrets[i], &again, same), 0, "once more");
+		ok(hash_equal(pin, same, sizeof(pin)), "with the same key");
+		tls_server_del(again);
+		c = trusting("", pin);
+		buf_reset(&got);
+		is_int(talk(c, "localhost", 99, &got), 0, "believed by its key");
+		is_view(buf_view(&got), "hello", "what was said");
+		tls_client_del(c);
+		same[0] ^= 1;
+		c = trusting("", same);
+		is_int(talk(c, "localhost", 99, &got), ERR_TLS, "by no other");
+		tls_client_del(c);
+		tls_server_del(server);
+	}
+	server = given;
+	buf_free(&got);
+}
+
 static void refuses(const char *pem, int err, const char *name)
 {
 	struct tls_client *c = NULL;
@@ -324,6 +353,7 @@ int main(int argc, char **argv)
 		printf("Bail out! %s\n", why);
 	test_talk();
 	test_pin();
+	test_self();
 	test_authorities();
 	test_transport(true);
 	test_transport(false);
