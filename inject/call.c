@@ -81,11 +81,29 @@ int call_begin_tls(struct call *c, int fd, uint32_t idle_ms,
 	return 0;
 }
 
+int call_begin_pinned(
+	struct call *c, int fd, uint32_t idle_ms, const uint8_t pin[SHA256_LEN])
+{
+	struct tls_client *trust = NULL;
+	const char *why;
+	int r = tls_client_new(STR(""), pin, &why, &trust);
+
+	if (!r)
+		r = call_begin_tls(c, fd, idle_ms, trust, STR("localhost"));
+	if (r)
+		tls_client_del(trust);
+	else
+		c->pinned = trust;
+	return r;
+}
+
 void call_close(struct call *c)
 {
 	if (c->way.ops)
 		transport_close(&c->way);
 	c->way.ops = NULL;
+	tls_client_del(c->pinned);
+	c->pinned = NULL;
 	buf_free(&c->in);
 }
 

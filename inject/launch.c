@@ -72,6 +72,8 @@ static void write_command(const struct launch *l, const struct making *m, struct
 	if (m->host_port)
 		word(w, "--address", "127.0.0.1");
 	word(w, "--key-sha256", m->key_hash);
+	if (o->tls)
+		jw_cstr(w, "--tls-self");
 	word(w, "--working-dir", l->working_dir);
 	/* As in docker run: the image's own user, which may well be root. */
 	word(w, "--username", o->username ? o->username : "root");
@@ -214,6 +216,7 @@ static int make_state(const struct launch *l, struct making *m)
 	else
 		snprintf(s->name, sizeof(s->name), "od-%s", name);
 	snprintf(s->engine, sizeof(s->engine), "%s", l->engine->path);
+	s->tls = l->settings->options->tls;
 	return state_make_key(s, m->key_hash);
 }
 
@@ -312,24 +315,49 @@ static int start(const struct launch *l, const struct state *s)
 	return r;
 }
 
-/* The last words of a sandbox that has ended or hangs. */
-static bool show_log(const struct launch *l, const struct state *s)
+/* What a sandbox has written, up to now; more is the end of the query. */
+static bool log_open(
+	const struct launch *l, const struct state *s, const char *more, struct call *c)
 {
 	struct buf target = BUF_INIT(512);
 	struct call_request q = {.method = "GET"};
-	struct call c;
-	bool format = false;
+	int r = ERR_LIMIT;
 
-	buf_fmt(&target, "/containers/%s/logs?stdout=1&stderr=1&tail=20", s->id);
+	call_begin(c, -1, 0, true);
+	buf_fmt(&target, "/containers/%s/logs?stdout=1&stderr=1%s", s->id, more);
 	q.target = buf_cstr(&target);
-	if (q.target) {
-		if (engine_listen(l->engine, &c, &q, INJECT_ENGINE_MS) == 0 &&
-			c.head.status == 200)
-			format = tail_show(&c, TAIL_MS);
-		call_close(&c);
-	}
+	if (q.target)
+		r = engine_listen(l->engine, c, &q, INJECT_ENGINE_MS);
 	buf_free(&target);
+	return r == 0 && c->head.status == 200;
+}
+
+/* The last words of a sandbox that has ended or hangs. */
+static bool show_log(const struct launch *l, const struct state *s)
+{
+	struct call c;
+	bool format = log_open(l, s, "&tail=20", &c) && tail_show(&c, TAIL_MS);
+
+	call_close(&c);
 	return format;
+}
+
+/*
+ * Its server tells the log, before anybody else writes there, by what key it is known;
+ * who reads that through the engine knows that nobody stands between. True once it is.
+ */
+static bool learn_pin(const struct launch *l, struct state *s)
+{
+	char hex[SHA256_HEX];
+	struct call c;
+
+	if (!s->tls || s->pinned)
+		return true;
+	s->pinned = log_open(l, s, "", &c) &&
+		tail_find(&c, TAIL_MS, STR(TLS_PIN_IS), hex, sizeof(hex)) &&
+		hex_decode(str_make(hex, sizeof(hex)), s->pin, sizeof(s->pin)) == 0;
+	call_close(&c);
+	return s->pinned;
 }
 
 /*
@@ -416,7 +444,7 @@ static int wait_ready(const struct launch *l, struct sandbox *s, struct call *he
 				return give_up(l, s, heard, true);
 			inspect = clock_ms() + INSPECT_MS;
 		}
-		r = sandbox_alive(s, INJECT_ALIVE_MS);
+		r = learn_pin(l, &s->state) ? sandbox_alive(s, INJECT_ALIVE_MS) : 1;
 		if (r <= 0)
 			return r;
 		if (clock_ms() >= deadline)
@@ -522,6 +550,8 @@ int launch_run(const struct launch *l, struct timing *t, struct sandbox *s)
 	timing_step(t, "create");
 	if (!r)
 		r = bring_up(l, t, &got);
+	if (!r && got.state.tls)
+		r = state_save(&got.state);
 	if (r) {
 		sandbox_remove(l->engine, &got.state);
 		state_forget(&got.state);

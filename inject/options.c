@@ -125,6 +125,10 @@ static const struct option table[] = {
 		AT(user_id), SEEN(has_user_id), .commands = STARTING},
 	{"user", "USER[:GROUP]", "whom its server runs as; else whom the image says",
 		TEXT, .letter = 'u', AT(user), .commands = STARTING},
+	{"tls", NULL,
+		"have its server speak TLS, with a certificate of its own that the log "
+		"tells the hash of",
+		FLAG, AT(tls), .commands = RUNNING},
 	{"timeout-start", "SECONDS", "to wait until the sandbox is ready; else 30",
 		NUMBER(1, SECONDS_MAX), AT(timeout_start), .commands = STARTING},
 	{"timeout", "SECONDS", "to wait for CMD, which then goes on; else for ever",

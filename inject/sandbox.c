@@ -136,6 +136,9 @@ static int load_key(struct sandbox *s)
 	if (r)
 		return r;
 	memcpy(s->state.key, saved.key, sizeof(saved.key));
+	s->state.tls = saved.tls;
+	s->state.pinned = saved.pinned;
+	memcpy(s->state.pin, saved.pin, sizeof(saved.pin));
 	state_forget(&saved);
 	return 0;
 }
@@ -174,7 +177,14 @@ static int reach(const struct sandbox *s, uint32_t idle_ms, struct call *c)
 {
 	int fd = s->port ? call_connect_tcp(s->port, INJECT_CONNECT_MS) : -ECONNREFUSED;
 
-	if (fd == -ECONNREFUSED && s->engine &&
+	if (s->state.tls && fd >= 0) {
+		int r = call_begin_pinned(c, fd, idle_ms, s->state.pin);
+
+		if (r)
+			call_begin(c, -1, 0, false);
+		return r;
+	}
+	if (fd == -ECONNREFUSED && s->engine && !s->state.tls &&
 		(!s->port || access("/.dockerenv", F_OK) == 0 ||
 			access("/run/.containerenv", F_OK) == 0))
 		return tunnel_open(s->engine, s->state.id, s->inside, idle_ms, c);
@@ -260,6 +270,10 @@ int sandbox_start(const struct sandbox *s, struct call *c, const struct call_req
 	with.headers = header;
 	r = r ? r : call_start(c, &with);
 	explicit_bzero(header, sizeof(header));
+	if (r == ERR_TLS)
+		return out_fail("remove it with rm -f and run it again",
+			"talking with the sandbox %s: %s", s->state.name,
+			call_tls_error(c));
 	return r ? sandbox_fail(s, r) : 0;
 }
 

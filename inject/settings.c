@@ -355,6 +355,9 @@ static int check_network(const struct settings *s)
 	if (settings_apart(s) && (s->ports_n || o->port))
 		return out_fail_usage("leave it out: the engine carries what is said",
 			"--network %s publishes nothing", o->network);
+	if (settings_apart(s) && o->tls)
+		return out_fail_usage("leave it out: the engine carries what is said",
+			"--tls needs a port, and --network %s has none", o->network);
 	if (!settings_on_host(s))
 		return 0;
 	if (s->ports_n)

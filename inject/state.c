@@ -147,7 +147,7 @@ int state_make_key(struct state *s, char hash[SHA256_HEX + 1])
 int state_save(const struct state *s)
 {
 	struct buf text = BUF_SECRET(INJECT_STATE_MAX);
-	char name[STATE_NAME_MAX + 8];
+	char name[STATE_NAME_MAX + 8], pin[SHA256_HEX + 1];
 	struct jw w;
 	int dir = open_folder(true);
 	int r;
@@ -164,6 +164,11 @@ int state_save(const struct state *s)
 	jw_cstr(&w, s->engine);
 	jw_key(&w, "key");
 	jw_cstr(&w, s->key);
+	if (s->pinned) {
+		hex_encode(s->pin, sizeof(s->pin), pin);
+		jw_key(&w, "tls");
+		jw_cstr(&w, pin);
+	}
 	if (s->port) {
 		jw_key(&w, "port");
 		jw_uint(&w, s->port);
@@ -204,6 +209,7 @@ static int parse(struct str text, const char *name, struct state *s)
 		{"key", got.key, sizeof(got.key)},
 	};
 	uint8_t key[STATE_KEY_LEN];
+	struct str pin;
 	int64_t port;
 	struct doc d;
 	int r = doc_parse(&d, text);
@@ -214,6 +220,10 @@ static int parse(struct str text, const char *name, struct state *s)
 	for (size_t i = 0; i < ARRAY_LEN(rows) && !r; i++)
 		r = take(rows[i].out, rows[i].room,
 			doc_str(&d, json_get(doc_root(&d), rows[i].member)));
+	pin = doc_str(&d, json_get(doc_root(&d), "tls"));
+	got.tls = got.pinned = pin.n > 0;
+	if (!r && got.tls)
+		r = hex_decode(pin, got.pin, sizeof(got.pin));
 	port = doc_int(json_get(doc_root(&d), "port"), 0);
 	got.port = port > 0 && port <= UINT16_MAX ? (uint16_t)port : 0;
 	if (!r)

@@ -21,6 +21,9 @@ struct state {
 	char id[STATE_ID_MAX + 1]; /* of the container; empty before there is one */
 	char engine[ENGINE_PATH_MAX + 1]; /* the socket of the engine that runs it */
 	char key[2 * STATE_KEY_LEN + 1];
+	bool tls;    /* its server speaks TLS; its key has the SHA-256 pin, which is... */
+	bool pinned; /* ...known */
+	uint8_t pin[SHA256_LEN];
 	uint16_t port; /* inside, of one put into a foreign container; else 0 */
 	char overlay[STATE_OVERLAY_MAX + 1]; /* as its label says; not saved */
 };

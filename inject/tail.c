@@ -44,6 +44,34 @@ static void gather(struct call *c, struct buf *kept)
 	}
 }
 
+bool tail_find(struct call *c, uint32_t idle_ms, struct str mark, char *out, size_t n)
+{
+	struct buf text = BUF_INIT(INJECT_LOG_KEEP);
+	struct frames f;
+	struct str in, piece;
+	int fd;
+	bool found = false;
+
+	c->idle_ms = idle_ms;
+	frames_init(&f);
+	while (!found && !text.err && call_read(c, &in) == 1) {
+		while (frames_next(&f, &in, &fd, &piece) == 0) {
+			struct str all, rest;
+
+			buf_str(&text, piece);
+			all = buf_view(&text);
+			rest = str_skip(all, str_find(all, mark));
+			if (rest.n < mark.n + n)
+				continue;
+			memcpy(out, rest.p + mark.n, n);
+			found = true;
+			break;
+		}
+	}
+	buf_free(&text);
+	return found;
+}
+
 static struct str last_lines(struct str text, unsigned lines)
 {
 	size_t at = text.n;

@@ -16,4 +16,10 @@ int tail_copy(struct call *c) MUST_USE;
  */
 bool tail_show(struct call *c, uint32_t idle_ms);
 
+/*
+ * The n characters behind the first mark in such an answer, or as much of it as comes
+ * until the engine is silent for idle_ms. False where they are not there.
+ */
+bool tail_find(struct call *c, uint32_t idle_ms, struct str mark, char *out, size_t n);
+
 #endif

@@ -4,6 +4,7 @@
 Skipped by name where there is none, or no static busybox to make images of.
 """
 import fcntl
+import hashlib
 import io
 import json
 import os
@@ -12,6 +13,7 @@ import select
 import shutil
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import tarfile
@@ -60,6 +62,38 @@ def test_options():
     eq((doc["HostConfig"]["Memory"], doc["HostConfig"]["PidsLimit"],
         doc["Config"]["Labels"]["team"]), (64 << 20, 50, "a"), "seen by the engine")
     BOX.od("rm", "-f", name)
+
+
+def test_tls():
+    name = BOX.run(IMAGE, "--tls")
+    eq(content(BOX, name, "echo hi"), "hi\n", "its server is talked to by TLS")
+    state = os.path.join(BOX.state, "sandboxes", name + ".json")
+    with open(state) as f:
+        saved = json.load(f)
+    port = ENGINE.container(name)["NetworkSettings"]["Ports"]["8000/tcp"][0]["HostPort"]
+    with socket.create_connection(("127.0.0.1", int(port))) as sock:
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with context.wrap_socket(sock) as tls:
+            shown = tls.getpeercert(True)
+    ok(bytes.fromhex(saved["tls"]) == hashlib.sha256(spki(shown)).digest(),
+       "the key that it shows is the one that was learnt through the engine")
+    with open(state, "w") as f:
+        json.dump({**saved, "tls": "00" * 32}, f)
+    got = BOX.od("exec", name, "--", "true")
+    eq(got.returncode, 111, "another key is not believed")
+    has(got.stderr, "key is not the one", "and the words say why")
+    with open(state, "w") as f:
+        json.dump(saved, f)
+    eq(BOX.od("run", "--rm", "--tls", IMAGE, "--", "echo", "once").stdout, "once\n", "and for a run")
+    got = BOX.od("run", "--tls", "--network", "none", IMAGE)
+    eq(got.returncode, 100, "it needs a port")
+
+
+def spki(der):
+    """The SubjectPublicKeyInfo of a certificate on P-256, by its algorithm."""
+    at = der.index(bytes.fromhex("301306072a8648ce3d020106082a8648ce3d030107"))
+    return der[at - 2:at - 2 + 91]
 
 
 def test_read_only():
