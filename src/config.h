@@ -40,7 +40,7 @@ struct config {
 	const char *tls_cert;    /* PEM files; both or none */
 	const char *tls_key;
 	bool tls_self; /* in their place: a certificate of its own making */
-	bool tls; /* HEALTH: the server to ask speaks TLS */
+	bool tls;      /* HEALTH: the server to ask speaks TLS */
 
 	const char *state_dir;   /* absolute; NULL: none */
 	const char *working_dir; /* absolute */

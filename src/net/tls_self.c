@@ -1,4 +1,4 @@
-/* Credentials of a server that nobody has given any: a certificate of its own (RFC 5280). */
+/* A certificate (RFC 5280) of its own, for a server that was given none. */
 #include "net/tls_private.h"
 
 #include <errno.h>
