@@ -288,6 +288,7 @@ static int run(struct append *a)
 	a->from.ca = a->to.ca = o->ca;
 	a->from.realm = a->to.realm = o->realm;
 	a->from.plain_http = a->to.plain_http = o->plain_http;
+	a->from.verify = o->verify;
 	r = store_open(&a->from, str_c(o->operand[0]), STORE_READ, (struct str){0});
 	if (!r)
 		r = store_open(&a->to, str_c(o->output), STORE_WRITE, str_c(o->tag));

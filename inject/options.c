@@ -70,6 +70,8 @@ static const struct option table[] = {
 		TEXT, FILES, AT(ca), .commands = FOR_BUILD},
 	{"plain-http", NULL, "speak HTTP with registries; on loopback it needs no word",
 		FLAG, AT(plain_http), .commands = FOR_BUILD},
+	{"verify", NULL, "also check the layers that can be linked or copied unread",
+		FLAG, AT(verify), .commands = FOR_BUILD},
 	{"realm", "HOST", "a token server that may hear the login of a registry", TEXT,
 		AT(realm), .commands = FOR_BUILD},
 	{"extra-deps", "CMDS",
@@ -455,9 +457,9 @@ static int check(const struct options *o)
 		return out_fail_usage(NEXT_HELP, "%s takes nothing behind --", c->name);
 	if (!o->word_n && c->words == WORDS_MUST)
 		return out_fail_usage(NEXT_HELP, "%s needs %s", c->name, c->args);
-	if ((o->tag || o->ca || o->realm || o->plain_http) && !o->output)
+	if ((o->tag || o->ca || o->realm || o->plain_http || o->verify) && !o->output)
 		return out_fail_usage(NEXT_HELP,
-			"--tag, --ca, --plain-http and --realm are for "
+			"--tag, --ca, --plain-http, --realm and --verify are for "
 			"images in --output");
 	if (o->output &&
 		(o->extra_deps || o->build_folder || o->dry_run || o->via != VIA_AUTO))

@@ -51,7 +51,7 @@ struct options {
 	const char *user, *network, *gpus, *platform, *output, *tag, *ca, *realm,
 		*hostname, *signal, *since, *until;
 	bool plain_http, json, timings, help, version, force, remove, follow, no_busybox;
-	bool dry_run, tls;
+	bool dry_run, verify, tls;
 	bool detach, init, read_only, all, quiet, timestamps;
 	uint64_t port, user_id, timeout, timeout_start, tail, time;
 	uint64_t memory, shm_size, nano_cpus, pids;

@@ -1,5 +1,6 @@
 #include "inject/store.h"
 
+#include "base/fd.h"
 #include "base/hash.h"
 #include "inject/out.h"
 #include "inject/stop.h"
@@ -166,6 +167,21 @@ static int refuse(const struct image_store *s, const struct content *c, const ch
 		"%.*s: %s %s", STR_ARG(s->text), c->digest, why);
 }
 
+static int fetch(struct image_store *s, const struct content *c, struct sink to)
+{
+	struct store_place p;
+	int r;
+
+	if (!s->ops->locate)
+		return s->ops->fetch(s, c, to);
+	r = s->ops->locate(s, c, &p);
+	if (r)
+		return r;
+	r = store_feed_file(p.fd, p.at, p.size, s->text, to);
+	store_place_close(&p);
+	return r;
+}
+
 int store_fetch(struct image_store *s, const struct content *c, struct sink to)
 {
 	struct check k = {.want = c, .to = to};
@@ -176,7 +192,7 @@ int store_fetch(struct image_store *s, const struct content *c, struct sink to)
 	if (!digest_is_valid(str_c(c->digest)))
 		return refuse(s, c, "is no digest that can be checked");
 	digest_init(&k.digest, c->digest);
-	r = s->ops->fetch(s, c, between);
+	r = fetch(s, c, between);
 	if (k.longer)
 		return refuse(s, c, "is longer than the image says");
 	if (r)
@@ -193,6 +209,57 @@ int store_feed(const struct store_item *i, struct sink to)
 {
 	return i->bytes.p ? to.put(to.arg, i->bytes)
 			  : store_fetch(i->from, &i->content, to);
+}
+
+void store_place_close(struct store_place *p)
+{
+	if (p->is_mine)
+		fd_close(&p->fd);
+}
+
+int store_locate(const struct store_item *i, struct store_place *p)
+{
+	const struct image_store *s = i->from;
+	struct store_place is;
+	int r;
+
+	if (i->bytes.p || !s->ops->locate || s->verify || i->content.size <= INJECT_PIECE)
+		return 1;
+	r = s->ops->locate(i->from, &i->content, &is);
+	if (r)
+		return r;
+	if (is.size != i->content.size) {
+		store_place_close(&is);
+		return refuse(s, &i->content,
+			is.size > i->content.size ? "is longer than the image says"
+						  : "is shorter than the image says");
+	}
+	*p = is;
+	return 0;
+}
+
+int store_copy(const struct store_place *p, int fd)
+{
+	uint64_t left = p->size;
+	off_t at = (off_t)p->at;
+
+	while (left) {
+		size_t most = left < INJECT_COPY ? (size_t)left : INJECT_COPY;
+		ssize_t got;
+
+		if (stop_signal())
+			return -EINTR;
+		got = copy_file_range(p->fd, &at, fd, NULL, most, 0);
+		if (got < 0 && errno == EINTR)
+			continue;
+		/* Not between these file systems, or not by this kernel: it is read. */
+		if (got <= 0 && left == p->size)
+			return 1;
+		if (got <= 0)
+			return got ? -errno : ERR_CLOSED;
+		left -= (uint64_t)got;
+	}
+	return 0;
 }
 
 int store_feed_file(int fd, uint64_t at, uint64_t n, struct str text, struct sink to)

@@ -30,6 +30,13 @@ struct sink {
 	void *arg;
 };
 
+/* Where the bytes of a content lie, in the kinds of places that keep them in files. */
+struct store_place {
+	int fd;
+	bool is_mine; /* fd is to be closed by store_place_close */
+	uint64_t at, size;
+};
+
 /* Into a growing buf, for what is small; the arg is the buf. */
 int sink_buf(void *arg, struct str piece);
 
@@ -56,6 +63,7 @@ struct image_store {
 	const char *ca;     /* --ca: trust anchors of a registry; may be NULL */
 	const char *realm;  /* --realm: one more host that may hear a login, or NULL */
 	bool plain_http;    /* --plain-http */
+	bool verify;        /* --verify: nothing is copied from it unread */
 	struct arena arena; /* for the kind's state; freed behind ops->close */
 	void *state;        /* the kind's own, from the arena */
 };
@@ -79,9 +87,12 @@ struct store_ops {
 		char media[MEDIA_MAX]);
 
 	/*
-	 * Feeds the content to the sink, as it lies there: store_fetch, which calls
-	 * this, counts and hashes. No more of it than a piece is in memory.
+	 * Finds the file that the content lies in, whatever its size; or, where this is
+	 * NULL, fetch feeds it to the sink. store_fetch, which calls either, counts and
+	 * hashes. No more of it than a piece is in memory.
 	 */
+	int (*locate)(
+		struct image_store *s, const struct content *c, struct store_place *p);
 	int (*fetch)(struct image_store *s, const struct content *c, struct sink to);
 
 	/*
@@ -106,7 +117,8 @@ bool store_is_name(struct str text);
 /*
  * Opens the place called text ("oci:DIR[:REF]", "archive:FILE[:REF]", ...). tag is
  * the name that a written image gets unless text has one; may be empty. Both are
- * borrowed. *s must be zeroed but for ca, realm and plain_http; store_close in any case.
+ * borrowed. *s must be zeroed but for ca, realm, plain_http and verify; store_close in
+ * any case.
  */
 int store_open(struct image_store *s, struct str text, enum store_mode mode,
 	struct str tag) MUST_USE;
@@ -127,6 +139,19 @@ int store_fetch(struct image_store *s, const struct content *c, struct sink to) 
 
 /* The same for an item, from memory or from its store. */
 int store_feed(const struct store_item *i, struct sink to) MUST_USE;
+
+/*
+ * The file of an item that need not be read here: its size is right, and the digest is
+ * for whoever reads it. 0 with *p, and then store_place_close; 1 when there is no such
+ * file, when it is small, or when its store's verify is set.
+ */
+int store_locate(const struct store_item *i, struct store_place *p) MUST_USE;
+void store_place_close(struct store_place *p);
+/*
+ * Has the kernel append the bytes of p to fd, unread. 1 when it cannot, and nothing has
+ * been written; -EINTR or -errno without a word.
+ */
+int store_copy(const struct store_place *p, int fd) MUST_USE;
 
 /* Writes the image to s, as ops->write does. */
 int store_write(struct image_store *s, const struct store_item *items, size_t n) MUST_USE;

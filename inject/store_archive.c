@@ -376,24 +376,31 @@ static int archive_manifest(
 	return r;
 }
 
-static int archive_fetch(struct image_store *s, const struct content *c, struct sink to)
+static int archive_locate(
+	struct image_store *s, const struct content *c, struct store_place *p)
 {
 	struct archive *a = s->state;
 	const struct place *all = (const struct place *)(const void *)a->places.p;
+	struct store_place is = {.fd = a->fd};
+	size_t i = 0, n = a->places.n / sizeof(*all);
 	char path[LAYOUT_PATH_MAX];
-	uint64_t at, size;
 	int r;
 
 	if (!a->is_docker) {
 		layout_path(c->digest, path);
-		r = find(a, str_c(path), &at, &size);
-		return r ? r : store_feed_file(a->fd, at, size, s->text, to);
+		r = find(a, str_c(path), &is.at, &is.size);
+		if (r)
+			return r;
+	} else {
+		while (i < n && strcmp(all[i].content.digest, c->digest) != 0)
+			i++;
+		if (i == n)
+			return fail(a, "it lacks a part of the image");
+		is.at = all[i].at;
+		is.size = all[i].content.size;
 	}
-	for (size_t i = 0; i < a->places.n / sizeof(*all); i++)
-		if (strcmp(all[i].content.digest, c->digest) == 0)
-			return store_feed_file(
-				a->fd, all[i].at, all[i].content.size, s->text, to);
-	return fail(a, "it lacks a part of the image");
+	*p = is;
+	return 0;
 }
 
 static int archive_put(struct image_store *s, const struct store_item *items, size_t n)
@@ -407,7 +414,7 @@ const struct store_ops store_archive = {
 	.word = "archive",
 	.open = archive_open,
 	.manifest = archive_manifest,
-	.fetch = archive_fetch,
+	.locate = archive_locate,
 	.write = archive_put,
 	.close = archive_close,
 };

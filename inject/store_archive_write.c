@@ -74,6 +74,21 @@ static int file(struct writer *w, const char *name, struct str text)
 	return r;
 }
 
+/* By the kernel if it can, else through our memory. */
+static int bytes(struct writer *w, const struct store_item *i)
+{
+	struct store_place p;
+	int r = store_locate(i, &p);
+
+	if (!r) {
+		r = store_copy(&p, w->swap.fd);
+		store_place_close(&p);
+		if (r < 0 && r != -EINTR)
+			r = fail(w, r);
+	}
+	return r == 1 ? store_feed(i, (struct sink){piece, w}) : r;
+}
+
 static int blob(struct writer *w, const struct store_item *i)
 {
 	char path[LAYOUT_PATH_MAX];
@@ -82,7 +97,7 @@ static int blob(struct writer *w, const struct store_item *i)
 	layout_path(i->content.digest, path);
 	r = begin(w, TAR_FILE, path, i->content.size);
 	if (!r)
-		r = store_feed(i, (struct sink){piece, w});
+		r = bytes(w, i);
 	tar_pad(&w->tar);
 	return r;
 }

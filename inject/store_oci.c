@@ -151,7 +151,8 @@ static int oci_manifest(
 	return !r || r <= FAIL_BASE || r == -ENOMEM ? r : fail(o, "reading", path, r);
 }
 
-static int oci_fetch(struct image_store *s, const struct content *c, struct sink to)
+static int oci_locate(
+	struct image_store *s, const struct content *c, struct store_place *p)
 {
 	struct oci *o = s->state;
 	char path[LAYOUT_PATH_MAX];
@@ -163,9 +164,8 @@ static int oci_fetch(struct image_store *s, const struct content *c, struct sink
 	if (r)
 		return out_fail(
 			NEXT_DAMAGED, "reading %s/%s: %s", o->path, path, err_text(r));
-	r = store_feed_file(fd, 0, size, s->text, to);
-	fd_close(&fd);
-	return r;
+	*p = (struct store_place){.fd = fd, .is_mine = true, .size = size};
+	return 0;
 }
 
 /* --- Writing -------------------------------------------------------------------- */
@@ -279,14 +279,35 @@ static int ignore_piece(void *arg, struct str piece)
 /* A blob of another layout on the same file system gets a further name. 1: it cannot. */
 static int take_over(struct oci *o, const struct store_item *i, const char *path)
 {
+	struct store_place p = {.fd = -1};
 	const struct oci *from;
+	int r;
 
 	if (i->bytes.p || i->from->ops != &store_oci)
 		return 1;
+	r = store_locate(i, &p);
+	if (r < 0)
+		return r;
+	store_place_close(&p);
 	from = i->from->state;
 	if (linkat(from->dir, path, o->dir, path, 0) < 0)
 		return 1;
-	return store_feed(i, (struct sink){ignore_piece, NULL});
+	return r ? store_feed(i, (struct sink){ignore_piece, NULL}) : 0;
+}
+
+/* By the kernel if it can, else through our memory. */
+static int write_blob(struct writer *w, const struct store_item *i)
+{
+	struct store_place p;
+	int r = store_locate(i, &p);
+
+	if (!r) {
+		r = store_copy(&p, w->fd);
+		store_place_close(&p);
+		if (r < 0 && r != -EINTR)
+			r = fail(w->o, "writing", w->path, r);
+	}
+	return r == 1 ? store_feed(i, (struct sink){write_piece, w}) : r;
 }
 
 static int copy(struct oci *o, const struct store_item *i, const char *path)
@@ -298,7 +319,7 @@ static int copy(struct oci *o, const struct store_item *i, const char *path)
 	if (r)
 		return fail(o, "writing", path, r);
 	w.fd = swap.fd;
-	r = store_feed(i, (struct sink){write_piece, &w});
+	r = write_blob(&w, i);
 	if (!r) {
 		r = swap_commit(&swap, path, attr(), NULL);
 		if (r)
@@ -390,7 +411,7 @@ const struct store_ops store_oci = {
 	.word = "oci",
 	.open = oci_open,
 	.manifest = oci_manifest,
-	.fetch = oci_fetch,
+	.locate = oci_locate,
 	.write = oci_write,
 	.close = oci_close,
 };

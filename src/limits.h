@@ -303,6 +303,7 @@ enum {
 	INJECT_STORE_MAX = 4 << 20, /* what is known of a place with images */
 	INJECT_MANIFEST_MAX = 4 << 20, /* a manifest, index or config, as registries */
 	INJECT_PIECE = 256 << 10,      /* of a layer, in memory at once */
+	INJECT_COPY = 32 << 20,        /* of a layer, that the kernel copies at once */
 	INJECT_LAYERS_MAX = 1000,      /* engines stop at 127 */
 	INJECT_ENTRIES_MAX = 16384,    /* files in an archive of images */
 	INJECT_SCAN_BYTES = 32 << 20,  /* layers that are looked into: 0.3 s... */

@@ -21,6 +21,7 @@ import urllib.parse
 import rows
 from rows import BUILD, LOAD, bare_environment, load, row
 
+import appends
 import cells
 import engine as engines
 import harness
@@ -365,8 +366,8 @@ def run_row(engine, box, name):
 
 def main():
     steps = {f.__name__: f for f in (size, memory, start, latency, throughput, sessions, requests,
-                                     restart, grep, *transfers.STEPS, *cells.STEPS, engine_rows,
-                                     many.images)}
+                                     restart, grep, *transfers.STEPS, *cells.STEPS,
+                                     appends.appends, engine_rows, many.images)}
     for name in sys.argv[1:] or steps:
         try:
             {**steps, "soak": soak}[name]()

@@ -10,6 +10,7 @@
  *   load start N CLIENT    N starts of CLIENT until /alive answers
  *   load alive PORT CONNS SECONDS   GET /alive on that many connections
  *   load floor PORT        a server that answers without reading: the floor of alive
+ *   load spent PROGRAM...  what the program costs, on a line behind what it prints
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -24,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -475,6 +477,30 @@ static void mode_floor(uint16_t port)
 	}
 }
 
+static double seconds_of(const struct timeval *t)
+{
+	return (double)t->tv_sec + (double)t->tv_usec / 1e6;
+}
+
+/* Here, because a child of an interpreter begins with the interpreter's peak. */
+static void mode_spent(char **argv)
+{
+	double began = now_us();
+	struct rusage u;
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	if (pid < 0 || wait4(pid, &status, 0, &u) != pid || status != 0)
+		die("%s fails", argv[0]);
+	printf("{\"wall\":%.3f,\"user\":%.3f,\"system\":%.3f,\"peak_kib\":%ld}\n",
+		(now_us() - began) / 1e6, seconds_of(&u.ru_utime),
+		seconds_of(&u.ru_stime), u.ru_maxrss);
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
@@ -497,6 +523,8 @@ int main(int argc, char **argv)
 			strtod(argv[4], NULL));
 	else if (argc == 3 && !strcmp(mode, "floor"))
 		mode_floor((uint16_t)one);
+	else if (argc > 2 && !strcmp(mode, "spent"))
+		mode_spent(argv + 2);
 	else {
 		fprintf(stderr, "usage: see the head of tests/bench/load.c\n");
 		return 100;

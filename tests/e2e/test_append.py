@@ -382,6 +382,39 @@ def test_damage():
     refused(f"oci:{missing}", b"od-runtime: ", "a pipe in its place")
 
 
+def test_unread():
+    """Large layers are linked, or copied by the kernel: whoever reads them checks them."""
+    # What looks like zstd is not looked into for a shell.
+    data = b"\x28\xb5\x2f\xfd" + os.urandom(400 << 10)
+    blobs = {}
+    d = Image([data], arch=ARCH, pack="zstd").put(blobs)
+    files = images.files_of(blobs, d, "a")
+    layer = json.loads(blobs[d["digest"]])["layers"][0]
+    name = "blobs/" + layer["digest"].replace(":", "/")
+    flipped = bytearray(files[name])
+    flipped[300 << 10] ^= 4
+    bad = images.write_layout(place(), dict(files, **{name: bytes(flipped)}))
+    packed = place("bad.tar")
+    with open(packed, "wb") as f:
+        f.write(images.tar(*dict(files, **{name: bytes(flipped)}).items()))
+    for source in (f"oci:{bad}", f"archive:{packed}"):
+        refused(source, b"damaged", "a flipped bit, --verify", "--verify")
+        for target in ("archive:" + place("out.tar"), "oci:" + place("out")):
+            made(source, "--output", target)
+            eq(Layout(target.split(":")[1]).files[name], bytes(flipped),
+               "it has its old name, which tells")
+    good = images.write_layout(place(), files)
+    with tempfile.TemporaryDirectory(prefix="od-append-", dir="/dev/shm") as other:
+        made(f"oci:{good}", "--output", f"oci:{other}/out")
+        eq(Layout(other + "/out").files[name], files[name], "into another file system")
+    for change, why in ((files[name][:-1], "shorter"), (files[name] + b"x", "longer")):
+        bad = images.write_layout(place(), dict(files, **{name: change}))
+        refused(f"oci:{bad}", why.encode(), f"a layer that is {why}")
+    r = od("busybox", "--verify")
+    eq(r.returncode, 100, "--verify is for images in places")
+    has(r.stderr, b"--output", "and that is said")
+
+
 def test_cut():
     path, cut = place("d.tar"), place("cut.tar")
     with open(path, "wb") as f:
