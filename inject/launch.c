@@ -513,6 +513,8 @@ static int create_via(const struct launch *l, struct making *m)
 				"/containers/%s?force=1&v=1", m->state.id);
 			m->state.id[0] = '\0';
 		}
+		if (r)
+			via_undo(l->via);
 	} while (r == 1);
 	return r;
 }

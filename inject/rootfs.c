@@ -7,9 +7,12 @@
 /* The entry with the prefix before its name. */
 static int put(const struct rootfs *f, struct tar *t, struct tar_entry e)
 {
+	static const size_t top = sizeof(".od/") - 1;
 	char name[TAR_NAME_MAX + 1];
 
-	snprintf(name, sizeof(name), "%s%s", f->prefix, e.name);
+	if (f->inside && !e.name[top])
+		return 0;
+	snprintf(name, sizeof(name), "%s%s", f->prefix, e.name + (f->inside ? top : 0));
 	e.name = name;
 	return tar_header(t, &e);
 }

@@ -12,6 +12,7 @@ struct rootfs {
 	const char *prefix;         /* of all names: "", or a folder with its slash */
 	struct str client, busybox; /* empty for none */
 	bool drop_in;               /* with the link that unmodified backends execute */
+	bool inside;                /* names are those below /.od/, which is there */
 };
 
 /* Up to the bytes of the busybox, those up to the client's, and the rest. */

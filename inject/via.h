@@ -31,6 +31,7 @@ struct via {
 	bool told;                            /* that there is none */
 	char file[VIA_MOUNTS][FILE_PATH_MAX]; /* on this machine */
 	char volume[VIA_VOLUME_MAX + 1];
+	bool volume_is_poor; /* it is there, and does not show what it should */
 	struct spec_mount mounts[VIA_MOUNTS]; /* that the container needs for it */
 	size_t mounts_n;
 	struct buf why; /* the way was not possible */
@@ -60,15 +61,21 @@ int via_fill(struct via *v, const char *id) MUST_USE;
  * mounts: 1 as above, or an error that was told; 0 when it has other reasons.
  */
 int via_refused(struct via *v, const struct reply *reply) MUST_USE;
+/*
+ * The container that was to be filled is gone: takes away what has been made for it and
+ * is of no use to others.
+ */
+void via_undo(struct via *v);
 
 /*
  * Puts the client, perhaps a busybox and the link of unmodified backends into a
- * container by way of its archive. The status of the answer goes to reply, which the
- * caller frees in any case. 0, -EINTR, -ENOMEM or FAIL_*.
+ * container by way of its archive, or, without the link, into the volume at its /.od.
+ * The status of the answer goes to reply, which the caller frees in any case. 0,
+ * -EINTR, -ENOMEM or FAIL_*.
  */
 struct via_files {
 	struct str client, busybox; /* either may be empty: it stays as it is */
-	bool drop_in;
+	bool drop_in, volume;
 };
 int via_put(const struct engine *e, const char *id, const struct via_files *f,
 	struct reply *reply) MUST_USE;

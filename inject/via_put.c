@@ -5,8 +5,8 @@
 
 enum { PARTS = 5 };
 
-static int send(const struct engine *e, const char *id, const struct str *parts,
-	struct reply *reply)
+static int send(const struct engine *e, const char *id, const char *path,
+	const struct str *parts, struct reply *reply)
 {
 	struct buf target = BUF_INIT(ENGINE_TARGET_MAX);
 	struct call_request q = {
@@ -19,7 +19,8 @@ static int send(const struct engine *e, const char *id, const struct str *parts,
 	int r;
 
 	/* Lest a link in the place of a folder of ours be replaced by that folder. */
-	buf_fmt(&target, "/containers/%s/archive?path=/&noOverwriteDirNonDir=1", id);
+	buf_fmt(&target, "/containers/%s/archive?path=%s&noOverwriteDirNonDir=1", id,
+		path);
 	q.target = buf_cstr(&target);
 	call_begin(&c, -1, 0, false);
 	r = q.target ? engine_stream(e, &c, &q, INJECT_ENGINE_MS) : target.err;
@@ -41,6 +42,7 @@ int via_put(const struct engine *e, const char *id, const struct via_files *f,
 		.client = f->client,
 		.busybox = f->busybox,
 		.drop_in = f->drop_in,
+		.inside = f->volume,
 	};
 	struct buf text[3];
 	struct tar t;
@@ -63,7 +65,8 @@ int via_put(const struct engine *e, const char *id, const struct via_files *f,
 		const struct str parts[PARTS] = {buf_view(&text[0]), f->busybox,
 			buf_view(&text[1]), f->client, buf_view(&text[2])};
 
-		r = send(e, id, parts, reply);
+		/* Podman shows volumes below the path only where that leads into one. */
+		r = send(e, id, f->volume ? "/.od" : "/", parts, reply);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(text); i++)
 		buf_free(&text[i]);

@@ -114,10 +114,15 @@ static int has(struct via *v, const char *id, const char *path, const struct pro
 	return r ? r : strcmp(hex, p->sha256) == 0 ? 0 : 1;
 }
 
+static bool is_whole(const struct via_files *missing)
+{
+	return !missing->client.n && !missing->busybox.n;
+}
+
 /* What of it the container does not have. */
 static int look(struct via *v, const char *id, struct via_files *missing)
 {
-	struct via_files m = {0};
+	struct via_files m = {.volume = true};
 	int r = has(v, id, IMAGE_CLIENT, v->client);
 
 	if (r == 1)
@@ -129,13 +134,9 @@ static int look(struct via *v, const char *id, struct via_files *missing)
 	}
 	if (r < 0)
 		return r;
+	v->volume_is_poor = !is_whole(&m);
 	*missing = m;
 	return 0;
-}
-
-static bool is_whole(const struct via_files *missing)
-{
-	return !missing->client.n && !missing->busybox.n;
 }
 
 /* Nobody is there any more to put it into: *taken back by somebody who could not wait. */
@@ -232,13 +233,24 @@ static int watch_turn(struct via *v, struct turn *t)
 	return r;
 }
 
+void via_undo(struct via *v)
+{
+	/* The engine refuses while another sandbox, or whoever fills it, has it. */
+	if (v->volume_is_poor)
+		engine_tidy(v->engine, NULL, "DELETE", "/volumes/%s", v->volume);
+	v->volume_is_poor = false;
+}
+
 int via_volume_fill(struct via *v, const char *id)
 {
 	struct turn turn = {.id = ""};
 	struct via_files missing = {0};
 	bool taken = true;
-	int r = look(v, id, &missing);
+	int r;
 
+	/* Engines make it with the container that names it. */
+	v->volume_is_poor = true;
+	r = look(v, id, &missing);
 	if (r || is_whole(&missing))
 		return r;
 	r = make_volume(v);

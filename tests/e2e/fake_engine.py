@@ -30,6 +30,10 @@ class EARLY:
         self.data = data
 
 
+class Refused(Exception):
+    """Its argument is the answer."""
+
+
 class TUNNEL:
     """The answer that makes a connection one to a container's port."""
     def __init__(self, container):
@@ -307,7 +311,8 @@ class Engine:
                         self.send(conn, answer)
         except OSError:
             pass
-        conn.close()
+        finally:
+            conn.close()
 
     def send(self, conn, data):
         step = self.split or len(data) or 1
@@ -322,8 +327,11 @@ class Engine:
         for method, pattern, handler in self.ROUTES:
             m = re.fullmatch(pattern, request.path)
             if method == request.method and m:
-                with self.lock:
-                    return handler(self, request, *m.groups())
+                try:
+                    with self.lock:
+                        return handler(self, request, *m.groups())
+                except Refused as e:
+                    return e.args[0]
         return refusal(404, "page not found")
 
     # --- What a small Docker does ---
@@ -397,6 +405,12 @@ class Engine:
                 return c
         return None
 
+    def container_of(self, name):
+        c = self.find_container(name)
+        if not c:
+            raise Refused(refusal(404, f"No such container: {name}"))
+        return c
+
     def container_create(self, request):
         name = request.query.get("name", "probe")
         if self.find_container(name):
@@ -407,7 +421,7 @@ class Engine:
         return response(201, {"Id": id_, "Warnings": []})
 
     def container_stat(self, request, name):
-        path, c = request.query["path"], self.find_container(name)
+        path, c = request.query["path"], self.container_of(name)
         found = self.seen_in(c, path)
         if found:
             stat = path_stat(*found)
@@ -432,26 +446,27 @@ class Engine:
         return c.files.get(path)
 
     def container_put(self, request, name):
-        c = self.find_container(name)
+        c = self.container_of(name)
         if not self.takes_files or c.spec.get("HostConfig", {}).get("ReadonlyRootfs"):
             return refusal(500, "container rootfs is marked read-only")
-        assert request.query["path"] == "/", request
+        top = request.query["path"].rstrip("/")
         into, contents = c.files, c.contents
         for kind, source, target, read_only in self.mounts(c):
-            if kind == "volume" and target == "/.od" and not read_only:
+            # As in Podman, the path has to lead into it.
+            if kind == "volume" and target == top and not read_only:
                 into = self.volumes[source]
                 contents = self.volume_contents.setdefault(source, {})
         tar = tarfile.open(fileobj=io.BytesIO(request.body))
         for m in tar.getmembers():
             mode = m.mode | (1 << 31 if m.isdir() else 1 << 27 if m.issym() else 0)
-            into["/" + m.name.rstrip("/")] = (mode, m.size)
+            into[f"{top}/{m.name.rstrip('/')}"] = (mode, m.size)
             if m.isreg():
-                contents["/" + m.name] = tar.extractfile(m).read()
+                contents[f"{top}/{m.name}"] = tar.extractfile(m).read()
         return response(200)
 
     def container_get(self, request, name):
         """One file as an archive, of a volume or of what was put in."""
-        path, c = request.query["path"], self.find_container(name)
+        path, c = request.query["path"], self.container_of(name)
         contents = c.contents
         for kind, source, target, _ in self.mounts(c):
             if kind == "volume" and path.startswith(target + "/"):
@@ -468,9 +483,18 @@ class Engine:
         self.volumes.setdefault(doc["Name"], {})
         return response(201, {"Name": doc["Name"], "Mountpoint": "/v/" + doc["Name"]})
 
+    def volume_delete(self, request, name):
+        if name not in self.volumes:
+            return refusal(404, "no such volume")
+        if any(source == name for c in self.containers.values()
+               for _, source, *_ in self.mounts(c)):
+            return refusal(409, "volume is in use")
+        del self.volumes[name]
+        return response(204)
+
     def exec_create(self, request, name):
-        c = self.find_container(name)
-        if not c or c.state != "running":
+        c = self.container_of(name)
+        if c.state != "running":
             return refusal(409, "Container is not running")
         id_ = f"{len(self.execs) + 1:064x}"
         self.execs[id_] = (c, request.json())
@@ -503,7 +527,7 @@ class Engine:
         inner.close()
 
     def container_start(self, request, name):
-        c = self.find_container(name)
+        c = self.container_of(name)
         if self.container_dies:
             c.state, c.exit_code = "exited", self.container_dies[0]
             self.output = frames((2, self.container_dies[1]))
@@ -514,20 +538,18 @@ class Engine:
         return response(204)
 
     def container_inspect(self, request, name):
-        c = self.find_container(name)
-        return response(200, c.inspect()) if c else refusal(404, "No such container")
+        c = self.container_of(name)
+        return response(200, c.inspect())
 
     def container_delete(self, request, name):
-        c = self.find_container(name)
-        if not c:
-            return refusal(404, "No such container")
+        c = self.container_of(name)
         if c.state == "running" and request.query.get("force") != "1":
             return refusal(409, "You cannot remove a running container")
         del self.containers[c.id]
         return response(204)
 
     def container_stop(self, request, name):
-        c = self.find_container(name)
+        c = self.container_of(name)
         if c.state != "running":
             return response(304)
         c.state = "exited"
@@ -570,6 +592,7 @@ class Engine:
         ("POST", "/containers/(.+)/exec", exec_create),
         ("POST", "/exec/(.+)/start", exec_start),
         ("POST", "/volumes/create", volume_create),
+        ("DELETE", "/volumes/(.+)", volume_delete),
         ("POST", "/containers/(.+)/start", container_start),
         ("POST", "/containers/(.+)/stop", container_stop),
         ("POST", "/containers/(.+)/attach", container_attach),
