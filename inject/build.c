@@ -1,7 +1,9 @@
 #include "inject/build.h"
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/hash.h"
+#include "inject/cache.h"
 #include "inject/commit.h"
 #include "inject/context.h"
 #include "inject/out.h"
@@ -111,6 +113,26 @@ static void take_names_back(struct build *b)
 				"/images/%s?noprune=1", b->lent[i]);
 }
 
+static bool is_good(struct build *b, struct image *im)
+{
+	return b->rung == RUNG_SOURCE ? plan_matches(b->plan, im)
+				      : plan_is_rung(b->plan, im, b->rung);
+}
+
+/* Whether what has the name by now is what it should be, whoever made it. */
+static bool is_there(struct build *b)
+{
+	const char *name = buf_cstr(&b->name);
+	struct image im;
+	bool good;
+
+	if (!name || plan_inspect(b->plan->engine, name, &im))
+		return false;
+	good = is_good(b, &im);
+	image_free(&im);
+	return good;
+}
+
 /* Takes away the images that have our key and no name. True if there was one. */
 static bool sweep_once(struct build *b)
 {
@@ -157,8 +179,8 @@ static void sweep(struct build *b, bool failed)
 	unsigned quiet = failed && stop_signal() ? SWEEP_QUIET : 1;
 
 	for (unsigned round = 0; round < SWEEP_ROUNDS && quiet; round++) {
-		/* A name that was there before the failure is not ours to take. */
-		if (failed && !b->replaces)
+		/* A name that was there before is not ours to take, nor a good image. */
+		if (failed && !b->replaces && (stop_signal() || !is_there(b)))
 			engine_tidy(b->plan->engine, NULL, "DELETE",
 				"/images/%.*s?noprune=1", STR_ARG(buf_view(&b->name)));
 		if (!sweep_once(b))
@@ -200,16 +222,13 @@ static int verify(struct build *b, struct image *im)
 	struct plan *p = b->plan;
 	const char *name = buf_cstr(&b->name);
 	int r = name ? plan_inspect(p->engine, name, im) : b->name.err;
-	bool good;
 
 	if (r == 1)
 		return out_fail("look into the engine's log",
 			"the engine says that it built %s, but has no such image", name);
 	if (r)
 		return r;
-	good = b->rung == RUNG_SOURCE ? plan_matches(p, im)
-				      : plan_is_rung(p, im, b->rung);
-	if (!good) {
+	if (!is_good(b, im)) {
 		image_free(im);
 		return out_fail(
 			"try again", "the engine built something else than %s", name);
@@ -404,10 +423,17 @@ static int add_legacy(struct plan *p)
 
 int build_run(struct plan *p)
 {
-	int r;
+	int turn = -1, r = 0;
 
 	warn(p);
-	r = p->kind == PLAN_BUILD ? climb(p) : 0;
+	/* On one base one after the other: each finds what the one before has made. */
+	if (p->kind == PLAN_BUILD)
+		r = cache_turn(buf_view(&p->version), &turn);
+	if (r == 1)
+		r = plan_again(p);
+	if (!r && p->kind == PLAN_BUILD)
+		r = climb(p);
+	fd_close(&turn);
 	if (!r && p->options->tag_style == TAG_STYLE_LEGACY)
 		r = add_legacy(p);
 	return r;

@@ -1,6 +1,10 @@
 #include "inject/cache.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
+#include "base/hash.h"
+#include "inject/stop.h"
+#include "limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +14,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { CHUNK = 1 << 16 };
+enum { CHUNK = 1 << 16, TURN_MS = 20 };
 
 /* Makes the folder and opens it; it has to be ours alone. */
 static int open_folder(char *path, size_t room)
@@ -108,4 +112,35 @@ int cache_file(const struct program *p, const char *name, char *path, size_t roo
 		r = make(dir, path + n + 1, p);
 	fd_close(&dir);
 	return r;
+}
+
+int cache_turn(struct str name, int *fd)
+{
+	char path[FILE_PATH_MAX];
+	uint8_t hash[SHA256_LEN];
+	struct flock one = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+	int dir = open_folder(path, sizeof(path)), waited = 0, got, r;
+
+	*fd = -1;
+	if (dir < 0)
+		return 0;
+	got = fd_openat(dir, "turns", O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+	fd_close(&dir);
+	if (got < 0)
+		return 0;
+	/* One byte of an empty file for each name, so that no files pile up. */
+	sha256_of(name, hash);
+	for (size_t i = 0; i < 6; i++)
+		one.l_start = one.l_start << 8 | hash[i];
+	while (fcntl(got, F_OFD_SETLK, &one) < 0 &&
+		(errno == EAGAIN || errno == EACCES)) {
+		waited = 1;
+		r = stop_wait(-1, 0, clock_ms() + TURN_MS, false);
+		if (r < 0) {
+			fd_close(&got);
+			return r;
+		}
+	}
+	*fd = got;
+	return waited;
 }

@@ -15,4 +15,11 @@
 int cache_file(
 	const struct program *p, const char *name, char *path, size_t room) MUST_USE;
 
+/*
+ * Waits until no other od-runtime of this user holds the turn called name, and takes it:
+ * it ends with *fd, or with the process. 0; 1 when others had it meanwhile; -EINTR. Where
+ * there is no folder for it everybody has it, and *fd is -1.
+ */
+int cache_turn(struct str name, int *fd) MUST_USE;
+
 #endif

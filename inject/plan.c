@@ -476,6 +476,12 @@ int plan_make(
 	return r ? r : decide(p);
 }
 
+int plan_again(struct plan *p)
+{
+	image_free(&p->below);
+	return decide(p);
+}
+
 /* Of an image of ours with an older client in it the new one hides that. */
 int plan_base(
 	struct plan *p, struct engine *e, const struct options *o, const char *operand)

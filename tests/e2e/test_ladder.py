@@ -3,6 +3,7 @@
 
 Skipped by name where there is none. Everything that is made is taken away again.
 """
+import concurrent.futures
 import hashlib
 import json
 import os
@@ -137,6 +138,20 @@ SHELL ["/bin/sh", "-ec"]
         eq(*({k: v for k, v in i["Config"].items() if k not in ("Image", "Hostname")}
              for i in (committed, built)), "the same settings and labels")
         eq(len(committed["RootFS"]["Layers"]), 2, "one of them ours")
+
+
+def test_several_at_once():
+    """Who builds at the same time finds what the first one has made."""
+    with Box(ENGINE) as box, concurrent.futures.ThreadPoolExecutor(4) as pool:
+        ref = base("atonce")
+        query = {"filters": json.dumps({"label": ["od.base.ref=" + ref]})}
+        for way in ("commit", "build"):
+            done = list(pool.map(lambda _: box.od("build", "--via", way, ref), range(4)))
+            eq({(d.returncode, d.stderr) for d in done}, {(0, "")}, f"{way}: all succeed")
+            eq(len({d.stdout for d in done}), 1, "with one name")
+            images = ENGINE.call("GET", "/images/json", query=query)
+            eq([i["RepoTags"] for i in images], [[done[0].stdout.strip()]], "for one image")
+            ENGINE.remove_image(done[0].stdout.strip())
 
 
 def test_onbuild():

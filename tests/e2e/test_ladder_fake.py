@@ -192,6 +192,12 @@ def test_ladder_fails():
               "no space", f"the build of rung {failing + 1} fails")
         names = [n for n in e.images if n.startswith("od-runtime")]
         eq(len(names), left, "what was whole by then is kept, and nothing else")
+    # Somebody else is done first: the name is his.
+    e = engine()
+    e.answers.append(("POST", "/build", lambda request: (
+        e.build(request), refusal(500, "no space"))[1]))
+    fails(od(e, "build", "base:1", "--via", "build"), 111, "no space", "ours fails")
+    eq(len([n for n in e.images if n.startswith("od-runtime:")]), 1, "the other one's stays")
 
 
 def test_extra_deps():
