@@ -1,6 +1,7 @@
 #include "inject/act.h"
 #include "inject/commands.h"
 
+#include "base/clock.h"
 #include "inject/observation.h"
 #include "inject/out.h"
 #include "limits.h"
@@ -177,15 +178,22 @@ int cmd_action(const struct options *o)
 	struct reply reply;
 	struct sandbox s = {0};
 	struct engine e;
+	uint64_t began = clock_ms(), ms = o->timeout * 1000, own;
 	int r = make_request(o->operand[1], &request);
 
+	own = r || ms ? 0 : observation_timeout(buf_view(&request));
+	if (own)
+		ms = own * 1000 + GRACE_MS;
 	reply_init(&reply);
 	if (!r)
 		r = engine_open(&e, o->host);
 	if (!r)
 		r = sandbox_open(&e, o->operand[0], &s);
 	if (!r)
-		r = sandbox_act(&s, buf_view(&request), 0, &reply);
+		r = sandbox_act(&s, buf_view(&request),
+			ms > UINT32_MAX ? 0 : (uint32_t)ms, &reply);
+	if (r == FAIL_ENVIRONMENT && o->timeout && clock_ms() - began >= ms)
+		r = EXIT_TIMEOUT;
 	if (!r)
 		r = show_action(o, &s, &reply);
 	state_forget(&s.state);

@@ -199,6 +199,10 @@ int cmd_mcp(const struct options *o)
 		r = state_is_name(str_c(name)) ? sandbox_find(&e, name, &s) : 1;
 	if (r == 1)
 		return run(o, serve_mcp);
+	if (!r && o->own)
+		r = out_fail_usage("leave it out, or name an image",
+			"--%s is for a new sandbox, and %s is there already", o->own,
+			name);
 	if (!r)
 		r = sandbox_open(&e, name, &s);
 	if (!r)

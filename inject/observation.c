@@ -1,6 +1,7 @@
 #include "inject/observation.h"
 
 #include "base/jw.h"
+#include "inject/options.h"
 
 enum { VALUE_SHOWN = 200 };
 
@@ -128,6 +129,19 @@ int observation_request(struct str text, struct buf *out)
 		return ERR_TYPE;
 	}
 	return out->err;
+}
+
+uint64_t observation_timeout(struct str request)
+{
+	double seconds = 0;
+	struct doc d;
+
+	if (doc_parse(&d, request))
+		return 0;
+	if (json_double(json_get(json_get(doc_root(&d), "action"), "timeout"), &seconds))
+		seconds = 0;
+	doc_free(&d);
+	return seconds > 0 && seconds < SECONDS_MAX ? (uint64_t)seconds + 1 : 0;
 }
 
 void observation_request_run(

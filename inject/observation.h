@@ -33,6 +33,8 @@ void observation_print(struct observation *ob, struct buf *out);
  * envelope already. 0 or ERR_TYPE, or an error of json_parse.
  */
 int observation_request(struct str text, struct buf *out) MUST_USE;
+/* The seconds that such a request gives its action, rounded up; 0 for none. */
+uint64_t observation_timeout(struct str request);
 
 /* Appends the request to run the words, joined by blanks, for so many seconds. */
 void observation_request_run(

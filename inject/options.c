@@ -135,6 +135,10 @@ static const struct option table[] = {
 		NUMBER(1, SECONDS_MAX), AT(timeout_start), .commands = STARTING},
 	{"timeout", "SECONDS", "to wait for CMD, which then goes on; else for ever",
 		NUMBER(1, SECONDS_MAX), AT(timeout), .commands = FOR_RUN | FOR_EXEC},
+	{"timeout", "SECONDS",
+		"to wait for the action, which then goes on; else 30 s longer than its "
+		"own timeout, if it has one",
+		NUMBER(1, SECONDS_MAX), AT(timeout), .commands = FOR_ACTION},
 	{"env", "NAME[=VALUE]", "for all in the sandbox; without a value, as it is here",
 		LIST(LIST_ENV), .letter = 'e', .commands = RUNNING},
 	{"env-file", "FILE", "with such a line for each", LIST(LIST_ENV_FILE), FILES,
@@ -361,6 +365,8 @@ static int read_option(struct options *o, int argc, char **argv, int *i)
 			return out_fail_usage(NEXT_HELP, "--%s needs a value", opt->name);
 		value = argv[++*i];
 	}
+	if (opt->commands != FOR_ALL && !o->own)
+		o->own = opt->name;
 	return set(o, opt, value);
 }
 

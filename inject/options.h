@@ -43,7 +43,8 @@ struct options {
 	const struct command *command;
 	const char *operand[OPTION_OPERANDS_MAX]; /* what stands before "--" */
 	size_t operand_n;
-	char **words; /* what stands behind it */
+	const char *own; /* the first option given that not every command has, or NULL */
+	char **words;    /* what stands behind it */
 	size_t word_n;
 
 	const char *host, *client, *busybox, *name, *working_dir, *username;

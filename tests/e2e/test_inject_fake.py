@@ -860,6 +860,12 @@ def test_action():
         ok(got.stdout.endswith(b"\n\nhello\n"), "then the content")
     got = od(e, "action", "box", "-", "--json", stdin=json.dumps(bare).encode())
     eq(json.loads(got.stdout), run_observation("hello"), "from stdin, as JSON")
+    go_on = threading.Event()
+    e.execute = lambda _: go_on.wait(harness.DEADLINE) and run_observation("late")
+    got = od(e, "action", "box", "--timeout", "1", json.dumps(bare))
+    go_on.set()
+    eq(got.returncode, 124, "an action that takes longer than --timeout")
+    has(got.stderr, b"the sandbox box did not answer", "and that is said")
     od(e, "rm", "-f", "box")
 
 

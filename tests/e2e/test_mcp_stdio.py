@@ -254,6 +254,10 @@ def test_wrong():
         engine = Engine(client)
         code, out, words = Stdio(engine, "no-such-box").end()
         ok(code != 0 and not out and words, "neither sandbox nor image", (code, out, words))
+        run(engine, "box")
+        code, out, words = Stdio(engine, "box", "-e", "A=b").end()
+        eq((code, out), (100, b""), "an option that could not have any effect")
+        ok("--env is for a new sandbox" in words, "and that is said", words)
 
 
 write_program()
