@@ -214,13 +214,16 @@ static const char zsh_text[] = "; { \\__od_lead %d; } 2>/dev/null %s \\builtin e
 
 /*
  * Without a terminal busybox has to read with its line editor, and ignoreeof keeps
- * it going when that gives up; mksh would give jobs process groups of their own,
- * where no key finds them.
+ * it going when that gives up; mksh, which looks for a terminal at /dev/tty, would
+ * give jobs process groups of their own, where no key finds them.
  */
 static const char *const ash_on_socket[] = {"-i", "-I", NULL};
 static const char *const mksh_on_socket[] = {"-i", "+m", "+o", "emacs", NULL};
 
-const char *const *script_argv(enum shells_kind kind, bool clean, bool tty)
+/* Only its owner can open a terminal so. */
+static const char *const ash_by_fd[] = {"-i", "/proc/self/fd/0", NULL};
+
+const char *const *script_argv(enum shells_kind kind, bool clean, bool tty, bool dev_tty)
 {
 	static const char *const argv[][2][8] = {
 		[SHELLS_POSIX] = {{"-i"}, {"-i"}},
@@ -232,7 +235,9 @@ const char *const *script_argv(enum shells_kind kind, bool clean, bool tty)
 
 	if (!tty && kind == SHELLS_ASH)
 		return ash_on_socket;
-	if (!tty && kind == SHELLS_MKSH)
+	if (!dev_tty && kind == SHELLS_ASH)
+		return ash_by_fd;
+	if (!(tty && dev_tty) && kind == SHELLS_MKSH)
 		return mksh_on_socket;
 	return argv[kind][clean];
 }

@@ -13,9 +13,9 @@
 
 /*
  * Arguments after argv[0], NULL at the end. clean leaves start-up files out; tty:
- * the shell has a terminal.
+ * the shell has a terminal; dev_tty: which /dev/tty leads to.
  */
-const char *const *script_argv(enum shells_kind kind, bool clean, bool tty);
+const char *const *script_argv(enum shells_kind kind, bool clean, bool tty, bool dev_tty);
 
 /*
  * The line that defines the shell's mark functions and then shows a prompt mark

@@ -85,7 +85,7 @@ void shell_set_up_again(struct shell *s)
 	struct buf line = BUF_INIT(SPOOL_READ);
 
 	script_setup_again(
-		&line, s->setup.kind, !s->rec->no_tty, s->rec->nonce, s->rec->id);
+		&line, s->setup.kind, shell_reaches_tty(s), s->rec->nonce, s->rec->id);
 	if (line.err || shell_type_line(s, buf_view(&line)) < 0)
 		log_warn("shell %s: its terminal takes no input", s->setup.name);
 	buf_free(&line);

@@ -24,6 +24,7 @@ struct record {
 	bool edits;           /* it has a line editor: nothing is typed as it is */
 	bool ended;           /* the shell has ended with status */
 	int no_tty;           /* -errno for which the shell has a socket; 0: a pty */
+	bool poor_tty;        /* gVisor's: no /dev/tty, and no key empties its line */
 	int status;           /* of the last command */
 	int64_t background;   /* process of the last background job, -1 for none */
 	unsigned reports;     /* made about the present command */
@@ -137,6 +138,8 @@ void shell_remember(struct shell *s, struct str command);
 int shell_new_id(char id[MARK_ID + 1]) MUST_USE;
 /* True while nothing but the shell itself can take what is typed now. */
 bool shell_is_in_front(const struct shell *s);
+/* Whether /dev/tty leads to its terminal. */
+bool shell_reaches_tty(const struct shell *s);
 /* Writes one whole line to the terminal; -errno when it takes less. */
 int shell_type_line(struct shell *s, struct str line) MUST_USE;
 /* Feeds bytes of the spool; true when they held something to show. */

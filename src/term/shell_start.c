@@ -7,6 +7,7 @@
 #include "term/script.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,7 +80,8 @@ static int type_setup(struct shell *s)
 	struct buf line = BUF_INIT(SPOOL_READ);
 	int r;
 
-	script_setup(&line, s->setup.kind, !s->rec->no_tty, s->rec->nonce, s->rec->id);
+	script_setup(
+		&line, s->setup.kind, shell_reaches_tty(s), s->rec->nonce, s->rec->id);
 	r = line.err ? line.err : shell_type_line(s, buf_view(&line));
 	buf_free(&line);
 	return r;
@@ -138,6 +140,16 @@ static int open_terminal(struct shell *s, struct spawn *sp, int *other, const ch
 	return r;
 }
 
+/* gVisor has one that fails for all; of ours, who have no terminal, Linux says ENXIO. */
+static bool has_dev_tty(void)
+{
+	int fd = fd_open("/dev/tty", O_RDONLY | O_NOCTTY, 0);
+	bool has = fd != -EIO && fd != -ENOENT;
+
+	fd_close(&fd);
+	return has;
+}
+
 static int spawn_shell(struct shell *s, const char **why)
 {
 	const char *argv[8] = {s->setup.arg0};
@@ -161,7 +173,8 @@ static int spawn_shell(struct shell *s, const char **why)
 	r = open_terminal(s, &sp, &other, why);
 	if (r < 0)
 		return r;
-	more = script_argv(s->setup.kind, s->clean, !s->rec->no_tty);
+	s->rec->poor_tty = !has_dev_tty();
+	more = script_argv(s->setup.kind, s->clean, !s->rec->no_tty, !s->rec->poor_tty);
 	for (size_t i = 0; more[i]; i++)
 		argv[i + 1] = more[i];
 	if (s->clean)

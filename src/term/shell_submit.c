@@ -22,14 +22,19 @@ bool shell_is_in_front(const struct shell *s)
 	return tree_signal(s->rec->pid, 0) == 0;
 }
 
+bool shell_reaches_tty(const struct shell *s)
+{
+	return !s->rec->no_tty && !s->rec->poor_tty;
+}
+
 /*
  * What a person would type: it is short, and the terminal's queue is empty. The
  * kernel takes 2,048 bytes at a time, and a signal may come in between.
  */
 int shell_type_line(struct shell *s, struct str line)
 {
-	/* Nobody but a terminal heeds the key before it. */
-	if (s->rec->no_tty && str_starts(line, STR(SCRIPT_KILL_LINE)))
+	/* Nobody but a true terminal heeds the key before it. */
+	if (!shell_reaches_tty(s) && str_starts(line, STR(SCRIPT_KILL_LINE)))
 		line = str_skip(line, strlen(SCRIPT_KILL_LINE));
 	while (line.n) {
 		ssize_t n = write(s->master, line.p, line.n);

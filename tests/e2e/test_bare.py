@@ -84,6 +84,31 @@ def bare(story):
     return each_shell(guarded)
 
 
+# --- A terminal without /dev/tty ------------------------------------------------------
+
+# gVisor has one that nobody can open.
+NO_DEV_TTY = NO_TERMINAL + """
+mkdir /dev/pts
+mount -t devpts -o newinstance,ptmxmode=0666 devpts /dev/pts
+ln -s pts/ptmx /dev/ptmx
+"""
+
+
+@bare
+def test_no_dev_tty(sh):
+    with sh.client(prefix=without(NO_DEV_TTY)) as client:
+        says(client, sh.name, "test -t 0 && test -t 1 && test ! -e /dev/tty && echo hi", "hi")
+        eq(tty_of(client), {"default": True}, f"{sh.name}: it is a terminal")
+        for command, want, code in (
+                ("(exit 7)", "", 7), ("cd /usr; V=1", "", 0), ("echo $V $PWD", "1 /usr", 0),
+                ("for i in 1 2\ndo echo $i\ndone >&2", "1\n2", 0),
+                ("x='" + "y" * 5000 + "'; echo ${#x}", "5000", 0)):
+            says(client, sh.name, command, want, code)
+        starts(client, sh.name, "sleep 1000")
+        client.run("C-c", is_input=True)
+        works(client, sh.name)
+
+
 # --- No terminal --------------------------------------------------------------------
 
 @bare
