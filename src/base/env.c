@@ -27,3 +27,25 @@ const char *env_value(const char *const *env, const char *name)
 	}
 	return NULL;
 }
+
+const char **env_copy(const char *const *env, size_t more, struct arena *a)
+{
+	const char **copy;
+	size_t n = 0;
+
+	while (env[n])
+		n++;
+	copy = arena_array(a, n + more + 1, sizeof(*copy));
+	if (copy)
+		memcpy(copy, env, n * sizeof(*copy));
+	return copy;
+}
+
+void env_put(const char **env, const char *variable)
+{
+	size_t n = strcspn(variable, "=") + 1;
+
+	while (*env && strncmp(*env, variable, n) != 0)
+		env++;
+	*env = variable;
+}

@@ -338,21 +338,16 @@ static int make_env(struct driver *d, const char *const *env)
 {
 	static const char *const more[] = {
 		"PYTHONIOENCODING=utf-8:replace", "PYTHONUNBUFFERED=1", "MPLBACKEND=Agg"};
-	size_t n = 0, have = 0;
 
-	while (env[have])
-		have++;
-	d->env = arena_array(&d->env_memory, have + ARRAY_LEN(more) + 1, sizeof(*d->env));
+	d->env = env_copy(env, ARRAY_LEN(more), &d->env_memory);
 	if (!d->env)
 		return -ENOMEM;
-	for (size_t i = 0; i < have; i++)
-		d->env[n++] = env[i];
 	for (size_t i = 0; i < ARRAY_LEN(more); i++) {
 		char name[32];
 
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(more[i], "="), more[i]);
 		if (!env_value(env, name))
-			d->env[n++] = more[i];
+			env_put(d->env, more[i]);
 	}
 	return 0;
 }

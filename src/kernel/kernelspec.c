@@ -294,16 +294,6 @@ static void assign(struct str name, struct str s, const char *const *env, struct
 	}
 }
 
-/* Puts a variable over the one of its name, or behind all. */
-static void put_variable(const char **env, const char *variable)
-{
-	size_t n = strcspn(variable, "=") + 1;
-
-	while (*env && strncmp(*env, variable, n) != 0)
-		env++;
-	*env = variable;
-}
-
 int kernelspec_env(const struct kernelspec *k, const char *const *env, const char *more,
 	struct arena *a, const char *const **out)
 {
@@ -311,15 +301,11 @@ int kernelspec_env(const struct kernelspec *k, const char *const *env, const cha
 	struct json_val key, v;
 	struct str name, value;
 	const char **made, *variable;
-	size_t n = 0;
 	int it = 0, r = 0;
 
-	while (env[n])
-		n++;
-	made = arena_array(a, n + json_count(k->env) + 2, sizeof(*made));
+	made = env_copy(env, json_count(k->env) + 1, a);
 	if (!made)
 		return -ENOMEM;
-	memcpy(made, env, n * sizeof(*made));
 	while (!r && json_next(k->env, &it, &key, &v)) {
 		buf_reset(&b);
 		r = json_str(key, a, &name);
@@ -329,14 +315,14 @@ int kernelspec_env(const struct kernelspec *k, const char *const *env, const cha
 		assign(name, value, env, &b);
 		variable = b.err ? NULL : arena_cstr(a, buf_view(&b));
 		if (variable)
-			put_variable(made, variable);
+			env_put(made, variable);
 		else
 			r = -ENOMEM;
 	}
 	if (!r && more) {
 		variable = arena_cstr(a, str_c(more));
 		if (variable)
-			put_variable(made, variable);
+			env_put(made, variable);
 		else
 			r = -ENOMEM;
 	}

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { USAGE = 100, ENV_MORE = 2 };
+enum { USAGE = 100 };
 
 struct native {
 	struct loop *loop;
@@ -271,18 +271,13 @@ struct cell *native_cell(struct native *n)
 static bool make_env(struct native *n, const char *const *env)
 {
 	struct str path = str_c(env_value(env, "PATH"));
-	size_t have = 0;
 
 	while (path.n)
 		n->folder = str_cut(&path, ':');
-	while (env[have])
-		have++;
-	n->env = arena_array(&n->memory, have + ENV_MORE, sizeof(*n->env));
+	n->env = env_copy(env, 1, &n->memory);
 	if (!n->env)
 		return false;
-	memcpy(n->env, env, have * sizeof(*n->env));
-	n->env[have] = "OD_SKILLS_ID=cells";
-	n->env[have + 1] = NULL;
+	env_put(n->env, "OD_SKILLS_ID=cells");
 	return true;
 }
 

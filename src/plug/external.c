@@ -381,29 +381,15 @@ static void info(const struct plug *p, struct jw *w)
 static int make_env(struct external *e)
 {
 	static const char *const more[] = {"OD_PLUGIN_FD=3", "OD_PLUGIN_PROTOCOL=1"};
-	const char *const *shell = e->box->shell_setup->env;
-	const char **own = e->manifest.env;
-	size_t n = 0, most = PLUGIN_WORDS_MAX + ARRAY_LEN(more) + 1;
 
-	while (shell[n])
-		n++;
-	e->env = arena_array(&e->memory, n + most, sizeof(*e->env));
+	e->env = env_copy(
+		e->box->shell_setup->env, PLUGIN_WORDS_MAX + ARRAY_LEN(more), &e->memory);
 	if (!e->env)
 		return -ENOMEM;
-	n = 0;
-	for (; *shell; shell++) {
-		size_t name = strcspn(*shell, "=") + 1;
-		bool theirs = false;
-
-		for (const char **v = own; *v; v++)
-			theirs = theirs || !strncmp(*shell, *v, name);
-		if (!theirs)
-			e->env[n++] = *shell;
-	}
-	for (; *own; own++)
-		e->env[n++] = *own;
+	for (const char **own = e->manifest.env; *own; own++)
+		env_put(e->env, *own);
 	for (size_t i = 0; i < ARRAY_LEN(more); i++)
-		e->env[n++] = more[i];
+		env_put(e->env, more[i]);
 	return 0;
 }
 

@@ -208,7 +208,6 @@ static int read_args(struct json_val args, const char **argv, size_t *n, struct 
 /* That of the shells, with the entry's own in place of theirs. */
 static int read_env(struct json_val own, const char *const *env, struct mcp_child *c)
 {
-	size_t n = 0, have = 0;
 	struct json_val key, v;
 	const char **list;
 	struct str k, value;
@@ -217,9 +216,7 @@ static int read_env(struct json_val own, const char *const *env, struct mcp_chil
 	if (json_type(own) != JSON_OBJECT && json_type(own) != JSON_ABSENT &&
 		json_type(own) != JSON_NULL)
 		return ERR_TYPE;
-	while (env[have])
-		have++;
-	list = arena_array(&c->memory, have + json_count(own) + 1, sizeof(*list));
+	list = env_copy(env, json_count(own), &c->memory);
 	if (!list)
 		return -ENOMEM;
 	while (json_type(own) == JSON_OBJECT && json_next(own, &it, &key, &v)) {
@@ -235,16 +232,7 @@ static int read_env(struct json_val own, const char *const *env, struct mcp_chil
 			return -ENOMEM;
 		snprintf(
 			text, k.n + value.n + 2, "%.*s=%.*s", STR_ARG(k), STR_ARG(value));
-		list[n++] = text;
-	}
-	for (size_t i = 0, mine = n; i < have; i++) {
-		size_t name = strcspn(env[i], "=") + 1;
-		bool replaced = false;
-
-		for (size_t j = 0; j < mine; j++)
-			replaced = replaced || strncmp(env[i], list[j], name) == 0;
-		if (!replaced)
-			list[n++] = env[i];
+		env_put(list, text);
 	}
 	c->env = list;
 	return 0;

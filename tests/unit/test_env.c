@@ -3,7 +3,13 @@
 #include "tests/tap.h"
 
 static const char *const env[] = {
-	"PATHS=no", "PATH=/bin", "EMPTY=", "bare", "TWICE=", "TWICE=second", NULL,
+	"PATHS=no",
+	"PATH=/bin",
+	"EMPTY=",
+	"bare",
+	"TWICE=",
+	"TWICE=second",
+	NULL,
 };
 
 static void test_find(void)
@@ -24,9 +30,34 @@ static void test_value(void)
 	ok(!env_value(env, "bare"), "no sign, no value");
 }
 
+static void test_copy(void)
+{
+	struct arena a;
+	const char **copy;
+
+	arena_init(&a, 1 << 10);
+	copy = env_copy(env, 2, &a);
+	ok(copy && !copy[6], "as many, and a NULL");
+	env_put(copy, "PATH=/usr/bin");
+	is_str(copy[1], "PATH=/usr/bin", "over the one of its name");
+	is_str(copy[0], "PATHS=no", "...and no other");
+	env_put(copy, "bare=1");
+	is_str(copy[3], "bare", "what has no sign is no variable");
+	env_put(copy, "NEW=1");
+	env_put(copy, "NEW=2");
+	is_str(env_find((const char *const *)copy, STR("NEW")), "2", "a new one");
+	ok(copy[7] && !copy[8], "...that is there once");
+	is_str(env[1], "PATH=/bin", "what was copied stays as it is");
+	ok(!env_copy(env, 1 << 10, &a), "no memory");
+	copy = env_copy(env + 6, 0, &a);
+	ok(copy && !copy[0], "of none");
+	arena_reset(&a);
+}
+
 int main(void)
 {
 	test_find();
 	test_value();
+	test_copy();
 	return done_testing();
 }
