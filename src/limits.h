@@ -184,11 +184,11 @@ enum {
 	DRIVER_JSON_MAX = 64 << 20,  /* the decoded texts of one frame */
 	KERNEL_PREPARE_MAX = 65536,  /* the skills in Python */
 	DRIVER_HELLO_MS = 5000,      /* an interpreter that says nothing is none */
-	DRIVER_START_MS = 60000,     /* to import IPython from a cold network disk */
-	DRIVER_INTERRUPT_MS = 1000,  /* from the first SIGINT to the second */
-	DRIVER_KILL_MS = 3000,       /* from there to the end of the kernel */
-	DRIVER_PAUSE_MS = 100,       /* before a restart, doubling... */
-	DRIVER_PAUSE_MAX_MS = 5000,  /* ...up to this */
+	RUNNER_START_MS = 60000,     /* to import IPython from a cold network disk */
+	RUNNER_INTERRUPT_MS = 1000,  /* from the first SIGINT to the second */
+	RUNNER_KILL_MS = 3000,       /* from there to the end of the kernel */
+	RUNNER_PAUSE_MS = 100,       /* before a restart, doubling... */
+	RUNNER_PAUSE_MAX_MS = 5000,  /* ...up to this */
 	PYTHONS_MAX = 32,            /* interpreters that are tried */
 	CELL_HEAD_MAX = 1 << 20,     /* of a cell's text: what came first */
 	CELL_TAIL_MAX = 3 << 20,     /* and last; escaped it may be six times that */

@@ -55,8 +55,8 @@ void driver_enter(struct driver *d, enum runner_state to)
 {
 	static const uint64_t patience[] = {
 		[RUNNER_STARTING] = DRIVER_HELLO_MS,
-		[RUNNER_LOADING] = DRIVER_START_MS,
-		[RUNNER_STOPPING] = DRIVER_INTERRUPT_MS,
+		[RUNNER_LOADING] = RUNNER_START_MS,
+		[RUNNER_STOPPING] = RUNNER_INTERRUPT_MS,
 		[RUNNER_PAUSED] = 0,
 	};
 	timer_fn *const late[] = {
@@ -118,7 +118,7 @@ static void harder(struct timer *t)
 
 	if (d->interrupts++ == 1) {
 		nudge(&d->runner);
-		if (timer_set(d->loop, &d->timer, DRIVER_KILL_MS, harder) == 0)
+		if (timer_set(d->loop, &d->timer, RUNNER_KILL_MS, harder) == 0)
 			return;
 	}
 	log_info("kernel: a cell cannot be interrupted, the kernel is killed");

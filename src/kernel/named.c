@@ -66,8 +66,8 @@ static void harder(struct timer *t);
 static void enter(struct named *n, enum runner_state to)
 {
 	static const uint64_t patience[] = {
-		[RUNNER_LOADING] = DRIVER_START_MS,
-		[RUNNER_STOPPING] = DRIVER_INTERRUPT_MS,
+		[RUNNER_LOADING] = RUNNER_START_MS,
+		[RUNNER_STOPPING] = RUNNER_INTERRUPT_MS,
 	};
 	static timer_fn *const late[] = {
 		[RUNNER_PAUSED] = begin,
@@ -237,8 +237,7 @@ static void run_cell(struct named *n)
 	buf_free(&n->code);
 	if (r == 0)
 		return;
-	cell_text(&n->runner.cell,
-		STR("[The cell was not executed: the sandbox is out of memory.]"));
+	cell_text(&n->runner.cell, str_c(runner_no_memory));
 	cell_done(n, JMSG_OK);
 	become_idle(n);
 }
@@ -322,7 +321,7 @@ static void harder(struct timer *t)
 
 	if (n->interrupts++ == 1) {
 		nudge(&n->runner);
-		if (timer_set(n->loop, &n->timer, DRIVER_KILL_MS, harder) == 0)
+		if (timer_set(n->loop, &n->timer, RUNNER_KILL_MS, harder) == 0)
 			return;
 	}
 	log_info("kernel %s: a cell cannot be interrupted, it is killed", n->name);
@@ -350,7 +349,7 @@ static void start_failed(struct named *n, const char *why)
 		give_up(n, why);
 		return;
 	}
-	n->runner.pause = DRIVER_PAUSE_MS;
+	n->runner.pause = RUNNER_PAUSE_MS;
 	enter(n, RUNNER_PAUSED);
 }
 
@@ -488,7 +487,7 @@ static int launch(struct named *n)
 		.env = n->env,
 		.user = n->user,
 		.cwd = n->cwd,
-		.start_ms = DRIVER_START_MS,
+		.start_ms = RUNNER_START_MS,
 	};
 	int r = -ENOENT;
 

@@ -2,6 +2,9 @@
 
 #include <assert.h>
 
+const char runner_no_memory[] =
+	"[The cell was not executed: the sandbox is out of memory.]";
+
 void runner_init(struct runner *r, const struct runner_kind *kind,
 	const struct runner_ops *ops, void *arg)
 {
@@ -47,11 +50,11 @@ const char *runner_state_name(enum runner_state s)
 
 void runner_rest(struct runner *r)
 {
-	uint64_t more = r->pause ? r->pause * 2 : DRIVER_PAUSE_MS;
+	uint64_t more = r->pause ? r->pause * 2 : RUNNER_PAUSE_MS;
 
 	/* In a cell it is the cell's fault; else it must not become a habit. */
 	if (r->state == RUNNER_BUSY || r->state == RUNNER_STOPPING)
 		r->pause = 0;
 	else
-		r->pause = more < DRIVER_PAUSE_MAX_MS ? more : DRIVER_PAUSE_MAX_MS;
+		r->pause = more < RUNNER_PAUSE_MAX_MS ? more : RUNNER_PAUSE_MAX_MS;
 }

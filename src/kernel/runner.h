@@ -84,6 +84,8 @@ void runner_init(struct runner *r, const struct runner_kind *kind,
 	const struct runner_ops *ops, void *arg);
 /* A step, which must be legal. */
 void runner_enter(struct runner *r, enum runner_state to);
+/* For people: the content of a cell that could not be handed over. */
+extern const char runner_no_memory[];
 /* A word for people. */
 const char *runner_state_name(enum runner_state s);
 /* Sets the pause that follows a death in the present state. */

@@ -32,9 +32,6 @@ struct cell_run {
 	int status; /* DIED: of the kernel */
 };
 
-static const char no_memory[] =
-	"[The cell was not executed: the sandbox is out of memory.]";
-
 static struct loop *loop_of(const struct cells *c)
 {
 	return c->box->loop;
@@ -191,7 +188,7 @@ static void pump(struct cells *c)
 			watch_asker(c);
 			return;
 		}
-		answer_words(c, r, no_memory);
+		answer_words(c, r, runner_no_memory);
 	}
 }
 
