@@ -327,7 +327,7 @@ static void interrupt(struct runner *r)
 	nudge(r);
 }
 
-static void end(struct runner *r)
+static void stop(struct runner *r)
 {
 	driver_kill(driver_of(r));
 }
@@ -388,7 +388,7 @@ static const struct runner_kind kind = {
 	.execute = execute,
 	.interrupt = interrupt,
 	.nudge = nudge,
-	.kill = end,
+	.stop = stop,
 	.info = info,
 	.del = del,
 };

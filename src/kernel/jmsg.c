@@ -116,11 +116,11 @@ int jmsg_execute_request(struct jmsg_session *s, struct str code, struct jmsg_ou
 	return end(s, at, o);
 }
 
-int jmsg_shutdown_request(struct jmsg_session *s, bool restart, struct jmsg_out *o)
+int jmsg_restart_request(struct jmsg_session *s, struct jmsg_out *o)
 {
 	size_t at = begin(s, "shutdown_request", o);
 
-	buf_fmt(&o->text, "{\"restart\":%s}", restart ? "true" : "false");
+	buf_puts(&o->text, "{\"restart\":true}");
 	return end(s, at, o);
 }
 

@@ -40,8 +40,8 @@ struct jmsg_out {
  */
 int jmsg_execute_request(
 	struct jmsg_session *s, struct str code, struct jmsg_out *o) MUST_USE;
-int jmsg_shutdown_request(
-	struct jmsg_session *s, bool restart, struct jmsg_out *o) MUST_USE;
+/* A shutdown_request, to a kernel that another one follows. */
+int jmsg_restart_request(struct jmsg_session *s, struct jmsg_out *o) MUST_USE;
 /* One that has nothing to tell: kernel_info_request, interrupt_request. */
 int jmsg_plain_request(
 	struct jmsg_session *s, const char *type, struct jmsg_out *o) MUST_USE;

@@ -109,8 +109,8 @@ int kernel_run(struct kernel *k, struct str code) MUST_USE;
 void kernel_interrupt(struct kernel *k);
 
 /*
- * Asks the kernel to end, and makes it, in rungs: the message, SIGTERM, SIGKILL. ended
- * will be told. Nothing for one that is dead or ending.
+ * Asks the kernel to end, since another one follows it, and makes it, in rungs: the
+ * message, SIGTERM, SIGKILL. ended will be told. Nothing for one that is dead or ending.
  */
 void kernel_stop(struct kernel *k);
 /* SIGKILL to all of its processes; ended will be told. */

@@ -46,7 +46,7 @@ void kernel_signal_group(const struct kernel *k, int signo)
 
 static void end_by_message(struct kernel *k)
 {
-	if (jmsg_shutdown_request(&k->session, false, &k->request) == 0)
+	if (jmsg_restart_request(&k->session, &k->request) == 0)
 		kernel_send_request(k, CONNECTION_CONTROL);
 }
 

@@ -376,10 +376,15 @@ static void too_late(struct timer *t)
 	kernel_kill(&container_of(t, struct named, timer)->kernel);
 }
 
-static void end(struct runner *r)
+static void stop(struct runner *r)
 {
-	if (r->pid)
-		kernel_kill(&of_runner(r)->kernel);
+	struct kernel *k = &of_runner(r)->kernel;
+
+	/* One that is busy would answer when its cell is over. */
+	if (k->state == KERNEL_IDLE)
+		kernel_stop(k);
+	else if (r->pid)
+		kernel_kill(k);
 }
 
 /* --- The start -------------------------------------------------------------------- */
@@ -568,7 +573,7 @@ static const struct runner_kind kind = {
 	.execute = execute,
 	.interrupt = interrupt,
 	.nudge = nudge,
-	.kill = end,
+	.stop = stop,
 	.info = info,
 	.del = del,
 };

@@ -58,8 +58,11 @@ struct runner_kind {
 	void (*interrupt)(struct runner *r);
 	/* BUSY: interrupts the cell once, and what it says to that is its result. */
 	void (*nudge)(struct runner *r);
-	/* Kills the process, if there is one: died follows. */
-	void (*kill)(struct runner *r);
+	/*
+	 * Ends the process, if there is one: died follows. One that is idle is asked
+	 * first, where it can be.
+	 */
+	void (*stop)(struct runner *r);
 	/* Writes members of an object: what it is. */
 	void (*info)(const struct runner *r, struct jw *w);
 	/* Kills the process and all below it. Not from a callback. */

@@ -288,7 +288,7 @@ static void restart(struct plug *p, struct request *rq)
 
 	if (!c)
 		return;
-	c->runner->kind->kill(c->runner);
+	c->runner->kind->stop(c->runner);
 	cells_start(c);
 	reply_kernel(rq, c);
 }

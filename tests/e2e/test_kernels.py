@@ -4,6 +4,7 @@ test_ipython.py; this is about several of them, other languages, and our own rou
 import glob
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -304,9 +305,17 @@ def test_routes():
                 f"{name}: in the middle of a cell")
             has(cell(client, "x"), "NameError", f"{name}: the variables are gone")
             ok(kernels(client)[name]["pid"] != pid and not alive(pid), f"{name}: another process")
+            cell(client, "import atexit\natexit.register(lambda: open('bye', 'w').close())")
             client.post("/v1/kernels/restart", b"")
             has(cell(client, "1"), "[Kernel was restarted; variables were lost.]\n1",
                 f"{name}: between two cells")
+            eq(os.path.exists(client.work + "/bye"), name == "python3", f"{name}: who can be asked to end is")
+            pid = kernels(client)[name]["pid"]
+            os.kill(pid, signal.SIGSTOP)
+            client.post("/v1/kernels/restart", b"")
+            client.post("/v1/kernels/restart", b"")
+            has(cell(client, "1"), "[Kernel was restarted", f"{name}: who is asked twice is killed")
+            ok(not alive(pid), f"{name}: ...though it was stopped")
 
 
 def test_ends():

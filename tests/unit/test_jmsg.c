@@ -91,8 +91,8 @@ static void test_requests(void)
 		"kernel_info_request");
 	is_view(o.parts[5], "{}", "has nothing to tell");
 	ok(strcmp(first, o.id) != 0, "and another id");
-	is_int(jmsg_shutdown_request(&s, false, &o), 0, "shutdown_request");
-	is_view(o.parts[5], "{\"restart\":false}", "its content");
+	is_int(jmsg_restart_request(&s, &o), 0, "shutdown_request");
+	is_view(o.parts[5], "{\"restart\":true}", "its content");
 	is_int(jmsg_session_init(&s, STR("")), 0, "a session without a key");
 	is_int(jmsg_plain_request(&s, "x", &o), 0, "a request of it");
 	is_view(o.parts[1], "", "is not signed");
