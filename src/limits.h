@@ -443,6 +443,7 @@ enum {
 	KERNEL_LAST_READS = 256,   /* of a dead one; sockets hold less than so many */
 	KERNEL_BEAT_MS = 330,      /* between heartbeats while a cell runs... */
 	KERNEL_BEATS_MISSED = 2,   /* ...and so many without an answer are silence */
+	KERNEL_REFUSED_MS = 100,   /* from a cell that was refused to the next attempt */
 	KERNEL_SHUTDOWN_MS = 2000, /* to end when asked; ipykernel takes 300 */
 	KERNEL_TERM_MS = 2000,     /* the same, when told by SIGTERM */
 	KERNEL_DEATH_MS = 500, /* from a closed connection to the end of its process */

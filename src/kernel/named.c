@@ -1,6 +1,7 @@
 #include "kernel/named.h"
 
 #include "base/log.h"
+#include "kernel/cell_message.h"
 #include "kernel/kernel.h"
 #include "kernel/python.h"
 
@@ -8,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { NAMED_WORDS = 256, NAMED_TRIES = 3 };
+enum { NAMED_WORDS = 256, NAMED_TRIES = 3, NAMED_REFUSALS = 20 };
 
 /* What the kernel executes while the runner is BUSY or STOPPING. */
 enum step { STEP_CHDIR, STEP_CELL };
@@ -41,10 +42,11 @@ struct named {
 	struct timer timer;
 	unsigned interrupts;
 	unsigned tries;
+	unsigned refusals; /* of the present cell */
 
 	struct cell greeting; /* what comes of it */
 	enum step step;
-	struct buf code; /* for when the directory is entered */
+	struct buf code; /* the cell's */
 	char cwd[FILE_PATH_MAX];
 };
 
@@ -103,53 +105,6 @@ static void become_idle(struct named *n)
 
 /* --- Its messages ----------------------------------------------------------------- */
 
-static void put_data(struct cell *cell, struct json_val data, struct arena *a)
-{
-	struct str s;
-
-	if (json_str(json_get(data, "text/plain"), a, &s) == 0)
-		cell_text(cell, s);
-	if (json_str(json_get(data, "image/png"), a, &s) == 0)
-		cell_image(cell, s);
-	rich_put(&cell->rich, data, NULL);
-}
-
-static void put_error(struct cell *cell, const struct jmsg *m, struct arena *a)
-{
-	struct json_val line;
-	bool any = false;
-	struct str s;
-	int it = 0;
-
-	while (json_next(m->error.traceback, &it, NULL, &line)) {
-		if (any)
-			cell_text(cell, STR("\n"));
-		if (json_str(line, a, &s) == 0)
-			cell_text(cell, s);
-		any = true;
-	}
-	if (any)
-		return;
-	cell_text(cell, m->error.name);
-	cell_text(cell, STR(": "));
-	cell_text(cell, m->error.value);
-}
-
-/* Pages for a reader, such as of "obj?". */
-static void put_payload(struct cell *cell, struct json_val payload, struct arena *a)
-{
-	struct json_val one;
-	struct str s;
-	int it = 0;
-
-	while (json_next(payload, &it, NULL, &one))
-		if (json_str(json_get(one, "source"), a, &s) == 0 &&
-			str_eq(s, STR("page")) &&
-			json_str(json_get(json_get(one, "data"), "text/plain"), a, &s) ==
-				0)
-			cell_text(cell, s);
-}
-
 /* Where what comes now belongs; NULL: nobody wants it. */
 static struct cell *cell_of(struct named *n)
 {
@@ -163,25 +118,8 @@ static void on_message(struct kernel *k, const struct jmsg *m, struct arena *a)
 {
 	struct cell *cell = cell_of(of_kernel(k));
 
-	if (!cell)
-		return;
-	switch (m->type) {
-	case JMSG_STREAM:
-		cell_text(cell, m->stream.text);
-		break;
-	case JMSG_EXECUTE_RESULT:
-	case JMSG_DISPLAY_DATA:
-		put_data(cell, m->data, a);
-		break;
-	case JMSG_ERROR:
-		put_error(cell, m, a);
-		break;
-	case JMSG_EXECUTE_REPLY:
-		put_payload(cell, m->reply.payload, a);
-		break;
-	default:
-		break;
-	}
+	if (cell)
+		cell_message(cell, m, a);
 }
 
 static void on_lost(struct kernel *k, uint64_t bytes)
@@ -217,6 +155,7 @@ static void take_interpreter(struct named *n)
 
 static void cell_done(struct named *n, enum jmsg_outcome outcome)
 {
+	buf_free(&n->code);
 	if (outcome == JMSG_ABORTED)
 		cell_text(&n->runner.cell, STR("[The kernel did not execute the cell.]"));
 	n->runner.pause = 0;
@@ -227,19 +166,31 @@ static void cell_done(struct named *n, enum jmsg_outcome outcome)
 /* The directory is entered, or is not: the cell follows anyway. */
 static void run_cell(struct named *n)
 {
-	int r;
-
 	/* Its end is told next. */
 	if (n->kernel.state != KERNEL_IDLE)
 		return;
 	n->step = STEP_CELL;
-	r = kernel_run(&n->kernel, buf_view(&n->code));
-	buf_free(&n->code);
-	if (r == 0)
+	if (kernel_run(&n->kernel, buf_view(&n->code)) == 0)
 		return;
 	cell_text(&n->runner.cell, str_c(runner_no_memory));
 	cell_done(n, JMSG_OK);
 	become_idle(n);
+}
+
+static void again(struct timer *t)
+{
+	run_cell(container_of(t, struct named, timer));
+}
+
+/*
+ * For a while after an error some kernels refuse what comes, whatever they are told.
+ * True: the cell is handed over once more, in a moment.
+ */
+static bool try_again(struct named *n, enum jmsg_outcome outcome)
+{
+	return outcome == JMSG_ABORTED && n->kernel.state == KERNEL_IDLE &&
+		n->refusals++ < NAMED_REFUSALS &&
+		timer_set(n->loop, &n->timer, KERNEL_REFUSED_MS, again) == 0;
 }
 
 static void on_done(struct kernel *k, enum jmsg_outcome outcome)
@@ -252,6 +203,8 @@ static void on_done(struct kernel *k, enum jmsg_outcome outcome)
 	}
 	if (n->runner.state == RUNNER_LOADING && k->state == KERNEL_IDLE)
 		take_interpreter(n);
+	else if (n->runner.state == RUNNER_BUSY && try_again(n, outcome))
+		return;
 	else if (n->runner.state == RUNNER_BUSY)
 		cell_done(n, outcome);
 	become_idle(n);
@@ -276,14 +229,11 @@ static int execute(struct runner *runner, struct str code, struct str cwd)
 
 	if (n->kernel.state != KERNEL_IDLE)
 		return -EAGAIN;
-	if (moves) {
-		buf_str(&n->code, code);
+	buf_str(&n->code, code);
+	if (moves)
 		put_chdir(n, cwd, &enter_cwd);
-		r = n->code.err ? n->code.err : enter_cwd.err;
-		r = r ? r : kernel_run(&n->kernel, buf_view(&enter_cwd));
-	} else {
-		r = kernel_run(&n->kernel, code);
-	}
+	r = n->code.err ? n->code.err : enter_cwd.err;
+	r = r ? r : kernel_run(&n->kernel, moves ? buf_view(&enter_cwd) : code);
 	buf_free(&enter_cwd);
 	if (r) {
 		buf_free(&n->code);
@@ -291,6 +241,7 @@ static int execute(struct runner *runner, struct str code, struct str cwd)
 		return r;
 	}
 	n->step = moves ? STEP_CHDIR : STEP_CELL;
+	n->refusals = 0;
 	if (moves)
 		snprintf(n->cwd, sizeof(n->cwd), "%.*s", STR_ARG(cwd));
 	enter(n, RUNNER_BUSY);
@@ -308,10 +259,13 @@ static void interrupt(struct runner *r)
 
 	enter(n, RUNNER_STOPPING);
 	cell_reset(&r->cell);
-	/* It may wait for its directory, and is not run any more. */
+	/* It may wait for its turn, and is not run any more. */
 	buf_free(&n->code);
 	n->interrupts = 1;
 	nudge(r);
+	/* It has refused the cell, which is not handed over again. */
+	if (n->kernel.state == KERNEL_IDLE && timer_set(n->loop, &n->timer, 0, harder))
+		kernel_kill(&n->kernel);
 }
 
 /* A second time, then the end. */
@@ -319,6 +273,10 @@ static void harder(struct timer *t)
 {
 	struct named *n = container_of(t, struct named, timer);
 
+	if (n->kernel.state == KERNEL_IDLE) {
+		become_idle(n);
+		return;
+	}
 	if (n->interrupts++ == 1) {
 		nudge(&n->runner);
 		if (timer_set(n->loop, &n->timer, RUNNER_KILL_MS, harder) == 0)

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 
+import npm
 from harness import (DEADLINE, SLOW, Client, action, alive, eq, has, main, ok, pss_kib, request, skip,
                      until)
 
@@ -41,6 +42,7 @@ def send(to, ids, parent, kind, key=about["key"], **content):
         {"msg_id": "x", "msg_type": kind, "version": "5.3"}, parent, {}, content)]
     mac = hmac.new(key.encode(), b"".join(parts), hashlib.sha256).hexdigest().encode()
     to.send_multipart(ids + [b"<IDS|MSG>", mac] + parts)
+refused = 0
 while True:
     got = shell.recv_multipart()
     at = got.index(b"<IDS|MSG>")
@@ -49,8 +51,15 @@ while True:
         does = ["reply", "idle"]
     else:
         does = content["code"].split()
+    if does and does[0].isdigit():
+        if refused < int(does.pop(0)):
+            refused, does = refused + 1, ["refuse", "idle"]
+        else:
+            refused = 0
     for what in does:
-        if what == "reply":
+        if what == "refuse":
+            send(shell, ids, header, "execute_reply", status="aborted")
+        elif what == "reply":
             send(shell, ids, header, header["msg_type"].replace("request", "reply"), status="ok")
         elif what in ("idle", "busy"):
             send(iopub, [b"t"], header, "status", execution_state=what)
@@ -222,6 +231,11 @@ def test_bad_kernel():
                                ("a idle", "a"), ("other a reply idle other", "a"),
                                ("reply a b idle", "ab"), ("a b reply idle", "ab")):
                 eq(cell(client, code), want, f"{code}")
+            for code, want in (("3 a reply idle", "a"), ("99 a reply idle", "[The kernel did not execute the cell.]")):
+                eq(cell(client, code), want, f"refused so many times: {code}")
+            eq(cell(client, "99 b reply idle", timeout=0.3), "[Execution timed out (0.3 seconds).]",
+               "...until its time is over")
+            eq(cell(client, "a reply idle"), "a", "...and not tried again")
             for what in ("forged", "nonsense"):
                 got = cell(client, f"a {what} b reply idle")
                 ok(got.startswith("a\n[A message of ") and got.endswith(" was left out: it could not be taken.]\nb"),
@@ -256,6 +270,51 @@ def test_r():
         has(cell(client, "tools::pskill(Sys.getpid(), 9)"), "[Kernel died (signal 9). It was restarted",
             "its end")
         eq(cell(client, "1"), "[1] 1", "and the next cell")
+
+
+# Kernels of npm, with a libzmq that comes in the package.
+NPM = ("tslab@1.0.22", "zeromq@6.0.0-beta.20")
+
+
+def test_npm():
+    """TypeScript and JavaScript under Node."""
+    folder = npm.install("kernels of npm", *NPM)
+    if not folder:
+        return
+    with tempfile.TemporaryDirectory() as top:
+        os.chmod(top, 0o755)
+        for name, options in ("ts", []), ("js", ["--js"]):
+            put_spec(top, name, {"argv": ["node", folder + "/node_modules/tslab/bin/tslab", "kernel", *options,
+                                          "--config-path", "{connection_file}"],
+                                 "display_name": "tslab", "language": "typescript"})
+        with start(env={"JUPYTER_PATH": top}) as client:
+            # Where tslab finds the types of Node.
+            os.symlink(folder + "/node_modules", client.work + "/node_modules")
+            for code, want in (("1+1", "2"), ("let x: number = 5", "[Code executed successfully with no output]"),
+                               ("x", "5")):
+                eq(cell(client, code, "ts"), want, f"TypeScript: {code}")
+            for code, want in (("let x: string = 5", "Type 'number' is not assignable to type 'string'"),
+                               ("throw new Error('no good')", "Error: no good")):
+                has(cell(client, code, "ts"), want, f"an error: {code}")
+                eq(cell(client, "x", "ts"), "5", "...after which it refuses cells for a while")
+            eq(kernels(client)["ts"]["language"], "typescript", "what is told of it")
+            eq(cell(client, "let keep = 6; console.log('a'); process.stdout.write('b'); console.error('c'); 7", "js"),
+               "a\nbc\n7", "JavaScript: both streams, then the result")
+            cell(client, "import {display} from 'tslab'; display.html('<b>1</b>')", "js")
+            eq(client.get("/v1/kernels/outputs?kernel=js").json()["outputs"], [{"text/html": "<b>1</b>"}], "HTML")
+            for code in "while (true) {}", "await new Promise(r => setTimeout(r, 100000))":
+                eq(cell(client, code, "js", 0.5), "[Execution timed out (0.5 seconds).]", code)
+                eq(cell(client, "keep", "js"), "6", "...the variables stay")
+            for code, how in (("console.log('so far'); setTimeout(() => process.exit(3), 300); "
+                               "await new Promise(r => 0)", "exit status 3"),
+                              ("process.kill(process.pid, 'SIGKILL')", "signal 9")):
+                has(cell(client, code, "js"), f"[Kernel died ({how}). It was restarted; all", code)
+                has(cell(client, "keep", "js"), "Cannot find name 'keep'", "the next cell has none of its variables")
+                eq(cell(client, "8", "js"), "8", "the next cell works")
+            began = time.monotonic()
+            client.post("/v1/kernels/restart?kernel=js", b"")
+            has(cell(client, "1", "js"), "[Kernel was restarted; variables were lost.]\n1", "restarted")
+            ok(time.monotonic() - began < LIMIT, "...in time")
 
 
 def test_rich():

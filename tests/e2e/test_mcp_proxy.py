@@ -2,16 +2,14 @@
 """Proxied servers of MCP: /update_mcp_server, /mcp, /mcp/sse; and the npm SDK's client."""
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 
 import harness
-from harness import (DEADLINE, HERE, Client, Conn, alive, children, eq, has, main, ok, proc, request,
-                     skip, until)
+import npm
+from harness import (DEADLINE, HERE, Client, Conn, alive, children, eq, has, main, ok, proc, request, until)
 from mcp import Mcp
 
 # A server by hand: what it does is told by the tool that is called.
@@ -348,25 +346,6 @@ def test_nothing_without():
 PACKAGES = ("@modelcontextprotocol/sdk@1.32.2", "@modelcontextprotocol/server-everything@2026.8.31")
 
 
-def npm():
-    """The folder with the packages; None, and skipped by name, where they cannot be had."""
-    name = "the client of @modelcontextprotocol/sdk"
-    folder = os.path.join(os.path.dirname(harness.BUILD), "npm")
-    if not shutil.which("node") or not shutil.which("npm"):
-        return skip(name, "there is no node, or no npm")
-    if not os.path.isdir(os.path.join(folder, "node_modules", "@modelcontextprotocol")):
-        os.makedirs(folder, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as new:
-            try:
-                subprocess.run(["npm", "install", "--prefix", new, "--no-fund", "--no-audit",
-                                "--ignore-scripts", *PACKAGES], capture_output=True, timeout=60,
-                               check=True)
-                os.rename(new + "/node_modules", folder + "/node_modules")
-            except (OSError, subprocess.SubprocessError):
-                return skip(name, "npm cannot reach its registry")
-    return folder
-
-
 def sdk(folder, kind, *where, calls=()):
     with subprocess.Popen(["node", os.path.join(HERE, "mcp_client.mjs"), folder, kind, *where],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -382,7 +361,7 @@ def sdk(folder, kind, *where, calls=()):
 
 
 def test_sdk():
-    folder = npm()
+    folder = npm.install("the client of @modelcontextprotocol/sdk", *PACKAGES)
     if not folder:
         return
     everything = os.path.join(folder, "node_modules/@modelcontextprotocol/server-everything/dist/index.js")
