@@ -67,6 +67,44 @@ void sha256_of(struct str s, uint8_t out[SHA256_LEN])
 	sha256_final(&h, out);
 }
 
+/* A hash that has taken the key, each byte of its block changed by that one. */
+static void begin_with(struct sha256 *h, const uint8_t key[BLOCK], uint8_t with)
+{
+	uint8_t block[BLOCK];
+
+	for (size_t i = 0; i < BLOCK; i++)
+		block[i] = key[i] ^ with;
+	sha256_init(h);
+	sha256_update(h, block, sizeof(block));
+}
+
+void hmac_key_init(struct hmac_key *k, struct str key)
+{
+	uint8_t block[BLOCK] = {0};
+
+	if (key.n > sizeof(block))
+		sha256_of(key, block);
+	else if (key.n)
+		memcpy(block, key.p, key.n);
+	begin_with(&k->inner, block, 0x36);
+	begin_with(&k->outer, block, 0x5c);
+}
+
+void hmac_begin(const struct hmac_key *k, struct sha256 *h)
+{
+	*h = k->inner;
+}
+
+void hmac_end(const struct hmac_key *k, const struct sha256 *h, uint8_t out[SHA256_LEN])
+{
+	struct sha256 outer = k->outer;
+	uint8_t inner[SHA256_LEN];
+
+	sha256_final(h, inner);
+	sha256_update(&outer, inner, sizeof(inner));
+	sha256_final(&outer, out);
+}
+
 void hex_encode(const uint8_t *p, size_t n, char *out)
 {
 	static const char digits[] = "0123456789abcdef";

@@ -1,4 +1,4 @@
-/* SHA-256, constant-time comparison and random bytes. */
+/* SHA-256, HMAC, constant-time comparison and random bytes. */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 
@@ -17,6 +17,18 @@ void sha256_init(struct sha256 *h);
 void sha256_update(struct sha256 *h, const void *p, size_t n);
 void sha256_final(const struct sha256 *h, uint8_t out[SHA256_LEN]);
 void sha256_of(struct str s, uint8_t out[SHA256_LEN]);
+
+/*
+ * HMAC-SHA-256 (RFC 2104) of many texts with one key: begin gives a hash that is to be
+ * updated with a text, end takes it.
+ */
+struct hmac_key {
+	struct sha256 inner, outer;
+};
+
+void hmac_key_init(struct hmac_key *k, struct str key);
+void hmac_begin(const struct hmac_key *k, struct sha256 *h);
+void hmac_end(const struct hmac_key *k, const struct sha256 *h, uint8_t out[SHA256_LEN]);
 
 /* Lower-case hexadecimal of n bytes; out has room for 2 * n + 1. */
 void hex_encode(const uint8_t *p, size_t n, char *out);

@@ -21,7 +21,7 @@ int jmsg_session_init(struct jmsg_session *s, struct str key)
 		return r;
 	*s = (struct jmsg_session){.is_signed = key.n > 0};
 	hex_encode(id, sizeof(id), s->id);
-	br_hmac_key_init(&s->key, &br_sha256_vtable, key.p, key.n);
+	hmac_key_init(&s->key, key);
 	return 0;
 }
 
@@ -72,15 +72,15 @@ static int end(const struct jmsg_session *s, size_t content_at, struct jmsg_out 
 {
 	size_t header_n = o->parts[2].n;
 	uint8_t mac[SHA256_LEN];
-	br_hmac_context c;
+	struct sha256 h;
 
 	if (o->text.err)
 		return o->text.err;
 	o->signature[0] = '\0';
 	if (s->is_signed) {
-		br_hmac_init(&c, &s->key, 0);
-		br_hmac_update(&c, o->text.p, o->text.n);
-		br_hmac_out(&c, mac);
+		hmac_begin(&s->key, &h);
+		sha256_update(&h, o->text.p, o->text.n);
+		hmac_end(&s->key, &h, mac);
 		hex_encode(mac, sizeof(mac), o->signature);
 	}
 	o->parts[0] = STR(delimiter);
@@ -238,16 +238,16 @@ static bool signature_right(
 	const struct jmsg_session *s, struct str signature, const struct str texts[TEXTS])
 {
 	uint8_t theirs[SHA256_LEN], ours[SHA256_LEN];
-	br_hmac_context c;
+	struct sha256 h;
 
 	if (!s->is_signed)
 		return true;
 	if (hex_decode(signature, theirs, sizeof(theirs)))
 		return false;
-	br_hmac_init(&c, &s->key, 0);
+	hmac_begin(&s->key, &h);
 	for (int i = 0; i < TEXTS; i++)
-		br_hmac_update(&c, texts[i].p, texts[i].n);
-	br_hmac_out(&c, ours);
+		sha256_update(&h, texts[i].p, texts[i].n);
+	hmac_end(&s->key, &h, ours);
 	return hash_equal(ours, theirs, sizeof(ours));
 }
 

@@ -10,8 +10,6 @@
 #include "base/json.h"
 #include "limits.h"
 
-#include <bearssl_hmac.h>
-
 /* The delimiter, the signature, header, parent, metadata, content. */
 enum { JMSG_PARTS = 6, JMSG_SESSION = 32, JMSG_ID_MAX = JMSG_SESSION + 24 };
 
@@ -20,7 +18,7 @@ struct jmsg_session {
 	char id[JMSG_SESSION + 1];
 	uint64_t sent;
 	bool is_signed;
-	br_hmac_key_context key;
+	struct hmac_key key;
 };
 
 /* A fresh session. An empty key: nothing is signed or checked. -errno of random. */

@@ -25,19 +25,19 @@ def jupyter(*options, **more):
     return Client("--plugins", "jupyter", *options, env=env, **more)
 
 
-def plain(*options, **more):
+def plain(*options, python=PYTHON, **more):
     """A client whose Python has neither packages nor an environment."""
     path = "/tmp/od-plain-python-%d" % os.getpid()
     with open(path, "w") as f:
-        f.write("#!/bin/sh\nexec %s -S -I \"$@\"\n" % PYTHON)
+        f.write("#!/bin/sh\nexec %s -S -I \"$@\"\n" % python)
     os.chmod(path, 0o755)
     client = jupyter(*options, env={"OD_PYTHON": path, **more.pop("env", {})}, **more)
     os.unlink(path)
     return client
 
 
-def named(*options, **more):
-    """A client with Jupyter's own kernel."""
+def named(*options, python=PYTHON, **more):
+    """A client with Jupyter's own kernel, which has its own Python."""
     return jupyter(*options, env={"JUPYTER_KERNEL": "python3", **more.pop("env", {})}, **more)
 
 
@@ -411,34 +411,44 @@ def test_line():
         eq(cell(client, "print(2)"), "2", "one without a limit ends with the one who asked")
 
 
+def limited(client):
+    """A prefix: all of the sandbox is somebody who has so many processes and threads, and no more."""
+    os.chmod(client.top, 0o755)
+    return ["sh", "-ec", f"chown -R 54321 {client.top}\n"
+            'exec setpriv --reuid 54321 --regid 54321 --clear-groups prlimit --nproc=80:80 "$@"', "sh"]
+
+
 def test_bomb():
     """A cell that forks and forks, up to the user's limit."""
-    if os.geteuid() != 0:
+    if os.geteuid() != 0 or WRAP:
         skip("a fork bomb", "needs root, to be somebody with a limit")
         return
-    path = "/tmp/od-bomb-python-%d" % os.getpid()
-    with open(path, "w") as f:
-        f.write("#!/bin/sh\nexec setpriv --reuid 54321 --regid 54321 --clear-groups "
-                "prlimit --nproc=40:40 %s -S -I \"$@\"\n" % "/usr/bin/python3")
-    os.chmod(path, 0o755)
-    if subprocess.run([path, "-c", ""], capture_output=True).returncode:
-        os.unlink(path)
+    if subprocess.run(["setpriv", "--reuid", "54321", "--regid", "54321", "--clear-groups", "prlimit", "--nproc=80:80",
+                       "/usr/bin/python3", "-c", ""], capture_output=True).returncode:
         skip("a fork bomb", "no Python for another user here")
         return
-    with jupyter(env={"OD_PYTHON": path}) as client:
-        os.unlink(path)
-        began = time.monotonic()
-        got = cell(client, "import os, time\nwhile True:\n    try:\n        os.fork()\n"
-                           "    except OSError:\n        time.sleep(0.01)", 2.0)
-        eq(got, "[Execution timed out (2.0 seconds).]", "is answered")
-        ok(time.monotonic() - began < 7 * SLOW, "...in time")
-        has(cell(client, "print('alive')"), "alive", "the next cell works")
 
-        def left():
-            return sum(b"\nUid:\t54321" in proc(p, "status") and alive(int(p))
-                       for p in os.listdir("/proc") if p.isdigit())
-        until(lambda: left() <= 1)
-        ok(left() <= 1, "nothing of it is left", left())
+    def left():
+        return [int(p) for p in os.listdir("/proc") if p.isdigit() and b"\nUid:\t54321" in proc(p, "status")
+                and alive(int(p))]
+    for name, there, start in (("plain", True, plain), ("ipykernel", WITH_IPYKERNEL, named)):
+        if not there:
+            skip(f"{name}: a fork bomb", "it is not there")
+            continue
+        with start(prefix=limited, user=False, python="/usr/bin/python3") as client:
+            eq(cell(client, "import os\nos.getuid()"), "54321", f"{name}: with a limit")
+            before = set(left())
+            began = time.monotonic()
+            got = cell(client, "import time\nwhile True:\n    try:\n        os.fork()\n"
+                               "    except OSError:\n        time.sleep(0.01)", 2.0)
+            eq(got, "[Execution timed out (2.0 seconds).]", f"{name}: is answered")
+            ok(time.monotonic() - began < 7 * SLOW, f"{name}: ...in time")
+            has(cell(client, "print('alive')"), "alive", f"{name}: the next cell works")
+            eq(client.run("echo $((6*7))")["content"], "42", f"{name}: and the shell")
+            if name == "ipykernel":  # whose copies go on as it does, and end with it
+                client.post("/v1/kernels/restart", b"")
+                has(cell(client, "print(1)"), "lost.]\n1", f"{name}: a restart")
+            ok(until(lambda: len(set(left()) - before) <= 1), f"{name}: nothing of it is left", left())
 
 
 def test_without():

@@ -97,6 +97,42 @@ static void test_lengths(void)
 	is_int((long)differ, 0, "every length up to four blocks, cut anywhere");
 }
 
+/* RFC 4231, some of its cases; the last key is longer than a block. */
+static void test_hmac(void)
+{
+	static char long_key[131],
+		long_text[] = "Test Using Larger Than Block-Size Key - Hash Key First";
+	const struct {
+		struct str key, text;
+		const char *mac;
+	} cases[] = {
+		{STR("Jefe"), STR("what do ya want for nothing?"),
+			"5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec384"
+			"3"},
+		{str_make(long_key, sizeof(long_key)), str_c(long_text),
+			"60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f5"
+			"4"},
+		{STR(""), STR(""),
+			"b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5a"
+			"d"},
+	};
+	uint8_t mac[SHA256_LEN];
+	struct hmac_key k;
+	struct sha256 h;
+
+	memset(long_key, 0xaa, sizeof(long_key));
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hmac_key_init(&k, cases[i].key);
+		for (size_t cut = 0; cut <= cases[i].text.n; cut += 7) {
+			hmac_begin(&k, &h);
+			sha256_update(&h, cases[i].text.p, cut);
+			sha256_update(&h, cases[i].text.p + cut, cases[i].text.n - cut);
+			hmac_end(&k, &h, mac);
+			is_digest(mac, cases[i].mac, "a case of the RFC");
+		}
+	}
+}
+
 static void test_hex(void)
 {
 	uint8_t out[3] = {9, 9, 9};
@@ -219,6 +255,7 @@ int main(void)
 	test_sha256();
 	test_splits();
 	test_lengths();
+	test_hmac();
 	test_hex();
 	test_equal();
 	test_random();

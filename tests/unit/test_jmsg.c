@@ -1,6 +1,8 @@
 #include "kernel/jmsg.h"
 #include "tests/tap.h"
 
+#include <bearssl_hmac.h>
+
 #include <stdlib.h>
 
 static const struct str key = STR("a0436f6c-1916-498b-8eb9-e81ab9368e84");
