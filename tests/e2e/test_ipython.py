@@ -8,8 +8,8 @@ import sys
 import tempfile
 import threading
 import time
-import zipfile
 
+import pypi
 from harness import (DEADLINE, SLOW, WRAP, Client, action, alive, children, eq, has, main, ok, own_kib,
                      proc, pss_kib, request, run_client, skip, until)
 
@@ -231,16 +231,6 @@ def test_magics():
             has(cell(client, "len?"), "Return the number of items", f"{name}: help")
 
 
-def wheel(path):
-    """A package, as pip takes it."""
-    top = "pymsgbox-1.0.9.dist-info/"
-    with zipfile.ZipFile(path, "w") as z:
-        z.writestr("pymsgbox.py", "x = 1\n")
-        z.writestr(top + "METADATA", "Metadata-Version: 2.1\nName: pymsgbox\nVersion: 1.0.9\n")
-        z.writestr(top + "WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        z.writestr(top + "RECORD", f"pymsgbox.py,,\n{top}METADATA,,\n{top}WHEEL,,\n{top}RECORD,,\n")
-
-
 def test_package_install():
     with tempfile.TemporaryDirectory() as top:
         for name, more in (("plain", ()), ("ipython", ("--system-site-packages",))):
@@ -250,7 +240,7 @@ def test_package_install():
             if made.returncode:
                 skip(f"{name}: %pip install", "no virtual environment can be made here")
                 continue
-            wheel(f"{top}/pymsgbox-1.0.9-py3-none-any.whl")
+            pypi.wheel(top, "pymsgbox", "1.0.9")
             with jupyter(env={"VIRTUAL_ENV": f"{top}/{name}", "OD_PYTHON": ""}) as client:
                 eq((info(client)["mode"], info(client)["python"]), (name, f"{top}/{name}/bin/python"),
                    f"{name}: the interpreter of a virtual environment")

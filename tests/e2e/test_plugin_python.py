@@ -9,8 +9,8 @@ import re
 import shutil
 import subprocess
 import tempfile
-import zipfile
 
+import pypi
 from harness import BOXED, SLOW, TOP, WRAP, Client, eq, has, main, proc, skip, under
 
 TOOL = os.path.join(TOP, "tools/plugin-python")
@@ -152,26 +152,19 @@ def test_shell():
         eq(cell(client, "x = !echo a; ls /.od\nx"), "['a', 'bin', 'od-runtime-client', 'plugins']", "x = !...")
 
 
-def wheel(path):
-    """A package for pip."""
-    with zipfile.ZipFile(path + "/thing-1.0-py3-none-any.whl", "w") as z:
-        z.writestr("thing.py", "VALUE = 42\n")
-        z.writestr("thing-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: thing\nVersion: 1.0\n")
-        z.writestr("thing-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        z.writestr("thing-1.0.dist-info/RECORD", "")
-
-
 @where
 def test_pip():
     """%pip in an image of nothing."""
     if no_busybox("%pip in an image of nothing"):
         return
-    with boxed(SHELL, PIP_DISABLE_PIP_VERSION_CHECK="1") as client:
-        wheel(client.work)
-        has(cell(client, "%pip install --no-index ./thing-1.0-py3-none-any.whl"), "Successfully installed thing-1.0",
-            "%pip installs a package")
+    with pypi.Index("thing", "1.0") as index, boxed(SHELL, **index.env) as client:
+        got = cell(client, "%pip install thing==1.0")
+        has(got, "Successfully installed thing-1.0", "%pip installs a package from an index")
+        has(got, "Note: you may need to restart the kernel to use updated packages.", "and the note")
         again = "import subprocess, sys\nsubprocess.check_output([sys.executable, '-c', 'import thing; print(thing.VALUE)'])"
         eq(cell(client, again), "b'42\\n'", "which the next one has")
+        has(cell(client, "%pip install nothing-there"), "No matching distribution found for nothing-there",
+            "one that is not there")
 
 
 @where
