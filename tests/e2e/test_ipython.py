@@ -167,6 +167,30 @@ def test_text():
                 ok(re.search(r"Cell In ?\[1\], line 1", got), "the counter never moves", got)
 
 
+def test_examples():
+    """What the contract tells beside its tests."""
+    shows = "from IPython.display import clear_output, display\n"
+    gif = "display({'image/gif': 'R0lGODlh', 'text/plain': 'G'}, raw=True)"
+    for name, start in modes():
+        with start() as client:
+            got = client.act("run_ipython", LIMIT, code="1/0")
+            eq((got["success"], got["message"]), (True, "Code executed in IPython cell."), f"{name}: an exception is a success")
+            ok(got["content"].endswith("ZeroDivisionError: division by zero" + lines(client)), f"{name}: ...and has the lines")
+            png = "display({'image/png': 'iVBORw0KGgo=', 'text/plain': 'P'}, raw=True)\n"
+            got = client.act("run_ipython", 0.5, code=f"print('x')\n{png}import time\nwhile True: time.sleep(0.01)")
+            eq((got["content"], got["extras"]["image_urls"]), ("[Execution timed out (0.5 seconds).]" + lines(client), None),
+               f"{name}: of a cell whose time is over nothing is shown")
+            got = client.act("run_ipython", LIMIT, code=png + gif, include_extra=False)
+            eq((got["content"], got["extras"]["image_urls"]), ("PG", ["data:image/png;base64,iVBORw0KGgo="]),
+               f"{name}: of pictures only PNG")
+            eq(cell(client, "2 + 2\n3 + 3"), "6", f"{name}: the last result alone")
+            eq(cell(client, "_"), "6", f"{name}: which is _")
+            has(cell(client, "print(f)"), "NameError: name 'f' is not defined", f"{name}: a name that is missing")
+            if name != "plain":
+                eq(cell(client, shows + "print('a')\nclear_output()\nprint('b')"), "a\nb", f"{name}: nothing is taken back")
+                eq(cell(client, shows + "d = display('a', display_id=True)\nd.update('b')"), "'a'", f"{name}: nor changed")
+
+
 def test_images():
     png = "\\x89PNG\\r\\n\\x1a\\n"
     for name, start in modes():
