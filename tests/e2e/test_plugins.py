@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 
-from harness import (DEADLINE, SLOW, TOP, Client, alive, children, eq, has, main, ok, proc,
+from harness import (CLIENT, DEADLINE, SLOW, TOP, WRAP, Client, alive, children, eq, has, main, ok, own_kib, proc,
                      pss_kib, request, run_client, skip, until)
 
 TEMP = tempfile.mkdtemp(prefix="od-plugins-")
@@ -544,10 +544,30 @@ done
         eq(content(client, "who"), f"{nobody} /usr", "as the user of the shell, told of its directory")
 
 
-def test_idle():
-    with Client() as client:
+def cost(folder, paths):
+    """What a sandbox has of which nobody has asked for a plugin: files, descriptors, memory."""
+    with Client("--plugin-dir", folder) as client:
         ok("plugins" not in client.get("/server_info").json(), "none is asked for")
-        eq(children(client.pid), [client.shell_pid()], "...and none is there")
+        for path in paths:
+            client.get(path)
+        eq(children(client.pid), [client.shell_pid()], "...and there is no process of one")
+        files = {os.path.relpath(os.path.join(top, name), client.top)
+                 for top, folders, names in os.walk(client.top) for name in folders + names}
+        return files, len(os.listdir(f"/proc/{client.pid}/fd")), own_kib(client.pid)
+
+
+def test_idle():
+    """Plugins that nobody has asked for cost nothing, though they are there and talked to."""
+    theirs = ["/v1/kernels", "/vscode/connection_token", "/mcp/none", "/greeting"]
+    empty = os.path.join(TEMP, "empty")
+    os.makedirs(empty)
+    example("hello-sh")
+    with_them, without = ([cost(folder, paths) for _ in range(5)]
+                          for folder, paths in ((TEMP, theirs), (empty, ["/none"] * len(theirs))))
+    eq(with_them[0][:2], without[0][:2], "no file and no descriptor")
+    # How strings lie at their random addresses makes a page of difference.
+    kib = [min(c[2] for c in x) for x in (with_them, without)]
+    ok(kib[0] <= kib[1] + 4 or WRAP or "asan" in CLIENT, "0 KiB", kib)
 
 
 try:
