@@ -23,6 +23,9 @@ struct path {
 
 void start(unsigned long *stack) __attribute__((noreturn, used));
 
+#if defined(__x86_64__)
+#define LOADER "/lib/ld-linux-x86-64.so.2"
+
 __asm__(".globl _start\n"
 	"_start:\n"
 	"	xor %ebp, %ebp\n"
@@ -30,16 +33,42 @@ __asm__(".globl _start\n"
 	"	and $-16, %rsp\n"
 	"	call start\n");
 
-static long call(long number, long a, const void *b, const void *c)
+static long call(long number, long a, const void *b, const void *c, long d)
 {
+	register long r10 __asm__("r10") = d;
 	long r;
 
 	__asm__ volatile("syscall"
 			 : "=a"(r)
-			 : "0"(number), "D"(a), "S"(b), "d"(c)
+			 : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10)
 			 : "rcx", "r11", "memory");
 	return r;
 }
+#elif defined(__aarch64__)
+#define LOADER "/lib/ld-linux-aarch64.so.1"
+
+__asm__(".globl _start\n"
+	"_start:\n"
+	"	mov x29, #0\n"
+	"	mov x30, #0\n"
+	"	mov x0, sp\n"
+	"	bl start\n");
+
+static long call(long number, long a, const void *b, const void *c, long d)
+{
+	register long x8 __asm__("x8") = number;
+	register long x0 __asm__("x0") = a;
+	register const void *x1 __asm__("x1") = b;
+	register const void *x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+
+	__asm__ volatile("svc #0"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3)
+			 : "memory");
+	return x0;
+}
+#endif
 
 static unsigned long length(const char *s)
 {
@@ -73,7 +102,7 @@ static const char *join(struct path *out, const char *folder, const char *name)
 static const char *find_folder(struct path *out)
 {
 	char *p = out->text;
-	long n = call(__NR_readlink, (long)"/proc/self/exe", p, (void *)PATH_SIZE);
+	long n = call(__NR_readlinkat, 0, "/proc/self/exe", p, PATH_SIZE);
 	long end = n - (long)length(SELF);
 
 	if (n >= PATH_SIZE || end <= 0)
@@ -84,6 +113,28 @@ static const char *find_folder(struct path *out)
 			return HOME;
 	p[end] = '\0';
 	return p;
+}
+
+static int begins_with(const char *s, const char *front)
+{
+	while (*front && *s == *front)
+		s++, front++;
+	return !*front;
+}
+
+/*
+ * What the image says to its own Python and to its own loader is not for ours, and what
+ * ours starts shall have it nevertheless: sitecustomize.py takes the names back.
+ */
+static void hide(char **env)
+{
+	static const char *const names[] = {
+		"PYTHONHOME=", "PYTHONPATH=", "LD_PRELOAD=", "LD_AUDIT="};
+
+	for (; *env; env++)
+		for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			if (begins_with(*env, names[i]))
+				**env |= ' '; /* a small letter */
 }
 
 /*
@@ -114,7 +165,8 @@ void start(unsigned long *stack)
 	const char *folder = find_folder(&home), *name = called(argv, env);
 	const char **next = args;
 
-	*next++ = join(&loader, folder, "/lib/ld-linux-x86-64.so.2");
+	hide((char **)(stack + stack[0] + 2));
+	*next++ = join(&loader, folder, LOADER);
 	*next++ = "--inhibit-cache";
 	*next++ = "--library-path";
 	*next++ = join(&libraries, folder, "/lib");
@@ -123,8 +175,8 @@ void start(unsigned long *stack)
 	*next++ = join(&program, folder, "/libexec/python3.11");
 	for (unsigned long i = 1; i < stack[0] && next < args + ARGS_MAX - 1; i++)
 		*next++ = argv[i];
-	call(__NR_execve, (long)loader.text, args, env);
-	call(__NR_write, 2, words, (void *)(sizeof(words) - 1));
+	call(__NR_execve, (long)loader.text, args, env, 0);
+	call(__NR_write, 2, words, (void *)(sizeof(words) - 1), 0);
 	for (;;)
-		call(__NR_exit_group, NOT_STARTED, 0, 0);
+		call(__NR_exit_group, NOT_STARTED, 0, 0, 0);
 }

@@ -41,6 +41,21 @@ echo none > etc/ld.so.cache
 """ % BUSYBOX
 
 
+def made(folder, *options):
+    """The folder, newer than the tool; None, and why there is none."""
+    if os.path.exists(folder):
+        when = os.stat(folder + "/share/packages").st_mtime
+        if when > max(os.stat(t).st_mtime for t in (TOOL, TOOL + ".c")):
+            return folder, None
+        shutil.rmtree(folder)
+    done = subprocess.run([TOOL, *options, folder], capture_output=True, text=True)
+    if done.returncode and ("cannot be had" in done.stderr or " is missing" in done.stderr):
+        return None, done.stderr.strip().splitlines()[-2]
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return folder, None
+
+
 def folder():
     """The plugin's folder, and why there is none."""
     if os.geteuid() != 0:
@@ -48,26 +63,16 @@ def folder():
     if WRAP:
         return None, "not under a wrapper"
     if os.uname().machine != "x86_64":
-        return None, "the plugin is for x86_64"
+        return None, "the folder is made for x86_64"
     if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode:
         return None, "no mount namespace can be made here"
-    if os.path.exists(FOLDER):
-        made = os.stat(FOLDER + "/share/packages").st_mtime
-        if made > max(os.stat(t).st_mtime for t in (TOOL, TOOL + ".c")):
-            return FOLDER, None
-        shutil.rmtree(FOLDER)
-    done = subprocess.run([TOOL, FOLDER], capture_output=True, text=True)
-    if done.returncode and ("cannot be had" in done.stderr or " is missing" in done.stderr):
-        return None, done.stderr.strip().splitlines()[-2]
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    return FOLDER, None
+    return made(FOLDER)
 
 
-def boxed(setup="", **env):
-    def prefix(client):
-        script = f"TOP={client.top} FOLDER={FOLDER} BOXED={BOXED}\n{ROOT}{setup}{ENTER}"
-        return ["unshare", "-m", "/bin/sh", "-ec", script, "sh"]
+def boxed(setup="", folder=FOLDER, client=BOXED, apart=("-m",), **env):
+    def prefix(our):
+        script = f"TOP={our.top} FOLDER={folder} BOXED={client}\n{ROOT}{setup}{ENTER}"
+        return ["unshare", *apart, "/bin/sh", "-ec", script, "sh"]
     env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "OD_PYTHON": None, "VIRTUAL_ENV": None, "CONDA_PREFIX": None,
            "PYTHONHOME": None,
            "PYTHONPATH": None, "PYTHONDONTWRITEBYTECODE": None, **env}
@@ -192,6 +197,25 @@ def test_others():
         maps = proc(client.get("/server_info").json()["plugins"]["jupyter"]["pid"], "maps").decode()
         files = {p for p in re.findall(r" (/\S+)", maps) if not p.startswith(("/dev", "/memfd"))}
         eq({p for p in files if "/plugin" not in p}, set(), "no file of the image is mapped")
+
+
+@where
+def test_variables():
+    """What an image tells its own Python and its own loader."""
+    if no_busybox("an image with variables of its own"):
+        return
+    theirs = {"PYTHONHOME": "/none", "PYTHONPATH": "/trap", "LD_PRELOAD": "/none.so", "LD_AUDIT": "/none.so",
+              "LD_LIBRARY_PATH": "/trap"}
+    trap = "mkdir trap; for name in os json sitecustomize encodings; do echo 1/0 >trap/$name.py; done\n"
+    with boxed(OTHERS + trap, **theirs) as client:
+        eq(cell(client, "import json, ssl, subprocess, sys\nprint(sys.prefix)"), "/.od/plugins/python", "are not for ours")
+        eq(value(client, "[p for p in sys.path if 'trap' in p]"), [], "...which looks for nothing there")
+        words = " ".join(theirs.values())
+        eq(cell(client, "!echo $PYTHONHOME $PYTHONPATH $LD_PRELOAD $LD_AUDIT $LD_LIBRARY_PATH"), words,
+           "what a cell starts has them")
+        again = ("subprocess.run([sys.executable, '-c', 'import os; print(os.environ[\"PYTHONHOME\"])'], "
+                 "capture_output=True, text=True).stdout")
+        eq(value(client, again), "/none\n", "...and so does what starts ours again")
 
 
 @where
