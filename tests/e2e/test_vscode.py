@@ -9,7 +9,7 @@ import socket
 import sys
 import tempfile
 
-from harness import SLOW, Client, alive, eq, free_port, has, main, ok, skip, until
+from harness import SLOW, Client, Conn, alive, eq, free_port, has, listening, main, ok, request, skip, until
 
 TOKEN = "/vscode/connection_token"
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
@@ -122,6 +122,41 @@ def test_server():
             ok("secret" not in json.dumps(stand.started()[-1]), "and the server does not get it")
 
 
+def test_real():
+    """A code-server as npm has it; its folder is that of OD_CODE_SERVER."""
+    entry = os.path.join(os.environ.get("OD_CODE_SERVER", ""), "out/node/entry.js")
+    if INSTALLED or not os.path.isabs(entry):
+        skip("a real server", "OD_CODE_SERVER names none")
+        return
+    with Stand("code-server") as stand:
+        with open(stand.program, "w", encoding="utf-8") as f:
+            f.write(f'#!/bin/sh\nexec node {entry} "$@"\n')
+        with stand.client(INIT_PLUGIN_TIMEOUT=str(LIMIT)) as client:
+            eq(info(client)["state"], "ready", "it is ready")
+
+            def visit(method, path, body="", **fields):
+                with Conn(stand.port) as conn:
+                    return conn.send(request(method, path, body.encode(), **fields)).response(LIMIT)
+
+            def login(word):
+                return visit("POST", "/login", "password=" + word, Content_Type="application/x-www-form-urlencoded")
+            eq(visit("GET", "/healthz").status, 200, "it answers")
+            eq((visit("GET", "/").status, login("wrong").status), (302, 200), "it is closed, but for the password")
+            answer = login(token(client)["token"])
+            eq(answer.status, 302, "which is the token")
+            cookie = answer.field("set-cookie").split(";")[0]
+            where = f"/?folder={client.work}"
+            has(visit("GET", "/", Cookie=cookie).field("location"), where, "it opens the working directory")
+            page = visit("GET", where, Cookie=cookie)
+            ok(page.status == 200 and b"vscode-workbench-web-configuration" in page.body, "...in the editor", page)
+            pid = info(client)["pid"]
+            os.kill(pid, signal.SIGKILL)
+            ok(until(lambda: info(client)["state"] == "ready" and info(client)["pid"] != pid, LIMIT),
+               "one that was killed is started again")
+            client.stop()
+            ok(until(lambda: not listening(stand.port), LIMIT), "it ends with the sandbox, all of it")
+
+
 def test_base():
     """The path before its paths."""
     if INSTALLED:
@@ -165,4 +200,5 @@ def test_trouble():
             eq(len(stand.started()), 5, "...and nothing is started")
 
 
-main()
+if __name__ == "__main__":
+    main()
