@@ -151,6 +151,7 @@ def many_cells():
                 serve = client.serve_pid()
                 for _ in range(200):
                     cell(client, kernel)
+                before = memory_of(serve, "VmHWM")
                 cell(client, kernel, PRINTS % 16)
                 fds, memory = len(os.listdir(f"/proc/{serve}/fd")), harness.own_kib(serve)
                 took = sum(timed_ms(cell, client, kernel) for _ in range(10000))
@@ -158,7 +159,6 @@ def many_cells():
                 row(f"{name}: descriptors more than before",
                     len(os.listdir(f"/proc/{serve}/fd")) - fds, "", 0)
                 row(f"{name}: memory more than before", harness.own_kib(serve) - memory, "KiB", 64)
-                before = memory_of(serve, "VmHWM")
                 took = timed_ms(cell, client, kernel, PRINTS % 1024, 600)
                 row(f"{name}: 1 GiB printed", took / 1000, "s")
                 row(f"{name}: growth of serve's resident memory at its peak",
