@@ -4,7 +4,7 @@
 #include "inject/build.h"
 #include "inject/labels.h"
 #include "inject/launch.h"
-#include "inject/mcp.h"
+#include "inject/mcp_bridge.h"
 #include "inject/out.h"
 #include "limits.h"
 

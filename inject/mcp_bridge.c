@@ -1,4 +1,4 @@
-#include "inject/mcp.h"
+#include "inject/mcp_bridge.h"
 
 #include "inject/doc.h"
 #include "inject/out.h"

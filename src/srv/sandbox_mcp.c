@@ -1,4 +1,4 @@
-#include "srv/mcp.h"
+#include "srv/sandbox_mcp.h"
 
 #include "base/clock.h"
 #include "base/json_text.h"

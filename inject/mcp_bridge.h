@@ -2,8 +2,8 @@
  * A bridge for clients of the Model Context Protocol that speak over stdin and stdout:
  * a line each way is a message; to the sandbox, each is a POST to /mcp/sandbox.
  */
-#ifndef INJECT_MCP_H
-#define INJECT_MCP_H
+#ifndef INJECT_MCP_BRIDGE_H
+#define INJECT_MCP_BRIDGE_H
 
 #include "inject/sandbox.h"
 

@@ -2,8 +2,8 @@
  * The sandbox as a server of the Model Context Protocol, at /mcp/sandbox: its actions
  * and searches are tools; see docs/protocol.md.
  */
-#ifndef SRV_MCP_H
-#define SRV_MCP_H
+#ifndef SRV_SANDBOX_MCP_H
+#define SRV_SANDBOX_MCP_H
 
 #include "srv/api.h"
 
