@@ -1,9 +1,9 @@
 #include "inject/mcp_bridge.h"
 
+#include "base/lines.h"
 #include "inject/doc.h"
 #include "inject/out.h"
 #include "inject/stop.h"
-#include "inject/stream.h"
 #include "limits.h"
 #include "net/jsonrpc.h"
 

@@ -1,5 +1,6 @@
 #include "inject/pull.h"
 
+#include "base/lines.h"
 #include "inject/bar.h"
 #include "inject/login.h"
 #include "inject/out.h"

@@ -5,48 +5,6 @@
 
 #include <errno.h>
 
-void lines_init(struct lines *l, size_t max)
-{
-	*l = (struct lines){.part = BUF_INIT(max)};
-}
-
-void lines_free(struct lines *l)
-{
-	buf_free(&l->part);
-}
-
-static struct str without_cr(struct str line)
-{
-	if (line.n && line.p[line.n - 1] == '\r')
-		line.n--;
-	return line;
-}
-
-int lines_next(struct lines *l, struct str *in, struct str *line)
-{
-	size_t at = str_find_byte(*in, '\n');
-
-	if (l->taken)
-		buf_reset(&l->part);
-	l->taken = false;
-	buf_put(&l->part, in->p, at);
-	if (l->part.err)
-		return l->part.err;
-	if (at == in->n) {
-		*in = str_skip(*in, at);
-		return 1;
-	}
-	*in = str_skip(*in, at + 1);
-	l->taken = true;
-	*line = without_cr(buf_view(&l->part));
-	return 0;
-}
-
-void lines_rest(struct lines *l, struct str *line)
-{
-	*line = l->taken ? str_make(NULL, 0) : without_cr(buf_view(&l->part));
-}
-
 static struct str text_of(struct json_val v, struct arena *a, int *err)
 {
 	struct str s = {0};

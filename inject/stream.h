@@ -8,24 +8,6 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
-/* Puts together lines that arrive in pieces. */
-struct lines {
-	struct buf part; /* the unfinished line */
-	bool taken;      /* part was handed out and goes with the next call */
-};
-
-/* A line is at most max bytes long. */
-void lines_init(struct lines *l, size_t max);
-void lines_free(struct lines *l);
-/*
- * Takes bytes from the front of *in. 0: *line is a line without its end (LF or
- * CR LF), valid until the next call; there may be more. 1: *in is used up.
- * ERR_LIMIT when a line is too long.
- */
-int lines_next(struct lines *l, struct str *in, struct str *line) MUST_USE;
-/* What stands behind the last line end; *line may be empty. */
-void lines_rest(struct lines *l, struct str *line);
-
 enum progress_kind {
 	PROGRESS_OTHER, /* nothing for people */
 	PROGRESS_TEXT,  /* what the builder says */

@@ -215,7 +215,7 @@ static int launch(struct external *e, const char **argv, bool talks)
 	if (r == 0) {
 		out[0] = -1;
 		e->last[0] = '\0';
-		plugin_lines_init(&e->lines);
+		lines_init(&e->lines, PLUGIN_FRAME_MAX - 1);
 		if (talks)
 			r = loop_add(e->box->loop, &e->channel, pair[0], EPOLLIN,
 				external_channel_ready);

@@ -189,15 +189,15 @@ static int take(struct external *e, struct str line, const char **why)
 static int read_channel(struct external *e, const char **why)
 {
 	ssize_t n = recv(e->channel.fd, room, sizeof(room), 0);
-	struct str line;
-	int r;
+	struct str in, line;
+	int r = 0;
 
 	if (n < 0)
 		return errno == EINTR ? 0 : errno == EAGAIN ? 1 : -errno;
 	if (n == 0)
 		return ERR_CLOSED;
-	r = plugin_lines_put(&e->lines, str_make(room, (size_t)n));
-	while (!r && !(r = plugin_lines_next(&e->lines, &line)))
+	in = str_make(room, (size_t)n);
+	while (!r && !(r = lines_next(&e->lines, &in, &line)))
 		r = take(e, line, why);
 	return r < 0 ? r : 0;
 }
@@ -247,7 +247,7 @@ void external_close(struct external *e)
 	loop_close(e->box->loop, &e->pipe);
 	loop_close(e->box->loop, &e->channel);
 	spawn_report_close(&e->report);
-	plugin_lines_free(&e->lines);
+	lines_free(&e->lines);
 	buf_free(&e->out);
 	arena_reset(&e->json);
 	e->line_n = 0;

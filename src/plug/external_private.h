@@ -2,6 +2,7 @@
 #ifndef PLUG_EXTERNAL_PRIVATE_H
 #define PLUG_EXTERNAL_PRIVATE_H
 
+#include "base/lines.h"
 #include "limits.h"
 #include "plug/external.h"
 #include "plug/frame.h"
@@ -59,7 +60,7 @@ struct external {
 	struct spawn_report report;
 	struct io pipe;    /* what it prints */
 	struct io channel; /* frames */
-	struct plugin_lines lines;
+	struct lines lines;
 	struct buf out; /* frames that are on their way */
 	struct arena json;
 	char line[PLUGIN_LINE_MAX], last[PLUGIN_LINE_MAX];

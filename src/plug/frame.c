@@ -5,46 +5,6 @@
 
 #include <errno.h>
 
-void plugin_lines_init(struct plugin_lines *l)
-{
-	buf_init(&l->in, PLUGIN_FRAME_MAX + PLUGIN_READ);
-	l->at = l->seen = 0;
-}
-
-void plugin_lines_free(struct plugin_lines *l)
-{
-	buf_free(&l->in);
-	l->at = l->seen = 0;
-}
-
-int plugin_lines_put(struct plugin_lines *l, struct str bytes)
-{
-	/* What was taken makes room; a long line is not kept for the short ones. */
-	if (l->at && l->at == l->in.n)
-		plugin_lines_free(l);
-	buf_consume(&l->in, l->at);
-	l->at = 0;
-	buf_str(&l->in, bytes);
-	return l->in.err;
-}
-
-int plugin_lines_next(struct plugin_lines *l, struct str *line)
-{
-	struct str rest = str_skip(buf_view(&l->in), l->at);
-	size_t n = l->seen + str_find_byte(str_skip(rest, l->seen), '\n');
-
-	if (n >= PLUGIN_FRAME_MAX)
-		return ERR_LIMIT;
-	if (n == rest.n) {
-		l->seen = n;
-		return 1;
-	}
-	*line = str_make(rest.p, n);
-	l->at += n + 1;
-	l->seen = 0;
-	return 0;
-}
-
 /* --- What a plugin says --------------------------------------------------------- */
 
 static int bad(const char **why, const char *what)

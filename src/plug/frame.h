@@ -1,6 +1,6 @@
 /*
  * The frames between the server and a plugin on the disk: one JSON object per line, as
- * docs/plugins.md has it. An engine: fed with bytes, it answers with frames.
+ * docs/plugins.md has it. An engine: it is given whole lines.
  */
 #ifndef PLUG_FRAME_H
 #define PLUG_FRAME_H
@@ -8,22 +8,6 @@
 #include "base/json.h"
 #include "base/jw.h"
 #include "limits.h"
-
-struct plugin_lines {
-	struct buf in;
-	size_t at;   /* where the next line begins */
-	size_t seen; /* up to where there is no newline, from at on */
-};
-
-void plugin_lines_init(struct plugin_lines *l);
-void plugin_lines_free(struct plugin_lines *l);
-/* Takes bytes as they come. ERR_LIMIT, -ENOMEM. */
-int plugin_lines_put(struct plugin_lines *l, struct str bytes) MUST_USE;
-/*
- * The next line without its newline, borrowed until the next put. 0; positive: none is
- * complete; ERR_LIMIT: it is longer than PLUGIN_FRAME_MAX, and nothing can follow.
- */
-int plugin_lines_next(struct plugin_lines *l, struct str *line) MUST_USE;
 
 enum plugin_op {
 	PLUGIN_READY,

@@ -235,48 +235,32 @@ static void kill_it(struct mcp_child *c, const char *why)
 		tree_kill_now(c->pid);
 }
 
-/* Blanks between values to JSON; to a stream of events they would end a line. */
-static void blank_returns(char *p, size_t n)
-{
-	char *at;
-
-	for (; (at = memchr(p, '\r', n)); n -= (size_t)(at + 1 - p), p = at + 1)
-		*at = ' ';
-}
-
 /* 0; 1: nothing more is there now, or ever. */
 static int read_some(struct mcp_child *c)
 {
-	char *room = buf_room(&c->line, MCP_CHILD_READ);
-	ssize_t n = room ? read(c->out.fd, room, MCP_CHILD_READ) : 0;
-	size_t from = 0;
+	static char room[MCP_CHILD_READ]; /* whose bytes are taken at once */
+	ssize_t n = read(c->out.fd, room, sizeof(room));
+	struct str in, line;
+	int r;
 
-	if (!room) {
-		buf_reset(&c->line);
-		c->looked = 0;
-		kill_it(c, "it has written a message that is too long");
-		return 1;
-	}
 	if (n <= 0)
 		return 1;
-	buf_commit(&c->line, (size_t)n);
-	for (;;) {
-		struct str rest = str_skip(buf_view(&c->line), c->looked);
-		size_t at = str_find_byte(rest, '\n');
-
-		c->looked += at;
-		if (at == rest.n)
-			break;
-		blank_returns(c->line.p + from, c->looked - from);
-		take_line(c, str_make(c->line.p + from, c->looked - from));
+	/* Blanks between values to JSON; to a stream of events they would end a line. */
+	for (ssize_t i = 0; i < n; i++)
+		if (room[i] == '\r')
+			room[i] = ' ';
+	in = str_make(room, (size_t)n);
+	while ((r = lines_next(&c->lines, &in, &line)) == 0) {
+		take_line(c, line);
 		/* Whoever was answered may have had it replaced. */
 		if (c->state == MCP_CHILD_OFF)
 			return 1;
-		from = ++c->looked;
 	}
-	buf_consume(&c->line, from);
-	c->looked -= from;
-	return 0;
+	if (r > 0)
+		return 0;
+	lines_free(&c->lines);
+	kill_it(c, "it has written a message that is too long");
+	return 1;
 }
 
 static void out_ready(struct io *io, uint32_t events)
@@ -303,8 +287,7 @@ static void close_all(struct mcp_child *c)
 	loop_close(c->loop, &c->out);
 	spawn_report_close(&c->report);
 	buf_free(&c->send);
-	buf_free(&c->line);
-	c->looked = 0;
+	lines_free(&c->lines);
 }
 
 static void wait_and_restart(struct mcp_child *c)
@@ -430,7 +413,7 @@ void mcp_child_start(struct mcp_child *c)
 	c->in.fd = c->out.fd = -1;
 	c->why[0] = '\0';
 	buf_init(&c->send, MCP_CHILD_SEND_MAX);
-	buf_init(&c->line, MCP_CHILD_LINE_MAX);
+	lines_init(&c->lines, MCP_CHILD_LINE_MAX);
 	c->hello = (struct mcp_ask){.done = greeted};
 	c->strange = 0;
 	enter(c, MCP_CHILD_HELLO);

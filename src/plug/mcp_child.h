@@ -6,6 +6,7 @@
 #ifndef PLUG_MCP_CHILD_H
 #define PLUG_MCP_CHILD_H
 
+#include "base/lines.h"
 #include "limits.h"
 #include "net/jsonrpc.h"
 #include "proc/children.h"
@@ -53,8 +54,8 @@ struct mcp_child {
 	struct child child;
 	struct spawn_report report;
 	struct io in, out; /* its standard input and output; fd -1: closed */
-	struct buf send, line;
-	size_t looked; /* bytes of line without a line feed */
+	struct buf send;
+	struct lines lines; /* of its standard output */
 	struct mcp_ask *asks;
 	struct mcp_ask hello;
 	uint64_t last_id;

@@ -3,6 +3,7 @@
  * they hold is read as a reply to an action and to a request; an observation that is made
  * of one is JSON, and so is an argument that lost its blanks.
  */
+#include "base/lines.h"
 #include "limits.h"
 #include "plug/frame.h"
 
@@ -58,13 +59,12 @@ static void read_frame(struct str line)
 	arena_reset(&arena);
 }
 
-static void feed(struct plugin_lines *l, struct str bytes, struct buf *seen)
+static void feed(struct lines *l, struct str in, struct buf *seen)
 {
 	struct str line;
-	int r = plugin_lines_put(l, bytes);
+	int r;
 
-	assert(r == 0);
-	while ((r = plugin_lines_next(l, &line)) == 0) {
+	while ((r = lines_next(l, &in, &line)) == 0) {
 		buf_str(seen, line);
 		buf_putc(seen, '\n');
 		read_frame(line);
@@ -75,7 +75,7 @@ static void feed(struct plugin_lines *l, struct str bytes, struct buf *seen)
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
 	struct buf once = BUF_INIT(1 << 20), cut = BUF_INIT(1 << 20);
-	struct plugin_lines l;
+	struct lines l;
 	size_t at;
 	char *exact;
 
@@ -85,13 +85,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	exact = malloc(n);
 	assert(exact);
 	memcpy(exact, p + 1, n - 1);
-	plugin_lines_init(&l);
+	lines_init(&l, PLUGIN_FRAME_MAX - 1);
 	feed(&l, str_make(exact, n - 1), &once);
-	plugin_lines_free(&l);
-	plugin_lines_init(&l);
+	lines_free(&l);
+	lines_init(&l, PLUGIN_FRAME_MAX - 1);
 	feed(&l, str_make(exact, at), &cut);
 	feed(&l, str_make(exact + at, n - 1 - at), &cut);
-	plugin_lines_free(&l);
+	lines_free(&l);
 	assert(str_eq(buf_view(&once), buf_view(&cut)));
 	buf_free(&once);
 	buf_free(&cut);

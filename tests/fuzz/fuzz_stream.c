@@ -1,5 +1,6 @@
 /* Streams of engines, fed whole and byte by byte with the same result. The first
  * byte chooses between lines and frames. */
+#include "base/lines.h"
 #include "inject/stream.h"
 
 #include <assert.h>

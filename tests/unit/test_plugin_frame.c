@@ -7,76 +7,6 @@
 
 static struct arena arena;
 
-/* --- Lines ------------------------------------------------------------------- */
-
-/* The lines so far, in brackets; then '!' for one that is too long. */
-static void feed(struct plugin_lines *l, struct str bytes, struct buf *seen)
-{
-	struct str line;
-	int r;
-
-	if (plugin_lines_put(l, bytes) < 0)
-		buf_putc(seen, '?');
-	while ((r = plugin_lines_next(l, &line)) == 0)
-		buf_fmt(seen, "<%.*s>", STR_ARG(line));
-	if (r < 0)
-		buf_putc(seen, '!');
-}
-
-static void test_lines(void)
-{
-	static const struct str in = {"{}\n\n[1]\r\nrest", 13},
-				want = {"<{}><><[1]\r>", 12};
-	struct buf seen = BUF_INIT(4096);
-	struct plugin_lines l;
-	size_t bad = 0;
-
-	for (size_t at = 0; at <= in.n; at++) {
-		buf_reset(&seen);
-		plugin_lines_init(&l);
-		feed(&l, str_make(in.p, at), &seen);
-		feed(&l, str_skip(in, at), &seen);
-		bad += !str_eq(buf_view(&seen), want);
-		plugin_lines_free(&l);
-	}
-	ok(bad == 0, "the same, cut anywhere");
-	buf_reset(&seen);
-	plugin_lines_init(&l);
-	for (size_t at = 0; at < in.n; at++)
-		feed(&l, str_make(in.p + at, 1), &seen);
-	ok(str_eq(buf_view(&seen), want), "byte by byte");
-	plugin_lines_free(&l);
-	buf_free(&seen);
-}
-
-/* Whether a line of n bytes, newline included, is taken. */
-static bool takes(size_t n)
-{
-	static char room[PLUGIN_READ];
-	struct plugin_lines l;
-	struct str line = {0};
-	int r = 1;
-
-	memset(room, 'x', sizeof(room));
-	plugin_lines_init(&l);
-	for (size_t left = n - 1; left && r > 0;) {
-		size_t piece = left < sizeof(room) ? left : sizeof(room);
-
-		r = plugin_lines_put(&l, str_make(room, piece));
-		left -= piece;
-		if (!r)
-			r = plugin_lines_next(&l, &line);
-	}
-	if (r > 0 && plugin_lines_put(&l, STR("\nnext\n")) == 0)
-		r = plugin_lines_next(&l, &line);
-	if (r == 0 && line.n == n - 1)
-		r = plugin_lines_next(&l, &line) || !str_eq(line, STR("next"));
-	if (r == 0 && (plugin_lines_put(&l, STR("y")) || l.in.cap > 4096))
-		r = 1;
-	plugin_lines_free(&l);
-	return r == 0;
-}
-
 /* --- Frames ------------------------------------------------------------------ */
 
 static const struct {
@@ -268,10 +198,6 @@ static void test_written(void)
 int main(void)
 {
 	arena_init(&arena, PLUGIN_JSON_MAX);
-	test_lines();
-	ok(takes(PLUGIN_FRAME_MAX), "the longest line, which leaves no memory behind");
-	ok(!takes(PLUGIN_FRAME_MAX + 1), "one byte more");
-	ok(takes(2), "a short one");
 	test_frames();
 	test_observations();
 	test_answers();

@@ -1,0 +1,55 @@
+#include "base/lines.h"
+
+enum { KEEP = 65536 }; /* room that is kept from one line for the next */
+
+void lines_init(struct lines *l, size_t max)
+{
+	*l = (struct lines){.part = BUF_INIT(max)};
+}
+
+void lines_free(struct lines *l)
+{
+	buf_free(&l->part);
+	l->taken = false;
+}
+
+static struct str without_cr(struct str line)
+{
+	if (line.n && line.p[line.n - 1] == '\r')
+		line.n--;
+	return line;
+}
+
+int lines_next(struct lines *l, struct str *in, struct str *line)
+{
+	size_t at = str_find_byte(*in, '\n');
+	struct str piece = str_make(in->p, at);
+
+	if (l->taken && l->part.cap > KEEP)
+		buf_free(&l->part);
+	else if (l->taken)
+		buf_reset(&l->part);
+	l->taken = false;
+	/* A line that has come in one piece stays where it is. */
+	if (at < in->n && !l->part.n && at <= l->part.max) {
+		*in = str_skip(*in, at + 1);
+		*line = without_cr(piece);
+		return 0;
+	}
+	buf_str(&l->part, piece);
+	if (l->part.err)
+		return l->part.err;
+	if (at == in->n) {
+		*in = str_skip(*in, at);
+		return 1;
+	}
+	*in = str_skip(*in, at + 1);
+	l->taken = true;
+	*line = without_cr(buf_view(&l->part));
+	return 0;
+}
+
+void lines_rest(struct lines *l, struct str *line)
+{
+	*line = l->taken ? str_make(NULL, 0) : without_cr(buf_view(&l->part));
+}
