@@ -1,5 +1,7 @@
 #include "kernel/runner.h"
 
+#include "base/backoff.h"
+
 #include <assert.h>
 
 const char runner_no_memory[] =
@@ -50,11 +52,9 @@ const char *runner_state_name(enum runner_state s)
 
 void runner_rest(struct runner *r)
 {
-	uint64_t more = r->pause ? r->pause * 2 : RUNNER_PAUSE_MS;
-
 	/* In a cell it is the cell's fault; else it must not become a habit. */
 	if (r->state == RUNNER_BUSY || r->state == RUNNER_STOPPING)
 		r->pause = 0;
 	else
-		r->pause = more < RUNNER_PAUSE_MAX_MS ? more : RUNNER_PAUSE_MAX_MS;
+		r->pause = backoff(r->pause, RUNNER_PAUSE_MS, RUNNER_PAUSE_MAX_MS);
 }

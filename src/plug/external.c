@@ -2,6 +2,7 @@
 #include "plug/external_private.h"
 
 #include "act/session.h"
+#include "base/backoff.h"
 #include "base/env.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -58,9 +59,7 @@ static void note_end(struct external *e)
 	if (e->state == EXTERNAL_READY &&
 		loop_now(e->box->loop) - e->since >= PLUGIN_STEADY_MS)
 		e->pause = 0;
-	e->pause = e->pause ? e->pause * 2 : PLUGIN_PAUSE_MS;
-	if (e->pause > PLUGIN_PAUSE_MAX_MS)
-		e->pause = PLUGIN_PAUSE_MAX_MS;
+	e->pause = backoff(e->pause, PLUGIN_PAUSE_MS, PLUGIN_PAUSE_MAX_MS);
 }
 
 void external_hang_up(struct external *e)

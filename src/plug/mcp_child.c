@@ -1,5 +1,6 @@
 #include "plug/mcp_child.h"
 
+#include "base/backoff.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "proc/tree.h"
@@ -294,9 +295,7 @@ static void wait_and_restart(struct mcp_child *c)
 {
 	if (c->state == MCP_CHILD_READY && loop_now(c->loop) - c->since >= MCP_STEADY_MS)
 		c->pause = 0;
-	c->pause = c->pause ? c->pause * 2 : MCP_PAUSE_MS;
-	if (c->pause > MCP_PAUSE_MAX_MS)
-		c->pause = MCP_PAUSE_MAX_MS;
+	c->pause = backoff(c->pause, MCP_PAUSE_MS, MCP_PAUSE_MAX_MS);
 	if (timer_set(c->loop, &c->timer, c->pause, restart) < 0)
 		log_warn("mcp: out of memory for a timer");
 	enter(c, MCP_CHILD_PAUSED);

@@ -1,5 +1,6 @@
 #include "proc/init.h"
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/fd.h"
@@ -249,9 +250,9 @@ static void serve_ended(int status)
 		init.exit_code = EXIT_ENVIRONMENT;
 		return;
 	} else {
-		wait = life > CRASH_WINDOW || !init.backoff ? BACKOFF_FIRST
-							    : init.backoff * 2;
-		init.backoff = wait > BACKOFF_MAX ? BACKOFF_MAX : wait;
+		if (life > CRASH_WINDOW)
+			init.backoff = 0;
+		init.backoff = backoff(init.backoff, BACKOFF_FIRST, BACKOFF_MAX);
 		wait = init.backoff;
 	}
 	log_warn("init: serve was killed by signal %d, starting it again in %d ms",
