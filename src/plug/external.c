@@ -10,6 +10,7 @@
 #include "proc/which.h"
 #include "term/shell.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -26,8 +27,31 @@ static void late(struct timer *t);
 
 static void enter(struct external *e, enum external_state to)
 {
+	enum {
+		OFF = 1 << EXTERNAL_OFF,
+		LACKING = 1 << EXTERNAL_LACKING,
+		PROBING = 1 << EXTERNAL_PROBING,
+		STARTING = 1 << EXTERNAL_STARTING,
+		READY = 1 << EXTERNAL_READY,
+		ABSENT = 1 << EXTERNAL_ABSENT,
+		ENDING = 1 << EXTERNAL_ENDING,
+		PAUSED = 1 << EXTERNAL_PAUSED,
+	};
+	static const unsigned from[] = {
+		[EXTERNAL_OFF] =
+			LACKING | PROBING | STARTING | READY | ABSENT | ENDING | PAUSED,
+		[EXTERNAL_LACKING] = OFF | LACKING | PROBING | PAUSED,
+		[EXTERNAL_PROBING] = OFF | LACKING | PAUSED,
+		[EXTERNAL_STARTING] = OFF | LACKING | PROBING | PAUSED,
+		[EXTERNAL_READY] = STARTING | ABSENT,
+		[EXTERNAL_ABSENT] = STARTING | READY | ABSENT,
+		/* Again when it has closed its channel and is killed for that. */
+		[EXTERNAL_ENDING] = STARTING | READY | ABSENT | ENDING,
+		[EXTERNAL_PAUSED] = STARTING | READY | ABSENT | ENDING,
+	};
 	uint64_t ms = 0;
 
+	assert(from[to] & 1U << e->state);
 	e->state = to;
 	e->since = loop_now(e->box->loop);
 	timer_cancel(e->box->loop, &e->timer);

@@ -45,9 +45,18 @@ static void look(struct plugs *ps)
 
 static void enter(struct plug *p, enum plug_state to, const char *why)
 {
+	static const unsigned from[] = {
+		[PLUG_OFF] = 1 << PLUG_OFF | 1 << PLUG_STARTING | 1 << PLUG_READY |
+			1 << PLUG_UNAVAILABLE,
+		[PLUG_STARTING] = 1 << PLUG_OFF,
+		[PLUG_READY] =
+			1 << PLUG_STARTING | 1 << PLUG_READY | 1 << PLUG_UNAVAILABLE,
+		[PLUG_UNAVAILABLE] =
+			1 << PLUG_STARTING | 1 << PLUG_READY | 1 << PLUG_UNAVAILABLE,
+	};
 	bool changed = p->state != to;
 
-	assert(to != PLUG_OFF);
+	assert(from[to] & 1U << p->state);
 	p->state = to;
 	snprintf(p->why, sizeof(p->why), "%s", why);
 	if (changed && to == PLUG_UNAVAILABLE)
@@ -81,7 +90,7 @@ static void start(struct plug *p)
 {
 	int r;
 
-	p->state = PLUG_STARTING;
+	enter(p, PLUG_STARTING, "");
 	if (p->plugin->missing) {
 		plug_unavailable(p, p->plugin->missing);
 		return;
@@ -205,7 +214,7 @@ void plugs_stop(struct plugs *ps)
 
 		if (p->own)
 			p->plugin->stop(p);
-		p->state = PLUG_OFF;
+		enter(p, PLUG_OFF, "");
 	}
 }
 
