@@ -466,21 +466,24 @@ enum {
 
 /* The Model Context Protocol. */
 enum {
-	JSONRPC_ID_MAX = 256,  /* clients count; some have UUIDs */
-	MCP_SESSIONS_MAX = 64, /* of one endpoint, 100 bytes each; idle ones make room */
-	MCP_CALLS_MAX = 256,   /* of one session, under way at once */
-	MCP_STREAM_MS = 2000,  /* an answer that takes longer comes as events */
-	MCP_BEAT_MS = 10000,   /* between signs of life; proxies give up after 30 */
-	MCP_SERVERS_MAX = 32,  /* that are proxied: a process and two pipes each */
-	MCP_ARGS_MAX = 256,    /* words of a command */
-	MCP_NAME_MAX = 64,     /* of one; tools of clients have 64 bytes in all */
-	MCP_WHY_MAX = 160,     /* a sentence */
-	MCP_PAUSE_MS = 100,    /* before a dead one is started again, doubling... */
-	MCP_PAUSE_MAX_MS = 30000,       /* ...up to this */
-	MCP_STEADY_MS = 10000,          /* ready for so long, the pause starts anew */
-	MCP_HELLO_MS = 300000,          /* to get ready: some are downloaded first... */
-	MCP_UPDATE_MS = 30000,          /* ...for which an update waits no longer */
-	MCP_CHILD_READ = 65536,         /* taken at once: what a pipe holds */
+	JSONRPC_ID_MAX = 256,     /* clients count; some have UUIDs */
+	MCP_SESSIONS_MAX = 64,    /* of an endpoint and transport; idle ones make room */
+	MCP_CALLS_MAX = 256,      /* of one session, under way at once */
+	MCP_QUESTIONS_MAX = 64,   /* to one client, that it has not answered */
+	MCP_WATCHED_MAX = 256,    /* resources that one client has subscribed to */
+	MCP_STREAM_MS = 2000,     /* an answer that takes longer comes as events */
+	MCP_BEAT_MS = 10000,      /* between signs of life; proxies give up after 30 */
+	MCP_SERVERS_MAX = 32,     /* that are proxied: a process and two pipes each */
+	MCP_ARGS_MAX = 256,       /* words of a command */
+	MCP_NAME_MAX = 64,        /* of one; tools of clients have 64 bytes in all */
+	MCP_WHY_MAX = 160,        /* a sentence */
+	MCP_PAUSE_MS = 100,       /* before a dead one is started again, doubling... */
+	MCP_PAUSE_MAX_MS = 30000, /* ...up to this */
+	MCP_STEADY_MS = 10000,    /* ready for so long, the pause starts anew */
+	MCP_HELLO_MS = 300000,    /* to get ready: some are downloaded first... */
+	MCP_LEAVE_MS = 2000,      /* from the end of its input to SIGTERM, SIGKILL */
+	MCP_UPDATE_MS = 30000,    /* ...for which an update waits no longer */
+	MCP_CHILD_READ = 65536,   /* taken at once: what a pipe holds */
 	MCP_CHILD_SEND_MAX = 16 << 20,  /* two messages of HTTP_BODY_MAX, not yet read */
 	MCP_CHILD_LINE_MAX = 32 << 20,  /* one message: a picture of 24 MB as base64 */
 	MCP_CHILD_TOKENS_MAX = 500000,  /* 20 bytes each; long lists of tools */

@@ -113,3 +113,35 @@ void jsonrpc_error(struct buf *out, struct str id, int code, struct str words)
 	jw_end(&w);
 	jw_end(&w);
 }
+
+void jsonrpc_pass(struct buf *out, struct str id, const struct jsonrpc *m)
+{
+	bool good = json_type(m->error) == JSON_ABSENT;
+	struct jw w;
+
+	begin(&w, out, id);
+	jw_key(&w, good ? "result" : "error");
+	jw_raw(&w, json_raw(good ? m->result : m->error));
+	jw_end(&w);
+}
+
+void jsonrpc_call(struct buf *out, uint64_t id, struct str method, struct str params)
+{
+	struct jw w;
+
+	jw_init(&w, out);
+	jw_object(&w);
+	jw_key(&w, "jsonrpc");
+	jw_cstr(&w, "2.0");
+	if (id) {
+		jw_key(&w, "id");
+		jw_uint(&w, id);
+	}
+	jw_key(&w, "method");
+	jw_str(&w, method);
+	if (params.n) {
+		jw_key(&w, "params");
+		jw_raw(&w, params);
+	}
+	jw_end(&w);
+}

@@ -44,5 +44,10 @@ void jsonrpc_begin(struct jw *w, struct buf *out, struct str id);
 void jsonrpc_end(struct jw *w);
 /* A whole answer; an empty id becomes null. */
 void jsonrpc_error(struct buf *out, struct str id, int code, struct str words);
+/* The same with what m, a response, has for its result or error. */
+void jsonrpc_pass(struct buf *out, struct str id, const struct jsonrpc *m);
+
+/* A whole request, or with an id of 0 a notification; params are JSON, or empty: none. */
+void jsonrpc_call(struct buf *out, uint64_t id, struct str method, struct str params);
 
 #endif

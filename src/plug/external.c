@@ -454,7 +454,7 @@ static int make_routes(struct external *e)
 		snprintf(path, sizeof(path), "/plugins/%s%s", e->plugin.name, r->path);
 		routes[i] = (struct plug_route){r->method,
 			arena_cstr(&e->memory, str_c(path)), external_handle,
-			external_gone};
+			external_gone, NULL};
 		if (!routes[i].path)
 			return -ENOMEM;
 	}

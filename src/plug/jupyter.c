@@ -294,10 +294,10 @@ static void restart(struct plug *p, struct request *rq)
 }
 
 static const struct plug_route routes[] = {
-	{"GET", "/v1/kernels", list, NULL},
-	{"GET", "/v1/kernels/outputs", outputs, NULL},
-	{"POST", "/v1/kernels/interrupt", interrupt, NULL},
-	{"POST", "/v1/kernels/restart", restart, NULL},
+	{"GET", "/v1/kernels", list, NULL, NULL},
+	{"GET", "/v1/kernels/outputs", outputs, NULL, NULL},
+	{"POST", "/v1/kernels/interrupt", interrupt, NULL, NULL},
+	{"POST", "/v1/kernels/restart", restart, NULL, NULL},
 	{0},
 };
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "proc/tree.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -16,9 +17,27 @@ enum { DRAIN_READS = 16 }; /* more than a pipe holds */
 
 static void enter(struct mcp_child *c, enum mcp_child_state to)
 {
+	enum {
+		OFF = 1 << MCP_CHILD_OFF,
+		HELLO = 1 << MCP_CHILD_HELLO,
+		READY = 1 << MCP_CHILD_READY,
+		PAUSED = 1 << MCP_CHILD_PAUSED,
+		LEAVING = 1 << MCP_CHILD_LEAVING,
+	};
+	static const unsigned from[] = {
+		[MCP_CHILD_OFF] = OFF | HELLO | READY | PAUSED | LEAVING,
+		[MCP_CHILD_HELLO] = OFF | PAUSED,
+		[MCP_CHILD_READY] = HELLO,
+		[MCP_CHILD_PAUSED] = HELLO | READY,
+		[MCP_CHILD_LEAVING] = HELLO | READY | PAUSED,
+	};
+	enum mcp_child_state before = c->state;
+
+	assert(from[to] & 1U << before);
 	c->state = to;
 	c->since = loop_now(c->loop);
-	c->ops->changed(c);
+	if (to != MCP_CHILD_OFF && to != MCP_CHILD_LEAVING)
+		c->ops->changed(c, before);
 }
 
 /* --- Requests ------------------------------------------------------------------ */
@@ -75,28 +94,11 @@ static void in_ready(struct io *io, uint32_t events)
 	tree_kill_now(c->pid);
 }
 
-/* One message in a line of its own. id 0: a notification. */
-static int put(struct mcp_child *c, uint64_t id, struct str method, struct str params)
+/* A message has been written behind before; it becomes a line, or nothing. */
+static int end_line(struct mcp_child *c, size_t before)
 {
-	size_t before = c->send.n;
-	struct jw w;
 	int err;
 
-	jw_init(&w, &c->send);
-	jw_object(&w);
-	jw_key(&w, "jsonrpc");
-	jw_cstr(&w, "2.0");
-	if (id) {
-		jw_key(&w, "id");
-		jw_uint(&w, id);
-	}
-	jw_key(&w, "method");
-	jw_str(&w, method);
-	if (params.n) {
-		jw_key(&w, "params");
-		jw_raw(&w, params);
-	}
-	jw_end(&w);
 	/* Between values JSON may have line feeds, a message may not. */
 	for (size_t i = before; !c->send.err && i < c->send.n; i++)
 		if (c->send.p[i] == '\n' || c->send.p[i] == '\r')
@@ -108,6 +110,15 @@ static int put(struct mcp_child *c, uint64_t id, struct str method, struct str p
 		c->send.n = before;
 	}
 	return err;
+}
+
+/* id 0: a notification. */
+static int put(struct mcp_child *c, uint64_t id, struct str method, struct str params)
+{
+	size_t before = c->send.n;
+
+	jsonrpc_call(&c->send, id, method, params);
+	return end_line(c, before);
 }
 
 static int ask(
@@ -163,34 +174,51 @@ static struct mcp_ask *find(struct mcp_child *c, struct str id)
 	return NULL;
 }
 
-/* We have promised nothing that it could ask for, but it may see whether we live. */
-static void answer(struct mcp_child *c, const struct jsonrpc *m)
+void mcp_child_tell(struct mcp_child *c, struct str method, struct str params)
+{
+	if (c->state == MCP_CHILD_READY && put(c, 0, method, params) == 0)
+		flush(c);
+}
+
+void mcp_child_answer(struct mcp_child *c, struct str id, const struct jsonrpc *m)
+{
+	size_t before = c->send.n;
+
+	jsonrpc_pass(&c->send, id, m);
+	if (end_line(c, before) == 0)
+		flush(c);
+	else
+		mcp_child_refuse(
+			c, id, JSONRPC_INTERNAL, "There is no room for the answer.");
+}
+
+void mcp_child_refuse(struct mcp_child *c, struct str id, int code, const char *words)
+{
+	size_t before = c->send.n;
+
+	jsonrpc_error(&c->send, id, code, str_c(words));
+	if (end_line(c, before) == 0)
+		flush(c);
+}
+
+static void pong(struct mcp_child *c, struct str id)
 {
 	size_t before = c->send.n;
 	struct jw w;
 
-	if (str_eq(m->method, STR("ping"))) {
-		jsonrpc_begin(&w, &c->send, m->id);
-		jw_raw(&w, STR("{}"));
-		jsonrpc_end(&w);
-	} else {
-		jsonrpc_error(&c->send, m->id, JSONRPC_NO_METHOD,
-			STR("This client does not do that."));
-	}
-	buf_putc(&c->send, '\n');
-	if (c->send.err) {
-		c->send.err = 0;
-		c->send.n = before;
-	}
-	flush(c);
+	jsonrpc_begin(&w, &c->send, id);
+	jw_raw(&w, STR("{}"));
+	jsonrpc_end(&w);
+	if (end_line(c, before) == 0)
+		flush(c);
 }
 
 static void take(struct mcp_child *c, const struct jsonrpc *m)
 {
 	struct mcp_ask *q;
 
-	if (m->kind == JSONRPC_REQUEST) {
-		answer(c, m);
+	if (m->kind == JSONRPC_REQUEST && str_eq(m->method, STR("ping"))) {
+		pong(c, m->id);
 	} else if (m->kind == JSONRPC_RESPONSE) {
 		q = find(c, m->id);
 		if (!q)
@@ -201,6 +229,8 @@ static void take(struct mcp_child *c, const struct jsonrpc *m)
 		q = find(c, json_raw(json_get(m->params, "progressToken")));
 		if (q && q->progress)
 			q->progress(q, m->params);
+	} else {
+		c->ops->heard(c, m);
 	}
 }
 
@@ -216,7 +246,7 @@ static void take_line(struct mcp_child *c, struct str line)
 	int r;
 
 	line = str_trim(line, " \t\r");
-	if (!line.n)
+	if (!line.n || c->state == MCP_CHILD_LEAVING)
 		return;
 	arena_init(&arena, MCP_CHILD_ARENA_MAX);
 	r = json_parse(&doc, line, &caps, &arena, &e);
@@ -272,7 +302,8 @@ static void out_ready(struct io *io, uint32_t events)
 		return;
 	/* It has ended, as a rule; one that can answer nobody shall. */
 	loop_close(c->loop, io);
-	tree_kill_now(c->pid);
+	if (c->state != MCP_CHILD_LEAVING)
+		tree_kill_now(c->pid);
 }
 
 /* --- Its process --------------------------------------------------------------- */
@@ -301,6 +332,15 @@ static void wait_and_restart(struct mcp_child *c)
 	enter(c, MCP_CHILD_PAUSED);
 }
 
+static void left(struct mcp_child *c)
+{
+	timer_cancel(c->loop, &c->timer);
+	close_all(c);
+	arena_reset(&c->memory);
+	enter(c, MCP_CHILD_OFF);
+	c->ops->left(c);
+}
+
 static void child_ended(struct child *child, int status)
 {
 	struct mcp_child *c = container_of(child, struct mcp_child, child);
@@ -314,6 +354,11 @@ static void child_ended(struct child *child, int status)
 			break;
 	if (c->state == MCP_CHILD_OFF)
 		return;
+	if (c->state == MCP_CHILD_LEAVING) {
+		c->pid = 0;
+		left(c);
+		return;
+	}
 	if (!c->why[0] && err < 0 && err != -EAGAIN)
 		snprintf(c->why, sizeof(c->why), "%s: %s", c->report.step, err_text(err));
 	else if (!c->why[0] && WIFSIGNALED(status))
@@ -419,7 +464,9 @@ void mcp_child_start(struct mcp_child *c)
 	r = launch(c);
 	if (r == 0)
 		r = ask(c, &c->hello, STR("initialize"),
-			STR("{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},"
+			STR("{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{"
+			    "\"sampling\":{},\"elicitation\":{},"
+			    "\"roots\":{\"listChanged\":true}},"
 			    "\"clientInfo\":{\"name\":\"od-runtime\",\"version\":"
 			    "\"" OD_VERSION "\"}}"));
 	if (r < 0) {
@@ -436,14 +483,43 @@ void mcp_child_start(struct mcp_child *c)
 		log_warn("mcp: out of memory for a timer");
 }
 
-void mcp_child_free(struct mcp_child *c, const char *why)
+/* The rungs: the end of its input, SIGTERM, SIGKILL. */
+static void stayed(struct timer *t)
+{
+	struct mcp_child *c = container_of(t, struct mcp_child, timer);
+
+	if (c->termed) {
+		tree_kill_now(c->pid);
+		return;
+	}
+	c->termed = true;
+	kill(-c->pid, SIGTERM);
+	if (timer_set(c->loop, &c->timer, MCP_LEAVE_MS, stayed) < 0)
+		tree_kill_now(c->pid);
+}
+
+void mcp_child_leave(struct mcp_child *c, const char *why)
+{
+	enter(c, MCP_CHILD_LEAVING);
+	fail_all(c, why);
+	timer_cancel(c->loop, &c->timer);
+	if (!c->pid) {
+		left(c);
+		return;
+	}
+	loop_close(c->loop, &c->in);
+	if (timer_set(c->loop, &c->timer, MCP_LEAVE_MS, stayed) < 0)
+		tree_kill_now(c->pid);
+}
+
+void mcp_child_free(struct mcp_child *c, const char *why, bool kill)
 {
 	children_forget(&c->child);
 	timer_cancel(c->loop, &c->timer);
-	if (c->pid)
+	if (c->pid && kill)
 		tree_kill_now(c->pid);
 	c->pid = 0;
-	c->state = MCP_CHILD_OFF;
+	enter(c, MCP_CHILD_OFF);
 	close_all(c);
 	fail_all(c, why);
 	arena_reset(&c->memory);

@@ -2,6 +2,10 @@
  * A server of MCP that runs in the sandbox and speaks over stdin and stdout: its process,
  * started again when it dies, and the requests that it has not answered. We are its
  * client, one for all of ours.
+ *
+ *   OFF -> HELLO -> READY -> PAUSED -> HELLO
+ *
+ * HELLO, too, leads to PAUSED; each to LEAVING and OFF.
  */
 #ifndef PLUG_MCP_CHILD_H
 #define PLUG_MCP_CHILD_H
@@ -16,7 +20,8 @@ enum mcp_child_state {
 	MCP_CHILD_OFF,   /* it does not run, and will not by itself */
 	MCP_CHILD_HELLO, /* its answer to initialize has not come */
 	MCP_CHILD_READY,
-	MCP_CHILD_PAUSED, /* it has died; another one is started soon */
+	MCP_CHILD_PAUSED,  /* it has died; another one is started soon */
+	MCP_CHILD_LEAVING, /* it is not wanted any more, and has been told */
 };
 
 struct mcp_child;
@@ -33,8 +38,12 @@ struct mcp_ask {
 };
 
 struct mcp_child_ops {
-	/* Its state is another one. */
-	void (*changed)(struct mcp_child *c);
+	/* Its state is another one; but LEAVING and OFF, of which the owner knows. */
+	void (*changed)(struct mcp_child *c, enum mcp_child_state from);
+	/* It asks its client for something, or tells him, but for progress and ping. */
+	void (*heard)(struct mcp_child *c, const struct jsonrpc *m);
+	/* LEAVING: it has left, and is OFF. */
+	void (*left)(struct mcp_child *c);
 };
 
 struct mcp_child {
@@ -62,13 +71,22 @@ struct mcp_child {
 	unsigned strange; /* lines that were no messages; only the first is told */
 	uint64_t since;   /* of the state */
 	uint64_t pause;
+	bool termed; /* LEAVING: it has been sent a SIGTERM */
 	struct timer timer;
 };
 
 /* Starts it. What fails is told by changed, perhaps before this returns. */
 void mcp_child_start(struct mcp_child *c);
-/* Ends it; all who wait for it are answered with why. Frees what it has, but not c. */
-void mcp_child_free(struct mcp_child *c, const char *why);
+/*
+ * Ends it: all who wait for it are answered with why, and its input ends; SIGTERM and
+ * SIGKILL follow if it stays. left follows, before this returns if it does not run.
+ */
+void mcp_child_leave(struct mcp_child *c, const char *why);
+/*
+ * Closes all that leads to it, and frees what it has, but not c. kill: the process, too;
+ * else, which is for the end of the sandbox, all processes are ended anyway.
+ */
+void mcp_child_free(struct mcp_child *c, const char *why, bool kill);
 
 /*
  * Sends a request: method, and its params in JSON or nothing; done follows. Unless
@@ -78,6 +96,11 @@ int mcp_child_ask(struct mcp_child *c, struct mcp_ask *q, struct str method,
 	struct str params) MUST_USE;
 /* The id that the next request will have, which may stand in it. */
 uint64_t mcp_child_next_id(const struct mcp_child *c);
+/* Tells it something: params are JSON, or empty. What finds no room is dropped. */
+void mcp_child_tell(struct mcp_child *c, struct str method, struct str params);
+/* Answers what it has asked, under its id: with m, a response; or else an error. */
+void mcp_child_answer(struct mcp_child *c, struct str id, const struct jsonrpc *m);
+void mcp_child_refuse(struct mcp_child *c, struct str id, int code, const char *words);
 /* Forgets a request; tell: the server, too, which may then spare the work. */
 void mcp_child_forget(struct mcp_ask *q, bool tell);
 

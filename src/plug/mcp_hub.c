@@ -20,6 +20,8 @@ struct hub {
 	struct box *box;
 	struct mcp_proxy proxy;
 	struct mcp_server server;
+	struct mcp_child *leaving; /* they are not wanted any more */
+	unsigned leaving_n;
 	struct update *updates;
 };
 
@@ -45,6 +47,7 @@ static struct hub *hub_new(struct plug *p)
 	h->box = p->box;
 	h->server = (struct mcp_server){
 		.ops = &mcp_proxy_ops, .loop = p->box->loop, .arg = &h->proxy};
+	h->proxy.server = &h->server;
 	return h;
 }
 
@@ -106,10 +109,11 @@ static void look(struct timer *t)
 }
 
 /* From the loop: those who wait may be answered by what they have called. */
-static void changed(struct mcp_child *c)
+static void changed(struct mcp_child *c, enum mcp_child_state from)
 {
 	struct hub *h = c->arg;
 
+	mcp_relay_changed(&h->proxy, c, from);
 	if (!is_settled(h))
 		return;
 	for (struct update *u = h->updates; u; u = u->next)
@@ -118,8 +122,6 @@ static void changed(struct mcp_child *c)
 }
 
 /* --- One entry ----------------------------------------------------------------- */
-
-static const struct mcp_child_ops child_ops = {.changed = changed};
 
 static bool is_name(struct str name)
 {
@@ -277,16 +279,47 @@ static void entry_del(struct later *l)
 	free(container_of(l, struct entry, later));
 }
 
-static void drop(struct hub *h, struct mcp_child *c, const char *why)
+static void unlink_child(struct mcp_child **at, const struct mcp_child *c)
 {
-	struct mcp_child **at = &h->proxy.children;
-	struct entry *e = container_of(c, struct entry, child);
-
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
-	mcp_child_free(c, why);
-	loop_free_later(h->box->loop, &e->later, entry_del);
+}
+
+static void heard(struct mcp_child *c, const struct jsonrpc *m)
+{
+	struct hub *h = c->arg;
+
+	mcp_relay_heard(&h->proxy, c, m);
+}
+
+static void left(struct mcp_child *c)
+{
+	struct hub *h = c->arg;
+
+	unlink_child(&h->leaving, c);
+	h->leaving_n--;
+	loop_free_later(
+		h->box->loop, &container_of(c, struct entry, child)->later, entry_del);
+}
+
+static const struct mcp_child_ops child_ops = {.changed = changed,
+	.heard = heard,
+	.left = left};
+
+/* It may take its time, unless many do. */
+static void drop(struct hub *h, struct mcp_child *c, const char *why)
+{
+	unlink_child(&h->proxy.children, c);
+	mcp_relay_drop(&h->proxy, c);
+	c->next = h->leaving;
+	h->leaving = c;
+	if (h->leaving_n++ < MCP_SERVERS_MAX) {
+		mcp_child_leave(c, why);
+	} else {
+		mcp_child_free(c, why, true);
+		left(c);
+	}
 }
 
 static struct entry *entry_new(struct hub *h)
@@ -362,6 +395,7 @@ static int take_all(struct hub *h, struct json_val list)
 	}
 	if (r == 0 && !have_room(h, made, n))
 		r = ERR_LIMIT;
+	/* Names change, too, when there is not one alone any more. */
 	for (size_t i = 0; i < n; i++) {
 		if (r == 0) {
 			add(h, made[i]);
@@ -370,6 +404,8 @@ static int take_all(struct hub *h, struct json_val list)
 		arena_reset(&made[i]->child.memory);
 		free(made[i]);
 	}
+	if (r == 0 && n)
+		mcp_relay_lists_changed(&h->proxy);
 	return r;
 }
 
@@ -446,6 +482,11 @@ static void end_session(struct plug *p, struct request *rq)
 	with_hub(p, rq, mcp_server_delete);
 }
 
+static void listen(struct plug *p, struct request *rq)
+{
+	with_hub(p, rq, mcp_server_listen);
+}
+
 static void message(struct plug *p, struct request *rq)
 {
 	with_hub(p, rq, mcp_server_message);
@@ -462,13 +503,14 @@ static void stream(struct plug *p, struct request *rq)
 }
 
 static const struct plug_route routes[] = {
-	{"POST", "/update_mcp_server", update, update_gone},
-	{"POST", "/mcp", post, mcp_server_gone},
-	{"DELETE", "/mcp", end_session, NULL},
-	{"GET", "/mcp/sse", stream, mcp_server_gone},
-	{"GET", "/sse", stream, mcp_server_gone},
-	{"POST", "/mcp/messages/", message, NULL},
-	{"POST", "/mcp/messages", message, NULL},
+	{"POST", "/update_mcp_server", update, update_gone, NULL},
+	{"POST", "/mcp", post, mcp_server_gone, mcp_server_room},
+	{"GET", "/mcp", listen, mcp_server_gone, mcp_server_room},
+	{"DELETE", "/mcp", end_session, NULL, NULL},
+	{"GET", "/mcp/sse", stream, mcp_server_gone, mcp_server_room},
+	{"GET", "/sse", stream, mcp_server_gone, mcp_server_room},
+	{"POST", "/mcp/messages/", message, NULL, NULL},
+	{"POST", "/mcp/messages", message, NULL, NULL},
 	{0},
 };
 
@@ -479,13 +521,27 @@ static void drain(struct plug *p)
 	mcp_server_drain(&h->server);
 }
 
+/* Their input ends now; all processes are ended next. */
+static void let_go(struct mcp_child **list, struct hub *h)
+{
+	while (*list) {
+		struct mcp_child *c = *list;
+
+		*list = c->next;
+		mcp_relay_drop(&h->proxy, c);
+		mcp_child_free(c, "The sandbox is stopping.", false);
+		loop_free_later(h->box->loop,
+			&container_of(c, struct entry, child)->later, entry_del);
+	}
+}
+
 static void stop(struct plug *p)
 {
 	struct hub *h = p->own;
 
 	p->own = NULL;
-	while (h->proxy.children)
-		drop(h, h->proxy.children, "The sandbox is stopping.");
+	let_go(&h->proxy.children, h);
+	let_go(&h->leaving, h);
 	while (h->updates)
 		answer(h->updates);
 	mcp_server_free(&h->server);

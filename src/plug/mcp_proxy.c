@@ -1,4 +1,4 @@
-#include "plug/mcp_proxy.h"
+#include "plug/mcp_proxy_private.h"
 
 #include "base/log.h"
 
@@ -11,7 +11,7 @@ static struct mcp_proxy *proxy_of(const struct mcp_call *c)
 	return c->session->server->arg;
 }
 
-static bool is_alone(const struct mcp_proxy *p)
+bool mcp_proxy_is_alone(const struct mcp_proxy *p)
 {
 	return p->children && !p->children->next;
 }
@@ -23,8 +23,7 @@ static void fail(struct mcp_call *c, const char *why)
 
 /* --- Names --------------------------------------------------------------------- */
 
-/* What stands between the quotes of a string in JSON, which is how names are compared. */
-static struct str inside(struct json_val v)
+struct str mcp_inside(struct json_val v)
 {
 	struct str raw = json_raw(v);
 
@@ -40,8 +39,7 @@ static size_t scheme_of(struct str uri)
 	return at == uri.n ? 0 : at + 3;
 }
 
-/* A name of a tool or prompt, or a URI, as our clients see it: in JSON, with quotes. */
-static void put_shown(
+void mcp_put_shown(
 	struct buf *out, const struct mcp_child *c, bool alone, bool uri, struct str name)
 {
 	size_t at = uri ? scheme_of(name) : 0;
@@ -63,7 +61,7 @@ static struct mcp_child *owner(
 	struct mcp_child *found = NULL;
 	char *copy;
 
-	if (is_alone(p))
+	if (mcp_proxy_is_alone(p))
 		return p->children;
 	for (struct mcp_child *c = p->children; c; c = c->next) {
 		size_t n = strlen(c->name);
@@ -87,16 +85,33 @@ static struct mcp_child *owner(
 struct pass {
 	struct mcp_ask ask;
 	struct mcp_call *call;
+	struct mcp_child *to;
+	struct str watched; /* a resource that it subscribes to, as the server calls it */
 };
+
+/* The server is to tell of a resource: whom is for us to remember. */
+static int pass_watched(struct pass *p, const struct jsonrpc *m)
+{
+	if (!p->watched.n || json_type(m->error) != JSON_ABSENT)
+		return 0;
+	return mcp_relay_watch(p->call->session, p->to, p->watched);
+}
 
 static void pass_done(struct mcp_ask *q, const struct jsonrpc *m, const char *why)
 {
 	struct pass *p = container_of(q, struct pass, ask);
 
-	if (m)
+	if (m && pass_watched(p, m) < 0)
+		fail(p->call, "This client has subscribed to too much.");
+	else if (m)
 		mcp_answer(p->call, m);
 	else
 		fail(p->call, why);
+}
+
+struct mcp_call *mcp_call_of(const struct mcp_ask *q)
+{
+	return q->done == pass_done ? container_of(q, struct pass, ask)->call : NULL;
 }
 
 static void pass_progress(struct mcp_ask *q, struct json_val params)
@@ -104,7 +119,7 @@ static void pass_progress(struct mcp_ask *q, struct json_val params)
 	mcp_progress(container_of(q, struct pass, ask)->call, params);
 }
 
-static void put_member(struct buf *out, struct str key, struct str value)
+void mcp_put_member(struct buf *out, struct str key, struct str value)
 {
 	buf_puts(out, out->n > 1 ? "," : "");
 	buf_str(out, key);
@@ -123,41 +138,38 @@ static void put_meta(struct buf *out, struct json_val meta, uint64_t token)
 	snprintf(text, sizeof(text), "%" PRIu64, token);
 	buf_putc(&own, '{');
 	while (json_next(meta, &it, &key, &v)) {
-		bool is_token = str_eq(inside(key), STR("progressToken"));
+		bool is_token = str_eq(mcp_inside(key), STR("progressToken"));
 
-		put_member(&own, json_raw(key), is_token ? str_c(text) : json_raw(v));
+		mcp_put_member(&own, json_raw(key), is_token ? str_c(text) : json_raw(v));
 	}
 	buf_putc(&own, '}');
-	put_member(out, STR("\"_meta\""), buf_view(&own));
+	mcp_put_member(out, STR("\"_meta\""), buf_view(&own));
 	if (own.err)
 		out->err = own.err;
 	buf_free(&own);
 }
 
-/* The params, with the member called name under its owner's value, where there is one. */
-static void put_params(struct buf *out, const struct mcp_call *c, const char *name,
+void mcp_put_params(struct buf *out, struct json_val params, const char *name,
 	struct str value, uint64_t token)
 {
-	struct json_val params = c->message.params, key, v;
+	struct json_val key, v;
 	int it = 0;
 
 	if (json_type(params) != JSON_OBJECT)
 		return;
 	buf_putc(out, '{');
 	while (json_next(params, &it, &key, &v)) {
-		if (str_eq(inside(key), STR("_meta")) && json_type(v) == JSON_OBJECT) {
+		if (str_eq(mcp_inside(key), STR("_meta")) && json_type(v) == JSON_OBJECT)
 			put_meta(out, v, token);
-		} else if (name && str_eq(inside(key), str_c(name))) {
-			put_member(
-				out, json_raw(key), str_make(value.p - 1, value.n + 2));
-		} else {
-			put_member(out, json_raw(key), json_raw(v));
-		}
+		else if (name && str_eq(mcp_inside(key), str_c(name)))
+			mcp_put_member(out, json_raw(key), value);
+		else
+			mcp_put_member(out, json_raw(key), json_raw(v));
 	}
 	buf_putc(out, '}');
 }
 
-/* value, if there is a name, stands between quotes. */
+/* With the member called name, if that is not NULL, as value, which is JSON. */
 static void pass_on(
 	struct mcp_call *c, struct mcp_child *to, const char *name, struct str value)
 {
@@ -170,9 +182,13 @@ static void pass_on(
 		*p = (struct pass){
 			.ask = {.done = pass_done, .progress = pass_progress},
 			.call = c,
+			.to = to,
 		};
+		if (str_eq(c->message.method, STR("resources/subscribe")) && value.n)
+			p->watched = str_make(value.p + 1, value.n - 2);
 		c->own = &p->ask;
-		put_params(&params, c, name, value, mcp_child_next_id(to));
+		mcp_put_params(
+			&params, c->message.params, name, value, mcp_child_next_id(to));
 		r = params.err ? params.err
 			       : mcp_child_ask(to, &p->ask, c->message.method,
 					 buf_view(&params));
@@ -192,26 +208,90 @@ static void pass_on(
 	fail(c, words);
 }
 
-static void pass_named(struct mcp_call *c, const char *name, bool uri)
+/* JSON that is to live as long as the call; empty: out of memory. */
+static struct str keep(struct mcp_call *c, struct buf *json)
 {
-	struct str value = inside(json_get(c->message.params, name)), quoted;
-	struct mcp_child *to = value.n ? owner(proxy_of(c), c, uri, &value) : NULL;
-	char *copy;
+	char *copy = json->err ? NULL : arena_cstr(c->arena, buf_view(json));
+	struct str kept = copy ? str_make(copy, json->n) : str_make(NULL, 0);
 
-	if (!to) {
+	buf_free(json);
+	return kept;
+}
+
+static struct str quoted(struct mcp_call *c, struct str inside)
+{
+	struct buf json = BUF_INIT(HTTP_BODY_MAX);
+
+	buf_putc(&json, '"');
+	buf_str(&json, inside);
+	buf_putc(&json, '"');
+	return keep(c, &json);
+}
+
+/* Whom the call is for, by what of stands under name, which becomes his. Or answered. */
+static struct mcp_child *find_owner(
+	struct mcp_call *c, struct json_val of, const char *name, struct str *value)
+{
+	bool uri = str_eq(str_c(name), STR("uri"));
+	struct mcp_child *to;
+
+	*value = mcp_inside(json_get(of, name));
+	to = value->n ? owner(proxy_of(c), c, uri, value) : NULL;
+	if (!to)
 		mcp_error(c, JSONRPC_PARAMS, STR("No MCP server has this."));
+	return to;
+}
+
+static void pass_named(struct mcp_call *c, const char *name)
+{
+	struct str value;
+	struct mcp_child *to = find_owner(c, c->message.params, name, &value);
+	struct jw w;
+
+	if (!to)
+		return;
+	if (str_eq(c->message.method, STR("resources/unsubscribe")) &&
+		mcp_relay_unwatch(c->session, to, value)) {
+		mcp_result_begin(c, &w);
+		jw_raw(&w, STR("{}"));
+		mcp_result_end(c, &w);
 		return;
 	}
-	copy = arena_alloc(c->arena, value.n + 2);
-	if (!copy) {
+	value = quoted(c, value);
+	if (value.n)
+		pass_on(c, to, name, value);
+	else
 		fail(c, "Out of memory.");
+}
+
+/* completion/complete has the name of a prompt, or a URI, one level deeper. */
+static void pass_completion(struct mcp_call *c)
+{
+	struct json_val ref = json_get(c->message.params, "ref"), key, v;
+	bool uri = json_type(json_get(ref, "uri")) != JSON_ABSENT;
+	struct buf own = BUF_INIT(HTTP_BODY_MAX);
+	struct mcp_child *to;
+	struct str value;
+	int it = 0;
+
+	to = find_owner(c, ref, uri ? "uri" : "name", &value);
+	if (!to)
 		return;
+	value = quoted(c, value);
+	buf_putc(&own, '{');
+	while (json_next(ref, &it, &key, &v)) {
+		bool named = str_eq(mcp_inside(key), uri ? STR("uri") : STR("name"));
+
+		mcp_put_member(&own, json_raw(key), named ? value : json_raw(v));
 	}
-	copy[0] = '"';
-	memcpy(copy + 1, value.p, value.n);
-	copy[value.n + 1] = '"';
-	quoted = str_make(copy + 1, value.n);
-	pass_on(c, to, name, quoted);
+	buf_putc(&own, '}');
+	if (!value.n)
+		own.err = -ENOMEM;
+	value = keep(c, &own);
+	if (value.n)
+		pass_on(c, to, "ref", value);
+	else
+		fail(c, "Out of memory.");
 }
 
 /* --- Lists of all -------------------------------------------------------------- */
@@ -301,13 +381,13 @@ static void put_item(struct part *p, struct json_val item)
 
 	buf_putc(&one, '{');
 	while (json_next(item, &it, &key, &v)) {
-		if (!str_eq(inside(key), str_c(m->list->name))) {
-			put_member(&one, json_raw(key), json_raw(v));
+		if (!str_eq(mcp_inside(key), str_c(m->list->name))) {
+			mcp_put_member(&one, json_raw(key), json_raw(v));
 			continue;
 		}
 		buf_reset(&shown);
-		put_shown(&shown, p->child, m->alone, m->list->uri, inside(v));
-		put_member(&one, json_raw(key), buf_view(&shown));
+		mcp_put_shown(&shown, p->child, m->alone, m->list->uri, mcp_inside(v));
+		mcp_put_member(&one, json_raw(key), buf_view(&shown));
 	}
 	buf_putc(&one, '}');
 	buf_puts(&p->out, p->out.n ? "," : "");
@@ -362,7 +442,7 @@ static void list_all(struct mcp_call *c, const struct list *list)
 	}
 	m->call = c;
 	m->list = list;
-	m->alone = is_alone(proxy);
+	m->alone = mcp_proxy_is_alone(proxy);
 	c->own = m;
 	/* Ours, so that it cannot be complete before all are asked. */
 	m->waiting = 1;
@@ -396,7 +476,11 @@ static void describe(struct mcp_server *s, struct jw *w)
 {
 	(void)s;
 	jw_key(w, "capabilities");
-	jw_raw(w, STR("{\"tools\":{},\"resources\":{},\"prompts\":{}}"));
+	jw_raw(w,
+		STR("{\"tools\":{\"listChanged\":true},"
+		    "\"resources\":{\"listChanged\":true,\"subscribe\":true},"
+		    "\"prompts\":{\"listChanged\":true},"
+		    "\"logging\":{},\"completions\":{}}"));
 	jw_key(w, "serverInfo");
 	jw_object(w);
 	jw_key(w, "name");
@@ -414,18 +498,34 @@ static const struct list *list_of(const struct mcp_call *c)
 	return NULL;
 }
 
+/* Methods that are meant for one server, and what tells which. */
+static const struct {
+	const char *method, *name;
+} named[] = {
+	{"tools/call", "name"},
+	{"prompts/get", "name"},
+	{"resources/read", "uri"},
+	{"resources/subscribe", "uri"},
+	{"resources/unsubscribe", "uri"},
+};
+
 static void call(struct mcp_call *c)
 {
 	struct str method = c->message.method;
 	struct mcp_proxy *p = proxy_of(c);
 
+	for (size_t i = 0; i < ARRAY_LEN(named); i++)
+		if (str_eq(method, str_c(named[i].method))) {
+			pass_named(c, named[i].name);
+			return;
+		}
 	if (list_of(c))
 		list_all(c, list_of(c));
-	else if (str_eq(method, STR("tools/call")) || str_eq(method, STR("prompts/get")))
-		pass_named(c, "name", false);
-	else if (str_eq(method, STR("resources/read")))
-		pass_named(c, "uri", true);
-	else if (is_alone(p))
+	else if (str_eq(method, STR("completion/complete")))
+		pass_completion(c);
+	else if (str_eq(method, STR("logging/setLevel")))
+		mcp_relay_set_level(c);
+	else if (mcp_proxy_is_alone(p))
 		pass_on(c, p->children, NULL, STR(""));
 	else
 		mcp_error(c, JSONRPC_NO_METHOD, STR("There is no such method here."));
@@ -464,4 +564,7 @@ const struct mcp_ops mcp_proxy_ops = {
 	.cancel = cancel,
 	.tells_progress = true,
 	.leave = leave,
+	.heard = mcp_relay_client_said,
+	.hears = mcp_relay_hears,
+	.ended = mcp_relay_ended,
 };

@@ -14,54 +14,65 @@ static void session_del(struct mcp_session *s)
 {
 	struct mcp_session **at = &s->server->sessions;
 
-	assert(!s->calls);
+	assert(!s->calls && !s->stream);
 	while (*at != s)
 		at = &(*at)->next;
 	*at = s->next;
-	s->server->sessions_n--;
+	s->server->sessions_n[s->way]--;
+	mcp_questions_end(s);
+	if (s->server->ops->ended)
+		s->server->ops->ended(s);
 	free(s);
 }
 
-/* The least recently used one with nothing under way makes room. */
-static bool make_room(struct mcp_server *server)
+/*
+ * The least recently used one with nothing under way makes room, of those that came the
+ * same way, first among those that do not listen.
+ */
+static bool make_room(struct mcp_server *server, enum mcp_way way)
 {
 	struct mcp_session *idle = NULL;
 
-	if (server->sessions_n < MCP_SESSIONS_MAX)
+	if (server->sessions_n[way] < MCP_SESSIONS_MAX)
 		return true;
 	for (struct mcp_session *s = server->sessions; s; s = s->next)
-		if (!s->calls && !s->stream)
+		if (s->way == way && !s->calls && (!s->stream || !idle || idle->stream))
 			idle = s;
-	if (idle)
-		session_del(idle);
-	return idle;
+	if (!idle)
+		return false;
+	if (idle->stream)
+		mcp_end_stream(idle);
+	session_del(idle);
+	return true;
 }
 
-struct mcp_session *mcp_session_new(struct mcp_server *server)
+struct mcp_session *mcp_session_new(struct mcp_server *server, enum mcp_way way)
 {
 	uint8_t secret[MCP_SESSION_ID / 2];
 	struct mcp_session *s;
 
-	if (!make_room(server) || random_bytes(secret, sizeof(secret)) < 0)
+	if (!make_room(server, way) || random_bytes(secret, sizeof(secret)) < 0)
 		return NULL;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
 	hex_encode(secret, sizeof(secret), s->id);
 	s->server = server;
+	s->way = way;
 	s->next = server->sessions;
 	server->sessions = s;
-	server->sessions_n++;
+	server->sessions_n[way]++;
 	return s;
 }
 
 /* Found sessions move to the front. */
-struct mcp_session *mcp_session_find(struct mcp_server *server, struct str id)
+struct mcp_session *mcp_session_find(
+	struct mcp_server *server, enum mcp_way way, struct str id)
 {
 	for (struct mcp_session **at = &server->sessions; *at; at = &(*at)->next) {
 		struct mcp_session *s = *at;
 
-		if (!str_eq(id, str_c(s->id)))
+		if (s->way != way || !str_eq(id, str_c(s->id)))
 			continue;
 		*at = s->next;
 		s->next = server->sessions;
@@ -71,8 +82,7 @@ struct mcp_session *mcp_session_find(struct mcp_server *server, struct str id)
 	return NULL;
 }
 
-/* That of the request; NULL, and answered, when it has none that lives. */
-static struct mcp_session *session_of(struct mcp_server *server, struct request *rq)
+struct mcp_session *mcp_session_of(struct mcp_server *server, struct request *rq)
 {
 	struct mcp_session *s;
 	struct str id;
@@ -82,9 +92,7 @@ static struct mcp_session *session_of(struct mcp_server *server, struct request 
 			"The field Mcp-Session-Id is missing: begin with initialize.");
 		return NULL;
 	}
-	s = mcp_session_find(server, id);
-	if (s && s->stream)
-		s = NULL;
+	s = mcp_session_find(server, MCP_BY_POST, id);
 	if (!s)
 		mcp_refuse(
 			rq, 404, JSONRPC_INVALID, "There is no such session (any more).");
@@ -127,6 +135,7 @@ static void unlink_call(struct mcp_call *c)
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
+	mcp_questions_leave(c->session, c);
 	c->post->waiting--;
 	if (c->apart) {
 		/* It lives there itself. */
@@ -139,16 +148,21 @@ static void unlink_call(struct mcp_call *c)
 /* A peer that reads too slowly is the connection's to deal with. */
 void mcp_send(struct mcp_post *p, struct str piece)
 {
-	if (!request_write(p->rq, piece))
-		return;
+	p->full = !request_write(p->rq, piece);
 }
 
-static void write_event(struct mcp_post *p)
+void mcp_write_event(struct mcp_post *p)
 {
 	mcp_send(p, STR("event: message\ndata: "));
 	mcp_send(p, buf_view(&p->text));
 	mcp_send(p, STR("\n\n"));
 	buf_reset(&p->text);
+}
+
+/* A list has one answer, which comes when it is complete. */
+bool mcp_may_stream(const struct mcp_post *p)
+{
+	return p->streams || (!p->batch && mcp_takes_events(p->rq));
 }
 
 void mcp_begin_stream(struct mcp_post *p)
@@ -182,7 +196,7 @@ static void answer_end(struct mcp_call *c)
 			STR("There is no memory for so long an answer."));
 	}
 	if (p->streams)
-		write_event(p);
+		mcp_write_event(p);
 	unlink_call(c);
 	look_finished(p);
 }
@@ -206,52 +220,30 @@ void mcp_error(struct mcp_call *c, int code, struct str words)
 
 void mcp_answer(struct mcp_call *c, const struct jsonrpc *m)
 {
-	bool good = json_type(m->error) == JSON_ABSENT;
-	struct buf *out = answer_begin(c);
-
-	buf_puts(out, "{\"jsonrpc\":\"2.0\",\"id\":");
-	buf_str(out, c->message.id);
-	buf_puts(out, good ? ",\"result\":" : ",\"error\":");
-	buf_str(out, json_raw(good ? m->result : m->error));
-	buf_putc(out, '}');
+	jsonrpc_pass(answer_begin(c), c->message.id, m);
 	answer_end(c);
 }
 
 /* --- Streams ------------------------------------------------------------------- */
 
-/* params: those of another server; else, absent, that the work goes on. */
-static void write_progress(
-	struct mcp_post *p, const struct mcp_call *c, struct json_val params)
+static void write_progress(struct mcp_post *p, struct buf *params)
 {
-	struct json_val key, v;
-	struct jw w;
-	int it = 0;
+	jsonrpc_call(&p->text, 0, STR("notifications/progress"), buf_view(params));
+	if (params->err || p->text.err)
+		buf_reset(&p->text);
+	else
+		mcp_write_event(p);
+	buf_free(params);
+}
 
-	jw_init(&w, &p->text);
-	jw_object(&w);
-	jw_key(&w, "jsonrpc");
-	jw_cstr(&w, "2.0");
-	jw_key(&w, "method");
-	jw_cstr(&w, "notifications/progress");
-	jw_key(&w, "params");
-	jw_object(&w);
-	jw_key(&w, "progressToken");
-	jw_raw(&w, c->progress_token);
-	if (json_type(params) == JSON_ABSENT) {
-		jw_key(&w, "progress");
-		jw_uint(&w, p->beats);
-	}
-	while (json_next(params, &it, &key, &v)) {
-		if (str_eq(json_raw(key), STR("\"progressToken\"")))
-			continue;
-		buf_putc(&p->text, ',');
-		buf_str(&p->text, json_raw(key));
-		buf_putc(&p->text, ':');
-		buf_str(&p->text, json_raw(v));
-	}
-	jw_end(&w);
-	jw_end(&w);
-	write_event(p);
+static void tell_beat(struct mcp_post *p, const struct mcp_call *c)
+{
+	struct buf params = BUF_INIT(JSONRPC_ID_MAX + 128);
+
+	buf_puts(&params, "{\"progressToken\":");
+	buf_str(&params, c->progress_token);
+	buf_fmt(&params, ",\"progress\":%u}", p->beats);
+	write_progress(p, &params);
 }
 
 void mcp_beat(struct timer *t)
@@ -265,7 +257,7 @@ void mcp_beat(struct timer *t)
 		for (struct mcp_call *c = s->calls; c; c = c->next)
 			if (c->post == p && c->progress_token.n &&
 				!p->server->ops->tells_progress) {
-				write_progress(p, c, (struct json_val){.at = -1});
+				tell_beat(p, c);
 				told = true;
 			}
 	/* A comment, which clients pass over, and what is between us and them sees. */
@@ -277,25 +269,45 @@ void mcp_beat(struct timer *t)
 
 void mcp_progress(struct mcp_call *c, struct json_val params)
 {
+	struct buf own = BUF_INIT(HTTP_REPLY_MAX);
 	struct mcp_post *p = c->post;
 
-	if (!c->progress_token.n || p->batch || (!p->streams && !mcp_takes_events(p->rq)))
+	/* What has been overtaken is of no use to who reads slowly. */
+	if (!c->progress_token.n || p->full || !mcp_may_stream(p))
 		return;
 	mcp_begin_stream(p);
-	write_progress(p, c, params);
+	mcp_progress_params(&own, c->progress_token, params);
+	write_progress(p, &own);
 }
 
 /* An answer that takes longer than this becomes a stream. */
 static void wait_for_answers(struct mcp_post *p)
 {
-	/* A list has one answer, which comes when it is complete. */
-	if (p->batch || !mcp_takes_events(p->rq))
+	if (!mcp_may_stream(p))
 		return;
 	if (timer_set(p->server->loop, &p->timer, MCP_STREAM_MS, mcp_beat) < 0)
 		return;
 }
 
 /* --- Messages ------------------------------------------------------------------ */
+
+static unsigned read_capabilities(struct json_val said)
+{
+	static const struct {
+		const char *name;
+		unsigned can;
+	} known[] = {
+		{"sampling", MCP_SAMPLING},
+		{"elicitation", MCP_ELICITATION},
+		{"roots", MCP_ROOTS},
+	};
+	unsigned can = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (json_type(json_get(said, known[i].name)) == JSON_OBJECT)
+			can |= known[i].can;
+	return can;
+}
 
 static void initialize(struct mcp_call *c)
 {
@@ -310,7 +322,8 @@ static void initialize(struct mcp_call *c)
 		return;
 	}
 	s->version = mcp_version_find(asked) ? mcp_version_find(asked) : mcp_versions[0];
-	if (!s->stream)
+	s->can = read_capabilities(json_get(c->message.params, "capabilities"));
+	if (s->way == MCP_BY_POST)
 		request_add_field(c->rq, STR("mcp-session-id"), str_c(s->id));
 	mcp_result_begin(c, &w);
 	jw_object(&w);
@@ -367,6 +380,16 @@ static unsigned count_calls(const struct mcp_session *s)
 	return n;
 }
 
+static void take_notification(struct mcp_session *s, const struct jsonrpc *m)
+{
+	if (str_eq(m->method, STR("notifications/cancelled")))
+		cancelled(s, m);
+	else if (str_eq(m->method, STR("notifications/progress")))
+		mcp_take_progress(s, m);
+	else if (s->server->ops->heard)
+		s->server->ops->heard(s, m);
+}
+
 /* An arena apart from the request's ends with the call. 0, or -ENOMEM. */
 int mcp_take(struct mcp_post *p, struct mcp_session *s, const struct jsonrpc *m,
 	struct arena *arena)
@@ -374,10 +397,10 @@ int mcp_take(struct mcp_post *p, struct mcp_session *s, const struct jsonrpc *m,
 	struct json_val token = json_get(json_get(m->params, "_meta"), "progressToken");
 	struct mcp_call *c;
 
-	if (m->kind == JSONRPC_NOTIFICATION &&
-		str_eq(m->method, STR("notifications/cancelled")))
-		cancelled(s, m);
-	/* The others change nothing, and nobody was asked what a response answers. */
+	if (m->kind == JSONRPC_NOTIFICATION)
+		take_notification(s, m);
+	else if (m->kind == JSONRPC_RESPONSE)
+		mcp_take_response(s, m);
 	if (m->kind != JSONRPC_REQUEST)
 		return 0;
 	c = arena_alloc(arena, sizeof(*c));
@@ -456,12 +479,12 @@ void mcp_server_post(struct mcp_server *s, struct request *rq)
 	if (!messages)
 		return;
 	if (mcp_is_initialize(&messages[0])) {
-		session = mcp_session_new(s);
+		session = mcp_session_new(s, MCP_BY_POST);
 		if (!session)
 			mcp_refuse(
 				rq, 503, JSONRPC_INTERNAL, "Too many sessions are busy.");
 	} else {
-		session = session_of(s, rq);
+		session = mcp_session_of(s, rq);
 	}
 	if (!session)
 		return;
@@ -486,23 +509,18 @@ void mcp_server_delete(struct mcp_server *s, struct request *rq)
 
 	if (!mcp_is_welcome(rq))
 		return;
-	session = session_of(s, rq);
+	session = mcp_session_of(s, rq);
 	if (!session)
 		return;
 	while (session->calls)
 		cancel(session->calls);
+	if (session->stream)
+		mcp_end_stream(session);
 	session_del(session);
 	request_reply(rq, 200, NULL);
 }
 
 /* --- Ends ---------------------------------------------------------------------- */
-
-static void end_stream(struct mcp_session *s)
-{
-	s->stream->rq->user = NULL;
-	request_end(s->stream->rq);
-	mcp_close_stream(s);
-}
 
 void mcp_server_drain(struct mcp_server *server)
 {
@@ -510,10 +528,11 @@ void mcp_server_drain(struct mcp_server *server)
 
 	for (struct mcp_session *s = server->sessions; s; s = next) {
 		next = s->next;
-		if (!s->stream || s->calls)
+		if (!s->stream || (s->way == MCP_BY_STREAM && s->calls))
 			continue;
-		end_stream(s);
-		session_del(s);
+		mcp_end_stream(s);
+		if (s->way == MCP_BY_STREAM)
+			session_del(s);
 	}
 }
 
@@ -527,7 +546,7 @@ void mcp_server_free(struct mcp_server *server)
 			unlink_call(s->calls);
 		}
 		if (s->stream)
-			end_stream(s);
+			mcp_end_stream(s);
 		session_del(s);
 	}
 }
@@ -559,8 +578,9 @@ void mcp_server_gone(struct request *rq)
 	for (struct mcp_session *s = p->server->sessions; s; s = s->next)
 		if (s->stream == p)
 			over = s;
-	if (over) {
-		mcp_close_stream(over);
+	if (!over)
+		return;
+	mcp_close_stream(over);
+	if (over->way == MCP_BY_STREAM)
 		session_del(over);
-	}
 }

@@ -1,5 +1,10 @@
-/* HTTP+SSE, the transport of the revision 2024-11-05. */
+/*
+ * Streams of events that are no answer to a POST: HTTP+SSE, the transport of the revision
+ * 2024-11-05, and GET of Streamable HTTP.
+ */
 #include "plug/mcp_private.h"
+
+#include "base/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +18,15 @@ void mcp_close_stream(struct mcp_session *s)
 	buf_free(&p->text);
 	free(p);
 	s->stream = NULL;
+}
+
+void mcp_end_stream(struct mcp_session *s)
+{
+	struct request *rq = s->stream->rq;
+
+	rq->user = NULL;
+	mcp_close_stream(s);
+	request_end(rq);
 }
 
 static struct mcp_post *stream_new(struct mcp_server *s, struct request *rq)
@@ -29,36 +43,69 @@ static struct mcp_post *stream_new(struct mcp_server *s, struct request *rq)
 	return p;
 }
 
+/* Whether a GET may have events; false, and answered. */
+static bool takes_stream(struct request *rq)
+{
+	if (!mcp_is_welcome(rq))
+		return false;
+	if (mcp_takes_events(rq))
+		return true;
+	mcp_refuse(rq, 406, JSONRPC_INVALID, "Accept must list text/event-stream.");
+	return false;
+}
+
+static void begin(struct mcp_session *s, struct mcp_post *p)
+{
+	s->stream = p;
+	p->rq->user = p;
+	p->rq->needs_peer = true;
+	request_add_field(p->rq, STR("cache-control"), STR("no-cache"));
+	mcp_begin_stream(p);
+	if (timer_set(p->server->loop, &p->timer, MCP_BEAT_MS, mcp_beat) < 0)
+		log_warn("mcp: out of memory for a timer");
+}
+
 void mcp_server_stream(struct mcp_server *s, struct request *rq, const char *path)
 {
 	struct mcp_session *session;
 	struct mcp_post *p;
 	char line[256];
 
-	if (!mcp_origin_ok(rq))
+	if (!takes_stream(rq))
 		return;
-	if (!mcp_takes_events(rq)) {
-		mcp_refuse(
-			rq, 406, JSONRPC_INVALID, "Accept must list text/event-stream.");
-		return;
-	}
 	p = stream_new(s, rq);
-	session = p ? mcp_session_new(s) : NULL;
+	session = p ? mcp_session_new(s, MCP_BY_STREAM) : NULL;
 	if (!session) {
 		free(p);
 		mcp_refuse(rq, 503, JSONRPC_INTERNAL, "Too many sessions are busy.");
 		return;
 	}
-	session->stream = p;
-	rq->user = p;
-	rq->needs_peer = true;
-	request_add_field(rq, STR("cache-control"), STR("no-cache"));
-	mcp_begin_stream(p);
+	begin(session, p);
 	snprintf(line, sizeof(line), "event: endpoint\ndata: %s?session_id=%s\n\n", path,
 		session->id);
 	mcp_send(p, str_c(line));
-	if (timer_set(s->loop, &p->timer, MCP_BEAT_MS, mcp_beat) < 0)
+}
+
+void mcp_server_listen(struct mcp_server *s, struct request *rq)
+{
+	struct mcp_session *session;
+	struct mcp_post *p;
+
+	if (!takes_stream(rq))
 		return;
+	session = mcp_session_of(s, rq);
+	if (!session)
+		return;
+	p = stream_new(s, rq);
+	if (!p) {
+		mcp_refuse(rq, 503, JSONRPC_INTERNAL, "Out of memory.");
+		return;
+	}
+	/* Of a peer who is gone, perhaps, and nobody has noticed. */
+	if (session->stream)
+		mcp_end_stream(session);
+	begin(session, p);
+	mcp_hears_now(session);
 }
 
 /* The one message of a body that outlives its request. */
@@ -106,8 +153,8 @@ void mcp_server_message(struct mcp_server *s, struct request *rq)
 	if (!mcp_is_welcome(rq))
 		return;
 	if (request_query(rq, STR("session_id"), &id) == 0)
-		session = mcp_session_find(s, id);
-	if (!session || !session->stream)
+		session = mcp_session_find(s, MCP_BY_STREAM, id);
+	if (!session)
 		mcp_refuse(
 			rq, 404, JSONRPC_INVALID, "There is no such session (any more).");
 	else if (!mcp_is_json(rq))

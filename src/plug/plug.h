@@ -24,6 +24,8 @@ struct plug_route {
 	void (*handle)(struct plug *p, struct request *rq);
 	/* Who asked has hung up, while rq->user is set; NULL where handle never waits. */
 	void (*gone)(struct request *rq);
+	/* What was written to a reply in pieces has been sent; or NULL. */
+	void (*room)(struct request *rq);
 };
 
 struct plugin {

@@ -457,7 +457,7 @@ static void info(const struct plug *p, struct jw *w)
 }
 
 static const struct plug_route routes[] = {
-	{"GET", "/vscode/connection_token", connection_token, NULL},
+	{"GET", "/vscode/connection_token", connection_token, NULL, NULL},
 	{0},
 };
 

@@ -404,13 +404,19 @@ static void on_ready(void *arg, struct request *rq)
 /* Others write as much as they have. */
 static void on_room(void *arg, struct request *rq)
 {
+	const struct plug_route *more;
 	const struct route *route;
+	struct api *api = arg;
 	struct str name;
 
-	(void)arg;
 	route = route_of(rq, &name);
 	if (route && route->gone == transfer_gone)
 		transfer_room(rq);
+	if (route)
+		return;
+	more = plugs_route(api->box->plugs, rq->method, rq->path);
+	if (more->room)
+		more->room(rq);
 }
 
 static void on_gone(void *arg, struct request *rq)

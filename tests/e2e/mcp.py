@@ -1,7 +1,12 @@
 """A client of the Model Context Protocol by hand, for the tests."""
 import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
 
-from harness import DEADLINE, Conn, request
+from harness import BUILD, DEADLINE, HERE, Closed, Conn, eq, request, skip
 
 ACCEPT = "application/json, text/event-stream"
 
@@ -79,3 +84,143 @@ class Mcp:
         """What a tool says: its text, and whether that is an error."""
         result = self.ask("tools/call", name=tool, arguments=args)["result"]
         return "".join(c.get("text", "") for c in result["content"]), result.get("isError", False)
+
+
+def update(client, body, seconds=None):
+    with Conn(client.port) as conn:
+        conn.send(request("POST", "/update_mcp_server", json.dumps(body).encode(),
+                          Connection="close"))
+        return conn.response(seconds or 4 * DEADLINE)
+
+
+def log_of(answer):
+    body = answer.json()
+    eq((answer.status, body["detail"]), (200, "MCP server updated successfully"), "an update")
+    return body["router_error_log"]
+
+
+class Events:
+    """A request by HTTP/1.0, and the events that answer it."""
+
+    def __init__(self, port, method, path, body=b"", **fields):
+        self.sock = socket.create_connection(("127.0.0.1", port), timeout=DEADLINE)
+        fields = {"Accept": ACCEPT, "Content-Type": "application/json",
+                  "Content-Length": str(len(body)) if body else None, **fields}
+        lines = "".join(f"{k.replace('_', '-')}: {v}\r\n" for k, v in fields.items() if v)
+        self.sock.sendall(f"{method} {path} HTTP/1.0\r\nHost: localhost\r\n{lines}\r\n".encode() + body)
+        self.data = b""
+        self.head = self.until(b"\r\n\r\n").decode().lower()
+
+    def until(self, mark):
+        while mark not in self.data:
+            piece = self.sock.recv(65536)
+            if not piece:
+                raise Closed(self.data)
+            self.data += piece
+        part, self.data = self.data.split(mark, 1)
+        return part
+
+    def event(self):
+        while True:
+            lines = [x for x in self.until(b"\n\n").decode().split("\n") if x and x[0] != ":"]
+            if lines:
+                fields = dict(x.split(": ", 1) for x in lines)
+                return fields["event"], fields["data"]
+
+    def message(self):
+        return json.loads(self.event()[1])
+
+
+class Sse(Events):
+    """HTTP+SSE by hand: a stream, and a path for messages."""
+
+    def __init__(self, client, path="/mcp/sse", **capabilities):
+        self.client = client
+        super().__init__(client.port, "GET", path)
+        name, self.endpoint = self.event()
+        eq(name, "endpoint", "the first event")
+        self.last = 0
+        self.aside = []
+        if capabilities:
+            self.ask("initialize", protocolVersion="2024-11-05", capabilities=capabilities,
+                     clientInfo={"name": "test", "version": "1"})
+            self.tell({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def tell(self, message):
+        with Conn(self.client.port) as conn:
+            conn.send(request("POST", self.endpoint, json.dumps(message).encode(),
+                              Connection="close"))
+            return conn.response()
+
+    def start(self, method, **params):
+        """Asks, and returns the id."""
+        self.last += 1
+        got = self.tell({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params})
+        return self.last if got.status == 202 else got
+
+    def ask(self, method, **params):
+        """The next message, as a rule the answer."""
+        id_ = self.start(method, **params)
+        return self.message() if isinstance(id_, int) else id_
+
+    def answer(self, id_):
+        """The answer to that id; what comes before it goes aside."""
+        while True:
+            message = self.message()
+            if message.get("id") == id_ and "method" not in message:
+                return message
+            self.aside.append(message)
+
+    def call(self, tool, **args):
+        got = self.answer(self.start("tools/call", name=tool, arguments=args))
+        return json.loads(got["result"]["content"][0]["text"])
+
+    def heard(self, method):
+        """The next message of that method, perhaps one that went aside."""
+        for i, message in enumerate(self.aside):
+            if message.get("method") == method:
+                return self.aside.pop(i)
+        while True:
+            message = self.message()
+            if message.get("method") == method:
+                return message
+            self.aside.append(message)
+
+
+# --- The SDK of npm -------------------------------------------------------------------
+
+PACKAGES = ("@modelcontextprotocol/sdk@1.32.2", "@modelcontextprotocol/server-everything@2026.8.31")
+
+
+def npm():
+    """The folder with the packages; None, and skipped by name, where they cannot be had."""
+    name = "the client of @modelcontextprotocol/sdk"
+    folder = os.path.join(os.path.dirname(BUILD), "npm")
+    if not shutil.which("node") or not shutil.which("npm"):
+        return skip(name, "there is no node, or no npm")
+    if not os.path.isdir(os.path.join(folder, "node_modules", "@modelcontextprotocol")):
+        os.makedirs(folder, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as new:
+            try:
+                subprocess.run(["npm", "install", "--prefix", new, "--no-fund", "--no-audit",
+                                "--ignore-scripts", *PACKAGES], capture_output=True, timeout=60,
+                               check=True)
+                os.rename(new + "/node_modules", folder + "/node_modules")
+            except (OSError, subprocess.SubprocessError):
+                return skip(name, "npm cannot reach its registry")
+    return folder
+
+
+def sdk(folder, kind, *where, calls=(), env=None):
+    """What comes of each call of the SDK's client."""
+    with subprocess.Popen(["node", os.path.join(HERE, "mcp_client.mjs"), folder, kind, *where], env=env,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as node:
+        try:
+            out, err = node.communicate("".join(json.dumps(c) + "\n" for c in calls).encode(),
+                                        timeout=6 * DEADLINE)
+        except subprocess.TimeoutExpired:
+            node.kill()
+            raise
+    eq((node.returncode, err.decode()), (0, ""), f"the client over {kind}")
+    return [json.loads(line) for line in out.splitlines()]

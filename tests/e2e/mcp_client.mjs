@@ -18,7 +18,18 @@ async function connect() {
   return new Transport(new URL(where[0]));
 }
 
-const client = new Client({ name: "test", version: "1" }, { capabilities: {} });
+const types = await load("types.js");
+const client = new Client({ name: "test", version: "1" },
+  { capabilities: { sampling: {}, elicitation: {}, roots: { listChanged: true } } });
+client.setRequestHandler(types.CreateMessageRequestSchema, ({ params }) => ({
+  role: "assistant", model: "none", content: { type: "text", text: "sampled " + params.maxTokens },
+}));
+client.setRequestHandler(types.ElicitRequestSchema, () => ({
+  action: "accept", content: { name: "elicited" },
+}));
+client.setRequestHandler(types.ListRootsRequestSchema, () => ({
+  roots: [{ uri: "file:///rooted", name: "rooted" }],
+}));
 await client.connect(await connect());
 // Each line of standard input is ["callTool", ARGUMENTS...]; each line out what came of it.
 const lines = (await import("node:readline")).createInterface({ input: process.stdin });

@@ -3,14 +3,11 @@
 import json
 import os
 import signal
-import socket
-import subprocess
 import sys
 
 import harness
-import npm
-from harness import (DEADLINE, HERE, Client, Conn, alive, children, eq, has, main, ok, proc, request, until)
-from mcp import Mcp
+from harness import DEADLINE, Client, Conn, alive, children, eq, has, main, ok, proc, request, until
+from mcp import Mcp, Sse, log_of, npm, sdk, update
 
 # A server by hand: what it does is told by the tool that is called.
 SERVER = r'''
@@ -97,66 +94,9 @@ def entry(client, name, *args, **more):
     return {"name": name, "command": sys.executable, "args": [path, name, *args], **more}
 
 
-def update(client, body, seconds=None):
-    with Conn(client.port) as conn:
-        conn.send(request("POST", "/update_mcp_server", json.dumps(body).encode(),
-                          Connection="close"))
-        return conn.response(seconds or 4 * DEADLINE)
-
-
-def log_of(answer):
-    body = answer.json()
-    eq((answer.status, body["detail"]), (200, "MCP server updated successfully"), "an update")
-    return body["router_error_log"]
-
-
 def servers(client):
     """The processes of servers that run."""
     return [p for p in children(client.pid) if b"server.py" in proc(p, "cmdline") and alive(p)]
-
-
-class Sse:
-    """HTTP+SSE by hand: a stream, and a path for messages."""
-
-    def __init__(self, client, path="/mcp/sse"):
-        self.client = client
-        self.sock = socket.create_connection(("127.0.0.1", client.port), timeout=DEADLINE)
-        self.sock.sendall(f"GET {path} HTTP/1.0\r\nHost: localhost\r\n"
-                          "Accept: text/event-stream\r\n\r\n".encode())
-        self.data = b""
-        self.head = self.until(b"\r\n\r\n").decode().lower()
-        name, self.endpoint = self.event()
-        eq(name, "endpoint", "the first event")
-        self.last = 0
-
-    def until(self, mark):
-        while mark not in self.data:
-            piece = self.sock.recv(65536)
-            if not piece:
-                raise harness.Closed(self.data)
-            self.data += piece
-        part, self.data = self.data.split(mark, 1)
-        return part
-
-    def event(self):
-        while True:
-            lines = [x for x in self.until(b"\n\n").decode().split("\n") if x and x[0] != ":"]
-            if lines:
-                fields = dict(x.split(": ", 1) for x in lines)
-                return fields["event"], fields["data"]
-
-    def tell(self, message):
-        with Conn(self.client.port) as conn:
-            conn.send(request("POST", self.endpoint, json.dumps(message).encode(),
-                              Connection="close"))
-            return conn.response()
-
-    def ask(self, method, **params):
-        self.last += 1
-        got = self.tell({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params})
-        if got.status != 202:
-            return got
-        return json.loads(self.event()[1])
 
 
 def test_update():
@@ -261,7 +201,7 @@ def test_faults():
             update(client, [entry(client, "a")])
             has(conn.response().body.decode(), "was replaced", "whom a replacement cuts off hears it")
         eq(mcp.call("echo")[0], "a{}", "the new one answers")
-        eq(len(servers(client)), 1, "the old one is gone")
+        ok(until(lambda: len(servers(client)) == 1), "the old one is gone")
 
 
 def test_cancel():
@@ -343,25 +283,13 @@ def test_nothing_without():
 
 # --- The SDK of npm -------------------------------------------------------------------
 
-PACKAGES = ("@modelcontextprotocol/sdk@1.32.2", "@modelcontextprotocol/server-everything@2026.8.31")
 
-
-def sdk(folder, kind, *where, calls=()):
-    with subprocess.Popen(["node", os.path.join(HERE, "mcp_client.mjs"), folder, kind, *where],
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE) as node:
-        try:
-            out, err = node.communicate("".join(json.dumps(c) + "\n" for c in calls).encode(),
-                                        timeout=6 * DEADLINE)
-        except subprocess.TimeoutExpired:
-            node.kill()
-            raise
-    eq((node.returncode, err.decode()), (0, ""), f"the client over {kind}")
-    return [json.loads(line) for line in out.splitlines()]
+def tool(name, **arguments):
+    return ["callTool", {"name": name, "arguments": arguments}]
 
 
 def test_sdk():
-    folder = npm.install("the client of @modelcontextprotocol/sdk", *PACKAGES)
+    folder = npm()
     if not folder:
         return
     everything = os.path.join(folder, "node_modules/@modelcontextprotocol/server-everything/dist/index.js")
@@ -376,7 +304,12 @@ def test_sdk():
         slow = {"name": "trigger-long-running-operation", "arguments": {"duration": 0.4, "steps": 2}}
         calls = [["listTools"], ["callTool", {"name": "echo", "arguments": {"message": "m"}}],
                  ["listResources"], ["listPrompts"], ["callTool", slow],
-                 ["getPrompt", {"name": "simple-prompt"}], ["callTool", {"name": "none"}]]
+                 ["getPrompt", {"name": "simple-prompt"}], ["callTool", {"name": "none"}],
+                 tool("trigger-sampling-request", prompt="p", maxTokens=7),
+                 tool("trigger-elicitation-request"), tool("get-roots-list"),
+                 ["setLoggingLevel", "error"],
+                 ["complete", {"ref": {"type": "ref/prompt", "name": "completable-prompt"},
+                               "argument": {"name": "department", "value": "E"}}]]
         for kind, path in ("http", "/mcp"), ("sse", "/mcp/sse"):
             got = sdk(folder, kind, url + path, calls=calls)
             ok(len(got[0]["result"]["tools"]) > 5, f"{kind}: tools")
@@ -386,6 +319,10 @@ def test_sdk():
             eq(got[4]["progress"][:1], [1], f"{kind}: progress")
             ok(got[5]["result"]["messages"], f"{kind}: a prompt")
             ok("error" in got[6] or got[6]["result"]["isError"], f"{kind}: an error")
+            for i, word in enumerate(("sampled 7", "elicited", "file:///rooted")):
+                has(json.dumps(got[7 + i].get("result")), word, f"{kind}: the client is asked")
+            eq(got[10].get("result"), {}, f"{kind}: a level")
+            has(got[11]["result"]["completion"]["values"], "Engineering", f"{kind}: a completion")
 
 
 if __name__ == "__main__":

@@ -128,6 +128,36 @@ static void test_write(void)
 		"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,"
 		"\"message\":\"no \\\"JSON\\\"\"}}",
 		"an error without an id");
+	buf_reset(&out);
+	jsonrpc_call(&out, 7, STR("a/b"), STR("{\"c\":1}"));
+	is_view(buf_view(&out),
+		"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"a/b\",\"params\":{\"c\":1}}",
+		"a request");
+	buf_reset(&out);
+	jsonrpc_call(&out, 0, STR("a"), STR(""));
+	is_view(buf_view(&out), "{\"jsonrpc\":\"2.0\",\"method\":\"a\"}",
+		"a notification without params");
+	buf_free(&out);
+}
+
+static void test_pass(void)
+{
+	struct buf out = BUF_INIT(4096);
+	struct jsonrpc m;
+	const char *why;
+
+	is_int(read_text("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":[ 1]}", &m, &why), 0,
+		"a response");
+	jsonrpc_pass(&out, STR("\"x\""), &m);
+	is_view(buf_view(&out), "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"result\":[ 1]}",
+		"its result under another id");
+	buf_reset(&out);
+	is_int(read_text(
+		       "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":2}}", &m, &why),
+		0, "an error");
+	jsonrpc_pass(&out, STR("3"), &m);
+	is_view(buf_view(&out), "{\"jsonrpc\":\"2.0\",\"id\":3,\"error\":{\"code\":2}}",
+		"the same");
 	buf_free(&out);
 }
 
@@ -137,6 +167,7 @@ int main(void)
 	test_bad();
 	test_long_id();
 	test_write();
+	test_pass();
 	arena_reset(&arena);
 	return done_testing();
 }
