@@ -10,16 +10,32 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum {
-	ASKS = 16,
+	CALLS = 16, /* requests under way; more wait */
+	NOTES = 8,  /* and what wants no answer, which takes no time */
+	ASKS = CALLS + NOTES,
 	FDS = 2 + ASKS,
+	WAITING = 256, /* messages; as many calls as the sandbox has for one session */
+	WAITING_BYTES = 2 * INJECT_BODY_MAX,
 	SESSION = 128,
+	READ = 65536,
 	PUT_MAX = 4096, /* bytes that a pipe takes without waiting if it has room */
 };
 
 #define TARGET "/mcp/sandbox"
+
+/* What the client has said. On the heap. */
+struct message {
+	struct message *next; /* of those that wait */
+	struct buf line;
+	struct buf id;      /* of the request; empty for none */
+	struct buf cancels; /* the id of the request that it cancels; or empty */
+	bool calls;         /* it is a request */
+	bool opens;         /* it is initialize */
+};
 
 enum ask_state {
 	ASK_FREE,
@@ -32,9 +48,7 @@ enum ask_state {
 struct ask {
 	enum ask_state state;
 	struct call call;
-	struct buf line;       /* the message */
-	struct buf id;         /* of the request; empty for none */
-	bool opens;            /* it is initialize */
+	struct message *m;
 	bool again;            /* it was sent before, in a session that is gone */
 	char session[SESSION]; /* in which it was sent */
 	struct buf body;
@@ -46,8 +60,10 @@ struct bridge {
 	char session[SESSION]; /* as the sandbox calls it; empty: there is none */
 	struct buf hello;      /* the initialize that made it, to make another */
 	struct ask asks[ASKS];
+	struct message *waiting; /* for a place, the oldest first */
+	unsigned waiting_n;
+	size_t waiting_bytes;
 	struct lines lines; /* of stdin */
-	struct buf in;      /* read, and not taken apart yet */
 	bool all_in;        /* stdin has ended */
 };
 
@@ -79,13 +95,13 @@ static int put(struct str message)
 }
 
 /* Who has asked hears why there is no answer. */
-static int put_error(const struct ask *a, const char *words)
+static int put_error(const struct message *m, const char *words)
 {
 	struct buf out = BUF_INIT(4096);
 	int r = 0;
 
-	if (a->id.n) {
-		jsonrpc_error(&out, buf_view(&a->id), JSONRPC_INTERNAL, str_c(words));
+	if (m->id.n) {
+		jsonrpc_error(&out, buf_view(&m->id), JSONRPC_INTERNAL, str_c(words));
 		r = out.err ? out.err : put(buf_view(&out));
 	} else {
 		out_note("%s", words);
@@ -102,7 +118,7 @@ static int put_failure(const struct ask *a, int err)
 		return err;
 	snprintf(words, sizeof(words), "The sandbox did not answer%s%s.",
 		err <= FAIL_BASE ? "" : ": ", err <= FAIL_BASE ? "" : err_text(err));
-	return put_error(a, words);
+	return put_error(a->m, words);
 }
 
 /* --- To the sandbox --------------------------------------------------------------- */
@@ -176,11 +192,18 @@ static int open_again(struct bridge *b)
 	return r;
 }
 
+static void message_del(struct message *m)
+{
+	buf_free(&m->line);
+	buf_free(&m->id);
+	buf_free(&m->cancels);
+	free(m);
+}
+
 static void release(struct ask *a)
 {
 	call_close(&a->call);
-	buf_free(&a->line);
-	buf_free(&a->id);
+	message_del(a->m);
 	buf_free(&a->body);
 	lines_free(&a->lines);
 	*a = (struct ask){.state = ASK_FREE};
@@ -188,7 +211,7 @@ static void release(struct ask *a)
 
 static int send(struct bridge *b, struct ask *a)
 {
-	int r = start(b, &a->call, "POST", buf_view(&a->line));
+	int r = start(b, &a->call, "POST", buf_view(&a->m->line));
 
 	memcpy(a->session, b->session, sizeof(a->session));
 	if (r) {
@@ -216,13 +239,13 @@ static int refused(struct bridge *b, struct ask *a)
 	int r;
 
 	snprintf(words, sizeof(words), "The sandbox refused this: status %u.", status);
-	if (status == 404 && b->session[0] && !a->again && !a->opens) {
+	if (status == 404 && b->session[0] && !a->again && !a->m->opens) {
 		call_close(&a->call);
 		a->again = true;
 		if (has_session(b, a))
 			return send(b, a);
 	}
-	r = put_error(a, words);
+	r = put_error(a->m, words);
 	release(a);
 	return r;
 }
@@ -310,97 +333,195 @@ static int receive(struct bridge *b, struct ask *a)
 
 /* --- From the client -------------------------------------------------------------- */
 
-/* What is no message is for the sandbox to refuse. */
-static int look(struct bridge *b, struct ask *a)
+static int keep_id(struct buf *id, struct json_val v)
 {
-	const char *why;
-	struct jsonrpc m = {.id = {NULL, 0}};
-	struct doc d;
+	enum json_type type = json_type(v);
 
-	if (doc_parse(&d, buf_view(&a->line)) == 0) {
-		int r = jsonrpc_read(doc_root(&d), &d.arena, &m, &why);
-
-		if (r == 0 && m.kind == JSONRPC_REQUEST)
-			a->opens = str_eq(m.method, STR("initialize"));
-		if (r < 0 || m.kind == JSONRPC_REQUEST)
-			buf_str(&a->id, m.id.n ? m.id : STR("null"));
-		doc_free(&d);
-	} else {
-		buf_puts(&a->id, "null");
-	}
-	if (a->opens) {
-		b->session[0] = '\0';
-		buf_reset(&b->hello);
-		buf_str(&b->hello, buf_view(&a->line));
-	}
-	return a->id.err ? a->id.err : b->hello.err;
+	if (type == JSON_STRING || type == JSON_NUMBER)
+		buf_str(id, json_raw(v));
+	return id->err;
 }
 
-static int take_line(struct bridge *b, struct ask *a, struct str line)
+/* What is no message is for the sandbox to refuse. */
+static int look(struct message *m)
 {
+	const char *why;
+	struct jsonrpc j = {.id = {NULL, 0}};
+	struct doc d;
 	int r;
 
-	*a = (struct ask){
+	if (doc_parse(&d, buf_view(&m->line)) < 0) {
+		buf_puts(&m->id, "null");
+		return m->id.err;
+	}
+	r = jsonrpc_read(doc_root(&d), &d.arena, &j, &why);
+	m->calls = r == 0 && j.kind == JSONRPC_REQUEST;
+	m->opens = m->calls && str_eq(j.method, STR("initialize"));
+	if (r < 0 || m->calls)
+		buf_str(&m->id, j.id.n ? j.id : STR("null"));
+	r = m->id.err;
+	if (!r && !m->calls && str_eq(j.method, STR("notifications/cancelled")))
+		r = keep_id(&m->cancels, json_get(j.params, "requestId"));
+	doc_free(&d);
+	/* It is the id of nothing that we know. */
+	return r == ERR_LIMIT ? 0 : r;
+}
+
+/* 0 with the message; -ENOMEM, ERR_LIMIT. */
+static int message_new(struct str line, struct message **made)
+{
+	struct message *m = calloc(1, sizeof(*m));
+	int r;
+
+	if (!m)
+		return -ENOMEM;
+	*m = (struct message){
 		.line = BUF_INIT(INJECT_BODY_MAX),
 		.id = BUF_INIT(JSONRPC_ID_MAX),
-		.body = BUF_INIT(INJECT_REPLY_MAX),
+		.cancels = BUF_INIT(JSONRPC_ID_MAX),
 	};
-	lines_init(&a->lines, INJECT_REPLY_MAX);
-	call_begin(&a->call, -1, 0, false);
-	buf_str(&a->line, line);
-	r = a->line.err ? a->line.err : look(b, a);
-	if (!r)
-		return send(b, a);
-	release(a);
+	buf_str(&m->line, line);
+	r = m->line.err ? m->line.err : look(m);
+	if (r)
+		message_del(m);
+	else
+		*made = m;
 	return r;
 }
 
-/* A free place; NULL while there is none, or nothing may overtake an initialize. */
-static struct ask *place(struct bridge *b)
+static void unlink_waiting(struct bridge *b, struct message **at)
 {
-	struct ask *a = NULL;
+	struct message *m = *at;
 
-	for (size_t i = 0; i < ASKS; i++) {
-		if (b->asks[i].state == ASK_FREE)
-			a = &b->asks[i];
-		else if (b->asks[i].opens)
-			return NULL;
-	}
-	return a;
+	*at = m->next;
+	b->waiting_n--;
+	b->waiting_bytes -= m->line.n;
 }
 
-static int take_lines(struct bridge *b)
+/* True: what m cancels was waiting here, and is no more. */
+static bool cancel(struct bridge *b, const struct message *m)
 {
-	struct str in = buf_view(&b->in), line;
-	struct ask *a;
+	struct message **at = &b->waiting, *found;
+
+	while (*at && !str_eq(buf_view(&(*at)->id), buf_view(&m->cancels)))
+		at = &(*at)->next;
+	found = *at;
+	if (!found || !found->calls)
+		return false;
+	unlink_waiting(b, at);
+	message_del(found);
+	return true;
+}
+
+static int take_line(struct bridge *b, struct str line)
+{
+	struct message *m, **end = &b->waiting;
+	int r = message_new(line, &m);
+
+	if (r)
+		return r;
+	if (m->cancels.n && cancel(b, m)) {
+		message_del(m);
+		return 0;
+	}
+	/* Reading goes on, for one that follows may be a cancellation. */
+	if (m->calls &&
+		(b->waiting_n >= WAITING ||
+			b->waiting_bytes + m->line.n > WAITING_BYTES)) {
+		r = put_error(m, "Too many calls are waiting.");
+		message_del(m);
+		return r;
+	}
+	while (*end)
+		end = &(*end)->next;
+	*end = m;
+	b->waiting_n++;
+	b->waiting_bytes += m->line.n;
+	return 0;
+}
+
+/* A free place for it; NULL: there is none, or nothing may overtake an initialize. */
+static struct ask *place(struct bridge *b, const struct message *m)
+{
+	struct ask *a = NULL;
+	unsigned calls = 0;
+
+	for (size_t i = 0; i < ASKS; i++) {
+		if (b->asks[i].state == ASK_FREE) {
+			a = &b->asks[i];
+			continue;
+		}
+		if (b->asks[i].m->opens)
+			return NULL;
+		calls += b->asks[i].m->calls;
+	}
+	return m->calls && calls >= CALLS ? NULL : a;
+}
+
+static int go(struct bridge *b, struct ask *a, struct message *m)
+{
+	*a = (struct ask){.m = m, .body = BUF_INIT(INJECT_REPLY_MAX)};
+	lines_init(&a->lines, INJECT_REPLY_MAX);
+	call_begin(&a->call, -1, 0, false);
+	if (m->opens) {
+		b->session[0] = '\0';
+		buf_reset(&b->hello);
+		buf_str(&b->hello, buf_view(&m->line));
+	}
+	if (!b->hello.err)
+		return send(b, a);
+	release(a);
+	return b->hello.err;
+}
+
+/* Those that wait and may go; what wants no answer overtakes what does. */
+static int pump(struct bridge *b)
+{
+	struct message **at = &b->waiting;
 	int r = 0;
 
-	while (!r && (a = place(b)) && (r = lines_next(&b->lines, &in, &line)) == 0) {
-		line = str_trim(line, " \t\r");
-		if (line.n)
-			r = take_line(b, a, line);
+	while (*at && !r) {
+		struct message *m = *at;
+		struct ask *a = place(b, m);
+
+		if (a) {
+			unlink_waiting(b, at);
+			r = go(b, a, m);
+		} else if (m->opens) {
+			break;
+		} else {
+			at = &m->next;
+		}
 	}
-	buf_consume(&b->in, b->in.n - in.n);
+	return r;
+}
+
+static int take_lines(struct bridge *b, struct str in)
+{
+	struct str line;
+	int r;
+
+	while ((r = lines_next(&b->lines, &in, &line)) == 0) {
+		line = str_trim(line, " \t\r");
+		r = line.n ? take_line(b, line) : 0;
+		if (r)
+			break;
+	}
 	return r < 0 ? r : 0;
 }
 
 static int read_in(struct bridge *b)
 {
-	char *room = buf_room(&b->in, 65536);
-	ssize_t n = room ? read(STDIN_FILENO, room, 65536) : -1;
+	static char room[READ];
+	ssize_t n = read(STDIN_FILENO, room, sizeof(room));
 
-	if (!room)
-		return b->in.err;
-	if (n > 0) {
-		buf_commit(&b->in, (size_t)n);
-	} else if (n == 0) {
-		b->all_in = true;
-		/* The last line may lack its end. */
-		buf_putc(&b->in, '\n');
-	} else if (errno != EAGAIN && errno != EINTR) {
-		return -errno;
-	}
-	return 0;
+	if (n > 0)
+		return take_lines(b, str_make(room, (size_t)n));
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	b->all_in = true;
+	/* The last line may lack its end. */
+	return take_lines(b, STR("\n"));
 }
 
 /* --- Both ------------------------------------------------------------------------- */
@@ -410,7 +531,7 @@ static bool is_busy(const struct bridge *b)
 	for (size_t i = 0; i < ASKS; i++)
 		if (b->asks[i].state != ASK_FREE)
 			return true;
-	return b->in.n > 0;
+	return b->waiting;
 }
 
 static int step(struct bridge *b)
@@ -419,7 +540,7 @@ static int step(struct bridge *b)
 	int r;
 
 	fds[1] = (struct pollfd){
-		.fd = b->all_in || b->in.n || !place(b) ? -1 : STDIN_FILENO,
+		.fd = b->all_in || b->waiting_n >= 2 * WAITING ? -1 : STDIN_FILENO,
 		.events = POLLIN,
 	};
 	for (size_t i = 0; i < ASKS; i++)
@@ -434,16 +555,12 @@ static int step(struct bridge *b)
 	for (size_t i = 0; i < ASKS && !r; i++)
 		if (fds[2 + i].revents && b->asks[i].state)
 			r = receive(b, &b->asks[i]);
-	return r ? r : take_lines(b);
+	return r ? r : pump(b);
 }
 
 int mcp_bridge(const struct sandbox *s)
 {
-	struct bridge b = {
-		.sandbox = s,
-		.hello = BUF_INIT(INJECT_BODY_MAX),
-		.in = BUF_INIT(2 * 65536),
-	};
+	struct bridge b = {.sandbox = s, .hello = BUF_INIT(INJECT_BODY_MAX)};
 	int r = 0;
 
 	lines_init(&b.lines, INJECT_BODY_MAX);
@@ -455,8 +572,13 @@ int mcp_bridge(const struct sandbox *s)
 	for (size_t i = 0; i < ASKS; i++)
 		if (b.asks[i].state)
 			release(&b.asks[i]);
+	while (b.waiting) {
+		struct message *m = b.waiting;
+
+		unlink_waiting(&b, &b.waiting);
+		message_del(m);
+	}
 	lines_free(&b.lines);
-	buf_free(&b.in);
 	buf_free(&b.hello);
 	return r == ERR_LIMIT ? out_fail(NULL, "a message of the client is too long") : r;
 }

@@ -15,6 +15,7 @@ import termios
 import fake_engine
 import harness
 from harness import DEADLINE, Client, children, eq, has, main, ok, until, wait_exit
+from mcp import npm, sdk
 
 TEMP = tempfile.mkdtemp(prefix="od-mcp-")
 atexit.register(shutil.rmtree, TEMP, True)
@@ -49,9 +50,13 @@ class Sandbox:
 fake_engine.Sandbox = Sandbox
 
 
+def environment(engine):
+    return {"OD_STATE_DIR": os.path.join(TEMP, "state"), "OD_RUNTIME_CLIENT": PROGRAM,
+            "DOCKER_HOST": "unix://" + engine.path}
+
+
 def start(engine, *argv):
-    env = {"PATH": "/bin:/usr/bin", "OD_STATE_DIR": os.path.join(TEMP, "state"),
-           "OD_RUNTIME_CLIENT": PROGRAM, "DOCKER_HOST": "unix://" + engine.path}
+    env = {"PATH": "/bin:/usr/bin", **environment(engine)}
     env.update({k: v for k, v in os.environ.items() if k in ("ASAN_OPTIONS", "UBSAN_OPTIONS")})
     return subprocess.Popen([*harness.WRAP, harness.RUNTIME, *argv], env=env,
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -187,6 +192,52 @@ def test_many_at_once():
         ids = sorted(mcp.read()["id"] for _ in range(100))
         eq(ids, list(range(1000, 1100)), "a hundred calls")
         eq(mcp.end()[:2], (0, b""), "the end")
+
+
+def test_busy():
+    """With all places taken cancellations are heard, and what is too much is refused."""
+    with Client() as client:
+        engine = Engine(client)
+        run(engine, "box4")
+        mcp = Stdio(engine, "box4")
+        mcp.hello()
+        for i in range(16):
+            mcp.tell("tools/call", 100 + i, name="bash", arguments={"command": "sleep 1000"})
+        ok(until(lambda: sleeps(client, 1000)), "sixteen calls")
+        for i in range(2):
+            mcp.tell("tools/call", 200 + i, name="write", arguments={"path": f"w{i}", "content": "x"})
+        mcp.tell("notifications/cancelled", requestId=200)
+        for i in range(16):
+            mcp.tell("notifications/cancelled", requestId=100 + i)
+        got, before = mcp.answer(201)
+        ok("result" in got, "who waits comes next when others are cancelled", got)
+        eq([m["id"] for m in before if m.get("id") == 200], [], "but not who was cancelled himself")
+        ok(not os.path.exists(os.path.join(client.work, "w0")), "and was never done")
+        for i in range(300):
+            mcp.tell("tools/call", 1000 + i, name="bash", arguments={"command": "sleep 1000"})
+        refused, _ = mcp.answer(1299)
+        has(refused["error"]["message"], "Too many calls are waiting", "more than there is room for")
+        for i in range(300):
+            mcp.tell("notifications/cancelled", requestId=1000 + i)
+        mcp.tell("ping", 9000)
+        eq(mcp.answer(9000)[0]["result"], {}, "it goes on")
+        eq(mcp.end()[0], 0, "and ends")
+
+
+def test_sdk():
+    folder = npm()
+    if not folder:
+        return
+    with Client() as client:
+        engine = Engine(client)
+        run(engine, "box5")
+        calls = [["listTools"], ["callTool", {"name": "bash", "arguments": {"command": "echo $((6*7))"}}],
+                 ["callTool", {"name": "bash", "arguments": {"nonsense": 1}}]]
+        tools, bash, wrong = sdk(folder, "stdio", harness.RUNTIME, "mcp", "box5", calls=calls,
+                                 env={**os.environ, **environment(engine)})
+        eq(len(tools["result"]["tools"]), 8, "its tools")
+        has(bash["result"]["content"][0]["text"], "42", "a command")
+        ok(wrong["result"]["isError"], "an error")
 
 
 def test_server_again():
