@@ -78,6 +78,10 @@ struct external {
 
 /* --- external.c: its life */
 
+/* As of struct plugin. */
+int external_start(struct plug *p);
+void external_stop(struct plug *p);
+void external_info(const struct plug *p, struct jw *w);
 /* A call has come in LACKING: looks again. */
 void external_again(struct external *e);
 /* Its end follows; why it is. */

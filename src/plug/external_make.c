@@ -1,0 +1,181 @@
+/* A plugin on the disk as plug.c sees it, made from its manifest. */
+#include "plug/external_private.h"
+
+#include "base/env.h"
+#include "base/fd.h"
+#include "term/shell.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The shell's environment, with the manifest's and what is said about the channel. */
+static int make_env(struct external *e)
+{
+	static const char *const more[] = {"OD_PLUGIN_FD=3", "OD_PLUGIN_PROTOCOL=1"};
+
+	e->env = env_copy(
+		e->box->shell_setup->env, PLUGIN_WORDS_MAX + ARRAY_LEN(more), &e->memory);
+	if (!e->env)
+		return -ENOMEM;
+	for (const char **own = e->manifest.env; *own; own++)
+		env_put(e->env, *own);
+	for (size_t i = 0; i < ARRAY_LEN(more); i++)
+		env_put(e->env, more[i]);
+	return 0;
+}
+
+static int make_actions(struct external *e)
+{
+	size_t n = e->manifest.actions_n;
+	const struct action **list = arena_array(&e->memory, n + 1, sizeof(*list));
+
+	e->actions = arena_array(&e->memory, n + 1, sizeof(*e->actions));
+	if (!list || !e->actions)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		e->actions[i] = (struct external_action){
+			.action =
+				{
+					.name = e->manifest.actions[i],
+					.start = external_run,
+					.abandon = external_abandon,
+				},
+			.e = e,
+		};
+		list[i] = &e->actions[i].action;
+	}
+	e->plugin.actions = list;
+	return 0;
+}
+
+static int make_routes(struct external *e)
+{
+	size_t n = e->manifest.routes_n;
+	struct plug_route *routes = arena_array(&e->memory, n + 1, sizeof(*routes));
+
+	if (!routes)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const struct plugin_route *r = &e->manifest.routes[i];
+		char path[sizeof("/plugins/") + PLUGIN_NAME_MAX + PLUGIN_PATH_MAX];
+
+		snprintf(path, sizeof(path), "/plugins/%s%s", e->plugin.name, r->path);
+		routes[i] = (struct plug_route){r->method,
+			arena_cstr(&e->memory, str_c(path)), external_handle,
+			external_gone, NULL};
+		if (!routes[i].path)
+			return -ENOMEM;
+	}
+	e->plugin.routes = routes;
+	return 0;
+}
+
+/* 0 with the text; 1: there is none; -errno. */
+static int read_text(const char *path, struct buf *text)
+{
+	int fd = fd_open(path, O_RDONLY | O_NONBLOCK, 0);
+	struct stat st;
+	ssize_t n = 1;
+	int r = 0;
+
+	if (fd < 0)
+		return fd == -ENOENT ? 1 : fd;
+	if (fstat(fd, &st) < 0)
+		r = -errno;
+	else if (!S_ISREG(st.st_mode))
+		r = ERR_TYPE;
+	while (!r && n > 0) {
+		char *room = buf_room(text, 4096);
+
+		n = room ? read(fd, room, 4096) : 0;
+		if (n > 0)
+			buf_commit(text, (size_t)n);
+		r = n < 0 && errno != EINTR ? -errno : text->err;
+	}
+	fd_close(&fd);
+	return r;
+}
+
+/* 0, even if it is bad; -ENOMEM. */
+static int load(struct external *e)
+{
+	struct buf text = BUF_INIT(PLUGIN_MANIFEST_MAX);
+	struct buf why = BUF_INIT(PLUGIN_WHY_MAX * 4);
+	char path[FILE_PATH_MAX];
+	int r;
+
+	snprintf(path, sizeof(path), "%s/plugin.json", e->dir);
+	r = read_text(path, &text);
+	if (r == 0) {
+		r = plugin_manifest_read(&e->manifest, buf_view(&text),
+			str_c(e->plugin.name), &e->memory, &why);
+		if (r == 0)
+			e->plugin.start = external_start;
+	}
+	if (r == 0)
+		r = make_env(e);
+	if (r == 0)
+		r = make_actions(e);
+	if (r == 0)
+		r = make_routes(e);
+	if (r < 0 && r != -ENOMEM) {
+		buf_reset(&text);
+		buf_fmt(&text, "%s: %s%.*s", path, r == ERR_SYNTAX ? "" : err_text(r),
+			STR_ARG(buf_view(&why)));
+		external_refuse(e, buf_cstr(&text) ? text.p : "out of memory");
+	}
+	buf_free(&text);
+	buf_free(&why);
+	return r == -ENOMEM ? r : 0;
+}
+
+struct external *external_new(struct box *box, const char *name)
+{
+	struct external *e = calloc(1, sizeof(*e));
+	char dir[FILE_PATH_MAX];
+
+	if (!e)
+		return NULL;
+	*e = (struct external){
+		.plugin = {.stop = external_stop, .info = external_info},
+		.box = box,
+		.report.fd = -1,
+		.pipe.fd = -1,
+		.channel.fd = -1,
+		.out = BUF_INIT(PLUGIN_OUT_MAX),
+	};
+	arena_init(&e->memory, PLUGIN_MEMORY_MAX);
+	arena_init(&e->json, PLUGIN_JSON_MAX);
+	snprintf(dir, sizeof(dir), "%s/%s", box->config->plugin_dir, name);
+	e->plugin.name = arena_cstr(&e->memory, str_c(name));
+	e->dir = arena_cstr(&e->memory, str_c(dir));
+	if (e->plugin.name && e->dir && load(e) == 0)
+		return e;
+	external_del(e);
+	return NULL;
+}
+
+void external_del(struct external *e)
+{
+	if (!e)
+		return;
+	arena_reset(&e->memory);
+	free(e);
+}
+
+const struct plugin *external_plugin(const struct external *e)
+{
+	return &e->plugin;
+}
+
+void external_refuse(struct external *e, const char *why)
+{
+	snprintf(e->missing, sizeof(e->missing), "%s", why);
+	e->plugin.missing = e->missing;
+	e->plugin.actions = NULL;
+	e->plugin.routes = NULL;
+}
