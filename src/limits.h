@@ -229,6 +229,7 @@ enum {
 	PLUGIN_PROBE_MS = 10000,     /* to look whether all is there */
 	PLUGIN_READY_MS = 60000,     /* unless the manifest says otherwise */
 	PLUGIN_CALL_MS = 120000,     /* the same; as FILE_JOB_MS */
+	PLUGIN_PING_MS = 10000,      /* to say something, when a call was not answered */
 	PLUGIN_END_MS = 500,         /* from the end of its channel to its own */
 	PLUGIN_PAUSE_MS = 100,       /* before a restart, doubling... */
 	PLUGIN_PAUSE_MAX_MS = 30000, /* ...up to this */

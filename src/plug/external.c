@@ -115,6 +115,36 @@ static void late(struct timer *t)
 	external_kill(e, words);
 }
 
+/* --- Whether it lives -------------------------------------------------------------- */
+
+static void silent(struct timer *t)
+{
+	external_kill(container_of(t, struct external, doubt),
+		"it hangs: it has answered neither a call in time nor a ping");
+}
+
+/* A call may have had little time: it has that of any, and some for the ping. */
+void external_doubt(struct external *e, uint64_t since)
+{
+	uint64_t now = loop_now(e->box->loop), most = e->manifest.call_ms;
+	uint64_t end = since + most, ms = most < PLUGIN_PING_MS ? most : PLUGIN_PING_MS;
+
+	if (e->doubt.slot || (e->state != EXTERNAL_READY && e->state != EXTERNAL_ABSENT))
+		return;
+	if (end > now + ms)
+		ms = end - now;
+	external_tell(e, "ping", 0);
+	if (timer_set(e->box->loop, &e->doubt, ms, silent) < 0)
+		log_warn("plugin %s: out of memory for a timer", e->plugin.name);
+}
+
+void external_heard(struct external *e)
+{
+	timer_cancel(e->box->loop, &e->doubt);
+}
+
+/* --- How it ended ------------------------------------------------------------------ */
+
 /* What there is to say of the end of a process. */
 static void put_end(struct external *e, int status, struct buf *why)
 {
@@ -145,6 +175,7 @@ static void process_ended(struct external *e, const char *why)
 	char words[PLUGIN_WHY_MAX * 2];
 
 	enter(e, EXTERNAL_PAUSED);
+	snprintf(e->ended, sizeof(e->ended), "%s", why);
 	snprintf(words, sizeof(words), "%s; it is started again after %llu ms", why,
 		(unsigned long long)e->pause);
 	plug_unavailable(e->plug, words);
@@ -165,6 +196,7 @@ static void child_ended(struct child *c, int status)
 	note_end(e);
 	put_end(e, status, &why);
 	external_close(e);
+	external_heard(e);
 	e->pid = 0;
 	e->trouble[0] = '\0';
 	if (good) {
@@ -363,6 +395,12 @@ int external_start(struct plug *p)
 	return 0;
 }
 
+/* Streams of events have no end of their own. */
+void external_drain_calls(struct plug *p)
+{
+	external_end_streams(p->own);
+}
+
 /* What is still there gets SIGTERM with all others when the server ends. */
 void external_stop(struct plug *p)
 {
@@ -374,6 +412,7 @@ void external_stop(struct plug *p)
 	enter(e, EXTERNAL_OFF);
 	external_fail(e, true, "the sandbox is stopping");
 	timer_cancel(e->box->loop, &e->quiet);
+	external_heard(e);
 	children_forget(&e->child);
 	external_close(e);
 	e->pid = 0;
@@ -387,6 +426,10 @@ void external_info(const struct plug *p, struct jw *w)
 		return;
 	jw_key(w, "starts");
 	jw_uint(w, e->starts);
+	if (e->ended[0]) {
+		jw_key(w, "ended");
+		jw_cstr(w, e->ended);
+	}
 	if (!e->pid)
 		return;
 	jw_key(w, "pid");

@@ -14,6 +14,8 @@ enum { WORDS = 2 * PLUGIN_WHY_MAX };
 enum call_state {
 	CALL_WAITS, /* for its plugin to be ready */
 	CALL_SENT,
+	CALL_OPEN, /* part of the reply has come, and the next may */
+	CALL_FULL, /* the same, but the client has to read first */
 };
 
 /* Lives in the arena of who asks, as long as he waits. */
@@ -26,6 +28,8 @@ struct call {
 	struct request *rq; /* is NULL */
 	struct timer timer;
 	double seconds;
+	uint64_t sent; /* when, in the loop's time */
+	bool endless;  /* it streams events, which have no end of their own */
 };
 
 static struct arena *arena_of(const struct call *c)
@@ -48,12 +52,21 @@ static void unlink_call(struct call *c)
 		c->rq->user = NULL;
 }
 
-/* status is for a request; an action is answered with an error observation. */
+/*
+ * status is for a request, of which nothing was sent yet; an action is answered with an
+ * error observation.
+ */
 static void fail(struct call *c, unsigned status, const char *words)
 {
 	struct act *a = c->act;
+	bool begun = c->state >= CALL_OPEN;
 
 	unlink_call(c);
+	if (begun) {
+		log_info("plugin %s: a reply was cut: %s", c->e->plugin.name, words);
+		request_cut(c->rq);
+		return;
+	}
 	if (!a) {
 		request_fail(c->rq, status, str_c(words));
 		return;
@@ -148,6 +161,7 @@ static void hand_over(struct call *c)
 
 	c->id = ++c->e->last_id;
 	c->state = CALL_SENT;
+	c->sent = loop_now(c->e->box->loop);
 	r = write_call(c, &frame);
 	if (r == ERR_LIMIT) {
 		snprintf(words, sizeof(words), "The plugin %s takes %d MiB at most.",
@@ -183,14 +197,16 @@ static void time_over(struct timer *t)
 	struct call *c = container_of(t, struct call, timer);
 	struct external *e = c->e;
 	char seconds[FLOAT_TEXT], words[WORDS];
-	uint64_t id = c->state == CALL_SENT ? c->id : 0;
+	uint64_t id = c->state == CALL_SENT ? c->id : 0, sent = c->sent;
 
 	float_text(c->seconds, seconds);
 	snprintf(words, sizeof(words), "The plugin %s did not answer within %s seconds.",
 		e->plugin.name, seconds);
 	fail(c, 504, words);
-	if (id)
-		external_tell(e, "cancel", id);
+	if (!id)
+		return;
+	external_tell(e, "cancel", id);
+	external_doubt(e, sent);
 }
 
 /* Nobody waits for one that has not managed to start, or says that it cannot. */
@@ -263,7 +279,7 @@ void external_handle(struct plug *p, struct request *rq)
 static void leave(struct call *c)
 {
 	struct external *e = c->e;
-	uint64_t id = c->state == CALL_SENT ? c->id : 0;
+	uint64_t id = c->state >= CALL_SENT ? c->id : 0;
 
 	unlink_call(c);
 	if (id)
@@ -290,7 +306,7 @@ void external_fail(struct external *e, bool all, const char *why)
 
 	/* From the front each time: an answer may bring the next call. */
 	while (c) {
-		if (c->state == CALL_SENT) {
+		if (c->state >= CALL_SENT) {
 			snprintf(words, sizeof(words),
 				"The plugin %s has given no answer: %s.", e->plugin.name,
 				why);
@@ -307,15 +323,18 @@ void external_fail(struct external *e, bool all, const char *why)
 
 static void fail_reply(struct call *c, int r, const char *why)
 {
+	uint64_t begun = c->state == CALL_OPEN ? c->id : 0;
+	struct external *e = c->e;
 	char words[WORDS];
 
-	if (r == -ENOMEM) {
-		fail(c, 503, "The sandbox is out of memory for this request.");
-		return;
-	}
 	snprintf(words, sizeof(words), "The plugin %s has given no valid answer: %s.",
-		c->e->plugin.name, why ? why : err_text(r));
-	fail(c, 502, words);
+		e->plugin.name, why ? why : err_text(r));
+	if (r == -ENOMEM)
+		fail(c, 503, "The sandbox is out of memory for this request.");
+	else
+		fail(c, 502, words);
+	if (begun)
+		external_tell(e, "cancel", begun);
 }
 
 static void answer_action(struct call *c, struct json_val root)
@@ -333,19 +352,82 @@ static void answer_action(struct call *c, struct json_val root)
 	a->done(a);
 }
 
+/* --- Replies in pieces ------------------------------------------------------------- */
+
+static void begin_reply(struct call *c, const struct plugin_answer *an)
+{
+	struct request *rq = c->rq;
+
+	timer_cancel(c->e->box->loop, &c->timer);
+	c->endless = an->type && str_starts(str_c(an->type), STR("text/event-stream"));
+	rq->needs_peer = c->endless;
+	request_begin(rq, an->status, an->type, REQUEST_LENGTH_UNKNOWN);
+	c->state = CALL_OPEN;
+}
+
+/* The plugin may send one piece more each time that one has found room. */
+static void pass_piece(struct call *c, struct str body, bool more)
+{
+	struct request *rq = c->rq;
+	bool room = request_write(rq, body);
+
+	if (!more) {
+		unlink_call(c);
+		request_end(rq);
+	} else if (room) {
+		external_tell(c->e, "more", c->id);
+	} else {
+		c->state = CALL_FULL;
+	}
+}
+
+void external_room(struct request *rq)
+{
+	struct call *c = rq->user;
+
+	if (!c || c->state != CALL_FULL)
+		return;
+	c->state = CALL_OPEN;
+	external_tell(c->e, "more", c->id);
+}
+
+void external_end_streams(struct external *e)
+{
+	struct call *c = e->calls;
+
+	while (c) {
+		struct call *next = c->next;
+		struct request *rq = c->rq;
+
+		if (c->endless) {
+			leave(c);
+			request_end(rq);
+		}
+		c = next;
+	}
+}
+
+/* --- Replies ------------------------------------------------------------------------ */
+
 static void answer_request(struct call *c, struct json_val root)
 {
+	struct arena *json = &c->e->json;
 	struct request *rq = c->rq;
 	struct plugin_answer an;
 	const char *why = NULL;
-	int r = plugin_answer_read(&an, root, &c->e->json, &why);
+	int r = c->state == CALL_OPEN ? plugin_piece_read(&an, root, json, &why)
+				      : plugin_answer_read(&an, root, json, &why);
 
+	for (size_t i = 0; !r && i < an.fields_n; i++)
+		request_add_field(rq, an.fields[i].name, an.fields[i].value);
 	if (r) {
 		fail_reply(c, r, why);
+	} else if (an.more || c->state == CALL_OPEN) {
+		if (c->state == CALL_SENT)
+			begin_reply(c, &an);
+		pass_piece(c, buf_view(&an.body), an.more);
 	} else {
 		unlink_call(c);
-		for (size_t i = 0; i < an.fields_n; i++)
-			request_add_field(rq, an.fields[i].name, an.fields[i].value);
 		buf_str(request_out(rq), buf_view(&an.body));
 		request_reply(rq, an.status, an.type);
 	}
@@ -358,7 +440,7 @@ int external_reply(struct external *e, const struct plugin_frame *f, const char 
 	struct call *c = e->calls;
 	struct str words;
 
-	while (c && (c->state != CALL_SENT || c->id != f->id))
+	while (c && (c->state == CALL_WAITS || c->id != f->id))
 		c = c->next;
 	if (!c && (f->id == 0 || f->id > e->last_id)) {
 		*why = "a reply to what was not asked";
@@ -368,6 +450,10 @@ int external_reply(struct external *e, const struct plugin_frame *f, const char 
 		/* Of a call that nobody waits for any more. */
 		external_noise(e);
 		return 0;
+	}
+	if (c->state == CALL_FULL) {
+		*why = "a piece of a reply that it was not asked for";
+		return ERR_SYNTAX;
 	}
 	if (json_type(error) != JSON_ABSENT) {
 		const char *text = NULL;

@@ -180,6 +180,9 @@ static int take(struct external *e, struct str line, const char **why)
 								  : PLUGIN_LINE_MAX),
 				f.words.p);
 		return 0;
+	case PLUGIN_PONG:
+		external_noise(e);
+		return 0;
 	case PLUGIN_REPLY:
 		return external_reply(e, &f, why);
 	}
@@ -196,6 +199,7 @@ static int read_channel(struct external *e, const char **why)
 		return errno == EINTR ? 0 : errno == EAGAIN ? 1 : -errno;
 	if (n == 0)
 		return ERR_CLOSED;
+	external_heard(e);
 	in = str_make(room, (size_t)n);
 	while (!r && !(r = lines_next(&e->lines, &in, &line)))
 		r = take(e, line, why);

@@ -66,7 +66,7 @@ static int make_routes(struct external *e)
 		snprintf(path, sizeof(path), "/plugins/%s%s", e->plugin.name, r->path);
 		routes[i] = (struct plug_route){r->method,
 			arena_cstr(&e->memory, str_c(path)), external_handle,
-			external_gone, NULL};
+			external_gone, external_room};
 		if (!routes[i].path)
 			return -ENOMEM;
 	}
@@ -141,7 +141,9 @@ struct external *external_new(struct box *box, const char *name)
 	if (!e)
 		return NULL;
 	*e = (struct external){
-		.plugin = {.stop = external_stop, .info = external_info},
+		.plugin = {.drain = external_drain_calls,
+			.stop = external_stop,
+			.info = external_info},
 		.box = box,
 		.report.fd = -1,
 		.pipe.fd = -1,

@@ -66,6 +66,10 @@ struct external {
 	char line[PLUGIN_LINE_MAX], last[PLUGIN_LINE_MAX];
 	size_t line_n;
 
+	/* A call was not answered in time: does it live? */
+	struct timer doubt;
+	char ended[PLUGIN_WHY_MAX]; /* how the process before this one has ended */
+
 	/* What nobody has asked for. */
 	struct timer quiet;
 	unsigned noise, dropped;
@@ -80,6 +84,7 @@ struct external {
 
 /* As of struct plugin. */
 int external_start(struct plug *p);
+void external_drain_calls(struct plug *p);
 void external_stop(struct plug *p);
 void external_info(const struct plug *p, struct jw *w);
 /* A call has come in LACKING: looks again. */
@@ -91,6 +96,11 @@ void external_hang_up(struct external *e);
 /* It has said so. */
 void external_ready(struct external *e);
 void external_absent(struct external *e, struct str why);
+
+/* It has had a call since then, in the loop's time, and has not answered. */
+void external_doubt(struct external *e, uint64_t since);
+/* It has said something. */
+void external_heard(struct external *e);
 
 /* --- external_io.c: its channel and what it prints */
 
@@ -111,8 +121,11 @@ void external_channel_ready(struct io *io, uint32_t events);
 /* A plug_route's, and an action's. */
 void external_handle(struct plug *p, struct request *rq);
 void external_gone(struct request *rq);
+void external_room(struct request *rq);
 int external_run(struct act *a);
 void external_abandon(struct act *a);
+/* Ends streams of events, which would hold up the end of the server. */
+void external_end_streams(struct external *e);
 /* READY: hands over those that wait. */
 void external_pump(struct external *e);
 /* Answers those that were handed over, and with all the others too. */

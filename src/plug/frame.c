@@ -39,6 +39,7 @@ int plugin_frame_read(
 		[PLUGIN_READY] = {"ready", NULL},
 		[PLUGIN_UNAVAILABLE] = {"unavailable", "why"},
 		[PLUGIN_LOG] = {"log", "text"},
+		[PLUGIN_PONG] = {"pong", NULL},
 		[PLUGIN_REPLY] = {"reply", NULL},
 	};
 	static const struct json_caps caps = {
@@ -149,21 +150,31 @@ static int read_body(
 	return an->body.err;
 }
 
+int plugin_piece_read(
+	struct plugin_answer *an, struct json_val root, struct arena *a, const char **why)
+{
+	struct json_val more = json_get(root, "more");
+
+	*an = (struct plugin_answer){.body = BUF_INIT(PLUGIN_FRAME_MAX)};
+	if (json_type(more) != JSON_ABSENT && json_bool(more, &an->more))
+		return bad(why, "its more is neither true nor false");
+	return read_body(an, root, a, why);
+}
+
 int plugin_answer_read(
 	struct plugin_answer *an, struct json_val root, struct arena *a, const char **why)
 {
 	int64_t status;
-	int r;
+	int r = plugin_piece_read(an, root, a, why);
 
-	*an = (struct plugin_answer){.body = BUF_INIT(PLUGIN_FRAME_MAX)};
+	if (r)
+		return r;
 	if (json_i64(json_get(root, "status"), &status) < 0 || status < 200 ||
 		status > 599)
 		return bad(why, "its status is no number from 200 to 599");
 	an->status = (unsigned)status;
 	r = read_fields(an, json_get(root, "headers"), a, why);
-	if (!r)
-		r = read_body(an, root, a, why);
-	if (!r && an->body.n && (status == 204 || status == 304))
+	if (!r && (an->body.n || an->more) && (status == 204 || status == 304))
 		return bad(why, "its status allows no body");
 	return r;
 }

@@ -13,6 +13,7 @@ enum plugin_op {
 	PLUGIN_READY,
 	PLUGIN_UNAVAILABLE, /* with words */
 	PLUGIN_LOG,         /* with words */
+	PLUGIN_PONG,        /* it lives */
 	PLUGIN_REPLY,       /* with an id; the rest is in root */
 };
 
@@ -41,9 +42,13 @@ struct plugin_answer {
 	} fields[PLUGIN_HEADERS_MAX];
 	size_t fields_n;
 	struct buf body; /* to be freed */
+	bool more;       /* this is one piece, and another one follows */
 };
-/* 0; ERR_SYNTAX with why; -ENOMEM. */
+/* The first piece, or all of it. 0; ERR_SYNTAX with why; -ENOMEM. */
 int plugin_answer_read(struct plugin_answer *an, struct json_val root, struct arena *a,
+	const char **why) MUST_USE;
+/* A piece behind the first, of which body and more count. As above. */
+int plugin_piece_read(struct plugin_answer *an, struct json_val root, struct arena *a,
 	const char **why) MUST_USE;
 
 /* Checks an observation and completes it: kind is for one that has none. As above. */

@@ -11,8 +11,10 @@ import tempfile
 import threading
 import time
 
-from harness import (CLIENT, DEADLINE, SLOW, TOP, WRAP, Client, alive, children, eq, has, main, ok, own_kib, proc,
+from harness import (CLIENT, DEADLINE, SLOW, TOP, WRAP, Client, Closed, alive, children, eq, has, main, ok,
+                     own_kib, proc,
                      pss_kib, request, run_client, skip, until)
+from mcp import Events, unchunk
 
 TEMP = tempfile.mkdtemp(prefix="od-plugins-")
 EXAMPLES = os.path.join(TOP, "tests/plugins")
@@ -472,6 +474,7 @@ for f in frames():
     if f["op"] == "cancel":
         open("cancelled", "a").write("%d\\n" % f["id"])
         if f["id"] == late.get("id"): answer(late)
+    elif f["op"] == "ping": say({"op": "pong"})
     elif f["args"].get("do") == "late": late = f
     elif f["args"].get("do") != "wait": answer(f)
 """
@@ -520,6 +523,111 @@ if True:
         ok(len(client.log()) < 100000, "nor does it fill the log")
         for c in conns:
             c.close()
+
+
+def test_hang():
+    """One that answers nothing more is noticed by its first call, and started anew."""
+    code = """
+hello()
+for f in frames():
+    if f["op"] == "ping" and len(sys.argv) > 1: say({"op": "pong"})
+    elif f["op"] == "call" and f["args"].get("do") == "sleep": time.sleep(1000)
+    elif f["op"] == "call" and f["args"].get("do") != "wait": answer(f)
+"""
+    stopped = plugin("stopped", code, actions=["stopped"], call_seconds=1)
+    slow = plugin("slow", code, argv=["./run", "pongs"], actions=["slow"], call_seconds=1)
+    with start(stopped, slow) as client:
+        pid = info(client, slow)["pid"]
+        has(content(client, "slow", 1, do="wait"), "did not answer within 1.0 seconds", "a call without an answer")
+        os.kill(info(client, stopped)["pid"], signal.SIGSTOP)
+        has(content(client, "stopped", 1), "did not answer within 1.0 seconds", "one of a plugin that is stopped")
+        ok(until(lambda: info(client, stopped)["starts"] == 2 and ready(client, stopped)),
+           "that one is started again")
+        has(info(client, stopped)["ended"], "it hangs", "...and the reason is told")
+        eq(content(client, "stopped"), "ok", "it answers")
+        got = client.act("stopped", 0.2, do="sleep")["content"]
+        has(got, "within 0.2 seconds", "a call that hangs")
+        has(client.act("stopped", DEADLINE)["content"], "no answer: it hangs", "and one behind it, which is told why")
+        ok(until(lambda: info(client, stopped)["starts"] == 3), "again it is ended")
+        got = info(client, slow)
+        eq((got["pid"], got["starts"], "ended" in got), (pid, 1, False), "one that lives is left alone")
+
+
+def stream_of(client, path):
+    return Events(client.port, "GET", "/plugins/pieces" + path)
+
+
+def is_cut(client, path):
+    """Whether the reply has no end that a client would take for one."""
+    try:
+        return not client.get("/plugins/pieces" + path, Connection="close").body.endswith(b"0\r\n\r\n")
+    except (Closed, ConnectionError):
+        return True
+
+
+def test_pieces():
+    code = """
+hello()
+counts, left = {}, {}
+def piece(id, **more):
+    say({"op": "reply", "id": id, **more})
+for f in frames():
+    id = f.get("id")
+    if f["op"] == "cancel":
+        left[id] = counts.pop(id)
+    elif f["op"] == "more":
+        path = counts[id][0]
+        n = counts[id][1] = counts[id][1] + 1
+        if path == "/big": piece(id, body64="eHh4" * 250000, more=n < 8)
+        elif path == "/endless": piece(id, body="y" * 1000000, more=True)
+        elif path == "/bad": piece(id, body=1)
+        elif path == "/error": piece(id, error="no more")
+        elif path == "/die": os._exit(3)
+        elif path == "/events" and n < 4: piece(id, body="event: e\\ndata: %d\\n\\n" % n, more=True)
+    elif f["op"] == "call" and f.get("path") == "/left": answer(f, json.dumps(left))
+    elif f["op"] == "call" and "path" in f:
+        counts[id] = [f["path"], 0]
+        kind = "text/event-stream" if f["path"] == "/events" else "text/plain"
+        piece(id, status=201, headers={"content-type": kind, "x-a": "b"}, body="", more=True)
+        if f["path"] == "/hasty":
+            for i in range(100): piece(id, body="z" * 1000000, more=True)
+    elif f["op"] == "call": answer(f)
+"""
+    name = plugin("pieces", code, actions=["pieces"], routes=[{"method": "GET", "path": "/*"}])
+    with start(name) as client:
+        got = client.get("/plugins/pieces/big", Connection="close")
+        eq((got.status, got.field("x-a"), got.field("transfer-encoding")), (201, "b", "chunked"), "pieces")
+        eq(unchunk(got.body), b"xxx" * 250000 * 8, "make a whole")
+        events = stream_of(client, "/events")
+        eq([events.event()[1] for _ in range(3)], ["1", "2", "3"], "events come as they are")
+        events.sock.close()
+        ok(until(lambda: "/events" in json.dumps(client.get("/plugins/pieces/left").json())), "a client that leaves")
+        slow = [stream_of(client, "/endless") for _ in range(3)]
+        for stream in slow:
+            stream.until(b"y" * 1000)
+        eq(content(client, "pieces"), "ok", "one that does not read holds up nobody else")
+        kib = pss_kib(client.pid)
+        ok(kib < 60000 or "asan" in client.argv[0], "and costs a piece", kib)
+        for stream in slow:
+            stream.sock.close()
+        ok(until(lambda: info(client, name)["calls"] == 0), "all have left")
+        made = [n for _, n in client.get("/plugins/pieces/left").json().values()]
+        ok(max(made) < 30, "before much was made for them", made)
+        for path in "/bad", "/error":
+            ok(is_cut(client, path), f"{path}: cut")
+        eq(content(client, "pieces"), "ok", "it lives")
+        eq(info(client, name)["starts"], 1, "still")
+        stream = stream_of(client, "/hasty")
+        ok(until(lambda: "not asked for" in info(client, name).get("ended", "")), "one that does not wait is ended")
+        stream.sock.close()
+        ok(ready(client, name), "and started again")
+        ok(is_cut(client, "/die"), "a death in the middle")
+        ok(ready(client, name), "it is back")
+        events = stream_of(client, "/events")
+        eq(events.event()[1], "1", "events")
+        began = time.monotonic()
+        eq(client.stop(), 0, "do not hold up the end of the server")
+        ok(time.monotonic() - began < 3 * SLOW, "...for long")
 
 
 def test_user():

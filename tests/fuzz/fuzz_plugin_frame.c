@@ -8,6 +8,7 @@
 #include "plug/frame.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 
 static const struct json_caps caps = {JSON_DEPTH_MAX, JSON_TOKENS_MAX, JSON_KEYS_MAX};
@@ -42,6 +43,9 @@ static void read_frame(struct str line)
 			assert(!out.n);
 		if (plugin_answer_read(&an, f.root, &arena, &why) == 0)
 			assert(an.status >= 200 && an.status < 600);
+		buf_free(&an.body);
+		r = plugin_piece_read(&an, f.root, &arena, &why);
+		assert(r == 0 || r == ERR_SYNTAX || r == -ENOMEM);
 		buf_free(&an.body);
 		buf_reset(&out);
 		jw_init(&w, &out);

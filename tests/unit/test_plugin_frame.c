@@ -20,6 +20,7 @@ static const struct {
 	{" {\"new\":1, \"op\":\"rea\\u0064y\"} ", 0, PLUGIN_READY, 0, ""},
 	{"{\"op\":\"unavailable\",\"why\":\"a\\nb\"}", 0, PLUGIN_UNAVAILABLE, 0, "a\nb"},
 	{"{\"op\":\"log\",\"text\":\"\"}", 0, PLUGIN_LOG, 0, ""},
+	{"{\"op\":\"pong\"}", 0, PLUGIN_PONG, 0, ""},
 	{"{\"op\":\"reply\",\"id\":7}", 0, PLUGIN_REPLY, 7, ""},
 	{"", ERR_SYNTAX, 0, 0, NULL},
 	{"7", ERR_SYNTAX, 0, 0, NULL},
@@ -113,6 +114,9 @@ static const struct {
 	const char *reply, *why; /* NULL: it is good */
 } answers[] = {
 	{"{\"status\":200}", NULL},
+	{"{\"status\":200,\"more\":true}", NULL},
+	{"{\"status\":200,\"more\":1}", "its more is neither true nor false"},
+	{"{\"status\":204,\"more\":true}", "its status allows no body"},
 	{"{\"status\":599,\"headers\":{},\"body\":\"x\"}", NULL},
 	{"{\"status\":204,\"body\":\"\"}", NULL},
 	{"{}", "its status is no number from 200 to 599"},
@@ -160,6 +164,26 @@ static void test_answers(void)
 	buf_free(&an.body);
 }
 
+static void test_pieces(void)
+{
+	struct plugin_answer an;
+	const char *why = "";
+
+	is_int(plugin_piece_read(&an,
+		       parse("{\"status\":1,\"body\":\"x\",\"more\":true}"), &arena,
+		       &why),
+		0, "a piece");
+	ok(an.more && !an.status && an.body.n == 1, "of which the rest does not count");
+	buf_free(&an.body);
+	is_int(plugin_piece_read(&an, parse("{}"), &arena, &why), 0, "an empty one");
+	ok(!an.more && !an.body.n, "is the last");
+	buf_free(&an.body);
+	is_int(plugin_piece_read(&an, parse("{\"body64\":\"?\"}"), &arena, &why),
+		ERR_SYNTAX, "a bad one");
+	is_str(why, "its body64 is no Base64", "...with the reason");
+	buf_free(&an.body);
+}
+
 /* --- Calls -------------------------------------------------------------------- */
 
 static void test_written(void)
@@ -201,6 +225,7 @@ int main(void)
 	test_frames();
 	test_observations();
 	test_answers();
+	test_pieces();
 	test_written();
 	arena_reset(&arena);
 	return done_testing();

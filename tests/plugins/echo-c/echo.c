@@ -44,6 +44,8 @@ int main(int argc, char **argv)
 			fputs("{\"op\":\"ready\"}\n", to);
 		else if (!strncmp(frame, "{\"op\":\"call\"", 12))
 			reply(to, frame);
+		else if (!strncmp(frame, "{\"op\":\"ping\"", 12))
+			fputs("{\"op\":\"pong\"}\n", to);
 		fflush(to);
 	}
 	free(frame);
