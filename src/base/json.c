@@ -148,6 +148,11 @@ struct str json_raw(struct json_val v)
 	return json_type(v) == JSON_STRING ? str_make(s.p - 1, s.n + 2) : s;
 }
 
+struct str json_inside(struct json_val v)
+{
+	return json_type(v) == JSON_STRING ? inside(v) : str_make("", 0);
+}
+
 int json_str(struct json_val v, struct arena *a, struct str *out)
 {
 	struct str s, p;

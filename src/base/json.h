@@ -80,6 +80,8 @@ bool json_next(
 
 /* The source text of the value, quotes and all. */
 struct str json_raw(struct json_val v);
+/* That of a string without its quotes, escapes as they are; empty for all else. */
+struct str json_inside(struct json_val v);
 /* A string with its escapes decoded into the arena where there are any. */
 int json_str(struct json_val v, struct arena *a, struct str *out) MUST_USE;
 /* true or false only. */

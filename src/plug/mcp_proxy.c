@@ -1,5 +1,6 @@
 #include "plug/mcp_proxy_private.h"
 
+#include "base/json_text.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -22,14 +23,6 @@ static void fail(struct mcp_call *c, const char *why)
 }
 
 /* --- Names --------------------------------------------------------------------- */
-
-struct str mcp_inside(struct json_val v)
-{
-	struct str raw = json_raw(v);
-
-	return json_type(v) == JSON_STRING ? str_make(raw.p + 1, raw.n - 2)
-					   : str_make("", 0);
-}
 
 /* Of a URI, the part that the name of its server stands behind. */
 static size_t scheme_of(struct str uri)
@@ -138,7 +131,7 @@ static void put_meta(struct buf *out, struct json_val meta, uint64_t token)
 	snprintf(text, sizeof(text), "%" PRIu64, token);
 	buf_putc(&own, '{');
 	while (json_next(meta, &it, &key, &v)) {
-		bool is_token = str_eq(mcp_inside(key), STR("progressToken"));
+		bool is_token = json_means(json_inside(key), STR("progressToken"));
 
 		mcp_put_member(&own, json_raw(key), is_token ? str_c(text) : json_raw(v));
 	}
@@ -159,9 +152,10 @@ void mcp_put_params(struct buf *out, struct json_val params, const char *name,
 		return;
 	buf_putc(out, '{');
 	while (json_next(params, &it, &key, &v)) {
-		if (str_eq(mcp_inside(key), STR("_meta")) && json_type(v) == JSON_OBJECT)
+		if (json_means(json_inside(key), STR("_meta")) &&
+			json_type(v) == JSON_OBJECT)
 			put_meta(out, v, token);
-		else if (name && str_eq(mcp_inside(key), str_c(name)))
+		else if (name && json_means(json_inside(key), str_c(name)))
 			mcp_put_member(out, json_raw(key), value);
 		else
 			mcp_put_member(out, json_raw(key), json_raw(v));
@@ -235,7 +229,7 @@ static struct mcp_child *find_owner(
 	bool uri = str_eq(str_c(name), STR("uri"));
 	struct mcp_child *to;
 
-	*value = mcp_inside(json_get(of, name));
+	*value = json_inside(json_get(of, name));
 	to = value->n ? owner(proxy_of(c), c, uri, value) : NULL;
 	if (!to)
 		mcp_error(c, JSONRPC_PARAMS, STR("No MCP server has this."));
@@ -280,7 +274,7 @@ static void pass_completion(struct mcp_call *c)
 	value = quoted(c, value);
 	buf_putc(&own, '{');
 	while (json_next(ref, &it, &key, &v)) {
-		bool named = str_eq(mcp_inside(key), uri ? STR("uri") : STR("name"));
+		bool named = json_means(json_inside(key), uri ? STR("uri") : STR("name"));
 
 		mcp_put_member(&own, json_raw(key), named ? value : json_raw(v));
 	}
@@ -381,12 +375,12 @@ static void put_item(struct part *p, struct json_val item)
 
 	buf_putc(&one, '{');
 	while (json_next(item, &it, &key, &v)) {
-		if (!str_eq(mcp_inside(key), str_c(m->list->name))) {
+		if (!json_means(json_inside(key), str_c(m->list->name))) {
 			mcp_put_member(&one, json_raw(key), json_raw(v));
 			continue;
 		}
 		buf_reset(&shown);
-		mcp_put_shown(&shown, p->child, m->alone, m->list->uri, mcp_inside(v));
+		mcp_put_shown(&shown, p->child, m->alone, m->list->uri, json_inside(v));
 		mcp_put_member(&one, json_raw(key), buf_view(&shown));
 	}
 	buf_putc(&one, '}');

@@ -7,8 +7,6 @@
 /* --- mcp_proxy.c: from clients to servers */
 
 bool mcp_proxy_is_alone(const struct mcp_proxy *p);
-/* What stands between the quotes of a string in JSON, which is how names are compared. */
-struct str mcp_inside(struct json_val v);
 /* A name of a tool or prompt, or a URI, as our clients see it: in JSON, with quotes. */
 void mcp_put_shown(struct buf *out, const struct mcp_child *c, bool alone, bool uri,
 	struct str name);

@@ -150,7 +150,7 @@ static const char *const levels[] = {
 /* From 1; 0: there is no such level. */
 static unsigned level_of(struct json_val params)
 {
-	struct str name = mcp_inside(json_get(params, "level"));
+	struct str name = json_inside(json_get(params, "level"));
 
 	for (unsigned i = 0; i < ARRAY_LEN(levels); i++)
 		if (str_eq(name, str_c(levels[i])))
@@ -431,7 +431,7 @@ static void tell_updated(struct mcp_session *s, const struct mcp_child *c, struc
 static void updated(
 	struct mcp_proxy *p, const struct mcp_child *c, struct json_val params)
 {
-	struct str uri = mcp_inside(json_get(params, "uri"));
+	struct str uri = json_inside(json_get(params, "uri"));
 
 	for (struct mcp_session *s = p->server->sessions; s; s = s->next) {
 		const struct memo *m = s->own;

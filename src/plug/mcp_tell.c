@@ -1,6 +1,8 @@
 /* What clients are asked, and told unasked. */
 #include "plug/mcp_private.h"
 
+#include "base/json_text.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -184,7 +186,7 @@ void mcp_progress_params(struct buf *out, struct str token, struct json_val para
 	buf_puts(out, "{\"progressToken\":");
 	buf_str(out, token);
 	while (json_next(params, &it, &key, &v)) {
-		if (str_eq(json_raw(key), STR("\"progressToken\"")))
+		if (json_means(json_inside(key), STR("progressToken")))
 			continue;
 		buf_putc(out, ',');
 		buf_str(out, json_raw(key));

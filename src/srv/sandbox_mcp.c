@@ -41,15 +41,6 @@ static void answer_text(struct mcp_call *c, struct str text, bool error)
 	mcp_result_end(c, &w);
 }
 
-/* What stands between the quotes of a string in JSON. */
-static struct str inside(struct json_val v)
-{
-	struct str raw = json_raw(v);
-
-	return json_type(v) == JSON_STRING ? str_make(raw.p + 1, raw.n - 2)
-					   : str_make(NULL, 0);
-}
-
 /* A picture as "data:TYPE;base64,...", which needs no escapes. False for all else. */
 static bool put_image(struct jw *w, struct str text)
 {
@@ -80,12 +71,12 @@ static void put_content(struct jw *w, struct json_val root)
 	struct json_val extras = json_get(root, "extras"), url;
 	struct json_val meta = json_get(extras, "metadata");
 	struct json_val images = json_get(extras, "image_urls");
-	struct str content = inside(json_get(root, "content"));
+	struct str content = json_inside(json_get(root, "content"));
 	int it = 0;
 
 	/* It has nothing else to say. */
-	if (str_eq(inside(json_get(root, "observation")), STR("write")))
-		content = inside(json_get(root, "message"));
+	if (str_eq(json_inside(json_get(root, "observation")), STR("write")))
+		content = json_inside(json_get(root, "message"));
 	jw_array(w);
 	if (!put_image(w, content)) {
 		jw_object(w);
@@ -93,14 +84,14 @@ static void put_content(struct jw *w, struct json_val root)
 		jw_cstr(w, "text");
 		jw_key(w, "text");
 		jw_raw(w, STR("\""));
-		buf_str(w->out, inside(json_get(meta, "prefix")));
+		buf_str(w->out, json_inside(json_get(meta, "prefix")));
 		buf_str(w->out, content);
-		buf_str(w->out, inside(json_get(meta, "suffix")));
+		buf_str(w->out, json_inside(json_get(meta, "suffix")));
 		buf_putc(w->out, '"');
 		jw_end(w);
 	}
 	while (json_next(images, &it, NULL, &url))
-		put_image(w, inside(url));
+		put_image(w, json_inside(url));
 	jw_end(w);
 }
 
@@ -140,7 +131,8 @@ static void answer_observation(struct use *u)
 		buf_free(&text);
 		return;
 	}
-	error = str_eq(inside(json_get(json_root(&doc), "observation")), STR("error"));
+	error = str_eq(
+		json_inside(json_get(json_root(&doc), "observation")), STR("error"));
 	mcp_result_begin(c, &w);
 	jw_object(&w);
 	jw_key(&w, "content");
