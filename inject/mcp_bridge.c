@@ -1,11 +1,11 @@
 #include "inject/mcp_bridge.h"
 
-#include "base/lines.h"
 #include "inject/doc.h"
 #include "inject/out.h"
 #include "inject/stop.h"
 #include "limits.h"
 #include "net/jsonrpc.h"
+#include "net/sse.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -52,7 +52,7 @@ struct ask {
 	bool again;            /* it was sent before, in a session that is gone */
 	char session[SESSION]; /* in which it was sent */
 	struct buf body;
-	struct lines lines;
+	struct sse events;
 };
 
 struct bridge {
@@ -205,7 +205,7 @@ static void release(struct ask *a)
 	call_close(&a->call);
 	message_del(a->m);
 	buf_free(&a->body);
-	lines_free(&a->lines);
+	sse_free(&a->events);
 	*a = (struct ask){.state = ASK_FREE};
 }
 
@@ -270,17 +270,14 @@ static int read_head(struct bridge *b, struct ask *a)
 	return refused(b, a);
 }
 
-/* A message of ours is always one line of an event. */
 static int take_events(struct ask *a, struct str piece)
 {
-	const struct str data = STR("data: ");
-	struct str line;
+	struct str data;
 	int r;
 
-	while ((r = lines_next(&a->lines, &piece, &line)) == 0) {
-		if (!str_starts(line, data))
-			continue;
-		r = put(str_skip(line, data.n));
+	while ((r = sse_next(&a->events, &piece, &data)) == 0) {
+		/* One line each, as the sandbox writes them. */
+		r = put(data);
 		if (r)
 			return r;
 	}
@@ -461,7 +458,7 @@ static struct ask *place(struct bridge *b, const struct message *m)
 static int go(struct bridge *b, struct ask *a, struct message *m)
 {
 	*a = (struct ask){.m = m, .body = BUF_INIT(INJECT_REPLY_MAX)};
-	lines_init(&a->lines, INJECT_REPLY_MAX);
+	sse_init(&a->events, INJECT_REPLY_MAX);
 	call_begin(&a->call, -1, 0, false);
 	if (m->opens) {
 		b->session[0] = '\0';
