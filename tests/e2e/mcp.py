@@ -1,12 +1,11 @@
 """A client of the Model Context Protocol by hand, for the tests."""
 import json
 import os
-import shutil
 import socket
 import subprocess
-import tempfile
 
-from harness import BUILD, DEADLINE, HERE, Closed, Conn, eq, request, skip
+import npm
+from harness import DEADLINE, HERE, Closed, Conn, eq, request
 
 ACCEPT = "application/json, text/event-stream"
 
@@ -192,23 +191,9 @@ class Sse(Events):
 PACKAGES = ("@modelcontextprotocol/sdk@1.32.2", "@modelcontextprotocol/server-everything@2026.8.31")
 
 
-def npm():
-    """The folder with the packages; None, and skipped by name, where they cannot be had."""
-    name = "the client of @modelcontextprotocol/sdk"
-    folder = os.path.join(os.path.dirname(BUILD), "npm")
-    if not shutil.which("node") or not shutil.which("npm"):
-        return skip(name, "there is no node, or no npm")
-    if not os.path.isdir(os.path.join(folder, "node_modules", "@modelcontextprotocol")):
-        os.makedirs(folder, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as new:
-            try:
-                subprocess.run(["npm", "install", "--prefix", new, "--no-fund", "--no-audit",
-                                "--ignore-scripts", *PACKAGES], capture_output=True, timeout=60,
-                               check=True)
-                os.rename(new + "/node_modules", folder + "/node_modules")
-            except (OSError, subprocess.SubprocessError):
-                return skip(name, "npm cannot reach its registry")
-    return folder
+def packages():
+    """The folder that has them; None, and skipped by name, where they cannot be had."""
+    return npm.install("the client of @modelcontextprotocol/sdk", *PACKAGES)
 
 
 def sdk(folder, kind, *where, calls=(), env=None):

@@ -7,7 +7,7 @@ import sys
 
 import harness
 from harness import DEADLINE, Client, Conn, alive, children, eq, has, main, ok, proc, request, until
-from mcp import Mcp, Sse, log_of, npm, sdk, update
+from mcp import Mcp, Sse, log_of, packages, sdk, update
 
 # A server by hand: what it does is told by the tool that is called.
 SERVER = r'''
@@ -289,7 +289,7 @@ def tool(name, **arguments):
 
 
 def test_sdk():
-    folder = npm()
+    folder = packages()
     if not folder:
         return
     everything = os.path.join(folder, "node_modules/@modelcontextprotocol/server-everything/dist/index.js")

@@ -15,7 +15,7 @@ import termios
 import fake_engine
 import harness
 from harness import DEADLINE, Client, children, eq, has, main, ok, until, wait_exit
-from mcp import npm, sdk
+from mcp import packages, sdk
 
 TEMP = tempfile.mkdtemp(prefix="od-mcp-")
 atexit.register(shutil.rmtree, TEMP, True)
@@ -225,7 +225,7 @@ def test_busy():
 
 
 def test_sdk():
-    folder = npm()
+    folder = packages()
     if not folder:
         return
     with Client() as client:
