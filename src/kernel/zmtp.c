@@ -335,8 +335,7 @@ static enum zmtp_step end_body(struct zmtp *z, struct zmtp_message *m)
 	z->state = ZMTP_S_HEAD;
 	if (!(z->head[0] & COMMAND))
 		return end_part(z, m);
-	step = take_command(
-		z, str_make(z->in.p + z->command_at, z->in.n - z->command_at));
+	step = take_command(z, str_skip(buf_view(&z->in), z->command_at));
 	/* What was said before a refusal is still looked at. */
 	if (step != ZMTP_BAD)
 		z->in.n = z->command_at;
