@@ -12,8 +12,7 @@ import threading
 import time
 
 from harness import (CLIENT, DEADLINE, SLOW, TOP, WRAP, Client, Closed, alive, children, eq, has, main, ok,
-                     own_kib, proc,
-                     pss_kib, request, run_client, skip, until)
+                     own_kib, proc, pss_kib, request, run_client, skip, until)
 from mcp import Events, unchunk
 
 TEMP = tempfile.mkdtemp(prefix="od-plugins-")
