@@ -79,6 +79,7 @@ enum {
 	SHELL_INPUT_MAX = 8 << 20,    /* the largest request body */
 	SHELL_COMMAND_MAX = 16 << 20, /* beyond the largest request body */
 	SHELL_COMMAND_SHOWN = 200,    /* to people, to know a command by */
+	SHELL_TAG_MAX = 64,           /* an id of an action */
 };
 
 /* Ending processes. */

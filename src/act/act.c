@@ -67,19 +67,18 @@ int act_start_named(struct act *a, struct str name)
 	return a->action->start(a);
 }
 
-int act_start(struct act *a, const char **why)
+int act_read(struct act *a, const char **why)
 {
 	struct json_val type = json_get(a->event, "action");
 	struct json_val args = json_get(a->event, "args");
 	struct json_val timeout = json_get(a->event, "timeout");
-	struct str name;
 	int r;
 
 	*why = "the action is not an object";
 	if (json_type(a->event) != JSON_OBJECT)
 		return ERR_TYPE;
 	*why = "the action has no name: \"action\" must be a string";
-	r = json_str(type, a->arena, &name);
+	r = json_str(type, a->arena, &a->name);
 	if (r < 0)
 		return r;
 	*why = "\"args\" must be an object";
@@ -91,7 +90,38 @@ int act_start(struct act *a, const char **why)
 		(json_double(timeout, &a->timeout) < 0 || !isfinite(a->timeout)))
 		return ERR_TYPE;
 	a->args = args;
-	return act_start_named(a, name);
+	return 0;
+}
+
+int act_start_read(struct act *a)
+{
+	return act_start_named(a, a->name);
+}
+
+int act_start(struct act *a, const char **why)
+{
+	int r = act_read(a, why);
+
+	return r < 0 ? r : act_start_read(a);
+}
+
+bool act_is_late(struct act *a)
+{
+	const struct action *found = act_find(a->box, a->name);
+
+	return found && found->late && found->late(a);
+}
+
+int act_starts(struct act *a)
+{
+	return a->starts ? a->starts(a) : 0;
+}
+
+int act_resume(struct act *a)
+{
+	a->hidden = arg_bool(a, "hidden", false);
+	a->action = act_find(a->box, a->name);
+	return a->action && a->action->resume ? a->action->resume(a) : ERR_CLOSED;
 }
 
 uint64_t act_timeout_ms(const struct act *a)

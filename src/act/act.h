@@ -61,10 +61,18 @@ struct act {
 	act_left_fn *left; /* whether the one who asked seems to have left; may be NULL */
 	/* The same, but he may ask for the answer later; may be NULL. */
 	act_left_fn *alone;
+	/*
+	 * Before a late action has an effect: 0, or -errno and it must have none; may be
+	 * NULL.
+	 */
+	int (*starts)(struct act *a);
+	struct str id;  /* of the caller's; may be empty */
+	uint64_t spent; /* ms of its timeout before act_resume */
 	void *user;
 	bool before_diff; /* a client of a time when edits had no diff */
 
 	const struct action *action;
+	struct str name;
 	struct json_val args;
 	double timeout; /* seconds; 0: none */
 	bool hidden;
@@ -99,6 +107,9 @@ struct action {
 	void (*abandon)(struct act *a);
 	/* The same, and wants the work to end; NULL where abandon ends it. */
 	void (*cancel)(struct act *a);
+	/* Whether it waits for its turn first, and tells by a->starts; NULL: never. */
+	bool (*late)(struct act *a);
+	int (*resume)(struct act *a); /* see act_resume; NULL: it cannot be */
 };
 
 extern const struct action *const actions[];
@@ -109,6 +120,19 @@ extern const size_t actions_n;
  * ACT_WAIT or ACT_FAIL; ERR_TYPE when the event is no action (words in *why), -ENOMEM.
  */
 int act_start(struct act *a, const char **why) MUST_USE;
+/* The first half of it: reads the event, and does nothing. 0, or as of act_start. */
+int act_read(struct act *a, const char **why) MUST_USE;
+/* The other half. */
+int act_start_read(struct act *a) MUST_USE;
+/* After act_read: whether it is a late one. */
+bool act_is_late(struct act *a);
+/* For late ones. */
+int act_starts(struct act *a) MUST_USE;
+/*
+ * In place of act_start_read, in a new process: goes on with what was started under this
+ * id. ACT_WAIT; ERR_CLOSED when nothing is known of it.
+ */
+int act_resume(struct act *a) MUST_USE;
 /* The same for a name, and a->args and a->timeout that are set already. */
 int act_start_named(struct act *a, struct str name) MUST_USE;
 /* The action of that name; NULL. */

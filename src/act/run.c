@@ -59,9 +59,26 @@ static int no_session(struct act *a, int err)
 	return ACT_DONE;
 }
 
-static int start_in_session(struct act *a, struct str given)
+static struct run *run_new(struct act *a, struct str given)
 {
 	struct str command = str_trim(given, blanks);
+	struct run *r = arena_alloc(a->arena, sizeof(*r));
+
+	if (r)
+		*r = (struct run){
+			.act = a,
+			.command = command,
+			.input = str_make(
+				given.p, (size_t)(command.p - given.p) + command.n),
+			.kind = kind_of(command, arg_bool(a, "is_input", false)),
+			.blocking = arg_bool(a, "blocking", false),
+			.before = BUF_INIT(RUN_OUTPUT_MAX),
+		};
+	return r;
+}
+
+static int start_in_session(struct act *a, struct str given)
+{
 	struct session *s;
 	struct str name;
 	struct run *r;
@@ -69,20 +86,12 @@ static int start_in_session(struct act *a, struct str given)
 
 	if (!arg_session(a, &name))
 		return ACT_DONE;
-	r = arena_alloc(a->arena, sizeof(*r));
+	r = run_new(a, given);
 	if (!r)
 		return -ENOMEM;
 	err = session_get(a->box, name, &s);
 	if (err < 0)
 		return no_session(a, err);
-	*r = (struct run){
-		.act = a,
-		.command = command,
-		.input = str_make(given.p, (size_t)(command.p - given.p) + command.n),
-		.kind = kind_of(command, arg_bool(a, "is_input", false)),
-		.blocking = arg_bool(a, "blocking", false),
-		.before = BUF_INIT(RUN_OUTPUT_MAX),
-	};
 	a->state = r;
 	if (session_run(s, r) == 0)
 		return ACT_WAIT;
@@ -100,6 +109,30 @@ static int start(struct act *a)
 	if (arg_bool(a, "is_static", false))
 		return run_static_start(a, str_trim(given, blanks));
 	return start_in_session(a, given);
+}
+
+static bool late(struct act *a)
+{
+	return !arg_bool(a, "is_static", false);
+}
+
+static int resume(struct act *a)
+{
+	struct str given, name;
+	struct session *s;
+	struct run *r;
+
+	if (!get_command(a, &given) || !arg_session(a, &name))
+		return ERR_CLOSED;
+	s = session_find(a->box, name);
+	r = s ? run_new(a, given) : NULL;
+	if (!r)
+		return ERR_CLOSED;
+	a->state = r;
+	if (session_resume(s, r) == 0)
+		return ACT_WAIT;
+	a->state = NULL;
+	return ERR_CLOSED;
 }
 
 static void abandon(struct act *a)
@@ -142,4 +175,6 @@ const struct action action_run = {
 	.start = start,
 	.abandon = abandon,
 	.cancel = cancel,
+	.late = late,
+	.resume = resume,
 };

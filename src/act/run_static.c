@@ -168,7 +168,8 @@ static void shell_ready(void *arg, int err, const char *why)
 		return;
 	if (err == 0) {
 		why = "it cannot be handed to the shell";
-		err = shell_submit(r->shell, r->command.n ? r->command : STR(":"));
+		err = shell_submit(
+			r->shell, r->command.n ? r->command : STR(":"), STR(""));
 	}
 	if (err < 0)
 		fail(r, err, why);

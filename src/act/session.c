@@ -108,6 +108,16 @@ int session_run(struct session *s, struct run *r)
 	return 0;
 }
 
+int session_resume(struct session *s, struct run *r)
+{
+	if (s->current || !shell_claim(s->shell, r->act->id))
+		return ERR_CLOSED;
+	r->session = s;
+	s->current = r;
+	session_await(s, r);
+	return 0;
+}
+
 void session_abandon(struct run *r)
 {
 	struct session *s = r->session;
@@ -207,15 +217,23 @@ bool session_is_ending(const struct session *s)
 
 /* --- What the shell tells ----------------------------------------------------- */
 
-static void shell_ready(void *arg, int err, const char *why)
+static void tell_ready(struct session *s, int err, const char *why)
 {
-	struct session *s = arg;
 	session_ready_fn *ready = s->ready;
 
 	s->ready = NULL;
 	if (ready)
 		ready(s->ready_arg, err, why);
-	if (!s->current)
+}
+
+static void shell_ready(void *arg, int err, const char *why)
+{
+	struct session *s = arg;
+	bool waits = s->current;
+
+	/* Who comes with that has been dealt with already. */
+	tell_ready(s, err, why);
+	if (!waits)
 		return;
 	if (err == 0) {
 		session_handle(s, s->current);
@@ -335,7 +353,7 @@ void session_start(struct session *s, session_ready_fn *ready, void *arg)
 	if (shell_state(s->shell) == SHELL_GONE)
 		shell_start(s->shell);
 	else
-		shell_ready(s, 0, NULL);
+		tell_ready(s, 0, NULL);
 }
 
 struct session *session_next(const struct session *s)

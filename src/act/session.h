@@ -49,6 +49,11 @@ void session_start(struct session *s, session_ready_fn *ready, void *arg);
  * follows, perhaps before this returns. ERR_LIMIT: too many are waiting.
  */
 int session_run(struct session *s, struct run *r) MUST_USE;
+/*
+ * In a session that was taken over: r waits for the command that was submitted for its
+ * id. ERR_CLOSED: there is none.
+ */
+int session_resume(struct session *s, struct run *r) MUST_USE;
 /* Who asked has hung up: the command goes on, and who asks next gets its output. */
 void session_abandon(struct run *r);
 /* The same, and its command gets an interrupt key, if it is the one that runs. */

@@ -112,11 +112,11 @@ void session_wait_anew(struct session *s, struct run *r)
 /* The shell has what it was to get: now the request waits for the end. */
 static void wait_for_end(struct session *s, struct run *r)
 {
-	uint64_t ms = act_timeout_ms(r->act);
+	uint64_t ms = act_timeout_ms(r->act), spent = r->act->spent;
 
 	session_wait_anew(s, r);
 	if (ms)
-		session_arm(s, &r->hard, ms, on_hard);
+		session_arm(s, &r->hard, ms > spent ? ms - spent : 1, on_hard);
 }
 
 /* --- What becomes of a request ------------------------------------------------ */
@@ -152,10 +152,24 @@ static void refuse_second(struct session *s, struct run *r)
 	buf_free(&suffix);
 }
 
+/* From here on it may have an effect. False, and answered: it must not. */
+static bool starts(struct session *s, struct run *r)
+{
+	int err = act_starts(r->act);
+
+	if (err < 0)
+		answer_failure(
+			s, r, "The action cannot be recorded, and was not started", err);
+	return err == 0;
+}
+
 static void submit(struct session *s, struct run *r)
 {
-	int err = shell_submit(s->shell, r->command);
+	int err;
 
+	if (!starts(s, r))
+		return;
+	err = shell_submit(s->shell, r->command, r->act->id);
 	if (err < 0)
 		answer_failure(s, r,
 			"The command could not be handed to the shell (a long one needs "
@@ -185,8 +199,11 @@ static void refuse_key(struct session *s, struct run *r)
 
 static void type_key(struct session *s, struct run *r)
 {
-	int err = shell_key(s->shell, run_key(r->command));
+	int err;
 
+	if (!starts(s, r))
+		return;
+	err = shell_key(s->shell, run_key(r->command));
 	if (err == -ENOTTY)
 		refuse_key(s, r);
 	else
@@ -197,6 +214,8 @@ static void type_line(struct session *s, struct run *r)
 {
 	struct buf line = BUF_INIT(SHELL_INPUT_MAX + 1);
 
+	if (!starts(s, r))
+		return;
 	buf_str(&line, r->input);
 	buf_putc(&line, shell_takes_keys(s->shell) ? '\r' : '\n');
 	typed(s, r, line.err ? line.err : shell_type(s->shell, buf_view(&line)));
@@ -290,4 +309,9 @@ static handle_fn *const handlers[RUN_KINDS][SHELL_TOLD] = {
 void session_handle(struct session *s, struct run *r)
 {
 	handlers[r->kind][shell_state(s->shell)](s, r);
+}
+
+void session_await(struct session *s, struct run *r)
+{
+	handlers[RUN_POLL][shell_state(s->shell)](s, r);
 }

@@ -1,5 +1,6 @@
 #include "event/ledger_private.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/swap.h"
 #include "limits.h"
@@ -170,27 +171,44 @@ static void drop_new(struct ledger *l, struct ledger_entry *e)
 	free(e);
 }
 
-int ledger_accept(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
-	struct ledger_entry **e)
+/* With its request if that is not NULL. */
+static int accept_one(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
+	uint8_t how, const struct str *request, struct ledger_entry **e)
 {
+	uint64_t asks = l->dir < 0 ? LEDGER_MEMORY : LEDGER_BYTES;
 	struct ledger_entry *made;
 	int r;
 
 	assert(ledger_is_id(id));
-	if (l->open >= LEDGER_OPEN_MAX)
+	if (l->open >= LEDGER_OPEN_MAX || (request && l->asks + request->n > asks))
 		return ERR_LIMIT;
 	r = ledger_entry_new(l, id, body, l->seq + 1, &made);
 	if (r)
 		return r;
-	r = ledger_add_accept(l, made);
+	made->ask_how = how;
+	r = request ? ledger_add_queue(l, made, *request) : ledger_add_accept(l, made);
 	if (r) {
+		made->ask_n = 0;
 		drop_new(l, made);
 		return r;
 	}
 	l->seq++;
+	l->asks += made->ask_n;
 	make_room(l, made);
 	*e = made;
 	return 0;
+}
+
+int ledger_accept(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
+	struct ledger_entry **e)
+{
+	return accept_one(l, id, body, 0, NULL, e);
+}
+
+int ledger_queue(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
+	uint8_t how, struct str request, struct ledger_entry **e)
+{
+	return accept_one(l, id, body, how, &request, e);
 }
 
 int ledger_start(struct ledger *l, struct ledger_entry *e)
@@ -199,6 +217,7 @@ int ledger_start(struct ledger *l, struct ledger_entry *e)
 	int r;
 
 	e->boot = l->boot;
+	e->begun = clock_ms();
 	r = ledger_add_start(l, e);
 	if (r)
 		e->boot = before;
@@ -256,15 +275,25 @@ int ledger_ack(struct ledger *l, struct ledger_entry *e)
 	return r;
 }
 
-int ledger_answer(const struct ledger *l, const struct ledger_entry *e, struct buf *out)
+static int read_part(const struct ledger *l, uint64_t at, uint64_t n, struct buf *out)
 {
-	char *p = buf_room(out, (size_t)e->n);
+	char *p = buf_room(out, (size_t)n);
 	int r;
 
 	if (!p)
 		return out->err;
-	r = journal_read(&l->journal, e->at, p, (size_t)e->n);
+	r = journal_read(&l->journal, at, p, (size_t)n);
 	if (!r)
-		buf_commit(out, (size_t)e->n);
+		buf_commit(out, (size_t)n);
 	return r;
+}
+
+int ledger_answer(const struct ledger *l, const struct ledger_entry *e, struct buf *out)
+{
+	return read_part(l, e->at, e->n, out);
+}
+
+int ledger_request(const struct ledger *l, const struct ledger_entry *e, struct buf *out)
+{
+	return read_part(l, e->ask_at, e->ask_n, out);
 }

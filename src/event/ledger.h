@@ -30,11 +30,14 @@ struct ledger_entry {
 	uint8_t body[SHA256_LEN]; /* digest of what was asked for */
 	enum ledger_state state;
 	bool acked;
-	uint32_t boot;   /* in which it was accepted or, later, started */
-	unsigned status; /* of the answer, as HTTP has it */
-	uint64_t at, n;  /* the answer in the journal */
-	uint64_t seq;    /* the order of being accepted, from 1 */
-	void *owner;     /* who does it; the caller's */
+	uint32_t boot;          /* in which it was accepted or, later, started */
+	unsigned status;        /* of the answer, as HTTP has it */
+	uint64_t at, n;         /* the answer in the journal */
+	uint64_t ask_at, ask_n; /* the request there, until it has ended; 0: not kept */
+	uint8_t ask_how;        /* the caller's */
+	uint64_t begun;         /* monotonic ms, in boot */
+	uint64_t seq;           /* the order of being accepted, from 1 */
+	void *owner;            /* who does it; the caller's */
 	struct ledger_entry *newer, *older;
 };
 
@@ -63,6 +66,7 @@ struct ledger {
 	struct ledger_entry *oldest, *newest;
 	size_t entries, open; /* of these: that have not ended */
 	uint64_t answers;     /* bytes of answers in entries */
+	uint64_t asks;        /* bytes of requests in entries */
 	uint64_t seq;
 	uint8_t (*gone)[LEDGER_KEY]; /* a ring of used ids without entries */
 	size_t gone_n, gone_at;
@@ -95,6 +99,15 @@ enum ledger_find ledger_find(
  */
 int ledger_accept(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
 	struct ledger_entry **e) MUST_USE;
+/*
+ * The same, and the request is kept with it until it ends, so that one that waits is
+ * done after a crash, too. ERR_LIMIT also when these have too many bytes.
+ */
+int ledger_queue(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
+	uint8_t how, struct str request, struct ledger_entry **e) MUST_USE;
+/* Appends that request to out: 0 or -errno, ERR_CLOSED. */
+int ledger_request(
+	const struct ledger *l, const struct ledger_entry *e, struct buf *out) MUST_USE;
 /* Before anything of it is done: 0, or -errno, and it must not be. */
 int ledger_start(struct ledger *l, struct ledger_entry *e) MUST_USE;
 /* Both: 0, or as of ledger_accept, and the id stays as new as it was. */

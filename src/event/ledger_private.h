@@ -22,6 +22,9 @@ int ledger_remember_gone(struct ledger *l, const uint8_t key[LEDGER_KEY]) MUST_U
 /* ledger_record.c: the records, 0 or as of journal_add; and each of them read again. */
 int ledger_add_box(struct ledger *l) MUST_USE;
 int ledger_add_accept(struct ledger *l, const struct ledger_entry *e) MUST_USE;
+/* With the request, whose place is noted. */
+int ledger_add_queue(
+	struct ledger *l, struct ledger_entry *e, struct str request) MUST_USE;
 int ledger_add_start(struct ledger *l, const struct ledger_entry *e) MUST_USE;
 /* *at: the place of the answer. */
 int ledger_add_end(struct ledger *l, const struct ledger_entry *e, enum ledger_state how,

@@ -7,17 +7,20 @@
 enum record {
 	RECORD_BOX = 1, /* key of the box, boot u32 */
 	RECORD_ACCEPT,  /* seq u64, digest of the request, id */
-	RECORD_START,   /* key of the id, boot u32 */
+	RECORD_START,   /* key of the id, boot u32, monotonic ms u64 */
 	RECORD_END,     /* key, state u8, status u16, answer */
 	RECORD_ACK,     /* key */
 	RECORD_GONE,    /* key */
+	RECORD_QUEUE,   /* seq u64, digest, how u8, n u8, id of n bytes, request */
 };
 
 enum {
 	BOX_LEN = LEDGER_KEY + 4,
 	ACCEPT_LEN = 8 + SHA256_LEN,
-	START_LEN = LEDGER_KEY + 4,
+	START_LEAST = LEDGER_KEY + 4, /* without a time, as once they were */
+	START_LEN = START_LEAST + 8,
 	END_LEN = LEDGER_KEY + 3,
+	QUEUE_LEN = ACCEPT_LEN + 2,
 };
 
 static void put_number(uint8_t *p, uint64_t v, size_t bytes)
@@ -67,6 +70,26 @@ int ledger_add_accept(struct ledger *l, const struct ledger_entry *e)
 	return add(l, RECORD_ACCEPT, fixed, sizeof(fixed), str_c(e->id), true, &at);
 }
 
+int ledger_add_queue(struct ledger *l, struct ledger_entry *e, struct str request)
+{
+	struct str id = str_c(e->id);
+	uint8_t fixed[QUEUE_LEN];
+	const struct str parts[] = {str_make((char *)fixed, QUEUE_LEN), id, request};
+	uint64_t at;
+	int r;
+
+	put_number(fixed, e->seq, 8);
+	memcpy(fixed + 8, e->body, SHA256_LEN);
+	fixed[ACCEPT_LEN] = e->ask_how;
+	fixed[ACCEPT_LEN + 1] = (uint8_t)id.n;
+	r = journal_add(&l->journal, RECORD_QUEUE, parts, ARRAY_LEN(parts), l->sync, &at);
+	if (!r) {
+		e->ask_at = at + QUEUE_LEN + id.n;
+		e->ask_n = request.n;
+	}
+	return r;
+}
+
 int ledger_add_start(struct ledger *l, const struct ledger_entry *e)
 {
 	uint8_t fixed[START_LEN];
@@ -74,6 +97,7 @@ int ledger_add_start(struct ledger *l, const struct ledger_entry *e)
 
 	ledger_key(str_c(e->id), fixed);
 	put_number(fixed + LEDGER_KEY, e->boot, 4);
+	put_number(fixed + START_LEAST, e->begun, 8);
 	return add(l, RECORD_START, fixed, sizeof(fixed), (struct str){0}, false, &at);
 }
 
@@ -131,6 +155,32 @@ static int read_accept(struct ledger *l, struct str s)
 	return r;
 }
 
+static int read_queue(struct ledger *l, const struct journal_entry *j)
+{
+	const uint8_t *fixed = (const uint8_t *)j->peek.p;
+	size_t id_n = fixed[ACCEPT_LEN + 1];
+	struct str id = str_skip(j->peek, QUEUE_LEN);
+	struct ledger_entry *e;
+	uint64_t seq = get_number(j->peek.p, 8);
+	int r;
+
+	if (id.n < id_n)
+		return 0;
+	id.n = id_n;
+	if (!ledger_is_id(id) || ledger_find(l, id, &e) == LEDGER_HERE)
+		return 0;
+	r = ledger_entry_new(l, id, fixed + 8, seq, &e);
+	if (r)
+		return r;
+	e->ask_how = fixed[ACCEPT_LEN];
+	e->ask_at = j->at + QUEUE_LEN + id_n;
+	e->ask_n = j->n - QUEUE_LEN - id_n;
+	l->asks += e->ask_n;
+	if (seq > l->seq)
+		l->seq = seq;
+	return 0;
+}
+
 static void read_end(struct ledger *l, const struct journal_entry *j)
 {
 	struct ledger_entry *e = entry_of(l, j->peek.p);
@@ -167,10 +217,11 @@ int ledger_read_record(void *ctx, const struct journal_entry *j)
 	static const size_t least[] = {
 		[RECORD_BOX] = BOX_LEN,
 		[RECORD_ACCEPT] = ACCEPT_LEN + 1,
-		[RECORD_START] = START_LEN,
+		[RECORD_START] = START_LEAST,
 		[RECORD_END] = END_LEN,
 		[RECORD_ACK] = LEDGER_KEY,
 		[RECORD_GONE] = LEDGER_KEY,
+		[RECORD_QUEUE] = QUEUE_LEN + 1,
 	};
 	struct ledger *l = ctx;
 	struct ledger_entry *e;
@@ -184,6 +235,8 @@ int ledger_read_record(void *ctx, const struct journal_entry *j)
 		return 0;
 	case RECORD_ACCEPT:
 		return read_accept(l, j->peek);
+	case RECORD_QUEUE:
+		return read_queue(l, j);
 	case RECORD_END:
 		read_end(l, j);
 		return 0;
@@ -197,6 +250,8 @@ int ledger_read_record(void *ctx, const struct journal_entry *j)
 	} else if (e && e->state == LEDGER_ACCEPTED) {
 		ledger_enter(l, e, LEDGER_STARTED);
 		e->boot = (uint32_t)get_number(j->peek.p + LEDGER_KEY, 4);
+		if (j->peek.n >= START_LEN)
+			e->begun = get_number(j->peek.p + START_LEAST, 8);
 	}
 	return 0;
 }

@@ -9,19 +9,42 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int copy_entry(struct ledger *to, const struct ledger *from,
+/* Where what belongs to an entry lies in the new file. */
+struct place {
+	uint64_t answer, request;
+};
+
+/* The request is of no use any more when it has ended. */
+static int copy_accept(struct ledger *to, const struct ledger *from,
 	const struct ledger_entry *e, uint64_t *at)
 {
+	struct buf request = BUF_INIT(JOURNAL_RECORD_MAX);
+	struct ledger_entry copy = *e;
+	int r;
+
+	if (!e->ask_n)
+		return ledger_add_accept(to, e);
+	r = ledger_request(from, e, &request);
+	if (!r)
+		r = ledger_add_queue(to, &copy, buf_view(&request));
+	*at = copy.ask_at;
+	buf_free(&request);
+	return r;
+}
+
+static int copy_entry(struct ledger *to, const struct ledger *from,
+	const struct ledger_entry *e, struct place *at)
+{
 	struct buf answer = BUF_INIT(JOURNAL_RECORD_MAX);
-	int r = ledger_add_accept(to, e);
+	int r = copy_accept(to, from, e, &at->request);
 
 	if (!r && e->state != LEDGER_ACCEPTED && e->state != LEDGER_CANCELLED)
 		r = ledger_add_start(to, e);
 	if (!r && !ledger_is_open(e)) {
 		r = ledger_answer(from, e, &answer);
 		if (!r)
-			r = ledger_add_end(
-				to, e, e->state, e->status, buf_view(&answer), at);
+			r = ledger_add_end(to, e, e->state, e->status, buf_view(&answer),
+				&at->answer);
 	}
 	if (!r && e->acked)
 		r = ledger_add_ack(to, e);
@@ -48,7 +71,7 @@ static int no_entry(void *ctx, const struct journal_entry *j)
 
 /* Writes all that counts to fd; places in answers: where each answer lies there. */
 static int copy_all(
-	const struct ledger *l, int fd, struct journal *made, uint64_t *places)
+	const struct ledger *l, int fd, struct journal *made, struct place *places)
 {
 	struct ledger to = *l;
 	uint64_t torn;
@@ -69,7 +92,7 @@ static int copy_all(
 }
 
 /* The file under our name, where that is; a new one of nobody's elsewhere. */
-static int replace_file(struct ledger *l, uint64_t *places, struct journal *made)
+static int replace_file(struct ledger *l, struct place *places, struct journal *made)
 {
 	static const struct swap_attr ours = {0600, (uid_t)-1, (gid_t)-1};
 	struct swap s;
@@ -99,18 +122,18 @@ static int replace_file(struct ledger *l, uint64_t *places, struct journal *made
 	return r;
 }
 
-static uint64_t *places_new(size_t n)
+static struct place *places_new(size_t n)
 {
-	return calloc(n, sizeof(uint64_t));
+	return calloc(n, sizeof(struct place));
 }
 
 /* More than half of a large file counts no more. A failure is no loss: later, then. */
 void ledger_shrink(struct ledger *l)
 {
-	uint64_t counts = l->answers + l->entries * LEDGER_ENTRY_BYTES +
+	uint64_t counts = l->answers + l->asks + l->entries * LEDGER_ENTRY_BYTES +
 		l->gone_n * LEDGER_GONE_BYTES;
 	struct journal made;
-	uint64_t *places;
+	struct place *places;
 	size_t i = 0;
 
 	if (l->journal.size < LEDGER_SHRINK_MIN || l->journal.size / 2 < counts)
@@ -119,8 +142,10 @@ void ledger_shrink(struct ledger *l)
 	if (places && replace_file(l, places, &made) == 0) {
 		fd_close(&l->journal.fd);
 		l->journal = made;
-		for (struct ledger_entry *e = l->oldest; e; e = e->newer)
-			e->at = places[i++];
+		for (struct ledger_entry *e = l->oldest; e; e = e->newer) {
+			e->at = places[i].answer;
+			e->ask_at = places[i++].request;
+		}
 		l->moved = true;
 	}
 	free(places);

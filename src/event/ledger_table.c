@@ -152,6 +152,7 @@ void ledger_unlink(struct ledger *l, struct ledger_entry *e)
 	l->entries--;
 	l->open -= ledger_is_open(e);
 	l->answers -= e->n;
+	l->asks -= e->ask_n;
 }
 
 void ledger_enter(struct ledger *l, struct ledger_entry *e, enum ledger_state to)
@@ -165,7 +166,11 @@ void ledger_enter(struct ledger *l, struct ledger_entry *e, enum ledger_state to
 
 	assert(legal[e->state][to]);
 	e->state = to;
-	l->open -= !ledger_is_open(e);
+	if (ledger_is_open(e))
+		return;
+	l->open--;
+	l->asks -= e->ask_n;
+	e->ask_n = 0;
 }
 
 static void *gone_new(void)

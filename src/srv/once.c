@@ -44,12 +44,8 @@ static int open_ledger(struct once *o, int fd)
 		log_warn("the last %llu bytes of the ledger of actions were not whole",
 			(unsigned long long)torn);
 	o->open = true;
-	/* At once, for what has not ended counts, and nobody may ask for it again. */
-	r = ledger_interrupt(&o->ledger);
-	if (r < 0)
-		log_warn("the ends of interrupted actions cannot be kept: %s",
-			err_text(r));
 	once_keep(o);
+	once_attach(o);
 	return 0;
 }
 
@@ -73,7 +69,8 @@ struct once *once_new(struct box *box, const char *state, int fd)
 			log_warn("%s: %s; actions are remembered in memory", state,
 				err_text(r ? r : o->dir));
 	}
-	if (fd >= 0) {
+	/* What waits in it is to be done, whether anybody asks for it or not. */
+	if (fd >= 0 || o->dir >= 0) {
 		r = open_ledger(o, fd);
 		if (r < 0)
 			log_warn("actions of the last process are forgotten: %s",
@@ -93,24 +90,6 @@ struct question {
 	uint64_t wait_ms;
 };
 
-/* The action in d->body, or a refusal. */
-static bool read_event(struct doing *d, struct request *rq, const struct question *q,
-	struct json_val *event)
-{
-	struct params p = {.arena = &d->arena};
-	int r = d->body.err ? 503 : params_body(&p, buf_view(&d->body));
-
-	if (r) {
-		api_refuse(rq, (unsigned)r, p.wrong);
-		return false;
-	}
-	*event = q->wrapped ? json_get(p.body, "action") : p.body;
-	if (json_type(*event) == JSON_OBJECT)
-		return true;
-	api_invalid(rq, "body: an object under \"action\" is required");
-	return false;
-}
-
 static void refuse_new(struct request *rq, int r)
 {
 	if (r == ERR_LIMIT) {
@@ -125,6 +104,19 @@ static void refuse_new(struct request *rq, int r)
 	}
 }
 
+/* One that will wait for its turn is not started with that; *e NULL: a new one. */
+static int record(struct once *o, struct doing *d, struct str body,
+	const struct question *q, uint8_t how, struct ledger_entry **e)
+{
+	bool late = !d->unread && act_is_late(&d->act);
+
+	if (*e)
+		return late ? 0 : ledger_start(&o->ledger, *e);
+	if (late)
+		return ledger_queue(&o->ledger, q->id, q->digest, how, body, e);
+	return ledger_begin(&o->ledger, q->id, q->digest, e);
+}
+
 /*
  * Accepted already or new: recorded, then done. 0, and it is answered or will be; what
  * kept it from being recorded, and nothing was done.
@@ -134,30 +126,32 @@ static int begin(struct api *api, struct request *rq, const struct question *q,
 {
 	struct once *o = api->once;
 	struct doing *d = once_doing_new(o, rq->body);
-	struct json_val event;
+	uint8_t how = (q->wrapped ? ASKED_WRAPPED : 0) |
+		(api_is_before_diff(rq) ? ASKED_BEFORE_DIFF : 0);
+	struct params p = {0};
 	int r;
 
 	if (!d)
 		return -ENOMEM;
-	if (!read_event(d, rq, q, &event)) {
+	p.arena = &d->arena;
+	r = once_read(d, how, &p);
+	if (r) {
+		api_refuse(rq, (unsigned)r, p.wrong);
 		once_free(d);
 		return 0;
 	}
-	r = e ? ledger_start(&o->ledger, e)
-	      : ledger_begin(&o->ledger, q->id, q->digest, &e);
+	r = record(o, d, rq->body, q, how, &e);
 	if (r) {
 		once_free(d);
 		return r;
 	}
-	e->owner = d;
-	d->entry = e;
-	d->before_diff = api_is_before_diff(rq);
+	once_own(d, e);
 	api->last_action = clock_ms();
 	if (q->plain || q->wait_ms) {
 		once_wait(d, rq, q->plain, q->wait_ms);
-		once_start(d, event);
+		once_start(d);
 	} else {
-		once_start(d, event);
+		once_start(d);
 		once_reply_state(o, rq, e, once_has_ended(e) ? 200 : 202, false);
 	}
 	return 0;
@@ -173,7 +167,7 @@ static int again(struct api *api, struct request *rq, const struct question *q,
 		request_fail(rq, 409, STR("This id was used for another action."));
 		return 0;
 	}
-	if (e->state == LEDGER_ACCEPTED)
+	if (e->state == LEDGER_ACCEPTED && !e->owner)
 		return begin(api, rq, q, e);
 	if (!once_has_ended(e) && (q->plain || q->wait_ms))
 		once_wait(e->owner, rq, q->plain, q->wait_ms);

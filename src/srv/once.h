@@ -27,6 +27,8 @@ struct once {
  */
 struct once *once_new(struct box *box, const char *state, int fd);
 void once_del(struct once *o);
+/* The sandbox is ready: begins what an earlier process has accepted and not started. */
+void once_resume(struct once *o);
 /* Answers those that wait with the state of their actions; for shutting down. */
 void once_cut(struct once *o);
 

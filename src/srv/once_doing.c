@@ -2,9 +2,11 @@
 #include "srv/once_private.h"
 
 #include "act/observe.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "limits.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { ONCE_WORDS_MAX = 512 };
@@ -250,11 +252,28 @@ static void refused(struct doing *d, int r, const char *why)
 	end(d, r == ACT_FAIL ? 500 : r == ERR_TYPE ? 422 : 503);
 }
 
-void once_start(struct doing *d, struct json_val event)
+/* It is recorded before it has an effect. */
+static int starts(struct act *a)
 {
-	const char *why = "";
-	int r;
+	struct doing *d = a->user;
 
+	return ledger_start(&d->once->ledger, d->entry);
+}
+
+int once_read(struct doing *d, uint8_t how, struct params *p)
+{
+	struct json_val event;
+	int r = d->body.err ? 503 : params_body(p, buf_view(&d->body));
+
+	if (r)
+		return r;
+	event = how & ASKED_WRAPPED ? json_get(p->body, "action") : p->body;
+	if (json_type(event) != JSON_OBJECT) {
+		snprintf(p->wrong, sizeof(p->wrong),
+			"body: an object under \"action\" is required");
+		return 422;
+	}
+	d->why = "";
 	d->act = (struct act){
 		.box = d->once->box,
 		.arena = &d->arena,
@@ -262,14 +281,37 @@ void once_start(struct doing *d, struct json_val event)
 		.event = event,
 		.done = act_ended,
 		.alone = is_alone,
+		.starts = starts,
 		.user = d,
-		.before_diff = d->before_diff,
+		.before_diff = how & ASKED_BEFORE_DIFF,
 	};
-	r = act_start(&d->act, &why);
+	d->unread = act_read(&d->act, &d->why);
+	return 0;
+}
+
+void once_own(struct doing *d, struct ledger_entry *e)
+{
+	e->owner = d;
+	d->entry = e;
+	d->act.id = str_c(e->id);
+}
+
+void once_start(struct doing *d)
+{
+	int r = d->unread ? d->unread : act_start_read(&d->act);
+
 	if (r == ACT_DONE)
 		end(d, 200);
 	else if (r != ACT_WAIT)
-		refused(d, r, why);
+		refused(d, r, d->why);
+}
+
+int once_go_on(struct doing *d)
+{
+	uint64_t now = clock_ms();
+
+	d->act.spent = now > d->entry->begun ? now - d->entry->begun : 0;
+	return !d->unread && act_resume(&d->act) == ACT_WAIT ? 0 : ERR_CLOSED;
 }
 
 struct doing *once_doing_new(struct once *o, struct str body)

@@ -3,6 +3,7 @@
 #define SRV_ONCE_PRIVATE_H
 
 #include "srv/once.h"
+#include "srv/params.h"
 
 /* Somebody who waits for the end of an action; in the request's arena. */
 struct asker {
@@ -25,12 +26,16 @@ struct doing {
 	struct asker *askers;
 	struct timer end;
 	unsigned unkept; /* status of an answer that the ledger has no room for; or 0 */
-	bool before_diff;
+	int unread;      /* why the request is no action, as of act_start; or 0 */
+	const char *why;
 	bool attended; /* somebody has waited for the answer itself */
 };
 
 /* once.c: a copy of the ledger in init, which a crash does not take away. */
 void once_keep(struct once *o);
+
+/* once_resume.c: what was started goes on, or was interrupted. */
+void once_attach(struct once *o);
 
 /* once_doing.c */
 bool once_has_ended(const struct ledger_entry *e);
@@ -44,10 +49,21 @@ void once_reply_state(const struct once *o, struct request *rq,
 void once_wait(struct doing *d, struct request *rq, bool plain, uint64_t ms);
 /* Answers one of those who wait now, with what is known. */
 void once_answer(struct asker *a);
+/* How a request was made: bits of an entry's ask_how. */
+enum {
+	ASKED_WRAPPED = 1,     /* the action is a member of the body */
+	ASKED_BEFORE_DIFF = 2, /* see struct act */
+};
 /* One that is not begun, with a copy of what was asked for; NULL out of memory. */
 struct doing *once_doing_new(struct once *o, struct str body);
+/* Reads that: 0; the status to refuse it with, and words for it in *p. */
+int once_read(struct doing *d, uint8_t how, struct params *p) MUST_USE;
+/* It is that of the entry. */
+void once_own(struct doing *d, struct ledger_entry *e);
 /* Begins it; its end follows, perhaps before this returns. */
-void once_start(struct doing *d, struct json_val event);
+void once_start(struct doing *d);
+/* Goes on with what an earlier process has begun: 0 or ERR_CLOSED. */
+int once_go_on(struct doing *d) MUST_USE;
 void once_free(struct doing *d);
 
 #endif

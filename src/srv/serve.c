@@ -209,7 +209,10 @@ static void on_settled(void *arg)
 	static const char line[] = "Runtime client initialized.\n";
 	struct serve *s = arg;
 	char what[128];
-	int err = open_listener(s);
+	int err;
+
+	once_resume(s->api.once);
+	err = open_listener(s);
 
 	if (err < 0) {
 		snprintf(what, sizeof(what), "cannot listen on %s port %u",

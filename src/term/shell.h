@@ -84,8 +84,17 @@ int shell_tell_no_terminal(struct shell *s);
 
 /* GONE: starts a shell; ops->ready follows, at once if it cannot be started. */
 void shell_start(struct shell *s);
-/* IDLE: runs command (no NUL in it). ERR_LIMIT, or -errno if it cannot be handed over. */
-int shell_submit(struct shell *s, struct str command) MUST_USE;
+/*
+ * IDLE: runs command (no NUL in it). tag, of SHELL_TAG_MAX bytes at most, says whose it
+ * is, for shell_claim. ERR_LIMIT, or -errno if it cannot be handed over.
+ */
+int shell_submit(struct shell *s, struct str command, struct str tag) MUST_USE;
+/*
+ * After shell_adopt: whether the command that runs, or has ended, is the one of this
+ * tag, of which nothing has been told; then its result is as if there had been no
+ * crash.
+ */
+bool shell_claim(struct shell *s, struct str tag) MUST_USE;
 /*
  * RUNNING: types bytes, now or as the terminal takes them. -EMSGSIZE where a
  * line is longer than a terminal that collects lines takes; ERR_LIMIT when too

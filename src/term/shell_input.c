@@ -176,7 +176,7 @@ int shell_key(struct shell *s, char key)
 	if (idle && up != 'C' && up != 'D')
 		control = '\n';
 	if (idle) {
-		r = shell_begin(s);
+		r = shell_begin(s, STR(""));
 		shell_remember(s, STR(""));
 		if (r < 0)
 			return r;

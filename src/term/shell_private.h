@@ -30,6 +30,7 @@ struct record {
 	unsigned reports;     /* made about the present command */
 	uint64_t reported;    /* raw bytes covered by them */
 	char command[SHELL_COMMAND_SHOWN + 1];
+	char tag[SHELL_TAG_MAX + 1]; /* of the command; "": none */
 	char handover[HANDOVER_PATH];
 	char python[1024];
 	char cwd[SHELL_CWD_MAX]; /* last: what is never written costs no memory */
@@ -124,7 +125,7 @@ void shell_start_clean(struct shell *s);
 /* The same, because it could not enter its directory in time: in "/". */
 void shell_start_elsewhere(struct shell *s);
 /* A new command: what came before it and was not taken belongs to it. */
-int shell_begin(struct shell *s) MUST_USE;
+int shell_begin(struct shell *s, struct str tag) MUST_USE;
 /* Writes of the input what the terminal takes now. */
 int shell_flush(struct shell *s) MUST_USE;
 /* Takes the command's file away, if it is still there. */

@@ -325,6 +325,19 @@ static void resume_without(struct shell *s)
 		shell_enter(s, SHELL_GONE);
 }
 
+bool shell_claim(struct shell *s, struct str tag)
+{
+	struct record *rec = s->rec;
+
+	if ((rec->state != SHELL_RUNNING && rec->state != SHELL_DONE) ||
+		!str_eq(tag, str_c(rec->tag)))
+		return false;
+	rec->reports = 0;
+	if (s->note == note_again)
+		s->note = NULL;
+	return true;
+}
+
 int shell_adopt(struct shell *s, int master, pid_t pid, const int *status, int spool)
 {
 	struct spool old = {.fd = -1};

@@ -85,10 +85,14 @@ bool shell_is_lead(struct shell *s)
 	return s->rec->typed_in && s->prompts++ == 0;
 }
 
-int shell_begin(struct shell *s)
+int shell_begin(struct shell *s, struct str tag)
 {
 	struct record *rec = s->rec;
 
+	assert(tag.n <= SHELL_TAG_MAX);
+	if (tag.n)
+		memcpy(rec->tag, tag.p, tag.n);
+	rec->tag[tag.n] = '\0';
 	rec->started = false;
 	rec->typed_in = false;
 	rec->text_done = false;
@@ -127,7 +131,7 @@ static bool is_for_typing(const struct shell *s, struct str command)
  * In one write, so that a crash leaves all of it or nothing. From here on the
  * shell takes its lines like a person's, and so do input and keys reach it.
  */
-static int type_in(struct shell *s, struct str command)
+static int type_in(struct shell *s, struct str command, struct str tag)
 {
 	struct record *rec = s->rec;
 	int r = shell_new_id(rec->id);
@@ -137,7 +141,7 @@ static int type_in(struct shell *s, struct str command)
 	script_lead(&s->line, s->setup.kind, rec->id, rec->status < 0 ? 0 : rec->status);
 	buf_str(&s->line, command);
 	buf_putc(&s->line, '\n');
-	r = shell_begin(s);
+	r = shell_begin(s, tag);
 	rec->typed_in = true;
 	s->prompts = 0;
 	send_line(s, r);
@@ -166,7 +170,7 @@ static int hand_over(struct shell *s, struct str command, struct buf *line)
 	return r < 0 && (line->err || line->n > SHELL_LINE_MAX) ? r : line->err;
 }
 
-int shell_submit(struct shell *s, struct str command)
+int shell_submit(struct shell *s, struct str command, struct str tag)
 {
 	int r;
 
@@ -179,12 +183,12 @@ int shell_submit(struct shell *s, struct str command)
 		shell_set_up_again(s);
 	s->lost = false;
 	if (is_for_typing(s, command))
-		return type_in(s, command);
+		return type_in(s, command, tag);
 	r = shell_new_id(s->rec->id);
 	if (r == 0)
 		r = hand_over(s, command, &s->line);
 	if (r == 0)
-		send_line(s, shell_begin(s));
+		send_line(s, shell_begin(s, tag));
 	else
 		shell_remove_handover(s);
 	return r;

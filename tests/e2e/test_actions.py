@@ -6,7 +6,7 @@ import signal
 import tempfile
 
 import harness
-from harness import Client, Conn, Gate, action, eq, has, ok, request, until
+from harness import Client, Conn, Gate, action, descendants, eq, has, ok, request, until
 
 from test_crash import answers, murder
 
@@ -195,20 +195,41 @@ def test_crash():
     with Client(role="init") as client:
         kept = keyed(client, "kept", "echo x >>done; echo $RANDOM").body
         gate = Gate(client)
-        put(client, "lost", f"echo y >>done; read x <{gate}; echo over")
+        run = f"echo y >>done; echo early; read x <{gate}; echo over; (exit 7)"
+        put(client, "on", run, blocking=True)
         ok(until(lambda: lines(client) == ["x", "y"]), "one runs")
+        put(client, "next", "echo z >>done; echo its turn", blocking=True)
+        eq(get(client, "next").json()["state"], "accepted", "one waits")
+        put(client, "static", f"echo s >>done; read x <{gate}", is_static=True)
+        ok(until(lambda: len(lines(client)) == 3), "one without a session runs")
         murder(client)
         ok(until(lambda: answers(client)), "the server is back")
         again = keyed(client, "kept", "echo x >>done; echo $RANDOM")
         eq((again.body, again.field("idempotent-replayed")), (kept, "true"), "what was done stays done")
-        state = get(client, "lost").json()
-        eq(state["state"], "interrupted", "what was on its way")
+        eq([get(client, n).json()["state"] for n in ("on", "next")], ["running", "accepted"], "what was on its way is")
+        state = get(client, "static").json()
+        eq(state["state"], "interrupted", "but for what dies with the server")
         has(state["observation"]["content"], "Whether it had an effect is not known", "in words")
-        eq(put(client, "lost", f"echo y >>done; read x <{gate}; echo over").json()["state"], "interrupted",
-           "is not done again")
+        eq(put(client, "on", run, blocking=True).json()["replayed"], True, "asked again: it is on its way")
         gate.go()
-        has(client.run("", timeout=10)["content"], "over", "its output is not lost")
-        eq(lines(client), ["x", "y"], "each was done once")
+        said = get(client, "on", "?wait=20").json()["observation"]
+        eq((said["content"], said["extras"]["metadata"]["exit_code"]), ("early\nover", 7), "its real answer")
+        eq(said["extras"]["metadata"]["suffix"], "\n[The command completed with exit code 7.]", "as if nothing had been")
+        eq(get(client, "next", "?wait=20").json()["observation"]["content"], "its turn", "the next one has its turn")
+        eq(lines(client), ["x", "y", "s", "z"], "each was done once")
+        gate = Gate(client)
+        put(client, "twice", f"echo t >>done; read x <{gate}; echo $((6 * 7))", timeout=60)
+        for _ in range(2):
+            ok(until(lambda: len(lines(client)) == 5), "it runs")
+            murder(client)
+            ok(until(lambda: answers(client)), "the server is back")
+        gate.go()
+        eq(get(client, "twice", "?wait=20").json()["observation"]["content"], "42", "after two deaths")
+        put(client, "over", "echo u >>done; echo fast")
+        ok(until(lambda: lines(client)[-1:] == ["u"]), "one that ends at once")
+        murder(client)
+        ok(until(lambda: answers(client)), "the server is back")
+        eq(get(client, "over", "?wait=20").json()["observation"]["content"], "fast", "is told truly")
 
 
 def test_restart():
@@ -223,10 +244,16 @@ def restart(state):
         gate = Gate(client)
         put(client, "lost", f"echo y >>done; read x <{gate}")
         ok(until(lambda: lines(client) == ["y"]), "one runs")
+        put(client, "next", "echo z >>done; echo its turn")
+        # A stop would tell those who wait that they will not have their turn.
+        family = descendants(client.pid)
+        for pid in [client.pid, *family]:
+            os.kill(pid, signal.SIGKILL)
         client.kill()
     with Client("--state-dir", state) as client:
         eq(keyed(client, "kept", "echo $RANDOM").body, kept, "what was done stays done")
         eq(get(client, "lost").json()["state"], "interrupted", "what was on its way")
+        eq(get(client, "next", "?wait=20").json()["observation"]["content"], "its turn", "what waited is done now")
         client.kill()
     with open(state + "/actions", "ab") as f:
         f.write(b"half of a rec")

@@ -329,6 +329,38 @@ static void test_torn(void)
 	is_int(ledger_open(&l, dir, "none/of/it", -1, true, &torn), -ENOENT, "no folder");
 }
 
+/* One that waits for its turn is kept with what was asked for, until it ends. */
+static void test_queue(void)
+{
+	struct buf out = BUF_INIT(100);
+	struct ledger_entry *e;
+
+	fresh(dir);
+	is_int(ledger_queue(&l, STR("q"), asked, 3, STR("{the request}"), &e), 0,
+		"accepted with its request");
+	for (int i = 0; i < 2; i++) {
+		e = there("q");
+		is_int(e->state, LEDGER_ACCEPTED, "it waits");
+		is_int(e->ask_how, 3, "how it was asked");
+		buf_reset(&out);
+		is_int(ledger_request(&l, e, &out), 0, "what was asked");
+		is_view(buf_view(&out), "{the request}", "as it was");
+		is_int((long long)l.asks, 13, "is counted");
+		if (i == 0)
+			restart();
+	}
+	is_int(ledger_start(&l, e), 0, "it starts");
+	crash();
+	e = there("q");
+	is_int(e->state, LEDGER_STARTED, "and goes on after a crash");
+	ok(e->begun > 0, "since then");
+	is_int(ledger_end(&l, e, LEDGER_DONE, 200, STR("over")), 0, "it ends");
+	is_int((long long)l.asks, 0, "its request is not needed any more");
+	crash();
+	is_int((long long)l.asks, 0, "nor later");
+	buf_free(&out);
+}
+
 int main(void)
 {
 	ledger_close(&l);
@@ -342,6 +374,7 @@ int main(void)
 	test_forgetting(dir);
 	test_bytes();
 	test_full();
+	test_queue();
 	test_full_start();
 	test_torn();
 	ledger_close(&l);

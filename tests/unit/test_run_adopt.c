@@ -282,7 +282,7 @@ static void check_not_typed(void)
 	POLL();
 	if (shell_new_id(s->rec->id) < 0 ||
 		handover_write(STR("echo no >typed"), "", NULL, s->rec->handover) < 0 ||
-		shell_begin(s) < 0)
+		shell_begin(s, STR("")) < 0)
 		ok(false, "%s: a command is begun", name);
 	crash();
 	seen = POLL(.blocking = true);
