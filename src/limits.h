@@ -69,6 +69,7 @@ enum {
 	SHELL_KEY_MS = 300,        /* from a key that interrupts to the prompt */
 	SHELL_HANG_MS = 200,       /* from that to a look whether it hung the shell, */
 	SHELL_HANG_MAX_MS = 6400,  /* doubling up to this: it may be busy until then */
+	SHELL_FRESH_MAX = 65536,   /* a read, and what was held back of a mark */
 	SHELL_READ_BUDGET = 65536, /* per wake-up, so that others get their turn */
 	SHELL_ROWS = 1000,         /* the terminal size of the wire contract */
 	SHELL_COLUMNS = 1000,
@@ -464,6 +465,14 @@ enum {
 	LEDGER_ENTRY_BYTES = 200,    /* of a file, beside the answer... */
 	LEDGER_GONE_BYTES = 26,      /* ...and of an id alone */
 	LEDGER_TORN_MAX = 1 << 20,   /* kept of what cannot be read, for people */
+	OUTPUT_HEAD = 1 << 20,       /* kept of what an action prints, as SPOOL_HEAD, */
+	OUTPUT_TAIL = 15 << 20,      /* and last */
+	OUTPUT_BLOCKS = 16384,       /* of 4 KiB, of all actions, on disk... */
+	OUTPUT_BLOCKS_MEMORY = 8192, /* ...or in memory: two of the largest */
+	OUTPUT_PART_MAX = 1 << 20,   /* in one answer */
+	OUTPUT_EVENT = 32768,        /* bytes in one event of a stream */
+	OUTPUT_READERS_MAX = 1024,   /* who wait for more; as connections */
+	OUTPUT_BEAT_MS = 15000,      /* between signs of life; as WATCH_BEAT_S */
 };
 
 /* The Model Context Protocol. */

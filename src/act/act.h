@@ -66,7 +66,14 @@ struct act {
 	 * NULL.
 	 */
 	int (*starts)(struct act *a);
-	struct str id;  /* of the caller's; may be empty */
+	/*
+	 * It has printed bytes, and comes in its source to this offset; may be NULL, and
+	 * must not call back.
+	 */
+	void (*printed)(struct act *a, struct str bytes, uint64_t source);
+	struct str id;       /* of the caller's; may be empty */
+	bool printed_before; /* before act_resume, up to source */
+	uint64_t source;
 	uint64_t spent; /* ms of its timeout before act_resume */
 	void *user;
 	bool before_diff; /* a client of a time when edits had no diff */

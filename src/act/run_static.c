@@ -175,6 +175,14 @@ static void shell_ready(void *arg, int err, const char *why)
 		fail(r, err, why);
 }
 
+static void shell_printed(void *arg, struct str bytes, uint64_t to)
+{
+	struct static_run *r = arg;
+
+	if (r->state == STATIC_RUN && r->act && r->act->printed)
+		r->act->printed(r->act, bytes, to);
+}
+
 static void shell_output(void *arg)
 {
 	struct static_run *r = arg;
@@ -198,6 +206,7 @@ static void shell_done(void *arg)
 static int make_shell(struct static_run *r, struct box *box)
 {
 	static const struct shell_ops ops = {
+		.printed = shell_printed,
 		.ready = shell_ready,
 		.output = shell_output,
 		.done = shell_done,

@@ -108,12 +108,30 @@ int session_run(struct session *s, struct run *r)
 	return 0;
 }
 
+/* What it has printed that was not told before the crash. */
+static void catch_up(struct session *s, struct act *a)
+{
+	uint64_t at = a->printed_before ? a->source : shell_begun(s->shell);
+	struct buf bytes = BUF_INIT(SESSION_PART_MAX);
+	struct shell_part part;
+
+	while (a->printed &&
+		shell_raw(s->shell, at, SESSION_PART_MAX, &bytes, &part) == 0 &&
+		part.next > at) {
+		a->printed(a, buf_view(&bytes), part.next);
+		buf_reset(&bytes);
+		at = part.next;
+	}
+	buf_free(&bytes);
+}
+
 int session_resume(struct session *s, struct run *r)
 {
 	if (s->current || !shell_claim(s->shell, r->act->id))
 		return ERR_CLOSED;
 	r->session = s;
 	s->current = r;
+	catch_up(s, r->act);
 	session_await(s, r);
 	return 0;
 }
@@ -244,6 +262,15 @@ static void shell_ready(void *arg, int err, const char *why)
 	session_finish(s, s->current);
 }
 
+static void shell_printed(void *arg, struct str bytes, uint64_t to)
+{
+	struct session *s = arg;
+	struct act *a = s->current ? s->current->act : NULL;
+
+	if (a && a->printed)
+		a->printed(a, bytes, to);
+}
+
 static void shell_output(void *arg)
 {
 	struct session *s = arg;
@@ -306,6 +333,7 @@ int session_get(struct box *box, struct str name, struct session **out)
 struct session *session_new(struct box *box, struct str name, int *err)
 {
 	static const struct shell_ops ops = {
+		.printed = shell_printed,
 		.ready = shell_ready,
 		.output = shell_output,
 		.done = shell_done,

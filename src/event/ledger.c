@@ -26,6 +26,7 @@ static int forget(struct ledger *l, struct ledger_entry *e)
 		r = ledger_remember_gone(l, key);
 	if (r)
 		return r;
+	ledger_drop_output(l, e);
 	ledger_unlink(l, e);
 	free(e);
 	return 0;
@@ -249,7 +250,10 @@ int ledger_end(struct ledger *l, struct ledger_entry *e, enum ledger_state how,
 	unsigned status, struct str answer)
 {
 	uint64_t at = 0;
-	int r = ledger_add_end(l, e, how, status, answer, &at);
+	int r;
+
+	ledger_close_output(l, e);
+	r = ledger_add_end(l, e, how, status, answer, &at);
 
 	ledger_enter(l, e, how);
 	if (!r) {
@@ -270,9 +274,11 @@ int ledger_ack(struct ledger *l, struct ledger_entry *e)
 {
 	int r = e->acked ? 0 : ledger_add_ack(l, e);
 
-	if (!r)
-		e->acked = true;
-	return r;
+	if (r)
+		return r;
+	e->acked = true;
+	ledger_drop_output(l, e);
+	return 0;
 }
 
 static int read_part(const struct ledger *l, uint64_t at, uint64_t n, struct buf *out)

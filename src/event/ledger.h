@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "event/journal.h"
+#include "event/output.h"
 
 enum { LEDGER_ID_MAX = 64, LEDGER_KEY = 16 };
 
@@ -35,9 +36,12 @@ struct ledger_entry {
 	uint64_t at, n;         /* the answer in the journal */
 	uint64_t ask_at, ask_n; /* the request there, until it has ended; 0: not kept */
 	uint8_t ask_how;        /* the caller's */
-	uint64_t begun;         /* monotonic ms, in boot */
-	uint64_t seq;           /* the order of being accepted, from 1 */
-	void *owner;            /* who does it; the caller's */
+	struct output *output;  /* what it prints; NULL: nothing, or not kept */
+	uint64_t out_n;         /* when it has ended: bytes of that... */
+	uint8_t out_sha[SHA256_LEN]; /* ...and their digest, if there are any */
+	uint64_t begun;              /* monotonic ms, in boot */
+	uint64_t seq;                /* the order of being accepted, from 1 */
+	void *owner;                 /* who does it; the caller's */
 	struct ledger_entry *newer, *older;
 };
 
@@ -70,6 +74,7 @@ struct ledger {
 	uint64_t seq;
 	uint8_t (*gone)[LEDGER_KEY]; /* a ring of used ids without entries */
 	size_t gone_n, gone_at;
+	struct outputs *outputs; /* the caller's; NULL: they are not kept */
 	bool moved; /* the journal is another file now; the caller clears it */
 };
 
@@ -119,7 +124,15 @@ int ledger_begin(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN]
  */
 int ledger_end(struct ledger *l, struct ledger_entry *e, enum ledger_state how,
 	unsigned status, struct str answer) MUST_USE;
-/* The one who asked has the answer. */
+/*
+ * Outputs of an earlier process, or none: those of its entries are kept and continued,
+ * others let go.
+ */
+void ledger_set_outputs(struct ledger *l, struct outputs *o);
+/* One that has not ended has printed bytes; see output_add. */
+void ledger_printed(
+	struct ledger *l, struct ledger_entry *e, struct str bytes, uint64_t source);
+/* The one who asked has the answer, and what was printed. */
 int ledger_ack(struct ledger *l, struct ledger_entry *e) MUST_USE;
 /* Appends the answer to out: 0 or -errno, ERR_CLOSED. */
 int ledger_answer(

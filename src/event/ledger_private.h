@@ -29,9 +29,15 @@ int ledger_add_start(struct ledger *l, const struct ledger_entry *e) MUST_USE;
 /* *at: the place of the answer. */
 int ledger_add_end(struct ledger *l, const struct ledger_entry *e, enum ledger_state how,
 	unsigned status, struct str answer, uint64_t *at) MUST_USE;
+/* What it has printed is complete. */
+int ledger_add_output(struct ledger *l, const struct ledger_entry *e) MUST_USE;
 int ledger_add_ack(struct ledger *l, const struct ledger_entry *e) MUST_USE;
 int ledger_add_gone(struct ledger *l, const uint8_t key[LEDGER_KEY]) MUST_USE;
 int ledger_read_record(void *ctx, const struct journal_entry *j) MUST_USE;
+
+/* ledger_output.c: before an end, and when its bytes are of no use any more. */
+void ledger_close_output(struct ledger *l, struct ledger_entry *e);
+void ledger_drop_output(struct ledger *l, struct ledger_entry *e);
 
 /* ledger_shrink.c: a large file of which little counts is written anew. */
 void ledger_shrink(struct ledger *l);

@@ -11,6 +11,7 @@ enum record {
 	RECORD_END,     /* key, state u8, status u16, answer */
 	RECORD_ACK,     /* key */
 	RECORD_GONE,    /* key */
+	RECORD_OUTPUT,  /* key, bytes u64, their digest */
 	RECORD_QUEUE,   /* seq u64, digest, how u8, n u8, id of n bytes, request */
 };
 
@@ -21,6 +22,7 @@ enum {
 	START_LEN = START_LEAST + 8,
 	END_LEN = LEDGER_KEY + 3,
 	QUEUE_LEN = ACCEPT_LEN + 2,
+	OUTPUT_LEN = LEDGER_KEY + 8 + SHA256_LEN,
 };
 
 static void put_number(uint8_t *p, uint64_t v, size_t bytes)
@@ -113,6 +115,17 @@ int ledger_add_end(struct ledger *l, const struct ledger_entry *e, enum ledger_s
 	r = add(l, RECORD_END, fixed, sizeof(fixed), answer, true, at);
 	*at += END_LEN;
 	return r;
+}
+
+int ledger_add_output(struct ledger *l, const struct ledger_entry *e)
+{
+	uint8_t fixed[OUTPUT_LEN];
+	uint64_t at;
+
+	ledger_key(str_c(e->id), fixed);
+	put_number(fixed + LEDGER_KEY, e->out_n, 8);
+	memcpy(fixed + LEDGER_KEY + 8, e->out_sha, SHA256_LEN);
+	return add(l, RECORD_OUTPUT, fixed, sizeof(fixed), (struct str){0}, false, &at);
 }
 
 int ledger_add_gone(struct ledger *l, const uint8_t key[LEDGER_KEY])
@@ -222,6 +235,7 @@ int ledger_read_record(void *ctx, const struct journal_entry *j)
 		[RECORD_ACK] = LEDGER_KEY,
 		[RECORD_GONE] = LEDGER_KEY,
 		[RECORD_QUEUE] = QUEUE_LEN + 1,
+		[RECORD_OUTPUT] = OUTPUT_LEN,
 	};
 	struct ledger *l = ctx;
 	struct ledger_entry *e;
@@ -247,6 +261,9 @@ int ledger_read_record(void *ctx, const struct journal_entry *j)
 	}
 	if (e && j->type == RECORD_ACK) {
 		e->acked = true;
+	} else if (e && j->type == RECORD_OUTPUT) {
+		e->out_n = get_number(j->peek.p + LEDGER_KEY, 8);
+		memcpy(e->out_sha, j->peek.p + LEDGER_KEY + 8, SHA256_LEN);
 	} else if (e && e->state == LEDGER_ACCEPTED) {
 		ledger_enter(l, e, LEDGER_STARTED);
 		e->boot = (uint32_t)get_number(j->peek.p + LEDGER_KEY, 4);

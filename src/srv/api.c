@@ -105,6 +105,21 @@ bool api_is_before_diff(const struct request *rq)
 		str_starts(agent, STR("python-requests/"));
 }
 
+bool api_wants_events(const struct request *rq)
+{
+	struct str list, one;
+
+	if (request_header(rq, STR("accept"), &list) != 0)
+		return false;
+	while (list.n) {
+		one = str_cut(&list, ',');
+		one = str_trim(str_cut(&one, ';'), " \t");
+		if (str_eq_nocase(one, STR(API_EVENTS)))
+			return true;
+	}
+	return false;
+}
+
 static bool asker_left(const struct act *a)
 {
 	return request_half_closed(a->user);
@@ -195,6 +210,15 @@ static void action_gone(struct request *rq)
 	q->gone(rq);
 }
 
+/* Others write as much as they have. */
+static void action_room(struct request *rq)
+{
+	const struct asked *q = rq->user;
+
+	if (q->room)
+		q->room(rq);
+}
+
 enum access { OPEN, KEY };
 
 static const struct route {
@@ -222,6 +246,7 @@ static const struct route {
 	{"GET", "/v1/actions/*", KEY, 0, once_get, action_gone},
 	{"PUT", "/v1/actions/*", KEY, HTTP_BODY_MAX, once_put, action_gone},
 	{"DELETE", "/v1/actions/*", KEY, 0, once_ack, NULL},
+	{"GET", "/v1/actions/*/out", KEY, 0, once_out, action_gone},
 	{"GET", "/v1/sessions", KEY, 0, sessions_list, NULL},
 	{"DELETE", "/v1/sessions/*", KEY, 0, sessions_end, sessions_end_gone},
 	{"GET", "/v1/sessions/*/output", KEY, 0, sessions_output, NULL},
@@ -401,7 +426,6 @@ static void on_ready(void *arg, struct request *rq)
 		plugs_handle(api->box->plugs, rq);
 }
 
-/* Others write as much as they have. */
 static void on_room(void *arg, struct request *rq)
 {
 	const struct plug_route *more;
@@ -412,6 +436,8 @@ static void on_room(void *arg, struct request *rq)
 	route = route_of(rq, &name);
 	if (route && route->gone == transfer_gone)
 		transfer_room(rq);
+	else if (route && route->gone == action_gone && rq->user)
+		action_room(rq);
 	if (route)
 		return;
 	more = plugs_route(api->box->plugs, rq->method, rq->path);

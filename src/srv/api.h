@@ -10,6 +10,7 @@
 #include "plug/mcp_server.h"
 
 #define API_JSON "application/json"
+#define API_EVENTS "text/event-stream"
 
 struct entrypoint;
 struct once;
@@ -17,6 +18,7 @@ struct once;
 /* Begins what rq->user of a route of actions leads to. */
 struct asked {
 	void (*gone)(struct request *rq); /* who asked has hung up */
+	void (*room)(struct request *rq); /* see server_ops; NULL where nothing streams */
 };
 
 struct api {
@@ -33,6 +35,8 @@ extern const struct server_ops api_ops;
 
 /* Whether the client is of a time when edits had no diff, see struct act. */
 bool api_is_before_diff(const struct request *rq);
+/* Whether the field Accept asks for a stream of events, by its name. */
+bool api_wants_events(const struct request *rq);
 /* Answers in the contract's shape for what is not understood; 503 as below. */
 void api_refuse(struct request *rq, unsigned status, const char *errors);
 /* The same with 422. */

@@ -40,7 +40,7 @@ int kept_take(struct kept *k, struct store *store, struct entrypoint *entrypoint
 	struct entry e = {.fd = -1};
 	int err;
 
-	k->listener = k->ledger = k->tls = -1;
+	k->listener = k->ledger = k->tls = k->outputs = -1;
 	buf_init(&k->entries, 2 * SESSIONS_MAX * sizeof(e));
 	while ((err = store_take(store, &e.record, &e.fd)) == 0 &&
 		e.record.op != STORE_END) {
@@ -54,6 +54,8 @@ int kept_take(struct kept *k, struct store *store, struct entrypoint *entrypoint
 			k->ledger = e.fd;
 		else if (e.record.op == STORE_PUT && !strcmp(e.record.name, KEPT_TLS))
 			k->tls = e.fd;
+		else if (e.record.op == STORE_PUT && !strcmp(e.record.name, KEPT_OUTPUTS))
+			k->outputs = e.fd;
 		else if (e.record.op == STORE_PUT && e.kind != NO_KIND)
 			buf_put(&k->entries, &e, sizeof(e));
 		else
@@ -127,5 +129,6 @@ void kept_free(struct kept *k)
 	fd_close(&k->listener);
 	fd_close(&k->ledger);
 	fd_close(&k->tls);
+	fd_close(&k->outputs);
 	close_entries(k);
 }

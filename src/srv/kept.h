@@ -10,8 +10,9 @@
 
 struct kept {
 	int listener;       /* -1: none, as before kept_take */
-	int ledger;         /* the same */
-	int tls;            /* the same */
+	int ledger;         /* the same, */
+	int tls;            /* and this, */
+	int outputs;        /* and this */
 	struct buf entries; /* of sessions, until kept_adopt */
 };
 

@@ -25,6 +25,30 @@ void once_keep(struct once *o)
 	o->ledger.moved = false;
 }
 
+/* Without them an action is none the worse. */
+static void open_outputs(struct once *o)
+{
+	int fd = o->outputs_fd;
+	uint32_t max = o->dir < 0 ? OUTPUT_BLOCKS_MEMORY : OUTPUT_BLOCKS;
+	int r;
+
+	o->outputs_fd = -1;
+	if (fd < 0 && o->dir < 0)
+		fd = fd_memory("od-outputs", 0);
+	else if (fd < 0)
+		fd = fd_openat(
+			o->dir, "actions.out", O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+	r = fd < 0 ? fd : store_put(o->box->store, KEPT_OUTPUTS, fd, 0);
+	if (r < 0)
+		log_warn("init does not keep what actions print: %s", err_text(r));
+	if (fd >= 0)
+		r = outputs_open(&o->outputs, fd, max);
+	if (fd < 0 || r < 0)
+		log_warn("what actions print is not kept: %s", err_text(r));
+	else
+		ledger_set_outputs(&o->ledger, &o->outputs);
+}
+
 static int open_ledger(struct once *o, int fd)
 {
 	uint64_t torn = 0;
@@ -44,22 +68,26 @@ static int open_ledger(struct once *o, int fd)
 		log_warn("the last %llu bytes of the ledger of actions were not whole",
 			(unsigned long long)torn);
 	o->open = true;
+	open_outputs(o);
 	once_keep(o);
 	once_attach(o);
 	return 0;
 }
 
-struct once *once_new(struct box *box, const char *state, int fd)
+struct once *once_new(struct box *box, const char *state, int ledger, int outputs)
 {
 	struct once *o = calloc(1, sizeof(*o));
 	int r = 0;
 
 	if (!o) {
-		fd_close(&fd);
+		fd_close(&ledger);
+		fd_close(&outputs);
 		return NULL;
 	}
 	o->box = box;
 	o->dir = -1;
+	o->outputs.fd = -1;
+	o->outputs_fd = outputs;
 	if (state) {
 		if (mkdir(state, 0700) < 0 && errno != EEXIST)
 			r = -errno;
@@ -70,8 +98,8 @@ struct once *once_new(struct box *box, const char *state, int fd)
 				err_text(r ? r : o->dir));
 	}
 	/* What waits in it is to be done, whether anybody asks for it or not. */
-	if (fd >= 0 || o->dir >= 0) {
-		r = open_ledger(o, fd);
+	if (ledger >= 0 || o->dir >= 0) {
+		r = open_ledger(o, ledger);
 		if (r < 0)
 			log_warn("actions of the last process are forgotten: %s",
 				err_text(r));
@@ -87,6 +115,7 @@ struct question {
 	uint8_t digest[SHA256_LEN]; /* of the request's body */
 	bool plain;
 	bool wrapped; /* the action is a member of the body */
+	bool quiet;   /* who asks does not know the id */
 	uint64_t wait_ms;
 };
 
@@ -127,7 +156,8 @@ static int begin(struct api *api, struct request *rq, const struct question *q,
 	struct once *o = api->once;
 	struct doing *d = once_doing_new(o, rq->body);
 	uint8_t how = (q->wrapped ? ASKED_WRAPPED : 0) |
-		(api_is_before_diff(rq) ? ASKED_BEFORE_DIFF : 0);
+		(api_is_before_diff(rq) ? ASKED_BEFORE_DIFF : 0) |
+		(q->quiet ? ASKED_QUIET : 0);
 	struct params p = {0};
 	int r;
 
@@ -234,7 +264,7 @@ void once_execute(struct api *api, struct request *rq, struct str key)
 bool once_execute_event(struct api *api, struct request *rq, struct json_val event)
 {
 	char id[LEDGER_ID_MAX + 1], digest_hex[SHA256_HEX + 1];
-	struct question q = {.id = STR(""), .plain = true, .wrapped = true};
+	struct question q = {.plain = true, .wrapped = true, .quiet = true};
 	int64_t number;
 
 	if (json_i64(json_get(event, "id"), &number) < 0 || number < 0 ||
@@ -274,17 +304,16 @@ void once_put(struct api *api, struct request *rq, struct str id)
 		refuse_new(rq, r);
 }
 
-/* The entry of an id, or a refusal. */
-static struct ledger_entry *entry_of(struct api *api, struct request *rq, struct str id)
+struct ledger_entry *once_find(struct once *o, struct request *rq, struct str id)
 {
 	struct ledger_entry *e;
-	int r = make_ready(api->once);
+	int r = make_ready(o);
 
 	if (r) {
 		refuse_new(rq, r);
 		return NULL;
 	}
-	switch (ledger_find(&api->once->ledger, id, &e)) {
+	switch (ledger_find(&o->ledger, id, &e)) {
 	case LEDGER_NEW:
 		request_fail(rq, 404, STR("There is no action of this id."));
 		return NULL;
@@ -303,7 +332,7 @@ void once_get(struct api *api, struct request *rq, struct str id)
 
 	if (!read_wait(rq, &ms))
 		return;
-	e = entry_of(api, rq, id);
+	e = once_find(api->once, rq, id);
 	if (!e)
 		return;
 	if (ms && !once_has_ended(e) && e->owner)
@@ -314,7 +343,7 @@ void once_get(struct api *api, struct request *rq, struct str id)
 
 void once_ack(struct api *api, struct request *rq, struct str id)
 {
-	struct ledger_entry *e = entry_of(api, rq, id);
+	struct ledger_entry *e = once_find(api->once, rq, id);
 	int r;
 
 	if (!e)
@@ -337,6 +366,7 @@ void once_cut(struct once *o)
 	for (struct doing *d = o->doings; d; d = d->next)
 		while (d->askers)
 			once_answer(d->askers);
+	once_cut_readers(o);
 }
 
 void once_del(struct once *o)
@@ -345,8 +375,11 @@ void once_del(struct once *o)
 		return;
 	while (o->doings)
 		once_free(o->doings);
+	timer_cancel(o->box->loop, &o->wake);
 	if (o->open)
 		ledger_close(&o->ledger);
+	outputs_close(&o->outputs);
+	fd_close(&o->outputs_fd);
 	fd_close(&o->dir);
 	free(o);
 }

@@ -10,22 +10,28 @@
 #include "srv/api.h"
 
 #define KEPT_LEDGER "ledger"
+#define KEPT_OUTPUTS "outputs"
 
 struct doing;
+struct reader;
 
 struct once {
 	struct box *box;
 	struct ledger ledger;
-	int dir;              /* of the ledger; -1: memory */
-	bool open;            /* the ledger is */
-	struct doing *doings; /* actions on their way */
+	int dir;                /* of the ledger; -1: memory */
+	bool open;              /* the ledger is */
+	struct doing *doings;   /* actions on their way */
+	struct outputs outputs; /* what they print; its fd -1: it is not kept */
+	int outputs_fd;         /* of an earlier process, until the ledger is open */
+	struct reader *readers; /* who wait for more of it */
+	struct timer wake;      /* of the readers */
 };
 
 /*
- * fd: the ledger of an earlier process of this server, or -1; then it is opened, in
- * the folder state if that is not NULL, when it is needed first.
+ * ledger, outputs: those of an earlier process of this server, or -1. Without a ledger,
+ * and without a folder state (NULL) for it, it is opened when it is needed first.
  */
-struct once *once_new(struct box *box, const char *state, int fd);
+struct once *once_new(struct box *box, const char *state, int ledger, int outputs);
 void once_del(struct once *o);
 /* The sandbox is ready: begins what an earlier process has accepted and not started. */
 void once_resume(struct once *o);
@@ -44,5 +50,7 @@ bool once_execute_event(struct api *api, struct request *rq, struct json_val eve
 void once_put(struct api *api, struct request *rq, struct str id);
 void once_get(struct api *api, struct request *rq, struct str id);
 void once_ack(struct api *api, struct request *rq, struct str id);
+/* GET /v1/actions/ID/out */
+void once_out(struct api *api, struct request *rq, struct str id);
 
 #endif

@@ -19,6 +19,11 @@ static const char *const words[LEDGER_STATES] = {
 	[LEDGER_INTERRUPTED] = "interrupted",
 };
 
+const char *once_word(const struct ledger_entry *e)
+{
+	return words[e->state];
+}
+
 static const char interrupted[] =
 	"ERROR: The sandbox was restarted while this action was on its way. Whether it "
 	"had an effect is not known; it is not done again under the same id.";
@@ -87,7 +92,7 @@ void once_reply_state(const struct once *o, struct request *rq,
 	jw_key(&w, "id");
 	jw_cstr(&w, e->id);
 	jw_key(&w, "state");
-	jw_cstr(&w, words[e->state]);
+	jw_cstr(&w, once_word(e));
 	jw_key(&w, "replayed");
 	jw_bool(&w, again);
 	jw_key(&w, "acknowledged");
@@ -202,6 +207,7 @@ static void end(struct doing *d, unsigned status)
 			err_text(r));
 	if (o->ledger.moved)
 		once_keep(o);
+	once_wake(o);
 	while (d->askers)
 		once_answer(d->askers);
 	d->entry->owner = NULL;
@@ -260,6 +266,14 @@ static int starts(struct act *a)
 	return ledger_start(&d->once->ledger, d->entry);
 }
 
+static void printed(struct act *a, struct str bytes, uint64_t source)
+{
+	struct doing *d = a->user;
+
+	ledger_printed(&d->once->ledger, d->entry, bytes, source);
+	once_wake(d->once);
+}
+
 int once_read(struct doing *d, uint8_t how, struct params *p)
 {
 	struct json_val event;
@@ -282,6 +296,7 @@ int once_read(struct doing *d, uint8_t how, struct params *p)
 		.done = act_ended,
 		.alone = is_alone,
 		.starts = starts,
+		.printed = how & ASKED_QUIET ? NULL : printed,
 		.user = d,
 		.before_diff = how & ASKED_BEFORE_DIFF,
 	};
@@ -311,6 +326,9 @@ int once_go_on(struct doing *d)
 	uint64_t now = clock_ms();
 
 	d->act.spent = now > d->entry->begun ? now - d->entry->begun : 0;
+	d->act.printed_before = d->entry->output;
+	if (d->entry->output)
+		d->act.source = d->entry->output->source;
 	return !d->unread && act_resume(&d->act) == ACT_WAIT ? 0 : ERR_CLOSED;
 }
 

@@ -34,11 +34,21 @@ struct doing {
 /* once.c: a copy of the ledger in init, which a crash does not take away. */
 void once_keep(struct once *o);
 
+/* once.c: the entry of an id; NULL, and answered, when there is none. */
+struct ledger_entry *once_find(struct once *o, struct request *rq, struct str id);
+
+/* once_out.c: there may be more to read. */
+void once_wake(struct once *o);
+/* No more will be read. */
+void once_cut_readers(struct once *o);
+
 /* once_resume.c: what was started goes on, or was interrupted. */
 void once_attach(struct once *o);
 
 /* once_doing.c */
 bool once_has_ended(const struct ledger_entry *e);
+/* The state in a word. */
+const char *once_word(const struct ledger_entry *e);
 /* Answers as the action was answered first. */
 void once_reply(const struct once *o, struct request *rq, const struct ledger_entry *e,
 	bool again);
@@ -53,6 +63,7 @@ void once_answer(struct asker *a);
 enum {
 	ASKED_WRAPPED = 1,     /* the action is a member of the body */
 	ASKED_BEFORE_DIFF = 2, /* see struct act */
+	ASKED_QUIET = 4,       /* nobody knows its id: what it prints is not kept */
 };
 /* One that is not begun, with a copy of what was asked for; NULL out of memory. */
 struct doing *once_doing_new(struct once *o, struct str body);

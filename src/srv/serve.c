@@ -260,8 +260,9 @@ static int make_sessions(struct serve *s)
 	if (!session_new(&s->box, STR(SESSION_DEFAULT), &err))
 		return err;
 	kept_adopt(&s->kept, &s->box);
-	s->api.once = once_new(&s->box, s->box.config->state_dir, s->kept.ledger);
-	s->kept.ledger = -1;
+	s->api.once = once_new(
+		&s->box, s->box.config->state_dir, s->kept.ledger, s->kept.outputs);
+	s->kept.ledger = s->kept.outputs = -1;
 	return s->api.once ? 0 : -ENOMEM;
 }
 
@@ -326,7 +327,7 @@ int serve_run(struct store *store, const struct config *config)
 	struct serve s = {
 		.store = store,
 		.store_io.fd = -1,
-		.kept = {.listener = -1, .ledger = -1, .tls = -1},
+		.kept = {.listener = -1, .ledger = -1, .tls = -1, .outputs = -1},
 		.box = {.store = store, .config = config},
 		.api = {.started = clock_ms(), .last_action = clock_ms()},
 		.entrypoint = {.report.fd = -1},

@@ -192,6 +192,29 @@ static void on_mark(struct shell *s, const struct mark_event *e)
 	}
 }
 
+uint64_t shell_fed(const struct shell *s)
+{
+	uint64_t end = spool_end(&s->spool);
+	size_t pending = mark_pending(&s->marks);
+
+	/* Half a mark is not told: its other half alone would be text. */
+	return end > pending ? end - pending : 0;
+}
+
+uint64_t shell_begun(const struct shell *s)
+{
+	return s->rec->begun;
+}
+
+static void tell_printed(struct shell *s)
+{
+	if (s->fresh.err)
+		log_warn("shell %s: out of memory, output is lost", s->setup.name);
+	if (s->fresh.n)
+		s->ops.printed(s->arg, buf_view(&s->fresh), shell_fed(s));
+	buf_reset(&s->fresh);
+}
+
 /* Feeds what the terminal printed. True when there was something to show. */
 bool shell_feed(struct shell *s, struct str in)
 {
@@ -205,11 +228,16 @@ bool shell_feed(struct shell *s, struct str in)
 			on_mark(s, &e);
 		} else if (s->rec->state != SHELL_STARTING) {
 			shown = true;
+			if (s->rec->state == SHELL_RUNNING && s->ops.printed &&
+				!s->replaying)
+				buf_str(&s->fresh, data);
 			if (vt_feed(s->vt, data) < 0)
 				log_warn("shell %s: out of memory, output is lost",
 					s->setup.name);
 		}
 	}
+	if (s->fresh.n || s->fresh.err)
+		tell_printed(s);
 	return shown;
 }
 
@@ -355,11 +383,8 @@ void shell_kill(struct shell *s)
 int shell_report(struct shell *s, struct buf *out, size_t *kept)
 {
 	int r = vt_report(s->vt, &s->shown, out, kept);
-	uint64_t end = spool_end(&s->spool);
-	size_t pending = mark_pending(&s->marks);
 
-	/* Half a mark is not told: its other half alone would be text. */
-	s->told = end > pending ? end - pending : 0;
+	s->told = shell_fed(s);
 	s->rec->reports++;
 	return r;
 }
@@ -462,6 +487,7 @@ struct shell *shell_new(struct loop *l, struct store *store,
 	s->arg = arg;
 	buf_init(&s->typed, SHELL_INPUT_MAX);
 	buf_init(&s->line, SPOOL_READ);
+	buf_init(&s->fresh, SHELL_FRESH_MAX);
 	s->master = -1;
 	s->report.fd = -1;
 	s->io.fd = -1;
@@ -496,6 +522,7 @@ void shell_del(struct shell *s)
 	shell_store_name(s, "spool", name);
 	store_drop(s->store, name);
 	buf_free(&s->line);
+	buf_free(&s->fresh);
 	mark_free(&s->marks);
 	vt_free(s->vt);
 	spool_free(&s->spool);

@@ -45,8 +45,14 @@ struct shell_setup {
 
 struct shell;
 
-/* Called from the loop; any of them may call back into the shell. */
+/* Called from the loop; any of them but printed may call back into the shell. */
 struct shell_ops {
+	/*
+	 * What the programs of the present command have written to the terminal, marks
+	 * left out, all of it in its order; to: the offset behind it, of shell_raw. May
+	 * be NULL.
+	 */
+	void (*printed)(void *arg, struct str bytes, uint64_t to);
 	/* The shell is at its prompt (err 0), or could not be started (why says it). */
 	void (*ready)(void *arg, int err, const char *why);
 	/* The running command has printed something. */
@@ -95,6 +101,8 @@ int shell_submit(struct shell *s, struct str command, struct str tag) MUST_USE;
  * crash.
  */
 bool shell_claim(struct shell *s, struct str tag) MUST_USE;
+/* The offset, of shell_raw, at which the present command was submitted. */
+uint64_t shell_begun(const struct shell *s);
 /*
  * RUNNING: types bytes, now or as the terminal takes them. -EMSGSIZE where a
  * line is longer than a terminal that collects lines takes; ERR_LIMIT when too

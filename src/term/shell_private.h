@@ -29,6 +29,7 @@ struct record {
 	int64_t background;   /* process of the last background job, -1 for none */
 	unsigned reports;     /* made about the present command */
 	uint64_t reported;    /* raw bytes covered by them */
+	uint64_t begun;       /* raw bytes before the present command */
 	char command[SHELL_COMMAND_SHOWN + 1];
 	char tag[SHELL_TAG_MAX + 1]; /* of the command; "": none */
 	char handover[HANDOVER_PATH];
@@ -82,6 +83,8 @@ struct shell {
 	bool probing;     /* an empty line has been typed, to see the prompt again */
 	bool lost;        /* the shell has told no start: it needs its set-up again */
 	uint64_t told;    /* raw bytes covered by reports, confirmed or not */
+	bool replaying;   /* bytes come once more: they are not printed */
+	struct buf fresh; /* what was printed in the bytes that are looked at */
 	struct buf line;  /* of the command, until it has started */
 	struct buf typed; /* input that the terminal has not taken yet */
 	const char *note;
@@ -143,6 +146,8 @@ bool shell_is_in_front(const struct shell *s);
 bool shell_reaches_tty(const struct shell *s);
 /* Writes one whole line to the terminal; -errno when it takes less. */
 int shell_type_line(struct shell *s, struct str line) MUST_USE;
+/* The offset behind all that was taken for data or for a mark. */
+uint64_t shell_fed(const struct shell *s);
 /* Feeds bytes of the spool; true when they held something to show. */
 bool shell_feed(struct shell *s, struct str in);
 

@@ -265,6 +265,7 @@ static void replay(struct shell *s)
 	uint64_t told = s->rec->reported, end = spool_end(&s->spool);
 	struct spool_gap gap = spool_gap(&s->spool);
 
+	s->replaying = true;
 	for (uint64_t at = 0; at < end;) {
 		struct str part = spool_at(&s->spool, at);
 		uint64_t from = at;
@@ -281,6 +282,7 @@ static void replay(struct shell *s)
 		if (from < told && told <= at)
 			vt_mark_now(s->vt, &s->shown);
 	}
+	s->replaying = false;
 	s->told = told;
 }
 

@@ -93,6 +93,7 @@ int shell_begin(struct shell *s, struct str tag)
 	if (tag.n)
 		memcpy(rec->tag, tag.p, tag.n);
 	rec->tag[tag.n] = '\0';
+	rec->begun = shell_fed(s);
 	rec->started = false;
 	rec->typed_in = false;
 	rec->text_done = false;
