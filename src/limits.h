@@ -456,6 +456,10 @@ enum {
 enum {
 	JOURNAL_RECORD_MAX = 16 << 20, /* an answer with its output, as JSON */
 	ONCE_WAIT_MAX_S = 86400,       /* a day, as for commands */
+	ONCE_CANCEL_MAX = 4096,        /* bytes of a request to cancel */
+	ONCE_GRACE_MS = 10000,         /* for a client to come back */
+	ONCE_TERM_MS = 2000,           /* from an interrupt to SIGTERM */
+	ONCE_KILL_MS = 5000,           /* from there to SIGKILL */
 	LEDGER_MAX = 10000,          /* actions whose answers are kept, 200 bytes each */
 	LEDGER_BYTES = 64 << 20,     /* of their answers, on disk... */
 	LEDGER_MEMORY = 8 << 20,     /* ...or in memory */

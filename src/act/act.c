@@ -134,6 +134,11 @@ uint64_t act_timeout_ms(const struct act *a)
 	return ms < 1 ? 1 : ms < TIMEOUT_MAX ? (uint64_t)ms : TIMEOUT_MAX;
 }
 
+int act_stop(struct act *a, enum act_stop how)
+{
+	return a->action && a->action->stop ? a->action->stop(a, how) : ERR_CLOSED;
+}
+
 void act_abandon(struct act *a)
 {
 	if (a->action && a->action->abandon)

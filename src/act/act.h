@@ -106,6 +106,14 @@ struct arg {
 		*words; /* the only values of a text; NULL at the end, or none */
 };
 
+/* How what is on its way shall end. */
+enum act_stop {
+	ACT_STOP_NONE,
+	ACT_STOP_INT,  /* as by the interrupt key */
+	ACT_STOP_TERM, /* by SIGTERM as well */
+	ACT_STOP_KILL, /* with all that has come out of it, and its shell */
+};
+
 struct action {
 	const char *name;
 	const struct arg *args; /* for agents; ends with a name of NULL */
@@ -114,6 +122,7 @@ struct action {
 	void (*abandon)(struct act *a);
 	/* The same, and wants the work to end; NULL where abandon ends it. */
 	void (*cancel)(struct act *a);
+	int (*stop)(struct act *a, enum act_stop how); /* see act_stop; NULL: cannot be */
 	/* Whether it waits for its turn first, and tells by a->starts; NULL: never. */
 	bool (*late)(struct act *a);
 	int (*resume)(struct act *a); /* see act_resume; NULL: it cannot be */
@@ -150,6 +159,11 @@ uint64_t act_timeout_ms(const struct act *a);
 void act_abandon(struct act *a);
 /* The same, and what was begun is interrupted, unless it changes a file. */
 void act_cancel(struct act *a);
+/*
+ * What has begun shall end; a->done tells how, as it would. ERR_CLOSED: this one cannot
+ * be told, but act_cancel can.
+ */
+int act_stop(struct act *a, enum act_stop how) MUST_USE;
 
 /* Arguments, with the contract's leniency; absent and null give the default. */
 /* A string; ERR_TYPE when it is none, or absent and fallback.p is NULL. */

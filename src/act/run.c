@@ -111,6 +111,11 @@ static int start(struct act *a)
 	return start_in_session(a, given);
 }
 
+static int stop(struct act *a, enum act_stop how)
+{
+	return a->state ? session_stop(a->state, how) : ERR_CLOSED;
+}
+
 static bool late(struct act *a)
 {
 	return !arg_bool(a, "is_static", false);
@@ -175,6 +180,7 @@ const struct action action_run = {
 	.start = start,
 	.abandon = abandon,
 	.cancel = cancel,
+	.stop = stop,
 	.late = late,
 	.resume = resume,
 };

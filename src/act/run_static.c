@@ -282,8 +282,25 @@ static void abandon(struct act *a)
 		end(r);
 }
 
+static int stop(struct act *a, enum act_stop how)
+{
+	struct static_run *r = a->state;
+
+	if (!r || r->state != STATIC_RUN)
+		return ERR_CLOSED;
+	if (how == ACT_STOP_INT && shell_state(r->shell) == SHELL_RUNNING)
+		return shell_key(r->shell, 'c');
+	buf_puts(&r->why, "\n[The command was cancelled.]");
+	end(r);
+	return 0;
+}
+
 /* What a run turns into when it is static. */
-static const struct action action_run_static = {.name = "run", .abandon = abandon};
+static const struct action action_run_static = {
+	.name = "run",
+	.abandon = abandon,
+	.stop = stop,
+};
 
 static size_t running(void)
 {

@@ -8,10 +8,14 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 static const char note_ended[] = "The session was ended on request.";
+static const char note_cancelled[] =
+	"The command was cancelled and its shell was ended. The next command gets a new "
+	"one in the same directory.";
 
 static void on_turn(struct timer *t);
 
@@ -162,6 +166,31 @@ void session_cancel(struct run *r)
 		shell_key(s->shell, 'c') < 0)
 		log_info("session: a command that was cancelled takes no key");
 	session_abandon(r);
+}
+
+/* Who comes next gets a fresh shell. */
+static void on_stopped(void *arg, const struct tree *report)
+{
+	(void)report;
+	arm_turn(arg);
+}
+
+int session_stop(struct run *r, enum act_stop how)
+{
+	struct session *s = r->session;
+	int err;
+
+	if (s->current != r || shell_state(s->shell) != SHELL_RUNNING)
+		return ERR_CLOSED;
+	if (how == ACT_STOP_KILL) {
+		err = shell_end(s->shell, note_cancelled, on_stopped, s);
+		return err == -EALREADY ? 0 : err;
+	}
+	/* A shell that sees the key does not go on with what comes behind. */
+	err = shell_key(s->shell, 'c');
+	if (how == ACT_STOP_TERM && shell_signal(s->shell, SIGTERM) == 0)
+		err = 0;
+	return err;
 }
 
 /* Answers those in line, who do not get their turn. */

@@ -58,6 +58,8 @@ int session_resume(struct session *s, struct run *r) MUST_USE;
 void session_abandon(struct run *r);
 /* The same, and its command gets an interrupt key, if it is the one that runs. */
 void session_cancel(struct run *r);
+/* See act_stop; for a command that runs. */
+int session_stop(struct run *r, enum act_stop how) MUST_USE;
 /* Answers the request that waits now, as a timeout would; for shutting down. */
 void session_cut(struct session *s);
 

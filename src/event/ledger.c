@@ -270,6 +270,18 @@ int ledger_end(struct ledger *l, struct ledger_entry *e, enum ledger_state how,
 	return r;
 }
 
+int ledger_cancel(struct ledger *l, struct ledger_entry *e, uint8_t how)
+{
+	uint8_t before = e->cancel;
+	int r;
+
+	e->cancel = how;
+	r = how == before ? 0 : ledger_add_cancel(l, e);
+	if (r)
+		e->cancel = before;
+	return r;
+}
+
 int ledger_ack(struct ledger *l, struct ledger_entry *e)
 {
 	int r = e->acked ? 0 : ledger_add_ack(l, e);

@@ -15,7 +15,7 @@
 #include "event/journal.h"
 #include "event/output.h"
 
-enum { LEDGER_ID_MAX = 64, LEDGER_KEY = 16 };
+enum { LEDGER_ID_MAX = 64, LEDGER_KEY = 16, LEDGER_CANCEL_MAX = 3 };
 
 enum ledger_state {
 	LEDGER_ACCEPTED,    /* it waits for its turn */
@@ -31,9 +31,10 @@ struct ledger_entry {
 	uint8_t body[SHA256_LEN]; /* digest of what was asked for */
 	enum ledger_state state;
 	bool acked;
-	uint32_t boot;          /* in which it was accepted or, later, started */
-	unsigned status;        /* of the answer, as HTTP has it */
-	uint64_t at, n;         /* the answer in the journal */
+	uint8_t cancel;  /* how its end was asked for; the caller's, 0: it was not */
+	uint32_t boot;   /* in which it was accepted or, later, started */
+	unsigned status; /* of the answer, as HTTP has it */
+	uint64_t at, n;  /* the answer in the journal */
 	uint64_t ask_at, ask_n; /* the request there, until it has ended; 0: not kept */
 	uint8_t ask_how;        /* the caller's */
 	struct output *output;  /* what it prints; NULL: nothing, or not kept */
@@ -118,6 +119,8 @@ int ledger_start(struct ledger *l, struct ledger_entry *e) MUST_USE;
 /* Both: 0, or as of ledger_accept, and the id stays as new as it was. */
 int ledger_begin(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
 	struct ledger_entry **e) MUST_USE;
+/* Its end was asked for, in this way, 1 to LEDGER_CANCEL_MAX. 0, or as of journal_add. */
+int ledger_cancel(struct ledger *l, struct ledger_entry *e, uint8_t how) MUST_USE;
 /*
  * It has ended so, with this answer: 0; -errno or ERR_LIMIT when the answer cannot be
  * kept: then it has ended without one, and its status is 0.

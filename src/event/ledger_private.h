@@ -31,6 +31,7 @@ int ledger_add_end(struct ledger *l, const struct ledger_entry *e, enum ledger_s
 	unsigned status, struct str answer, uint64_t *at) MUST_USE;
 /* What it has printed is complete. */
 int ledger_add_output(struct ledger *l, const struct ledger_entry *e) MUST_USE;
+int ledger_add_cancel(struct ledger *l, const struct ledger_entry *e) MUST_USE;
 int ledger_add_ack(struct ledger *l, const struct ledger_entry *e) MUST_USE;
 int ledger_add_gone(struct ledger *l, const uint8_t key[LEDGER_KEY]) MUST_USE;
 int ledger_read_record(void *ctx, const struct journal_entry *j) MUST_USE;

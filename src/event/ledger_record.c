@@ -11,6 +11,7 @@ enum record {
 	RECORD_END,     /* key, state u8, status u16, answer */
 	RECORD_ACK,     /* key */
 	RECORD_GONE,    /* key */
+	RECORD_CANCEL,  /* key, how u8 */
 	RECORD_OUTPUT,  /* key, bytes u64, their digest */
 	RECORD_QUEUE,   /* seq u64, digest, how u8, n u8, id of n bytes, request */
 };
@@ -115,6 +116,16 @@ int ledger_add_end(struct ledger *l, const struct ledger_entry *e, enum ledger_s
 	r = add(l, RECORD_END, fixed, sizeof(fixed), answer, true, at);
 	*at += END_LEN;
 	return r;
+}
+
+int ledger_add_cancel(struct ledger *l, const struct ledger_entry *e)
+{
+	uint8_t fixed[LEDGER_KEY + 1];
+	uint64_t at;
+
+	ledger_key(str_c(e->id), fixed);
+	fixed[LEDGER_KEY] = e->cancel;
+	return add(l, RECORD_CANCEL, fixed, sizeof(fixed), (struct str){0}, true, &at);
 }
 
 int ledger_add_output(struct ledger *l, const struct ledger_entry *e)
@@ -236,6 +247,7 @@ int ledger_read_record(void *ctx, const struct journal_entry *j)
 		[RECORD_GONE] = LEDGER_KEY,
 		[RECORD_QUEUE] = QUEUE_LEN + 1,
 		[RECORD_OUTPUT] = OUTPUT_LEN,
+		[RECORD_CANCEL] = LEDGER_KEY + 1,
 	};
 	struct ledger *l = ctx;
 	struct ledger_entry *e;
@@ -261,6 +273,9 @@ int ledger_read_record(void *ctx, const struct journal_entry *j)
 	}
 	if (e && j->type == RECORD_ACK) {
 		e->acked = true;
+	} else if (e && j->type == RECORD_CANCEL) {
+		if ((uint8_t)j->peek.p[LEDGER_KEY] <= LEDGER_CANCEL_MAX)
+			e->cancel = (uint8_t)j->peek.p[LEDGER_KEY];
 	} else if (e && j->type == RECORD_OUTPUT) {
 		e->out_n = get_number(j->peek.p + LEDGER_KEY, 8);
 		memcpy(e->out_sha, j->peek.p + LEDGER_KEY + 8, SHA256_LEN);

@@ -40,6 +40,8 @@ static int copy_entry(struct ledger *to, const struct ledger *from,
 
 	if (!r && e->state != LEDGER_ACCEPTED && e->state != LEDGER_CANCELLED)
 		r = ledger_add_start(to, e);
+	if (!r && e->cancel)
+		r = ledger_add_cancel(to, e);
 	if (!r && e->out_n)
 		r = ledger_add_output(to, e);
 	if (!r && !ledger_is_open(e)) {

@@ -419,6 +419,17 @@ void cells_cancel(struct act *a)
 	cells_abandon(a);
 }
 
+int cells_stop(struct act *a, enum act_stop how)
+{
+	struct cell_run *r = a->state;
+
+	(void)how;
+	if (!r || r->state != CELL_RUNS)
+		return ERR_CLOSED;
+	r->cells->runner->kind->interrupt(r->cells->runner);
+	return 0;
+}
+
 void cells_end(struct cells *c)
 {
 	struct cell_run *r = c->current;

@@ -51,5 +51,7 @@ int cells_run(struct cells *c, struct act *a, struct str code) MUST_USE;
 void cells_abandon(struct act *a);
 /* The same, and wants the cell to end. */
 void cells_cancel(struct act *a);
+/* For one that runs. */
+int cells_stop(struct act *a, enum act_stop how) MUST_USE;
 
 #endif

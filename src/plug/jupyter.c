@@ -176,6 +176,7 @@ static const struct action action_run_ipython = {
 	.start = run,
 	.abandon = cells_abandon,
 	.cancel = cells_cancel,
+	.stop = cells_stop,
 };
 
 /* --- Routes --------------------------------------------------------------------- */

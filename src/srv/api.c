@@ -247,6 +247,7 @@ static const struct route {
 	{"PUT", "/v1/actions/*", KEY, HTTP_BODY_MAX, once_put, action_gone},
 	{"DELETE", "/v1/actions/*", KEY, 0, once_ack, NULL},
 	{"GET", "/v1/actions/*/out", KEY, 0, once_out, action_gone},
+	{"POST", "/v1/actions/*/cancel", KEY, ONCE_CANCEL_MAX, once_cancel, action_gone},
 	{"GET", "/v1/sessions", KEY, 0, sessions_list, NULL},
 	{"DELETE", "/v1/sessions/*", KEY, 0, sessions_end, sessions_end_gone},
 	{"GET", "/v1/sessions/*/output", KEY, 0, sessions_output, NULL},

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -114,12 +115,14 @@ struct question {
 	struct str id;
 	uint8_t digest[SHA256_LEN]; /* of the request's body */
 	bool plain;
-	bool wrapped; /* the action is a member of the body */
-	bool quiet;   /* who asks does not know the id */
+	bool wrapped;      /* the action is a member of the body */
+	unsigned leaves;   /* it is cancelled when those who wait have left... */
+	uint64_t grace_ms; /* ...for so long */
+	bool quiet;        /* who asks does not know the id */
 	uint64_t wait_ms;
 };
 
-static void refuse_new(struct request *rq, int r)
+void once_refuse(struct request *rq, int r)
 {
 	if (r == ERR_LIMIT) {
 		request_add_field(rq, STR("retry-after"), STR("1"));
@@ -157,7 +160,7 @@ static int begin(struct api *api, struct request *rq, const struct question *q,
 	struct doing *d = once_doing_new(o, rq->body);
 	uint8_t how = (q->wrapped ? ASKED_WRAPPED : 0) |
 		(api_is_before_diff(rq) ? ASKED_BEFORE_DIFF : 0) |
-		(q->quiet ? ASKED_QUIET : 0);
+		(q->quiet ? ASKED_QUIET : 0) | (q->leaves ? ASKED_LEAVES : 0);
 	struct params p = {0};
 	int r;
 
@@ -176,6 +179,8 @@ static int begin(struct api *api, struct request *rq, const struct question *q,
 		return r;
 	}
 	once_own(d, e);
+	d->leaves = q->leaves;
+	d->grace_ms = q->grace_ms;
 	api->last_action = clock_ms();
 	if (q->plain || q->wait_ms) {
 		once_wait(d, rq, q->plain, q->wait_ms);
@@ -258,7 +263,7 @@ void once_execute(struct api *api, struct request *rq, struct str key)
 	sha256_of(rq->body, q.digest);
 	r = ask(api, rq, &q);
 	if (r)
-		refuse_new(rq, r);
+		once_refuse(rq, r);
 }
 
 bool once_execute_event(struct api *api, struct request *rq, struct json_val event)
@@ -293,15 +298,28 @@ static bool read_wait(struct request *rq, uint64_t *ms)
 
 void once_put(struct api *api, struct request *rq, struct str id)
 {
-	struct question q = {.id = id};
-	int r;
+	static const char *const words[] = {"continue", "cancel", NULL};
+	static const struct param params[] = {
+		{"wait", PARAM_NUMBER, .at = offsetof(struct question, wait_ms),
+			.max = ONCE_WAIT_MAX_S},
+		{"on_disconnect", PARAM_CHOICE, .at = offsetof(struct question, leaves),
+			.words = words},
+		{"grace_ms", PARAM_NUMBER, .at = offsetof(struct question, grace_ms),
+			.max = ONCE_WAIT_MAX_S * 1000},
+	};
+	struct params p = {.arena = &rq->arena, .query = rq->query};
+	struct question q = {.id = id, .grace_ms = ONCE_GRACE_MS};
+	int r = params_take(&p, params, ARRAY_LEN(params), &q);
 
-	if (!read_wait(rq, &q.wait_ms))
+	if (r) {
+		api_refuse(rq, (unsigned)r, p.wrong);
 		return;
+	}
+	q.wait_ms *= 1000;
 	sha256_of(rq->body, q.digest);
 	r = ask(api, rq, &q);
 	if (r)
-		refuse_new(rq, r);
+		once_refuse(rq, r);
 }
 
 struct ledger_entry *once_find(struct once *o, struct request *rq, struct str id)
@@ -310,7 +328,7 @@ struct ledger_entry *once_find(struct once *o, struct request *rq, struct str id
 	int r = make_ready(o);
 
 	if (r) {
-		refuse_new(rq, r);
+		once_refuse(rq, r);
 		return NULL;
 	}
 	switch (ledger_find(&o->ledger, id, &e)) {
@@ -354,7 +372,7 @@ void once_ack(struct api *api, struct request *rq, struct str id)
 	}
 	r = ledger_ack(&api->once->ledger, e);
 	if (r < 0)
-		refuse_new(rq, r);
+		once_refuse(rq, r);
 	else
 		once_reply_state(api->once, rq, e, 200, true);
 }

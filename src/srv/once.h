@@ -50,6 +50,8 @@ bool once_execute_event(struct api *api, struct request *rq, struct json_val eve
 void once_put(struct api *api, struct request *rq, struct str id);
 void once_get(struct api *api, struct request *rq, struct str id);
 void once_ack(struct api *api, struct request *rq, struct str id);
+/* POST /v1/actions/ID/cancel */
+void once_cancel(struct api *api, struct request *rq, struct str id);
 /* GET /v1/actions/ID/out */
 void once_out(struct api *api, struct request *rq, struct str id);
 

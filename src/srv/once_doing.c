@@ -27,6 +27,11 @@ const char *once_word(const struct ledger_entry *e)
 static const char interrupted[] =
 	"ERROR: The sandbox was restarted while this action was on its way. Whether it "
 	"had an effect is not known; it is not done again under the same id.";
+static const char cancelled[] =
+	"ERROR: This action was cancelled before it was started; it had no effect.";
+static const char stopped[] =
+	"ERROR: This action was cancelled while it was on its way. Whether it had an "
+	"effect is not known; it is not done again under the same id.";
 static const char lost[] = "ERROR: This action is done, but its answer could not be "
 			   "kept: there was no room.";
 
@@ -55,7 +60,9 @@ static int put_answer(const struct once *o, const struct ledger_entry *e, struct
 	if (d && d->unkept)
 		buf_str(out, buf_view(&d->out));
 	else if (e->state == LEDGER_INTERRUPTED)
-		error_observation(out, interrupted);
+		error_observation(out, e->cancel ? stopped : interrupted);
+	else if (e->state == LEDGER_CANCELLED)
+		error_observation(out, cancelled);
 	else if (e->state == LEDGER_DONE && !e->status)
 		error_observation(out, lost);
 	else
@@ -97,8 +104,11 @@ void once_reply_state(const struct once *o, struct request *rq,
 	jw_bool(&w, again);
 	jw_key(&w, "acknowledged");
 	jw_bool(&w, e->acked);
-	if (once_has_ended(e) && e->state != LEDGER_CANCELLED &&
-		put_answer(o, e, &answer) == 0 && answer.n) {
+	if (e->cancel) {
+		jw_key(&w, "cancel");
+		jw_cstr(&w, once_modes[e->cancel - 1]);
+	}
+	if (once_has_ended(e) && put_answer(o, e, &answer) == 0 && answer.n) {
 		jw_key(&w, status_of(e) < 400 ? "observation" : "error");
 		jw_raw(&w, buf_view(&answer));
 	}
@@ -141,10 +151,15 @@ static void patience_over(struct timer *t)
 	once_answer(container_of(t, struct asker, patience));
 }
 
-/* The action goes on. */
+/* The action goes on, unless it was to end with those who wait. */
 static void asker_gone(struct request *rq)
 {
-	drop_asker(rq->user);
+	struct asker *a = rq->user;
+	struct doing *d = a->doing;
+
+	drop_asker(a);
+	if (d->leaves && !d->askers)
+		once_leave(d);
 }
 
 /* ms 0: as long as it takes. */
@@ -163,6 +178,9 @@ void once_wait(struct doing *d, struct request *rq, bool plain, uint64_t ms)
 		.plain = plain};
 	d->askers = a;
 	d->attended |= plain;
+	/* Who waits for the end of what is to end with him has to be there. */
+	rq->needs_peer = d->leaves;
+	timer_cancel(d->once->box->loop, &d->leave);
 	rq->user = a;
 	if (ms && timer_set(d->once->box->loop, &a->patience, ms, patience_over) < 0)
 		once_answer(a);
@@ -178,6 +196,8 @@ void once_free(struct doing *d)
 		at = &(*at)->next;
 	*at = d->next;
 	timer_cancel(d->once->box->loop, &d->end);
+	timer_cancel(d->once->box->loop, &d->harder);
+	timer_cancel(d->once->box->loop, &d->leave);
 	arena_reset(&d->arena);
 	buf_free(&d->body);
 	buf_free(&d->out);
@@ -190,7 +210,7 @@ static void free_later(struct timer *t)
 }
 
 /* The answer is in the ledger before anybody is told, where that has room. */
-static void end(struct doing *d, unsigned status)
+static void end(struct doing *d, enum ledger_state how, unsigned status)
 {
 	struct once *o = d->once;
 	struct str answer = buf_view(&d->out);
@@ -200,7 +220,9 @@ static void end(struct doing *d, unsigned status)
 		answer.n = 0;
 		status = 0;
 	}
-	r = ledger_end(&o->ledger, d->entry, LEDGER_DONE, status, answer);
+	timer_cancel(o->box->loop, &d->harder);
+	timer_cancel(o->box->loop, &d->leave);
+	r = ledger_end(&o->ledger, d->entry, how, status, answer);
 	d->unkept = r < 0 && answer.n ? status : 0;
 	if (r < 0)
 		log_warn("the answer to action %s cannot be kept: %s", d->entry->id,
@@ -216,6 +238,12 @@ static void end(struct doing *d, unsigned status)
 		log_warn("out of memory for the end of an action");
 }
 
+void once_end(struct doing *d, enum ledger_state how)
+{
+	buf_reset(&d->out);
+	end(d, how, 0);
+}
+
 /* Whoever began it without waiting will come back; others have hung up. */
 static bool is_alone(const struct act *act)
 {
@@ -229,7 +257,7 @@ static bool is_alone(const struct act *act)
 
 static void act_ended(struct act *a)
 {
-	end(a->user, 200);
+	end(a->user, LEDGER_DONE, 200);
 }
 
 /* The words of api.c for an action without an id. */
@@ -255,7 +283,7 @@ static void refused(struct doing *d, int r, const char *why)
 	}
 	jw_end(&w);
 	buf_free(&said);
-	end(d, r == ACT_FAIL ? 500 : r == ERR_TYPE ? 422 : 503);
+	end(d, LEDGER_DONE, r == ACT_FAIL ? 500 : r == ERR_TYPE ? 422 : 503);
 }
 
 /* It is recorded before it has an effect. */
@@ -316,7 +344,7 @@ void once_start(struct doing *d)
 	int r = d->unread ? d->unread : act_start_read(&d->act);
 
 	if (r == ACT_DONE)
-		end(d, 200);
+		end(d, LEDGER_DONE, 200);
 	else if (r != ACT_WAIT)
 		refused(d, r, d->why);
 }

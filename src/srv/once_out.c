@@ -398,7 +398,6 @@ static uint64_t last_event(const struct request *rq, uint64_t from)
 static void begin_events(struct reader *r)
 {
 	r->state = READER_STREAMS;
-	r->rq->needs_peer = true;
 	request_add_field(r->rq, STR("cache-control"), STR("no-cache"));
 	request_begin(r->rq, 200, API_EVENTS, REQUEST_LENGTH_UNKNOWN);
 	send_events(r);
@@ -461,6 +460,7 @@ void once_out(struct api *api, struct request *rq, struct str id)
 	}
 	api->once->readers = r;
 	rq->user = r;
+	rq->needs_peer = true;
 	if (api_wants_events(rq))
 		begin_events(r);
 	else

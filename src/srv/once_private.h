@@ -25,6 +25,10 @@ struct doing {
 	struct buf body, out;
 	struct asker *askers;
 	struct timer end;
+	struct timer harder; /* it has been told to end, and has not */
+	struct timer leave;  /* nobody waits for it, and it is to end then */
+	uint64_t grace_ms;   /* before that */
+	bool leaves;
 	unsigned unkept; /* status of an answer that the ledger has no room for; or 0 */
 	int unread;      /* why the request is no action, as of act_start; or 0 */
 	const char *why;
@@ -36,6 +40,8 @@ void once_keep(struct once *o);
 
 /* once.c: the entry of an id; NULL, and answered, when there is none. */
 struct ledger_entry *once_find(struct once *o, struct request *rq, struct str id);
+/* once.c: answers why something cannot be recorded. */
+void once_refuse(struct request *rq, int r);
 
 /* once_out.c: there may be more to read. */
 void once_wake(struct once *o);
@@ -44,6 +50,14 @@ void once_cut_readers(struct once *o);
 
 /* once_resume.c: what was started goes on, or was interrupted. */
 void once_attach(struct once *o);
+
+/* once_cancel.c */
+/* How an action can be cancelled, by enum act_stop less one; NULL at the end. */
+extern const char *const once_modes[];
+/* Those who wait have left: it is cancelled, unless somebody comes in time. */
+void once_leave(struct doing *d);
+/* Tells it once more to end, in the way that is recorded. */
+void once_stop(struct doing *d);
 
 /* once_doing.c */
 bool once_has_ended(const struct ledger_entry *e);
@@ -63,6 +77,7 @@ void once_answer(struct asker *a);
 enum {
 	ASKED_WRAPPED = 1,     /* the action is a member of the body */
 	ASKED_BEFORE_DIFF = 2, /* see struct act */
+	ASKED_LEAVES = 8,      /* it ends with those who wait for it */
 	ASKED_QUIET = 4,       /* nobody knows its id: what it prints is not kept */
 };
 /* One that is not begun, with a copy of what was asked for; NULL out of memory. */
@@ -73,6 +88,8 @@ int once_read(struct doing *d, uint8_t how, struct params *p) MUST_USE;
 void once_own(struct doing *d, struct ledger_entry *e);
 /* Begins it; its end follows, perhaps before this returns. */
 void once_start(struct doing *d);
+/* It has ended so, without an answer of its own. */
+void once_end(struct doing *d, enum ledger_state how);
 /* Goes on with what an earlier process has begun: 0 or ERR_CLOSED. */
 int once_go_on(struct doing *d) MUST_USE;
 void once_free(struct doing *d);

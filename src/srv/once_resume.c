@@ -25,14 +25,29 @@ static struct doing *read_again(struct once *o, struct ledger_entry *e)
 	return NULL;
 }
 
+/* Whoever waited has to come back; what was to end still is. */
+static void wind_up(struct doing *d)
+{
+	d->leaves = d->entry->ask_how & ASKED_LEAVES;
+	d->grace_ms = ONCE_GRACE_MS;
+	if (once_has_ended(d->entry))
+		return;
+	if (d->entry->cancel)
+		once_stop(d);
+	else if (d->leaves)
+		once_leave(d);
+}
+
 static bool attach(struct once *o, struct ledger_entry *e)
 {
 	struct doing *d = read_again(o, e);
 
 	if (!d)
 		return false;
-	if (once_go_on(d) == 0)
+	if (once_go_on(d) == 0) {
+		wind_up(d);
 		return true;
+	}
 	e->owner = NULL;
 	once_free(d);
 	return false;
@@ -64,7 +79,9 @@ void once_resume(struct once *o)
 
 		if (e->state == LEDGER_ACCEPTED && !e->owner)
 			d = read_again(o, e);
-		if (d)
+		if (d) {
 			once_start(d);
+			wind_up(d);
+		}
 	}
 }

@@ -117,6 +117,9 @@ bool shell_takes_keys(const struct shell *s);
  */
 int shell_key(struct shell *s, char key) MUST_USE;
 
+/* Sends signo to all that has come out of the shell: 0, or -errno. */
+int shell_signal(struct shell *s, int signo) MUST_USE;
+
 /*
  * Appends the text that has not been reported yet and counts it as reported.
  * *kept is 0, or the number of lines left where older ones had to be dropped.

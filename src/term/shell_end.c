@@ -42,6 +42,18 @@ static void interrupt(struct shell *s)
 		kill(-group, SIGINT);
 }
 
+int shell_signal(struct shell *s, int signo)
+{
+	int r = s->rec->pid > 0 ? tree_signal(s->rec->pid, signo) : -ESRCH;
+	pid_t group = s->master < 0 ? 0 : pty_foreground(s->master);
+
+	if (r >= 0)
+		return 0;
+	if (group <= 0 || group == s->rec->pid)
+		return r;
+	return kill(-group, signo) < 0 ? -errno : 0;
+}
+
 static void terminate(struct shell *s)
 {
 	static const int signals[] = {SIGTERM, SIGHUP, SIGCONT};
