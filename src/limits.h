@@ -468,6 +468,9 @@ enum {
 	LEDGER_SHRINK_MIN = 4 << 20, /* a smaller file is not worth it */
 	LEDGER_ENTRY_BYTES = 200,    /* of a file, beside the answer... */
 	LEDGER_GONE_BYTES = 26,      /* ...and of an id alone */
+	EVENTS_MAX = 16384,          /* of what happens, kept to be told; 8 bytes each */
+	EVENTS_PART_MAX = 1000,      /* in one answer */
+	LEDGER_EVENT_BYTES = 60,     /* of a file */
 	LEDGER_TORN_MAX = 1 << 20,   /* kept of what cannot be read, for people */
 	OUTPUT_HEAD = 1 << 20,       /* kept of what an action prints, as SPOOL_HEAD, */
 	OUTPUT_TAIL = 15 << 20,      /* and last */
@@ -475,7 +478,6 @@ enum {
 	OUTPUT_BLOCKS_MEMORY = 8192, /* ...or in memory: two of the largest */
 	OUTPUT_PART_MAX = 1 << 20,   /* in one answer */
 	OUTPUT_EVENT = 32768,        /* bytes in one event of a stream */
-	OUTPUT_READERS_MAX = 1024,   /* who wait for more; as connections */
 	OUTPUT_BEAT_MS = 15000,      /* between signs of life; as WATCH_BEAT_S */
 };
 

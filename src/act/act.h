@@ -34,6 +34,9 @@ struct box {
 	bool again; /* an earlier process of this server has crashed */
 	/* Actions that plugins bring, by name; NULL: there are none. */
 	const struct action *(*more_actions)(const struct box *box, struct str name);
+	/* A session is there now, or gone; may be NULL. */
+	void (*session_told)(void *arg, const char *name, bool there);
+	void *session_told_arg;
 	struct plugs *plugs; /* of those; NULL in a box without plugins */
 };
 

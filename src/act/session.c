@@ -359,6 +359,12 @@ int session_get(struct box *box, struct str name, struct session **out)
 	return err;
 }
 
+static void tell(const struct session *s, bool there)
+{
+	if (s->box->session_told)
+		s->box->session_told(s->box->session_told_arg, s->name, there);
+}
+
 struct session *session_new(struct box *box, struct str name, int *err)
 {
 	static const struct shell_ops ops = {
@@ -386,6 +392,7 @@ struct session *session_new(struct box *box, struct str name, int *err)
 	while (*end)
 		end = &(*end)->next;
 	*end = s;
+	tell(s, true);
 	*err = 0;
 	return s;
 }
@@ -398,6 +405,7 @@ void session_del(struct session *s)
 	while (*at != s)
 		at = &(*at)->next;
 	*at = s->next;
+	tell(s, false);
 	timer_cancel(s->box->loop, &s->turn);
 	shell_del(s->shell);
 	free(s);

@@ -99,6 +99,7 @@ static int begin_boot(struct ledger *l)
 {
 	uint8_t box[LEDGER_KEY];
 	bool is_new = !l->box[0];
+	char number[16];
 	int r = 0;
 
 	if (is_new) {
@@ -111,6 +112,8 @@ static int begin_boot(struct ledger *l)
 		r = ledger_add_box(l);
 	if (r && is_new)
 		return r;
+	snprintf(number, sizeof(number), "%u", l->boot);
+	ledger_tell(l, LEDGER_EVENT_BOOT, 1, str_c(number));
 	/*
 	 * On a full disk what is known is still told, and nothing new accepted: what
 	 * cannot be written now is found in the same state at the next start.
@@ -135,6 +138,9 @@ int ledger_open(
 		&made.journal, made.journal.fd, ledger_read_record, &made, torn);
 	if (!r)
 		r = keep_torn(&made, *torn);
+	/* Its writer was killed between the two. */
+	if (!r && made.untold)
+		ledger_tell_entry(&made, made.untold);
 	if (!r && fd < 0)
 		r = begin_boot(&made);
 	if (r) {
@@ -155,6 +161,7 @@ void ledger_close(struct ledger *l)
 	}
 	free(l->slots);
 	free(l->gone);
+	free(l->events);
 	fd_close(&l->journal.fd);
 	*l = (struct ledger){.dir = -1, .journal.fd = -1};
 }
@@ -195,6 +202,7 @@ static int accept_one(struct ledger *l, struct str id, const uint8_t body[SHA256
 	}
 	l->seq++;
 	l->asks += made->ask_n;
+	ledger_tell_entry(l, made);
 	make_room(l, made);
 	*e = made;
 	return 0;
@@ -220,17 +228,19 @@ int ledger_start(struct ledger *l, struct ledger_entry *e)
 	e->boot = l->boot;
 	e->begun = clock_ms();
 	r = ledger_add_start(l, e);
-	if (r)
+	if (r) {
 		e->boot = before;
-	else
-		ledger_enter(l, e, LEDGER_STARTED);
-	return r;
+		return r;
+	}
+	ledger_enter(l, e, LEDGER_STARTED);
+	ledger_tell_entry(l, e);
+	return 0;
 }
 
 int ledger_begin(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
 	struct ledger_entry **e)
 {
-	uint64_t before = l->journal.size;
+	uint64_t before = l->journal.size, told = l->event;
 	struct ledger_entry *made;
 	int r = ledger_accept(l, id, body, &made);
 
@@ -240,6 +250,7 @@ int ledger_begin(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN]
 	if (r) {
 		drop_new(l, made);
 		journal_undo(&l->journal, before);
+		ledger_untell(l, told);
 		return r;
 	}
 	*e = made;
@@ -265,6 +276,7 @@ int ledger_end(struct ledger *l, struct ledger_entry *e, enum ledger_state how,
 		/* After a new start it will have been interrupted: no less true. */
 		e->at = 0;
 	}
+	ledger_tell_entry(l, e);
 	make_room(l, e);
 	ledger_shrink(l);
 	return r;
@@ -279,6 +291,8 @@ int ledger_cancel(struct ledger *l, struct ledger_entry *e, uint8_t how)
 	r = how == before ? 0 : ledger_add_cancel(l, e);
 	if (r)
 		e->cancel = before;
+	else if (how != before)
+		ledger_tell(l, LEDGER_EVENT_CANCEL, how, str_c(e->id));
 	return r;
 }
 

@@ -46,6 +46,24 @@ struct ledger_entry {
 	struct ledger_entry *newer, *older;
 };
 
+/* What happens, in the order in which it does, for who follows it. */
+enum ledger_kind {
+	LEDGER_EVENT_BOOT = 1, /* a new start of the box; its number is the name */
+	LEDGER_EVENT_ACTION,   /* an action is in this state now; its id is the name */
+	LEDGER_EVENT_CANCEL,   /* its end was asked for */
+	LEDGER_EVENT_SESSION,  /* a session is there, if state is not 0, or gone */
+	LEDGER_EVENT_LEASE,    /* somebody has taken over; the lease is the name */
+	LEDGER_EVENT_KINDS
+};
+
+struct ledger_event {
+	uint64_t seq;  /* from 1, without gaps */
+	uint64_t time; /* seconds since 1970 */
+	enum ledger_kind kind;
+	uint8_t state; /* enum ledger_state, or as above */
+	char name[LEDGER_ID_MAX + 1];
+};
+
 enum ledger_find {
 	LEDGER_NEW,  /* never heard of */
 	LEDGER_HERE, /* with its entry */
@@ -75,7 +93,12 @@ struct ledger {
 	uint64_t seq;
 	uint8_t (*gone)[LEDGER_KEY]; /* a ring of used ids without entries */
 	size_t gone_n, gone_at;
-	struct outputs *outputs; /* the caller's; NULL: they are not kept */
+	uint64_t *events;            /* a ring: where the records of the last ones lie */
+	size_t events_n;             /* in it: EVENTS_MAX at most */
+	uint64_t event;              /* number of the last one */
+	struct ledger_entry *untold; /* its last record has no event yet */
+	uint64_t lease;              /* the highest one that was shown */
+	struct outputs *outputs;     /* the caller's; NULL: they are not kept */
 	bool moved; /* the journal is another file now; the caller clears it */
 };
 
@@ -135,6 +158,15 @@ void ledger_set_outputs(struct ledger *l, struct outputs *o);
 /* One that has not ended has printed bytes; see output_add. */
 void ledger_printed(
 	struct ledger *l, struct ledger_entry *e, struct str bytes, uint64_t source);
+/* One more event; what cannot be recorded is not told. name is cut to fit. */
+void ledger_tell(struct ledger *l, enum ledger_kind kind, uint8_t state, struct str name);
+/* The first event that is kept; one more than the last where there is none. */
+uint64_t ledger_first_event(const struct ledger *l);
+/* One of those: 0, or as of journal_read. */
+int ledger_read_event(
+	const struct ledger *l, uint64_t seq, struct ledger_event *e) MUST_USE;
+/* Somebody shows a lease: 0; ERR_RANGE: a higher one was shown before; -errno. */
+int ledger_show_lease(struct ledger *l, uint64_t lease) MUST_USE;
 /* The one who asked has the answer, and what was printed. */
 int ledger_ack(struct ledger *l, struct ledger_entry *e) MUST_USE;
 /* Appends the answer to out: 0 or -errno, ERR_CLOSED. */

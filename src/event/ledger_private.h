@@ -32,6 +32,9 @@ int ledger_add_end(struct ledger *l, const struct ledger_entry *e, enum ledger_s
 /* What it has printed is complete. */
 int ledger_add_output(struct ledger *l, const struct ledger_entry *e) MUST_USE;
 int ledger_add_cancel(struct ledger *l, const struct ledger_entry *e) MUST_USE;
+int ledger_add_event(
+	struct ledger *l, const struct ledger_event *e, uint64_t *at) MUST_USE;
+int ledger_add_lease(struct ledger *l) MUST_USE;
 int ledger_add_ack(struct ledger *l, const struct ledger_entry *e) MUST_USE;
 int ledger_add_gone(struct ledger *l, const uint8_t key[LEDGER_KEY]) MUST_USE;
 int ledger_read_record(void *ctx, const struct journal_entry *j) MUST_USE;
@@ -39,6 +42,14 @@ int ledger_read_record(void *ctx, const struct journal_entry *j) MUST_USE;
 /* ledger_output.c: before an end, and when its bytes are of no use any more. */
 void ledger_close_output(struct ledger *l, struct ledger_entry *e);
 void ledger_drop_output(struct ledger *l, struct ledger_entry *e);
+
+/* ledger_event.c: an entry has reached its state. */
+void ledger_tell_entry(struct ledger *l, struct ledger_entry *e);
+/* The record of the next event lies there; its number was read. */
+int ledger_note_event(struct ledger *l, uint64_t seq, uint64_t at) MUST_USE;
+/* Takes back the last ones, so that this is the last. */
+void ledger_untell(struct ledger *l, uint64_t seq);
+struct ledger_event ledger_event_of(struct str record);
 
 /* ledger_shrink.c: a large file of which little counts is written anew. */
 void ledger_shrink(struct ledger *l);

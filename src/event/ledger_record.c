@@ -12,8 +12,10 @@ enum record {
 	RECORD_ACK,     /* key */
 	RECORD_GONE,    /* key */
 	RECORD_CANCEL,  /* key, how u8 */
-	RECORD_OUTPUT,  /* key, bytes u64, their digest */
-	RECORD_QUEUE,   /* seq u64, digest, how u8, n u8, id of n bytes, request */
+	RECORD_EVENT, /* number u64, time u64, kind u8, state u8, n u8, name of n bytes */
+	RECORD_LEASE, /* u64 */
+	RECORD_OUTPUT, /* key, bytes u64, their digest */
+	RECORD_QUEUE,  /* seq u64, digest, how u8, n u8, id of n bytes, request */
 };
 
 enum {
@@ -23,6 +25,7 @@ enum {
 	START_LEN = START_LEAST + 8,
 	END_LEN = LEDGER_KEY + 3,
 	QUEUE_LEN = ACCEPT_LEN + 2,
+	EVENT_LEN = 19,
 	OUTPUT_LEN = LEDGER_KEY + 8 + SHA256_LEN,
 };
 
@@ -128,6 +131,45 @@ int ledger_add_cancel(struct ledger *l, const struct ledger_entry *e)
 	return add(l, RECORD_CANCEL, fixed, sizeof(fixed), (struct str){0}, true, &at);
 }
 
+int ledger_add_event(struct ledger *l, const struct ledger_event *e, uint64_t *at)
+{
+	uint8_t fixed[EVENT_LEN];
+
+	put_number(fixed, e->seq, 8);
+	put_number(fixed + 8, e->time, 8);
+	fixed[16] = (uint8_t)e->kind;
+	fixed[17] = e->state;
+	fixed[18] = (uint8_t)strlen(e->name);
+	return add(l, RECORD_EVENT, fixed, sizeof(fixed), str_c(e->name), false, at);
+}
+
+struct ledger_event ledger_event_of(struct str record)
+{
+	struct ledger_event e = {0};
+	struct str name;
+
+	if (record.n < EVENT_LEN)
+		return e;
+	name = str_skip(record, EVENT_LEN);
+	e.seq = get_number(record.p, 8);
+	e.time = get_number(record.p + 8, 8);
+	e.kind = (uint8_t)record.p[16];
+	e.state = (uint8_t)record.p[17];
+	if (name.n > (uint8_t)record.p[18])
+		name.n = (uint8_t)record.p[18];
+	memcpy(e.name, name.p, name.n < LEDGER_ID_MAX ? name.n : LEDGER_ID_MAX);
+	return e;
+}
+
+int ledger_add_lease(struct ledger *l)
+{
+	uint8_t fixed[8];
+	uint64_t at;
+
+	put_number(fixed, l->lease, 8);
+	return add(l, RECORD_LEASE, fixed, sizeof(fixed), (struct str){0}, true, &at);
+}
+
 int ledger_add_output(struct ledger *l, const struct ledger_entry *e)
 {
 	uint8_t fixed[OUTPUT_LEN];
@@ -174,9 +216,12 @@ static int read_accept(struct ledger *l, struct str s)
 	if (!ledger_is_id(id) || ledger_find(l, id, &e) == LEDGER_HERE)
 		return 0;
 	r = ledger_entry_new(l, id, (const uint8_t *)s.p + 8, seq, &e);
-	if (!r && seq > l->seq)
+	if (r)
+		return r;
+	l->untold = e;
+	if (seq > l->seq)
 		l->seq = seq;
-	return r;
+	return 0;
 }
 
 static int read_queue(struct ledger *l, const struct journal_entry *j)
@@ -200,6 +245,7 @@ static int read_queue(struct ledger *l, const struct journal_entry *j)
 	e->ask_at = j->at + QUEUE_LEN + id_n;
 	e->ask_n = j->n - QUEUE_LEN - id_n;
 	l->asks += e->ask_n;
+	l->untold = e;
 	if (seq > l->seq)
 		l->seq = seq;
 	return 0;
@@ -218,6 +264,7 @@ static void read_end(struct ledger *l, const struct journal_entry *j)
 	if (e->state == LEDGER_STARTED && how == LEDGER_CANCELLED)
 		return;
 	ledger_enter(l, e, how);
+	l->untold = e;
 	e->status = (unsigned)get_number(j->peek.p + LEDGER_KEY + 1, 2);
 	e->at = j->at + END_LEN;
 	e->n = j->n - END_LEN;
@@ -235,6 +282,15 @@ static int read_gone(struct ledger *l, struct str s)
 	return ledger_remember_gone(l, (const uint8_t *)s.p);
 }
 
+static int read_event(struct ledger *l, const struct journal_entry *j)
+{
+	struct ledger_event e = ledger_event_of(j->peek);
+
+	if (e.kind == LEDGER_EVENT_ACTION)
+		l->untold = NULL;
+	return ledger_note_event(l, e.seq, j->at);
+}
+
 /* Records of a kind that is not known, or too short, are those of another version. */
 int ledger_read_record(void *ctx, const struct journal_entry *j)
 {
@@ -247,6 +303,8 @@ int ledger_read_record(void *ctx, const struct journal_entry *j)
 		[RECORD_GONE] = LEDGER_KEY,
 		[RECORD_QUEUE] = QUEUE_LEN + 1,
 		[RECORD_OUTPUT] = OUTPUT_LEN,
+		[RECORD_EVENT] = EVENT_LEN,
+		[RECORD_LEASE] = 8,
 		[RECORD_CANCEL] = LEDGER_KEY + 1,
 	};
 	struct ledger *l = ctx;
@@ -268,6 +326,11 @@ int ledger_read_record(void *ctx, const struct journal_entry *j)
 		return 0;
 	case RECORD_GONE:
 		return read_gone(l, j->peek);
+	case RECORD_EVENT:
+		return read_event(l, j);
+	case RECORD_LEASE:
+		l->lease = get_number(j->peek.p, 8);
+		return 0;
 	default:
 		e = entry_of(l, j->peek.p);
 	}
@@ -281,6 +344,7 @@ int ledger_read_record(void *ctx, const struct journal_entry *j)
 		memcpy(e->out_sha, j->peek.p + LEDGER_KEY + 8, SHA256_LEN);
 	} else if (e && e->state == LEDGER_ACCEPTED) {
 		ledger_enter(l, e, LEDGER_STARTED);
+		l->untold = e;
 		e->boot = (uint32_t)get_number(j->peek.p + LEDGER_KEY, 4);
 		if (j->peek.n >= START_LEN)
 			e->begun = get_number(j->peek.p + START_LEAST, 8);

@@ -9,6 +9,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* The new file, and the ring of its events. */
+struct made {
+	struct journal journal;
+	uint64_t *events;
+};
+
 /* Where what belongs to an entry lies in the new file. */
 struct place {
 	uint64_t answer, request;
@@ -73,9 +79,30 @@ static int no_entry(void *ctx, const struct journal_entry *j)
 	return 0;
 }
 
-/* Writes all that counts to fd; places in answers: where each answer lies there. */
+/* Into a ring of their own, for the old one is as it was until all is well. */
+static int copy_events(struct ledger *to, const struct ledger *from)
+{
+	uint64_t first = ledger_first_event(from), at;
+	int r = 0;
+
+	to->events = NULL;
+	to->events_n = 0;
+	to->event = first - 1;
+	for (uint64_t seq = first; seq <= from->event && !r; seq++) {
+		struct ledger_event e;
+
+		r = ledger_read_event(from, seq, &e);
+		if (!r)
+			r = ledger_add_event(to, &e, &at);
+		if (!r)
+			r = ledger_note_event(to, seq, at);
+	}
+	return r;
+}
+
+/* Writes all that counts to fd; places: where each entry's parts lie there. */
 static int copy_all(
-	const struct ledger *l, int fd, struct journal *made, struct place *places)
+	const struct ledger *l, int fd, struct made *made, struct place *places)
 {
 	struct ledger to = *l;
 	uint64_t torn;
@@ -89,14 +116,21 @@ static int copy_all(
 		r = copy_gone(&to, l);
 	for (const struct ledger_entry *e = l->oldest; e && !r; e = e->newer)
 		r = copy_entry(&to, l, e, &places[i++]);
+	to.events = NULL;
+	if (!r && to.lease)
+		r = ledger_add_lease(&to);
+	if (!r)
+		r = copy_events(&to, l);
 	if (!r && l->sync && fdatasync(fd) < 0)
 		r = -errno;
-	*made = to.journal;
+	if (r)
+		free(to.events);
+	*made = (struct made){to.journal, r ? NULL : to.events};
 	return r;
 }
 
 /* The file under our name, where that is; a new one of nobody's elsewhere. */
-static int replace_file(struct ledger *l, struct place *places, struct journal *made)
+static int replace_file(struct ledger *l, struct place *places, struct made *made)
 {
 	static const struct swap_attr ours = {0600, (uid_t)-1, (gid_t)-1};
 	struct swap s;
@@ -115,13 +149,16 @@ static int replace_file(struct ledger *l, struct place *places, struct journal *
 		return r;
 	r = copy_all(l, s.fd, made, places);
 	/* Before it takes the name: whoever has that must be written to. */
-	made->fd = r ? -1 : fd_dup(s.fd, 0);
-	if (!r && made->fd < 0)
-		r = made->fd;
+	made->journal.fd = r ? -1 : fd_dup(s.fd, 0);
+	if (!r && made->journal.fd < 0)
+		r = made->journal.fd;
 	if (!r)
 		r = swap_commit(&s, l->name, &ours, NULL);
-	if (r)
-		fd_close(&made->fd);
+	if (r) {
+		fd_close(&made->journal.fd);
+		free(made->events);
+		made->events = NULL;
+	}
 	swap_end(&s);
 	return r;
 }
@@ -135,8 +172,8 @@ static struct place *places_new(size_t n)
 void ledger_shrink(struct ledger *l)
 {
 	uint64_t counts = l->answers + l->asks + l->entries * LEDGER_ENTRY_BYTES +
-		l->gone_n * LEDGER_GONE_BYTES;
-	struct journal made;
+		l->gone_n * LEDGER_GONE_BYTES + l->events_n * LEDGER_EVENT_BYTES;
+	struct made made;
 	struct place *places;
 	size_t i = 0;
 
@@ -145,7 +182,9 @@ void ledger_shrink(struct ledger *l)
 	places = places_new(l->entries + 1);
 	if (places && replace_file(l, places, &made) == 0) {
 		fd_close(&l->journal.fd);
-		l->journal = made;
+		l->journal = made.journal;
+		free(l->events);
+		l->events = made.events;
 		for (struct ledger_entry *e = l->oldest; e; e = e->newer) {
 			e->at = places[i].answer;
 			e->ask_at = places[i++].request;

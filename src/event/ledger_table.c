@@ -153,6 +153,8 @@ void ledger_unlink(struct ledger *l, struct ledger_entry *e)
 	l->open -= ledger_is_open(e);
 	l->answers -= e->n;
 	l->asks -= e->ask_n;
+	if (l->untold == e)
+		l->untold = NULL;
 }
 
 void ledger_enter(struct ledger *l, struct ledger_entry *e, enum ledger_state to)

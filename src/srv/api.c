@@ -11,6 +11,7 @@
 #include "srv/sandbox_mcp.h"
 #include "srv/search.h"
 #include "srv/session_routes.h"
+#include "srv/status.h"
 #include "srv/transfer.h"
 
 #include <errno.h>
@@ -248,6 +249,8 @@ static const struct route {
 	{"DELETE", "/v1/actions/*", KEY, 0, once_ack, NULL},
 	{"GET", "/v1/actions/*/out", KEY, 0, once_out, action_gone},
 	{"POST", "/v1/actions/*/cancel", KEY, ONCE_CANCEL_MAX, once_cancel, action_gone},
+	{"GET", "/v1/events", KEY, 0, once_events, action_gone},
+	{"GET", "/v1/status", KEY, 0, status_get, NULL},
 	{"GET", "/v1/sessions", KEY, 0, sessions_list, NULL},
 	{"DELETE", "/v1/sessions/*", KEY, 0, sessions_end, sessions_end_gone},
 	{"GET", "/v1/sessions/*/output", KEY, 0, sessions_output, NULL},
@@ -364,6 +367,15 @@ static void no_route(const struct api *api, struct request *rq)
 	request_fail(rq, 404, STR("Not Found"));
 }
 
+/* Of two who drive the sandbox the one counts who has the higher number. */
+static bool lease_holds(struct api *api, struct request *rq)
+{
+	struct str lease;
+
+	return request_header(rq, STR("x-lease"), &lease) != 0 ||
+		once_show_lease(api->once, rq, lease);
+}
+
 /* The key comes first: without it nobody learns which paths there are. */
 static void on_head(void *arg, struct request *rq)
 {
@@ -378,6 +390,8 @@ static void on_head(void *arg, struct request *rq)
 			return;
 		}
 		request_trust(rq);
+		if (!lease_holds(api, rq))
+			return;
 	}
 	route = route_of(rq, &name);
 	if (!route) {

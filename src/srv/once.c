@@ -179,6 +179,7 @@ static int begin(struct api *api, struct request *rq, const struct question *q,
 		return r;
 	}
 	once_own(d, e);
+	once_wake(o);
 	d->leaves = q->leaves;
 	d->grace_ms = q->grace_ms;
 	api->last_action = clock_ms();
@@ -213,7 +214,7 @@ static int again(struct api *api, struct request *rq, const struct question *q,
 	return 0;
 }
 
-static int make_ready(struct once *o)
+int once_make_ready(struct once *o)
 {
 	return o->open ? 0 : open_ledger(o, -1);
 }
@@ -231,7 +232,7 @@ static int ask(struct api *api, struct request *rq, const struct question *q)
 		api_invalid(rq, "an id is 1 to 64 letters, digits, - or _");
 		return 0;
 	}
-	r = make_ready(api->once);
+	r = once_make_ready(api->once);
 	if (r)
 		return r;
 	switch (ledger_find(&api->once->ledger, q->id, &e)) {
@@ -325,7 +326,7 @@ void once_put(struct api *api, struct request *rq, struct str id)
 struct ledger_entry *once_find(struct once *o, struct request *rq, struct str id)
 {
 	struct ledger_entry *e;
-	int r = make_ready(o);
+	int r = once_make_ready(o);
 
 	if (r) {
 		once_refuse(rq, r);

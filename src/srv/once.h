@@ -35,6 +35,15 @@ struct once *once_new(struct box *box, const char *state, int ledger, int output
 void once_del(struct once *o);
 /* The sandbox is ready: begins what an earlier process has accepted and not started. */
 void once_resume(struct once *o);
+/* Whether the ledger is open; false, and answered: it cannot be. */
+bool once_is_ready(struct once *o, struct request *rq);
+/*
+ * A request shows a lease: false, and answered, when there is a higher one, or when it
+ * cannot be recorded.
+ */
+bool once_show_lease(struct once *o, struct request *rq, struct str lease);
+/* A session is there now, or gone. */
+void once_tell_session(void *once, const char *name, bool there);
 /* Answers those that wait with the state of their actions; for shutting down. */
 void once_cut(struct once *o);
 
@@ -52,6 +61,8 @@ void once_get(struct api *api, struct request *rq, struct str id);
 void once_ack(struct api *api, struct request *rq, struct str id);
 /* POST /v1/actions/ID/cancel */
 void once_cancel(struct api *api, struct request *rq, struct str id);
+/* GET /v1/events */
+void once_events(struct api *api, struct request *rq, struct str name);
 /* GET /v1/actions/ID/out */
 void once_out(struct api *api, struct request *rq, struct str id);
 

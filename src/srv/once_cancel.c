@@ -58,6 +58,7 @@ static int cancel(struct once *o, struct ledger_entry *e, enum act_stop how)
 	r = ledger_cancel(&o->ledger, e, (uint8_t)how);
 	if (r)
 		return r;
+	once_wake(o);
 	if (e->state == LEDGER_STARTED) {
 		once_stop(d);
 	} else if (d) {
@@ -65,7 +66,6 @@ static int cancel(struct once *o, struct ledger_entry *e, enum act_stop how)
 		once_end(d, LEDGER_CANCELLED);
 	} else {
 		r = ledger_end(&o->ledger, e, LEDGER_CANCELLED, 0, (struct str){0});
-		once_wake(o);
 	}
 	return r;
 }

@@ -19,6 +19,11 @@ static const char *const words[LEDGER_STATES] = {
 	[LEDGER_INTERRUPTED] = "interrupted",
 };
 
+const char *once_state_word(unsigned state)
+{
+	return state < LEDGER_STATES ? words[state] : "";
+}
+
 const char *once_word(const struct ledger_entry *e)
 {
 	return words[e->state];
@@ -291,6 +296,7 @@ static int starts(struct act *a)
 {
 	struct doing *d = a->user;
 
+	once_wake(d->once);
 	return ledger_start(&d->once->ledger, d->entry);
 }
 

@@ -40,10 +40,12 @@ void once_keep(struct once *o);
 
 /* once.c: the entry of an id; NULL, and answered, when there is none. */
 struct ledger_entry *once_find(struct once *o, struct request *rq, struct str id);
+/* once.c: 0, or what keeps the ledger from being opened. */
+int once_make_ready(struct once *o) MUST_USE;
 /* once.c: answers why something cannot be recorded. */
 void once_refuse(struct request *rq, int r);
 
-/* once_out.c: there may be more to read. */
+/* once_reader.c: there may be more to read. */
 void once_wake(struct once *o);
 /* No more will be read. */
 void once_cut_readers(struct once *o);
@@ -61,7 +63,8 @@ void once_stop(struct doing *d);
 
 /* once_doing.c */
 bool once_has_ended(const struct ledger_entry *e);
-/* The state in a word. */
+/* A state in a word; "" for one that is none. */
+const char *once_state_word(unsigned state);
 const char *once_word(const struct ledger_entry *e);
 /* Answers as the action was answered first. */
 void once_reply(const struct once *o, struct request *rq, const struct ledger_entry *e,

@@ -263,6 +263,8 @@ static int make_sessions(struct serve *s)
 	s->api.once = once_new(
 		&s->box, s->box.config->state_dir, s->kept.ledger, s->kept.outputs);
 	s->kept.ledger = s->kept.outputs = -1;
+	s->box.session_told = once_tell_session;
+	s->box.session_told_arg = s->api.once;
 	return s->api.once ? 0 : -ENOMEM;
 }
 
@@ -361,6 +363,8 @@ int serve_run(struct store *store, const struct config *config)
 	tls_server_del(s.tls);
 	plugs_del(s.box.plugs);
 	end_all(&s);
+	/* They are not ended, the sandbox is. */
+	s.box.session_told = NULL;
 	while (s.box.session)
 		session_del(s.box.session);
 	once_del(s.api.once);

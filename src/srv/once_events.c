@@ -1,0 +1,277 @@
+/* What happens in the sandbox, in its order, and how all stands at a moment of it. */
+#include "srv/once_private.h"
+#include "srv/once_reader.h"
+
+#include "act/session.h"
+#include "limits.h"
+
+#include <stddef.h>
+
+static const char *const kinds[LEDGER_EVENT_KINDS] = {
+	[LEDGER_EVENT_BOOT] = "boot",
+	[LEDGER_EVENT_ACTION] = "action",
+	[LEDGER_EVENT_CANCEL] = "cancel",
+	[LEDGER_EVENT_SESSION] = "session",
+	[LEDGER_EVENT_LEASE] = "lease",
+};
+
+/* --- One event ----------------------------------------------------------------- */
+
+static const char *state_of(const struct ledger_event *e)
+{
+	switch (e->kind) {
+	case LEDGER_EVENT_ACTION:
+		return once_state_word(e->state);
+	case LEDGER_EVENT_CANCEL:
+		return e->state && e->state <= LEDGER_CANCEL_MAX
+			? once_modes[e->state - 1]
+			: "";
+	default:
+		return e->state ? "begun" : "ended";
+	}
+}
+
+/* Its members, in an object that is open. */
+static void put_members(struct jw *w, const struct ledger_event *e)
+{
+	jw_key(w, "seq");
+	jw_uint(w, e->seq);
+	jw_key(w, "time");
+	jw_uint(w, e->time);
+	jw_key(w, "event");
+	jw_cstr(w, kinds[e->kind]);
+	jw_key(w, "name");
+	jw_cstr(w, e->name);
+	jw_key(w, "state");
+	jw_cstr(w, state_of(e));
+}
+
+/* One of a kind that is not known here was written by another version. */
+static int read_event(const struct once *o, uint64_t seq, struct ledger_event *e)
+{
+	int r = ledger_read_event(&o->ledger, seq, e);
+
+	if (!r && (e->seq != seq || e->kind >= LEDGER_EVENT_KINDS || !kinds[e->kind]))
+		r = ERR_SYNTAX;
+	return r;
+}
+
+/* --- How all stands ------------------------------------------------------------- */
+
+static void put_actions(struct jw *w, const struct once *o)
+{
+	jw_key(w, "actions");
+	jw_array(w);
+	for (const struct ledger_entry *e = o->ledger.oldest; e; e = e->newer) {
+		if (once_has_ended(e) && e->acked)
+			continue;
+		jw_object(w);
+		jw_key(w, "id");
+		jw_cstr(w, e->id);
+		jw_key(w, "state");
+		jw_cstr(w, once_word(e));
+		jw_end(w);
+	}
+	jw_end(w);
+}
+
+static void put_sessions(struct jw *w, const struct once *o)
+{
+	jw_key(w, "sessions");
+	jw_array(w);
+	for (struct session *s = o->box->session; s; s = session_next(s))
+		jw_cstr(w, session_name(s));
+	jw_end(w);
+}
+
+static void put_snapshot(struct jw *w, const struct once *o)
+{
+	put_actions(w, o);
+	put_sessions(w, o);
+}
+
+static void put_place(struct jw *w, const struct once *o)
+{
+	jw_key(w, "box");
+	jw_cstr(w, o->ledger.box);
+	jw_key(w, "boot");
+	jw_uint(w, o->ledger.boot);
+	jw_key(w, "last");
+	jw_uint(w, o->ledger.event);
+}
+
+static void put_gap(struct jw *w, uint64_t from, uint64_t to)
+{
+	jw_key(w, "from");
+	jw_uint(w, from);
+	jw_key(w, "to");
+	jw_uint(w, to);
+}
+
+/* --- As an answer, or as a stream ------------------------------------------------- */
+
+static bool has_more(const struct reader *r)
+{
+	return r->flag || r->once->ledger.event > r->at;
+}
+
+static void answer(struct reader *r)
+{
+	const struct once *o = r->once;
+	uint64_t first = ledger_first_event(&o->ledger);
+	struct jw w;
+	int err = 0;
+
+	jw_init(&w, request_out(r->rq));
+	jw_object(&w);
+	put_place(&w, o);
+	if (r->flag) {
+		put_snapshot(&w, o);
+		r->at = o->ledger.event;
+	}
+	if (r->at + 1 < first) {
+		jw_key(&w, "gap");
+		jw_object(&w);
+		put_gap(&w, r->at + 1, first);
+		jw_end(&w);
+		r->at = first - 1;
+	}
+	jw_key(&w, "events");
+	jw_array(&w);
+	for (uint64_t n = 0; n < r->max && r->at < o->ledger.event && !err; n++) {
+		struct ledger_event e;
+
+		err = read_event(o, ++r->at, &e);
+		if (err)
+			break;
+		jw_object(&w);
+		put_members(&w, &e);
+		jw_end(&w);
+	}
+	jw_end(&w);
+	jw_key(&w, "next");
+	jw_uint(&w, r->at);
+	jw_end(&w);
+	if (err)
+		request_fail(r->rq, 500, STR("The events cannot be read."));
+	else
+		request_reply(r->rq, 200, API_JSON);
+}
+
+static int next(struct reader *r, struct buf *out, bool *over)
+{
+	const struct once *o = r->once;
+	uint64_t first = ledger_first_event(&o->ledger);
+	struct ledger_event e;
+	struct jw w;
+	int err;
+
+	(void)over;
+	if (r->flag) {
+		r->flag = false;
+		r->at = o->ledger.event;
+		once_put_event(out, &w, r->at, "snapshot");
+		put_place(&w, o);
+		put_snapshot(&w, o);
+	} else if (r->at >= o->ledger.event) {
+		return 1;
+	} else if (r->at + 1 < first) {
+		once_put_event(out, &w, first - 1, "gap");
+		put_gap(&w, r->at + 1, first);
+		r->at = first - 1;
+	} else {
+		err = read_event(o, r->at + 1, &e);
+		if (err)
+			return err < 0 ? err : ERR_CLOSED;
+		once_put_event(out, &w, ++r->at, kinds[e.kind]);
+		put_members(&w, &e);
+	}
+	once_put_event_end(out, &w);
+	return out->err;
+}
+
+static const struct reader_ops ops = {
+	.next = next,
+	.answer = answer,
+	.has_more = has_more,
+};
+
+struct wish {
+	uint64_t after, max, wait_s;
+	bool snapshot;
+};
+
+void once_tell_session(void *once, const char *name, bool there)
+{
+	struct once *o = once;
+
+	if (!o->open)
+		return;
+	ledger_tell(&o->ledger, LEDGER_EVENT_SESSION, there, str_c(name));
+	once_wake(o);
+}
+
+bool once_is_ready(struct once *o, struct request *rq)
+{
+	int r = once_make_ready(o);
+
+	if (r)
+		once_refuse(rq, r);
+	return r == 0;
+}
+
+bool once_show_lease(struct once *o, struct request *rq, struct str lease)
+{
+	uint64_t n;
+	int r;
+
+	if (str_u64(lease, INT64_MAX, &n) < 0) {
+		api_invalid(rq, "X-Lease: a number is required");
+		return false;
+	}
+	if (!once_is_ready(o, rq))
+		return false;
+	r = ledger_show_lease(&o->ledger, n);
+	if (r == ERR_RANGE)
+		request_fail(rq, 409, STR("fenced: a higher lease was shown."));
+	else if (r)
+		once_refuse(rq, r);
+	once_wake(o);
+	return r == 0;
+}
+
+void once_events(struct api *api, struct request *rq, struct str name)
+{
+	static const struct param params[] = {
+		{"after", PARAM_NUMBER, .at = offsetof(struct wish, after),
+			.max = INT64_MAX},
+		{"max", PARAM_NUMBER, .at = offsetof(struct wish, max), .min = 1,
+			.max = EVENTS_PART_MAX},
+		{"wait", PARAM_NUMBER, .at = offsetof(struct wish, wait_s),
+			.max = ONCE_WAIT_MAX_S},
+		{"snapshot", PARAM_BOOL, .at = offsetof(struct wish, snapshot)},
+	};
+	struct params p = {.arena = &rq->arena, .query = rq->query};
+	struct wish w = {.after = once_last_event_id(rq), .max = EVENTS_PART_MAX};
+	int err = params_take(&p, params, ARRAY_LEN(params), &w);
+	struct reader *r;
+
+	(void)name;
+	if (err) {
+		api_refuse(rq, (unsigned)err, p.wrong);
+		return;
+	}
+	if (!once_is_ready(api->once, rq))
+		return;
+	if (w.after > api->once->ledger.event) {
+		request_fail(rq, 416, STR("So much has not happened in this sandbox."));
+		return;
+	}
+	r = once_reader_new(api->once, rq, &ops);
+	if (!r)
+		return;
+	r->at = w.after;
+	r->max = w.max;
+	r->flag = w.snapshot;
+	once_reader_begin(r, w.wait_s);
+}
