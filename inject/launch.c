@@ -75,6 +75,8 @@ static void write_command(const struct launch *l, const struct making *m, struct
 	if (o->tls)
 		jw_cstr(w, "--tls-self");
 	word(w, "--working-dir", l->working_dir);
+	if (o->state_dir)
+		word(w, "--state-dir", o->state_dir);
 	/* As in docker run: the image's own user, which may well be root. */
 	word(w, "--username", o->username ? o->username : "root");
 	if (o->has_user_id) {

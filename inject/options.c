@@ -131,6 +131,10 @@ static const struct option table[] = {
 		"have its server speak TLS, with a certificate of its own that the log "
 		"tells the hash of",
 		FLAG, AT(tls), .commands = RUNNING},
+	{"state-dir", "DIR",
+		"a folder in the sandbox, where its server remembers actions with an id "
+		"over a new start; on a volume, for the next sandbox, too",
+		TEXT, AT(state_dir), .commands = RUNNING},
 	{"timeout-start", "SECONDS", "to wait until the sandbox is ready; else 30",
 		NUMBER(1, SECONDS_MAX), AT(timeout_start), .commands = STARTING},
 	{"timeout", "SECONDS", "to wait for CMD, which then goes on; else for ever",

@@ -50,7 +50,7 @@ struct options {
 	const char *host, *client, *busybox, *name, *working_dir, *username;
 	const char *extra_deps, *build_folder;
 	const char *user, *network, *gpus, *platform, *output, *tag, *ca, *realm,
-		*hostname, *signal, *since, *until;
+		*hostname, *signal, *since, *until, *state_dir;
 	bool plain_http, json, timings, help, version, force, remove, follow, no_busybox;
 	bool dry_run, verify, tls;
 	bool detach, init, read_only, all, quiet, timestamps;

@@ -384,6 +384,9 @@ int settings_read(struct settings *s, const struct options *o)
 	if (o->working_dir && o->working_dir[0] != '/')
 		return out_fail_usage("give all of it, from / on",
 			"--working-dir %s does not begin with /", o->working_dir);
+	if (o->state_dir && o->state_dir[0] != '/')
+		return out_fail_usage("give all of it, from / on",
+			"--state-dir %s does not begin with /", o->state_dir);
 	r = check_lists(o);
 	if (!r)
 		r = read_ports(s);

@@ -39,6 +39,7 @@ static const char usage[] =
 	"  --address ADDR      address to listen on (default 0.0.0.0)\n"
 	"  --working-dir DIR   where the shell starts (default: the current directory)\n"
 	"  --state-dir DIR     remember actions with an id there, over restarts\n"
+	"  --state-sync        force what is remembered to the disk, each time\n"
 	"  --username NAME     user of the shell (default openhands)\n"
 	"  --user-id N         its id, if it has to be made (default 1000)\n"
 	"  --shell PATH        shell to use (default: bash, else any sh)\n"
@@ -109,6 +110,12 @@ static void set_state_dir(struct reader *r, const char *v)
 	if (v[0] != '/')
 		complain(r, "--state-dir", v, "must be an absolute path");
 	r->c->state_dir = v;
+}
+
+static void set_state_sync(struct reader *r, const char *v)
+{
+	(void)v;
+	r->c->state_sync = true;
 }
 
 static void set_username(struct reader *r, const char *v)
@@ -273,6 +280,7 @@ static const struct option {
 	{"--address", ONE, set_address},
 	{"--working-dir", ONE, set_working_dir},
 	{"--state-dir", ONE, set_state_dir},
+	{"--state-sync", NONE, set_state_sync},
 	{"--username", ONE, set_username},
 	{"--user-id", ONE, set_user_id},
 	{"--shell", ONE, set_shell},

@@ -43,6 +43,7 @@ struct config {
 	bool tls;      /* HEALTH: the server to ask speaks TLS */
 
 	const char *state_dir;   /* absolute; NULL: none */
+	bool state_sync;         /* what is written there outlives the machine's end */
 	const char *working_dir; /* absolute */
 	const char *username;
 	uint32_t uid;

@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { TORN_NAME = 64 };
 
@@ -122,12 +124,37 @@ static int begin_boot(struct ledger *l)
 	return 0;
 }
 
+/*
+ * Of the file that an earlier process has had open and the one of that name: killed when
+ * it had just given the name to a new one, that is it; all that counts is in it.
+ */
+static int follow_name(int dir, const char *name, int fd)
+{
+	char magic[sizeof(JOURNAL_MAGIC) - 1];
+	int named = fd_openat(dir, name, O_RDWR | O_NOFOLLOW, 0);
+	struct stat here, there;
+
+	if (named < 0)
+		return fd;
+	if (fstat(fd, &here) < 0 || fstat(named, &there) < 0 ||
+		(here.st_dev == there.st_dev && here.st_ino == there.st_ino) ||
+		pread(named, magic, sizeof(magic), 0) != (ssize_t)sizeof(magic) ||
+		memcmp(magic, JOURNAL_MAGIC, sizeof(magic)) != 0) {
+		fd_close(&named);
+		return fd;
+	}
+	fd_close(&fd);
+	return named;
+}
+
 int ledger_open(
 	struct ledger *l, int dir, const char *name, int fd, bool sync, uint64_t *torn)
 {
 	struct ledger made = {.dir = dir, .name = name, .sync = sync, .journal.fd = fd};
 	int r;
 
+	if (fd >= 0 && dir >= 0)
+		made.journal.fd = follow_name(dir, name, fd);
 	if (fd < 0)
 		made.journal.fd = dir < 0
 			? fd_memory("od-ledger", 0)

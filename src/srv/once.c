@@ -53,7 +53,8 @@ static void open_outputs(struct once *o)
 static int open_ledger(struct once *o, int fd)
 {
 	uint64_t torn = 0;
-	int r = ledger_open(&o->ledger, o->dir, "actions", fd, false, &torn);
+	bool sync = o->box->config->state_sync && o->dir >= 0;
+	int r = ledger_open(&o->ledger, o->dir, "actions", fd, sync, &torn);
 
 	/* What cannot be read must not be written over, nor stop the sandbox. */
 	if (r < 0 && o->dir >= 0) {

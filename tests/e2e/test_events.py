@@ -116,7 +116,10 @@ def test_status():
             eq((again["box"], again["boot"], again["lease"]), (first["box"], 2, 7), "the same box, started again")
             eq(client.get("/v1/status", X_Lease="6").status, 409, "leases last")
             eq(brief(events(client, last))[0], ("boot", "2", "begun"), "and so do numbers of events")
-    with Client(role="init") as client:
+        with Client("--state-dir", state, "--state-sync") as client:
+            eq(client.get("/v1/status").json()["durability"], "fsync", "forced to the disk")
+            eq(put(client, "a", "echo a", "?wait=20").json()["observation"]["content"], "a", "it works")
+    with Client("--state-sync", role="init") as client:
         eq(client.get("/v1/status").json()["durability"], "memory", "without a folder")
 
 

@@ -96,6 +96,8 @@ def test_values():
                    "--plugin", "vscode")
     eq((spec["Labels"]["a"], spec["Labels"]["b"]), ("2", ""), "labels: the last counts")
     eq(spec["Cmd"][-3:], ["--plugins", "jupyter", "vscode"], "plugins")
+    words = spec_of(e, "-v", "memory:/var/od", "--state-dir", "/var/od/state")["Cmd"]
+    eq(words[words.index("--state-dir") + 1], "/var/od/state", "where it remembers actions")
     spec = spec_of(e)
     ok(not {"User", "Hostname", "Env"} & set(spec), "nothing that was not asked for")
     eq(sorted(spec["HostConfig"]), ["AutoRemove", "PortBindings"], "in HostConfig too")

@@ -1,4 +1,5 @@
 #include "base/fd.h"
+#include "base/swap.h"
 #include "event/ledger.h"
 #include "limits.h"
 #include "tests/tap.h"
@@ -361,6 +362,35 @@ static void test_queue(void)
 	buf_free(&out);
 }
 
+/* Killed when a new file had the name, and init still kept the old one. */
+static void test_name(void)
+{
+	static const struct swap_attr attr = {0600, (uid_t)-1, (gid_t)-1};
+	char bytes[4096];
+	struct str all;
+	ssize_t n;
+	int old;
+
+	fresh(dir);
+	accept_id("before");
+	old = fd_dup(l.journal.fd, 0);
+	n = pread(old, bytes, sizeof(bytes), 0);
+	all = str_make(bytes, n > 0 ? (size_t)n : 0);
+	is_int(swap_file(dir, "ledger", &attr, &all, 1, NULL), 0, "a new file");
+	ledger_close(&l);
+	open_ledger(dir, old);
+	ok(there("before"), "has what counts");
+	accept_id("after");
+	restart();
+	ok(there("before") && there("after"), "and is the one that is written to");
+	old = fd_dup(l.journal.fd, 0);
+	all = STR("none of ours");
+	is_int(swap_file(dir, "ledger", &attr, &all, 1, NULL), 0, "somebody's file");
+	ledger_close(&l);
+	open_ledger(dir, old);
+	ok(there("after"), "is not followed");
+}
+
 int main(void)
 {
 	ledger_close(&l);
@@ -375,6 +405,7 @@ int main(void)
 	test_bytes();
 	test_full();
 	test_queue();
+	test_name();
 	test_full_start();
 	test_torn();
 	ledger_close(&l);
