@@ -1,4 +1,4 @@
-/* What happens, in its order: records like all others, of which the last ones are kept. */
+/* What happens, in its order: records like others, of which the last ones are kept. */
 #include "event/ledger_private.h"
 
 #include "base/clock.h"

@@ -101,9 +101,17 @@ static uint32_t block_of(const struct output *x, uint64_t index)
 	return x->blocks[slot];
 }
 
-static uint32_t *places_new(uint32_t *old, size_t n)
+/* n numbers, the first of them as in old, which is given up; NULL leaves it. */
+static uint32_t *numbers_new(uint32_t *old, size_t old_n, size_t n)
 {
-	return realloc(old, n * sizeof(*old));
+	uint32_t *made = calloc(n, sizeof(*made));
+
+	if (!made)
+		return NULL;
+	if (old_n)
+		memcpy(made, old, old_n * sizeof(*made));
+	free(old);
+	return made;
 }
 
 static int need_place(struct output *x, size_t slot)
@@ -115,7 +123,7 @@ static int need_place(struct output *x, size_t slot)
 		n *= 2;
 	if (n == x->places)
 		return 0;
-	made = places_new(x->blocks, n);
+	made = numbers_new(x->blocks, x->places, n);
 	if (!made)
 		return -ENOMEM;
 	for (size_t i = x->places; i < n; i++)
@@ -127,16 +135,11 @@ static int need_place(struct output *x, size_t slot)
 
 /* --- Blocks that are nobody's -------------------------------------------------- */
 
-static uint32_t *free_new(struct outputs *o, size_t n)
-{
-	return realloc(o->free, n * sizeof(*o->free));
-}
-
 static void give_back(struct outputs *o, uint32_t block)
 {
 	if (o->free_n == o->free_cap) {
 		size_t n = o->free_cap ? 2 * o->free_cap : LIST_FIRST;
-		uint32_t *made = free_new(o, n);
+		uint32_t *made = numbers_new(o->free, o->free_n, n);
 
 		/* It is lost until the next start: no harm to anybody's bytes. */
 		if (!made)
@@ -343,7 +346,7 @@ int output_read(const struct outputs *o, const struct output *x, uint64_t end,
 
 /* --- Its life ----------------------------------------------------------------- */
 
-static struct output *make(struct outputs *o, const uint8_t key[OUTPUT_KEY])
+struct output *output_new(struct outputs *o, const uint8_t key[OUTPUT_KEY])
 {
 	struct output *x = calloc(1, sizeof(*x));
 
@@ -358,11 +361,6 @@ static struct output *make(struct outputs *o, const uint8_t key[OUTPUT_KEY])
 	return x;
 }
 
-struct output *output_new(struct outputs *o, const uint8_t key[OUTPUT_KEY])
-{
-	return make(o, key);
-}
-
 void output_del(struct outputs *o, struct output *x)
 {
 	if (!x)
@@ -375,8 +373,13 @@ void output_del(struct outputs *o, struct output *x)
 
 void outputs_close(struct outputs *o)
 {
-	while (o->oldest)
-		output_del(o, o->oldest);
+	struct output *next;
+
+	for (struct output *x = o->oldest; x; x = next) {
+		next = x->newer;
+		free(x->blocks);
+		free(x);
+	}
 	free(o->free);
 	fd_close(&o->fd);
 	*o = (struct outputs){.fd = -1};
@@ -439,14 +442,14 @@ static int continue_from(struct outputs *o, struct output *x, const struct found
 /* n blocks of one output, the first first. */
 static int gather(struct outputs *o, const struct found *f, size_t n)
 {
-	struct output *x = make(o, f->head.key);
+	struct output *x = output_new(o, f->head.key);
 	int r = x ? continue_from(o, x, &f[n - 1]) : -ENOMEM;
 
 	for (size_t i = 0; i < n && !r; i++) {
 		uint64_t index = f[i].head.index;
 		size_t slot = slot_of(index);
 
-		/* Only the last may be incomplete; of two of one place the later counts. */
+		/* Only the last may be incomplete; of two of a place the later counts. */
 		if (i + 1 < n &&
 			(f[i].head.n < OUTPUT_DATA || index == f[i + 1].head.index)) {
 			give_back(o, f[i].block);

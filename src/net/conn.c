@@ -446,8 +446,7 @@ static void on_event(struct io *io, uint32_t events)
 	if (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))
 		conn_drop(c);
 	else if (c->state == C_WAIT && !(events & EPOLLOUT))
-		loop_want(c->server->loop, &c->io,
-			c->x->rq.needs_peer ? EPOLLRDHUP : 0);
+		loop_want(c->server->loop, &c->io, c->x->rq.needs_peer ? EPOLLRDHUP : 0);
 	else
 		go_on(c);
 }

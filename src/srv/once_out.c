@@ -1,4 +1,4 @@
-/* What an action prints, by offset: a part, the next part when there is one, or events. */
+/* What an action prints, by offset: a part, the next part when it comes, or events. */
 #include "srv/once_private.h"
 #include "srv/once_reader.h"
 
