@@ -78,7 +78,8 @@ SEGMENTS_aarch64 = noseparate-code
 # which aarch64 does not have. -Os makes a strcpy, which linkgate refuses, of a snprintf.
 SMALL_release = -Os -fno-builtin-snprintf
 FAST_release = $(if $(filter x86_64,$(ARCH)),-O2,$(SMALL_release))
-FAST = src/base src/term src/file src/net
+FAST = $(addprefix src/,base/% term/% \
+	$(addprefix file/,automaton chars crc dfa glob grep ignore needle tar untar unzip walk zip))
 CFLAGS_release = -g1 -fPIE -ffunction-sections -fdata-sections \
 	-fvisibility=hidden -fstack-protector-strong -fstack-clash-protection \
 	-fno-strict-aliasing -fno-delete-null-pointer-checks \
@@ -122,7 +123,7 @@ $(B)/$1/obj/%.o: %.c Makefile third_party/src/.stamp | $(KERNEL_INC)
 	@mkdir -p $$(@D)
 	@echo "  CC   $$@"
 	$$(Q)$$(CC_$1) $$(COMMON) $$(CFLAGS_$1) \
-		$$(if $$(filter $$(FAST),$$(*D)),$$(FAST_$1),$$(SMALL_$1)) $$(WARN) $$(WARN_$1) $$(WARN_$$(*D)) -MMD -MP -c -o $$@ $$<
+		$$(if $$(filter $$(FAST),$$*),$$(FAST_$1),$$(SMALL_$1)) $$(WARN) $$(WARN_$1) $$(WARN_$$(*D)) -MMD -MP -c -o $$@ $$<
 
 $(B)/$1/lib.a: $(LIB_SRC:%.c=$(B)/$1/obj/%.o)
 $(B)/$1/inject.a: $(INJECT_SRC:%.c=$(B)/$1/obj/%.o)
@@ -138,7 +139,8 @@ $(B)/$1/third_party.a: Makefile third_party/build.mk third_party/src/.stamp | $(
 	@echo "  CC   third_party ($1)"
 	+$$(Q)$$(MAKE) --no-print-directory -f third_party/build.mk LIB=$$@ \
 		OUT=$$(@D)/obj/third_party CC='$$(CC_$1)' AR='$$(AR)' \
-		CFLAGS='$$(CFLAGS_$1) $$(FAST_$1)'
+		CFLAGS='$$(CFLAGS_$1)' \
+		FAST='$$(FAST_$1)' SMALL='$$(SMALL_$1)'
 	@touch $$@
 
 $(B)/$1/od-runtime-client: $(B)/$1/obj/src/main.o $(B)/$1/lib.a $(B)/$1/third_party.a

@@ -1,7 +1,7 @@
 # Builds the third-party sources into one archive; called by the Makefile for each
 # kind of build, once third_party/src stands.
 #
-#   make -f third_party/build.mk LIB=x.a OUT=folder CC=... AR=... CFLAGS=...
+#   make -f third_party/build.mk LIB=x.a OUT=folder CC=... AR=... CFLAGS=... FAST=... SMALL=...
 #
 # Whole BearSSL, because the linker takes only what is used; of zlib what works in
 # memory (no gz* files). jsmn is a header. musl comes compiled.
@@ -11,8 +11,8 @@ ZLIB = third_party/src/zlib
 
 # Bytes are put together with shifts, not with unaligned loads, which are
 # undefined and which gcc turns into the same loads anyway.
-FLAGS_BEARSSL = -I$(BEARSSL)/inc -I$(BEARSSL)/src -DBR_LE_UNALIGNED=0 -DBR_BE_UNALIGNED=0
-FLAGS_ZLIB = -DHAVE_UNISTD_H
+FLAGS_BEARSSL = -I$(BEARSSL)/inc -I$(BEARSSL)/src -DBR_LE_UNALIGNED=0 -DBR_BE_UNALIGNED=0 $(SMALL)
+FLAGS_ZLIB = -DHAVE_UNISTD_H $(FAST)
 
 SRC_BEARSSL = $(sort $(wildcard $(BEARSSL)/src/*.c $(BEARSSL)/src/*/*.c))
 SRC_ZLIB = $(addprefix $(ZLIB)/,adler32.c compress.c crc32.c deflate.c inffast.c \
@@ -27,7 +27,7 @@ $(LIB): $(OBJ)
 # Written only when the compiler or its flags change, which then rebuilds all.
 $(OUT)/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(CC) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(CFLAGS)' >$@
+	@echo '$(CC) $(CFLAGS) $(FAST) $(SMALL)' | cmp -s - $@ || echo '$(CC) $(CFLAGS) $(FAST) $(SMALL)' >$@
 FORCE:
 
 $(OUT)/bearssl/%.o: third_party/src/bearssl/%.c third_party/build.mk $(OUT)/flags
