@@ -31,7 +31,7 @@ static const struct trait traits[C_STATES] = {
 		TO(C_FULL) | TO(C_READY) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE)},
 	/* Hang-ups are reported without being asked for. */
 	[C_FULL] = {step_wait, 0, TO(C_BODY) | TO(C_FREE)},
-	[C_READY] = {.next = TO(C_WAIT) | TO(C_SEND) | TO(C_PART)},
+	[C_READY] = {.next = TO(C_WAIT) | TO(C_SEND) | TO(C_PART) | TO(C_FREE)},
 	[C_WAIT] = {step_wait, 0, TO(C_SEND) | TO(C_PART) | TO(C_FREE)},
 	[C_PART] = {step_part, EPOLLOUT, TO(C_OWED) | TO(C_SEND) | TO(C_FREE)},
 	[C_OWED] = {step_wait, 0, TO(C_PART) | TO(C_SEND) | TO(C_FREE)},
@@ -85,20 +85,27 @@ static void conn_free(struct later *later)
 	free(container_of(later, struct conn, later));
 }
 
-int conn_drop(struct conn *c)
+void conn_leave(struct conn *c)
 {
 	struct server *s = c->server;
 
-	tell_gone(c);
 	conn_enter(c, C_FREE);
 	exchange_give(c);
 	timer_cancel(s->loop, &c->timer);
 	loop_remove(s->loop, &c->io);
-	transport_close(&c->transport);
 	*(c->prev ? &c->prev->next : &s->first) = c->next;
 	*(c->next ? &c->next->prev : &s->last) = c->prev;
 	loop_free_later(s->loop, &c->later, conn_free);
 	server_conn_ended(s);
+}
+
+int conn_drop(struct conn *c)
+{
+	struct transport t = c->transport;
+
+	tell_gone(c);
+	conn_leave(c);
+	transport_close(&t);
 	return ERR_CLOSED;
 }
 
@@ -162,6 +169,8 @@ int conn_ready(struct conn *c)
 	c->x->rq.body = buf_view(&c->x->body);
 	conn_enter(c, C_READY);
 	c->server->conf.ops->ready(c->server->conf.arg, &c->x->rq);
+	if (c->state == C_FREE)
+		return ERR_CLOSED;
 	if (c->state != C_READY)
 		return 0;
 	conn_enter(c, C_WAIT);

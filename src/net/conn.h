@@ -104,6 +104,8 @@ struct server {
 int conn_open(struct server *s, int fd, const struct tls_server *tls) MUST_USE;
 /* Ends c at once; its memory goes after the batch. Always ERR_CLOSED. */
 int conn_drop(struct conn *c);
+/* The same, but its transport lives on, with somebody else. */
+void conn_leave(struct conn *c);
 /* The only function that assigns a state. */
 void conn_enter(struct conn *c, enum conn_state next);
 /* The layer above has answered after it had returned: sends, and goes on. */

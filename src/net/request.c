@@ -239,6 +239,28 @@ int request_query(struct request *rq, struct str name, struct str *value)
 	return uri_query_find(rq->query, name, &rq->arena, value);
 }
 
+bool request_is_old(const struct request *rq)
+{
+	return exchange_of(rq)->http.head.minor == 0;
+}
+
+bool request_is_at_home(const struct request *rq)
+{
+	static const char *const hosts[] = {"localhost", "127.0.0.1", "[::1]"};
+	struct str origin, host;
+	int r = request_header(rq, STR("origin"), &origin);
+
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(hosts); i++) {
+		host = str_skip(origin, str_find(origin, STR("://")) + 3);
+		if (!str_starts(host, str_c(hosts[i])))
+			continue;
+		host = str_skip(host, strlen(hosts[i]));
+		if (!host.n || host.p[0] == ':')
+			return true;
+	}
+	return r == 1;
+}
+
 void request_trust(struct request *rq)
 {
 	exchange_of(rq)->conn->rank = RANK_TRUSTED;
@@ -434,4 +456,14 @@ void request_fail(struct request *rq, unsigned status, struct str words)
 	settle_end(x);
 	exchange_fail(x, status, words);
 	answered(x->conn);
+}
+
+void request_take_over(struct request *rq, struct transport *t, struct buf *rest)
+{
+	struct exchange *x = exchange_of(rq);
+
+	assert(x->conn->state == C_READY);
+	buf_str(rest, str_skip(buf_view(&x->in), x->used));
+	*t = x->conn->transport;
+	conn_leave(x->conn);
 }

@@ -33,6 +33,15 @@ int request_header(const struct request *rq, struct str name, struct str *value)
 /* The decoded value of a query parameter; results as of uri_query_find. */
 int request_query(struct request *rq, struct str name, struct str *value) MUST_USE;
 
+/* Whether it is of HTTP/1.0. */
+bool request_is_old(const struct request *rq);
+
+/*
+ * Whether the page that asks, if it is one, is of this machine: no field Origin, or a
+ * name of the loopback with any port in it.
+ */
+bool request_is_at_home(const struct request *rq);
+
 /*
  * Marks the peer as known, for instance because it showed the key: its connection
  * is spared when others have to make room.
@@ -88,5 +97,13 @@ void request_cut(struct request *rq);
 
 /* Answers {"detail": words} in place of anything written before; fields stay. */
 void request_fail(struct request *rq, unsigned status, struct str words);
+
+struct transport;
+
+/*
+ * Legal in server_ops.ready alone: the connection leaves the server with the caller, who
+ * also gets what has come behind the request (appended to rest). rq is no more.
+ */
+void request_take_over(struct request *rq, struct transport *t, struct buf *rest);
 
 #endif

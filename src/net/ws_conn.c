@@ -1,0 +1,566 @@
+#include "net/ws_conn.h"
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "limits.h"
+#include "net/conn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+enum { TURNS = 4 /* of who has much to send, in one wake-up */ };
+
+enum state {
+	CONNECT, /* the socket is not connected yet */
+	ASK,     /* a client's handshake is under way */
+	OPEN,
+	CLOSING, /* we have said goodbye */
+	ENDING,  /* both have, or it has failed: what is queued goes out, no more comes */
+	GONE,
+	STATES
+};
+
+struct ws_conn {
+	enum state state;
+	struct loop *loop;
+	struct ws_conf conf; /* no zeros left */
+	struct transport transport;
+	struct ws ws;
+	bool masks;     /* a client */
+	bool told_end;  /* nothing more will be sent, and the transport knows */
+	bool owes_room; /* somebody was told that much is queued */
+	unsigned code;  /* with which it ends */
+	const char *why;
+	char key[WS_KEY_LEN];
+	struct buf in;    /* a message in pieces; before OPEN, what the server says */
+	struct buf early; /* what had come with the request */
+	struct buf out;
+	size_t sent;    /* of out */
+	uint64_t heard; /* when the peer was, monotonic ms */
+	struct io io;
+	struct timer timer;
+	struct later later;
+};
+
+static timer_fn on_time;
+
+static void enter(struct ws_conn *c, enum state to)
+{
+	static const bool legal[STATES][STATES] = {
+		[CONNECT] = {[ASK] = true, [GONE] = true},
+		[ASK] = {[OPEN] = true, [GONE] = true},
+		[OPEN] = {[CLOSING] = true, [ENDING] = true, [GONE] = true},
+		[CLOSING] = {[ENDING] = true, [GONE] = true},
+		[ENDING] = {[GONE] = true},
+	};
+	const unsigned ms[STATES] = {
+		[OPEN] = c->conf.beat_ms,
+		[CLOSING] = c->conf.close_ms,
+		[ENDING] = c->conf.close_ms,
+	};
+	int r = 0;
+
+	assert(legal[c->state][to]);
+	c->state = to;
+	/* An armed timer has its place; one that fires has just left it. */
+	if (ms[to])
+		r = timer_set(c->loop, &c->timer, ms[to], on_time);
+	assert(r == 0);
+}
+
+static void free_now(struct later *later)
+{
+	free(container_of(later, struct ws_conn, later));
+}
+
+static void bury(struct ws_conn *c)
+{
+	enter(c, GONE);
+	timer_cancel(c->loop, &c->timer);
+	loop_remove(c->loop, &c->io);
+	transport_close(&c->transport);
+	buf_free(&c->in);
+	buf_free(&c->early);
+	buf_free(&c->out);
+	loop_free_later(c->loop, &c->later, free_now);
+}
+
+void ws_conn_del(struct ws_conn *c)
+{
+	if (c)
+		bury(c);
+}
+
+/* The end without more ado. */
+static void drop(struct ws_conn *c, unsigned code, const char *why)
+{
+	if (!c->code) {
+		c->code = code;
+		c->why = why;
+	}
+	bury(c);
+	c->conf.ops->ended(c->conf.arg, c->code, c->why);
+}
+
+/* --- Sending -------------------------------------------------------------------- */
+
+static void put_frame(struct ws_conn *c, enum ws_op op, struct str head, struct str body)
+{
+	uint8_t frame[WS_HEAD_MAX], key[4];
+	size_t n = head.n + body.n, at;
+
+	if (c->masks && random_bytes(key, sizeof(key))) {
+		c->out.err = ERR_TLS;
+		return;
+	}
+	at = ws_head(frame, op, true, n, c->masks ? key : NULL);
+	buf_put(&c->out, frame, at);
+	at = c->out.n;
+	buf_str(&c->out, head);
+	buf_str(&c->out, body);
+	if (c->masks && !c->out.err)
+		ws_mask(c->out.p + at, n, key, 0);
+}
+
+static void put_close(struct ws_conn *c, unsigned code, struct str reason)
+{
+	char payload[WS_CONTROL_MAX];
+	size_t n = code == WS_NO_CODE ? 0 : ws_close(payload, code, reason);
+
+	put_frame(c, WS_CLOSE, str_make(payload, n), STR(""));
+}
+
+size_t ws_conn_queued(const struct ws_conn *c)
+{
+	return c->out.n - c->sent;
+}
+
+/* Has the loop come back, which sends, or finds out why it cannot. */
+static void wake(struct ws_conn *c)
+{
+	loop_want(c->loop, &c->io, c->io.events | EPOLLOUT);
+}
+
+bool ws_conn_send(struct ws_conn *c, enum ws_op op, struct str head, struct str body)
+{
+	if (c->state != OPEN)
+		return false;
+	put_frame(c, op, head, body);
+	wake(c);
+	c->owes_room = ws_conn_queued(c) >= WS_QUEUE;
+	return !c->owes_room;
+}
+
+void ws_conn_close(struct ws_conn *c, unsigned code, struct str reason)
+{
+	if (c->state != OPEN)
+		return;
+	put_close(c, code, reason);
+	enter(c, CLOSING);
+	wake(c);
+}
+
+/* 0: all is out; 1: the socket is full; an error of it or of the queue. */
+static int flush(struct ws_conn *c)
+{
+	int r;
+
+	if (c->out.err)
+		return c->out.err;
+	while (ws_conn_queued(c)) {
+		struct iovec v = {c->out.p + c->sent, ws_conn_queued(c)};
+		ssize_t n;
+
+		if (v.iov_len > HTTP_TURN_BYTES)
+			v.iov_len = HTTP_TURN_BYTES;
+		n = transport_send(&c->transport, &v, 1);
+		if (n == -EAGAIN)
+			break;
+		if (n < 0)
+			return (int)n;
+		c->sent += (size_t)n;
+	}
+	if (ws_conn_queued(c)) {
+		/* What is out already shall not count against the maximum. */
+		if (c->sent > c->out.n / 2) {
+			buf_consume(&c->out, c->sent);
+			c->sent = 0;
+		}
+	} else if (c->sent) {
+		buf_free(&c->out);
+		c->sent = 0;
+	}
+	r = transport_flush(&c->transport);
+	return r ? r : ws_conn_queued(c) > 0;
+}
+
+/* --- What comes ----------------------------------------------------------------- */
+
+/* The peer is told why, and nothing more is taken. */
+static void fail(struct ws_conn *c, unsigned code, const char *why)
+{
+	c->code = code;
+	c->why = why;
+	if (c->state == OPEN)
+		put_close(c, code, str_c(why));
+	enter(c, ENDING);
+}
+
+static void closed(struct ws_conn *c, const struct ws_event *e)
+{
+	c->code = e->code;
+	c->why = "the peer has closed it";
+	if (c->state == OPEN)
+		put_close(c, e->code, STR(""));
+	enter(c, ENDING);
+}
+
+static void take_piece(struct ws_conn *c, const struct ws_event *e)
+{
+	struct str whole = e->data;
+
+	if (c->state != OPEN)
+		return;
+	if (!e->last || c->in.n) {
+		buf_str(&c->in, e->data);
+		whole = buf_view(&c->in);
+	}
+	if (c->in.err)
+		fail(c, WS_TRY_LATER, "out of memory");
+	else if (e->last)
+		c->conf.ops->message(c->conf.arg, e->op, whole);
+	if (e->last)
+		buf_free(&c->in);
+}
+
+static void take_event(struct ws_conn *c, const struct ws_event *e)
+{
+	switch (e->op) {
+	case WS_PING:
+		if (c->state == OPEN)
+			put_frame(c, WS_PONG, e->data, STR(""));
+		break;
+	case WS_PONG:
+		break;
+	case WS_CLOSE:
+		closed(c, e);
+		break;
+	default:
+		take_piece(c, e);
+	}
+}
+
+static const char *words_of(int err)
+{
+	switch (err) {
+	case ERR_LIMIT:
+		return "the message is too large";
+	case ERR_UTF8:
+		return "the text is not UTF-8";
+	default:
+		return "the frame breaks the protocol";
+	}
+}
+
+static void take_frames(struct ws_conn *c, char *p, size_t n)
+{
+	struct ws_event e;
+	int r = 0;
+
+	while (r == 0 && (c->state == OPEN || c->state == CLOSING)) {
+		r = ws_next(&c->ws, &p, &n, &e);
+		if (r == 0)
+			take_event(c, &e);
+		else if (r < 0)
+			fail(c, c->ws.code, words_of(r));
+	}
+}
+
+/* The answer to a client's handshake; what stands behind it are frames. */
+static void take_answer(struct ws_conn *c, const char *p, size_t n)
+{
+	struct http_response h;
+	const char *why;
+	struct buf in;
+	int r;
+
+	buf_put(&c->in, p, n);
+	if (c->in.err) {
+		drop(c, WS_LOST, "the server's answer is too long");
+		return;
+	}
+	http_response_init(&h, false);
+	r = http_response_parse(&h, buf_view(&c->in));
+	if (r > 0)
+		return;
+	why = r ? h.fault->words : ws_hand_agrees(&h, c->in.p, c->key);
+	if (why) {
+		drop(c, WS_LOST, why);
+		return;
+	}
+	in = c->in;
+	buf_init(&c->in, c->conf.message_max);
+	enter(c, OPEN);
+	if (c->conf.ops->open)
+		c->conf.ops->open(c->conf.arg);
+	if (c->state == OPEN)
+		take_frames(c, in.p + h.head.n, in.n - h.head.n);
+	buf_free(&in);
+}
+
+static void take(struct ws_conn *c, char *p, size_t n)
+{
+	c->heard = loop_now(c->loop);
+	if (c->state == ASK)
+		take_answer(c, p, n);
+	else
+		take_frames(c, p, n);
+}
+
+/* 0: the socket may have more; 1: it has none; negative: the end. */
+static int receive(struct ws_conn *c)
+{
+	static char piece[WS_READ];
+	ssize_t n = transport_recv(&c->transport, piece, sizeof(piece));
+
+	if (n == -EAGAIN)
+		return 1;
+	if (n <= 0)
+		return n ? (int)n : ERR_CLOSED;
+	take(c, piece, (size_t)n);
+	return c->state == GONE || (size_t)n < sizeof(piece);
+}
+
+/* --- Events --------------------------------------------------------------------- */
+
+/* A peer that lets much be queued for it, and reads nothing, is not heard either. */
+static bool listens(const struct ws_conn *c)
+{
+	return c->state != CONNECT && ws_conn_queued(c) < 4 * WS_QUEUE;
+}
+
+static void settle(struct ws_conn *c, bool full)
+{
+	uint32_t events = 0;
+
+	if (c->state == ENDING && !full && !c->told_end) {
+		c->told_end = true;
+		/* The server closes first (RFC 6455, 7.1.1). */
+		if (!c->masks)
+			transport_end(&c->transport);
+		full = transport_flush(&c->transport) > 0;
+	}
+	if (listens(c))
+		events = EPOLLIN;
+	if (full || (events && transport_pending(&c->transport)))
+		events |= EPOLLOUT;
+	loop_want(c->loop, &c->io, events);
+}
+
+static int connected(struct ws_conn *c)
+{
+	int r = c->state == CONNECT ? fd_connected(c->transport.fd) : 0;
+
+	if (!r && c->state == CONNECT) {
+		c->heard = loop_now(c->loop);
+		enter(c, ASK);
+	}
+	return r;
+}
+
+static void take_early(struct ws_conn *c)
+{
+	struct buf early = c->early;
+
+	if (!early.n)
+		return;
+	buf_init(&c->early, 0);
+	take(c, early.p, early.n);
+	buf_free(&early);
+}
+
+/* Whoever waits for room has his turn; results as of flush. */
+static int offer_room(struct ws_conn *c, int r)
+{
+	for (int i = 0; i < TURNS && r == 0 && c->owes_room && c->state == OPEN; i++) {
+		c->owes_room = false;
+		if (c->conf.ops->room)
+			c->conf.ops->room(c->conf.arg);
+		if (c->state != GONE)
+			r = flush(c);
+	}
+	return r;
+}
+
+static void go_on(struct ws_conn *c)
+{
+	int r = flush(c), end = 0;
+
+	if (r >= 0 && listens(c)) {
+		take_early(c);
+		if (c->state != GONE)
+			end = receive(c);
+	}
+	if (c->state != GONE && r >= 0)
+		r = offer_room(c, flush(c));
+	if (c->state == GONE)
+		return;
+	if (c->out.err)
+		drop(c, WS_LOST, "more was to be sent than may be queued");
+	else if (r == ERR_TLS || end == ERR_TLS)
+		drop(c, WS_LOST, transport_tls_error(&c->transport));
+	else if (r < 0 || end < 0)
+		drop(c, WS_LOST, "the connection was lost");
+	else
+		settle(c, r > 0 || c->owes_room);
+}
+
+static void on_event(struct io *io, uint32_t events)
+{
+	struct ws_conn *c = container_of(io, struct ws_conn, io);
+	int r = connected(c);
+
+	if (r)
+		drop(c, WS_LOST, err_text(r));
+	/* Nobody would find out by reading. */
+	else if ((events & (EPOLLERR | EPOLLHUP)) && !listens(c))
+		drop(c, WS_LOST, "the connection was lost");
+	else
+		go_on(c);
+}
+
+static void on_time(struct timer *t)
+{
+	struct ws_conn *c = container_of(t, struct ws_conn, timer);
+
+	if (c->state == CONNECT || c->state == ASK) {
+		drop(c, WS_LOST, "the server does not answer");
+		return;
+	}
+	if (c->state != OPEN) {
+		drop(c, WS_LOST, "the peer does not close");
+		return;
+	}
+	if (loop_now(c->loop) - c->heard >= c->conf.dead_ms) {
+		drop(c, WS_LOST, "the peer is silent");
+		return;
+	}
+	put_frame(c, WS_PING, STR(""), STR(""));
+	if (c->conf.ops->beat)
+		c->conf.ops->beat(c->conf.arg);
+	if (c->state == GONE)
+		return;
+	if (timer_set(c->loop, &c->timer, c->conf.beat_ms, on_time) < 0)
+		c->out.err = -ENOMEM;
+	wake(c);
+}
+
+/* --- The beginning -------------------------------------------------------------- */
+
+static unsigned pick(unsigned given, unsigned otherwise)
+{
+	return given ? given : otherwise;
+}
+
+static struct ws_conn *ws_conn_new(
+	struct loop *l, struct transport *t, const struct ws_conf *conf, bool server)
+{
+	struct ws_conn *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->state = server ? OPEN : CONNECT;
+	c->loop = l;
+	c->conf = *conf;
+	c->conf.message_max =
+		conf->message_max ? conf->message_max : (size_t)WS_MESSAGE_MAX;
+	c->conf.queue_max = conf->queue_max ? conf->queue_max : (size_t)WS_QUEUE_MAX;
+	c->conf.beat_ms = pick(conf->beat_ms, WS_BEAT_MS);
+	c->conf.dead_ms = pick(conf->dead_ms, WS_DEAD_MS);
+	c->conf.open_ms = pick(conf->open_ms, WS_OPEN_MS);
+	c->conf.close_ms = pick(conf->close_ms, WS_CLOSE_MS);
+	c->masks = !server;
+	c->io.fd = -1;
+	c->heard = loop_now(l);
+	c->transport = *t;
+	ws_init(&c->ws, server, c->conf.message_max);
+	buf_init(&c->in, server ? c->conf.message_max : HTTP_HEAD_MAX + HTTP_WINDOW);
+	buf_init(&c->out, c->conf.queue_max);
+	return c;
+}
+
+/* Begins to watch; on failure c is freed, with its transport. */
+static int start(struct ws_conn *c, unsigned ms)
+{
+	int r = timer_set(c->loop, &c->timer, ms, on_time);
+
+	if (!r)
+		r = loop_add(c->loop, &c->io, c->transport.fd, EPOLLOUT, on_event);
+	if (!r && c->out.err)
+		r = c->out.err;
+	if (r)
+		bury(c);
+	return r;
+}
+
+int ws_conn_accept(struct loop *l, struct request *rq, const struct ws_conf *conf,
+	struct str protocol, struct ws_conn **out)
+{
+	const struct http_fault *fault;
+	struct buf answer = BUF_INIT(HTTP_REPLY_HEAD_MAX);
+	struct transport t;
+	struct ws_conn *c;
+	struct str key;
+	int r;
+
+	fault = ws_hand_check(rq, &key);
+	if (fault) {
+		if (fault->status == 426) {
+			request_add_field(rq, STR("upgrade"), STR("websocket"));
+			request_add_field(rq, STR("sec-websocket-version"), STR("13"));
+		}
+		request_fail(rq, fault->status, str_c(fault->words));
+		return 1;
+	}
+	c = ws_conn_new(l, &(struct transport){0}, conf, true);
+	ws_hand_answer(&answer, key, protocol);
+	if (!c || answer.err) {
+		free(c);
+		buf_free(&answer);
+		request_fail(rq, 503, STR("Out of memory."));
+		return 1;
+	}
+	buf_init(&c->early, HTTP_HEAD_MAX + HTTP_WINDOW);
+	request_take_over(rq, &t, &c->early);
+	c->transport = t;
+	c->out = answer;
+	c->out.max = c->conf.queue_max;
+	if (c->early.err)
+		c->out.err = c->early.err;
+	r = start(c, c->conf.beat_ms);
+	if (r)
+		return 1;
+	*out = c;
+	return 0;
+}
+
+int ws_conn_dial(struct loop *l, struct transport *t, const struct ws_hand_ask *ask,
+	const struct ws_conf *conf, struct ws_conn **out)
+{
+	struct ws_conn *c = ws_conn_new(l, t, conf, false);
+	int r;
+
+	if (!c) {
+		transport_close(t);
+		return -ENOMEM;
+	}
+	r = ws_hand_request(&c->out, ask, c->key);
+	if (r)
+		bury(c);
+	else
+		r = start(c, c->conf.open_ms);
+	if (!r)
+		*out = c;
+	return r;
+}

@@ -1,0 +1,139 @@
+#include "net/ws_hand.h"
+
+#include "base/b64.h"
+#include "base/hash.h"
+#include "net/resp.h"
+#include "net/ws.h"
+
+/* Whether a list of tokens, parted by commas, holds this one; its case counts or not. */
+static bool lists(struct str list, struct str token, bool any_case)
+{
+	while (list.n) {
+		struct str one = str_trim(str_cut(&list, ','), " \t");
+
+		if (any_case ? str_eq_nocase(one, token) : str_eq(one, token))
+			return true;
+	}
+	return false;
+}
+
+static bool field_lists(const struct request *rq, struct str name, struct str token)
+{
+	struct str list;
+
+	return request_header(rq, name, &list) == 0 && lists(list, token, true);
+}
+
+bool ws_hand_is_asked(const struct request *rq)
+{
+	return field_lists(rq, STR("upgrade"), STR("websocket"));
+}
+
+const struct http_fault *ws_hand_check(const struct request *rq, struct str *key)
+{
+	static const struct http_fault wrong = {
+		400, "The opening handshake of a WebSocket is malformed."};
+	static const struct http_fault none = {
+		426, "This is a WebSocket: the request has to ask for one."};
+	static const struct http_fault version = {
+		426, "Of WebSocket only version 13 is spoken here."};
+	struct str v;
+
+	if (!ws_hand_is_asked(rq))
+		return &none;
+	if (!str_eq(rq->method, STR("GET")) || request_is_old(rq) ||
+		!field_lists(rq, STR("connection"), STR("upgrade")))
+		return &wrong;
+	if (request_header(rq, STR("sec-websocket-version"), &v) || !str_eq(v, STR("13")))
+		return &version;
+	if (request_header(rq, STR("sec-websocket-key"), &v) || !ws_is_key(v))
+		return &wrong;
+	*key = v;
+	return NULL;
+}
+
+bool ws_hand_offers(const struct request *rq, struct str protocol)
+{
+	struct str list;
+
+	return request_header(rq, STR("sec-websocket-protocol"), &list) == 0 &&
+		lists(list, protocol, false);
+}
+
+bool ws_hand_offered(const struct request *rq, struct str prefix, struct str *rest)
+{
+	struct str list, one;
+
+	if (request_header(rq, STR("sec-websocket-protocol"), &list))
+		return false;
+	while (list.n) {
+		one = str_trim(str_cut(&list, ','), " \t");
+		if (!str_starts(one, prefix))
+			continue;
+		*rest = str_skip(one, prefix.n);
+		return true;
+	}
+	return false;
+}
+
+void ws_hand_answer(struct buf *out, struct str key, struct str protocol)
+{
+	resp_start(out, 101);
+	resp_field(out, STR("upgrade"), STR("websocket"));
+	resp_field(out, STR("connection"), STR("Upgrade"));
+	buf_puts(out, "sec-websocket-accept: ");
+	ws_accept(out, key);
+	buf_puts(out, "\r\n");
+	if (protocol.n)
+		resp_field(out, STR("sec-websocket-protocol"), protocol);
+	resp_end(out);
+}
+
+int ws_hand_request(struct buf *out, const struct ws_hand_ask *ask, char key[WS_KEY_LEN])
+{
+	struct buf coded = BUF_INIT(WS_KEY_LEN);
+	uint8_t bytes[16];
+	int r = random_bytes(bytes, sizeof(bytes));
+
+	if (r)
+		return r;
+	b64_encode(&coded, str_make((const char *)bytes, sizeof(bytes)));
+	r = coded.err;
+	if (!r) {
+		memcpy(key, coded.p, WS_KEY_LEN);
+		buf_fmt(out,
+			"GET %.*s HTTP/1.1\r\nHost: %.*s\r\nUpgrade: websocket\r\n"
+			"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+			"Sec-WebSocket-Key: %.*s\r\n%.*s\r\n",
+			STR_ARG(ask->target), STR_ARG(ask->host), WS_KEY_LEN, key,
+			STR_ARG(ask->fields));
+		r = out->err;
+	}
+	buf_free(&coded);
+	return r;
+}
+
+const char *ws_hand_agrees(
+	const struct http_response *r, const char *p, const char key[WS_KEY_LEN])
+{
+	struct buf want = BUF_INIT(64);
+	struct str v;
+	bool same;
+
+	if (r->status != 101)
+		return "the server refuses the WebSocket";
+	if (http_field_find(&r->head, p, STR("upgrade"), &v) ||
+		!str_eq_nocase(v, STR("websocket")) ||
+		http_field_find(&r->head, p, STR("connection"), &v) ||
+		!lists(v, STR("upgrade"), true))
+		return "the server does not upgrade the connection";
+	/* None was offered. */
+	if (http_field_find(&r->head, p, STR("sec-websocket-extensions"), &v) != 1)
+		return "the server wants an extension";
+	if (http_field_find(&r->head, p, STR("sec-websocket-accept"), &v))
+		return "the server does not show that it knows WebSocket";
+	ws_accept(&want, str_make(key, WS_KEY_LEN));
+	same = !want.err && str_eq(v, buf_view(&want));
+	buf_free(&want);
+	return same ? NULL : "the server answers another key";
+}
