@@ -57,7 +57,8 @@ struct config {
 	const char *disk_plugins[PLUGINS_DISK_MAX]; /* others: folders in plugin_dir */
 	size_t disk_plugins_n;
 	const char *plugin_dir;
-	uint64_t plugin_ms; /* that all of them have to start */
+	const char *connect_id; /* its name to backends; NULL: the host's */
+	uint64_t plugin_ms;     /* that all of them have to start */
 };
 
 /*

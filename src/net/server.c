@@ -241,6 +241,14 @@ static int accept_one(struct listener *l)
 	return fd < 0 ? fd : conn_open(s, fd, l->tls);
 }
 
+int server_take(struct server *s, int fd)
+{
+	if (s->conns_n < s->conf.conns_max && !s->stopping)
+		return conn_open(s, fd, NULL);
+	fd_close(&fd);
+	return ERR_LIMIT;
+}
+
 static void on_listener(struct io *io, uint32_t events)
 {
 	struct listener *l = container_of(io, struct listener, io);

@@ -152,15 +152,6 @@ bool ws_conn_send(struct ws_conn *c, enum ws_op op, struct str head, struct str 
 	return !c->owes_room;
 }
 
-void ws_conn_close(struct ws_conn *c, unsigned code, struct str reason)
-{
-	if (c->state != OPEN)
-		return;
-	put_close(c, code, reason);
-	enter(c, CLOSING);
-	wake(c);
-}
-
 /* 0: all is out; 1: the socket is full; an error of it or of the queue. */
 static int flush(struct ws_conn *c)
 {
@@ -193,6 +184,18 @@ static int flush(struct ws_conn *c)
 	}
 	r = transport_flush(&c->transport);
 	return r ? r : ws_conn_queued(c) > 0;
+}
+
+/* Sent at once, as far as it goes: the program may be about to end. */
+void ws_conn_close(struct ws_conn *c, unsigned code, struct str reason)
+{
+	if (c->state != OPEN)
+		return;
+	put_close(c, code, reason);
+	enter(c, CLOSING);
+	/* What went wrong is found by the next event. */
+	if (flush(c))
+		wake(c);
 }
 
 /* --- What comes ----------------------------------------------------------------- */

@@ -69,6 +69,23 @@ void pty_reset_modes(int master)
 		tcsetattr(master, TCSANOW, &t);
 }
 
+int pty_resize(int master, uint16_t rows, uint16_t columns)
+{
+	struct winsize size = {.ws_row = rows, .ws_col = columns};
+
+	return ioctl(master, TIOCSWINSZ, &size) < 0 ? -errno : 0;
+}
+
+void pty_set_echo(int master)
+{
+	struct termios t;
+
+	if (tcgetattr(master, &t) < 0)
+		return;
+	t.c_lflag |= ECHO | ECHOE | ECHOK;
+	tcsetattr(master, TCSANOW, &t);
+}
+
 bool pty_signals_on(int master)
 {
 	struct termios t;

@@ -28,6 +28,12 @@ int pty_open_socket(int *ours, int *theirs) MUST_USE;
  */
 void pty_reset_modes(int master);
 
+/* Tells the programs on the terminal its new size. -errno. */
+int pty_resize(int master, uint16_t rows, uint16_t columns) MUST_USE;
+
+/* Shows what is typed, for a person who types at it. */
+void pty_set_echo(int master);
+
 /* True while keys such as C-c raise signals (and a terminal would show them as ^C). */
 bool pty_signals_on(int master);
 

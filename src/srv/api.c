@@ -12,6 +12,7 @@
 #include "srv/search.h"
 #include "srv/session_routes.h"
 #include "srv/status.h"
+#include "srv/stream.h"
 #include "srv/transfer.h"
 
 #include <errno.h>
@@ -256,6 +257,7 @@ static const struct route {
 	{"GET", "/v1/sessions/*/output", KEY, 0, sessions_output, NULL},
 	{"GET", "/v1/glob", KEY, 0, search_glob, search_gone},
 	{"GET", "/v1/grep", KEY, 0, search_grep, search_gone},
+	{"GET", "/v1/stream", KEY, 0, streams_open, NULL},
 	{"GET", "/v1/watch", KEY, 0, files_watch, transfer_gone},
 	{"POST", "/v1/grep", KEY, SEARCH_REQUEST_MAX, search_grep, search_gone},
 	{"POST", "/mcp/sandbox", KEY, HTTP_BODY_MAX, sandbox_mcp_post, mcp_server_gone},
@@ -294,7 +296,7 @@ static const struct route *route_of(const struct request *rq, struct str *name)
 	return NULL;
 }
 
-/* The key that was shown, in either of two ways; 0 or what request_header says. */
+/* The key that was shown, in one of three ways; 0 or what request_header says. */
 static int shown_key(const struct request *rq, struct str *key)
 {
 	const struct str scheme = STR("bearer ");
@@ -310,21 +312,28 @@ static int shown_key(const struct request *rq, struct str *key)
 		r = 1;
 	if (r == 0)
 		*key = str_trim(str_skip(value, scheme.n), " ");
+	/* A page's WebSocket has no other field for it. */
+	else if (streams_key(rq, key))
+		r = 0;
 	return r;
 }
 
 /* Compares digests, so that time tells nothing of how much of a key was right. */
-static bool knows_key(const struct config *c, const struct request *rq)
+bool api_knows_key(const struct api *api, struct str key)
 {
+	const struct config *c = api->box->config;
 	uint8_t digest[SHA256_LEN];
+
+	sha256_of(key, digest);
+	return !c->has_key || hash_equal(digest, c->key, sizeof(digest));
+}
+
+static bool shows_key(const struct api *api, const struct request *rq)
+{
 	struct str key;
 
-	if (!c->has_key)
-		return true;
-	if (shown_key(rq, &key) != 0)
-		return false;
-	sha256_of(key, digest);
-	return hash_equal(digest, c->key, sizeof(digest));
+	return !api->box->config->has_key ||
+		(shown_key(rq, &key) == 0 && api_knows_key(api, key));
 }
 
 static bool is_path(const struct api *api, struct str path)
@@ -385,7 +394,7 @@ static void on_head(void *arg, struct request *rq)
 	struct str name;
 
 	if (!known || known->access == KEY) {
-		if (!knows_key(api->box->config, rq)) {
+		if (!shows_key(api, rq)) {
 			request_fail(rq, 403, STR("Invalid API Key"));
 			return;
 		}

@@ -14,6 +14,7 @@
 
 struct entrypoint;
 struct once;
+struct streams;
 
 /* Begins what rq->user of a route of actions leads to. */
 struct asked {
@@ -28,11 +29,15 @@ struct api {
 	uint64_t started;      /* monotonic ms */
 	uint64_t last_action;  /* when the last action was accepted, monotonic ms */
 	struct mcp_server mcp; /* the sandbox as one */
+	struct server *server;
+	struct streams *streams;
 };
 
 /* The callbacks for server_new; their arg is a struct api. */
 extern const struct server_ops api_ops;
 
+/* Whether it is the session key, or there is none; takes the same time for all. */
+bool api_knows_key(const struct api *api, struct str key);
 /* Whether the client is of a time when edits had no diff, see struct act. */
 bool api_is_before_diff(const struct request *rq);
 /* Whether the field Accept asks for a stream of events, by its name. */

@@ -17,6 +17,7 @@
 #include "srv/kept.h"
 #include "srv/once.h"
 #include "srv/sandbox_mcp.h"
+#include "srv/stream.h"
 #include "srv/transfer.h"
 #include "srv/viewer.h"
 #include "srv/who.h"
@@ -144,6 +145,7 @@ static void enter(struct serve *s, enum phase to)
 		store_drop(s->store, KEPT_LISTENER);
 		transfer_stop();
 		plugs_drain(s->box.plugs);
+		streams_stop(s->api.streams);
 		server_stop(s->server);
 		close_viewer(s);
 	} else {
@@ -303,7 +305,10 @@ static int build(struct serve *s)
 	if (!s->box.plugs)
 		return -ENOMEM;
 	sandbox_mcp_init(&s->api);
-	s->server = server_new(s->loop, &conf, &err);
+	s->api.streams = streams_new(&s->api);
+	if (!s->api.streams)
+		return -ENOMEM;
+	s->server = s->api.server = server_new(s->loop, &conf, &err);
 	return s->server ? make_sessions(s) : err;
 }
 
@@ -357,6 +362,7 @@ int serve_run(struct store *store, const struct config *config)
 		s.code = EXIT_ENVIRONMENT;
 	}
 	close_viewer(&s);
+	streams_del(s.api.streams);
 	if (s.server)
 		server_del(s.server);
 	mcp_server_free(&s.api.mcp);

@@ -47,6 +47,7 @@ void shell_enter(struct shell *s, enum shell_state to)
 	if (s->rec->state == SHELL_STARTING)
 		spawn_report_close(&s->report);
 	__atomic_store_n(&s->rec->state, to, __ATOMIC_RELEASE);
+	shell_tell(s, false);
 }
 
 void shell_store_name(const struct shell *s, const char *kind, char out[STORE_NAME])
@@ -238,6 +239,8 @@ bool shell_feed(struct shell *s, struct str in)
 	}
 	if (s->fresh.n || s->fresh.err)
 		tell_printed(s);
+	if (shown)
+		shell_tell(s, false);
 	return shown;
 }
 
@@ -248,7 +251,7 @@ bool shell_feed(struct shell *s, struct str in)
 static void settle(struct shell *s, enum shell_state before)
 {
 	if (before == SHELL_STARTING && s->rec->state == SHELL_IDLE) {
-		spool_reset(&s->spool);
+		shell_forget(s, spool_end(&s->spool));
 		s->ops.ready(s->arg, 0, NULL);
 	} else if (before == SHELL_RUNNING && s->rec->state == SHELL_DONE) {
 		s->ops.done(s->arg);
@@ -416,7 +419,7 @@ static void keep_noise(struct shell *s)
 {
 	struct str part;
 
-	spool_keep(&s->spool, s->told);
+	shell_forget(s, s->told);
 	vt_reset(s->vt);
 	mark_restart(&s->marks);
 	s->shown = (struct vt_mark){0};
@@ -511,6 +514,7 @@ void shell_del(struct shell *s)
 
 	if (!s)
 		return;
+	shell_tell(s, true);
 	shell_kill(s);
 	children_forget(&s->child);
 	timer_cancel(s->loop, &s->timer);

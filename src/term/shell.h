@@ -156,6 +156,28 @@ struct shell_part {
  */
 int shell_raw(struct shell *s, uint64_t offset, size_t max, struct buf *out,
 	struct shell_part *part) MUST_USE;
+/*
+ * Who looks on. fn is called, often without need, when there is output or another state:
+ * it must not call anything that changes the shell. gone: there is no shell any more.
+ */
+struct shell_follower {
+	struct shell_follower *next;
+	void (*fn)(struct shell_follower *f, bool gone);
+};
+void shell_follow(struct shell *s, struct shell_follower *f);
+void shell_unfollow(struct shell *s, struct shell_follower *f);
+/*
+ * The offsets of shell_raw begin anew with commands. This is how much this process has
+ * forgotten before offset 0: added to them, they count all output it has seen.
+ */
+uint64_t shell_forgotten(const struct shell *s);
+/* The offset behind the last byte of output. */
+uint64_t shell_output_end(const struct shell *s);
+/* The screen, from its first row on, as text with '\n' between the rows. */
+int shell_screen(struct shell *s, struct buf *out) MUST_USE;
+/* Tells programs in it how large the screen of a person who looks on is. */
+int shell_resize(struct shell *s, uint16_t rows, uint16_t columns) MUST_USE;
+
 /* RUNNING, DONE: the text of the command, cut to SHELL_COMMAND_SHOWN bytes; or "". */
 struct str shell_command(const struct shell *s);
 /* Another one for each command. */

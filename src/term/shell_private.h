@@ -91,6 +91,8 @@ struct shell {
 	bool tty_told; /* that the shell has no terminal has been said */
 	struct shell_ending end;
 	struct shell_hang hang;
+	struct shell_follower *followers;
+	uint64_t forgotten; /* bytes of output before offset 0 of the spool */
 };
 
 /* The one place that changes the state; what is not legal asserts. */
@@ -98,6 +100,10 @@ void shell_enter(struct shell *s, enum shell_state to);
 /* The entry of the session in the fd store: kind is "pty" or "spool". */
 void shell_store_name(const struct shell *s, const char *kind, char out[STORE_NAME]);
 
+/* What stands before offset from in the spool is forgotten. */
+void shell_forget(struct shell *s, uint64_t from);
+/* There is news for those who look on. */
+void shell_tell(struct shell *s, bool gone);
 /* Has the loop look at the pty. */
 int shell_watch(struct shell *s) MUST_USE;
 /* Lets go of the pty: whoever still reads from it gets a hang-up. */

@@ -201,7 +201,7 @@ static void start(struct shell *s, bool clean)
 	s->clean = clean;
 	s->told = 0;
 	s->rec->ended = false;
-	spool_reset(&s->spool);
+	shell_forget(s, spool_end(&s->spool));
 	vt_reset(s->vt);
 	s->shown = (struct vt_mark){0};
 	r = new_nonce(s);

@@ -1,0 +1,98 @@
+/* Channels of a stream, for src/srv/stream*.c and channel*.c. */
+#ifndef SRV_STREAM_PRIVATE_H
+#define SRV_STREAM_PRIVATE_H
+
+#include "srv/stream.h"
+
+#include "base/jw.h"
+
+/* What a binary frame holds, its first byte. */
+enum stream_frame {
+	FRAME_OUTPUT = 1,
+	FRAME_SNAPSHOT = 2,
+	FRAME_INPUT = 3,
+};
+
+/* Before the bytes of a binary frame; numbers are big-endian. */
+enum {
+	FRAME_KIND = 0,  /* enum stream_frame, then three zeros */
+	FRAME_ID = 4,    /* of the channel, 32 bits */
+	FRAME_AT = 8,    /* offset of the bytes in what they are a part of, 64 bits */
+	FRAME_SPAN = 16, /* how far they reach there: the next offset, less this one */
+	FRAME_SUM = 20,  /* CRC-32 of the bytes */
+	FRAME_HEAD = 24,
+};
+
+/* A text frame of the peer. */
+struct stream_ask {
+	unsigned type, kind;
+	uint64_t id;
+	uint64_t offset; /* UINT64_MAX: none */
+	uint64_t bytes;
+	uint64_t rows, columns;
+	struct str epoch, session, key;
+};
+
+struct channel;
+
+/* The kinds of channel, one row each; see channel_kinds. */
+struct channel_kind {
+	const char *name;
+	bool open; /* to those, too, who have not shown the key */
+	/*
+	 * Makes one and writes members into its "opened". NULL with *why, a static
+	 * sentence.
+	 */
+	struct channel *(*begin)(struct stream *s, const struct stream_ask *ask,
+		struct jw *w, const char **why);
+	/* May send right behind "opened"; or NULL. */
+	void (*opened)(struct channel *c);
+	/*
+	 * Sends one thing; max is the credit there is, more than 0. 0: there may be more; 1: there is
+	 * nothing now, and channel_wake will tell; negative: it has ended itself.
+	 */
+	int (*more)(struct channel *c, size_t max);
+	/* Bytes from the peer; channel_took tells when they have been dealt with. */
+	void (*input)(struct channel *c, struct str bytes);
+	void (*end)(struct channel *c);
+	void (*resize)(struct channel *c, uint16_t rows, uint16_t columns);
+	/* Lets go of everything; the memory goes after the batch. */
+	void (*free)(struct channel *c);
+};
+
+/* Embedded in that of its kind, as its first member. */
+struct channel {
+	const struct channel_kind *kind;
+	struct stream *stream;
+	struct channel *next;
+	uint32_t id;
+	bool ready;     /* more has something, perhaps */
+	uint64_t sent;  /* bytes in frames to the peer, all in all */
+	uint64_t acked; /* of them */
+	uint64_t got;   /* bytes of input */
+	uint64_t took;  /* of them, dealt with */
+	uint64_t told;  /* of those, as far as the peer knows */
+};
+
+extern const struct channel_kind channel_session, channel_terminal, channel_http;
+
+/* There may be something to send; it is asked for after the present batch. */
+void channel_wake(struct channel *c);
+/* Sends bytes, which span so much from offset on. */
+void channel_send(struct channel *c, enum stream_frame kind, uint64_t at, uint64_t span,
+	struct str bytes);
+/* n more bytes of input have been dealt with. */
+void channel_took(struct channel *c, size_t n);
+/* A text frame about c: members are written between the two. */
+void channel_say(struct channel *c, struct jw *w, const char *type);
+void channel_said(struct channel *c, struct jw *w);
+/* Says something of this type with one member "detail". */
+void channel_complain(struct channel *c, const char *words);
+/* Ends it: "closed" with an exit code, or -1 and perhaps why. c is no more. */
+void channel_close(struct channel *c, int exit_code, const char *why);
+
+struct api *stream_api(const struct stream *s);
+/* Differs from one process of the server to the next: offsets begin anew with it. */
+const char *stream_epoch(const struct stream *s);
+
+#endif
