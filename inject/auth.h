@@ -8,8 +8,8 @@
 
 #include "inject/challenge.h"
 #include "inject/login.h"
-#include "inject/url.h"
 #include "limits.h"
+#include "net/url.h"
 
 struct auth {
 	const struct url *home; /* the registry */

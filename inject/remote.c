@@ -5,7 +5,8 @@
 #include "inject/certs.h"
 #include "inject/doc.h"
 #include "inject/out.h"
-#include "inject/resolve.h"
+#include "inject/stop.h"
+#include "net/resolve.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -210,6 +211,11 @@ static int connect_any(
 	return err;
 }
 
+static int wait_for_it(int fd, short events, uint64_t deadline)
+{
+	return stop_wait(fd, events, deadline, false);
+}
+
 static int connect_to(struct remote *r, const struct url *u, struct call *c)
 {
 	bool home = url_same_origin(u, &r->home);
@@ -220,7 +226,7 @@ static int connect_to(struct remote *r, const struct url *u, struct call *c)
 
 	if (err)
 		return err;
-	err = resolve(u->host, &found);
+	err = resolve(u->host, wait_for_it, &found);
 	if (err)
 		return err == -EINTR ? err : fail_at(u, resolve_words(err));
 	err = connect_any(r, u, &found, &fd);

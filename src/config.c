@@ -49,6 +49,13 @@ static const char usage[] =
 	"  --tls-self          the same with a certificate made at the start; the log "
 	"tells\n"
 	"                      the SHA-256 of its key\n"
+	"  --connect URL       dial out to a backend: ws://..., wss://..., unix:/PATH\n"
+	"  --connect-id NAME   the sandbox's name there (default: the host's)\n"
+	"  --connect-token FILE  what to show it, as a bearer\n"
+	"  --connect-ca FILE, --connect-pin HEX\n"
+	"                      whom to believe at the other end of wss: authorities "
+	"(PEM),\n"
+	"                      the SHA-256 of its SubjectPublicKeyInfo\n"
 	"  --file-viewer       show images and PDF files to browsers in the sandbox, on "
 	"a\n"
 	"                      port of 127.0.0.1 behind PORT, without a key\n"
@@ -158,6 +165,40 @@ static void set_tls_self(struct reader *r, const char *v)
 {
 	(void)v;
 	r->c->tls_self = true;
+}
+
+static void set_connect(struct reader *r, const char *v)
+{
+	r->c->connect = v;
+}
+
+static void set_connect_id(struct reader *r, const char *v)
+{
+	static const char legal[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789._-";
+
+	if (!*v || v[0] == '.' || strspn(v, legal) != strlen(v) ||
+		strlen(v) > CONNECT_ID_MAX)
+		complain(r, "--connect-id", v,
+			"must be letters, digits, \".\", \"_\" and \"-\"");
+	r->c->connect_id = v;
+}
+
+static void set_connect_token(struct reader *r, const char *v)
+{
+	r->c->connect_token = v;
+}
+
+static void set_connect_ca(struct reader *r, const char *v)
+{
+	r->c->connect_ca = v;
+}
+
+static void set_connect_pin(struct reader *r, const char *v)
+{
+	if (hex_decode(str_c(v), r->c->connect_pin, sizeof(r->c->connect_pin)) < 0)
+		complain(r, "--connect-pin", v, "must be 64 hexadecimal digits");
+	r->c->has_pin = true;
 }
 
 static void set_tls(struct reader *r, const char *v)
@@ -289,6 +330,11 @@ static const struct option {
 	{"--tls-key", ONE, set_tls_key},
 	{"--tls-self", NONE, set_tls_self},
 	{"--tls", NONE, set_tls},
+	{"--connect", ONE, set_connect},
+	{"--connect-id", ONE, set_connect_id},
+	{"--connect-token", ONE, set_connect_token},
+	{"--connect-ca", ONE, set_connect_ca},
+	{"--connect-pin", ONE, set_connect_pin},
 	{"--plugins", MANY, set_plugins},
 	{"--plugin-dir", ONE, set_plugin_dir},
 	{"--entrypoint", ONE, set_entrypoint},
@@ -508,6 +554,11 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 		buf_puts(r.errors, "--tls-cert and --tls-key go together\n");
 	if (c->tls_cert && c->tls_self)
 		buf_puts(r.errors, "--tls-self: there is --tls-cert already\n");
+	if (c->connect && !strncmp(c->connect, "wss:", 4) && !c->connect_ca &&
+		!c->has_pin)
+		buf_puts(r.errors,
+			"--connect wss:...: whom to believe? --connect-ca or "
+			"--connect-pin\n");
 	read_environment(&r);
 	return r.errors->n ? -EINVAL : 0;
 }

@@ -57,8 +57,13 @@ struct config {
 	const char *disk_plugins[PLUGINS_DISK_MAX]; /* others: folders in plugin_dir */
 	size_t disk_plugins_n;
 	const char *plugin_dir;
-	const char *connect_id; /* its name to backends; NULL: the host's */
-	uint64_t plugin_ms;     /* that all of them have to start */
+	const char *connect;       /* where to dial out to; NULL: nowhere */
+	const char *connect_id;    /* its name to backends; NULL: the host's */
+	const char *connect_token; /* a file; NULL: none */
+	const char *connect_ca;    /* a file; NULL: none */
+	bool has_pin;
+	uint8_t connect_pin[SHA256_LEN]; /* of the backend's SubjectPublicKeyInfo */
+	uint64_t plugin_ms;              /* that all of them have to start */
 };
 
 /*

@@ -74,6 +74,19 @@ enum {
 	STREAM_TEXT_MEMORY = 524288, /* the index of one, decoded */
 };
 
+/* Dialling out. */
+enum {
+	DIAL_PAUSE_MS = 100,       /* at most, after the first failure; doubling... */
+	DIAL_PAUSE_MAX_MS = 10000, /* ...up to this */
+	DIAL_STEADY_MS = 10000,    /* one that was open for so long was no failure */
+	DIAL_RESOLVE_MS = 15000,   /* all name servers are slow */
+	DIAL_ADDRESSES_MAX = 2048, /* of one name, as text */
+	DIAL_URL_MAX = 4096,
+	DIAL_TOKEN_MAX = 8192, /* half of what a head has room for */
+	DIAL_CA_MAX = 4 << 20, /* the authorities of a browser: 220 KB */
+	CONNECT_ID_MAX = 64,
+};
+
 /* Uploads as forms. */
 enum {
 	MULTIPART_BOUNDARY_MAX = 70, /* of RFC 2046 */

@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-static int text_load(const char *option, const char *path, struct buf *text)
+int credentials_text(const char *option, const char *path, struct buf *text)
 {
 	struct stat st;
 	int fd = load_open(AT_FDCWD, path, O_RDONLY, &st);
@@ -38,10 +38,10 @@ static int load_files(const struct config *c, struct tls_server **out)
 {
 	struct buf chain = BUF_INIT(TLS_PEM_MAX), key = BUF_INIT(TLS_PEM_MAX);
 	const char *why = NULL;
-	int r = text_load("--tls-cert", c->tls_cert, &chain);
+	int r = credentials_text("--tls-cert", c->tls_cert, &chain);
 
 	if (!r)
-		r = text_load("--tls-key", c->tls_key, &key);
+		r = credentials_text("--tls-key", c->tls_key, &key);
 	if (!r)
 		r = tls_server_new(buf_view(&chain), buf_view(&key), &why, out);
 	if (why && r)

@@ -15,4 +15,7 @@
 int credentials_load(const struct config *c, struct store *store, int secret,
 	struct tls_server **out) MUST_USE;
 
+/* The text of a file that an option names, into text; what is wrong is logged. */
+int credentials_text(const char *option, const char *path, struct buf *text) MUST_USE;
+
 #endif

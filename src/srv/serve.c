@@ -13,6 +13,7 @@
 #include "proc/tree.h"
 #include "srv/api.h"
 #include "srv/credentials.h"
+#include "srv/dial.h"
 #include "srv/entrypoint.h"
 #include "srv/kept.h"
 #include "srv/once.h"
@@ -48,6 +49,7 @@ struct serve {
 	struct tls_server *tls; /* NULL: plain HTTP */
 	struct server *server;
 	struct viewer *viewer; /* NULL: none */
+	struct dial *dial;     /* NULL: none */
 	struct timer grace;
 	struct kept kept;
 	enum phase phase;
@@ -145,6 +147,7 @@ static void enter(struct serve *s, enum phase to)
 		store_drop(s->store, KEPT_LISTENER);
 		transfer_stop();
 		plugs_drain(s->box.plugs);
+		dial_stop(s->dial);
 		streams_stop(s->api.streams);
 		server_stop(s->server);
 		close_viewer(s);
@@ -225,6 +228,7 @@ static void on_settled(void *arg)
 	/* Old clients look for this line in the log before they try to connect. */
 	if (fd_write_all(STDOUT_FILENO, line, sizeof(line) - 1) < 0)
 		log_warn("standard output is closed");
+	dial_start(s->dial);
 	if (s->box.config->entrypoint == CONFIG_ENTRYPOINT_RUN)
 		entrypoint_start(&s->entrypoint, NULL, NULL);
 }
@@ -308,6 +312,9 @@ static int build(struct serve *s)
 	s->api.streams = streams_new(&s->api);
 	if (!s->api.streams)
 		return -ENOMEM;
+	err = dial_new(&s->api, &s->dial);
+	if (err)
+		return err;
 	s->server = s->api.server = server_new(s->loop, &conf, &err);
 	return s->server ? make_sessions(s) : err;
 }
@@ -362,6 +369,7 @@ int serve_run(struct store *store, const struct config *config)
 		s.code = EXIT_ENVIRONMENT;
 	}
 	close_viewer(&s);
+	dial_del(s.dial);
 	streams_del(s.api.streams);
 	if (s.server)
 		server_del(s.server);

@@ -5,38 +5,12 @@
 #include "base/log.h"
 #include "file/crc.h"
 #include "limits.h"
-#include "srv/params.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #define PROTOCOL "od.stream.v1"
 #define PROTOCOL_KEY "od.key."
-
-enum { EPOCH = 8 };
-
-struct streams {
-	struct api *api;
-	struct stream *first;
-	unsigned n;
-	bool stopping;
-	char epoch[2 * EPOCH + 1];
-	struct buf text; /* a frame that is being written */
-};
-
-struct stream {
-	struct streams *all;
-	struct stream **at, *next; /* in the list */
-	struct ws_conn *ws;        /* NULL before it has begun, and at its end */
-	bool trusted;              /* the peer has shown the key */
-	struct channel *channels;  /* oldest first */
-	unsigned channels_n;
-	struct channel *turn; /* who is asked next for output; NULL: the first */
-	struct timer timer;   /* of those who were woken */
-	struct later later;
-	void (*ended)(void *arg, unsigned code, const char *why); /* or NULL */
-	void *arg;
-};
 
 struct api *stream_api(const struct stream *s)
 {
@@ -51,7 +25,7 @@ const char *stream_epoch(const struct stream *s)
 /* --- Text frames out ------------------------------------------------------------ */
 
 /* Only one is written at a time. */
-static void say(struct stream *s, struct jw *w, const char *type)
+void stream_say(struct stream *s, struct jw *w, const char *type)
 {
 	buf_reset(&s->all->text);
 	jw_init(w, &s->all->text);
@@ -60,7 +34,7 @@ static void say(struct stream *s, struct jw *w, const char *type)
 	jw_cstr(w, type);
 }
 
-static void said(struct stream *s, struct jw *w)
+void stream_said(struct stream *s, struct jw *w)
 {
 	jw_end(w);
 	if (s->all->text.err)
@@ -72,33 +46,33 @@ static void said(struct stream *s, struct jw *w)
 
 void channel_say(struct channel *c, struct jw *w, const char *type)
 {
-	say(c->stream, w, type);
+	stream_say(c->stream, w, type);
 	jw_key(w, "id");
 	jw_uint(w, c->id);
 }
 
 void channel_said(struct channel *c, struct jw *w)
 {
-	said(c->stream, w);
+	stream_said(c->stream, w);
 }
 
-static void complain(struct stream *s, uint64_t id, const char *type, const char *words)
+void stream_complain(struct stream *s, uint64_t id, const char *type, const char *words)
 {
 	struct jw w;
 
-	say(s, &w, type);
+	stream_say(s, &w, type);
 	if (id) {
 		jw_key(&w, "id");
 		jw_uint(&w, id);
 	}
 	jw_key(&w, "detail");
 	jw_cstr(&w, words);
-	said(s, &w);
+	stream_said(s, &w);
 }
 
 void channel_complain(struct channel *c, const char *words)
 {
-	complain(c->stream, c->id, "error", words);
+	stream_complain(c->stream, c->id, "error", words);
 }
 
 static void hello(struct stream *s)
@@ -106,7 +80,7 @@ static void hello(struct stream *s)
 	const struct box *box = s->all->api->box;
 	struct jw w;
 
-	say(s, &w, "hello");
+	stream_say(s, &w, "hello");
 	jw_key(&w, "version");
 	jw_uint(&w, 1);
 	jw_key(&w, "box");
@@ -117,12 +91,12 @@ static void hello(struct stream *s)
 	jw_uint(&w, STREAM_WINDOW);
 	jw_key(&w, "input_window");
 	jw_uint(&w, STREAM_INPUT);
-	said(s, &w);
+	stream_said(s, &w);
 }
 
 /* --- Channels ------------------------------------------------------------------- */
 
-static struct channel *find(const struct stream *s, uint64_t id)
+struct channel *stream_find(const struct stream *s, uint64_t id)
 {
 	struct channel *c = s->channels;
 
@@ -166,15 +140,6 @@ static void put_number(uint8_t *at, uint64_t v, unsigned bytes)
 {
 	for (unsigned i = 0; i < bytes; i++)
 		at[i] = (uint8_t)(v >> (8 * (bytes - 1 - i)));
-}
-
-static uint64_t get_number(const char *at, unsigned bytes)
-{
-	uint64_t v = 0;
-
-	for (unsigned i = 0; i < bytes; i++)
-		v = v << 8 | (unsigned char)at[i];
-	return v;
 }
 
 void channel_send(struct channel *c, enum stream_frame kind, uint64_t at, uint64_t span,
@@ -266,192 +231,25 @@ static void on_beat(void *arg)
 	/* A peer that does not read has enough of it. */
 	if (ws_conn_queued(s->ws) > WS_QUEUE)
 		return;
-	say(s, &w, "heartbeat");
+	stream_say(s, &w, "heartbeat");
 	jw_key(&w, "mono_ms");
 	jw_uint(&w, clock_ms());
 	jw_key(&w, "epoch");
 	jw_cstr(&w, s->all->epoch);
-	said(s, &w);
+	stream_said(s, &w);
 }
 
-/* --- Frames in ------------------------------------------------------------------ */
-
-static const struct channel_kind *const channel_kinds[] = {
-	&channel_session,
-	&channel_terminal,
-	&channel_http,
-};
-
-static void on_open(struct stream *s, const struct stream_ask *ask)
-{
-	const struct channel_kind *kind = channel_kinds[ask->kind];
-	const char *why = NULL;
-	struct channel *c = NULL;
-	struct channel **end = &s->channels;
-	struct jw w;
-
-	if (!ask->id)
-		why = "A channel needs an id from 1 on.";
-	else if (find(s, ask->id))
-		why = "There is a channel of this id.";
-	else if (s->channels_n == STREAM_CHANNELS_MAX)
-		why = "There are too many channels.";
-	else if (!s->trusted && !kind->open)
-		why = "The key has to be shown before.";
-	say(s, &w, "opened");
-	jw_key(&w, "id");
-	jw_uint(&w, ask->id);
-	if (!why)
-		c = kind->begin(s, ask, &w, &why);
-	if (!c) {
-		/* Of one that is there already nothing was closed. */
-		complain(s, ask->id, find(s, ask->id) ? "error" : "closed", why);
-		return;
-	}
-	c->kind = kind;
-	c->stream = s;
-	c->id = (uint32_t)ask->id;
-	while (*end)
-		end = &(*end)->next;
-	*end = c;
-	s->channels_n++;
-	said(s, &w);
-	if (kind->opened)
-		kind->opened(c);
-	channel_wake(c);
-}
-
-static void on_ack(struct stream *s, const struct stream_ask *ask)
-{
-	struct channel *c = find(s, ask->id);
-
-	/* It may be about one that has just been closed. */
-	if (!c)
-		return;
-	if (ask->bytes > c->sent) {
-		channel_close(c, -1, "More was acknowledged than sent.");
-		return;
-	}
-	if (ask->bytes > c->acked)
-		c->acked = ask->bytes;
-	channel_wake(c);
-}
-
-static void on_resize(struct stream *s, const struct stream_ask *ask)
-{
-	struct channel *c = find(s, ask->id);
-
-	if (c && c->kind->resize && ask->rows && ask->columns)
-		c->kind->resize(c, (uint16_t)ask->rows, (uint16_t)ask->columns);
-}
-
-static void on_end(struct stream *s, const struct stream_ask *ask)
-{
-	struct channel *c = find(s, ask->id);
-
-	if (c && c->kind->end)
-		c->kind->end(c);
-}
-
-static void on_close(struct stream *s, const struct stream_ask *ask)
-{
-	struct channel *c = find(s, ask->id);
-
-	if (c)
-		channel_close(c, -1, NULL);
-}
-
-static void on_heartbeat(struct stream *s, const struct stream_ask *ask)
-{
-	(void)s;
-	(void)ask;
-}
-
-static void on_key(struct stream *s, const struct stream_ask *ask)
-{
-	s->trusted = api_knows_key(s->all->api, ask->key);
-	if (!s->trusted)
-		complain(s, 0, "error", "Invalid API Key");
-}
-
-static const char *const types[] = {
-	"open", "ack", "resize", "end", "close", "heartbeat", "key", NULL};
-static void (*const handlers[])(struct stream *s, const struct stream_ask *ask) = {
-	on_open, on_ack, on_resize, on_end, on_close, on_heartbeat, on_key};
-static const char *const kinds[] = {"session", "terminal", "http", NULL};
-
-_Static_assert(ARRAY_LEN(types) == ARRAY_LEN(handlers) + 1, "each type has a handler");
-_Static_assert(ARRAY_LEN(kinds) == ARRAY_LEN(channel_kinds) + 1, "each kind a name");
-
-#define AT(member) .at = offsetof(struct stream_ask, member)
-static const struct param members[] = {
-	{"type", PARAM_CHOICE, true, AT(type), .words = types},
-	{"kind", PARAM_CHOICE, false, AT(kind), .words = kinds},
-	{"id", PARAM_NUMBER, false, AT(id), .max = UINT32_MAX},
-	{"offset", PARAM_NUMBER, false, AT(offset), .max = INT64_MAX},
-	{"bytes", PARAM_NUMBER, false, AT(bytes), .max = INT64_MAX},
-	{"rows", PARAM_NUMBER, false, AT(rows), .max = STREAM_SIZE_MAX},
-	{"columns", PARAM_NUMBER, false, AT(columns), .max = STREAM_SIZE_MAX},
-	{"epoch", PARAM_TEXT, false, AT(epoch)},
-	{"session", PARAM_TEXT, false, AT(session)},
-	{"key", PARAM_TEXT, false, AT(key)},
-};
-
-static void take_text(struct stream *s, struct str text)
-{
-	struct arena arena;
-	struct params p = {.arena = &arena};
-	struct stream_ask ask = {.offset = UINT64_MAX};
-	int r;
-
-	arena_init(&arena, STREAM_TEXT_MEMORY);
-	r = text.n > STREAM_TEXT_MAX ? params_wrong(&p, "frame", "it is too long")
-				     : params_body(&p, text);
-	if (!r)
-		r = params_take(&p, members, ARRAY_LEN(members), &ask);
-	if (r)
-		complain(s, ask.id, "error", p.wrong[0] ? p.wrong : "Out of memory.");
-	else
-		handlers[ask.type](s, &ask);
-	arena_reset(&arena);
-}
-
-static void take_bytes(struct stream *s, struct str frame)
-{
-	struct str bytes = str_skip(frame, FRAME_HEAD);
-	struct channel *c;
-
-	if (frame.n < FRAME_HEAD || frame.p[FRAME_KIND] != FRAME_INPUT) {
-		complain(s, 0, "error", "A binary frame is input, behind its head.");
-		return;
-	}
-	c = find(s, get_number(frame.p + FRAME_ID, 4));
-	if (!c)
-		return;
-	if (get_number(frame.p + FRAME_AT, 8) != c->got ||
-		get_number(frame.p + FRAME_SPAN, 4) != bytes.n ||
-		get_number(frame.p + FRAME_SUM, 4) != crc_update(0, bytes)) {
-		channel_close(c, -1, "Input was lost or changed on its way.");
-		return;
-	}
-	c->got += bytes.n;
-	if (c->got - c->took > STREAM_INPUT)
-		channel_close(c, -1, "There is more input than its window has.");
-	else
-		c->kind->input(c, bytes);
-}
+/* --- Beginning and end ---------------------------------------------------------- */
 
 static void on_message(void *arg, enum ws_op op, struct str data)
 {
 	struct stream *s = arg;
 
 	if (op == WS_TEXT)
-		take_text(s, data);
+		stream_take_text(s, data);
 	else
-		take_bytes(s, data);
+		stream_take_bytes(s, data);
 }
-
-/* --- Beginning and end ---------------------------------------------------------- */
 
 static void free_now(struct later *later)
 {
@@ -477,6 +275,11 @@ void stream_del(struct stream *s)
 	loop_free_later(l, &s->later, free_now);
 }
 
+static void on_opened(void *arg)
+{
+	hello(arg);
+}
+
 static void on_ended(void *arg, unsigned code, const char *why)
 {
 	struct stream *s = arg;
@@ -490,6 +293,7 @@ static void on_ended(void *arg, unsigned code, const char *why)
 }
 
 static const struct ws_ops ops = {
+	.open = on_opened,
 	.message = on_message,
 	.room = on_room,
 	.beat = on_beat,
@@ -504,6 +308,7 @@ struct stream *stream_new(struct streams *all,
 	if (!s)
 		return NULL;
 	s->all = all;
+	s->trusted = !all->api->box->config->has_key;
 	s->ended = ended;
 	s->arg = arg;
 	s->at = &all->first;
@@ -562,7 +367,7 @@ bool streams_key(const struct request *rq, struct str *key)
 struct streams *streams_new(struct api *api)
 {
 	struct streams *all = calloc(1, sizeof(*all));
-	uint8_t epoch[EPOCH];
+	uint8_t epoch[STREAM_EPOCH];
 
 	if (!all || random_bytes(epoch, sizeof(epoch))) {
 		free(all);

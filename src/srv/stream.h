@@ -29,8 +29,8 @@ void streams_open(struct api *api, struct request *rq, struct str name);
 bool streams_key(const struct request *rq, struct str *key);
 
 /*
- * For a connection that this server has made: the conf for ws_conn_dial, and what begins
- * once it is open. ended is called at its end, see ws_ops.
+ * For a connection that this server makes: the conf for ws_conn_dial, whose connection is
+ * then given to stream_begin. ended is called at its end, see ws_ops.
  */
 struct stream *stream_new(struct streams *all,
 	void (*ended)(void *arg, unsigned code, const char *why), void *arg);

@@ -48,8 +48,9 @@ struct channel_kind {
 	/* May send right behind "opened"; or NULL. */
 	void (*opened)(struct channel *c);
 	/*
-	 * Sends one thing; max is the credit there is, more than 0. 0: there may be more; 1: there is
-	 * nothing now, and channel_wake will tell; negative: it has ended itself.
+	 * Sends one thing; max is the credit there is, more than 0. 0: there may be
+	 * more; 1: there is nothing now, and channel_wake will tell; negative: it has
+	 * ended itself.
 	 */
 	int (*more)(struct channel *c, size_t max);
 	/* Bytes from the peer; channel_took tells when they have been dealt with. */
@@ -90,6 +91,42 @@ void channel_said(struct channel *c, struct jw *w);
 void channel_complain(struct channel *c, const char *words);
 /* Ends it: "closed" with an exit code, or -1 and perhaps why. c is no more. */
 void channel_close(struct channel *c, int exit_code, const char *why);
+
+enum { STREAM_EPOCH = 8 };
+
+struct streams {
+	struct api *api;
+	struct stream *first;
+	unsigned n;
+	bool stopping;
+	char epoch[2 * STREAM_EPOCH + 1];
+	struct buf text; /* a frame that is being written */
+};
+
+struct stream {
+	struct streams *all;
+	struct stream **at, *next; /* in the list */
+	struct ws_conn *ws;        /* NULL before it has begun, and at its end */
+	bool trusted;              /* the peer has shown the key */
+	struct channel *channels;  /* oldest first */
+	unsigned channels_n;
+	struct channel *turn; /* who is asked next for output; NULL: the first */
+	struct timer timer;   /* of those who were woken */
+	struct later later;
+	void (*ended)(void *arg, unsigned code, const char *why); /* or NULL */
+	void *arg;
+};
+
+/* Text frames: members are written between the two; only one at a time. */
+void stream_say(struct stream *s, struct jw *w, const char *type);
+void stream_said(struct stream *s, struct jw *w);
+/* One with a member "detail", about the channel id unless that is 0. */
+void stream_complain(struct stream *s, uint64_t id, const char *type, const char *words);
+/* The channel of that id; NULL. */
+struct channel *stream_find(const struct stream *s, uint64_t id);
+/* A frame of the peer has come. */
+void stream_take_text(struct stream *s, struct str text);
+void stream_take_bytes(struct stream *s, struct str frame);
 
 struct api *stream_api(const struct stream *s);
 /* Differs from one process of the server to the next: offsets begin anew with it. */

@@ -1,7 +1,7 @@
 /* Any bytes as config.json, as a helper's answer, as an address and as a name server. */
-#include "inject/dns.h"
+#include "net/dns.h"
 #include "inject/login.h"
-#include "inject/url.h"
+#include "net/url.h"
 
 #include <assert.h>
 #include <stdlib.h>

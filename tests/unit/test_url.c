@@ -1,7 +1,7 @@
 /* Addresses, where one leads to another, and how near an IP address is. */
-#include "inject/url.h"
+#include "net/url.h"
 
-#include "inject/dns.h"
+#include "net/dns.h"
 #include "tests/tap.h"
 
 static void test_parse(void)

@@ -1,9 +1,8 @@
-#include "inject/resolve.h"
+#include "net/resolve.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/hash.h"
-#include "inject/stop.h"
 #include "limits.h"
 
 #include <errno.h>
@@ -22,6 +21,7 @@ enum {
 };
 
 struct servers {
+	resolve_wait_fn *wait;
 	size_t n;
 	struct {
 		char address[46];
@@ -134,18 +134,19 @@ static int servers_read(struct servers *s)
 
 /* --- Asking ------------------------------------------------------------------------- */
 
-static int await(int fd, short events, uint64_t deadline)
+static int await(const struct servers *s, int fd, short events, uint64_t deadline)
 {
-	int r = stop_wait(fd, events, deadline, false);
+	int r = s->wait(fd, events, deadline);
 
 	return r < 0 ? r : r ? 0 : -ETIMEDOUT;
 }
 
 /* All of n bytes over TCP, one way or the other. */
-static int move(int fd, bool out, char *p, size_t n, uint64_t deadline)
+static int move(
+	const struct servers *s, int fd, bool out, char *p, size_t n, uint64_t deadline)
 {
 	while (n) {
-		int r = await(fd, out ? POLLOUT : POLLIN, deadline);
+		int r = await(s, fd, out ? POLLOUT : POLLIN, deadline);
 		ssize_t moved;
 
 		if (r)
@@ -179,15 +180,15 @@ static int ask_tcp(const struct servers *s, size_t i, struct str question, char 
 	buf_str(&out, question);
 	r = fd < 0 ? fd : out.err;
 	if (!r)
-		r = move(fd, true, out.p, out.n, deadline);
+		r = move(s, fd, true, out.p, out.n, deadline);
 	buf_free(&out);
 	if (!r)
-		r = move(fd, false, head, sizeof(head), deadline);
+		r = move(s, fd, false, head, sizeof(head), deadline);
 	n = (size_t)(unsigned char)head[0] << 8 | (unsigned char)head[1];
 	if (!r && n > DNS_PACKET_MAX)
 		r = ERR_LIMIT;
 	if (!r)
-		r = move(fd, false, answer, n, deadline);
+		r = move(s, fd, false, answer, n, deadline);
 	if (!r)
 		*answer_n = n;
 	if (fd >= 0)
@@ -218,7 +219,7 @@ static int ask(const struct servers *s, size_t i, struct str name, enum dns_type
 	while (!r) {
 		ssize_t n;
 
-		r = await(fd, POLLIN, deadline);
+		r = await(s, fd, POLLIN, deadline);
 		if (r)
 			break;
 		n = recv(fd, answer, sizeof(answer), 0);
@@ -301,10 +302,10 @@ static bool is_localhost(struct str name)
 		(name.n > tail.n && str_eq_nocase(str_skip(name, name.n - tail.n), tail));
 }
 
-int resolve(struct str name, struct dns_addresses *found)
+int resolve(struct str name, resolve_wait_fn *wait, struct dns_addresses *found)
 {
 	struct dns_addresses got = {0};
-	struct servers s = {0};
+	struct servers s = {.wait = wait};
 	int r = 0;
 
 	if (dns_read(name, &got.at[0]))

@@ -2,8 +2,8 @@
  * Addresses of the web (RFC 3986), as much as registries use, and the rules by which one
  * may lead to another. Engines without I/O.
  */
-#ifndef INJECT_URL_H
-#define INJECT_URL_H
+#ifndef NET_URL_H
+#define NET_URL_H
 
 #include "base/buf.h"
 

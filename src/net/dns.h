@@ -1,6 +1,6 @@
 /* Questions to a name server and its answers (RFC 1035, RFC 3596). An engine. */
-#ifndef INJECT_DNS_H
-#define INJECT_DNS_H
+#ifndef NET_DNS_H
+#define NET_DNS_H
 
 #include "base/buf.h"
 

@@ -1,4 +1,4 @@
-#include "inject/url.h"
+#include "net/url.h"
 
 #include "net/x509.h"
 

@@ -1,4 +1,4 @@
-#include "inject/dns.h"
+#include "net/dns.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

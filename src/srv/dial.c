@@ -1,0 +1,355 @@
+#include "srv/dial.h"
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "limits.h"
+#include "net/resolve.h"
+#include "net/url.h"
+#include "proc/job.h"
+#include "srv/credentials.h"
+#include "srv/stream.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum dial_state {
+	DIAL_OFF,
+	DIAL_PAUSE,   /* until the next attempt */
+	DIAL_RESOLVE, /* a job asks for the addresses of the name */
+	DIAL_OPEN,    /* there is a connection, or one is being made */
+	DIAL_STATES
+};
+
+struct dial {
+	enum dial_state state;
+	struct api *api;
+	struct loop *loop;
+	const char *unix_path; /* NULL: the url counts */
+	struct buf text;       /* of the url */
+	struct url url;
+	struct buf host;   /* for the field Host */
+	struct buf fields; /* further ones */
+	struct tls_client *trust;
+	struct timer timer;
+	struct job job;
+	struct stream *stream;
+	unsigned failures; /* in a row */
+	unsigned attempts;
+	uint64_t since; /* when the attempt began */
+	bool told;      /* the log knows that there is no connection */
+};
+
+static timer_fn again;
+
+static void enter(struct dial *d, enum dial_state to)
+{
+	static const bool legal[DIAL_STATES][DIAL_STATES] = {
+		[DIAL_OFF] = {[DIAL_PAUSE] = true},
+		[DIAL_PAUSE] = {[DIAL_RESOLVE] = true,
+			[DIAL_OPEN] = true,
+			[DIAL_PAUSE] = true,
+			[DIAL_OFF] = true},
+		[DIAL_RESOLVE] =
+			{[DIAL_OPEN] = true, [DIAL_PAUSE] = true, [DIAL_OFF] = true},
+		[DIAL_OPEN] = {[DIAL_PAUSE] = true, [DIAL_OFF] = true},
+	};
+
+	assert(legal[d->state][to]);
+	d->state = to;
+}
+
+/*
+ * Anything from nothing to a limit that doubles: many sandboxes that have lost the same
+ * backend do not come back at the same moment.
+ */
+static uint64_t pause_ms(const struct dial *d)
+{
+	uint64_t most = DIAL_PAUSE_MS;
+	uint32_t any = 0;
+
+	for (unsigned i = 1; i < d->failures && most < DIAL_PAUSE_MAX_MS; i++)
+		most *= 2;
+	if (most > DIAL_PAUSE_MAX_MS)
+		most = DIAL_PAUSE_MAX_MS;
+	if (random_bytes(&any, sizeof(any)))
+		any = (uint32_t)most;
+	return any % (most + 1);
+}
+
+static void wait_for_next(struct dial *d, const char *why)
+{
+	d->failures++;
+	if (!d->told)
+		log_warn("no connection to the backend: %s", why);
+	d->told = true;
+	enter(d, DIAL_PAUSE);
+	if (timer_set(d->loop, &d->timer, pause_ms(d), again))
+		log_error("out of memory: the backend is not dialled any more");
+}
+
+/* --- The connection ------------------------------------------------------------- */
+
+static void lost(void *arg, unsigned code, const char *why)
+{
+	struct dial *d = arg;
+
+	(void)code;
+	d->stream = NULL;
+	if (d->state == DIAL_OFF)
+		return;
+	/* A backend that lets us in and out at once has not served us. */
+	if (loop_now(d->loop) - d->since >= DIAL_STEADY_MS) {
+		d->failures = 0;
+		d->told = false;
+	}
+	wait_for_next(d, why);
+}
+
+static int make_transport(struct dial *d, int fd, struct transport *t)
+{
+	int r;
+
+	if (!d->trust) {
+		transport_plain(t, fd);
+		return 0;
+	}
+	r = transport_tls_client(t, fd, d->trust, d->url.host);
+	if (r)
+		fd_close(&fd);
+	return r;
+}
+
+/* Goes on with a socket that is connected, or about to be, or an error in its place. */
+static void begin(struct dial *d, int fd)
+{
+	const struct ws_hand_ask ask = {
+		.host = d->unix_path ? STR("localhost") : buf_view(&d->host),
+		.target = d->unix_path ? STR("/connect") : d->url.target,
+		.fields = buf_view(&d->fields),
+	};
+	struct transport t;
+	struct ws_conf conf;
+	struct ws_conn *ws;
+	int r = fd < 0 ? fd : make_transport(d, fd, &t);
+
+	if (r) {
+		wait_for_next(d, err_text(r));
+		return;
+	}
+	d->stream = stream_new(d->api->streams, lost, d);
+	if (!d->stream) {
+		transport_close(&t);
+		wait_for_next(d, "out of memory");
+		return;
+	}
+	conf = stream_conf(d->stream);
+	r = ws_conn_dial(d->loop, &t, &ask, &conf, &ws);
+	if (r) {
+		stream_del(d->stream);
+		d->stream = NULL;
+		wait_for_next(d, err_text(r));
+		return;
+	}
+	stream_begin(d->stream, ws);
+	d->since = loop_now(d->loop);
+	enter(d, DIAL_OPEN);
+}
+
+/* --- The name ------------------------------------------------------------------- */
+
+static int wait_plainly(int fd, short events, uint64_t deadline)
+{
+	struct pollfd p = {.fd = fd, .events = events};
+
+	(void)deadline; /* the job has one */
+	return poll(&p, 1, RESOLVE_MS) < 0 ? -errno : p.revents;
+}
+
+/* In the job: a line for each address. */
+static int find_addresses(void *arg, int in, int out)
+{
+	const struct dial *d = arg;
+	struct dns_addresses found;
+	char line[64];
+	int r = resolve(d->url.host, wait_plainly, &found);
+
+	(void)in;
+	for (size_t i = 0; !r && i < found.n; i++) {
+		size_t n;
+
+		dns_text(&found.at[i], line);
+		n = strlen(line);
+		line[n] = '\n';
+		r = fd_write_all(out, line, n + 1);
+	}
+	return r;
+}
+
+/* Each attempt takes the next one. */
+static void resolved(struct job *j)
+{
+	struct dial *d = container_of(j, struct dial, job);
+	struct str text = buf_view(&j->out), line = {0};
+	size_t n = str_count(text, '\n');
+	char address[64] = "";
+	bool done = j->outcome == JOB_DONE && n;
+
+	for (size_t i = 0; done && i <= d->attempts % n; i++)
+		line = str_cut(&text, '\n');
+	if (line.n && line.n < sizeof(address))
+		memcpy(address, line.p, line.n);
+	job_free(j);
+	if (address[0])
+		begin(d, fd_connect_tcp(address, d->url.port));
+	else
+		wait_for_next(d, "its name is not known here");
+}
+
+static void again(struct timer *t)
+{
+	static const struct job_ops ops = {.done = resolved};
+	struct dial *d = container_of(t, struct dial, timer);
+	const struct job_conf conf = {
+		.ops = &ops,
+		.work = find_addresses,
+		.arg = d,
+		.ms = DIAL_RESOLVE_MS,
+		.out_max = DIAL_ADDRESSES_MAX,
+	};
+	int r;
+
+	d->attempts++;
+	if (d->unix_path) {
+		begin(d, fd_connect_unix(d->unix_path));
+		return;
+	}
+	enter(d, DIAL_RESOLVE);
+	r = job_start(&d->job, d->loop, &conf);
+	if (r)
+		wait_for_next(d, err_text(r));
+}
+
+/* --- From the command line ------------------------------------------------------ */
+
+/* ws://... and wss://... are read as the addresses of the web that they mirror. */
+static int read_url(struct dial *d, const char *text)
+{
+	struct str s = str_c(text);
+
+	if (str_starts(s, STR("unix:"))) {
+		d->unix_path = text + 5;
+		return d->unix_path[0] == '/' ? 0 : ERR_SYNTAX;
+	}
+	if (!str_starts(s, STR("ws://")) && !str_starts(s, STR("wss://")))
+		return ERR_SYNTAX;
+	buf_puts(&d->text, "http");
+	buf_str(&d->text, str_skip(s, 2));
+	if (d->text.err || url_parse(&d->url, buf_view(&d->text)))
+		return d->text.err ? d->text.err : ERR_SYNTAX;
+	url_put_host(&d->url, &d->host);
+	return d->host.err;
+}
+
+static int read_token(struct dial *d, const char *path)
+{
+	struct buf text = BUF_SECRET(DIAL_TOKEN_MAX);
+	struct str token;
+	int r = credentials_text("--connect-token", path, &text);
+
+	token = str_trim(buf_view(&text), " \t\r\n");
+	for (size_t i = 0; !r && i < token.n; i++)
+		if ((unsigned char)token.p[i] <= ' ' || token.p[i] == 0x7f)
+			r = ERR_SYNTAX;
+	if (!r) {
+		buf_puts(&d->fields, "Authorization: Bearer ");
+		buf_str(&d->fields, token);
+		buf_puts(&d->fields, "\r\n");
+		r = d->fields.err;
+	}
+	buf_free(&text);
+	return r;
+}
+
+static int make_trust(struct dial *d, const struct config *c)
+{
+	struct buf text = BUF_INIT(DIAL_CA_MAX);
+	const char *why = NULL;
+	int r = 0;
+
+	if (c->connect_ca)
+		r = credentials_text("--connect-ca", c->connect_ca, &text);
+	if (!r)
+		r = tls_client_new(buf_view(&text), c->has_pin ? c->connect_pin : NULL,
+			&why, &d->trust);
+	if (r && why)
+		log_error("--connect-ca: %s", why);
+	buf_free(&text);
+	return r;
+}
+
+int dial_new(struct api *api, struct dial **out)
+{
+	const struct config *c = api->box->config;
+	struct dial *d;
+	int r;
+
+	*out = NULL;
+	if (!c->connect)
+		return 0;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return -ENOMEM;
+	d->api = api;
+	d->loop = api->box->loop;
+	buf_init(&d->text, DIAL_URL_MAX);
+	buf_init(&d->host, DIAL_URL_MAX);
+	d->fields = (struct buf)BUF_SECRET(DIAL_TOKEN_MAX + 64);
+	r = read_url(d, c->connect);
+	if (r)
+		log_error("--connect %s: it must be ws://HOST..., wss://HOST... or "
+			  "unix:/PATH",
+			c->connect);
+	if (!r && c->connect_token)
+		r = read_token(d, c->connect_token);
+	if (!r && d->url.secure)
+		r = make_trust(d, c);
+	if (r)
+		dial_del(d);
+	else
+		*out = d;
+	return r;
+}
+
+void dial_start(struct dial *d)
+{
+	if (!d || d->state != DIAL_OFF)
+		return;
+	enter(d, DIAL_PAUSE);
+	again(&d->timer);
+}
+
+void dial_stop(struct dial *d)
+{
+	if (!d || d->state == DIAL_OFF)
+		return;
+	enter(d, DIAL_OFF);
+	timer_cancel(d->loop, &d->timer);
+	job_free(&d->job);
+}
+
+void dial_del(struct dial *d)
+{
+	if (!d)
+		return;
+	dial_stop(d);
+	stream_del(d->stream);
+	tls_client_del(d->trust);
+	buf_free(&d->text);
+	buf_free(&d->host);
+	buf_free(&d->fields);
+	free(d);
+}

@@ -1,0 +1,183 @@
+/* What the peer of a stream says. */
+#include "srv/stream_private.h"
+
+#include "file/crc.h"
+#include "limits.h"
+#include "srv/params.h"
+
+static uint64_t get_number(const char *at, unsigned bytes)
+{
+	uint64_t v = 0;
+
+	for (unsigned i = 0; i < bytes; i++)
+		v = v << 8 | (unsigned char)at[i];
+	return v;
+}
+
+static const struct channel_kind *const channel_kinds[] = {
+	&channel_session,
+	&channel_terminal,
+	&channel_http,
+};
+
+static void on_open(struct stream *s, const struct stream_ask *ask)
+{
+	const struct channel_kind *kind = channel_kinds[ask->kind];
+	const char *why = NULL;
+	struct channel *c = NULL;
+	struct channel **end = &s->channels;
+	struct jw w;
+
+	if (!ask->id)
+		why = "A channel needs an id from 1 on.";
+	else if (stream_find(s, ask->id))
+		why = "There is a channel of this id.";
+	else if (s->channels_n == STREAM_CHANNELS_MAX)
+		why = "There are too many channels.";
+	else if (!s->trusted && !kind->open)
+		why = "The key has to be shown before.";
+	stream_say(s, &w, "opened");
+	jw_key(&w, "id");
+	jw_uint(&w, ask->id);
+	if (!why)
+		c = kind->begin(s, ask, &w, &why);
+	if (!c) {
+		/* Of one that is there already nothing was closed. */
+		stream_complain(
+			s, ask->id, stream_find(s, ask->id) ? "error" : "closed", why);
+		return;
+	}
+	c->kind = kind;
+	c->stream = s;
+	c->id = (uint32_t)ask->id;
+	while (*end)
+		end = &(*end)->next;
+	*end = c;
+	s->channels_n++;
+	stream_said(s, &w);
+	if (kind->opened)
+		kind->opened(c);
+	channel_wake(c);
+}
+
+static void on_ack(struct stream *s, const struct stream_ask *ask)
+{
+	struct channel *c = stream_find(s, ask->id);
+
+	/* It may be about one that has just been closed. */
+	if (!c)
+		return;
+	if (ask->bytes > c->sent) {
+		channel_close(c, -1, "More was acknowledged than sent.");
+		return;
+	}
+	if (ask->bytes > c->acked)
+		c->acked = ask->bytes;
+	channel_wake(c);
+}
+
+static void on_resize(struct stream *s, const struct stream_ask *ask)
+{
+	struct channel *c = stream_find(s, ask->id);
+
+	if (c && c->kind->resize && ask->rows && ask->columns)
+		c->kind->resize(c, (uint16_t)ask->rows, (uint16_t)ask->columns);
+}
+
+static void on_end(struct stream *s, const struct stream_ask *ask)
+{
+	struct channel *c = stream_find(s, ask->id);
+
+	if (c && c->kind->end)
+		c->kind->end(c);
+}
+
+static void on_close(struct stream *s, const struct stream_ask *ask)
+{
+	struct channel *c = stream_find(s, ask->id);
+
+	if (c)
+		channel_close(c, -1, NULL);
+}
+
+static void on_heartbeat(struct stream *s, const struct stream_ask *ask)
+{
+	(void)s;
+	(void)ask;
+}
+
+static void on_key(struct stream *s, const struct stream_ask *ask)
+{
+	s->trusted = api_knows_key(s->all->api, ask->key);
+	if (!s->trusted)
+		stream_complain(s, 0, "error", "Invalid API Key");
+}
+
+static const char *const types[] = {
+	"open", "ack", "resize", "end", "close", "heartbeat", "key", NULL};
+static void (*const handlers[])(struct stream *s, const struct stream_ask *ask) = {
+	on_open, on_ack, on_resize, on_end, on_close, on_heartbeat, on_key};
+static const char *const kinds[] = {"session", "terminal", "http", NULL};
+
+_Static_assert(ARRAY_LEN(types) == ARRAY_LEN(handlers) + 1, "each type has a handler");
+_Static_assert(ARRAY_LEN(kinds) == ARRAY_LEN(channel_kinds) + 1, "each kind a name");
+
+#define AT(member) .at = offsetof(struct stream_ask, member)
+static const struct param members[] = {
+	{"type", PARAM_CHOICE, true, AT(type), .words = types},
+	{"kind", PARAM_CHOICE, false, AT(kind), .words = kinds},
+	{"id", PARAM_NUMBER, false, AT(id), .max = UINT32_MAX},
+	{"offset", PARAM_NUMBER, false, AT(offset), .max = INT64_MAX},
+	{"bytes", PARAM_NUMBER, false, AT(bytes), .max = INT64_MAX},
+	{"rows", PARAM_NUMBER, false, AT(rows), .max = STREAM_SIZE_MAX},
+	{"columns", PARAM_NUMBER, false, AT(columns), .max = STREAM_SIZE_MAX},
+	{"epoch", PARAM_TEXT, false, AT(epoch)},
+	{"session", PARAM_TEXT, false, AT(session)},
+	{"key", PARAM_TEXT, false, AT(key)},
+};
+
+void stream_take_text(struct stream *s, struct str text)
+{
+	struct arena arena;
+	struct params p = {.arena = &arena};
+	struct stream_ask ask = {.offset = UINT64_MAX};
+	int r;
+
+	arena_init(&arena, STREAM_TEXT_MEMORY);
+	r = text.n > STREAM_TEXT_MAX ? params_wrong(&p, "frame", "it is too long")
+				     : params_body(&p, text);
+	if (!r)
+		r = params_take(&p, members, ARRAY_LEN(members), &ask);
+	if (r)
+		stream_complain(
+			s, ask.id, "error", p.wrong[0] ? p.wrong : "Out of memory.");
+	else
+		handlers[ask.type](s, &ask);
+	arena_reset(&arena);
+}
+
+void stream_take_bytes(struct stream *s, struct str frame)
+{
+	struct str bytes = str_skip(frame, FRAME_HEAD);
+	struct channel *c;
+
+	if (frame.n < FRAME_HEAD || frame.p[FRAME_KIND] != FRAME_INPUT) {
+		stream_complain(
+			s, 0, "error", "A binary frame is input, behind its head.");
+		return;
+	}
+	c = stream_find(s, get_number(frame.p + FRAME_ID, 4));
+	if (!c)
+		return;
+	if (get_number(frame.p + FRAME_AT, 8) != c->got ||
+		get_number(frame.p + FRAME_SPAN, 4) != bytes.n ||
+		get_number(frame.p + FRAME_SUM, 4) != crc_update(0, bytes)) {
+		channel_close(c, -1, "Input was lost or changed on its way.");
+		return;
+	}
+	c->got += bytes.n;
+	if (c->got - c->took > STREAM_INPUT)
+		channel_close(c, -1, "There is more input than its window has.");
+	else
+		c->kind->input(c, bytes);
+}

@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""--connect: the sandbox dials out, over TCP, TLS and a unix socket, and serves the
+stream there; it comes back after every loss."""
+import hashlib
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import tempfile
+
+import harness
+from harness import Client, Conn, Closed, action, eq, has, ok, request, skip, until
+from ws_peer import Stream, WebSocket, accept_of
+
+KEY = "a-session-key"
+DIGEST = hashlib.sha256(KEY.encode()).hexdigest()
+
+
+class Backend:
+    """Listens; each who dials in becomes a Stream."""
+
+    def __init__(self, path=None, tls=None):
+        self.tls = tls
+        if path:
+            self.sock = socket.socket(socket.AF_UNIX)
+            self.sock.bind(path)
+        else:
+            self.sock = socket.socket()
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.sock.bind(("127.0.0.1", 0))
+            self.port = self.sock.getsockname()[1]
+        self.sock.listen(8)
+        self.sock.settimeout(harness.DEADLINE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.sock.close()
+
+    def meet(self):
+        """The head of the next one's request, and the Conn."""
+        sock, _ = self.sock.accept()
+        sock.settimeout(harness.DEADLINE)
+        if self.tls:
+            sock = self.tls.wrap_socket(sock, server_side=True)
+        conn = Conn.__new__(Conn)
+        conn.sock, conn.data = sock, b""
+        end = harness.time.monotonic() + harness.DEADLINE
+        lines = conn._until(b"\r\n\r\n", end).decode().split("\r\n")
+        return lines[0], dict(line.lower().split(": ", 1) for line in lines[1:]), lines, conn
+
+    def stream(self):
+        _, _, lines, conn = self.meet()
+        key = next(l.split(": ")[1] for l in lines if l.lower().startswith("sec-websocket-key"))
+        conn.send(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                  b"Connection: Upgrade\r\nSec-WebSocket-Accept: " +
+                  accept_of(key.encode()).encode() + b"\r\n\r\n")
+        return Stream(WebSocket(conn, masks=False))
+
+
+def test_plain():
+    token = os.path.join(tempfile.mkdtemp(prefix="od-e2e-"), "token")
+    with open(token, "w") as f:
+        f.write("tell-nobody\n")
+    with Backend() as b, Client("--key-sha256", DIGEST, "--connect",
+                                f"ws://localhost:{b.port}/in?x=1", "--connect-id", "box-7",
+                                "--connect-token", token) as c:
+        line, fields, _, conn = b.meet()
+        eq(line, "GET /in?x=1 HTTP/1.1", "it asks for what it was told")
+        eq(fields["host"], f"localhost:{b.port}", "of the host")
+        eq(fields["authorization"], "bearer tell-nobody", "and shows who it is")
+        conn.send(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
+        conn.close()
+        s = b.stream()
+        hello = s.expect("hello")
+        eq([hello["box"], hello["version"]], ["box-7", 1], "it comes back, and says who it is")
+        s.say("open", id=1, kind="session")
+        has(s.expect("closed", id=1)["detail"], "key", "a backend has to know the key, too")
+        s.say("key", key="no")
+        has(s.expect("error")["detail"], "Invalid API Key", "and not another one")
+        s.say("open", id=2, kind="http")
+        s.expect("opened", id=2)
+        s.put_in(2, request("POST", "/execute_action", action("run", command="echo dialled"),
+                            X_Session_API_Key=KEY))
+        has(s.until(2, b"dialled"), b"200 OK", "requests carry it themselves")
+        s.say("key", key=KEY)
+        s.say("open", id=1, kind="session")
+        s.expect("opened", id=1)
+        s.put_in(2, request("POST", "/execute_action", action("run", command="echo li''ve"),
+                            X_Session_API_Key=KEY))
+        s.until(1, b"live\r\n")
+        at = s.at[1]
+        s.ws.conn.reset()
+        again = b.stream()
+        eq(again.expect("hello")["epoch"], hello["epoch"], "it comes back after a loss")
+        again.say("key", key=KEY)
+        again.say("open", id=1, kind="session", offset=at, epoch=hello["epoch"])
+        again.expect("opened", id=1)
+        eq(again.snapshots, {}, "and goes on where it was")
+        has(c.log(), "no connection to the backend: the server refuses", "the log tells why once")
+        ok("tell-nobody" not in c.log() and
+           b"tell-nobody" not in harness.proc(c.pid, "cmdline"), "but no secret")
+        c.process.terminate()
+        try:
+            while True:
+                again.step()
+        except Closed as e:
+            eq(e.args[0][:2], b"\x03\xe9", "it says goodbye")
+        again.close()
+        harness.wait_exit(c.process)
+    shutil.rmtree(os.path.dirname(token))
+
+
+def test_unix():
+    top = tempfile.mkdtemp(prefix="od-e2e-")
+    path = os.path.join(top, "backend")
+    with Client("--connect", "unix:" + path) as c:
+        with Conn(c.port) as conn:
+            conn.send(request("GET", "/alive"))
+            eq(conn.response().status, 200, "it serves without a backend")
+        with Backend(path) as b:
+            s = b.stream()
+            s.expect("hello")
+            s.say("open", id=1, kind="session")
+            eq(s.expect("opened", id=1)["session"], "default", "without a key there is none")
+            s.close()
+    shutil.rmtree(top)
+
+
+def certificate(top):
+    cert, key = os.path.join(top, "c.pem"), os.path.join(top, "k.pem")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out", cert,
+                    "-days", "2", "-subj", "/CN=localhost", "-addext",
+                    "subjectAltName=DNS:localhost"], check=True, capture_output=True)
+    public = subprocess.run(["openssl", "x509", "-in", cert, "-pubkey", "-noout"], check=True,
+                            capture_output=True).stdout
+    der = subprocess.run(["openssl", "pkey", "-pubin", "-outform", "DER"], input=public,
+                         check=True, capture_output=True).stdout
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    return cert, hashlib.sha256(der).hexdigest(), context
+
+
+def test_tls():
+    if not shutil.which("openssl"):
+        skip("over TLS", "openssl is missing")
+        return
+    top = tempfile.mkdtemp(prefix="od-e2e-")
+    cert, pin, context = certificate(top)
+    with Backend(tls=context) as b:
+        url = f"wss://localhost:{b.port}/"
+        for name, options in (("by its authority", ("--connect-ca", cert)),
+                              ("by its key", ("--connect-pin", pin))):
+            with Client("--connect", url, *options):
+                s = b.stream()
+                s.expect("hello")
+                s.say("open", id=1, kind="http")
+                s.expect("opened", id=1)
+                s.put_in(1, request("GET", "/alive"))
+                has(s.until(1, b'"ok"'), b"200 OK", f"a backend that is known {name}")
+                s.close()
+        with Client("--connect", url, "--connect-pin", "00" * 32) as c:
+            try:
+                b.meet()
+                ok(False, "another key is not believed")
+            except (OSError, Closed):
+                ok(True, "another key is not believed")
+            ok(until(lambda: "no connection to the backend" in c.log()), "and that is told")
+    shutil.rmtree(top)
+
+
+def test_command_line():
+    for words, why in ((("--connect", "wss://x/"), "whom to believe"),
+                       (("--connect", "http://x/"), "it must be"),
+                       (("--connect", "unix:x"), "it must be"),
+                       (("--connect", "ws://a b/"), "it must be"),
+                       (("--connect", "ws://x/", "--connect-id", "../x"), "--connect-id"),
+                       (("--connect", "ws://x/", "--connect-token", "/nowhere"), "/nowhere"),
+                       (("--connect", "wss://x/", "--connect-pin", "12"), "64 hexa")):
+        with Client(*words, ready=False) as c:
+            status = harness.wait_exit(c.process)
+            ok(status in (100, 111), f"{' '.join(words)} is refused", status)
+            has(c.log(), why, "and why is told")
+
+
+if __name__ == "__main__":
+    harness.main()
