@@ -61,16 +61,17 @@ enum {
 
 /* Streams and their channels. */
 enum {
-	STREAMS_MAX = 1100,       /* as connections; an idle one has 1 KB */
-	STREAM_CHANNELS_MAX = 64, /* of one stream */
-	STREAM_WINDOW = 1 << 20,  /* output of a channel that is not acknowledged yet */
-	STREAM_INPUT = 256 << 10, /* input of one that has not been taken yet */
-	STREAM_LIVE = 131072,     /* of a session's, looked at for marks, at once */
-	STREAM_PIECE = 16384,     /* of output in one frame */
-	STREAM_SNAPSHOT = 65536,  /* of a screen: what came last */
-	STREAM_SIZE_MAX = 10000,  /* rows or columns of a terminal */
-	STREAM_TEXT_MAX = 65536,  /* a text frame that comes */
-	STREAM_TEXT_OUT = 65536,  /* and one that goes */
+	STREAMS_MAX = 1100,        /* as connections; an idle one has 1 KB */
+	STREAM_CHANNELS_MAX = 64,  /* of one stream */
+	STREAM_WINDOW = 1 << 20,   /* output of a channel that is not acknowledged yet */
+	STREAM_WINDOW_MIN = 16384, /* smaller ones are more frames than bytes */
+	STREAM_INPUT = 256 << 10,  /* input of one that has not been taken yet */
+	STREAM_LIVE = 131072,      /* of a session's, looked at for marks, at once */
+	STREAM_PIECE = 16384,      /* of output in one frame */
+	STREAM_SNAPSHOT = 65536,   /* of a screen: what came last */
+	STREAM_SIZE_MAX = 10000,   /* rows or columns of a terminal */
+	STREAM_TEXT_MAX = 65536,   /* a text frame that comes */
+	STREAM_TEXT_OUT = 65536,   /* and one that goes */
 	STREAM_TEXT_MEMORY = 524288, /* the index of one, decoded */
 };
 

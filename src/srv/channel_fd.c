@@ -104,8 +104,8 @@ static int more(struct channel *c, size_t max)
 		n = read(p->fd, piece, max < sizeof(piece) ? max : sizeof(piece));
 	while (n < 0 && errno == EINTR);
 	if (n > 0) {
-		channel_send(
-			c, FRAME_OUTPUT, p->at, (uint64_t)n, str_make(piece, (size_t)n));
+		channel_send(c, CHANNEL_OUTPUT, p->at, (uint64_t)n,
+			str_make(piece, (size_t)n));
 		p->at += (uint64_t)n;
 		return 0;
 	}

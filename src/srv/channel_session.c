@@ -80,8 +80,13 @@ static struct channel *begin(
 {
 	struct str name = ask->session.n ? ask->session : STR(SESSION_DEFAULT);
 	struct session *session = session_find(stream_api(s)->box, name);
-	struct live *v = session ? live_new(session_shell(session)) : NULL;
+	struct live *v;
 
+	if (ask->window < STREAM_LIVE) {
+		*why = "The window is too small for a session.";
+		return NULL;
+	}
+	v = session ? live_new(session_shell(session)) : NULL;
 	if (!v) {
 		*why = session ? "Out of memory." : "There is no session of that name.";
 		return NULL;
@@ -117,7 +122,7 @@ static void opened(struct channel *c)
 		text = str_skip(text, text.n - STREAM_SNAPSHOT);
 		text = str_skip(text, str_find_byte(text, '\n') + 1);
 	}
-	channel_send(c, FRAME_SNAPSHOT, v->at, 0, text);
+	channel_send(c, CHANNEL_SNAPSHOT, v->at, 0, text);
 	buf_free(&screen);
 }
 
@@ -190,7 +195,7 @@ static bool send_output(struct live *v)
 			say_gap(v, base + part.from);
 		v->at = base + part.next;
 		if (bytes.n) {
-			channel_send(&v->channel, FRAME_OUTPUT, v->known,
+			channel_send(&v->channel, CHANNEL_OUTPUT, v->known,
 				v->at - v->known, buf_view(&bytes));
 			v->known = v->at;
 		}

@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "file/crc.h"
 #include "limits.h"
 
 #include <errno.h>
@@ -136,25 +135,21 @@ void channel_close(struct channel *c, int exit_code, const char *why)
 	unlink_channel(c);
 }
 
-static void put_number(uint8_t *at, uint64_t v, unsigned bytes)
+void channel_send(struct channel *c, enum channel_frame_kind kind, uint64_t at,
+	uint64_t span, struct str bytes)
 {
-	for (unsigned i = 0; i < bytes; i++)
-		at[i] = (uint8_t)(v >> (8 * (bytes - 1 - i)));
-}
+	const struct channel_frame f = {.kind = kind,
+		.id = c->id,
+		.at = at,
+		.span = (uint32_t)span,
+		.bytes = bytes};
+	uint8_t head[CHANNEL_HEAD];
 
-void channel_send(struct channel *c, enum stream_frame kind, uint64_t at, uint64_t span,
-	struct str bytes)
-{
-	uint8_t head[FRAME_HEAD] = {[FRAME_KIND] = (uint8_t)kind};
-
-	put_number(head + FRAME_ID, c->id, 4);
-	put_number(head + FRAME_AT, at, 8);
-	put_number(head + FRAME_SPAN, span, 4);
-	put_number(head + FRAME_SUM, crc_update(0, bytes), 4);
+	channel_frame_put(head, &f);
 	c->sent += bytes.n;
 	if (c->stream->ws)
 		(void)ws_conn_send(c->stream->ws, WS_BINARY,
-			str_make((const char *)head, FRAME_HEAD), bytes);
+			str_make((const char *)head, CHANNEL_HEAD), bytes);
 }
 
 void channel_took(struct channel *c, size_t n)
@@ -177,7 +172,7 @@ static size_t credit(const struct channel *c)
 {
 	uint64_t open = c->sent - c->acked;
 
-	return open < STREAM_WINDOW ? (size_t)(STREAM_WINDOW - open) : 0;
+	return open < c->window ? (size_t)(c->window - open) : 0;
 }
 
 /* The next in turn that may have something and may send it. */
@@ -323,7 +318,7 @@ struct stream *stream_new(struct streams *all,
 struct ws_conf stream_conf(struct stream *s)
 {
 	return (struct ws_conf){
-		.ops = &ops, .arg = s, .message_max = STREAM_INPUT + FRAME_HEAD};
+		.ops = &ops, .arg = s, .message_max = STREAM_INPUT + CHANNEL_HEAD};
 }
 
 void stream_begin(struct stream *s, struct ws_conn *ws)

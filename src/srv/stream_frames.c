@@ -1,18 +1,8 @@
 /* What the peer of a stream says. */
 #include "srv/stream_private.h"
 
-#include "file/crc.h"
 #include "limits.h"
 #include "srv/params.h"
-
-static uint64_t get_number(const char *at, unsigned bytes)
-{
-	uint64_t v = 0;
-
-	for (unsigned i = 0; i < bytes; i++)
-		v = v << 8 | (unsigned char)at[i];
-	return v;
-}
 
 static const struct channel_kind *const channel_kinds[] = {
 	&channel_session,
@@ -50,6 +40,7 @@ static void on_open(struct stream *s, const struct stream_ask *ask)
 	c->kind = kind;
 	c->stream = s;
 	c->id = (uint32_t)ask->id;
+	c->window = (uint32_t)ask->window;
 	while (*end)
 		end = &(*end)->next;
 	*end = c;
@@ -129,6 +120,8 @@ static const struct param members[] = {
 	{"id", PARAM_NUMBER, false, AT(id), .max = UINT32_MAX},
 	{"offset", PARAM_NUMBER, false, AT(offset), .max = INT64_MAX},
 	{"bytes", PARAM_NUMBER, false, AT(bytes), .max = INT64_MAX},
+	{"window", PARAM_NUMBER, false, AT(window), .min = STREAM_WINDOW_MIN,
+		.max = STREAM_WINDOW},
 	{"rows", PARAM_NUMBER, false, AT(rows), .max = STREAM_SIZE_MAX},
 	{"columns", PARAM_NUMBER, false, AT(columns), .max = STREAM_SIZE_MAX},
 	{"epoch", PARAM_TEXT, false, AT(epoch)},
@@ -140,7 +133,7 @@ void stream_take_text(struct stream *s, struct str text)
 {
 	struct arena arena;
 	struct params p = {.arena = &arena};
-	struct stream_ask ask = {.offset = UINT64_MAX};
+	struct stream_ask ask = {.offset = UINT64_MAX, .window = STREAM_WINDOW};
 	int r;
 
 	arena_init(&arena, STREAM_TEXT_MEMORY);
@@ -158,26 +151,29 @@ void stream_take_text(struct stream *s, struct str text)
 
 void stream_take_bytes(struct stream *s, struct str frame)
 {
-	struct str bytes = str_skip(frame, FRAME_HEAD);
+	struct channel_frame f = {0};
 	struct channel *c;
+	int r = channel_frame_get(frame, &f);
 
-	if (frame.n < FRAME_HEAD || frame.p[FRAME_KIND] != FRAME_INPUT) {
+	if (r == ERR_SYNTAX || (!r && f.kind != CHANNEL_INPUT)) {
 		stream_complain(
 			s, 0, "error", "A binary frame is input, behind its head.");
 		return;
 	}
-	c = stream_find(s, get_number(frame.p + FRAME_ID, 4));
-	if (!c)
-		return;
-	if (get_number(frame.p + FRAME_AT, 8) != c->got ||
-		get_number(frame.p + FRAME_SPAN, 4) != bytes.n ||
-		get_number(frame.p + FRAME_SUM, 4) != crc_update(0, bytes)) {
-		channel_close(c, -1, "Input was lost or changed on its way.");
+	if (r) {
+		ws_conn_close(s->ws, WS_PROTOCOL, STR("bytes have changed on their way"));
 		return;
 	}
-	c->got += bytes.n;
+	c = stream_find(s, f.id);
+	if (!c)
+		return;
+	if (f.at != c->got || f.span != f.bytes.n) {
+		channel_close(c, -1, "This is not the next of the input.");
+		return;
+	}
+	c->got += f.bytes.n;
 	if (c->got - c->took > STREAM_INPUT)
 		channel_close(c, -1, "There is more input than its window has.");
 	else
-		c->kind->input(c, bytes);
+		c->kind->input(c, f.bytes);
 }

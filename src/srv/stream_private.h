@@ -5,23 +5,7 @@
 #include "srv/stream.h"
 
 #include "base/jw.h"
-
-/* What a binary frame holds, its first byte. */
-enum stream_frame {
-	FRAME_OUTPUT = 1,
-	FRAME_SNAPSHOT = 2,
-	FRAME_INPUT = 3,
-};
-
-/* Before the bytes of a binary frame; numbers are big-endian. */
-enum {
-	FRAME_KIND = 0,  /* enum stream_frame, then three zeros */
-	FRAME_ID = 4,    /* of the channel, 32 bits */
-	FRAME_AT = 8,    /* offset of the bytes in what they are a part of, 64 bits */
-	FRAME_SPAN = 16, /* how far they reach there: the next offset, less this one */
-	FRAME_SUM = 20,  /* CRC-32 of the bytes */
-	FRAME_HEAD = 24,
-};
+#include "net/channel_frame.h"
 
 /* A text frame of the peer. */
 struct stream_ask {
@@ -29,6 +13,7 @@ struct stream_ask {
 	uint64_t id;
 	uint64_t offset; /* UINT64_MAX: none */
 	uint64_t bytes;
+	uint64_t window;
 	uint64_t rows, columns;
 	struct str epoch, session, key;
 };
@@ -67,6 +52,7 @@ struct channel {
 	struct stream *stream;
 	struct channel *next;
 	uint32_t id;
+	uint32_t window;
 	bool ready;     /* more has something, perhaps */
 	uint64_t sent;  /* bytes in frames to the peer, all in all */
 	uint64_t acked; /* of them */
@@ -80,8 +66,8 @@ extern const struct channel_kind channel_session, channel_terminal, channel_http
 /* There may be something to send; it is asked for after the present batch. */
 void channel_wake(struct channel *c);
 /* Sends bytes, which span so much from offset on. */
-void channel_send(struct channel *c, enum stream_frame kind, uint64_t at, uint64_t span,
-	struct str bytes);
+void channel_send(struct channel *c, enum channel_frame_kind kind, uint64_t at,
+	uint64_t span, struct str bytes);
 /* n more bytes of input have been dealt with. */
 void channel_took(struct channel *c, size_t n);
 /* A text frame about c: members are written between the two. */

@@ -1,5 +1,5 @@
 /* Our checksum beside zlib's, byte for byte of every length. */
-#include "file/crc.h"
+#include "base/crc.h"
 
 #include "tests/tap.h"
 

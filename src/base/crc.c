@@ -1,4 +1,4 @@
-#include "file/crc.h"
+#include "base/crc.h"
 
 #include <zlib.h>
 

@@ -1,6 +1,6 @@
 /* The checksum of zip archives: CRC-32 of ISO 3309, by zlib or by the processor. */
-#ifndef FILE_CRC_H
-#define FILE_CRC_H
+#ifndef BASE_CRC_H
+#define BASE_CRC_H
 
 #include "base/str.h"
 

@@ -1,0 +1,31 @@
+/*
+ * The head of the binary frames of a stream's channels, see docs/protocol.md; numbers are
+ * big-endian.
+ */
+#ifndef NET_CHANNEL_FRAME_H
+#define NET_CHANNEL_FRAME_H
+
+#include "base/str.h"
+
+enum channel_frame_kind {
+	CHANNEL_OUTPUT = 1,
+	CHANNEL_SNAPSHOT = 2,
+	CHANNEL_INPUT = 3,
+};
+
+enum { CHANNEL_HEAD = 24 };
+
+struct channel_frame {
+	uint8_t kind;  /* enum channel_frame_kind */
+	uint32_t id;   /* of the channel */
+	uint64_t at;   /* offset of the bytes in what they are a part of */
+	uint32_t span; /* how far they reach there: the next offset, less this one */
+	struct str bytes;
+};
+
+/* The head of f, with the checksum of its bytes, which follow it. */
+void channel_frame_put(uint8_t head[CHANNEL_HEAD], const struct channel_frame *f);
+/* 0; ERR_SYNTAX: it is none; ERR_RANGE: its bytes are not those of the checksum. */
+int channel_frame_get(struct str frame, struct channel_frame *f) MUST_USE;
+
+#endif
