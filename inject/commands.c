@@ -74,6 +74,10 @@ const struct command commands[] = {
 		.subject = SUBJECT_SANDBOX, .bit = FOR_STOP, .run = cmd_stop},
 	{"rm", "SANDBOX... [OPTION...]", "remove sandboxes", 1, .several = true,
 		.subject = SUBJECT_SANDBOX, .bit = FOR_RM, .run = cmd_rm},
+	{"listen", "[OPTION...]",
+		"be a backend that sandboxes dial in to, each with its API under "
+		"/sandboxes/ID/",
+		0, .bit = FOR_LISTEN, .run = cmd_listen},
 	{"completion", "bash|zsh|fish", "print what makes a shell complete our words", 1,
 		.hidden = true, .subject = SUBJECT_WORD, .bit = FOR_COMPLETION,
 		.run = cmd_completion},

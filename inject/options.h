@@ -50,7 +50,8 @@ struct options {
 	const char *host, *client, *busybox, *name, *working_dir, *username;
 	const char *extra_deps, *build_folder;
 	const char *user, *network, *gpus, *platform, *output, *tag, *ca, *realm,
-		*hostname, *signal, *since, *until, *state_dir;
+		*hostname, *signal, *since, *until, *state_dir, *address, *token,
+		*tls_cert, *tls_key;
 	bool plain_http, json, timings, help, version, force, remove, follow, no_busybox;
 	bool dry_run, verify, tls;
 	bool detach, init, read_only, all, quiet, timestamps;
@@ -162,7 +163,8 @@ enum {
 	FOR_PRUNE = 1 << 23,
 	FOR_UPDATE = 1 << 24,
 	FOR_MCP = 1 << 25,
-	FOR_ALL = (1 << 26) - 1,
+	FOR_LISTEN = 1 << 26,
+	FOR_ALL = (1 << 27) - 1,
 };
 
 /* All commands, ended by a row without a name; defined with them. */

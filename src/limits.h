@@ -75,6 +75,15 @@ enum {
 	STREAM_TEXT_MEMORY = 524288, /* the index of one, decoded */
 };
 
+/* The reference backend. */
+enum {
+	LISTEN_PLACES_MAX = 4096, /* names of sandboxes that are remembered */
+	LISTEN_LINKS_MAX = 2048,  /* connections of sandboxes */
+	LISTEN_RELAYS_MAX = 1024, /* requests on their way... */
+	RELAY_WINDOW = 131072,    /* ...each with so much of an answer */
+	LISTEN_FENCED = 4409,     /* to a sandbox, when another of its name comes */
+};
+
 /* Dialling out. */
 enum {
 	DIAL_PAUSE_MS = 100,       /* at most, after the first failure; doubling... */

@@ -1,7 +1,7 @@
 #include "file/zip.h"
 
-#include "base/utf8.h"
 #include "base/crc.h"
+#include "base/utf8.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -26,7 +26,8 @@ static const struct trait traits[C_STATES] = {
 	[C_IDLE] = {step_head, EPOLLIN, TO(C_HEAD) | TO(C_LINGER) | TO(C_FREE)},
 	[C_HEAD] = {step_head, EPOLLIN,
 		TO(C_ROUTE) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE)},
-	[C_ROUTE] = {.next = TO(C_BODY) | TO(C_READY) | TO(C_SEND) | TO(C_PART)},
+	[C_ROUTE] = {.next = TO(C_BODY) | TO(C_READY) | TO(C_SEND) | TO(C_PART) |
+			TO(C_FREE)},
 	[C_BODY] = {conn_step_body, EPOLLIN,
 		TO(C_FULL) | TO(C_READY) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE)},
 	/* Hang-ups are reported without being asked for. */
@@ -201,6 +202,8 @@ static int route(struct conn *c)
 		return conn_refuse(c, &bad_escape);
 	conn_enter(c, C_ROUTE);
 	c->server->conf.ops->head(c->server->conf.arg, &x->rq);
+	if (c->state == C_FREE)
+		return ERR_CLOSED;
 	if (c->state != C_ROUTE)
 		return 0;
 	if (h->framing == HTTP_NO_BODY)

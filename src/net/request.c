@@ -458,11 +458,33 @@ void request_fail(struct request *rq, unsigned status, struct str words)
 	answered(x->conn);
 }
 
+void request_forward(const struct request *rq, struct str target, struct buf *out)
+{
+	const struct exchange *x = exchange_of(rq);
+	const struct http_head *h = &x->http.head;
+	struct str upgrade;
+	/* That of one which becomes another protocol is about the whole way. */
+	bool keeps = request_header(rq, STR("upgrade"), &upgrade) != 1;
+
+	buf_fmt(out, "%.*s ", STR_ARG(rq->method));
+	buf_str(out, target);
+	buf_fmt(out, " HTTP/1.%u\r\n", h->minor);
+	for (unsigned i = 0; i < h->fields_n; i++) {
+		struct str name = http_text(x->in.p, h->fields[i].name);
+
+		if (keeps || !str_eq_nocase(name, STR("connection")))
+			resp_field(out, name, http_text(x->in.p, h->fields[i].value));
+	}
+	if (!keeps)
+		resp_field(out, STR("connection"), STR("close"));
+	resp_end(out);
+}
+
 void request_take_over(struct request *rq, struct transport *t, struct buf *rest)
 {
 	struct exchange *x = exchange_of(rq);
 
-	assert(x->conn->state == C_READY);
+	assert(x->conn->state == C_ROUTE || x->conn->state == C_READY);
 	buf_str(rest, str_skip(buf_view(&x->in), x->used));
 	*t = x->conn->transport;
 	conn_leave(x->conn);

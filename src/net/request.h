@@ -98,11 +98,17 @@ void request_cut(struct request *rq);
 /* Answers {"detail": words} in place of anything written before; fields stay. */
 void request_fail(struct request *rq, unsigned status, struct str words);
 
+/*
+ * Appends the head as it came, but with another target (encoded), for a server behind
+ * this one that shall close the connection after its answer.
+ */
+void request_forward(const struct request *rq, struct str target, struct buf *out);
+
 struct transport;
 
 /*
- * Legal in server_ops.ready alone: the connection leaves the server with the caller, who
- * also gets what has come behind the request (appended to rest). rq is no more.
+ * Legal in server_ops.head and .ready: the connection leaves the server with the caller,
+ * who also gets what has come behind the head (appended to rest). rq is no more.
  */
 void request_take_over(struct request *rq, struct transport *t, struct buf *rest);
 

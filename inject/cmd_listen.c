@@ -1,0 +1,189 @@
+/* The reference backend as a command. */
+#include "inject/commands.h"
+
+#include "base/fd.h"
+#include "inject/listen.h"
+#include "inject/out.h"
+#include "limits.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct listen {
+	struct loop *loop;
+	struct hub *hub;
+	struct tls_server *tls;
+	struct buf token;
+	char address[64];
+	uint16_t port;
+};
+
+/* A file that an option names, into text. */
+static int load(const char *option, const char *path, struct buf *text)
+{
+	int fd = fd_open(path, O_RDONLY, 0);
+	ssize_t n = fd < 0 ? fd : 1;
+
+	while (n > 0) {
+		/* All of it at once: one that grows would leave copies of a secret. */
+		char *room = buf_room(text, text->max - text->n);
+
+		n = room ? read(fd, room, text->max - text->n) : text->err;
+		if (n > 0)
+			buf_commit(text, (size_t)n);
+		else if (room && n < 0)
+			n = -errno;
+		if (n > 0 && text->n == text->max)
+			n = ERR_LIMIT;
+	}
+	fd_close(&fd);
+	return n < 0 ? out_fail(NULL, "--%s %s: %s", option, path, err_text((int)n)) : 0;
+}
+
+static int load_token(struct listen *l, const char *path)
+{
+	struct str token;
+	int r = path ? load("token", path, &l->token) : 0;
+
+	token = str_trim(buf_view(&l->token), " \t\r\n");
+	if (!r && path && !token.n)
+		return out_fail_usage(NULL, "--token %s: the file is empty", path);
+	return r;
+}
+
+static int load_tls(struct listen *l, const struct options *o)
+{
+	struct buf chain = BUF_INIT(TLS_PEM_MAX), key = BUF_SECRET(TLS_PEM_MAX);
+	const char *why = "out of memory";
+	int r = 0;
+
+	if (!o->tls_cert != !o->tls_key)
+		return out_fail_usage(NULL, "--tls-cert and --tls-key go together");
+	if (!o->tls_cert)
+		return 0;
+	r = load("tls-cert", o->tls_cert, &chain);
+	if (!r)
+		r = load("tls-key", o->tls_key, &key);
+	if (!r && tls_server_new(buf_view(&chain), buf_view(&key), &why, &l->tls))
+		r = out_fail(NULL, "--tls-cert %s --tls-key %s: %s", o->tls_cert,
+			o->tls_key, why);
+	buf_free(&chain);
+	buf_free(&key);
+	return r;
+}
+
+static int read_address(struct listen *l, const char *text)
+{
+	struct str s = str_c(text ? text : "127.0.0.1:8787"), host = s;
+	uint64_t port = 0;
+
+	while (host.n && host.p[host.n - 1] != ':')
+		host.n--;
+	s = str_skip(s, host.n);
+	host.n -= host.n > 0;
+	if (host.n > 1 && host.p[0] == '[' && host.p[host.n - 1] == ']')
+		host = str_make(host.p + 1, host.n - 2);
+	if (!host.n || host.n >= sizeof(l->address) || str_u64(s, 65535, &port))
+		return out_fail_usage("as 127.0.0.1:8787 or [::1]:0",
+			"--address %s is no address and port", text);
+	memcpy(l->address, host.p, host.n);
+	l->port = (uint16_t)port;
+	return 0;
+}
+
+/* Each sandbox and each request is a descriptor. */
+static void raise_limit(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+		files.rlim_cur = files.rlim_max < 8192 ? files.rlim_max : 8192;
+		if (setrlimit(RLIMIT_NOFILE, &files) < 0)
+			out_note("few descriptors: not all sandboxes will find a place");
+	}
+}
+
+/* The port that the system has chosen, where it was to. */
+static uint16_t port_of(int fd, uint16_t given)
+{
+	struct sockaddr_in6 a;
+	socklen_t n = sizeof(a);
+
+	/* Of both families it stands at the same place. */
+	return getsockname(fd, (struct sockaddr *)&a, &n) < 0 ? given
+							      : ntohs(a.sin6_port);
+}
+
+static int announce(const struct listen *l)
+{
+	struct buf line = BUF_INIT(256);
+	bool v6 = strchr(l->address, ':');
+
+	buf_fmt(&line, "%s://%s%s%s:%u", l->tls ? "https" : "http", v6 ? "[" : "",
+		l->address, v6 ? "]" : "", l->port);
+	return out_line_take(&line);
+}
+
+static void on_stop(void *arg, int signo)
+{
+	(void)signo;
+	loop_stop(arg);
+}
+
+static int open_hub(struct listen *l)
+{
+	struct hub_conf conf = {
+		.loop = l->loop,
+		.fd = fd_listen_tcp(l->address, l->port, LISTEN_BACKLOG),
+		.tls = l->tls,
+		.token = str_trim(buf_view(&l->token), " \t\r\n"),
+	};
+	int err;
+
+	if (conf.fd < 0)
+		return out_fail(NULL, "cannot listen on %s port %u: %s", l->address,
+			l->port, err_text(conf.fd));
+	l->port = port_of(conf.fd, l->port);
+	l->hub = hub_new(&conf, &err);
+	if (!l->hub)
+		return out_fail(NULL, "cannot listen: %s", err_text(err));
+	return announce(l);
+}
+
+int cmd_listen(const struct options *o)
+{
+	struct listen l = {.token = BUF_SECRET(DIAL_TOKEN_MAX)};
+	int err = 0, r = read_address(&l, o->address);
+
+	if (!r)
+		r = load_token(&l, o->token);
+	if (!r)
+		r = load_tls(&l, o);
+	if (!r) {
+		raise_limit();
+		l.loop = loop_new(&err);
+		r = err;
+	}
+	if (!r)
+		r = loop_signal(l.loop, SIGTERM, on_stop, l.loop);
+	if (!r)
+		r = loop_signal(l.loop, SIGINT, on_stop, l.loop);
+	if (!r)
+		r = open_hub(&l);
+	if (!r)
+		r = loop_run(l.loop);
+	if (l.hub)
+		hub_del(l.hub);
+	if (l.loop)
+		loop_del(l.loop);
+	tls_server_del(l.tls);
+	buf_free(&l.token);
+	return r;
+}

@@ -1,0 +1,377 @@
+#include "inject/listen_private.h"
+
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "inject/doc.h"
+#include "inject/engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define PLACES "/sandboxes"
+
+/* --- Frames --------------------------------------------------------------------- */
+
+void link_say(struct link *l, struct jw *w, const char *type, uint32_t id)
+{
+	buf_reset(&l->hub->text);
+	jw_init(w, &l->hub->text);
+	jw_object(w);
+	jw_key(w, "type");
+	jw_cstr(w, type);
+	jw_key(w, "id");
+	jw_uint(w, id);
+}
+
+void link_said(struct link *l, struct jw *w)
+{
+	jw_end(w);
+	if (l->ws && !l->hub->text.err)
+		(void)ws_conn_send(l->ws, WS_TEXT, buf_view(&l->hub->text), STR(""));
+	buf_free(&l->hub->text);
+}
+
+/* --- Sandboxes ------------------------------------------------------------------ */
+
+static bool is_id(struct str id)
+{
+	static const char legal[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789._-";
+
+	for (size_t i = 0; i < id.n; i++)
+		if (!memchr(legal, id.p[i], sizeof(legal) - 1))
+			return false;
+	return id.n && id.n <= CONNECT_ID_MAX && id.p[0] != '.';
+}
+
+static struct place *place_find(const struct hub *h, struct str id)
+{
+	struct place *p = h->places;
+
+	while (p && !str_eq(id, str_c(p->id)))
+		p = p->next;
+	return p;
+}
+
+/* One that is away makes room when there are too many. */
+static void forget_one(struct hub *h)
+{
+	struct place **at = &h->places, *p;
+
+	while (*at && (*at)->link)
+		at = &(*at)->next;
+	p = *at;
+	if (!p)
+		return;
+	*at = p->next;
+	free(p);
+	h->places_n--;
+}
+
+static struct place *place_new(struct hub *h, struct str id)
+{
+	struct place **end = &h->places, *p;
+
+	if (h->places_n == LISTEN_PLACES_MAX)
+		forget_one(h);
+	p = h->places_n < LISTEN_PLACES_MAX ? calloc(1, sizeof(*p)) : NULL;
+	if (!p)
+		return NULL;
+	memcpy(p->id, id.p, id.n);
+	while (*end)
+		end = &(*end)->next;
+	*end = p;
+	h->places_n++;
+	return p;
+}
+
+/* The newest connection counts: of an older one the sandbox may know nothing any more. */
+static void take_place(struct link *l, struct place *p)
+{
+	struct link *old = p->link;
+
+	p->link = l;
+	l->place = p;
+	if (!old)
+		return;
+	old->place = NULL;
+	relays_lost(old);
+	ws_conn_close(old->ws, LISTEN_FENCED, STR("another connection of this sandbox"));
+}
+
+static void on_hello(struct link *l, struct str id)
+{
+	struct place *p = is_id(id) ? place_find(l->hub, id) : NULL;
+
+	if (l->place)
+		return;
+	if (!p && is_id(id))
+		p = place_new(l->hub, id);
+	if (p)
+		take_place(l, p);
+	else
+		ws_conn_close(l->ws, WS_POLICY, STR("this is no name, or one too many"));
+}
+
+static void take_text(struct link *l, struct str text)
+{
+	struct doc d;
+	struct json_val root;
+	struct relay *r;
+	struct str type;
+
+	if (doc_parse(&d, text)) {
+		ws_conn_close(l->ws, WS_BAD_TEXT, STR("this is no JSON"));
+		return;
+	}
+	root = doc_root(&d);
+	type = doc_str(&d, json_get(root, "type"));
+	r = relay_find(l, (uint32_t)doc_int(json_get(root, "id"), 0));
+	if (str_eq(type, STR("hello")))
+		on_hello(l, doc_str(&d, json_get(root, "box")));
+	else if (r && str_eq(type, STR("ack")))
+		relay_acked(r, (uint64_t)doc_int(json_get(root, "bytes"), 0));
+	else if (r && str_eq(type, STR("closed")))
+		relay_closed(r);
+	doc_free(&d);
+}
+
+static void on_message(void *arg, enum ws_op op, struct str data)
+{
+	struct link *l = arg;
+	struct channel_frame f;
+	struct relay *r;
+
+	if (op == WS_TEXT) {
+		take_text(l, data);
+		return;
+	}
+	if (channel_frame_get(data, &f)) {
+		ws_conn_close(l->ws, WS_PROTOCOL, STR("this is no frame of a channel"));
+		return;
+	}
+	r = f.kind == CHANNEL_OUTPUT ? relay_find(l, f.id) : NULL;
+	if (r)
+		relay_output(r, &f);
+}
+
+static void on_room(void *arg)
+{
+	relays_go_on(arg);
+}
+
+static void free_now(struct later *later)
+{
+	free(container_of(later, struct link, later));
+}
+
+static void bury(struct link *l)
+{
+	l->ws = NULL;
+	if (l->place)
+		l->place->link = NULL;
+	relays_lost(l);
+	*l->at = l->next;
+	if (l->next)
+		l->next->at = l->at;
+	l->hub->links_n--;
+	loop_free_later(l->hub->loop, &l->later, free_now);
+}
+
+static void on_ended(void *arg, unsigned code, const char *why)
+{
+	struct link *l = arg;
+
+	log_info("sandbox %s: %s (%u)", l->place ? l->place->id : "-", why, code);
+	bury(l);
+}
+
+static void link_new(struct hub *h, struct request *rq)
+{
+	static const struct ws_ops ops = {
+		.message = on_message, .room = on_room, .ended = on_ended};
+	struct link *l = h->links_n < LISTEN_LINKS_MAX ? calloc(1, sizeof(*l)) : NULL;
+	struct ws_conf conf = {
+		.ops = &ops, .arg = l, .message_max = STREAM_PIECE + WS_QUEUE};
+
+	if (!l) {
+		request_fail(rq, 503, STR("There are too many sandboxes."));
+		return;
+	}
+	if (ws_conn_accept(h->loop, rq, &conf, STR(""), &l->ws)) {
+		free(l);
+		return;
+	}
+	l->hub = h;
+	l->at = &h->links;
+	l->next = h->links;
+	if (l->next)
+		l->next->at = &l->next;
+	h->links = l;
+	h->links_n++;
+}
+
+/* --- Clients -------------------------------------------------------------------- */
+
+static void list(const struct hub *h, struct request *rq)
+{
+	struct jw w;
+
+	jw_init(&w, request_out(rq));
+	jw_object(&w);
+	jw_key(&w, "sandboxes");
+	jw_array(&w);
+	for (const struct place *p = h->places; p; p = p->next) {
+		jw_object(&w);
+		jw_key(&w, "id");
+		jw_cstr(&w, p->id);
+		jw_key(&w, "connected");
+		jw_bool(&w, p->link != NULL);
+		jw_key(&w, "requests");
+		jw_uint(&w, p->link ? p->link->relays_n : 0);
+		jw_end(&w);
+	}
+	jw_end(&w);
+	jw_end(&w);
+	request_reply(rq, 200, "application/json");
+}
+
+static bool shows_token(const struct hub *h, const struct request *rq)
+{
+	const struct str scheme = STR("Bearer ");
+	uint8_t want[SHA256_LEN], got[SHA256_LEN];
+	struct str value;
+
+	if (!h->conf.token.n)
+		return true;
+	if (request_header(rq, STR("authorization"), &value) ||
+		!str_starts(value, scheme))
+		return false;
+	sha256_of(h->conf.token, want);
+	sha256_of(str_skip(value, scheme.n), got);
+	return hash_equal(want, got, sizeof(want));
+}
+
+/* What stands behind the sandbox's name, encoded again, with its query. */
+static void write_target(const struct request *rq, struct str rest, struct buf *target)
+{
+	do {
+		rest = str_skip(rest, 1);
+		buf_putc(target, '/');
+		engine_encode(target, str_make(rest.p, str_find_byte(rest, '/')));
+		rest = str_skip(rest, str_find_byte(rest, '/'));
+	} while (rest.n);
+	if (rq->query.n) {
+		buf_putc(target, '?');
+		buf_str(target, rq->query);
+	}
+}
+
+static void relay(struct hub *h, struct request *rq, struct str path)
+{
+	struct str id = str_make(path.p, str_find_byte(path, '/'));
+	struct str rest = str_skip(path, id.n);
+	struct place *p = place_find(h, id);
+	struct buf target = BUF_INIT(3 * HTTP_TARGET_MAX);
+
+	if (!p) {
+		request_fail(rq, 404, STR("No sandbox of that name has dialled in."));
+	} else if (!p->link) {
+		request_add_field(rq, STR("retry-after"), STR("1"));
+		request_fail(rq, 503, STR("The sandbox is not connected now."));
+	} else if (p->link->relays_n == STREAM_CHANNELS_MAX ||
+		h->relays_n == LISTEN_RELAYS_MAX) {
+		request_add_field(rq, STR("retry-after"), STR("1"));
+		request_fail(rq, 503, STR("There are too many requests."));
+	} else {
+		write_target(rq, rest, &target);
+		if (target.err)
+			request_fail(rq, 414, STR("The target is too long."));
+		else
+			relay_new(p->link, rq, buf_view(&target));
+	}
+	buf_free(&target);
+}
+
+static void on_head(void *arg, struct request *rq)
+{
+	struct hub *h = arg;
+	struct str path = rq->path;
+
+	if (!request_is_at_home(rq))
+		request_fail(rq, 403, STR("This Origin may not ask."));
+	else if (str_starts(path, STR(PLACES "/")))
+		relay(h, rq, str_skip(path, sizeof(PLACES)));
+}
+
+static void on_ready(void *arg, struct request *rq)
+{
+	struct hub *h = arg;
+
+	if (!str_eq(rq->method, STR("GET")))
+		request_fail(rq, 405, STR("Method Not Allowed"));
+	else if (str_eq(rq->path, STR("/connect")) && !shows_token(h, rq))
+		request_fail(rq, 403, STR("Invalid token"));
+	else if (str_eq(rq->path, STR("/connect")))
+		link_new(h, rq);
+	else if (str_eq(rq->path, STR(PLACES)))
+		list(h, rq);
+	else if (str_eq(rq->path, STR("/alive"))) {
+		buf_puts(request_out(rq), "{\"status\":\"ok\"}");
+		request_reply(rq, 200, "application/json");
+	} else
+		request_fail(rq, 404, STR("Not Found"));
+}
+
+static void on_gone(void *arg, struct request *rq)
+{
+	(void)arg;
+	(void)rq;
+}
+
+struct hub *hub_new(const struct hub_conf *conf, int *err)
+{
+	static const struct server_ops ops = {
+		.head = on_head, .ready = on_ready, .gone = on_gone};
+	struct hub *h = calloc(1, sizeof(*h));
+	struct server_conf sc = {.ops = &ops, .arg = h};
+	int fd = conf->fd;
+
+	*err = -ENOMEM;
+	if (h) {
+		h->loop = conf->loop;
+		h->conf = *conf;
+		buf_init(&h->text, 1024);
+		h->server = server_new(h->loop, &sc, err);
+	}
+	if (h && h->server)
+		*err = server_listen(h->server, fd, conf->tls);
+	if (h && h->server && !*err)
+		return h;
+	fd_close(&fd);
+	if (h)
+		hub_del(h);
+	return NULL;
+}
+
+void hub_del(struct hub *h)
+{
+	server_del(h->server);
+	relays_end(h);
+	while (h->links) {
+		struct ws_conn *ws = h->links->ws;
+
+		ws_conn_close(ws, WS_GOING_AWAY, STR("the backend stops"));
+		bury(h->links);
+		ws_conn_del(ws);
+	}
+	while (h->places) {
+		struct place *p = h->places;
+
+		h->places = p->next;
+		free(p);
+	}
+	buf_free(&h->text);
+	free(h);
+}

@@ -1,0 +1,26 @@
+/*
+ * The reference backend: sandboxes dial in, and each has its whole API under
+ * /sandboxes/ID/ here, for clients that know nothing of that. What is on its way is
+ * bounded; what has to outlive us is in the sandboxes.
+ */
+#ifndef INJECT_LISTEN_H
+#define INJECT_LISTEN_H
+
+#include "loop/loop.h"
+#include "net/tls.h"
+
+struct hub;
+
+struct hub_conf {
+	struct loop *loop;
+	int fd;                       /* listening; the hub's from now on */
+	const struct tls_server *tls; /* NULL: plain */
+	struct str token;             /* that sandboxes have to show; empty: none */
+};
+
+/* NULL with *err set; the fd is closed then. */
+struct hub *hub_new(const struct hub_conf *conf, int *err) MUST_USE;
+/* Says goodbye to the sandboxes and ends all. */
+void hub_del(struct hub *h);
+
+#endif

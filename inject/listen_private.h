@@ -1,0 +1,67 @@
+/* The inside of the reference backend. */
+#ifndef INJECT_LISTEN_PRIVATE_H
+#define INJECT_LISTEN_PRIVATE_H
+
+#include "inject/listen.h"
+
+#include "base/jw.h"
+#include "limits.h"
+#include "net/channel_frame.h"
+#include "net/server.h"
+#include "net/ws_conn.h"
+
+/* A sandbox that has dialled in once. */
+struct place {
+	struct place *next;
+	char id[CONNECT_ID_MAX + 1];
+	struct link *link; /* NULL: it is away */
+};
+
+/* A connection that a sandbox has made. */
+struct link {
+	struct link **at, *next; /* among all */
+	struct hub *hub;
+	struct ws_conn *ws;  /* NULL at its end */
+	struct place *place; /* NULL: it has not said hello yet, or another took over */
+	struct relay *relays;
+	unsigned relays_n;
+	uint32_t last_id; /* of a channel */
+	struct later later;
+};
+
+/* A request for a sandbox: a connection of a client, and a channel. */
+struct relay;
+
+struct hub {
+	struct loop *loop;
+	struct hub_conf conf;
+	struct server *server;
+	struct place *places;
+	unsigned places_n;
+	struct link *links;
+	unsigned links_n;
+	struct relay *relays;
+	unsigned relays_n;
+	struct buf text; /* a frame that is being written */
+};
+
+/* Text frames: members are written between the two; only one at a time. */
+void link_say(struct link *l, struct jw *w, const char *type, uint32_t id);
+void link_said(struct link *l, struct jw *w);
+
+/* Takes the client's connection over, with what of its request is not read. */
+void relay_new(struct link *l, struct request *rq, struct str target);
+/* The relay of a channel; NULL. */
+struct relay *relay_find(const struct link *l, uint32_t id);
+void relay_output(struct relay *r, const struct channel_frame *f);
+void relay_acked(struct relay *r, uint64_t bytes);
+/* There will be no more from the sandbox. */
+void relay_closed(struct relay *r);
+/* The link can take more. */
+void relays_go_on(struct link *l);
+/* The link is lost: who has no answer yet is told. */
+void relays_lost(struct link *l);
+/* All of a hub, at once. */
+void relays_end(struct hub *h);
+
+#endif

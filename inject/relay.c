@@ -1,0 +1,378 @@
+#include "inject/listen_private.h"
+
+#include "net/conn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+enum relay_state {
+	RELAY_CARRY,
+	RELAY_FLUSH,  /* the sandbox has said all */
+	RELAY_LINGER, /* so have we; the client shall close first */
+	RELAY_GONE,
+};
+
+struct relay {
+	enum relay_state state;
+	struct link *link;               /* NULL: there is no channel any more */
+	struct relay *next;              /* of the link */
+	struct relay **at, *next_of_all; /* of the hub */
+	struct hub *hub;
+	uint32_t id;
+	struct transport front;
+	struct io io;
+	struct timer timer;
+	struct later later;
+	bool ended;      /* the client has said all */
+	bool told_ended; /* and the sandbox knows */
+	bool answered;   /* a byte has come back */
+	struct buf in;   /* for the sandbox */
+	uint64_t put;    /* bytes sent there */
+	uint64_t taken;  /* of these, dealt with */
+	struct buf out;  /* for the client */
+	size_t sent;     /* of out */
+	uint64_t got;    /* bytes that came for him */
+	uint64_t done;   /* of these, handed over */
+	uint64_t told;   /* of those, as far as the sandbox knows */
+};
+
+static void enter(struct relay *r, enum relay_state to)
+{
+	assert(to > r->state);
+	r->state = to;
+}
+
+static void free_now(struct later *later)
+{
+	free(container_of(later, struct relay, later));
+}
+
+/* Its channel has ended, or is to be: the sandbox is told unless it knows. */
+static void leave(struct relay *r, bool tell)
+{
+	struct link *l = r->link;
+	struct relay **at;
+	struct jw w;
+
+	if (!l)
+		return;
+	for (at = &l->relays; *at != r; at = &(*at)->next)
+		;
+	*at = r->next;
+	l->relays_n--;
+	r->link = NULL;
+	if (tell) {
+		link_say(l, &w, "close", r->id);
+		link_said(l, &w);
+	}
+}
+
+static void bury(struct relay *r)
+{
+	leave(r, true);
+	enter(r, RELAY_GONE);
+	*r->at = r->next_of_all;
+	if (r->next_of_all)
+		r->next_of_all->at = r->at;
+	r->hub->relays_n--;
+	timer_cancel(r->hub->loop, &r->timer);
+	loop_remove(r->hub->loop, &r->io);
+	transport_close(&r->front);
+	buf_free(&r->in);
+	buf_free(&r->out);
+	loop_free_later(r->hub->loop, &r->later, free_now);
+}
+
+/* --- To the sandbox ------------------------------------------------------------- */
+
+static bool may_send(const struct relay *r)
+{
+	return r->link && r->link->ws && r->put - r->taken < STREAM_INPUT &&
+		ws_conn_queued(r->link->ws) < WS_QUEUE;
+}
+
+static void send_piece(struct relay *r)
+{
+	uint64_t open = STREAM_INPUT - (r->put - r->taken);
+	struct channel_frame f = {.kind = CHANNEL_INPUT,
+		.id = r->id,
+		.at = r->put,
+		.bytes = buf_view(&r->in)};
+	uint8_t head[CHANNEL_HEAD];
+
+	if (f.bytes.n > STREAM_PIECE)
+		f.bytes.n = STREAM_PIECE;
+	if (f.bytes.n > open)
+		f.bytes.n = (size_t)open;
+	f.span = (uint32_t)f.bytes.n;
+	channel_frame_put(head, &f);
+	(void)ws_conn_send(r->link->ws, WS_BINARY,
+		str_make((const char *)head, CHANNEL_HEAD), f.bytes);
+	r->put += f.bytes.n;
+	buf_consume(&r->in, f.bytes.n);
+}
+
+static void push(struct relay *r)
+{
+	struct jw w;
+
+	while (r->in.n && may_send(r))
+		send_piece(r);
+	if (!r->in.n && r->ended && !r->told_ended && r->link) {
+		r->told_ended = true;
+		link_say(r->link, &w, "end", r->id);
+		link_said(r->link, &w);
+	}
+}
+
+/* --- To the client -------------------------------------------------------------- */
+
+/* What he has got makes room for more. */
+static void acknowledge(struct relay *r)
+{
+	struct jw w;
+
+	if (!r->link || r->done - r->told < RELAY_WINDOW / 4)
+		return;
+	r->told = r->done;
+	link_say(r->link, &w, "ack", r->id);
+	jw_key(&w, "bytes");
+	jw_uint(&w, r->done);
+	link_said(r->link, &w);
+}
+
+/* 0: all is out; 1: the client takes no more now; negative: he has left. */
+static int flush(struct relay *r)
+{
+	int e;
+
+	if (r->out.err)
+		return r->out.err;
+	while (r->out.n > r->sent) {
+		struct iovec v = {r->out.p + r->sent, r->out.n - r->sent};
+		ssize_t n = transport_send(&r->front, &v, 1);
+
+		if (n == -EAGAIN)
+			break;
+		if (n < 0)
+			return (int)n;
+		r->sent += (size_t)n;
+		r->done += (size_t)n;
+	}
+	if (r->sent == r->out.n) {
+		buf_free(&r->out);
+		r->sent = 0;
+	}
+	acknowledge(r);
+	e = transport_flush(&r->front);
+	return e ? e : r->out.n > r->sent;
+}
+
+static void too_slow(struct timer *t)
+{
+	bury(container_of(t, struct relay, timer));
+}
+
+static bool reads(const struct relay *r)
+{
+	return r->state == RELAY_LINGER ||
+		(r->state == RELAY_CARRY && !r->ended && !r->in.n && may_send(r));
+}
+
+static void settle(struct relay *r)
+{
+	int e = flush(r);
+	uint32_t events;
+
+	if (e < 0) {
+		bury(r);
+		return;
+	}
+	if (e == 0 && r->state == RELAY_FLUSH) {
+		transport_end(&r->front);
+		e = transport_flush(&r->front);
+		enter(r, RELAY_LINGER);
+		if (timer_set(r->hub->loop, &r->timer, HTTP_LINGER_MS, too_slow)) {
+			bury(r);
+			return;
+		}
+	}
+	events = (reads(r) ? EPOLLIN : 0U) | (e > 0 ? EPOLLOUT : 0U);
+	if (reads(r) && transport_pending(&r->front))
+		events |= EPOLLOUT;
+	loop_want(r->hub->loop, &r->io, events);
+}
+
+/* The answer to a client who has none yet. */
+static void answer(struct relay *r, unsigned status, const char *words)
+{
+	struct buf body = BUF_INIT(512);
+	struct jw w;
+
+	jw_init(&w, &body);
+	jw_object(&w);
+	jw_key(&w, "detail");
+	jw_cstr(&w, words);
+	jw_end(&w);
+	buf_fmt(&r->out,
+		"HTTP/1.1 %u %s\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
+		"connection: close\r\ncontent-length: %zu\r\n\r\n",
+		status, status == 502 ? "Bad Gateway" : "Service Unavailable", body.n);
+	buf_str(&r->out, buf_view(&body));
+	buf_free(&body);
+}
+
+/* A part of an answer must not pass for all of it. */
+static void cut(struct relay *r)
+{
+	struct linger now = {.l_onoff = 1};
+
+	setsockopt(r->front.fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	bury(r);
+}
+
+void relay_closed(struct relay *r)
+{
+	leave(r, false);
+	if (!r->answered)
+		answer(r, 503, "The sandbox does not take the request now.");
+	enter(r, RELAY_FLUSH);
+	settle(r);
+}
+
+void relays_lost(struct link *l)
+{
+	while (l->relays) {
+		struct relay *r = l->relays;
+
+		leave(r, false);
+		if (r->answered) {
+			cut(r);
+			continue;
+		}
+		answer(r, 502,
+			"The connection to the sandbox was lost. What was asked for may "
+			"have been begun.");
+		enter(r, RELAY_FLUSH);
+		settle(r);
+	}
+}
+
+void relay_output(struct relay *r, const struct channel_frame *f)
+{
+	/* More than was asked for: whoever that is, it is no sandbox of ours. */
+	if (f->at != r->got || r->got - r->done + f->bytes.n > RELAY_WINDOW) {
+		cut(r);
+		return;
+	}
+	r->got += f->bytes.n;
+	r->answered = true;
+	buf_str(&r->out, f->bytes);
+	settle(r);
+}
+
+void relay_acked(struct relay *r, uint64_t bytes)
+{
+	if (bytes <= r->put && bytes > r->taken)
+		r->taken = bytes;
+	push(r);
+	settle(r);
+}
+
+void relays_end(struct hub *h)
+{
+	while (h->relays)
+		bury(h->relays);
+}
+
+void relays_go_on(struct link *l)
+{
+	for (struct relay *r = l->relays, *next; r; r = next) {
+		next = r->next;
+		push(r);
+		settle(r);
+	}
+}
+
+struct relay *relay_find(const struct link *l, uint32_t id)
+{
+	struct relay *r = l->relays;
+
+	while (r && r->id != id)
+		r = r->next;
+	return r;
+}
+
+/* What the client says: 0, or negative at the end of the connection. */
+static int receive(struct relay *r)
+{
+	char *room = buf_room(&r->in, STREAM_PIECE);
+	ssize_t n = room ? transport_recv(&r->front, room, STREAM_PIECE) : -ENOMEM;
+
+	if (n == -EAGAIN)
+		return 0;
+	if (n < 0 || (n == 0 && r->state == RELAY_LINGER))
+		return ERR_CLOSED;
+	if (n == 0)
+		r->ended = true;
+	else if (r->state == RELAY_CARRY)
+		buf_commit(&r->in, (size_t)n);
+	return 0;
+}
+
+static void on_front(struct io *io, uint32_t events)
+{
+	struct relay *r = container_of(io, struct relay, io);
+	int e = events & (EPOLLHUP | EPOLLERR) ? ERR_CLOSED : 0;
+
+	if (!e && reads(r))
+		e = receive(r);
+	if (e) {
+		bury(r);
+		return;
+	}
+	push(r);
+	settle(r);
+}
+
+void relay_new(struct link *l, struct request *rq, struct str target)
+{
+	struct relay *r = calloc(1, sizeof(*r));
+	struct jw w;
+
+	if (!r) {
+		request_fail(rq, 503, STR("Out of memory."));
+		return;
+	}
+	buf_init(&r->in, 2 * (HTTP_HEAD_MAX + HTTP_WINDOW));
+	buf_init(&r->out, RELAY_WINDOW + HTTP_REPLY_HEAD_MAX);
+	r->hub = l->hub;
+	r->io.fd = -1;
+	request_forward(rq, target, &r->in);
+	request_take_over(rq, &r->front, &r->in);
+	r->id = ++l->last_id;
+	r->link = l;
+	r->next = l->relays;
+	l->relays = r;
+	l->relays_n++;
+	r->at = &l->hub->relays;
+	r->next_of_all = l->hub->relays;
+	if (r->next_of_all)
+		r->next_of_all->at = &r->next_of_all;
+	l->hub->relays = r;
+	l->hub->relays_n++;
+	link_say(l, &w, "open", r->id);
+	jw_key(&w, "kind");
+	jw_cstr(&w, "http");
+	jw_key(&w, "window");
+	jw_uint(&w, RELAY_WINDOW);
+	link_said(l, &w);
+	if (r->in.err || loop_add(l->hub->loop, &r->io, r->front.fd, 0, on_front)) {
+		bury(r);
+		return;
+	}
+	push(r);
+	settle(r);
+}

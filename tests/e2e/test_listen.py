@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""od-runtime listen: sandboxes dial in, clients that know nothing of it use their API."""
+import hashlib
+import json
+import os
+import shutil
+import socket
+import ssl
+import struct
+import subprocess
+import tempfile
+import threading
+import zlib
+
+import harness
+from harness import Client, Conn, Closed, Gate, RUNTIME, action, eq, has, ok, request, until
+from test_dial import certificate
+from ws_peer import BINARY, CLOSE, OUTPUT, TEXT, Stream, WebSocket, upgrade
+
+KEY = "a-session-key"
+DIGEST = hashlib.sha256(KEY.encode()).hexdigest()
+
+
+class Listen:
+    def __init__(self, *options, port=0):
+        self.process = subprocess.Popen(
+            [RUNTIME, "listen", "--address", f"127.0.0.1:{port}", *options],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        line = self.process.stdout.readline().decode()
+        self.port = int(line.rsplit(":", 1)[1])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+    def ask(self, method, path, body=b"", **fields):
+        with Conn(self.port) as conn:
+            conn.send(request(method, path, body, X_Session_API_Key=KEY, **fields))
+            return conn.response()
+
+    def run(self, box, command, **fields):
+        return self.ask("POST", f"/sandboxes/{box}/execute_action",
+                        action("run", command=command), **fields)
+
+    def connected(self, box):
+        boxes = self.ask("GET", "/sandboxes").json()["sandboxes"]
+        return any(b["id"] == box and b["connected"] for b in boxes)
+
+
+def dialled(listen, box, *options):
+    c = Client("--key-sha256", DIGEST, "--connect", f"ws://127.0.0.1:{listen.port}/connect",
+               "--connect-id", box, *options)
+    if not until(lambda: listen.connected(box)):
+        raise RuntimeError(f"{box} does not dial in: {c.log()}")
+    return c
+
+
+def test_api():
+    with Listen() as l, dialled(l, "a"), dialled(l, "b") as b:
+        for box in ("a", "b"):
+            got = l.run(box, f"echo this-is-{box}; pwd")
+            eq(got.status, 200, "an unmodified request")
+            has(got.json()["content"], f"this-is-{box}", "reaches the sandbox that it names")
+        eq(l.ask("GET", "/sandboxes/c/alive").status, 404, "one that nobody knows")
+        eq(l.ask("GET", "/sandboxes").json()["sandboxes"][0],
+           {"id": "a", "connected": True, "requests": 0}, "the list")
+        with Conn(l.port) as conn:
+            conn.send(request("GET", "/sandboxes/a/v1/sessions"))
+            eq(conn.response().status, 403, "the sandbox checks its own key")
+        eq(l.ask("GET", "/sandboxes/a/v1/files?path=/no%20such%2Ffile%25").status, 404,
+           "what is encoded stays so")
+        body = os.urandom(5 << 20)
+        path = os.path.join(b.work, "a file")
+        got = l.ask("PUT", "/sandboxes/b/v1/files?path=" + path.replace(" ", "%20"), body,
+                    Content_Type="application/octet-stream")
+        ok(got.status in (200, 201), "a body goes up", got)
+        with open(path, "rb") as f:
+            eq(hashlib.sha256(f.read()).digest(), hashlib.sha256(body).digest(), "as it is")
+        got = l.ask("GET", "/sandboxes/b/v1/files?path=" + path.replace(" ", "%20"))
+        ok(got.status == 200 and got.body == body, "and comes down")
+        conn, answer = upgrade(l.port, "/sandboxes/a/v1/stream", KEY)
+        eq(answer.status, 101, "a WebSocket of a sandbox")
+        s = Stream(WebSocket(conn))
+        s.say("open", id=1, kind="terminal")
+        s.expect("opened")
+        s.put_in(1, b"echo $((6*7))\r")
+        s.until(1, b"42\r\n")
+        s.close()
+        got = l.ask("GET", "/sandboxes", Origin="http://evil.test")
+        eq(got.status, 403, "a foreign page")
+        for method, path, status in (("GET", "/nowhere", 404), ("POST", "/sandboxes", 405),
+                                     ("GET", "/connect", 426), ("GET", "/alive", 200)):
+            eq(l.ask(method, path).status, status, f"{method} {path}")
+
+
+def test_many_at_once():
+    with Listen() as l, dialled(l, "a") as c:
+        gate = Gate(c)
+        busy = Conn(l.port)
+        busy.send(request("POST", "/sandboxes/a/execute_action",
+                          action("run", command=f"cat {gate}; echo end"), X_Session_API_Key=KEY))
+        until(lambda: l.ask("GET", "/sandboxes").json()["sandboxes"][0]["requests"] == 1)
+        # Clients that do not read, or leave.
+        path = os.path.join(c.work, "big")
+        with open(path, "wb") as f:
+            f.truncate(64 << 20)
+        deaf = [Conn(l.port) for _ in range(5)]
+        for conn in deaf:
+            conn.send(request("GET", "/sandboxes/a/v1/files?path=" + path, X_Session_API_Key=KEY))
+        answers = []
+        threads = [threading.Thread(target=lambda: answers.append(
+            l.ask("GET", "/sandboxes/a/v1/sessions").status)) for _ in range(20)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        eq(answers, [200] * 20, "others are served while some do not read")
+        harness.under(harness.own_kib(l.process.pid), 16384, "and no memory goes for them, KiB")
+        for conn in deaf:
+            conn.reset()
+        gate.go(b"")
+        has(busy.response().json()["content"], "end", "the one who waits has his answer")
+        busy.close()
+        ok(until(lambda: l.ask("GET", "/sandboxes").json()["sandboxes"][0]["requests"] == 0),
+           "nothing is left of those who left")
+        eq(l.run("a", "echo fine").status, 200, "and all is well")
+
+
+def test_loss():
+    with Listen() as l, dialled(l, "a") as c:
+        gate = Gate(c)
+        conn = Conn(l.port)
+        body = action("run", command=f"echo x >>times; cat {gate}; echo done")
+        conn.send(request("POST", "/sandboxes/a/execute_action", body, X_Session_API_Key=KEY,
+                          Idempotency_Key="once-1"))
+        ok(until(lambda: os.path.exists(os.path.join(c.work, "times"))), "an action is on its way")
+        # The connection of the sandbox goes: all its descriptors but the listener's.
+        port = l.port
+        l.process.kill()
+        l.process.communicate()
+        ok(conn.closed(), "a backend that dies takes the connection with it")
+        conn.close()
+        with Listen(port=port) as again:
+            ok(until(lambda: again.connected("a")), "the sandbox comes back to another one")
+            gate.go(b"")
+            got = again.ask("POST", "/sandboxes/a/execute_action", body,
+                            Idempotency_Key="once-1")
+            has(got.json()["content"], "done", "who asks again has the answer")
+            with open(os.path.join(c.work, "times")) as f:
+                eq(f.read(), "x\n", "of what was done once")
+            c.kill()
+            ok(until(lambda: not again.connected("a")), "a sandbox that is gone")
+            got = again.run("a", "echo")
+            eq([got.status, got.field("retry-after")], [503, "1"], "is away, not unknown")
+
+
+def guest(l, box="g", **fields):
+    """Plays a sandbox."""
+    conn, answer = upgrade(l.port, "/connect", **fields)
+    eq(answer.status, 101, "a sandbox of ours dials in")
+    ws = WebSocket(conn)
+    if box:
+        ws.frame(TEXT, json.dumps({"type": "hello", "box": box}).encode())
+    return ws
+
+
+def closed(ws):
+    try:
+        while True:
+            op, data = ws.receive()
+            if op == CLOSE:
+                return struct.unpack(">H", data[:2])[0] if data else 1005
+    except Closed:
+        return None
+
+
+def opened(ws):
+    """The id of the next channel that is asked for."""
+    while True:
+        op, data = ws.receive()
+        if op == TEXT and json.loads(data)["type"] == "open":
+            return json.loads(data)["id"]
+
+
+def output(ws, id, at, data):
+    ws.frame(BINARY, struct.pack(">BxxxIQII", OUTPUT, id, at, len(data), zlib.crc32(data)) + data)
+
+
+def test_hostile_sandboxes():
+    with Listen() as l:
+        for name, op, data, code in (
+                ("no JSON", TEXT, b"{", 1007), ("a name that is a path", TEXT,
+                                                b'{"type":"hello","box":"../x"}', 1008),
+                ("no frame", BINARY, b"x", 1002), ("a wrong checksum", BINARY, b"\1" + b"\0" * 24 + b"x", 1002),
+                ("a large one", BINARY, b"\0" * (1 << 20), 1009)):
+            ws = guest(l, None)
+            ws.frame(op, data)
+            eq(closed(ws), code, name)
+            ws.conn.close()
+        first = guest(l)
+        ok(until(lambda: l.connected("g")), "it has a name")
+        second = guest(l)
+        eq(closed(first), 4409, "another one of its name takes over")
+        first.conn.close()
+        with Conn(l.port) as conn:
+            conn.send(request("GET", "/sandboxes/g/x?y=%2F", A="b", Connection="keep-alive"))
+            id = opened(second)
+            op, data = second.receive()
+            head = data[24:]
+            has(head, b"GET /x?y=%2F HTTP/1.1\r\n", "a request as the sandbox sees it")
+            ok(b"a: b" in head.lower() and b"connection: close" in head and
+               b"keep-alive" not in head, "with its fields, and one answer to it", head)
+            second.frame(TEXT, json.dumps({"type": "closed", "id": id}).encode())
+            eq(conn.response().status, 503, "a sandbox that refuses")
+        with Conn(l.port) as conn:
+            conn.send(request("GET", "/sandboxes/g/"))
+            id = opened(second)
+            output(second, id, 5, b"x")
+            ok(conn.closed(), "an answer with a hole is cut")
+        with Conn(l.port) as conn:
+            conn.send(request("GET", "/sandboxes/g/"))
+            id = opened(second)
+            output(second, id, 0, b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf")
+            second.conn.reset()
+            try:
+                conn.response()
+                ok(False, "half an answer is none")
+            except (Closed, OSError):
+                ok(True, "half an answer is none")
+        third = guest(l)
+        with Conn(l.port) as conn:
+            until(lambda: l.connected("g"))
+            conn.send(request("GET", "/sandboxes/g/"))
+            opened(third)
+            third.conn.close()
+            got = conn.response()
+            eq(got.status, 502, "a loss before an answer")
+            has(got.json()["detail"], "may have been begun", "says what is known")
+        eq(l.ask("GET", "/alive").status, 200, "the backend is well")
+        l.process.terminate()
+        eq(harness.wait_exit(l.process), 0, "and ends")
+
+
+def test_token_and_tls():
+    top = tempfile.mkdtemp(prefix="od-e2e-")
+    token = os.path.join(top, "token")
+    with open(token, "w") as f:
+        f.write("tell-nobody\n")
+    with Listen("--token", token) as l:
+        _, answer = upgrade(l.port, "/connect")
+        eq(answer.status, 403, "without the token nobody dials in")
+        _, answer = upgrade(l.port, "/connect", Authorization="Bearer tell-nobod")
+        eq(answer.status, 403, "nor with another")
+        with dialled(l, "t", "--connect-token", token):
+            eq(l.run("t", "echo").status, 200, "with it they do")
+    if shutil.which("openssl"):
+        cert, pin, _ = certificate(top)
+        key = os.path.join(top, "k.pem")
+        with Listen("--tls-cert", cert, "--tls-key", key) as l, \
+                Client("--connect", f"wss://localhost:{l.port}/connect", "--connect-id", "s",
+                       "--connect-ca", cert, "--connect-pin", pin):
+            with ssl.create_default_context(cafile=cert).wrap_socket(
+                    socket.create_connection(("127.0.0.1", l.port), harness.DEADLINE),
+                    server_hostname="localhost") as sock:
+                conn = Conn.__new__(Conn)
+                conn.sock, conn.data = sock, b""
+
+                def get(path):
+                    conn.send(request("GET", path))
+                    return conn.response()
+                ok(until(lambda: b'"connected":true' in get("/sandboxes").body),
+                   "a sandbox dials in over TLS")
+                eq(get("/sandboxes/s/alive").json(), {"status": "ok"}, "and is reached over it")
+    for words in (("--token", "/nowhere"), ("--tls-cert", token), ("--address", "here"),
+                  ("--tls-cert", token, "--tls-key", token)):
+        done = subprocess.run([RUNTIME, "listen", *words], capture_output=True,
+                              timeout=harness.DEADLINE)
+        ok(done.returncode in (100, 111) and done.stderr, f"{' '.join(words)} is refused",
+           done.stderr)
+    shutil.rmtree(top)
+
+
+if __name__ == "__main__":
+    harness.main()
