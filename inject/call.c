@@ -356,7 +356,10 @@ int call_finish(struct call *c)
 	if (r)
 		return r;
 	c->answered = true;
-	body_init(&c->body, c->head.head.framing, c->head.head.length);
+	/* After a change of protocol all that comes is for the caller. */
+	body_init(&c->body,
+		c->head.status == 101 ? HTTP_UNTIL_CLOSE : c->head.head.framing,
+		c->head.head.length);
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 /* What a sandbox's server writes: logs and attach. */
 #include "inject/commands.h"
+#include "inject/live.h"
 
 #include "inject/out.h"
 #include "inject/sandbox.h"
@@ -88,12 +89,31 @@ static int copy_output(const struct engine *e, const struct sandbox *s)
 	return r;
 }
 
+/* What happens in one of its shells, live. */
+static int attach_session(const struct engine *e, const struct options *o)
+{
+	const struct live_conf conf = {
+		.kind = "session", .session = o->session, .leaves = true};
+	struct sandbox s = {0};
+	int r = sandbox_open(e, o->operand[0], &s);
+
+	if (!r)
+		r = live_run(&s, &conf);
+	if (r == LIVE_NONE)
+		r = out_fail("od-runtime update gives it a newer client",
+			"the sandbox %s has no stream", s.state.name);
+	state_forget(&s.state);
+	return r;
+}
+
 int cmd_attach(const struct options *o)
 {
 	struct sandbox s = {0};
 	struct engine e;
 	int r = engine_open(&e, o->host);
 
+	if (!r && o->session)
+		return attach_session(&e, o);
 	if (!r)
 		r = sandbox_need(&e, o->operand[0], &s);
 	if (!r && !s.running)

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/jw.h"
 #include "inject/image.h"
+#include "inject/live.h"
 #include "inject/out.h"
 #include "inject/sandbox.h"
 #include "inject/stop.h"
@@ -326,9 +327,21 @@ static int run(struct session *x)
 	return r ? r : exit_code(x);
 }
 
+/*
+ * By the sandbox's own stream where that is possible: a shell that the engine has
+ * executed outlives its user.
+ */
+static int by_stream(struct sandbox *s)
+{
+	const struct live_conf conf = {.kind = "terminal"};
+	int r = sandbox_key(s);
+
+	return r ? r < 0 ? r : LIVE_NONE : live_run(s, &conf);
+}
+
 int cmd_shell(const struct options *o)
 {
-	struct sandbox s;
+	struct sandbox s = {0};
 	struct engine e;
 	struct session x = {
 		.engine = &e,
@@ -346,10 +359,13 @@ int cmd_shell(const struct options *o)
 			"the sandbox %s %s", s.state.name,
 			s.running ? "is paused" : "does not run");
 	if (!r)
+		r = x.tty ? by_stream(&s) : LIVE_NONE;
+	if (r == LIVE_NONE)
 		r = create(&x, &s);
-	if (!r)
+	if (!r && x.id[0])
 		r = run(&x);
 	call_close(&x.call);
 	buf_free(&x.typed);
+	state_forget(&s.state);
 	return r;
 }

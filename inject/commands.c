@@ -51,8 +51,9 @@ const struct command commands[] = {
 	{"logs", "SANDBOX [OPTION...]", "print what the sandbox's server has written", 1,
 		.subject = SUBJECT_SANDBOX, .bit = FOR_LOGS, .run = cmd_logs},
 	{"attach", "SANDBOX [OPTION...]",
-		"print what the sandbox's server writes from now on", 1,
-		.subject = SUBJECT_SANDBOX, .bit = FOR_ATTACH, .run = cmd_attach},
+		"print what the sandbox's server writes from now on, or take part in a "
+		"session",
+		1, .subject = SUBJECT_SANDBOX, .bit = FOR_ATTACH, .run = cmd_attach},
 	{"pause", "SANDBOX... [OPTION...]", "hold all processes of sandboxes", 1,
 		.several = true, .subject = SUBJECT_SANDBOX, .bit = FOR_PAUSE,
 		.run = cmd_pause},

@@ -214,6 +214,11 @@ static const struct option table[] = {
 		.commands = FOR_KILL},
 	{"force", NULL, "stop it first if it runs", FLAG, .letter = 'f', AT(force),
 		.commands = FOR_RM},
+	{"session", "NAME",
+		"show its live terminal, a session of shells: what it prints, and its "
+		"screen at first; what is typed goes to the command that runs, and ^] "
+		"leaves",
+		TEXT, AT(session), .commands = FOR_ATTACH},
 	{"address", "ADDRESS:PORT",
 		"to listen on; else 127.0.0.1:8787; port 0 is any free one", TEXT,
 		AT(address), .commands = FOR_LISTEN},

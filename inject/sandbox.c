@@ -125,14 +125,13 @@ static void forget_lost(const struct engine *e, const char *name)
 	state_forget(&old);
 }
 
-static int load_key(struct sandbox *s)
+int sandbox_key(struct sandbox *s)
 {
 	struct state saved;
 	int r = state_load(s->state.name, &saved);
 
 	if (r == -ENOENT || (r == 0 && strcmp(saved.id, s->state.id) != 0))
-		return out_fail("use it as the user who ran it, or remove it with rm -f",
-			"the key of the sandbox %s is not known here", s->state.name);
+		return 1;
 	if (r)
 		return r;
 	memcpy(s->state.key, saved.key, sizeof(saved.key));
@@ -141,6 +140,16 @@ static int load_key(struct sandbox *s)
 	memcpy(s->state.pin, saved.pin, sizeof(saved.pin));
 	state_forget(&saved);
 	return 0;
+}
+
+static int load_key(struct sandbox *s)
+{
+	int r = sandbox_key(s);
+
+	if (r == 1)
+		r = out_fail("use it as the user who ran it, or remove it with rm -f",
+			"the key of the sandbox %s is not known here", s->state.name);
+	return r;
 }
 
 int sandbox_need(const struct engine *e, const char *name, struct sandbox *s)

@@ -38,6 +38,9 @@ uint16_t sandbox_published(struct doc *d, uint16_t inside);
 /* The same, and that there is none is an error that is told. */
 int sandbox_need(const struct engine *e, const char *name, struct sandbox *s) MUST_USE;
 
+/* Fills in the key of one that was found: 0; 1 when it is not known here; FAIL_*. */
+int sandbox_key(struct sandbox *s) MUST_USE;
+
 /* The same, but it has to run, and its key has to be known here. */
 int sandbox_open(const struct engine *e, const char *name, struct sandbox *s) MUST_USE;
 

@@ -5,6 +5,8 @@
 #include "net/resp.h"
 #include "net/ws.h"
 
+#include <stdio.h>
+
 /* Whether a list of tokens, parted by commas, holds this one; its case counts or not. */
 static bool lists(struct str list, struct str token, bool any_case)
 {
@@ -89,7 +91,7 @@ void ws_hand_answer(struct buf *out, struct str key, struct str protocol)
 	resp_end(out);
 }
 
-int ws_hand_request(struct buf *out, const struct ws_hand_ask *ask, char key[WS_KEY_LEN])
+static int make_key(char key[WS_KEY_LEN])
 {
 	struct buf coded = BUF_INIT(WS_KEY_LEN);
 	uint8_t bytes[16];
@@ -98,19 +100,41 @@ int ws_hand_request(struct buf *out, const struct ws_hand_ask *ask, char key[WS_
 	if (r)
 		return r;
 	b64_encode(&coded, str_make((const char *)bytes, sizeof(bytes)));
-	r = coded.err;
-	if (!r) {
+	if (!coded.err)
 		memcpy(key, coded.p, WS_KEY_LEN);
-		buf_fmt(out,
-			"GET %.*s HTTP/1.1\r\nHost: %.*s\r\nUpgrade: websocket\r\n"
-			"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-			"Sec-WebSocket-Key: %.*s\r\n%.*s\r\n",
-			STR_ARG(ask->target), STR_ARG(ask->host), WS_KEY_LEN, key,
-			STR_ARG(ask->fields));
-		r = out->err;
-	}
+	r = coded.err;
 	buf_free(&coded);
 	return r;
+}
+
+int ws_hand_fields(char *out, size_t n, char key[WS_KEY_LEN])
+{
+	int r = make_key(key), put;
+
+	if (r)
+		return r;
+	put = snprintf(out, n,
+		"Upgrade: websocket\r\nConnection: Upgrade\r\n"
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %.*s\r\n",
+		WS_KEY_LEN, key);
+	return put < 0 || (size_t)put >= n ? ERR_LIMIT : 0;
+}
+
+int ws_hand_request(struct buf *out, const struct ws_hand_ask *ask, char key[WS_KEY_LEN])
+{
+	char fields[256];
+	int r = ws_hand_fields(fields, sizeof(fields), key);
+
+	if (r)
+		return r;
+	buf_puts(out, "GET ");
+	buf_str(out, ask->target);
+	buf_puts(out, " HTTP/1.1\r\nHost: ");
+	buf_str(out, ask->host);
+	buf_fmt(out, "\r\n%s", fields);
+	buf_str(out, ask->fields);
+	buf_puts(out, "\r\n");
+	return out->err;
 }
 
 const char *ws_hand_agrees(

@@ -31,6 +31,11 @@ struct ws_hand_ask {
 	struct str target; /* encoded, starts with '/' */
 	struct str fields; /* more lines, each with its CR LF; or empty */
 };
+/*
+ * The fields alone, for a request that somebody else writes, as a string in n bytes; key
+ * is made for them. -errno without random bytes; ERR_LIMIT.
+ */
+int ws_hand_fields(char *out, size_t n, char key[WS_KEY_LEN]) MUST_USE;
 /* Appends the request; key is made for it. -errno without random bytes. */
 int ws_hand_request(
 	struct buf *out, const struct ws_hand_ask *ask, char key[WS_KEY_LEN]) MUST_USE;

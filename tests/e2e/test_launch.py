@@ -301,6 +301,9 @@ def test_shell():
     out = t.until(b"42x")
     has(out, b"33 101", "the size of the terminal")
     has(out, b"1000\r\n/work", "the user and his folder")
+    # One that the engine has executed has no parent that it could see.
+    t.type("echo by-stream-$((PPID > 0))\n")
+    t.until(b"by-stream-1")
     t.resize(44, 55)
     end = time.monotonic() + harness.DEADLINE
     while time.monotonic() < end:
@@ -336,6 +339,32 @@ def test_shell_script():
     big = "cat <<'E'\n" + "x" * 500000 + "\nE\n"
     eq(len(BOX.od("shell", name, stdin=big).stdout), 500001, "much both ways")
     BOX.od("rm", "-f", name)
+
+
+def test_attach_session():
+    name = BOX.run(IMAGE)
+    run = subprocess.Popen([harness.RUNTIME, "exec", name, "--",
+                            "echo first; read x; echo got:$x; sleep 1000"], env=environment(),
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    t = Terminal("attach", name, "--session", "default")
+    t.until(b"first\r\n")
+    t.type("typed\n")
+    t.until(b"got:typed\r\n")
+    t.type("\x1d")
+    eq(t.end(), (0, True), "^] leaves, and the terminal is as before")
+    watch = subprocess.Popen([harness.RUNTIME, "attach", name, "--session", "default"],
+                             env=environment(), stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    line = watch.stdout.readline()
+    eq(line, b"first\n", "without a terminal it shows the same, and types nothing")
+    got = BOX.od("attach", name, "--session", "nobody")
+    ok(got.returncode == 111 and "no session of that name" in got.stderr,
+       "a session that is not there", got.stderr)
+    BOX.od("rm", "-f", name)
+    watch.communicate(timeout=harness.DEADLINE)
+    eq(watch.returncode, 111, "it ends with the sandbox")
+    run.kill()
+    run.communicate()
 
 
 def test_attach():
