@@ -218,9 +218,13 @@ int fd_connect_unix(const char *path)
 int fd_connect_tcp(const char *address, uint16_t port)
 {
 	struct address a;
-	int r = address_tcp(&a, address, port);
+	int r = address_tcp(&a, address, port), on = 1;
 
-	return r ? r : connect_to(&a, SOCK_STREAM);
+	if (!r)
+		r = connect_to(&a, SOCK_STREAM);
+	if (r >= 0)
+		setsockopt(r, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	return r;
 }
 
 int fd_connect_udp(const char *address, uint16_t port)

@@ -37,8 +37,8 @@ int fd_listen_tcp(const char *address, uint16_t port, int backlog) MUST_USE;
 /* A stream to a unix socket. Never waits: -EAGAIN when its queue is full. */
 int fd_connect_unix(const char *path) MUST_USE;
 /*
- * A TCP stream to a numeric address. Never waits: once it has POLLOUT, fd_connected
- * gives 0 or the -errno for which there is no connection.
+ * A TCP stream to a numeric address, TCP_NODELAY set. Never waits: once it has POLLOUT,
+ * fd_connected gives 0 or the -errno for which there is no connection.
  */
 int fd_connect_tcp(const char *address, uint16_t port) MUST_USE;
 int fd_connected(int fd) MUST_USE;
