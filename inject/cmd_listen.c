@@ -113,7 +113,7 @@ static void raise_limit(void)
 /* The port that the system has chosen, where it was to. */
 static uint16_t port_of(int fd, uint16_t given)
 {
-	struct sockaddr_in6 a;
+	struct sockaddr_in6 a = {0};
 	socklen_t n = sizeof(a);
 
 	/* Of both families it stands at the same place. */

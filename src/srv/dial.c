@@ -1,5 +1,6 @@
 #include "srv/dial.h"
 
+#include "base/backoff.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -37,7 +38,7 @@ struct dial {
 	struct timer timer;
 	struct job job;
 	struct stream *stream;
-	unsigned failures; /* in a row */
+	uint64_t pause; /* the longest there could have been; 0: all was well since */
 	unsigned attempts;
 	uint64_t since; /* when the attempt began */
 	bool told;      /* the log knows that there is no connection */
@@ -66,23 +67,16 @@ static void enter(struct dial *d, enum dial_state to)
  * Anything from nothing to a limit that doubles: many sandboxes that have lost the same
  * backend do not come back at the same moment.
  */
-static uint64_t pause_ms(const struct dial *d)
+static uint64_t pause_ms(struct dial *d)
 {
-	uint64_t most = DIAL_PAUSE_MS;
-	uint32_t any = 0;
+	uint32_t any;
 
-	for (unsigned i = 1; i < d->failures && most < DIAL_PAUSE_MAX_MS; i++)
-		most *= 2;
-	if (most > DIAL_PAUSE_MAX_MS)
-		most = DIAL_PAUSE_MAX_MS;
-	if (random_bytes(&any, sizeof(any)))
-		any = (uint32_t)most;
-	return any % (most + 1);
+	d->pause = backoff(d->pause, DIAL_PAUSE_MS, DIAL_PAUSE_MAX_MS);
+	return random_bytes(&any, sizeof(any)) ? d->pause : any % (d->pause + 1);
 }
 
 static void wait_for_next(struct dial *d, const char *why)
 {
-	d->failures++;
 	if (!d->told)
 		log_warn("no connection to the backend: %s", why);
 	d->told = true;
@@ -103,7 +97,7 @@ static void lost(void *arg, unsigned code, const char *why)
 		return;
 	/* A backend that lets us in and out at once has not served us. */
 	if (loop_now(d->loop) - d->since >= DIAL_STEADY_MS) {
-		d->failures = 0;
+		d->pause = 0;
 		d->told = false;
 	}
 	wait_for_next(d, why);
