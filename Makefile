@@ -78,8 +78,8 @@ SEGMENTS_aarch64 = noseparate-code
 # which aarch64 does not have. -Os makes a strcpy, which linkgate refuses, of a snprintf.
 SMALL_release = -Os -fno-builtin-snprintf
 FAST_release = $(if $(filter x86_64,$(ARCH)),-O2,$(SMALL_release))
-FAST = $(addprefix src/,base/% term/% \
-	$(addprefix file/,automaton chars crc dfa glob grep ignore needle tar untar unzip walk zip))
+FAST = $(addprefix src/,base/% term/mark term/spool term/vt% net/body net/transport net/ws \
+	$(addprefix file/,automaton chars dfa glob grep ignore needle tar untar unzip walk zip))
 CFLAGS_release = -g1 -fPIE -ffunction-sections -fdata-sections \
 	-fvisibility=hidden -fstack-protector-strong -fstack-clash-protection \
 	-fno-strict-aliasing -fno-delete-null-pointer-checks \
