@@ -17,6 +17,8 @@ static _Noreturn void child(int in, int dir, const char *name, broom_fn *fn)
 	/* Who is told to end may well be about to leave something behind. */
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
+	/* What ends our maker's group shall not end us. */
+	setpgid(0, 0);
 	if (dup2(in, 0) == 0 && dup2(dir, 1) == 1 && fd_blocking(0) == 0) {
 		/* Also the writing end of ours: else there would be no end. */
 		spawn_close_from(3);

@@ -19,7 +19,9 @@
 
 enum {
 	OOM_SCORE_CHILD = 500,
-	REPORT_FD = 4,     /* of a child, behind the channel */
+	CHANNEL_FD = 3,    /* of a child */
+	ANSWERS_FD = 4,    /* and behind it */
+	REPORT_FD = 5,     /* and behind that */
 	CLOSE_MAX = 65536, /* where neither close_range nor a sane limit helps */
 };
 
@@ -144,13 +146,18 @@ static int wire(const struct spawn *s)
 	return 0;
 }
 
-/* 3 is the channel's, or nobody's; the report follows. Both lie above it now. */
-static int wire_channel(int channel, int report)
+/* Somebody's, or nobody's. Those that are handed over lie above the report now. */
+static int wire_one(int from, int to)
 {
-	if (channel <= 0)
-		close(3);
-	else if (dup2(channel, 3) < 0 || fd_blocking(3) < 0)
+	if (from <= 0)
+		close(to);
+	else if (dup2(from, to) < 0 || fd_blocking(to) < 0)
 		return -1;
+	return 0;
+}
+
+static int wire_report(int report)
+{
 	if (dup2(report, REPORT_FD) < 0)
 		return -1;
 	return fcntl(REPORT_FD, F_SETFD, FD_CLOEXEC);
@@ -190,15 +197,16 @@ static void say(int report, enum step step, int err)
 static void child(const struct spawn *s, int report)
 {
 	int channel = s->channel > 0 ? fd_dup(s->channel, REPORT_FD + 1) : 0;
+	int answers = s->answers > 0 ? fd_dup(s->answers, REPORT_FD + 1) : 0;
 	enum step step = STEP_FDS;
 	int high = fd_dup(report, REPORT_FD + 1);
 
 	/* The socket is among 0, 1 and 2 where our standard descriptors are closed. */
-	errno = -(high < 0 ? high : channel);
+	errno = -(high < 0 ? high : channel < 0 ? channel : answers);
 	/* That so high a number is never to be had is EINVAL there. */
 	if (errno == EINVAL)
 		errno = EMFILE;
-	if (high < 0 || channel < 0)
+	if (high < 0 || channel < 0 || answers < 0)
 		goto fail;
 	report = high;
 	step = STEP_SESSION;
@@ -208,7 +216,8 @@ static void child(const struct spawn *s, int report)
 	if (s->tty >= 0 && take_tty(s->tty) < 0)
 		goto fail;
 	step = STEP_FDS;
-	if (wire(s) < 0 || wire_channel(channel, report) < 0)
+	if (wire(s) < 0 || wire_one(channel, CHANNEL_FD) < 0 ||
+		wire_one(answers, ANSWERS_FD) < 0 || wire_report(report) < 0)
 		goto fail;
 	report = REPORT_FD;
 	spawn_close_from(REPORT_FD + 1);

@@ -2,8 +2,8 @@
  * Child processes: fork, a fixed order of steps in the child, exec.
  *
  * A child starts as a fresh login would leave it: default signal dispositions
- * and an empty mask, its own session, no descriptor but 0, 1, 2 and a channel, the limits
- * that this program was started with, an OOM score of +500 so that the kernel
+ * and an empty mask, its own session, no descriptor but 0, 1, 2 and its channels, the
+ * limits that this program was started with, an OOM score of +500 so that the kernel
  * ends it before it ends us. It is a child subreaper: whoever it leaves behind,
  * in whatever session, stays its descendant, so that proc/tree finds all of them.
  */
@@ -33,6 +33,7 @@ struct spawn {
 	int tty;                 /* slave of a pty: 0, 1, 2 and controlling; or -1 */
 	int fds[3];              /* without tty: 0, 1, 2; -1 is /dev/null */
 	int channel;             /* what the child has as 3; 0: nothing */
+	int answers;             /* the same as 4 */
 	bool dies_with_us;       /* the kernel ends it when this process has ended */
 	bool orphans_leave;      /* it is no subreaper: it would not bury them */
 	const struct spawn_user *user; /* NULL keeps the present identity */

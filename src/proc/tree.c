@@ -273,6 +273,18 @@ int tree_kill(struct tree *t)
 	return refused == t->live ? -EPERM : 1;
 }
 
+size_t tree_kill_stopped(pid_t root)
+{
+	size_t n = 0;
+
+	if (snapshot(root) < 0)
+		return 0;
+	for (size_t i = 0; i < procs_n; i++)
+		if (procs[i].kin == KIN_OURS && procs[i].stopped)
+			n += kill(procs[i].pid, SIGKILL) == 0;
+	return n;
+}
+
 void tree_kill_now(pid_t root)
 {
 	struct tree t = {.root = root};

@@ -51,6 +51,9 @@ int tree_signal(pid_t root, int signo) MUST_USE;
  */
 int tree_kill(struct tree *t) MUST_USE;
 
+/* Sends SIGKILL to those of all but the root that are stopped; how many there were. */
+size_t tree_kill_stopped(pid_t root);
+
 /* Kills all others, then the root, without waiting for their end. */
 void tree_kill_now(pid_t root);
 

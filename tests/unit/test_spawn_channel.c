@@ -51,6 +51,30 @@ static void check_channel(void)
 	fd_close(&pipe[0]);
 }
 
+/* The other of two pipes: what comes by 3 goes out by 4. */
+static void check_answers(void)
+{
+	static const char *const argv[] = {"/bin/sh", "-c", "cat <&3 >&4", NULL};
+	struct spawn s = program(argv);
+	struct spawn_report e;
+	int to[2], from[2];
+	pid_t pid;
+
+	is_int(fd_pipe(to), 0, "a pipe there");
+	is_int(fd_pipe(from), 0, "and a pipe back");
+	s.channel = to[0];
+	s.answers = from[1];
+	is_int(start(&s, &pid, &e), 0, "a child with both");
+	fd_close(&to[0]);
+	fd_close(&from[1]);
+	is_int(fd_write_all(to[1], "hi\n", 3), 0, "a line for it");
+	fd_close(&to[1]);
+	is_int(end_of(pid), 0, "it ends");
+	read_all(from[0]);
+	is_view(buf_view(&out), "hi\n", "and has sent it back");
+	fd_close(&from[0]);
+}
+
 /* In a process of its own: who has started a child, says its number and ends. */
 static void leave_behind(bool dies, int to)
 {
@@ -94,6 +118,7 @@ int main(void)
 {
 	spawn_remember_limits();
 	check_channel();
+	check_answers();
 	check_death();
 	buf_free(&out);
 	return done_testing();
