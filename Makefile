@@ -26,7 +26,7 @@ BUILD = build
 B = $(BUILD)/$(ARCH)
 PREFIX = /usr/local
 FUZZ_SECONDS = 60
-CLIENT_MAX_BYTES = 983040
+CLIENT_MAX_BYTES = 1048576
 
 Q = $(if $(V),,@)
 ifeq ($(filter $(ARCH),x86_64 aarch64),)
@@ -66,6 +66,13 @@ KERNEL_ASM = $(KERNEL_FROM)$(if $(CROSS),,/$(ARCH)-linux-gnu)/asm
 MUSL_INC = -nostdinc -isystem $(MUSL)/include/$(ARCH)-linux-musl \
 	-isystem $(shell $(CC_release) -print-file-name=include) \
 	-idirafter $(KERNEL_INC)
+
+# Texts in the program, packed; .incbin looks for them there.
+EMBED = $(B)/embed
+COMMON += -Wa,-I$(EMBED)
+$(EMBED)/%.gz: %
+	@mkdir -p $(@D)
+	$(Q)gzip -9nc $< >$@
 
 # Four kinds of build, each with its compiler and flags. "release" is what ships.
 CC_release = $(CROSS)gcc
@@ -132,8 +139,10 @@ $(B)/$1/lib.a $(B)/$1/inject.a:
 	@mkdir -p $$(@D)
 	$$(Q)rm -f $$@ && $$(AR) qcsPD $$@ $$^
 
-# What is included as it stands; the compiler does not tell of it.
-$(B)/$1/obj/src/kernel/driver_text.o: src/kernel/driver.py src/kernel/skills.py
+# What is included as it stands (base/embed.h); the compiler does not tell of it.
+$(B)/$1/obj/src/kernel/driver_text.o: $(addprefix $(EMBED)/src/kernel/,driver.py.gz skills.py.gz)
+$(B)/$1/obj/src/cdp/element.o: $(EMBED)/src/cdp/element.js.gz
+$(B)/$1/obj/src/cdp/observe.o: $(EMBED)/src/cdp/mark.js.gz
 
 $(B)/$1/third_party.a: Makefile third_party/build.mk third_party/src/.stamp | $(KERNEL_INC)
 	@echo "  CC   third_party ($1)"

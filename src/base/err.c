@@ -28,6 +28,8 @@ const char *err_text(int err)
 		return "unsupported protocol version";
 	case ERR_TLS:
 		return "TLS failure";
+	case ERR_REFUSED:
+		return "refused";
 	/* musl has words of its own, which neither people nor models know. */
 	case -EIO:
 		return "Input/output error";

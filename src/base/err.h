@@ -24,6 +24,7 @@ enum err {
 	ERR_CLOSED = -4103,    /* the peer ended the stream too early */
 	ERR_VERSION = -4104,   /* a protocol version that is not spoken here */
 	ERR_TLS = -4105,       /* the TLS engine failed; its own code says why */
+	ERR_REFUSED = -4106,   /* the peer has said no; its words are kept by who asked */
 };
 
 /* Words for an error code of either kind; a static string, never NULL. */

@@ -134,12 +134,17 @@ static void quoted(struct buf *out, struct str s)
 
 void jw_key(struct jw *w, const char *key)
 {
+	jw_key_str(w, str_c(key));
+}
+
+void jw_key_str(struct jw *w, struct str key)
+{
 	enum state s = state(w);
 
 	assert(s == OBJECT_FIRST || s == OBJECT_NEXT);
 	if (s == OBJECT_NEXT)
 		buf_putc(w->out, ',');
-	quoted(w->out, str_c(key));
+	quoted(w->out, key);
 	buf_putc(w->out, ':');
 	enter(w, OBJECT_VALUE);
 }

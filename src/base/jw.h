@@ -23,6 +23,7 @@ void jw_array(struct jw *w);
 /* Closes the innermost object or array. */
 void jw_end(struct jw *w);
 void jw_key(struct jw *w, const char *key);
+void jw_key_str(struct jw *w, struct str key);
 
 void jw_str(struct jw *w, struct str s);
 void jw_cstr(struct jw *w, const char *s);

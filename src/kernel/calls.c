@@ -1,7 +1,7 @@
 #include "kernel/calls.h"
 
 #include "base/jw.h"
-#include "kernel/literal.h"
+#include "base/literal.h"
 #include "limits.h"
 
 enum { PARAMS_MAX = 8 };

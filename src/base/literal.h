@@ -2,8 +2,8 @@
  * Words and literals of Python, taken off the front of a text. All of them leave it
  * where they stop.
  */
-#ifndef KERNEL_LITERAL_H
-#define KERNEL_LITERAL_H
+#ifndef BASE_LITERAL_H
+#define BASE_LITERAL_H
 
 #include "base/buf.h"
 
@@ -19,6 +19,12 @@ bool literal_take(struct str *s, char c);
 struct str literal_take_name(struct str *s, char extra);
 
 bool literal_is_string(struct str s);
+/*
+ * Appends the value of the one string that begins at this quote, without a prefix, and
+ * leaves *s behind it. raw: a backslash stands for itself. ERR_SYNTAX: it does not end,
+ * or is no Unicode.
+ */
+int literal_take_quoted(struct str *s, bool raw, struct buf *out) MUST_USE;
 /*
  * Puts the value of one or more strings side by side in place of what is in out.
  * ERR_SYNTAX: it is none, or bytes, or formatted, or no Unicode.

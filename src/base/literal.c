@@ -1,4 +1,4 @@
-#include "kernel/literal.h"
+#include "base/literal.h"
 
 #include "base/jw.h"
 #include "base/utf8.h"
@@ -164,6 +164,16 @@ static int take_body(struct str *s, struct str quote, bool raw, struct buf *out)
 	return 0;
 }
 
+int literal_take_quoted(struct str *s, bool raw, struct buf *out)
+{
+	struct str quote = str_make(s->p, 1);
+
+	if (s->n >= 3 && s->p[1] == s->p[0] && s->p[2] == s->p[0])
+		quote.n = 3;
+	*s = str_skip(*s, quote.n);
+	return take_body(s, quote, raw, out);
+}
+
 bool literal_is_string(struct str s)
 {
 	if (s.n && strchr("rRuU", s.p[0]) && s.p[0])
@@ -176,16 +186,11 @@ int literal_take_string(struct str *s, struct buf *out)
 	buf_reset(out);
 	do {
 		bool raw = first(*s) == 'r' || first(*s) == 'R';
-		struct str quote;
 		int r;
 
 		if (is_letter(first(*s)))
 			*s = str_skip(*s, 1);
-		quote = str_make(s->p, 1);
-		if (s->n >= 3 && s->p[1] == s->p[0] && s->p[2] == s->p[0])
-			quote.n = 3;
-		*s = str_skip(*s, quote.n);
-		r = take_body(s, quote, raw, out);
+		r = literal_take_quoted(s, raw, out);
 		if (r)
 			return r;
 		literal_skip_space(s);
