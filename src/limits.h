@@ -261,6 +261,26 @@ enum {
 	VSCODE_ENV_MAX = 1024,       /* variables that code-server is given */
 };
 
+/* The browser. */
+enum {
+	CDP_MESSAGE_MAX = 32 << 20, /* an accessibility tree of 12,000 nodes has 6 MB */
+	CDP_HEAD = 256,             /* kept of a longer one: whose answer it was */
+	CDP_READ = 65536,           /* taken at once: what a pipe holds */
+	CDP_PIPE = 1 << 20,         /* what the kernel may hold: large trees, quickly */
+	CDP_OUT_MAX = 32 << 20,     /* waiting for a browser that does not read */
+	CDP_PENDING_MAX = 64,       /* asked and not yet taken */
+	CDP_TOKENS_MAX = 4 << 20,   /* 20 bytes each, in a process that ends */
+	CDP_KEYS_MAX = 65536,       /* of one object: what a page's script answers */
+	CDP_EVENT_MAX = 8 << 20,    /* looked at; a URL of data may have 2 MB */
+	CDP_MEMORY_MAX =
+		256 << 20,         /* for one observation: texts, trees and their index */
+	CDP_ID_MAX = 64,           /* of Chrome's names for things: 32 digits and a NUL */
+	CDP_WORDS_MAX = 512,       /* of a refusal */
+	BROWSER_TABS_MAX = 64,     /* further ones are closed as they come */
+	BROWSER_FRAMES_MAX = 512,  /* of one tab that are known; 250 bytes each */
+	BROWSER_URL_MAX = 4 << 20, /* of data; Chrome itself stops at 2 MB */
+};
+
 /* Plugins on the disk. */
 enum {
 	PLUGINS_DISK_MAX = 16,       /* asked for; each is a process */
@@ -502,6 +522,17 @@ enum {
 	KERNEL_DEATH_MS = 500, /* from a closed connection to the end of its process */
 };
 
+/* What a page of the browser is made into. */
+enum {
+	AXTREE_NODES_MAX =
+		100000, /* 240 bytes each; a page of 6,000 elements has 12,000 */
+	AXTREE_WORDS_MAX = 32 << 20, /* the texts of one line, decoded */
+	PNG_PIXELS_MAX = 4 << 20,    /* the viewport has a million; 3 bytes each */
+	OBSERVE_TEXT_MAX = 32 << 20, /* of a page; escaped it may be twice that */
+	OBSERVE_JSON_MAX = 48 << 20, /* its tree as it came: CDP_MESSAGE_MAX and frames */
+	OBSERVE_PICTURE_MAX = 8 << 20, /* of the viewport, twice its pixels */
+};
+
 /* What is remembered of actions. */
 enum {
 	JOURNAL_RECORD_MAX = 16 << 20, /* an answer with its output, as JSON */
@@ -559,6 +590,15 @@ enum {
 	MCP_LIST_MS = 10000,     /* for the lists of several; clients give up at 60 s */
 	MCP_PAGES_MAX = 100,     /* of one list of one server */
 	MCP_LIST_MAX = 32 << 20, /* all lists together */
+};
+
+/* Browser actions. */
+enum {
+	ACTION_DEPTH_MAX = 32,   /* of lists in arguments; none needs more than one */
+	ACTION_ARGS_MAX = 64,    /* of one call; none takes more than four */
+	ACTION_CALLS_MAX = 1000, /* of one action; people and models write ten */
+	CALLLOG_LINES_MAX = 128, /* seven to an attempt */
+	CALLLOG_LINE_MAX = 2048, /* an element in one line: 550 letters */
 };
 
 #endif

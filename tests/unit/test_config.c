@@ -51,8 +51,7 @@ static const struct row rows[] = {
 		ROLE_INIT, 34512, "/workspace", NULL, 0, false},
 	{MICROMAMBA MODULE
 		" 34512 --working-dir /workspace --plugins agent_skills jupyter "
-		"vscode --username root --user-id 0 --browsergym-eval-env a b c "
-		"--no-enable-browser",
+		"vscode --username root --user-id 0 --no-enable-browser",
 		ROLE_INIT, 34512, "/workspace", "root", 0xffffffff, true},
 	{MICROMAMBA MODULE
 		" 34512 --working-dir /w --plugins jupyter --username openhands "
@@ -100,6 +99,7 @@ static const struct row rows[] = {
 		NULL, 0, true},
 	{US " 3000 --file-viewer", ROLE_SERVE, 3000, NULL, NULL, 0, false},
 	{US " 3000 --enable-browser", ROLE_SERVE, 3000, NULL, NULL, 0, false},
+	{US " 3000 --browsergym-eval-env a b", ROLE_SERVE, 3000, NULL, NULL, 0, false},
 	{US " 3000 --working-dir /a --working-dir /b", ROLE_SERVE, 3000, "/b", NULL, 0,
 		false},
 	{US " --version", ROLE_VERSION, 0, NULL, NULL, 0, false},
@@ -119,7 +119,9 @@ static void check_row(const struct row *row)
 	is_str(c.working_dir, row->dir, "the working directory");
 	is_str(c.username, row->user ? row->user : "openhands", "the user");
 	is_int(c.uid, uid, "his id");
-	ok(c.browser == !row->no_browser, "the browser");
+	ok((c.browser == CONFIG_BROWSER_OFF) == row->no_browser, "the browser");
+	ok((c.browser == CONFIG_BROWSER_ON) == !!strstr(row->line, " --enable-browser"),
+		"started at once or not");
 	ok(c.viewer == !!strstr(row->line, "--file-viewer"), "the file viewer");
 	is_int(errors.n, 0, "no errors");
 }
@@ -154,9 +156,13 @@ static const struct {
 		"--user-id 2147483648: must be a number in range\n"},
 	{US " 3000 --plugins", "--plugins: needs a value\n"},
 	{US " 3000 --plugins jupyter x",
-		"--plugins x: is not one of agent_skills, jupyter, mcp, vscode, "
+		"--plugins x: is not one of agent_skills, browser, jupyter, mcp, "
+		"vscode, "
 		"and no folder in /.od/plugins\n"},
 	{US " 3000 --no-enable-browser=yes", "--no-enable-browser yes: takes no value\n"},
+	{US " 3000 --browsergym-eval-env a --no-enable-browser",
+		"Browser environment is not enabled in config, but browsergym_eval_env "
+		"is set\n"},
 	{US " 3000 --tls-cert /c", "--tls-cert and --tls-key go together\n"},
 	{US " 3000 --tls-key /k", "--tls-cert and --tls-key go together\n"},
 	{US " 3000 --key-sha256 00ff",

@@ -219,6 +219,41 @@ static void test_written(void)
 	buf_free(&out);
 }
 
+/* --- Programs of ours ---------------------------------------------------------- */
+
+static void test_own(void)
+{
+	static const struct {
+		const char *line, *observation; /* NULL: it is no such reply */
+		uint64_t id;
+	} rows[] = {
+		{"{\"op\":\"reply\",\"id\":7,\"observation\":{\"content\":\"x\"}}",
+			"{\"content\":\"x\"}", 7},
+		{"{\"op\":\"reply\",\"id\":7,\"observation\":{}}", "{}", 7},
+		{"{\"op\":\"reply\",\"id\":7,\"observation\":{}", NULL, 0},
+		{"{\"op\":\"reply\",\"id\":x,\"observation\":{}}", NULL, 0},
+		{"{\"op\":\"reply\",\"id\":,\"observation\":{}}", NULL, 0},
+		{"{\"op\":\"reply\",\"id\":7,\"error\":\"{}}", NULL, 0},
+		{"{\"op\":\"reply\",\"id\":7}}", NULL, 0},
+		{"{\"op\":\"reply\",\"id\":}}", NULL, 0},
+		{"{\"op\":\"ready\"}", NULL, 0},
+		{"}}", NULL, 0},
+		{"", NULL, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct str observation = STR("");
+		uint64_t id = 0;
+		bool is = plugin_own_reply(str_c(rows[i].line), &id, &observation);
+
+		is_int(is, rows[i].observation != NULL, "%s", rows[i].line);
+		if (!is || !rows[i].observation)
+			continue;
+		is_view(observation, rows[i].observation, "its observation");
+		is_int(id, rows[i].id, "its id");
+	}
+}
+
 int main(void)
 {
 	arena_init(&arena, PLUGIN_JSON_MAX);
@@ -228,5 +263,6 @@ int main(void)
 	test_pieces();
 	test_written();
 	arena_reset(&arena);
+	test_own();
 	return done_testing();
 }

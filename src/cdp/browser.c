@@ -1,0 +1,372 @@
+/* The life of a browser's tabs: made, set up, shown, closed. */
+#include "cdp/browser_private.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/jw.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+	PARAMS_MAX = 8192,    /* of a request of ours */
+	SETUP_MS = 10000,     /* for a tab; a browser that is busy with pages */
+	CLOSE_MS = 1000,      /* a tab that is not closed then counts as closed */
+	STALL_MS = 1500,      /* without an answer, though it has nothing to do */
+	STALL_BUSY_MS = 20000 /* and though it may have: a machine out of breath */
+};
+
+/* --- Whether it lives ------------------------------------------------------------- */
+
+/* Of the process, as /proc has it; 'S' for what cannot be read. */
+static char state_of(pid_t pid)
+{
+	char path[64], text[512];
+	struct str rest;
+	ssize_t n = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = fd_open(path, O_RDONLY, 0);
+	if (fd >= 0)
+		n = read(fd, text, sizeof(text));
+	fd_close(&fd);
+	if (n <= 0)
+		return 'S';
+	rest = str_make(text, (size_t)n);
+	while (rest.n && rest.p[rest.n - 1] != ')')
+		rest.n--;
+	return rest.n + 2 < (size_t)n ? rest.p[rest.n + 1] : 'S';
+}
+
+/*
+ * One that sleeps though it was asked something does not hear; one that wants to run
+ * may not have been given the processor.
+ */
+static bool is_patient(void *ctx, uint64_t silent_ms)
+{
+	const struct browser *b = ctx;
+	char state = b->pid ? state_of(b->pid) : 'S';
+
+	if (state == 'T' || state == 'Z')
+		return false;
+	return silent_ms < (state == 'S' ? STALL_MS : STALL_BUSY_MS);
+}
+
+/* --- Tabs ------------------------------------------------------------------------- */
+
+void browser_show(struct browser *b, struct tab *t)
+{
+	t->shown = ++b->last_shown;
+	b->active = t;
+}
+
+static struct tab *tab_new(struct browser *b, struct str target, struct str session)
+{
+	struct tab *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	*t = (struct tab){
+		.browser = b,
+		.url = BUF_INIT(BROWSER_URL_MAX),
+		.drag = BUF_INIT(CDP_EVENT_MAX),
+	};
+	snprintf(t->target, sizeof(t->target), "%.*s", STR_ARG(target));
+	snprintf(t->session, sizeof(t->session), "%.*s", STR_ARG(session));
+	/* A page's main frame has its target's name. */
+	if (tab_note_frame(t, target))
+		return t;
+	free(t);
+	return NULL;
+}
+
+struct tab *browser_add(struct browser *b, struct str target, struct str session)
+{
+	struct tab **end = &b->tabs;
+
+	if (browser_tabs(b) >= BROWSER_TABS_MAX || target.n >= CDP_ID_MAX ||
+		session.n >= CDP_ID_MAX)
+		return NULL;
+	while (*end)
+		end = &(*end)->next;
+	*end = tab_new(b, target, session);
+	if (*end)
+		browser_show(b, *end);
+	return *end;
+}
+
+static void tab_free(struct tab *t)
+{
+	while (t->frames) {
+		struct frame *next = t->frames->next;
+
+		free(t->frames);
+		t->frames = next;
+	}
+	buf_free(&t->url);
+	buf_free(&t->drag);
+	free(t);
+}
+
+/* The one that was last seen of those that are there. */
+static void choose_active(struct browser *b)
+{
+	b->active = NULL;
+	for (struct tab *t = b->tabs; t; t = t->next)
+		if (t->state != TAB_GONE && (!b->active || t->shown > b->active->shown))
+			b->active = t;
+}
+
+void browser_sweep(struct browser *b)
+{
+	struct tab **at = &b->tabs;
+
+	choose_active(b);
+	while (*at) {
+		struct tab *t = *at;
+
+		if (t->state != TAB_GONE) {
+			at = &t->next;
+			continue;
+		}
+		*at = t->next;
+		tab_free(t);
+	}
+}
+
+#define SIZE \
+	"\"width\":1280,\"height\":720,\"screenWidth\":1280,\"screenHeight\":720," \
+	"\"deviceScaleFactor\":1,\"mobile\":false"
+
+/* In this order; the page's scripts wait for the last one. */
+static const struct {
+	const char *method;
+	struct str params;
+} setup[] = {
+	{"Page.enable", {NULL, 0}},
+	{"Page.setLifecycleEventsEnabled", {"{\"enabled\":true}", 16}},
+	{"Runtime.enable", {NULL, 0}},
+	{"DOM.enable", {NULL, 0}},
+	{"Inspector.enable", {NULL, 0}},
+	{"Emulation.setFocusEmulationEnabled", {"{\"enabled\":true}", 16}},
+	{"Emulation.setDeviceMetricsOverride", {"{" SIZE "}", sizeof("{" SIZE "}") - 1}},
+	{"Page.setInterceptFileChooserDialog", {"{\"enabled\":true}", 16}},
+	{"Runtime.runIfWaitingForDebugger", {NULL, 0}},
+};
+
+/*
+ * Nothing else may be asked of a page before all of it is answered: Chromium 156 loses
+ * its process where a navigation follows too early.
+ */
+static int set_up(struct tab *t, uint64_t deadline)
+{
+	struct cdp *c = &t->browser->cdp;
+	struct json_val tree;
+	uint64_t ids[ARRAY_LEN(setup)];
+	struct arena a;
+	size_t sent = 0;
+	int r = 0;
+
+	arena_init(&a, CDP_MEMORY_MAX);
+	while (!r && sent < ARRAY_LEN(setup)) {
+		r = cdp_send(c, str_c(t->session), setup[sent].method, setup[sent].params,
+			&ids[sent]);
+		sent += !r;
+	}
+	for (size_t i = 0; i < sent; i++) {
+		int got = r ? r : cdp_wait(c, ids[i], deadline, NULL, NULL);
+
+		cdp_forget(c, ids[i]);
+		/* One that an older browser does not know is done without. */
+		r = got == ERR_REFUSED ? 0 : got;
+	}
+	if (!r)
+		r = cdp_call(c, str_c(t->session), "Page.getFrameTree", STR(""), deadline,
+			&a, &tree);
+	if (!r)
+		tab_note_tree(t, json_get(tree, "frameTree"));
+	arena_reset(&a);
+	if (r == -EPIPE || r == -ETIMEDOUT || r == ERR_REFUSED)
+		return 0;
+	return r;
+}
+
+int browser_tidy(struct browser *b, uint64_t deadline)
+{
+	struct tab *t = b->tabs;
+	int r = 0;
+
+	while (t && !r) {
+		if (t->state != TAB_NEW) {
+			t = t->next;
+			continue;
+		}
+		t->state = TAB_READY;
+		r = set_up(t, deadline);
+		/* Others may have come and gone meanwhile, but none was freed. */
+		t = b->tabs;
+	}
+	choose_active(b);
+	return r;
+}
+
+/* --- What tabs are asked for by others --------------------------------------------- */
+
+struct tab *browser_active(struct browser *b)
+{
+	return b->active;
+}
+
+struct tab *browser_tab(struct browser *b, size_t index)
+{
+	struct tab *t = b->tabs;
+
+	while (t && index--)
+		t = t->next;
+	return t;
+}
+
+size_t browser_tabs(const struct browser *b)
+{
+	return browser_index(b, NULL);
+}
+
+size_t browser_index(const struct browser *b, const struct tab *t)
+{
+	size_t n = 0;
+
+	for (const struct tab *at = b->tabs; at && at != t; at = at->next)
+		n++;
+	return n;
+}
+
+static bool has_arrived(void *arg)
+{
+	struct tab *t = browser_active(arg);
+
+	return t && t->state != TAB_NEW;
+}
+
+int browser_new_tab(struct browser *b, uint64_t deadline)
+{
+	int r = cdp_call(&b->cdp, STR(""), "Target.createTarget",
+		STR("{\"url\":\"about:blank\"}"), deadline, NULL, NULL);
+
+	return r ? r : browser_until(b, has_arrived, b, deadline);
+}
+
+/* A request about the target of t. */
+static int call_target(struct tab *t, const char *method, uint64_t deadline)
+{
+	char params[CDP_ID_MAX + 32];
+
+	snprintf(params, sizeof(params), "{\"targetId\":\"%s\"}", t->target);
+	return cdp_call(
+		&t->browser->cdp, STR(""), method, str_c(params), deadline, NULL, NULL);
+}
+
+static bool is_gone(void *arg)
+{
+	const struct tab *t = arg;
+
+	return t->state == TAB_GONE;
+}
+
+int browser_close_tab(struct browser *b, uint64_t deadline)
+{
+	struct tab *t = b->active, *last = NULL;
+	uint64_t now = clock_ms();
+	int r;
+
+	if (deadline > now + CLOSE_MS)
+		deadline = now + CLOSE_MS;
+	r = call_target(t, "Target.closeTarget", deadline);
+	while (!r && !is_gone(t) && clock_ms() < deadline)
+		r = cdp_turn(&b->cdp, deadline);
+	/* One that does not want to go is not shown any more. */
+	t->state = TAB_GONE;
+	if (r && r != -ETIMEDOUT && r != ERR_REFUSED && r != -EPIPE)
+		return r;
+	browser_sweep(b);
+	for (t = b->tabs; t; t = t->next)
+		last = t;
+	return last ? browser_focus_tab(b, last, now + SETUP_MS)
+		    : browser_new_tab(b, now + SETUP_MS);
+}
+
+int browser_focus_tab(struct browser *b, struct tab *t, uint64_t deadline)
+{
+	browser_show(b, t);
+	return call_target(t, "Target.activateTarget", deadline);
+}
+
+struct frame *tab_main(struct tab *t)
+{
+	return t->frames;
+}
+
+/* --- The browser ------------------------------------------------------------------ */
+
+static int allow_downloads(struct browser *b, const char *folder, uint64_t deadline)
+{
+	struct buf params = BUF_INIT(PARAMS_MAX);
+	struct jw w;
+	int r;
+
+	jw_init(&w, &params);
+	jw_object(&w);
+	jw_key(&w, "behavior");
+	jw_cstr(&w, "allowAndName");
+	jw_key(&w, "downloadPath");
+	jw_cstr(&w, folder);
+	jw_key(&w, "eventsEnabled");
+	jw_bool(&w, true);
+	jw_end(&w);
+	r = params.err ? params.err
+		       : cdp_call(&b->cdp, STR(""), "Browser.setDownloadBehavior",
+				 buf_view(&params), deadline, NULL, NULL);
+	buf_free(&params);
+	return r;
+}
+
+int browser_init(struct browser *b, int in, int out, pid_t pid, const char *downloads,
+	uint64_t deadline)
+{
+	static const char attach[] =
+		"{\"autoAttach\":true,\"waitForDebuggerOnStart\":true,\"flatten\":true,"
+		"\"filter\":[{\"type\":\"browser_ui\",\"exclude\":true},"
+		"{\"type\":\"browser\",\"exclude\":true},"
+		"{\"type\":\"tab\",\"exclude\":true},{}]}";
+	int r;
+
+	*b = (struct browser){.pid = pid};
+	cdp_init(&b->cdp, in, out);
+	b->cdp.event = browser_event;
+	b->cdp.wants = browser_wants;
+	b->cdp.ctx = b;
+	r = cdp_call(
+		&b->cdp, STR(""), "Browser.getVersion", STR(""), deadline, NULL, NULL);
+	b->cdp.patient = is_patient;
+	if (!r)
+		r = allow_downloads(b, downloads, deadline);
+	if (!r || r == ERR_REFUSED)
+		r = cdp_call(&b->cdp, STR(""), "Target.setAutoAttach", str_c(attach),
+			deadline, NULL, NULL);
+	return r ? r : browser_new_tab(b, deadline);
+}
+
+void browser_free(struct browser *b)
+{
+	cdp_close(&b->cdp);
+	while (b->tabs) {
+		struct tab *next = b->tabs->next;
+
+		tab_free(b->tabs);
+		b->tabs = next;
+	}
+	b->active = NULL;
+}

@@ -1,0 +1,523 @@
+/* Asking a tab: requests, scripts, navigations, and waiting for their ends. */
+#include "cdp/browser_private.h"
+
+#include "base/clock.h"
+#include "base/jw.h"
+#include "proc/tree.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum {
+	PARAMS_MAX = 32 << 20, /* a script's arguments: a text to fill in */
+	FLUSH_MS = 500,        /* for a page's scripts to let us in */
+	CONTENT_MS = 3000,     /* of the contract: DOMContentLoaded */
+	LOAD_MS = 1500,        /* and a little more for load */
+	STILL_MS = 60,         /* without a move: it has come to rest */
+	STILL_MAX_MS = 500,    /* pages that never do are taken as they are */
+	SETUP_MS = 10000,
+	SETTLES = 3,
+	ABORT_MS = 300, /* from the end of a loading to its document, at most */
+	BUSY_MS =
+		4000, /* a page's script may take, once; at the second time it is ended */
+};
+
+/* --- Requests --------------------------------------------------------------------- */
+
+int tab_send(struct tab *t, const char *method, struct str params, uint64_t *id)
+{
+	if (t->state != TAB_READY)
+		return -EPIPE;
+	return cdp_send(&t->browser->cdp, str_c(t->session), method, params, id);
+}
+
+int tab_call(struct tab *t, const char *method, struct str params, uint64_t deadline,
+	struct arena *a, struct json_val *result)
+{
+	uint64_t id;
+	int r = tab_send(t, method, params, &id);
+
+	return r ? r : cdp_wait(&t->browser->cdp, id, deadline, a, result);
+}
+
+/* --- Scripts ---------------------------------------------------------------------- */
+
+static int refuse(struct tab *t, const char *words)
+{
+	t->browser->cdp.refusal_code = 0;
+	snprintf(t->browser->cdp.refusal, CDP_WORDS_MAX, "%s", words);
+	return ERR_REFUSED;
+}
+
+/* Where a function is called: in the world of f, or on an object. */
+struct place {
+	struct frame *f;
+	struct str object;
+	bool by_value;
+};
+
+static void write_call(
+	struct buf *out, const struct place *at, const char *function, struct str args)
+{
+	struct jw w;
+
+	jw_init(&w, out);
+	jw_object(&w);
+	jw_key(&w, "functionDeclaration");
+	jw_cstr(&w, function);
+	if (at->f) {
+		jw_key(&w, "executionContextId");
+		jw_int(&w, at->f->context);
+	} else {
+		jw_key(&w, "objectId");
+		jw_str(&w, at->object);
+	}
+	jw_key(&w, "arguments");
+	jw_raw(&w, args.n ? args : STR("[]"));
+	jw_key(&w, "returnByValue");
+	jw_bool(&w, at->by_value);
+	jw_key(&w, "awaitPromise");
+	jw_bool(&w, true);
+	jw_key(&w, "userGesture");
+	jw_bool(&w, true);
+	jw_end(&w);
+}
+
+/* What the function has thrown; the first line of an error. */
+static int thrown(struct tab *t, struct json_val details, struct arena *a)
+{
+	struct str words = STR("");
+	char line[CDP_WORDS_MAX];
+
+	if (json_str(json_get(json_get(details, "exception"), "description"), a, &words))
+		if (json_str(json_get(details, "text"), a, &words))
+			words = STR("an exception");
+	words = str_cut(&words, '\n');
+	snprintf(line, sizeof(line), "%.*s",
+		words.n < sizeof(line) ? (int)words.n : (int)sizeof(line) - 1, words.p);
+	return refuse(t, line);
+}
+
+/* The remote object that the function gives. */
+static int call(struct tab *t, const struct place *at, const char *function,
+	struct str args, uint64_t deadline, struct arena *a, struct json_val *object)
+{
+	struct buf params = BUF_INIT(PARAMS_MAX);
+	struct json_val result, details;
+	int r;
+
+	if (at->f && !at->f->context)
+		return refuse(t, "Cannot find context with specified id");
+	write_call(&params, at, function, args);
+	r = params.err ? params.err
+		       : tab_call(t, "Runtime.callFunctionOn", buf_view(&params),
+				 deadline, a, &result);
+	buf_free(&params);
+	if (r)
+		return r;
+	details = json_get(result, "exceptionDetails");
+	if (json_type(details) != JSON_ABSENT)
+		return thrown(t, details, a);
+	*object = json_get(result, "result");
+	return 0;
+}
+
+int tab_eval(struct tab *t, struct frame *f, const char *function, struct str args,
+	uint64_t deadline, struct arena *a, struct json_val *value)
+{
+	struct place at = {.f = f, .by_value = true};
+	struct json_val object;
+	int r = call(t, &at, function, args, deadline, a, &object);
+
+	if (!r)
+		*value = json_get(object, "value");
+	return r;
+}
+
+int tab_eval_on(struct tab *t, struct str object, const char *function, struct str args,
+	uint64_t deadline, struct arena *a, struct json_val *value)
+{
+	struct place at = {.object = object, .by_value = true};
+	struct json_val got;
+	int r = call(t, &at, function, args, deadline, a, &got);
+
+	if (!r)
+		*value = json_get(got, "value");
+	return r;
+}
+
+int tab_find(struct tab *t, struct frame *f, const char *function, struct str args,
+	uint64_t deadline, struct arena *a, struct str *object)
+{
+	struct place at = {.f = f};
+	struct json_val got;
+	struct str id = STR("");
+	int r = call(t, &at, function, args, deadline, a, &got);
+
+	if (r)
+		return r;
+	r = json_str(json_get(got, "objectId"), a, &id);
+	if (r == -ENOMEM)
+		return r;
+	*object = id;
+	return 0;
+}
+
+/* --- Waiting ---------------------------------------------------------------------- */
+
+int browser_until(
+	struct browser *b, bool (*done)(void *arg), void *arg, uint64_t deadline)
+{
+	int r = cdp_turn(&b->cdp, 0);
+
+	while (!r) {
+		r = browser_tidy(b, deadline + SETUP_MS);
+		if (r || done(arg))
+			return r;
+		if (clock_ms() >= deadline)
+			return -ETIMEDOUT;
+		r = cdp_turn(&b->cdp, deadline);
+	}
+	return r;
+}
+
+static bool never(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+int browser_pump(struct browser *b, uint64_t until)
+{
+	int r = browser_until(b, never, NULL, until);
+
+	return r == -ETIMEDOUT ? 0 : r;
+}
+
+/* No document of the active tab is on its way without its content. */
+static bool has_content(void *arg)
+{
+	struct tab *t = browser_active(arg);
+
+	if (!t || t->state != TAB_READY)
+		return true;
+	for (const struct frame *f = t->frames; f; f = f->next)
+		if (f->loading && !(f->events & FRAME_CONTENT))
+			return false;
+	return true;
+}
+
+static bool has_loaded(void *arg)
+{
+	struct tab *t = browser_active(arg);
+	const struct frame *f = t ? tab_main(t) : NULL;
+
+	return !f || t->state != TAB_READY || !f->loading || f->events & FRAME_LOAD;
+}
+
+static bool is_still(void *arg)
+{
+	struct tab *t = browser_active(arg);
+
+	return !t || clock_ms() - t->moved >= STILL_MS;
+}
+
+static uint64_t at_most(uint64_t deadline, uint64_t ms)
+{
+	uint64_t then = clock_ms() + ms;
+
+	return then < deadline ? then : deadline;
+}
+
+/* Until the active tab is still; cdp_turn wakes up for events only. */
+static int wait_still(struct browser *b, uint64_t deadline)
+{
+	int r = 0;
+
+	deadline = at_most(deadline, STILL_MAX_MS);
+	while (!r && !is_still(b) && clock_ms() < deadline)
+		r = browser_pump(b, at_most(deadline, STILL_MS / 4));
+	return r;
+}
+
+/* A page that is too busy or gone is no reason to stop; a browser that is gone is. */
+static int forgive(int r)
+{
+	return r == -ETIMEDOUT || r == -EPIPE || r == ERR_REFUSED ? 0 : r;
+}
+
+/* What an input has set off is told behind an answer of the page. */
+static int flush(struct tab *t, uint64_t deadline)
+{
+	return forgive(tab_call(t, "Runtime.evaluate",
+		STR("{\"expression\":\"0\",\"returnByValue\":true}"),
+		at_most(deadline, FLUSH_MS), NULL, NULL));
+}
+
+/* A page without a process has one again when it goes elsewhere. */
+static int revive(struct browser *b, uint64_t deadline)
+{
+	int r = 0;
+
+	for (struct tab *t = b->tabs; t && !r; t = t->next) {
+		if (t->state != TAB_CRASHED)
+			continue;
+		t->state = TAB_READY;
+		r = forgive(tab_call(t, "Page.navigate", STR("{\"url\":\"about:blank\"}"),
+			deadline, NULL, NULL));
+	}
+	return r;
+}
+
+static bool has_crashed(const struct browser *b)
+{
+	for (const struct tab *t = b->tabs; t; t = t->next)
+		if (t->state == TAB_CRASHED)
+			return true;
+	return false;
+}
+
+/* One look at what moves, and its end. */
+static int calm(struct browser *b, uint64_t deadline)
+{
+	int r = revive(b, deadline);
+
+	if (!r && !b->active)
+		r = browser_new_tab(b, deadline);
+	if (!r)
+		r = flush(b->active, deadline);
+	if (!r)
+		r = forgive(
+			browser_until(b, has_content, b, at_most(deadline, CONTENT_MS)));
+	if (!r)
+		r = forgive(browser_until(b, has_loaded, b, at_most(deadline, LOAD_MS)));
+	return r ? r : wait_still(b, deadline);
+}
+
+int browser_settle(struct browser *b, uint64_t deadline)
+{
+	int r = browser_pump(b, 0);
+
+	browser_sweep(b);
+	/* What is there at first may crash or close itself while it is waited for. */
+	for (int i = 0; !r && i < SETTLES; i++) {
+		r = calm(b, deadline);
+		if (b->active && !has_crashed(b))
+			break;
+	}
+	return r ? r : b->active ? 0 : -ETIMEDOUT;
+}
+
+static int wake(struct browser *b, uint64_t end)
+{
+	int r = -ETIMEDOUT;
+
+	while (r == -ETIMEDOUT && b->active && clock_ms() < end) {
+		r = tab_call(b->active, "Runtime.evaluate", STR("{\"expression\":\"0\"}"),
+			at_most(end, FLUSH_MS), NULL, NULL);
+		/* It crashes then; what waits for an answer is told. */
+		if (r == -ETIMEDOUT && b->pid)
+			tree_kill_stopped(b->pid);
+		if (r == -EPIPE)
+			r = browser_settle(b, end);
+	}
+	return r == ERR_REFUSED ? 0 : r;
+}
+
+int browser_wake(struct browser *b)
+{
+	int r = wake(b, clock_ms() + BUSY_MS);
+
+	/* One that is at it since the step before will not end by itself. */
+	if (r == -ETIMEDOUT && b->active && b->active->busy) {
+		cdp_post(&b->cdp, str_c(b->active->session), "Runtime.terminateExecution",
+			STR(""));
+		r = wake(b, clock_ms() + BUSY_MS);
+	}
+	if (b->active)
+		b->active->busy = r == -ETIMEDOUT;
+	return r;
+}
+
+/* --- Moving ----------------------------------------------------------------------- */
+
+/* A document that is not the one of before, and the end of its loading. */
+struct arrival {
+	struct tab *t;
+	char loader[CDP_ID_MAX];
+	unsigned navigated;
+	uint64_t since;
+	bool within; /* a move within the document will do */
+};
+
+static bool has_arrived(void *arg)
+{
+	const struct arrival *at = arg;
+	const struct frame *f = tab_main(at->t);
+
+	if (at->t->state != TAB_READY)
+		return true;
+	if (strcmp(f->loader, at->loader) != 0)
+		return f->events & FRAME_LOAD;
+	return at->within && at->t->navigated != at->navigated;
+}
+
+static void note_departure(struct arrival *at, struct tab *t)
+{
+	*at = (struct arrival){.t = t, .navigated = t->navigated, .since = clock_ms()};
+	memcpy(at->loader, tab_main(t)->loader, sizeof(at->loader));
+}
+
+/* The loading has ended without a document: its process has, before it had one. */
+static bool is_aborted(const struct arrival *at)
+{
+	const struct frame *f = tab_main(at->t);
+
+	return !f->loading && f->stopped >= at->since && !strcmp(f->loader, at->loader) &&
+		clock_ms() - f->stopped >= ABORT_MS;
+}
+
+/* As tab_navigate; 1: it is aborted. */
+static int arrive(struct arrival *at, uint64_t deadline, struct tab_moved *moved)
+{
+	int r = -ETIMEDOUT;
+
+	*moved = (struct tab_moved){.how = MOVED};
+	while (r == -ETIMEDOUT && clock_ms() < deadline && !is_aborted(at))
+		r = browser_until(
+			at->t->browser, has_arrived, at, at_most(deadline, ABORT_MS));
+	if (!r && at->t->state != TAB_READY)
+		return -EPIPE;
+	if (r != -ETIMEDOUT)
+		return r;
+	if (is_aborted(at)) {
+		*moved = (struct tab_moved){MOVED_FAILED, STR("net::ERR_ABORTED")};
+		return 1;
+	}
+	moved->how = MOVED_LATE;
+	return 0;
+}
+
+/* What Page.navigate has answered; true: there is a new document to wait for. */
+static int read_navigation(
+	struct json_val result, struct arena *a, struct tab_moved *moved, bool *waits)
+{
+	bool download = false;
+	struct str words = STR("");
+	int r = json_bool(json_get(result, "isDownload"), &download);
+
+	if (r)
+		download = false;
+	r = json_str(json_get(result, "errorText"), a, &words);
+	if (r == -ENOMEM)
+		return r;
+	*waits = false;
+	if (download)
+		*moved = (struct tab_moved){.how = MOVED_DOWNLOAD};
+	else if (words.n)
+		*moved = (struct tab_moved){MOVED_FAILED, words};
+	else
+		*waits = json_type(json_get(result, "loaderId")) != JSON_ABSENT;
+	return 0;
+}
+
+static int navigate(struct tab *t, struct str url, uint64_t deadline, struct arena *a,
+	struct tab_moved *moved)
+{
+	struct buf params = BUF_INIT(PARAMS_MAX);
+	struct arrival at;
+	struct json_val result;
+	struct jw w;
+	bool waits;
+	int r;
+
+	jw_init(&w, &params);
+	jw_object(&w);
+	jw_key(&w, "url");
+	jw_str(&w, url);
+	jw_key(&w, "referrerPolicy");
+	jw_cstr(&w, "unsafeUrl");
+	jw_end(&w);
+	note_departure(&at, t);
+	*moved = (struct tab_moved){.how = MOVED};
+	r = params.err
+		? params.err
+		: tab_call(t, "Page.navigate", buf_view(&params), deadline, a, &result);
+	buf_free(&params);
+	if (r == ERR_REFUSED) {
+		moved->how = MOVED_REFUSED;
+		moved->words = str_c(t->browser->cdp.refusal);
+		return 0;
+	}
+	if (r == -ETIMEDOUT) {
+		moved->how = MOVED_LATE;
+		return 0;
+	}
+	if (!r)
+		r = read_navigation(result, a, moved, &waits);
+	return r || !waits ? r : arrive(&at, deadline, moved);
+}
+
+int tab_navigate(struct tab *t, struct str url, uint64_t deadline, struct arena *a,
+	struct tab_moved *moved)
+{
+	int r = navigate(t, url, deadline, a, moved);
+
+	/* The next process that the browser makes for it may be luckier. */
+	if (r > 0)
+		r = navigate(t, url, deadline, a, moved);
+	return r < 0 ? r : 0;
+}
+
+/* To an entry; the page of an error does not tell of which, but its request does. */
+static int move_to(struct tab *t, int64_t entry, uint64_t deadline, struct arena *a,
+	struct tab_moved *moved)
+{
+	struct arrival at;
+	char params[64];
+	int r, off;
+
+	snprintf(params, sizeof(params), "{\"entryId\":%lld}", (long long)entry);
+	note_departure(&at, t);
+	at.within = true;
+	t->failed[0] = '\0';
+	r = tab_call(t, "Network.enable", STR(""), deadline, NULL, NULL);
+	if (!r)
+		r = tab_call(t, "Page.navigateToHistoryEntry", str_c(params), deadline,
+			NULL, NULL);
+	if (!r)
+		r = arrive(&at, deadline, moved);
+	if (r == ERR_CLOSED)
+		return r;
+	off = forgive(tab_call(t, "Network.disable", STR(""), deadline, NULL, NULL));
+	if (r >= 0 && t->failed[0] && !strcmp(t->failed, tab_main(t)->loader)) {
+		moved->how = MOVED_FAILED;
+		moved->words = str_c(arena_cstr(a, str_c(t->failure)));
+	}
+	return r < 0 ? r : off;
+}
+
+int tab_history(struct tab *t, int step, uint64_t deadline, struct arena *a,
+	struct tab_moved *moved)
+{
+	struct json_val result, entry;
+	int64_t index, id, i = 0;
+	int it = 0, r;
+
+	r = tab_call(t, "Page.getNavigationHistory", STR(""), deadline, a, &result);
+	if (r)
+		return r;
+	r = json_i64(json_get(result, "currentIndex"), &index);
+	if (r)
+		return r;
+	while (json_next(json_get(result, "entries"), &it, NULL, &entry))
+		if (i++ == index + step)
+			break;
+	*moved = (struct tab_moved){.how = MOVED_NOT};
+	if (index + step < 0 || index + step >= i)
+		return 0;
+	r = json_i64(json_get(entry, "id"), &id);
+	if (r)
+		return r;
+	return move_to(t, id, deadline, a, moved);
+}

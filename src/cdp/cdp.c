@@ -1,0 +1,379 @@
+#include "cdp/cdp.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/jw.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum {
+	QUIET_MS = 800,   /* without a word, before it is asked whether it lives */
+	LOOK_MS = 100,    /* between looks at one that does not answer that */
+	DEPTH = 64,       /* of JSON; a script's answer may be as deep */
+	WRITE = 1 << 16,  /* at once */
+	ALIVE_WORDS = 64, /* of the question */
+};
+
+static const struct json_caps caps = {DEPTH, CDP_TOKENS_MAX, CDP_KEYS_MAX};
+
+void cdp_init(struct cdp *c, int in, int out)
+{
+	*c = (struct cdp){
+		.in = in,
+		.out = out,
+		.queue = BUF_INIT(CDP_OUT_MAX),
+		.also = -1,
+		.heard = clock_ms(),
+	};
+	cdp_pipe_init(&c->pipe);
+	arena_init(&c->memory, CDP_MEMORY_MAX);
+}
+
+static void release(struct cdp_reply *r)
+{
+	buf_free(&r->text);
+	*r = (struct cdp_reply){0};
+}
+
+void cdp_close(struct cdp *c)
+{
+	fd_close(&c->in);
+	fd_close(&c->out);
+	cdp_pipe_free(&c->pipe);
+	buf_free(&c->queue);
+	arena_reset(&c->memory);
+	for (size_t i = 0; i < CDP_PENDING_MAX; i++)
+		if (c->replies[i].id && !c->replies[i].here)
+			c->replies[i].here = true, c->replies[i].err = ERR_CLOSED;
+}
+
+/* --- To the browser --------------------------------------------------------------- */
+
+static void flush(struct cdp *c)
+{
+	while (c->queue.n) {
+		size_t n = c->queue.n < WRITE ? c->queue.n : WRITE;
+		ssize_t put = write(c->out, c->queue.p, n);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return; /* one that is gone is noticed by its silence */
+		buf_consume(&c->queue, (size_t)put);
+	}
+	buf_free(&c->queue);
+}
+
+static int say(struct cdp *c, uint64_t id, struct str session, const char *method,
+	struct str params)
+{
+	size_t before = c->queue.n;
+	struct jw w;
+	int r;
+
+	if (c->out < 0)
+		return ERR_CLOSED;
+	jw_init(&w, &c->queue);
+	jw_object(&w);
+	jw_key(&w, "id");
+	jw_uint(&w, id);
+	jw_key(&w, "method");
+	jw_cstr(&w, method);
+	jw_key(&w, "params");
+	jw_raw(&w, params.n ? params : STR("{}"));
+	if (session.n) {
+		jw_key(&w, "sessionId");
+		jw_str(&w, session);
+	}
+	jw_end(&w);
+	buf_putc(&c->queue, '\0');
+	r = c->queue.err;
+	if (r) {
+		c->queue.n = before;
+		c->queue.err = 0;
+		return r;
+	}
+	flush(c);
+	return 0;
+}
+
+static struct cdp_reply *find(struct cdp *c, uint64_t id)
+{
+	for (size_t i = 0; i < CDP_PENDING_MAX; i++)
+		if (c->replies[i].id == id)
+			return &c->replies[i];
+	return NULL;
+}
+
+int cdp_send(struct cdp *c, struct str session, const char *method, struct str params,
+	uint64_t *id)
+{
+	struct cdp_reply *reply = find(c, 0);
+	int r;
+
+	if (!reply || session.n >= sizeof(reply->session))
+		return ERR_LIMIT;
+	r = say(c, c->last_id + 1, session, method, params);
+	if (r)
+		return r;
+	*reply =
+		(struct cdp_reply){.id = ++c->last_id, .text = BUF_INIT(CDP_MESSAGE_MAX)};
+	snprintf(reply->session, sizeof(reply->session), "%.*s", STR_ARG(session));
+	*id = reply->id;
+	return 0;
+}
+
+void cdp_post(struct cdp *c, struct str session, const char *method, struct str params)
+{
+	/* One for which there is no room is one that nobody wants to know of. */
+	if (say(c, c->last_id + 1, session, method, params) == 0)
+		c->last_id++;
+}
+
+void cdp_forget(struct cdp *c, uint64_t id)
+{
+	struct cdp_reply *reply = id ? find(c, id) : NULL;
+
+	if (reply)
+		release(reply);
+}
+
+/* --- From it ---------------------------------------------------------------------- */
+
+/* Whether text goes on with that; then it is taken off. */
+static bool skip(struct str *text, struct str what)
+{
+	if (!str_starts(*text, what))
+		return false;
+	*text = str_skip(*text, what.n);
+	return true;
+}
+
+/* An answer: {"id":7,"result":...}. Kept as it is, if anybody waits. */
+static void take_reply(struct cdp *c, struct str message, struct str number, int err)
+{
+	struct cdp_reply *reply;
+	size_t digits = 0;
+	uint64_t id = 0;
+
+	while (digits < number.n && number.p[digits] >= '0' && number.p[digits] <= '9')
+		digits++;
+	if (str_u64(str_make(number.p, digits), UINT64_MAX, &id) || !id)
+		return;
+	if (id == c->alive_id)
+		c->asked = 0;
+	reply = find(c, id);
+	if (!reply || reply->here)
+		return;
+	reply->here = true;
+	reply->err = err;
+	if (!err) {
+		buf_str(&reply->text, message);
+		reply->err = reply->text.err;
+	}
+}
+
+/* An event: {"method":"Page.x","params":{...},"sessionId":"..."}. */
+static void take_event(struct cdp *c, struct str message, struct str rest)
+{
+	struct str method = str_cut(&rest, '"'), session = {0};
+	struct json_error e;
+	struct json json;
+	int r;
+
+	if (!c->event || !c->wants(method) || message.n > CDP_EVENT_MAX)
+		return;
+	arena_rewind(&c->memory);
+	/* What it says in a way that cannot be read has not been said. */
+	if (json_parse(&json, message, &caps, &c->memory, &e))
+		return;
+	r = json_str(json_get(json_root(&json), "sessionId"), &c->memory, &session);
+	if (!r || r == ERR_TYPE)
+		c->event(c->ctx, session, method, json_get(json_root(&json), "params"));
+}
+
+static void take(struct cdp *c, struct str message, int err)
+{
+	struct str rest = message;
+
+	if (skip(&rest, STR("{\"id\":")))
+		take_reply(c, message, rest, err);
+	else if (!err && skip(&rest, STR("{\"method\":\"")))
+		take_event(c, message, rest);
+}
+
+static int read_some(struct cdp *c)
+{
+	static char room[CDP_READ];
+	struct str message;
+	ssize_t n = read(c->in, room, sizeof(room));
+	int r;
+
+	if (n < 0)
+		return errno == EINTR || errno == EAGAIN ? 0 : ERR_CLOSED;
+	if (n == 0)
+		return ERR_CLOSED;
+	c->heard = clock_ms();
+	r = cdp_pipe_put(&c->pipe, str_make(room, (size_t)n));
+	while (r == 0) {
+		r = cdp_pipe_next(&c->pipe, &message);
+		if (r > 0)
+			break;
+		take(c, message, r);
+		r = 0;
+	}
+	return r < 0 ? r : 0;
+}
+
+/* --- Waiting ---------------------------------------------------------------------- */
+
+/* ERR_CLOSED: it says nothing though it was asked, and patience is at its end. */
+static int check_life(struct cdp *c, uint64_t now)
+{
+	int r;
+
+	if (!c->patient || now - c->heard < QUIET_MS)
+		return 0;
+	if (!c->asked) {
+		c->alive_id = ++c->last_id;
+		r = say(c, c->alive_id, STR(""), "Browser.getVersion", STR(""));
+		c->asked = now;
+		return r;
+	}
+	return c->patient(c->ctx, now - c->asked) ? 0 : ERR_CLOSED;
+}
+
+static int wait_for_input(struct cdp *c, uint64_t until, struct pollfd w[3])
+{
+	uint64_t now = clock_ms(), ms = until > now ? until - now : 0;
+	int r;
+
+	if (c->patient) {
+		uint64_t next =
+			now - c->heard < QUIET_MS ? QUIET_MS - (now - c->heard) : LOOK_MS;
+
+		ms = ms < next ? ms : next;
+	}
+	w[0] = (struct pollfd){.fd = c->in, .events = POLLIN};
+	w[1] = (struct pollfd){.fd = c->queue.n ? c->out : -1, .events = POLLOUT};
+	w[2] = (struct pollfd){.fd = c->also, .events = POLLIN};
+	r = poll(w, 3, ms < INT32_MAX ? (int)ms : INT32_MAX);
+	return r < 0 && errno != EINTR ? -errno : 0;
+}
+
+int cdp_turn(struct cdp *c, uint64_t until)
+{
+	struct pollfd w[3] = {{0}};
+	int r;
+
+	if (c->in < 0)
+		return ERR_CLOSED;
+	r = wait_for_input(c, until, w);
+	if (!r && w[1].revents)
+		flush(c);
+	if (!r && w[0].revents)
+		r = read_some(c);
+	if (!r)
+		r = check_life(c, clock_ms());
+	if (r) {
+		cdp_close(c);
+		return r == -ENOMEM ? r : ERR_CLOSED;
+	}
+	return w[2].revents && c->woken ? c->woken(c->woken_arg) : 0;
+}
+
+int cdp_pump(struct cdp *c, uint64_t until)
+{
+	int r = cdp_turn(c, 0);
+
+	while (!r && clock_ms() < until)
+		r = cdp_turn(c, until);
+	return r;
+}
+
+/* The member "result", or what the browser says of an error. */
+static int read_reply(
+	struct cdp *c, struct cdp_reply *reply, struct arena *a, struct json_val *result)
+{
+	struct arena own;
+	struct arena *memory = a ? a : &own;
+	struct json *json;
+	struct json_error e;
+	struct json_val root, error;
+	struct str words = STR("");
+	int64_t code = 0;
+	char *text;
+	int r;
+
+	arena_init(&own, CDP_MEMORY_MAX);
+	json = arena_alloc(memory, sizeof(*json));
+	text = arena_cstr(memory, buf_view(&reply->text));
+	r = json && text
+		? json_parse(json, str_make(text, reply->text.n), &caps, memory, &e)
+		: -ENOMEM;
+	if (r)
+		goto out;
+	root = json_root(json);
+	error = json_get(root, "error");
+	if (json_type(error) == JSON_ABSENT) {
+		if (result)
+			*result = json_get(root, "result");
+		goto out;
+	}
+	r = json_str(json_get(error, "message"), memory, &words);
+	if (r == -ENOMEM)
+		goto out;
+	r = json_i64(json_get(error, "code"), &code);
+	c->refusal_code = r ? 0 : (int)code;
+	snprintf(c->refusal, sizeof(c->refusal), "%.*s",
+		words.n < sizeof(c->refusal) ? (int)words.n : (int)sizeof(c->refusal),
+		words.p ? words.p : "");
+	r = ERR_REFUSED;
+out:
+	arena_reset(&own);
+	return r;
+}
+
+int cdp_wait(struct cdp *c, uint64_t id, uint64_t deadline, struct arena *a,
+	struct json_val *result)
+{
+	struct cdp_reply *reply = find(c, id);
+	int r = 0;
+
+	if (!reply)
+		return ERR_LIMIT;
+	while (!reply->here && !r) {
+		if (clock_ms() >= deadline)
+			r = -ETIMEDOUT;
+		else
+			r = cdp_turn(c, deadline);
+	}
+	if (reply->here)
+		r = reply->err ? reply->err : read_reply(c, reply, a, result);
+	release(reply);
+	return r;
+}
+
+int cdp_call(struct cdp *c, struct str session, const char *method, struct str params,
+	uint64_t deadline, struct arena *a, struct json_val *result)
+{
+	uint64_t id;
+	int r = cdp_send(c, session, method, params, &id);
+
+	return r ? r : cdp_wait(c, id, deadline, a, result);
+}
+
+void cdp_fail(struct cdp *c, struct str session, int err)
+{
+	for (size_t i = 0; i < CDP_PENDING_MAX; i++) {
+		struct cdp_reply *r = &c->replies[i];
+
+		if (!r->id || r->here || !str_eq(str_c(r->session), session))
+			continue;
+		r->here = true;
+		r->err = err;
+	}
+}

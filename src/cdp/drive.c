@@ -1,0 +1,261 @@
+/* The life of a browser: which one, what it has lost, and how that comes back. */
+#include "cdp/drive_private.h"
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/log.h"
+#include "cdp/answer.h"
+#include "cdp/find.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+enum {
+	PLACES_MAX = 65536, /* that were looked at */
+	START_MS = 20000,   /* for one that is to be: a cold disk */
+	BACK_MS = 8000,     /* for all pages to come back */
+	ANSWER_MAX = 64 << 20,
+};
+
+void drive_init(struct drive *d, const char *const *env)
+{
+	*d = (struct drive){
+		.env = env,
+		.launch = {.in = -1, .out = -1, .words = -1},
+		.kept = BUF_INIT(BROWSER_URL_MAX),
+		.also = -1,
+	};
+}
+
+static void end(struct drive *d)
+{
+	if (d->state == DRIVE_RUNNING)
+		browser_free(&d->browser);
+	launch_end(&d->launch);
+	d->state = DRIVE_OFF;
+}
+
+void drive_free(struct drive *d)
+{
+	end(d);
+	buf_free(&d->kept);
+}
+
+/* --- What is lost and comes back -------------------------------------------------- */
+
+static void keep_pages(struct drive *d)
+{
+	struct browser *b = &d->browser;
+	size_t n = 0;
+
+	buf_reset(&d->kept);
+	d->kept_active = 0;
+	for (struct tab *t = b->tabs; t; t = t->next) {
+		struct str url = buf_view(&t->url);
+
+		if (t->state == TAB_GONE || !url.n || url.n + 1 > d->kept.max - d->kept.n)
+			continue;
+		if (t == b->active)
+			d->kept_active = n;
+		buf_str(&d->kept, url);
+		buf_putc(&d->kept, '\0');
+		n++;
+	}
+	if (d->kept.err)
+		buf_free(&d->kept);
+}
+
+static int open_page(struct drive *d, bool first, struct str url, uint64_t deadline)
+{
+	struct tab_moved moved;
+	struct arena a;
+	int r = first ? 0 : browser_new_tab(&d->browser, deadline);
+
+	arena_init(&a, CDP_MEMORY_MAX);
+	if (!r && !str_eq(url, STR("about:blank")))
+		r = tab_navigate(browser_active(&d->browser), url, deadline, &a, &moved);
+	arena_reset(&a);
+	return r == ERR_CLOSED || r == -ECANCELED ? r : 0;
+}
+
+/* Once: pages that end a browser shall not end the next one, too. */
+static int bring_back(struct drive *d)
+{
+	struct buf kept = d->kept;
+	struct str rest = buf_view(&kept);
+	uint64_t deadline = clock_ms() + BACK_MS;
+	bool first = true;
+	int r = 0;
+
+	d->kept = (struct buf)BUF_INIT(BROWSER_URL_MAX);
+	while (!r && rest.n && clock_ms() < deadline) {
+		r = open_page(d, first, str_cut(&rest, '\0'), deadline);
+		first = false;
+	}
+	if (!r && !first) {
+		struct tab *t = browser_tab(&d->browser, d->kept_active);
+
+		r = t ? browser_focus_tab(&d->browser, t, deadline) : 0;
+	}
+	buf_free(&kept);
+	return r == ERR_CLOSED || r == -ECANCELED ? r : 0;
+}
+
+/* --- Its start -------------------------------------------------------------------- */
+
+static void tell_trouble(struct drive *d, const char *program, int r, struct buf *why)
+{
+	struct buf words = BUF_INIT(CDP_WORDS_MAX * 4);
+
+	launch_words(&d->launch, &words);
+	buf_reset(why);
+	buf_fmt(why, "%s does not work: %s", program,
+		r == ERR_REFUSED ? d->browser.cdp.refusal : err_text(r));
+	if (words.n && !words.err)
+		buf_fmt(why, ": %.*s",
+			(int)(words.n < CDP_WORDS_MAX ? words.n : CDP_WORDS_MAX),
+			words.p);
+	buf_free(&words);
+	log_warn("browser: %.*s", STR_ARG(buf_view(why)));
+}
+
+static int try(struct drive *d, const char *program, struct buf *why)
+{
+	char downloads[FILE_PATH_MAX + 16];
+	int r = launch_begin(
+		&d->launch, program, d->env, env_value(d->env, "OD_BROWSER_FLAGS"));
+
+	if (r) {
+		tell_trouble(d, program, r, why);
+		return r;
+	}
+	snprintf(downloads, sizeof(downloads), "%s/.downloads", d->cwd);
+	r = browser_init(&d->browser, d->launch.in, d->launch.out, d->launch.pid,
+		downloads, clock_ms() + START_MS);
+	d->launch.in = d->launch.out = -1;
+	d->state = DRIVE_RUNNING;
+	if (r) {
+		tell_trouble(d, program, r, why);
+		end(d);
+		return r;
+	}
+	d->browser.cdp.also = d->also;
+	d->browser.cdp.woken = d->woken;
+	d->browser.cdp.woken_arg = d->arg;
+	d->browser.by_place = env_value(d->env, "OD_BROWSER_COORD") != NULL;
+	return 0;
+}
+
+static int start(struct drive *d, struct buf *why)
+{
+	struct buf places = BUF_INIT(PLACES_MAX);
+	const char **found;
+	struct arena a;
+	int r;
+
+	arena_init(&a, PLACES_MAX);
+	r = find_browsers(d->env, BROWSER_FOLDER, &a, &places, &found);
+	buf_free(&places);
+	if (!r) {
+		r = -ENOENT;
+		buf_puts(why, "no browser was found");
+		while (*found && r)
+			r = try(d, *found++, why);
+	}
+	arena_reset(&a);
+	return r;
+}
+
+/* Whether it still is what it was when it was last heard of. */
+static bool lives(struct drive *d)
+{
+	if (d->state == DRIVE_RUNNING && cdp_pump(&d->browser.cdp, 0) != ERR_CLOSED)
+		return true;
+	if (d->state == DRIVE_RUNNING) {
+		log_warn("browser: it has ended; it is started again");
+		keep_pages(d);
+		end(d);
+	}
+	return false;
+}
+
+int drive_start(struct drive *d, struct buf *why)
+{
+	int r;
+
+	if (lives(d))
+		return 0;
+	r = start(d, why);
+	if (!r)
+		r = bring_back(d);
+	if (r != ERR_CLOSED)
+		return r;
+	end(d);
+	return start(d, why);
+}
+
+int drive_idle(struct drive *d)
+{
+	struct cdp *c = &d->browser.cdp;
+	bool (*patient)(void *ctx, uint64_t silent_ms) = c->patient;
+	int r;
+
+	/* Nobody asks anything of it: it may sleep. */
+	c->patient = NULL;
+	r = cdp_turn(c, UINT64_MAX);
+	c->patient = patient;
+	return r;
+}
+
+/* --- Actions ---------------------------------------------------------------------- */
+
+/* What has become of one that is not heard of any more. */
+static void tell_loss(struct drive *d, struct buf *words)
+{
+	int status = launch_status(&d->launch);
+
+	buf_puts(words, "The browser ");
+	if (status < 0)
+		buf_puts(words, "did not answer and was ended.");
+	else if (WIFSIGNALED(status))
+		buf_fmt(words, "has crashed (signal %d).", WTERMSIG(status));
+	else
+		buf_fmt(words, "has ended (exit status %d).", WEXITSTATUS(status));
+	buf_puts(words,
+		" It is started again with its pages, loaded anew. Whether the action "
+		"has "
+		"had an effect is not known.");
+	log_warn("browser: %.*s", STR_ARG(buf_view(words)));
+}
+
+int drive_do(struct drive *d, const struct drive_task *task, struct buf *out)
+{
+	struct buf words = BUF_INIT(CDP_WORDS_MAX), answer = BUF_INIT(ANSWER_MAX);
+	struct arena a;
+	int r;
+
+	arena_init(&a, CDP_MEMORY_MAX);
+	r = drive_step(d, task, &a, &answer);
+	if (r == ERR_CLOSED) {
+		tell_loss(d, &words);
+		keep_pages(d);
+		end(d);
+	} else if (r == -ETIMEDOUT) {
+		buf_puts(&words,
+			"The page is busy: its scripts let nobody look. It goes on; "
+			"noop() looks again.");
+	} else if (r && r != -ECANCELED) {
+		buf_fmt(&words, "The page could not be looked at: %s.", err_text(r));
+	}
+	if (words.n) {
+		buf_reset(&answer);
+		answer_failure(task->visit, task->what, buf_view(&words), &answer);
+		r = 0;
+	}
+	buf_str(out, buf_view(&answer));
+	arena_reset(&a);
+	buf_free(&answer);
+	buf_free(&words);
+	return r ? r : out->err;
+}

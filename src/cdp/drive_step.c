@@ -1,0 +1,137 @@
+/* One action in a browser that runs: what is done, and what is seen then. */
+#include "cdp/drive_private.h"
+
+#include "base/clock.h"
+#include "cdp/action.h"
+#include "cdp/answer.h"
+#include "cdp/observe.h"
+
+#include <errno.h>
+
+enum {
+	ERROR_MAX = 8 << 20, /* an action's text may stand in it */
+	VISIT_MAX = 8 << 20, /* a URL of data, with the call around it */
+	DATA_SHOWN = 64,     /* characters of a data: URL */
+	LOOK_MS = 30000,     /* pages of 12,000 nodes take 1.5 s */
+};
+
+/* What the contract makes of a URL; its quotes are not looked at there either. */
+static int visit_text(struct str url, struct arena *a, struct str *text)
+{
+	struct buf whole = BUF_INIT(VISIT_MAX);
+	char *copy;
+
+	buf_puts(&whole, "goto(\"");
+	buf_str(&whole, url);
+	buf_puts(&whole, "\")");
+	copy = whole.err ? NULL : arena_cstr(a, buf_view(&whole));
+	if (copy)
+		*text = str_make(copy, whole.n);
+	buf_free(&whole);
+	return copy ? 0 : -ENOMEM;
+}
+
+/* What is no loss of the browser is told as an error of the action. */
+static int act(struct browser *b, struct str action, struct arena *a, struct buf *error)
+{
+	int r = browser_act(b, action, a, error);
+
+	if (r && r != ERR_CLOSED && r != -ECANCELED && r != -ENOMEM) {
+		buf_reset(error);
+		buf_fmt(error, "Error: the page has not taken it: %s.", err_text(r));
+		r = error->err;
+	}
+	if (!r)
+		r = browser_wake(b);
+	if (!r && browser_active(b)->lost) {
+		buf_reset(error);
+		buf_puts(error, "Error: Page crashed; it is blank now.");
+		browser_active(b)->lost = false;
+	}
+	return r;
+}
+
+static int note_pages(struct browser *b, struct answer *answer, struct arena *a)
+{
+	size_t n = browser_tabs(b), i = 0;
+	struct str *urls = arena_array(a, n + 1, sizeof(*urls));
+
+	if (!urls)
+		return -ENOMEM;
+	for (struct tab *t = b->tabs; t; t = t->next)
+		urls[i++] = buf_view(&t->url);
+	answer->urls = urls;
+	answer->urls_n = n;
+	answer->active = (int)browser_index(b, browser_active(b));
+	answer->url = urls[answer->active];
+	return 0;
+}
+
+static int look(struct drive *d, const struct drive_task *task, const struct answer *done,
+	struct arena *a, struct buf *out)
+{
+	struct observe_want want = {
+		.visit = task->visit,
+		.objects = task->wants_tree,
+		.marks = true,
+		.view.data_url = DATA_SHOWN,
+	};
+	struct answer answer = *done;
+	struct browser *b = &d->browser;
+	char path[FILE_PATH_MAX];
+	struct sight s;
+	int r;
+
+	sight_init(&s);
+	r = observe(b, &want, clock_ms() + LOOK_MS, &s);
+	if (!r)
+		r = note_pages(b, &answer, a);
+	if (!r) {
+		drive_save(d, buf_view(&s.picture), path);
+		answer.path = str_c(path);
+		answer.screenshot = buf_view(&s.picture);
+		answer.marks = buf_view(&s.marks);
+		answer.text = buf_view(&s.text);
+		answer.no_text = str_c(s.no_text);
+		answer.axtree = buf_view(&s.axtree);
+		answer.props = buf_view(&s.props);
+		answer.focused = s.focused;
+		answer_write(&answer, out);
+		r = out->err;
+	}
+	sight_free(&s);
+	return r;
+}
+
+/* 1: it was a download, and that is the observation. */
+static int fetch(struct drive *d, struct str action, struct buf *out)
+{
+	char file[FILE_PATH_MAX];
+	int r = drive_fetch(d, file);
+
+	if (r)
+		return r == ERR_REFUSED ? 0 : r;
+	answer_download(action, str_c(file), out);
+	return out->err ? out->err : 1;
+}
+
+int drive_step(
+	struct drive *d, const struct drive_task *task, struct arena *a, struct buf *out)
+{
+	struct answer answer = {.visit = task->visit, .action = task->what};
+	struct buf error = BUF_INIT(ERROR_MAX);
+	unsigned downloads = d->browser.downloads;
+	int r = 0;
+
+	if (task->visit)
+		r = visit_text(task->what, a, &answer.action);
+	if (!r)
+		r = act(&d->browser, answer.action, a, &error);
+	if (!r && d->browser.downloads != downloads)
+		r = fetch(d, answer.action, out);
+	answer.error = buf_view(&error);
+	if (!r)
+		r = look(d, task, &answer, a, out);
+	buf_free(&error);
+	return r < 0 ? r : 0;
+}

@@ -1,0 +1,323 @@
+/*
+ * What a browser action does within a page. One function, called on an element in a
+ * world of its own: the page cannot see it nor change what it is made of.
+ * Answers in words: "done", or why not; what is thrown ends the action.
+ */
+function (what, ...args) {
+	const TYPED = ["", "email", "number", "password", "search", "tel", "text", "url"];
+	const SET = ["color", "date", "time", "datetime-local", "month", "range", "week"];
+	const READONLY_ROLES = ["checkbox", "combobox", "grid", "gridcell", "listbox",
+		"radiogroup", "slider", "spinbutton", "textbox", "columnheader", "rowheader",
+		"searchbox", "switch", "treegrid"];
+	const FIELDS = "input, textarea, select";
+
+	const up = (e) => e.assignedSlot || e.parentElement ||
+		(e.parentNode && e.parentNode.host) || null;
+
+	const cut = (text, n) => text.length > n ? text.slice(0, n - 1) + "\u2026" : text;
+	const space = (text) => text.replace(/\s+/g, " ").trim();
+
+	/* One line for people. */
+	function show(e) {
+		const name = e.nodeName.toLowerCase();
+		const flags = ["checked", "selected", "disabled", "readonly", "multiple"];
+		const attributes = [...e.attributes]
+			.filter((a) => a.name !== "style")
+			.map((a) => !a.value && flags.includes(a.name) ? " " + a.name
+				: ` ${a.name}="${a.value}"`)
+			.sort((a, b) => a.length - b.length);
+		const head = `<${name}` + cut(attributes.join(""), 500);
+		const nodes = [...e.childNodes];
+		const only = nodes.length <= 5 && nodes.every((n) => n.nodeType === 3);
+		const text = only ? cut(e.textContent, 50) : "\u2026";
+		const empty = /^(area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)$/;
+		return (empty.test(name) ? head + "/>" : `${head}>${text}</${name}>`)
+			.replace(/\n/g, "\u21b5").replace(/\t/g, "\u21c6");
+	}
+
+	/* The first one with that bid, in open shadow trees too. */
+	function find(root, selector) {
+		const found = root.querySelector(selector);
+		if (found)
+			return found;
+		for (const e of root.querySelectorAll("*")) {
+			const inner = e.shadowRoot && find(e.shadowRoot, selector);
+			if (inner)
+				return inner;
+		}
+		return null;
+	}
+
+	/* The control that stands for e: that of a label, or what it is a part of. */
+	function control(e) {
+		if (e.matches(FIELDS) || e.isContentEditable)
+			return e;
+		e = e.closest("button, [role=button], [role=checkbox], [role=radio]") || e;
+		if (e.matches("a, button, [role=link], [role=button], [role=checkbox], [role=radio]"))
+			return e;
+		const label = e.closest("label");
+		return label && label.control || e;
+	}
+
+	function visible(e) {
+		const style = getComputedStyle(e);
+		if (style.display === "contents")
+			return [...e.childNodes].some((n) => n.nodeType === 1 ? visible(n)
+				: n.nodeType === 3 && shown(n));
+		if (!e.checkVisibility({visibilityProperty: true}))
+			return false;
+		const box = e.getBoundingClientRect();
+		return box.width > 0 && box.height > 0;
+	}
+
+	function shown(text) {
+		const range = document.createRange();
+		range.selectNode(text);
+		const box = range.getBoundingClientRect();
+		return box.width > 0 && box.height > 0;
+	}
+
+	function enabled(e) {
+		if (e.matches("button:disabled, input:disabled, select:disabled, " +
+			"textarea:disabled, option:disabled, optgroup:disabled"))
+			return false;
+		for (; e; e = up(e)) {
+			const said = e.getAttribute("aria-disabled");
+			if (said === "true" || said === "false")
+				return said === "false";
+		}
+		return true;
+	}
+
+	function editable(e) {
+		if (e.matches(FIELDS))
+			return enabled(e) && !e.hasAttribute("readonly");
+		if (e.isContentEditable)
+			return enabled(e);
+		if (!READONLY_ROLES.includes(e.getAttribute("role")))
+			throw new Error("Element is not an <input>, <textarea>, <select> or " +
+				"[contenteditable] and does not have a role allowing [aria-readonly]");
+		return enabled(e) && e.getAttribute("aria-readonly") !== "true";
+	}
+
+	/* Frames that nobody sees are not drawn. */
+	const frame = () => new Promise((done) => {
+		requestAnimationFrame(done);
+		setTimeout(done, 100);
+	});
+
+	async function stable(e) {
+		let before = null;
+		for (let i = 0; i < 2; i++) {
+			await frame();
+			const box = e.getBoundingClientRect();
+			const now = [box.x, box.y, box.width, box.height].join();
+			if (before !== null)
+				return now === before;
+			before = now;
+		}
+	}
+
+	/* The first state that is missing, or "done". */
+	async function check(e, states) {
+		if (!e.isConnected)
+			return "detached";
+		if (states.includes("stable") && !await stable(e))
+			return "stable";
+		for (const state of states)
+			if ((state === "visible" && !visible(e)) ||
+				(state === "enabled" && !enabled(control(e))) ||
+				(state === "editable" && !editable(control(e))))
+				return state;
+		return "done";
+	}
+
+	function at(x, y) {
+		let found = null;
+		for (let root = document; root; ) {
+			const e = root.elementFromPoint(x, y);
+			if (!e || e === found)
+				break;
+			found = e;
+			root = e.shadowRoot;
+		}
+		return found;
+	}
+
+	/* "done" if a click at x, y of the page reaches e, whose box begins at left, top. */
+	function hit(e, x, y, left, top) {
+		const box = e.getBoundingClientRect();
+		const found = at(x - left + box.x, y - top + box.y);
+		const parents = [];
+		for (let p = found; p; p = up(p))
+			parents.push(p);
+		const target = e.matches(FIELDS) || e.isContentEditable ? e
+			: e.closest("button, [role=button], a, [role=link]") || e;
+		if (parents.includes(target) || parents.includes(control(e)))
+			return "done";
+		if (!found)
+			return show(document.documentElement);
+		for (let p = target; p; p = up(p)) {
+			const i = parents.indexOf(p);
+			if (i > 1)
+				return `${show(found)} from ${show(parents[i - 1])} subtree`;
+			if (i >= 0)
+				break;
+		}
+		return show(found);
+	}
+
+	function changed(e) {
+		e.dispatchEvent(new Event("input", {bubbles: true, composed: true}));
+		e.dispatchEvent(new Event("change", {bubbles: true}));
+		return "done";
+	}
+
+	function choose(e) {
+		if (e.nodeName !== "INPUT" && e.nodeName !== "TEXTAREA") {
+			const range = document.createRange();
+			range.selectNodeContents(e);
+			const selection = getSelection();
+			selection.removeAllRanges();
+			selection.addRange(range);
+		} else {
+			e.select();
+		}
+		e.focus();
+		return "type";
+	}
+
+	/* "done", or "type": what is selected now is to be replaced by typing. */
+	function fill(e, value) {
+		e = control(e);
+		if (e.nodeName === "INPUT") {
+			const type = e.type.toLowerCase();
+			if (SET.includes(type)) {
+				value = value.trim();
+				if (type === "color")
+					value = value.toLowerCase();
+				e.focus();
+				e.value = value;
+				if (e.value !== value)
+					throw new Error("Malformed value");
+				return changed(e);
+			}
+			if (!TYPED.includes(type))
+				throw new Error(`Input of type "${type}" cannot be filled`);
+			if (type === "number" && isNaN(Number(value.trim())))
+				throw new Error("Cannot type text into input[type=number]");
+		} else if (e.nodeName !== "TEXTAREA" && !e.isContentEditable) {
+			throw new Error("Element is not an <input>, <textarea> or " +
+				"[contenteditable] element");
+		}
+		return choose(e);
+	}
+
+	function select(e, wanted) {
+		e = control(e);
+		if (e.nodeName !== "SELECT")
+			throw new Error("Element is not a <select> element");
+		const chosen = [];
+		for (const option of e.options) {
+			const means = (w) => w === option.value || space(w) === space(option.label);
+			if (!wanted.some(means))
+				continue;
+			if (!enabled(option))
+				return "disabled";
+			chosen.push(option);
+			wanted = e.multiple ? wanted.filter((w) => !means(w)) : [];
+			if (!e.multiple)
+				break;
+		}
+		if (wanted.length)
+			return "missing";
+		e.value = undefined;
+		for (const option of chosen)
+			option.selected = true;
+		return changed(e);
+	}
+
+	/* caret: to the front, if it comes here only now. */
+	function focus(e, caret) {
+		const root = e.getRootNode();
+		const before = root.activeElement === e && document.hasFocus();
+		if (e.isContentEditable && !before && root.activeElement)
+			root.activeElement.blur();
+		e.focus();
+		e.focus();
+		if (caret && !before && e.nodeName === "INPUT") {
+			try {
+				e.setSelectionRange(0, 0);
+			} catch {
+				/* Numbers and dates have none. */
+			}
+		}
+		return "done";
+	}
+
+	/* Whether a drag begins here, from watch to watched. */
+	function watch() {
+		globalThis.drag = null;
+		globalThis.dragWatch = (event) => (globalThis.drag = event);
+		addEventListener("dragstart", globalThis.dragWatch, {capture: true});
+		return "done";
+	}
+
+	function watched() {
+		const begun = globalThis.drag && !globalThis.drag.defaultPrevented;
+		removeEventListener("dragstart", globalThis.dragWatch, {capture: true});
+		globalThis.drag = globalThis.dragWatch = null;
+		return begun ? "drag" : "done";
+	}
+
+	/* Waits until nothing scrolls any more; what begins does so within six frames. */
+	async function rest() {
+		let still = 0;
+		const moved = () => (still = 0);
+		addEventListener("scroll", moved, {capture: true});
+		for (let i = 0; i < 90 && still < 6; i++, still++)
+			await frame();
+		removeEventListener("scroll", moved, {capture: true});
+		return "done";
+	}
+
+	/* No files any more. */
+	function empty(e) {
+		e.files = new DataTransfer().files;
+		return changed(e);
+	}
+
+	function scroll(e, where) {
+		e.scrollIntoView({block: where, inline: where, behavior: "instant"});
+		return "done";
+	}
+
+	switch (what) {
+	case "find":
+		return find(document, `[bid="${CSS.escape(args[0])}"]`);
+	case "root":
+		return document.documentElement;
+	case "watch":
+		return watch();
+	case "watched":
+		return watched();
+	case "rest":
+		return rest();
+	case "empty":
+		return empty(this);
+	case "show":
+		return show(this);
+	case "check":
+		return check(this, args);
+	case "scroll":
+		return scroll(this, ...args);
+	case "hit":
+		return hit(this, ...args);
+	case "fill":
+		return fill(this, ...args);
+	case "select":
+		return select(this, args);
+	case "focus":
+		return focus(this, ...args);
+	}
+}

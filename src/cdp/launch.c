@@ -1,0 +1,304 @@
+#include "cdp/launch.h"
+
+#include "base/env.h"
+#include "base/fd.h"
+#include "file/root.h"
+#include "proc/burial.h"
+#include "proc/spawn.h"
+#include "proc/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	WORDS_MAX = 16384, /* of what it prints: what came first */
+	ARGS_MAX = 96,
+	ENV_MAX = 1024,
+	MORE_MAX = 4096,
+	SWEEPS = 50, /* while its processes end and still write */
+	SWEEP_MS = 20,
+	STATUS_LOOKS = 10, /* for one whose pipe has ended */
+	STATUS_MS = 10,
+};
+
+/*
+ * No sandbox of its own: it needs what containers forbid, and root. No start-up window,
+ * no back-forward cache (its pages come without a load event), no site isolation (the
+ * frames of a page stay in one session), and nothing that asks the network by itself.
+ */
+static const char flags[] =
+	"--headless=new\n"
+	"--no-sandbox\n"
+	"--disable-gpu\n"
+	"--disable-quic\n"
+	"--no-first-run\n"
+	"--no-startup-window\n"
+	"--hide-scrollbars\n"
+	"--mute-audio\n"
+	"--disable-background-networking\n"
+	"--disable-component-update\n"
+	"--disable-sync\n"
+	"--disable-default-apps\n"
+	"--disable-extensions\n"
+	"--disable-back-forward-cache\n"
+	"--disable-dev-shm-usage\n"
+	"--disable-breakpad\n"
+	"--disable-hang-monitor\n"
+	"--disable-prompt-on-repost\n"
+	"--disable-popup-blocking\n"
+	"--disable-ipc-flooding-protection\n"
+	"--disable-renderer-backgrounding\n"
+	"--disable-background-timer-throttling\n"
+	"--disable-backgrounding-occluded-windows\n"
+	"--disable-field-trial-config\n"
+	"--disable-client-side-phishing-detection\n"
+	"--disable-component-extensions-with-background-pages\n"
+	"--allow-pre-commit-input\n"
+	"--disable-search-engine-choice-screen\n"
+	"--force-color-profile=srgb\n"
+	"--metrics-recording-only\n"
+	"--password-store=basic\n"
+	"--use-mock-keychain\n"
+	"--no-service-autorun\n"
+	"--no-default-browser-check\n"
+	"--no-zygote\n"
+	"--in-process-gpu\n"
+	"--disable-site-isolation-trials\n"
+	"--disable-features=IsolateOrigins,site-per-process,Translate,"
+	"PaintHolding,HttpsUpgrades,MediaRouter,DialMediaRouteProvider,"
+	"AcceptCHFrame,LensOverlay,GlobalMediaControls\n"
+	"--remote-debugging-pipe\n";
+
+/* --- Its folder ------------------------------------------------------------------- */
+
+/* Its processes may write until they have noticed that they are to end. */
+static void sweep(int dir, const char *name)
+{
+	struct stat st;
+
+	for (int i = 0; i < SWEEPS; i++) {
+		int r = root_remove(dir, name);
+
+		if (!r && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return;
+		poll(NULL, 0, SWEEP_MS);
+	}
+}
+
+static bool make_folder(struct launch *l, const char *const *env)
+{
+	const char *const dirs[] = {env_value(env, "TMPDIR"), "/tmp", "/var/tmp",
+		"/dev/shm", env_value(env, "HOME")};
+
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
+		if (!dirs[i] || strlen(dirs[i]) > USER_PATH_MAX)
+			continue;
+		snprintf(l->folder, sizeof(l->folder), "%s/od-browser-XXXXXX", dirs[i]);
+		if (mkdtemp(l->folder))
+			return true;
+		l->folder[0] = '\0';
+	}
+	return false;
+}
+
+/* The name of the folder, and the one that it is in. */
+static const char *split_folder(const struct launch *l, int *dir)
+{
+	char above[FILE_PATH_MAX];
+	const char *name = strrchr(l->folder, '/') + 1;
+
+	snprintf(above, sizeof(above), "%.*s", (int)(name - l->folder), l->folder);
+	*dir = fd_open(above, O_RDONLY | O_DIRECTORY, 0);
+	return name;
+}
+
+/* Its viewer for PDF files would show nothing of them: they are downloads. */
+static int write_preferences(const struct launch *l)
+{
+	static const char text[] =
+		"{\"plugins\":{\"always_open_pdf_externally\":true}}\n";
+	char path[FILE_PATH_MAX + 32];
+	int fd, r;
+
+	snprintf(path, sizeof(path), "%s/Default", l->folder);
+	if (mkdir(path, 0700) < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "%s/Default/Preferences", l->folder);
+	fd = fd_open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	if (fd < 0)
+		return fd;
+	r = fd_write_all(fd, text, sizeof(text) - 1);
+	fd_close(&fd);
+	return r;
+}
+
+static int begin_folder(struct launch *l, const char *const *env)
+{
+	const char *name;
+	int dir;
+
+	if (!make_folder(l, env))
+		return -errno;
+	name = split_folder(l, &dir);
+	if (dir < 0)
+		return dir;
+	broom_begin(&l->broom, dir, name, sweep);
+	fd_close(&dir);
+	return write_preferences(l);
+}
+
+static void end_folder(struct launch *l)
+{
+	const char *name;
+	int dir;
+
+	if (!l->folder[0])
+		return;
+	name = split_folder(l, &dir);
+	if (dir >= 0)
+		sweep(dir, name);
+	fd_close(&dir);
+	broom_end(&l->broom, true);
+	l->folder[0] = '\0';
+}
+
+/* --- Its process ------------------------------------------------------------------ */
+
+/* What it writes at home goes into its folder, too. */
+static void make_env(const char *const *env, const char *home, const char **out)
+{
+	size_t n = 0;
+
+	for (; *env && n + 2 < ENV_MAX; env++)
+		if (strncmp(*env, "HOME=", 5) != 0 && strncmp(*env, "XDG_", 4) != 0)
+			out[n++] = *env;
+	out[n++] = home;
+	out[n] = NULL;
+}
+
+static void make_argv(
+	const char *program, const char *profile, char *more, const char *argv[ARGS_MAX])
+{
+	size_t n = 0;
+
+	argv[n++] = program;
+	argv[n++] = profile;
+	while (*more && n + 1 < ARGS_MAX) {
+		char *end = strchrnul(more, '\n');
+
+		if (end > more)
+			argv[n++] = more;
+		more = *end ? end + 1 : end;
+		*end = '\0';
+	}
+	argv[n] = NULL;
+}
+
+static int start(struct launch *l, const char *program, const char *const *env,
+	const char *more, const int to[2], const int from[2])
+{
+	const char *argv[ARGS_MAX], *own_env[ENV_MAX];
+	char profile[FILE_PATH_MAX + 32], home[FILE_PATH_MAX + 8];
+	char words[sizeof(flags) + MORE_MAX];
+	struct spawn_report report;
+	struct spawn s = {
+		.path = program,
+		.argv = argv,
+		.env = own_env,
+		.cwd = l->folder,
+		.tty = -1,
+		.fds = {-1, l->words, l->words},
+		.channel = to[0],
+		.answers = from[1],
+		.dies_with_us = true,
+		.orphans_leave = true,
+	};
+	int r;
+
+	snprintf(profile, sizeof(profile), "--user-data-dir=%s", l->folder);
+	snprintf(home, sizeof(home), "HOME=%s", l->folder);
+	snprintf(words, sizeof(words), "%s%s", flags, more ? more : "");
+	make_env(env, home, own_env);
+	make_argv(program, profile, words, argv);
+	r = spawn(&s, &l->pid, &report);
+	spawn_report_close(&report);
+	return r;
+}
+
+int launch_begin(
+	struct launch *l, const char *program, const char *const *env, const char *more)
+{
+	int to[2] = {-1, -1}, from[2] = {-1, -1};
+	int r;
+
+	*l = (struct launch){.in = -1, .out = -1, .words = -1};
+	/* Without that nobody knows why it has failed; it is no reason to fail. */
+	l->words = fd_memory("browser", WORDS_MAX);
+	r = begin_folder(l, env);
+	if (!r)
+		r = fd_pipe(to);
+	if (!r)
+		r = fd_pipe(from);
+	if (!r)
+		r = start(l, program, env, more, to, from);
+	/* The ends that are its own must be its alone, or its end would not be seen. */
+	fd_close(&to[0]);
+	fd_close(&from[1]);
+	if (r) {
+		fd_close(&to[1]);
+		fd_close(&from[0]);
+		launch_end(l);
+		return r;
+	}
+	fd_widen_pipe(from[0], CDP_PIPE);
+	l->in = from[0];
+	l->out = to[1];
+	return 0;
+}
+
+int launch_status(struct launch *l)
+{
+	int status = -1;
+
+	for (int i = 0; l->pid && i < STATUS_LOOKS && status < 0; i++) {
+		status = burial_peek(l->pid);
+		if (status < 0)
+			poll(NULL, 0, STATUS_MS);
+	}
+	return status;
+}
+
+void launch_end(struct launch *l)
+{
+	if (l->pid) {
+		tree_kill_now(l->pid);
+		burial_wait(l->pid);
+		l->pid = 0;
+	}
+	fd_close(&l->in);
+	fd_close(&l->out);
+	fd_close(&l->words);
+	end_folder(l);
+}
+
+void launch_words(const struct launch *l, struct buf *out)
+{
+	char text[WORDS_MAX];
+	ssize_t n = l->words < 0 ? -1 : pread(l->words, text, sizeof(text), 0);
+	struct str rest = str_make(text, n > 0 ? (size_t)n : 0), last = STR("");
+
+	rest.n = str_find_byte(rest, '\0');
+	while (rest.n) {
+		struct str line = str_trim(str_cut(&rest, '\n'), " \r");
+
+		if (line.n)
+			last = line;
+	}
+	buf_str(out, last);
+}

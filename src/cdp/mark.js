@@ -1,0 +1,228 @@
+/*
+ * Marks the elements of one document, so that the accessibility tree and the snapshot
+ * of the DOM tell which of their nodes is which. Every element gets
+ *	bid                          its name, for as long as the document lives
+ *	browsergym_visibility_ratio  the part of it that is in the viewport, 0 to 1
+ *	browsergym_set_of_marks      "1" where a mark is drawn on it, or "0"
+ *	value, checked               what was typed and chosen
+ * and its bid in front of two ARIA attributes, for which the accessibility tree keeps
+ * it; these alone are taken away again.
+ *
+ * A function of a step and what it needs:
+ *	mark    the bid of the frame's element; begins to mark, answers without waiting
+ *	wait    until the visibility of all is known
+ *	unmark
+ *	focus   the bid of the focused element: "" if none is, null if that has no bid
+ *
+ * It is called in the page's own world, since an element's onclick is null in others. In
+ * a form fields may stand for its members ("children"), hence those of the prototypes.
+ */
+(step, argument) => {
+	'use strict';
+	const AREA_MIN = 20;
+	const WAIT_MS = 1000;
+	const RATIO = 'browsergym_visibility_ratio';
+	const SHOWN = 'browsergym_set_of_marks';
+	const ARIA = ['aria-roledescription', 'aria-description'];
+	const PREFIX = /^(?:browsergym_id_[a-zA-Z0-9]+\s?)+/;
+	const TAGS = new Set(['input', 'textarea', 'select', 'button', 'a', 'iframe', 'video',
+		'li', 'td', 'option']);
+	const BUTTONS = 'button, a, input[type="button"], div[role="button"]';
+
+	const E = Element.prototype;
+	const getter = (prototype, name) => {
+		const get = Object.getOwnPropertyDescriptor(prototype, name).get;
+		return element => get.call(element);
+	};
+	const shadow = getter(E, 'shadowRoot');
+	const tag = getter(E, 'tagName');
+	const childCount = getter(E, 'childElementCount');
+	const parent = getter(Node.prototype, 'parentElement');
+	const has = (element, name) => E.hasAttribute.call(element, name);
+	const get = (element, name) => E.getAttribute.call(element, name);
+	const set = (element, name, value) => E.setAttribute.call(element, name, value);
+	const remove = (element, name) => E.removeAttribute.call(element, name);
+	const contains = (element, other) => Node.prototype.contains.call(element, other);
+
+	/* In document order; those of an open shadow tree stand behind its host. */
+	const elements = () => {
+		const open = [document.querySelectorAll('*')];
+		const at = [0];
+		const all = [];
+
+		while (open.length) {
+			const list = open[open.length - 1];
+			const element = list[at[at.length - 1]++];
+
+			if (!element) {
+				open.pop();
+				at.pop();
+				continue;
+			}
+			all.push(element);
+			if (shadow(element)) {
+				open.push(shadow(element).querySelectorAll('*'));
+				at.push(0);
+			}
+		}
+		return all;
+	};
+
+	/* a to z, aA to zZ, aAA and so on: frames, of which the 0th is a. */
+	const letters = n => {
+		let text = '';
+
+		for (n++; n; n = Math.floor((n - 1) / 26))
+			text = String.fromCharCode((n > 26 ? 65 : 97) + (n - 1) % 26) + text;
+		return text;
+	};
+
+	const newBid = (element, frameBid) => {
+		const name = tag(element).toLowerCase();
+
+		if (name === 'iframe' || name === 'frame')
+			return frameBid + letters(window.browsergym_frame_counter++);
+		return frameBid + window.browsergym_elem_counter++;
+	};
+
+	const writeValues = element => {
+		if (typeof element.value !== 'undefined')
+			set(element, 'value', element.value);
+		if (typeof element.checked === 'undefined')
+			return;
+		if (element.checked === true)
+			set(element, 'checked', '');
+		else
+			remove(element, 'checked');
+	};
+
+	/* Whether a click in its middle would reach the element or what is in it. */
+	const takesClick = (element, box) => {
+		const x = (box.left + box.right) / 2;
+		const y = (box.top + box.bottom) / 2;
+		let top = null;
+		let before;
+		let root = document;
+
+		do {
+			before = top;
+			top = root.elementFromPoint(x, y);
+			root = top && shadow(top);
+		} while (root && top !== before);
+		return top !== null && contains(element, top);
+	};
+
+	const isActive = element => TAGS.has(tag(element).toLowerCase()) ||
+		(element.onclick !== null && element.onclick !== undefined) ||
+		getComputedStyle(element).cursor === 'pointer';
+
+	const isOnlyChildOfShown = element => {
+		const above = parent(element);
+
+		return above !== null && tag(above).toLowerCase() === 'span' &&
+			childCount(above) === 1 && get(above, 'role') &&
+			get(above, SHOWN) === '1';
+	};
+
+	/* buttons: those shown before. */
+	const show = (element, buttons) => {
+		const box = E.getBoundingClientRect.call(element);
+
+		set(element, SHOWN, '0');
+		if (!takesClick(element, box) || !isActive(element) ||
+				(box.right - box.left) * (box.bottom - box.top) < AREA_MIN ||
+				isOnlyChildOfShown(element))
+			return;
+		for (let above = element; above; above = parent(above))
+			if (buttons.has(above))
+				return;
+		set(element, SHOWN, '1');
+		if (E.matches.call(element, BUTTONS))
+			buttons.add(element);
+		for (let above = parent(element); above; above = parent(above))
+			if (get(above, SHOWN) === '1')
+				set(above, SHOWN, '0');
+	};
+
+	/* Answers when the visibility of all elements is written down, or in vain. */
+	const watch = all => new Promise(done => {
+		const waiting = new Set(all);
+		const thresholds = Array.from({length: 11}, (_, i) => i / 10);
+		const observer = new IntersectionObserver(entries => {
+			for (const entry of entries) {
+				const ratio = Math.round(entry.intersectionRatio * 100) / 100;
+
+				set(entry.target, RATIO, ratio);
+				waiting.delete(entry.target);
+			}
+			if (!waiting.size)
+				end();
+		}, {threshold: thresholds});
+		const timer = setTimeout(() => end(), WAIT_MS);
+		const end = () => {
+			clearTimeout(timer);
+			observer.disconnect();
+			done();
+		};
+
+		for (const element of all)
+			observer.observe(element);
+		if (!all.length)
+			end();
+	});
+
+	const mark = frameBid => {
+		const all = elements();
+		const seen = new Set();
+		const buttons = new Set();
+
+		if (window.browsergym_elem_counter === undefined) {
+			window.browsergym_elem_counter = 0;
+			window.browsergym_frame_counter = 0;
+		}
+		for (const element of all) {
+			let bid = get(element, 'bid');
+
+			set(element, RATIO, 0);
+			writeValues(element);
+			if (bid === null || seen.has(bid)) {
+				bid = newBid(element, frameBid);
+				set(element, 'bid', bid);
+			}
+			seen.add(bid);
+			for (const name of ARIA)
+				set(element, name,
+					`browsergym_id_${bid} ${get(element, name) ?? ''}`);
+			show(element, buttons);
+		}
+		window.browsergym_watched = watch(all);
+	};
+
+	const wait = async () => {
+		await window.browsergym_watched;
+		delete window.browsergym_watched;
+	};
+
+	const unmark = () => {
+		for (const element of elements()) {
+			for (const name of ARIA) {
+				const text = (get(element, name) ?? '').replace(PREFIX, '');
+
+				if (text)
+					set(element, name, text);
+				else
+					remove(element, name);
+			}
+		}
+	};
+
+	const focus = () => {
+		let element = document.activeElement;
+
+		while (element && shadow(element))
+			element = shadow(element).activeElement;
+		return element ? get(element, 'bid') : '';
+	};
+
+	return {mark, wait, unmark, focus}[step](argument);
+}

@@ -1,0 +1,53 @@
+#include "cdp/names.h"
+
+#include "base/hash.h"
+
+#include <errno.h>
+
+int names_init(struct names *m, size_t max, struct arena *a)
+{
+	struct names got = {.mask = 1};
+
+	while (got.mask + 1 < 2 * max)
+		got.mask = 2 * got.mask + 1;
+	got.row = arena_array(a, got.mask + 1, sizeof(*got.row));
+	if (!got.row)
+		return -ENOMEM;
+	/* Without a seed the table is slower for a page that wants it to be, no more. */
+	if (random_bytes(&got.seed, sizeof(got.seed)))
+		got.seed = 0;
+	*m = got;
+	return 0;
+}
+
+/* The row of the name, or the free one where it would be. */
+static struct name *find(const struct names *m, struct str text)
+{
+	uint64_t h = m->seed;
+	struct name *row;
+
+	for (size_t i = 0; i < text.n; i++) {
+		h = (h ^ (unsigned char)text.p[i]) * 0x9e3779b97f4a7c15;
+		h ^= h >> 32;
+	}
+	for (size_t i = h & m->mask;; i = (i + 1) & m->mask) {
+		row = &m->row[i];
+		if (!row->text.p || str_eq(row->text, text))
+			return row;
+	}
+}
+
+void names_put(struct names *m, struct str text, size_t at)
+{
+	*find(m, text) = (struct name){text.p ? text : STR(""), at};
+}
+
+int names_find(const struct names *m, struct str text, size_t *at)
+{
+	const struct name *row = m->row ? find(m, text) : NULL;
+
+	if (!row || !row->text.p)
+		return ERR_RANGE;
+	*at = row->at;
+	return 0;
+}

@@ -1,0 +1,516 @@
+#include "cdp/observe.h"
+
+#include "base/b64.h"
+#include "base/clock.h"
+#include "base/embed.h"
+#include "base/jw.h"
+#include "cdp/marks.h"
+#include "cdp/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+EMBED(observe_mark, "src/cdp/mark.js");
+
+enum {
+	ATTEMPTS = 5,
+	PAUSE_MS = 100, /* before the second; longer and longer */
+	PARAMS_MAX = 4096,
+	AT_ONCE = CDP_PENDING_MAX / 4, /* frames whose trees are asked for together */
+};
+
+/* A frame of the page, and the element that it is in. */
+struct view {
+	struct str id;
+	size_t parent; /* itself for the first, the page's own */
+	struct str bid;
+	int64_t owner; /* backendNodeId */
+	bool marked;
+	uint64_t asked; /* for its tree */
+};
+
+struct look {
+	struct tab *t;
+	const struct observe_want *want;
+	struct sight *o;
+	struct arena *a;
+	uint64_t deadline;
+	bool last; /* the attempt that takes what it can get */
+	struct view *view;
+	size_t views_n;
+};
+
+void sight_init(struct sight *o)
+{
+	*o = (struct sight){
+		.picture = BUF_INIT(OBSERVE_PICTURE_MAX),
+		.marks = BUF_INIT(OBSERVE_PICTURE_MAX),
+		.text = BUF_INIT(OBSERVE_TEXT_MAX),
+		.axtree = BUF_INIT(OBSERVE_JSON_MAX),
+		.props = BUF_INIT(OBSERVE_JSON_MAX),
+	};
+	arena_init(&o->memory, CDP_MEMORY_MAX);
+}
+
+void sight_free(struct sight *o)
+{
+	arena_reset(&o->memory);
+	buf_free(&o->picture);
+	buf_free(&o->marks);
+	buf_free(&o->text);
+	buf_free(&o->axtree);
+	buf_free(&o->props);
+	sight_init(o);
+}
+
+/* A refusal that the last attempt puts up with: then something is missing. */
+static int bear(const struct look *l, int r)
+{
+	return l->last && r == ERR_REFUSED ? 0 : r;
+}
+
+/* --- Frames ----------------------------------------------------------------------- */
+
+static int add_view(struct look *l, struct json_val frame, size_t parent)
+{
+	struct view *v = &l->view[l->views_n];
+	int r = json_str(json_get(frame, "id"), l->a, &v->id);
+
+	if (r)
+		return r;
+	v->parent = parent;
+	l->views_n++;
+	return 0;
+}
+
+/* The frames in the order in which the contract numbers their trees: the last first. */
+static int read_frames(struct look *l, struct json_val tree)
+{
+	struct open {
+		struct json_val tree;
+		size_t parent;
+	} *todo = arena_array(l->a, BROWSER_FRAMES_MAX, sizeof(*todo));
+	size_t todo_n = 1;
+	struct json_val child;
+	int it, r;
+
+	l->view = arena_array(l->a, BROWSER_FRAMES_MAX, sizeof(*l->view));
+	if (!todo || !l->view)
+		return -ENOMEM;
+	todo[0] = (struct open){tree, 0};
+	while (todo_n && l->views_n < BROWSER_FRAMES_MAX) {
+		struct open at = todo[--todo_n];
+
+		r = add_view(l, json_get(at.tree, "frame"), at.parent);
+		if (r)
+			return r;
+		at.parent = l->views_n - 1;
+		at.tree = json_get(at.tree, "childFrames");
+		for (it = 0; todo_n < BROWSER_FRAMES_MAX &&
+			json_next(at.tree, &it, NULL, &child);
+			todo_n++)
+			todo[todo_n] = (struct open){child, at.parent};
+	}
+	return 0;
+}
+
+static int find_frames(struct look *l)
+{
+	struct json_val result;
+	int r = tab_call(l->t, "Page.getFrameTree", STR(""), l->deadline, l->a, &result);
+
+	return r ? r : read_frames(l, json_get(result, "frameTree"));
+}
+
+/* An object with one member for a request. */
+static struct str one_param(char *text, const char *key, struct str value)
+{
+	struct buf out = BUF_INIT(PARAMS_MAX);
+	struct str params = {0};
+	struct jw w;
+
+	jw_init(&w, &out);
+	jw_object(&w);
+	jw_key(&w, key);
+	jw_str(&w, value);
+	jw_end(&w);
+	if (!out.err) {
+		memcpy(text, out.p, out.n);
+		params = str_make(text, out.n);
+	}
+	buf_free(&out);
+	return params;
+}
+
+/* Whether sandboxed content may run scripts: else mark.js would not, either. */
+static bool runs_scripts(struct str sandbox)
+{
+	while (sandbox.n) {
+		struct str word = str_cut(&sandbox, ' ');
+
+		if (str_eq_nocase(word, STR("allow-scripts")))
+			return true;
+	}
+	return false;
+}
+
+/* What the element of a frame has for attributes: its bid, if the frame can be marked. */
+static int read_owner(struct look *l, struct view *v, struct json_val node)
+{
+	struct json_val list = json_get(node, "attributes"), name, value;
+	struct str id, key, text, bid = {0};
+	bool scripts = true;
+	int it = 0;
+	int r = json_str(json_get(node, "frameId"), l->a, &id);
+
+	if (r == ERR_TYPE || (!r && !str_eq(id, v->id)))
+		return 0; /* it shows a document of its own, such as a PDF's viewer */
+	while (!r && json_next(list, &it, NULL, &name) &&
+		json_next(list, &it, NULL, &value)) {
+		r = json_str(name, l->a, &key);
+		if (!r)
+			r = json_str(value, l->a, &text);
+		if (!r && str_eq(key, STR("bid")))
+			bid = text;
+		else if (!r && str_eq(key, STR("sandbox")))
+			scripts = runs_scripts(text);
+	}
+	if (!r && scripts)
+		v->bid = bid;
+	return r;
+}
+
+static int find_owner(struct look *l, struct view *v)
+{
+	char text[PARAMS_MAX];
+	struct json_val result, id;
+	struct str params = one_param(text, "frameId", v->id);
+	int r = tab_call(l->t, "DOM.getFrameOwner", params, l->deadline, l->a, &result);
+
+	if (r)
+		return r;
+	id = json_get(result, "backendNodeId");
+	r = json_i64(id, &v->owner);
+	if (r)
+		return r;
+	/* Its attributes have changed since the frame's parent was marked. */
+	snprintf(text, sizeof(text), "{\"backendNodeId\":%lld}", (long long)v->owner);
+	r = tab_call(l->t, "DOM.describeNode", str_c(text), l->deadline, l->a, &result);
+	return r ? r : read_owner(l, v, json_get(result, "node"));
+}
+
+/* --- Marks ------------------------------------------------------------------------ */
+
+/* A step of mark.js in a frame. */
+static int tell(struct look *l, const struct view *v, const char *step, struct str bid,
+	struct json_val *value)
+{
+	struct frame *f = tab_frame(l->t, v->id);
+	struct buf args = BUF_INIT(OBSERVE_TEXT_MAX);
+	struct jw w;
+	int r;
+
+	if (!f)
+		return ERR_REFUSED;
+	jw_init(&w, &args);
+	jw_array(&w);
+	jw_object(&w);
+	jw_key(&w, "value");
+	jw_cstr(&w, step);
+	jw_end(&w);
+	jw_object(&w);
+	jw_key(&w, "value");
+	jw_str(&w, bid);
+	jw_end(&w);
+	jw_end(&w);
+	r = args.err ? args.err
+		     : tab_eval(l->t, f, embed_text(&observe_mark).p, buf_view(&args),
+			       l->deadline, l->a, value);
+	buf_free(&args);
+	return r;
+}
+
+static int mark_one(struct look *l, size_t i)
+{
+	struct view *v = &l->view[i];
+	struct json_val nothing;
+	int r = 0;
+
+	if (i) {
+		r = find_owner(l, v);
+		if (r || !v->bid.n || !l->view[v->parent].marked)
+			return r;
+	}
+	r = tell(l, v, "mark", v->bid, &nothing);
+	v->marked = !r;
+	return r;
+}
+
+/* Visibility is told by the browser, frame by frame, while others are marked. */
+static int mark_all(struct look *l)
+{
+	struct json_val nothing;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < l->views_n; i++)
+		r = bear(l, mark_one(l, i));
+	for (size_t i = 0; !r && i < l->views_n; i++)
+		if (l->view[i].marked)
+			r = bear(l, tell(l, &l->view[i], "wait", STR(""), &nothing));
+	return r;
+}
+
+/* What is left behind in a page that changes goes with it. */
+static int unmark_all(struct look *l)
+{
+	struct json_val nothing;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < l->views_n; i++) {
+		if (!l->view[i].marked)
+			continue;
+		r = tell(l, &l->view[i], "unmark", STR(""), &nothing);
+		if (r == ERR_REFUSED)
+			r = 0;
+	}
+	return r;
+}
+
+/* The marked frame in the element of that bid, which is in the frame outer; NULL. */
+static const struct view *view_in(
+	const struct look *l, const struct view *outer, struct str bid)
+{
+	for (size_t i = 1; i < l->views_n; i++) {
+		const struct view *v = &l->view[i];
+
+		if (v->marked && &l->view[v->parent] == outer && str_eq(v->bid, bid))
+			return v;
+	}
+	return NULL;
+}
+
+/* The innermost element that is focused, from frame to frame. */
+static int find_focus(struct look *l)
+{
+	const struct view *v = &l->view[0];
+	struct json_val value;
+	struct str bid;
+	int r;
+
+	l->o->focused = STR("");
+	while (v) {
+		r = tell(l, v, "focus", STR(""), &value);
+		if (r)
+			return bear(l, r);
+		if (json_type(value) != JSON_STRING) {
+			l->o->focused = str_make(NULL, 0);
+			return 0;
+		}
+		r = json_str(value, l->a, &bid);
+		if (r || !bid.n)
+			return r;
+		l->o->focused = bid;
+		v = view_in(l, v, bid);
+	}
+	return 0;
+}
+
+/* --- Replies ---------------------------------------------------------------------- */
+
+static int ask_tree(struct look *l, struct view *v)
+{
+	char text[PARAMS_MAX];
+
+	return tab_send(l->t, "Accessibility.getFullAXTree",
+		one_param(text, "frameId", v->id), &v->asked);
+}
+
+static int take_tree(struct look *l, struct view *v)
+{
+	struct json_val result;
+	int r = cdp_wait(&l->t->browser->cdp, v->asked, l->deadline, l->a, &result);
+
+	v->asked = 0;
+	return r ? bear(l, r) : axtree_add(&l->o->tree, v->id, result);
+}
+
+static int take_trees(struct look *l)
+{
+	size_t asked = 0;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < l->views_n; i++) {
+		for (; !r && asked < l->views_n && asked - i < AT_ONCE; asked++)
+			r = ask_tree(l, &l->view[asked]);
+		if (!r)
+			r = take_tree(l, &l->view[i]);
+	}
+	for (size_t i = 0; i < asked; i++)
+		if (l->view[i].asked)
+			cdp_forget(&l->t->browser->cdp, l->view[i].asked);
+	return r;
+}
+
+/* The trees of frames below the elements that they are in. */
+static void join_trees(struct look *l)
+{
+	struct axtree *tree = &l->o->tree;
+	size_t at = 0;
+
+	while (axtree_next_owner(tree, &at))
+		for (size_t i = 1; i < l->views_n; i++)
+			if (l->view[i].owner == tree->node[at].backend)
+				axtree_join(tree, at, l->view[i].id);
+}
+
+static int take_snapshot(struct look *l, uint64_t id)
+{
+	struct json_val result;
+	int r = cdp_wait(&l->t->browser->cdp, id, l->deadline, l->a, &result);
+
+	if (!r)
+		r = snapshot_read(&l->o->snapshot, result, l->a);
+	return r ? r : props_read(&l->o->marked, &l->o->snapshot, l->a);
+}
+
+static int take_picture(struct look *l, uint64_t id)
+{
+	struct json_val result;
+	struct str coded;
+	int r = cdp_wait(&l->t->browser->cdp, id, l->deadline, l->a, &result);
+
+	if (!r)
+		r = json_str(json_get(result, "data"), l->a, &coded);
+	return r ? bear(l, r) : b64_decode(&l->o->picture, coded);
+}
+
+/* All at once: the picture takes longest, since it waits for the screen. */
+static int take_all(struct look *l)
+{
+	struct cdp *c = &l->t->browser->cdp;
+	uint64_t snapshot = 0, picture = 0;
+	int r = tab_send(l->t, "DOMSnapshot.captureSnapshot",
+		STR("{\"computedStyles\":[],\"includeDOMRects\":true,"
+		    "\"includePaintOrder\":true}"),
+		&snapshot);
+
+	if (!r)
+		r = tab_send(l->t, "Page.captureScreenshot", STR("{\"format\":\"png\"}"),
+			&picture);
+	if (!r)
+		r = take_trees(l);
+	if (!r)
+		r = find_focus(l);
+	if (!r)
+		r = unmark_all(l);
+	if (!r) {
+		r = take_snapshot(l, snapshot);
+		snapshot = 0;
+	}
+	if (!r) {
+		r = take_picture(l, picture);
+		picture = 0;
+	}
+	if (snapshot)
+		cdp_forget(c, snapshot);
+	if (picture)
+		cdp_forget(c, picture);
+	return r;
+}
+
+/* --- The whole -------------------------------------------------------------------- */
+
+static int write_text(struct look *l)
+{
+	struct sight *o = l->o;
+	int r = l->want->visit
+		? text_print(&o->snapshot, &o->text, &o->memory)
+		: axtree_print(&o->tree, &o->marked, &l->want->view, &o->text);
+
+	if (r && r != -ENOMEM) {
+		buf_reset(&o->text);
+		o->no_text = err_text(r);
+		return 0;
+	}
+	return r;
+}
+
+static int write_objects(struct look *l)
+{
+	struct jw w;
+	int r;
+
+	jw_init(&w, &l->o->axtree);
+	r = axtree_write(&l->o->tree, &w);
+	if (r)
+		return r;
+	jw_init(&w, &l->o->props);
+	props_write(&l->o->marked, &w);
+	return l->o->props.err;
+}
+
+/* Without marks the picture is as good as none: agents have the other one. */
+static int draw_marks(struct look *l)
+{
+	struct sight *o = l->o;
+	int r = marks_put(buf_view(&o->picture), &o->marked, &o->marks);
+
+	if (r)
+		buf_reset(&o->marks);
+	return r == -ENOMEM ? r : 0;
+}
+
+static int look_once(struct look *l)
+{
+	int r = find_frames(l);
+
+	axtree_init(&l->o->tree, l->a);
+	if (!r)
+		r = mark_all(l);
+	if (!r)
+		r = take_all(l);
+	if (r)
+		return r;
+	join_trees(l);
+	r = write_text(l);
+	if (!r && l->want->objects)
+		r = write_objects(l);
+	return r || !l->want->marks ? r : draw_marks(l);
+}
+
+/* The page has changed, or has gone for another. */
+static bool is_passing(int r)
+{
+	return r == ERR_REFUSED || r == -EPIPE;
+}
+
+int observe(struct browser *b, const struct observe_want *want, uint64_t deadline,
+	struct sight *o)
+{
+	int r = 0;
+
+	for (unsigned i = 1; i <= ATTEMPTS; i++) {
+		struct look l = {
+			.t = browser_active(b),
+			.want = want,
+			.o = o,
+			.a = &o->memory,
+			.deadline = deadline,
+			.last = i == ATTEMPTS,
+		};
+
+		sight_free(o);
+		r = look_once(&l);
+		if (!r)
+			return 0;
+		sight_free(o);
+		if (!is_passing(r) || l.last)
+			return r;
+		r = browser_pump(b, clock_ms() + PAUSE_MS * i);
+		if (!r)
+			r = browser_settle(b, deadline);
+		if (r)
+			return r;
+	}
+	return r;
+}

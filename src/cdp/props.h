@@ -1,0 +1,34 @@
+/*
+ * What a snapshot of the DOM tells of the elements that mark.js has marked, by bid.
+ */
+#ifndef CDP_PROPS_H
+#define CDP_PROPS_H
+
+#include "base/jw.h"
+#include "cdp/names.h"
+#include "cdp/snapshot.h"
+
+enum props_mark { PROPS_UNKNOWN, PROPS_UNMARKED, PROPS_MARKED };
+
+struct props_row {
+	struct str bid;
+	double visibility;  /* 0 to 1, the part within the viewport; -1: unknown */
+	const double *bbox; /* x, y, width, height on the page; NULL: not rendered */
+	bool clickable;
+	enum props_mark set_of_marks;
+};
+
+struct props {
+	struct props_row *row;
+	size_t n;
+	struct names by_bid;
+};
+
+/* All of it lies in the arena, beside the snapshot. 0 or -ENOMEM. */
+int props_read(struct props *p, const struct snapshot *s, struct arena *a) MUST_USE;
+/* The last element with that bid; NULL if none has it. */
+const struct props_row *props_find(const struct props *p, struct str bid);
+/* An object with a member for each bid, in the order of the documents. */
+void props_write(const struct props *p, struct jw *w);
+
+#endif
