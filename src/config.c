@@ -3,7 +3,7 @@
 #include "base/float.h"
 #include "limits.h"
 #include "plug/manifest.h"
-#include "plug/plug.h"
+#include "plug/table.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -66,7 +66,10 @@ static const char usage[] =
 	"  --plugins NAME...   start them: agent_skills, jupyter (Python cells), mcp, "
 	"vscode,\n"
 	"                      or folders in --plugin-dir DIR (default /.od/plugins)\n"
-	"  --[no-]enable-browser: accepted; nothing is there to start\n"
+	"  --[no-]enable-browser\n"
+	"                      start a browser at once, or none at all (default: when it "
+	"is\n"
+	"                      first needed)\n"
 	"\n"
 	"environment: SESSION_API_KEY, NO_CHANGE_TIMEOUT_SECONDS, SU_TO_USER,\n"
 	"RUNTIME_USERNAME, SANDBOX_GROUP_ID, INIT_PLUGIN_TIMEOUT, OD_PYTHON,\n"
@@ -212,7 +215,21 @@ static void set_tls(struct reader *r, const char *v)
 
 static void set_browser(struct reader *r, const char *v)
 {
-	r->c->browser = v != NULL;
+	(void)v;
+	r->c->browser = CONFIG_BROWSER_ON;
+}
+
+static void set_no_browser(struct reader *r, const char *v)
+{
+	(void)v;
+	r->c->browser = CONFIG_BROWSER_OFF;
+}
+
+/* What these environments need is Python's, and is not here. */
+static void set_eval_env(struct reader *r, const char *v)
+{
+	if (*v)
+		r->c->eval_env = v;
 }
 
 static void set_viewer(struct reader *r, const char *v)
@@ -274,6 +291,25 @@ static void check_plugins(struct reader *r)
 			buf_fmt(r->errors, "%s %s", k ? "," : "", plugins[k]->name);
 		buf_fmt(r->errors, ", and no folder in %s\n", c->plugin_dir);
 	}
+}
+
+/* The browser is a plugin that need not be asked for; asked for, it starts at once. */
+static void check_browser(struct reader *r)
+{
+	struct config *c = r->c;
+	uint32_t bit = 0;
+
+	for (size_t i = 0; i < plugins_n; i++)
+		if (plugins[i] == &plugin_browser)
+			bit = UINT32_C(1) << i;
+	if (c->eval_env && c->browser == CONFIG_BROWSER_OFF)
+		buf_puts(r->errors,
+			"Browser environment is not enabled in config, but "
+			"browsergym_eval_env is set\n");
+	if (c->plugins & bit)
+		c->browser = CONFIG_BROWSER_ON;
+	if (c->browser != CONFIG_BROWSER_OFF)
+		c->plugins |= bit;
 }
 
 /* Seconds, perhaps with a fraction. */
@@ -338,10 +374,10 @@ static const struct option {
 	{"--plugins", MANY, set_plugins},
 	{"--plugin-dir", ONE, set_plugin_dir},
 	{"--entrypoint", ONE, set_entrypoint},
-	{"--enable-browser", NONE, ignore},
-	{"--no-enable-browser", NONE, set_browser},
+	{"--enable-browser", NONE, set_browser},
+	{"--no-enable-browser", NONE, set_no_browser},
 	{"--file-viewer", NONE, set_viewer},
-	{"--browsergym-eval-env", MANY, ignore},
+	{"--browsergym-eval-env", MANY, set_eval_env},
 	{"--git-user-name", ONE, ignore},
 	{"--git-user-email", ONE, ignore},
 };
@@ -437,6 +473,7 @@ static const struct role_word {
 	{"connect", ROLE_CONNECT},
 	{"health", ROLE_HEALTH},
 	{"copy-self", ROLE_COPY_SELF},
+	{"browser", ROLE_BROWSER},
 	{"--version", ROLE_VERSION},
 	{"--licences", ROLE_LICENCES},
 	{"--help", ROLE_HELP},
@@ -513,7 +550,6 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 		.username = "openhands",
 		.uid = 1000,
 		.no_change_s = NO_CHANGE_DEFAULT_S,
-		.browser = true,
 		.plugin_dir = "/.od/plugins",
 		.plugin_ms = PLUGIN_TIMEOUT_S * 1000,
 	};
@@ -550,6 +586,7 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 		buf_puts(r.errors, "--entrypoint: the program's words stand behind --\n");
 	if (c->entrypoint == CONFIG_ENTRYPOINT_NONE && c->entrypoint_words)
 		buf_puts(r.errors, "--: words for a program, but no --entrypoint\n");
+	check_browser(&r);
 	if (!c->tls_cert != !c->tls_key)
 		buf_puts(r.errors, "--tls-cert and --tls-key go together\n");
 	if (c->tls_cert && c->tls_self)

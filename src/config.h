@@ -15,6 +15,7 @@ enum config_role {
 	ROLE_CONNECT,
 	ROLE_HEALTH,
 	ROLE_COPY_SELF,
+	ROLE_BROWSER,
 	ROLE_VERSION,
 	ROLE_LICENCES,
 	ROLE_HELP,
@@ -25,6 +26,13 @@ enum config_entrypoint {
 	CONFIG_ENTRYPOINT_NONE,
 	CONFIG_ENTRYPOINT_RUN,  /* once the server is ready */
 	CONFIG_ENTRYPOINT_WAIT, /* to its end, before that */
+};
+
+/* When a browser starts, where there is one. */
+enum config_browser {
+	CONFIG_BROWSER_LAZY, /* when it is first needed */
+	CONFIG_BROWSER_ON,   /* behind the server */
+	CONFIG_BROWSER_OFF,
 };
 
 struct config {
@@ -51,9 +59,10 @@ struct config {
 	bool as_user;      /* shells run as username */
 	uint32_t no_change_s;
 	uint32_t work_gid; /* the group of the working directory */
-	bool browser;      /* one may be started, where there is one */
-	bool viewer;       /* the file viewer, with or without a browser */
-	uint32_t plugins;  /* bits, by their places in plugins[] (plug/plug.h) */
+	enum config_browser browser;
+	const char *eval_env; /* NULL: none */
+	bool viewer;          /* the file viewer, with or without a browser */
+	uint32_t plugins;     /* bits, by their places in plugins[] (plug/plug.h) */
 	const char *disk_plugins[PLUGINS_DISK_MAX]; /* others: folders in plugin_dir */
 	size_t disk_plugins_n;
 	const char *plugin_dir;

@@ -5,6 +5,7 @@
 #include "config.h"
 #include "proc/init.h"
 #include "skill/skill.h"
+#include "srv/role_browser.h"
 #include "srv/role_shell.h"
 #include "srv/roles.h"
 #include "srv/serve.h"
@@ -61,6 +62,10 @@ int main(int argc, char **argv)
 		return role_health(config.port, config.tls);
 	case ROLE_COPY_SELF:
 		return role_copy_self(config.copy_to);
+	case ROLE_BROWSER:
+		/* A browser that has ended is told by what it does not answer. */
+		signal(SIGPIPE, SIG_IGN);
+		return role_browser();
 	case ROLE_VERSION:
 		return role_print("od-runtime-client " OD_VERSION "\n");
 	case ROLE_LICENCES:

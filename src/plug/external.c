@@ -28,6 +28,7 @@ static void enter(struct external *e, enum external_state to)
 		OFF = 1 << EXTERNAL_OFF,
 		LACKING = 1 << EXTERNAL_LACKING,
 		PROBING = 1 << EXTERNAL_PROBING,
+		RESTING = 1 << EXTERNAL_RESTING,
 		STARTING = 1 << EXTERNAL_STARTING,
 		READY = 1 << EXTERNAL_READY,
 		ABSENT = 1 << EXTERNAL_ABSENT,
@@ -35,11 +36,14 @@ static void enter(struct external *e, enum external_state to)
 		PAUSED = 1 << EXTERNAL_PAUSED,
 	};
 	static const unsigned from[] = {
-		[EXTERNAL_OFF] =
-			LACKING | PROBING | STARTING | READY | ABSENT | ENDING | PAUSED,
-		[EXTERNAL_LACKING] = OFF | LACKING | PROBING | PAUSED,
+		[EXTERNAL_OFF] = LACKING | PROBING | RESTING | STARTING | READY | ABSENT |
+			ENDING | PAUSED,
+		/* From the last three, what is ours and has given up. */
+		[EXTERNAL_LACKING] = OFF | LACKING | PROBING | RESTING | PAUSED |
+			STARTING | ABSENT | ENDING,
 		[EXTERNAL_PROBING] = OFF | LACKING | PAUSED,
-		[EXTERNAL_STARTING] = OFF | LACKING | PROBING | PAUSED,
+		[EXTERNAL_RESTING] = OFF | LACKING | PAUSED,
+		[EXTERNAL_STARTING] = OFF | LACKING | PROBING | RESTING | PAUSED,
 		[EXTERNAL_READY] = STARTING | ABSENT,
 		[EXTERNAL_ABSENT] = STARTING | READY | ABSENT,
 		/* Again when it has closed its channel and is killed for that. */
@@ -170,6 +174,12 @@ static void lack(struct external *e, const char *why)
 	external_fail(e, true, e->plug->why);
 }
 
+/* A program of ours that says it is of no use: the next call looks why, and starts it. */
+static bool gives_up(const struct external *e)
+{
+	return e->own && e->plug->state == PLUG_UNAVAILABLE;
+}
+
 static void process_ended(struct external *e, const char *why)
 {
 	char words[PLUGIN_WHY_MAX * 2];
@@ -191,9 +201,9 @@ static void child_ended(struct child *c, int status)
 	/* Who is left of its group would talk to nobody. */
 	kill(-e->pid, SIGKILL);
 	external_drain(e);
+	note_end(e);
 	if (e->state == EXTERNAL_PROBING)
 		buf_puts(&why, "its probe failed: ");
-	note_end(e);
 	put_end(e, status, &why);
 	external_close(e);
 	external_heard(e);
@@ -204,6 +214,8 @@ static void child_ended(struct child *c, int status)
 		begin(e);
 	} else if (e->state == EXTERNAL_PROBING) {
 		lack(e, buf_cstr(&why) ? why.p : "its probe failed");
+	} else if (gives_up(e)) {
+		lack(e, e->plug->why);
 	} else {
 		process_ended(e, buf_cstr(&why) ? why.p : "it ended");
 	}
@@ -267,7 +279,7 @@ static int launch(struct external *e, const char **argv, bool talks)
 	if (r == 0) {
 		out[0] = -1;
 		e->last[0] = '\0';
-		lines_init(&e->lines, PLUGIN_FRAME_MAX - 1);
+		lines_init(&e->lines, (e->own ? OBSERVATION_MAX : PLUGIN_FRAME_MAX) - 1);
 		if (talks)
 			r = loop_add(e->box->loop, &e->channel, pair[0], EPOLLIN,
 				external_channel_ready);
@@ -313,6 +325,8 @@ static bool has_needs(const struct external *e, struct buf *why)
 {
 	char path[FILE_PATH_MAX];
 
+	if (e->own)
+		return e->own->look(e->box, e->calls, why);
 	for (const char **need = e->manifest.needs; *need; need++) {
 		if (find(e, *need, path))
 			continue;
@@ -321,6 +335,12 @@ static bool has_needs(const struct external *e, struct buf *why)
 		return false;
 	}
 	return true;
+}
+
+/* It was never needed. */
+static bool rests(const struct external *e)
+{
+	return e->own && e->own->lazy && !e->starts && !e->calls;
 }
 
 /* Probe or program, whichever comes next. */
@@ -333,6 +353,9 @@ static void begin(struct external *e)
 
 	if (!has_needs(e, &why)) {
 		lack(e, buf_cstr(&why) ? why.p : "out of memory");
+	} else if (rests(e)) {
+		enter(e, EXTERNAL_RESTING);
+		plug_ready(e->plug);
 	} else if ((r = launch(e, argv, !probes)) < 0) {
 		buf_fmt(&why, "%s: %s", argv[0], err_text(r));
 		lack(e, buf_cstr(&why) ? why.p : "out of memory");
@@ -354,6 +377,11 @@ static void restart(struct timer *t)
 void external_again(struct external *e)
 {
 	e->probed = false;
+	begin(e);
+}
+
+void external_wake(struct external *e)
+{
 	begin(e);
 }
 
@@ -385,13 +413,16 @@ void external_absent(struct external *e, struct str why)
 
 /* --- What plug.c calls ---------------------------------------------------- */
 
-int external_start(struct plug *p)
+void external_begin(struct external *e, struct plug *p)
 {
-	struct external *e = container_of(p->plugin, struct external, plugin);
-
 	p->own = e;
 	e->plug = p;
 	begin(e);
+}
+
+int external_start(struct plug *p)
+{
+	external_begin(container_of(p->plugin, struct external, plugin), p);
 	return 0;
 }
 

@@ -16,6 +16,34 @@ struct external *external_new(struct box *box, const char *name);
 void external_del(struct external *e);
 
 const struct plugin *external_plugin(const struct external *e);
+/* --- Plugins of this program with a process of their own */
+
+enum external_failure {
+	EXTERNAL_NOT_THERE, /* it cannot be had, and was not asked */
+	EXTERNAL_LOST,      /* it has ended, or what it says is no answer */
+	EXTERNAL_LATE,
+};
+
+/* Lists end with a NULL. */
+struct external_own {
+	const char *const *argv, *const *env; /* as in a manifest */
+	uint64_t call_ms;
+	bool lazy; /* the first call starts it */
+	/* Whether all that it needs is there; or why not. again: somebody waits. */
+	bool (*look)(const struct box *box, bool again, struct buf *why);
+	/* Writes the observation of an action that was not done to its end. */
+	void (*fail)(struct act *a, enum external_failure how, const char *words);
+};
+
+/* For plugin->start: sets p->own. own stays the caller's. -ENOMEM. */
+int external_own_start(struct plug *p, const struct external_own *own) MUST_USE;
+/* For plugin->stop and plugin->info. */
+void external_own_stop(struct plug *p);
+void external_info(const struct plug *p, struct jw *w);
+/* For action->start, with p->own set, and action->abandon. */
+int external_own_run(struct plug *p, struct act *a) MUST_USE;
+void external_abandon(struct act *a);
+
 /* It clashes with another: it will not be started, and has no actions any more. */
 void external_refuse(struct external *e, const char *why);
 

@@ -58,6 +58,10 @@ static void unlink_call(struct call *c)
  */
 static void fail(struct call *c, unsigned status, const char *words)
 {
+	enum external_failure how = status == 503 ? EXTERNAL_NOT_THERE
+		: status == 504                   ? EXTERNAL_LATE
+						  : EXTERNAL_LOST;
+	const struct external_own *own = c->e->own;
 	struct act *a = c->act;
 	bool begun = c->state >= CALL_OPEN;
 
@@ -72,7 +76,10 @@ static void fail(struct call *c, unsigned status, const char *words)
 		return;
 	}
 	buf_reset(a->out);
-	observe_error(a, str_c(words));
+	if (own)
+		own->fail(a, how, words);
+	else
+		observe_error(a, str_c(words));
 	a->done(a);
 }
 
@@ -241,24 +248,37 @@ static void ask(struct call *c, uint64_t ms)
 	else if (e->state == EXTERNAL_LACKING &&
 		loop_now(e->box->loop) - e->since >= PLUGIN_AGAIN_MS)
 		external_again(e);
+	else if (e->state == EXTERNAL_RESTING)
+		external_wake(e);
 	else if (!is_hopeful(e))
 		fail_absent(
 			c, e->state == EXTERNAL_OFF ? "it is not running" : e->plug->why);
+}
+
+static int run(struct external *e, struct act *a, uint64_t ms)
+{
+	struct call *c = arena_alloc(a->arena, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	*c = (struct call){.e = e, .act = a};
+	a->state = c;
+	ask(c, ms ? ms : e->manifest.call_ms);
+	return ACT_WAIT;
 }
 
 int external_run(struct act *a)
 {
 	const struct external_action *x =
 		container_of(a->action, struct external_action, action);
-	struct call *c = arena_alloc(a->arena, sizeof(*c));
-	uint64_t ms = act_timeout_ms(a);
 
-	if (!c)
-		return -ENOMEM;
-	*c = (struct call){.e = x->e, .act = a};
-	a->state = c;
-	ask(c, ms ? ms : x->e->manifest.call_ms);
-	return ACT_WAIT;
+	return run(x->e, a, act_timeout_ms(a));
+}
+
+/* The contract has a time of its own for these. */
+int external_own_run(struct plug *p, struct act *a)
+{
+	return run(p->own, a, 0);
 }
 
 void external_handle(struct plug *p, struct request *rq)
@@ -434,23 +454,53 @@ static void answer_request(struct call *c, struct json_val root)
 	buf_free(&an.body);
 }
 
+/* 0; positive: nobody waits for it any more; ERR_SYNTAX with why. */
+static int find_asked(
+	struct external *e, uint64_t id, struct call **found, const char **why)
+{
+	struct call *c = e->calls;
+
+	while (c && (c->state == CALL_WAITS || c->id != id))
+		c = c->next;
+	*found = c;
+	if (c)
+		return 0;
+	*why = "a reply to what was not asked";
+	if (id == 0 || id > e->last_id)
+		return ERR_SYNTAX;
+	external_noise(e);
+	return 1;
+}
+
+int external_own_reply(
+	struct external *e, uint64_t id, struct str observation, const char **why)
+{
+	struct call *c;
+	struct act *a;
+	int r = find_asked(e, id, &c, why);
+
+	if (r)
+		return r < 0 ? r : 0;
+	a = c->act;
+	buf_str(a->out, observation);
+	if (a->out->err) {
+		fail_reply(c, a->out->err, NULL);
+		return 0;
+	}
+	unlink_call(c);
+	a->done(a);
+	return 0;
+}
+
 int external_reply(struct external *e, const struct plugin_frame *f, const char **why)
 {
 	struct json_val error = json_get(f->root, "error");
-	struct call *c = e->calls;
+	struct call *c;
 	struct str words;
+	int r = find_asked(e, f->id, &c, why);
 
-	while (c && (c->state == CALL_WAITS || c->id != f->id))
-		c = c->next;
-	if (!c && (f->id == 0 || f->id > e->last_id)) {
-		*why = "a reply to what was not asked";
-		return ERR_SYNTAX;
-	}
-	if (!c) {
-		/* Of a call that nobody waits for any more. */
-		external_noise(e);
-		return 0;
-	}
+	if (r)
+		return r < 0 ? r : 0;
 	if (c->state == CALL_FULL) {
 		*why = "a piece of a reply that it was not asked for";
 		return ERR_SYNTAX;

@@ -154,8 +154,12 @@ void external_tell(struct external *e, const char *op, uint64_t id)
 static int take(struct external *e, struct str line, const char **why)
 {
 	struct plugin_frame f;
+	struct str observation;
+	uint64_t id;
 	int r;
 
+	if (e->own && plugin_own_reply(line, &id, &observation))
+		return external_own_reply(e, id, observation, why);
 	arena_rewind(&e->json);
 	r = plugin_frame_read(&f, line, &e->json, why);
 	if (r)
@@ -226,7 +230,7 @@ void external_channel_ready(struct io *io, uint32_t events)
 	}
 	if (r == ERR_LIMIT)
 		snprintf(words, sizeof(words), "it has sent a frame of more than %d MiB",
-			PLUGIN_FRAME_MAX >> 20);
+			(e->own ? OBSERVATION_MAX : PLUGIN_FRAME_MAX) >> 20);
 	else
 		snprintf(words, sizeof(words), "it has sent what is no frame: %s",
 			why ? why : err_text(r));

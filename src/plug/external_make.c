@@ -1,4 +1,4 @@
-/* A plugin on the disk as plug.c sees it, made from its manifest. */
+/* Plugins with a process as plug.c sees them: of what is on the disk, and ours. */
 #include "plug/external_private.h"
 
 #include "base/env.h"
@@ -133,10 +133,9 @@ static int load(struct external *e)
 	return r == -ENOMEM ? r : 0;
 }
 
-struct external *external_new(struct box *box, const char *name)
+static struct external *blank_new(struct box *box)
 {
 	struct external *e = calloc(1, sizeof(*e));
-	char dir[FILE_PATH_MAX];
 
 	if (!e)
 		return NULL;
@@ -152,6 +151,16 @@ struct external *external_new(struct box *box, const char *name)
 	};
 	arena_init(&e->memory, PLUGIN_MEMORY_MAX);
 	arena_init(&e->json, PLUGIN_JSON_MAX);
+	return e;
+}
+
+struct external *external_new(struct box *box, const char *name)
+{
+	struct external *e = blank_new(box);
+	char dir[FILE_PATH_MAX];
+
+	if (!e)
+		return NULL;
 	snprintf(dir, sizeof(dir), "%s/%s", box->config->plugin_dir, name);
 	e->plugin.name = arena_cstr(&e->memory, str_c(name));
 	e->dir = arena_cstr(&e->memory, str_c(dir));
@@ -159,6 +168,55 @@ struct external *external_new(struct box *box, const char *name)
 		return e;
 	external_del(e);
 	return NULL;
+}
+
+/* A copy, as a manifest has its lists. */
+static const char **copy_list(struct external *e, const char *const *list)
+{
+	const char **copy;
+	size_t n = 0;
+
+	while (list[n])
+		n++;
+	copy = arena_array(&e->memory, n + 1, sizeof(*copy));
+	for (size_t i = 0; copy && i < n; i++)
+		copy[i] = list[i];
+	return copy;
+}
+
+int external_own_start(struct plug *p, const struct external_own *own)
+{
+	static const char *const none[] = {NULL};
+	struct external *e = blank_new(p->box);
+
+	if (!e)
+		return -ENOMEM;
+	e->own = own;
+	e->plugin.name = p->plugin->name;
+	e->dir = "/";
+	e->manifest = (struct plugin_manifest){
+		.argv = copy_list(e, own->argv),
+		.env = copy_list(e, own->env),
+		.needs = copy_list(e, none),
+		.probe = copy_list(e, none),
+		.ready_ms = PLUGIN_PROBE_MS,
+		.call_ms = own->call_ms,
+	};
+	if (e->manifest.argv && e->manifest.env && e->manifest.needs &&
+		e->manifest.probe && make_env(e) == 0) {
+		external_begin(e, p);
+		return 0;
+	}
+	external_del(e);
+	return -ENOMEM;
+}
+
+void external_own_stop(struct plug *p)
+{
+	struct external *e = p->own;
+
+	external_stop(p);
+	external_del(e);
 }
 
 void external_del(struct external *e)

@@ -20,6 +20,7 @@ enum external_state {
 	EXTERNAL_OFF,      /* not started yet, or stopped for good */
 	EXTERNAL_LACKING,  /* something it needs is not there; a call looks again */
 	EXTERNAL_PROBING,  /* its probe runs */
+	EXTERNAL_RESTING,  /* all is there; the first call starts it */
 	EXTERNAL_STARTING, /* it runs, and has not said yet that it is ready */
 	EXTERNAL_READY,
 	EXTERNAL_ABSENT, /* it runs, and has said why it is unavailable */
@@ -35,7 +36,8 @@ struct external_action {
 };
 
 struct external {
-	struct plugin plugin; /* as plug.c sees it */
+	struct plugin plugin;           /* as plug.c sees it */
+	const struct external_own *own; /* NULL for one on the disk */
 	struct box *box;
 	struct plug *plug; /* while it is started */
 	struct arena memory;
@@ -82,13 +84,16 @@ struct external {
 
 /* --- external.c: its life */
 
+/* Starts it: p->own is e from now on. */
+void external_begin(struct external *e, struct plug *p);
 /* As of struct plugin. */
 int external_start(struct plug *p);
 void external_drain_calls(struct plug *p);
 void external_stop(struct plug *p);
-void external_info(const struct plug *p, struct jw *w);
 /* A call has come in LACKING: looks again. */
 void external_again(struct external *e);
+/* A call has come in RESTING. */
+void external_wake(struct external *e);
 /* Its end follows; why it is. */
 void external_kill(struct external *e, const char *why);
 /* It has closed its channel, or will: calls that come wait for the next start. */
@@ -123,7 +128,6 @@ void external_handle(struct plug *p, struct request *rq);
 void external_gone(struct request *rq);
 void external_room(struct request *rq);
 int external_run(struct act *a);
-void external_abandon(struct act *a);
 /* Ends streams of events, which would hold up the end of the server. */
 void external_end_streams(struct external *e);
 /* READY: hands over those that wait. */
@@ -133,6 +137,9 @@ void external_fail(struct external *e, bool all, const char *why);
 /* 0; ERR_SYNTAX with why: there was no such call. */
 int external_reply(
 	struct external *e, const struct plugin_frame *f, const char **why) MUST_USE;
+/* The same for one of ours. */
+int external_own_reply(struct external *e, uint64_t id, struct str observation,
+	const char **why) MUST_USE;
 /* One frame, or one line printed, that was not asked for. True: it may be shown. */
 bool external_noise(struct external *e);
 

@@ -67,6 +67,23 @@ int plugin_frame_read(
 	return bad(why, "a frame with an op that is none");
 }
 
+bool plugin_own_reply(struct str line, uint64_t *id, struct str *observation)
+{
+	const struct str front = STR("{\"op\":\"reply\",\"id\":"),
+			 between = STR(",\"observation\":{");
+	struct str rest = str_skip(line, front.n), number;
+
+	if (!str_starts(line, front) || !str_ends(line, STR("}}")))
+		return false;
+	number = str_make(rest.p, str_find_byte(rest, ','));
+	rest = str_skip(rest, number.n);
+	if (!str_starts(rest, between) || str_u64(number, UINT64_MAX, id) < 0)
+		return false;
+	rest = str_skip(rest, between.n - 1);
+	*observation = str_make(rest.p, rest.n - 1);
+	return true;
+}
+
 /* --- Replies ---------------------------------------------------------------------- */
 
 /* Those that the server writes itself, or that are about the connection. */

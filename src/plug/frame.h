@@ -33,6 +33,12 @@ struct plugin_frame {
 int plugin_frame_read(struct plugin_frame *f, struct str line, struct arena *a,
 	const char **why) MUST_USE;
 
+/*
+ * A reply of a program of ours, {"op":"reply","id":7,"observation":{...}} to the byte,
+ * whose observation is complete and is not looked into. False: it is another frame.
+ */
+bool plugin_own_reply(struct str line, uint64_t *id, struct str *observation);
+
 /* The reply to a request, as it stands in a frame. */
 struct plugin_answer {
 	unsigned status;

@@ -8,6 +8,7 @@ const struct plugin plugin_agent_skills = {.name = "agent_skills"};
 
 const struct plugin *const plugins[] = {
 	&plugin_agent_skills,
+	&plugin_browser,
 	&plugin_jupyter,
 	&plugin_mcp,
 	&plugin_vscode,

@@ -5,6 +5,7 @@
 #include "plug/plug.h"
 
 extern const struct plugin plugin_agent_skills;
+extern const struct plugin plugin_browser;
 extern const struct plugin plugin_jupyter;
 extern const struct plugin plugin_mcp;
 extern const struct plugin plugin_vscode;

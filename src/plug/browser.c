@@ -1,0 +1,149 @@
+/*
+ * The browser: a process of this program, in the role "browser", that drives Chromium
+ * for the actions browse and browse_interactive. It comes when the first of them does.
+ */
+#include "plug/external.h"
+#include "plug/table.h"
+
+#include "act/observe.h"
+#include "base/log.h"
+#include "cdp/answer.h"
+#include "cdp/find.h"
+#include "term/shell.h"
+
+#include <stdio.h>
+
+enum {
+	CALL_MS = 120000,   /* of the contract, for one action */
+	PLACES_MAX = 65536, /* that were looked at */
+	LINE = 380,         /* of the log */
+};
+
+static bool is_visit(const struct act *a)
+{
+	return !strcmp(a->action->name, "browse");
+}
+
+/* What the action is about, as the contract calls it. */
+static int asked(struct act *a, struct str *what)
+{
+	return arg_str(
+		a, is_visit(a) ? "url" : "browser_actions", str_make(NULL, 0), what);
+}
+
+static void no_browser(struct act *a)
+{
+	observe_error(a, STR("Browser functionality is not supported or disabled."));
+}
+
+static void fail(struct act *a, enum external_failure how, const char *words)
+{
+	struct str what = STR(""), said = str_c(words);
+
+	if (how == EXTERNAL_NOT_THERE || asked(a, &what)) {
+		no_browser(a);
+		return;
+	}
+	if (how == EXTERNAL_LATE)
+		said = STR("Browser environment took too long to respond.");
+	answer_failure(is_visit(a), what, said, a->out);
+}
+
+static int run(struct act *a)
+{
+	struct plug *p =
+		a->box->plugs ? plugs_find(a->box->plugs, &plugin_browser) : NULL;
+	struct str what;
+
+	if (asked(a, &what)) {
+		observe_errorf(a, "The %s action needs the argument \"%s\", a string.",
+			a->action->name, is_visit(a) ? "url" : "browser_actions");
+		return ACT_DONE;
+	}
+	if (!p || !p->own) {
+		no_browser(a);
+		return ACT_DONE;
+	}
+	return external_own_run(p, a);
+}
+
+/* In lines that the log does not cut. */
+static void log_places(struct str places)
+{
+	char line[LINE + 1];
+	size_t n = 0;
+
+	while (places.n) {
+		struct str place = str_cut(&places, '\n');
+
+		if (n && n + place.n + 2 > LINE) {
+			log_info("no browser is in %s", line);
+			n = 0;
+		}
+		n += (size_t)snprintf(line + n, sizeof(line) - n, "%s%.*s", n ? ", " : "",
+			(int)(place.n < LINE / 2 ? place.n : LINE / 2), place.p);
+	}
+	log_info("no browser is in %s", line);
+}
+
+/* Where it was searched is told when somebody has missed it. */
+static bool look(const struct box *box, bool again, struct buf *why)
+{
+	struct buf places = BUF_INIT(PLACES_MAX);
+	const char **found;
+	struct arena a;
+	int r;
+
+	arena_init(&a, PLACES_MAX);
+	r = find_browsers(box->shell_setup->env, BROWSER_FOLDER, &a, &places, &found);
+	if (r)
+		buf_puts(why, err_text(r));
+	else if (!*found)
+		buf_puts(why, "no browser was found");
+	if (again && !r && !*found)
+		log_places(buf_view(&places));
+	arena_reset(&a);
+	buf_free(&places);
+	return why->n == 0;
+}
+
+static int start(struct plug *p)
+{
+	static const char *const argv[] = {"/proc/self/exe", "browser", NULL},
+				 *const eager[] = {"OD_BROWSER_START=1", NULL},
+				 *const plain[] = {NULL};
+	static const struct external_own lazily = {argv, plain, CALL_MS, true, look,
+						 fail},
+					 at_once = {
+						 argv, eager, CALL_MS, false, look, fail};
+	const struct config *c = p->box->config;
+
+	if (c->eval_env)
+		log_warn("--browsergym-eval-env %s: not supported, it needs packages of "
+			 "Python; the browser is an ordinary one",
+			c->eval_env);
+	return external_own_start(
+		p, c->browser == CONFIG_BROWSER_ON ? &at_once : &lazily);
+}
+
+static const struct action browse = {
+	.name = "browse",
+	.start = run,
+	.abandon = external_abandon,
+};
+
+static const struct action browse_interactive = {
+	.name = "browse_interactive",
+	.start = run,
+	.abandon = external_abandon,
+};
+
+static const struct action *const actions_of[] = {&browse, &browse_interactive, NULL};
+
+const struct plugin plugin_browser = {
+	.name = "browser",
+	.start = start,
+	.stop = external_own_stop,
+	.info = external_info,
+	.actions = actions_of,
+};

@@ -1,0 +1,313 @@
+#include "srv/role_browser.h"
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/exit.h"
+#include "base/fd.h"
+#include "base/jw.h"
+#include "base/lines.h"
+#include "base/log.h"
+#include "cdp/drive.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+	CHANNEL = 3,
+	CALL_MS = 120000, /* for one that does not say */
+	TIDY_MS = 2000,   /* of its time, that it ends before the server ends it */
+	WHY_MAX = 4096,
+};
+
+/* One that waits for its turn. */
+struct call {
+	struct call *next;
+	uint64_t id;
+	struct buf frame;
+};
+
+struct role {
+	struct drive drive;
+	struct lines lines;
+	struct call *calls;
+	uint64_t current; /* the one that is done; 0: none */
+	bool cancelled;   /* nobody waits for it any more */
+	bool stopping;
+};
+
+/* --- To the server ---------------------------------------------------------------- */
+
+/* A server that is gone is noticed by its silence. */
+static void send_frame(struct role *role, struct str frame)
+{
+	if (fd_write_all(CHANNEL, frame.p, frame.n) < 0 ||
+		fd_write_all(CHANNEL, "\n", 1) < 0)
+		role->stopping = true;
+}
+
+static void say(struct role *role, const char *op, struct str why)
+{
+	struct buf frame = BUF_INIT(2 * WHY_MAX * 6);
+	struct jw w;
+
+	jw_init(&w, &frame);
+	jw_object(&w);
+	jw_key(&w, "op");
+	jw_cstr(&w, op);
+	if (why.n) {
+		jw_key(&w, "why");
+		jw_str(&w, why);
+	}
+	jw_end(&w);
+	if (!frame.err)
+		send_frame(role, buf_view(&frame));
+	buf_free(&frame);
+}
+
+static void reply(struct role *role, uint64_t id, struct str key, struct str json)
+{
+	struct buf frame = BUF_INIT(OBSERVATION_MAX);
+
+	buf_fmt(&frame, "{\"op\":\"reply\",\"id\":%llu,\"%.*s\":", (unsigned long long)id,
+		STR_ARG(key));
+	buf_str(&frame, json);
+	buf_putc(&frame, '}');
+	if (!frame.err)
+		send_frame(role, buf_view(&frame));
+	else
+		role->stopping = true;
+	buf_free(&frame);
+}
+
+/* --- From the server -------------------------------------------------------------- */
+
+static int read_json(struct str line, struct json *json, struct arena *a)
+{
+	static const struct json_caps caps = {
+		JSON_DEPTH_MAX, JSON_TOKENS_MAX, JSON_KEYS_MAX};
+	struct json_error e;
+
+	return json_parse(json, line, &caps, a, &e);
+}
+
+static struct call *call_new(uint64_t id, struct str frame)
+{
+	struct call *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	*c = (struct call){.id = id, .frame = BUF_INIT(PLUGIN_FRAME_MAX)};
+	buf_str(&c->frame, frame);
+	return c;
+}
+
+static void add_call(struct role *role, uint64_t id, struct str frame)
+{
+	struct call *c = call_new(id, frame), **end = &role->calls;
+
+	if (!c) {
+		role->stopping = true;
+		return;
+	}
+	while (*end)
+		end = &(*end)->next;
+	*end = c;
+}
+
+static void free_call(struct call *c)
+{
+	buf_free(&c->frame);
+	free(c);
+}
+
+static void cancel(struct role *role, uint64_t id)
+{
+	struct call **at = &role->calls;
+
+	role->cancelled = role->cancelled || id == role->current;
+	while (*at && (*at)->id != id)
+		at = &(*at)->next;
+	if (*at) {
+		struct call *c = *at;
+
+		*at = c->next;
+		free_call(c);
+	}
+}
+
+static void take_frame(struct role *role, struct str line)
+{
+	struct json_val root;
+	struct arena a;
+	struct json json;
+	struct str op, cwd;
+	int64_t id = 0;
+	int r;
+
+	arena_init(&a, PLUGIN_JSON_MAX);
+	r = read_json(line, &json, &a);
+	if (r)
+		goto out;
+	root = json_root(&json);
+	r = json_str(json_get(root, "op"), &a, &op);
+	if (!r && json_i64(json_get(root, "id"), &id))
+		id = 0;
+	if (!r && str_eq(op, STR("call")))
+		add_call(role, (uint64_t)id, line);
+	else if (!r && str_eq(op, STR("cancel")))
+		cancel(role, (uint64_t)id);
+	else if (!r && str_eq(op, STR("stop")))
+		role->stopping = true;
+	else if (!r && str_eq(op, STR("ping")))
+		say(role, "pong", STR(""));
+	else if (!r && json_str(json_get(root, "cwd"), &a, &cwd) == 0)
+		snprintf(role->drive.cwd, sizeof(role->drive.cwd), "%.*s", STR_ARG(cwd));
+out:
+	/* What is none of ours, or cannot be read, was never said by our server. */
+	if (r)
+		log_error("browser: a frame that cannot be read: %s", err_text(r));
+	arena_reset(&a);
+}
+
+/* Takes what the server has said. -ECANCELED: what is done now is not wanted any more. */
+static int hear(void *arg)
+{
+	static char room[PLUGIN_READ];
+	struct role *role = arg;
+	ssize_t n = recv(CHANNEL, room, sizeof(room), MSG_DONTWAIT);
+	struct str in = str_make(room, n > 0 ? (size_t)n : 0), line;
+	int r = 0;
+
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		role->stopping = true;
+	while (in.n && !r && !(r = lines_next(&role->lines, &in, &line)))
+		take_frame(role, line);
+	if (r < 0)
+		role->stopping = true;
+	return role->stopping || role->cancelled ? -ECANCELED : 0;
+}
+
+/* --- Calls ------------------------------------------------------------------------ */
+
+static int read_task(struct json_val root, struct arena *a, struct drive_task *task)
+{
+	struct json_val args = json_get(root, "args");
+	double timeout = 0;
+	struct str action;
+	int r = json_str(json_get(root, "action"), a, &action);
+
+	if (r)
+		return r;
+	if (json_double(json_get(root, "timeout"), &timeout) ||
+		timeout * 1000 < TIDY_MS || timeout * 1000 > TIMEOUT_MAX)
+		timeout = CALL_MS / 1000.0;
+	task->deadline = clock_ms() + (uint64_t)(timeout * 1000) - TIDY_MS;
+	task->visit = str_eq(action, STR("browse"));
+	/* As elsewhere, a text that means it is as good. */
+	if (json_bool(json_get(args, "return_axtree"), &task->wants_tree))
+		task->wants_tree = false;
+	return json_str(
+		json_get(args, task->visit ? "url" : "browser_actions"), a, &task->what);
+}
+
+/* False: there is no browser to be had. */
+static bool start(struct role *role)
+{
+	struct buf why = BUF_INIT(WHY_MAX);
+	int r = drive_start(&role->drive, &why);
+
+	if (r && r != -ECANCELED) {
+		if (!why.n)
+			buf_puts(&why, err_text(r));
+		say(role, "unavailable", buf_view(&why));
+	}
+	buf_free(&why);
+	return !r || r == -ECANCELED;
+}
+
+static bool do_call(struct role *role, struct call *c)
+{
+	struct buf out = BUF_INIT(OBSERVATION_MAX);
+	struct drive_task task = {0};
+	struct arena a;
+	struct json json;
+	bool good = true;
+	int r;
+
+	arena_init(&a, PLUGIN_JSON_MAX);
+	role->current = c->id;
+	role->cancelled = false;
+	r = read_json(buf_view(&c->frame), &json, &a);
+	if (!r)
+		r = read_task(json_root(&json), &a, &task);
+	if (!r)
+		good = start(role);
+	if (!r && good)
+		r = drive_do(&role->drive, &task, &out);
+	if (!role->cancelled && !role->stopping && good) {
+		if (r)
+			reply(role, c->id, STR("error"),
+				STR("\"The browser is out of memory.\""));
+		else
+			reply(role, c->id, STR("observation"), buf_view(&out));
+	}
+	role->current = 0;
+	role->cancelled = false;
+	buf_free(&out);
+	arena_reset(&a);
+	return good;
+}
+
+/* False: there is nothing more to do, since there is no browser. */
+static bool work(struct role *role)
+{
+	struct call *c = role->calls;
+	bool good;
+
+	if (!c && role->drive.state == DRIVE_RUNNING)
+		return drive_idle(&role->drive) != ERR_CLOSED || start(role);
+	if (!c) {
+		struct pollfd w = {.fd = CHANNEL, .events = POLLIN};
+
+		if (poll(&w, 1, -1) > 0 && hear(role) < 0)
+			role->stopping = true;
+		return true;
+	}
+	role->calls = c->next;
+	good = do_call(role, c);
+	free_call(c);
+	/* One that was lost comes back with its pages before anybody needs it. */
+	if (good && role->drive.state == DRIVE_OFF && role->drive.kept.n)
+		start(role);
+	return good;
+}
+
+int role_browser(void)
+{
+	static struct role role;
+	bool good = true;
+
+	drive_init(&role.drive, (const char *const *)environ);
+	role.drive.also = CHANNEL;
+	role.drive.woken = hear;
+	role.drive.arg = &role;
+	lines_init(&role.lines, PLUGIN_FRAME_MAX - 1);
+	say(&role, "ready", STR(""));
+	if (env_value((const char *const *)environ, "OD_BROWSER_START"))
+		good = start(&role);
+	while (good && !role.stopping)
+		good = work(&role);
+	drive_free(&role.drive);
+	while (role.calls) {
+		struct call *c = role.calls;
+
+		role.calls = c->next;
+		free_call(c);
+	}
+	lines_free(&role.lines);
+	return good ? EXIT_DONE : EXIT_ENVIRONMENT;
+}

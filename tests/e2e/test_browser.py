@@ -1,0 +1,455 @@
+#!/usr/bin/env python3
+"""The browser: browse and browse_interactive with a real Chromium, and its bad days."""
+import base64
+import http.server
+import json
+import os
+import pwd
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+from harness import (CLIENT, ME, Client, alive, children, descendants, eq, free_port, has, main, note,
+                     ok, own_kib, proc, skip, until)
+
+FLAGS = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE localhost , EXCLUDE 127.0.0.1"
+SHELL = next((p for p in ("/usr/lib/chromium/chromium-headless-shell", "/usr/lib/chromium/chromium")
+              if os.path.exists(p)), None)
+NO_BROWSER = "Browser functionality is not supported or disabled."
+TEMP = tempfile.mkdtemp(prefix="od-browser-test-")
+
+FORM = """<!doctype html><html><head><title>Browser Test Form</title></head><body>
+<h1>Test Form</h1><form id="f">
+<input type="text" id="t" placeholder="Enter text">
+<textarea id="m" placeholder="Enter message"></textarea>
+<select id="s"><option value="">Select an option</option><option value="option1">Option 1</option>
+<option value="option2">Option 2</option></select>
+<button type="button" id="b">Test Button</button>
+<input type="file" id="u"><button type="button" id="up">Upload File</button></form>
+<div id="r"></div><div id="h" style="width:100px;height:30px">Hover over me</div>
+<div style="height:2000px">tall</div><script>
+b.onclick = () => { r.innerText = 'Button clicked!' };
+h.onmouseover = () => { h.innerText = 'Hovered' };
+up.onclick = () => { r.innerText = 'File selected: ' + (u.files[0] ? u.files[0].name : 'none') };
+</script></body></html>"""
+
+PAGES = {
+    "/form": FORM,
+    "/1": "<title>One</title><h1>Page 1</h1><a href=/2>Go to Page 2</a>",
+    "/2": "<title>Two</title><h1>Page 2</h1><a href=/1>Go to Page 1</a>",
+    "/popup": "<title>P</title><button onclick=\"window.open('/1')\">Open</button>"
+              "<a href=/2 target=_blank>Blank</a>",
+    "/dialogs": "<title>D</title><button onclick=\"this.innerText = "
+                "[alert('a'), confirm('b'), prompt('c')].join('/')\">Ask</button>",
+    "/busy": "<title>B</title><h1>Busy</h1><button onclick='for(;;);'>Hang</button>",
+    "/redirect": "<script>location.href='/2'</script>",
+    "/frames": "<title>F</title><h1>Outer</h1><iframe src=/1></iframe>"
+               "<iframe srcdoc='<p>inner text</p>'></iframe>",
+}
+
+
+class Pages(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        path = self.path.split("?")[0]
+        if path == "/file.pdf":
+            body, kind = b"%PDF-1.4\n%%EOF\n", "application/pdf"
+        elif path == "/slow":
+            # The page is there, a part of it never comes.
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<title>Slow</title><h1>Slow page</h1>" + b" " * 2048)
+            self.wfile.flush()
+            Pages.slow.wait(20)
+            return
+        elif path == "/away":
+            self.send_response(302)
+            self.send_header("Location", "/2")
+            self.end_headers()
+            return
+        elif path in PAGES:
+            body, kind = PAGES[path].encode(), "text/html"
+        else:
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class Quiet(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        pass  # who asks may leave
+
+
+Pages.slow = threading.Event()
+SERVER = Quiet(("127.0.0.1", 0), Pages)
+PORT = SERVER.server_address[1]
+URL = f"http://localhost:{PORT}"
+
+
+def start(*options, **more):
+    env = {"OD_BROWSER_FLAGS": FLAGS, **more.pop("env", {})}
+    return Client(*options, env=env, **more)
+
+
+def do(client, *calls, **args):
+    return client.act("browse_interactive", timeout=60, browser_actions="\n".join(calls), **args)
+
+
+def visit(client, url, **args):
+    return client.act("browse", timeout=60, url=url, **args)
+
+
+def good(got, name):
+    error = got["extras"].get("last_browser_action_error", got["content"])
+    return ok(got["observation"] == "browse" and not error, name, error)
+
+
+def error(got):
+    return got["extras"]["last_browser_action_error"]
+
+
+def elements(content):
+    """As clients read the tree: by bid, what stands behind it and below it without one."""
+    found, bid = {}, None
+    for line in content.splitlines():
+        match = re.match(r"\[([a-zA-Z0-9]+)\]\s*(.*)", line.strip())
+        if match:
+            bid = match.group(1)
+            found[bid] = match.group(2)
+        elif bid:
+            found[bid] += " " + line.strip()
+    return found
+
+
+def bid_of(got, text):
+    for bid, words in elements(got["content"]).items():
+        if text.lower() in words.lower():
+            return bid
+    raise RuntimeError(f"no element with {text!r} in {got['content']}")
+
+
+def plugin(client):
+    return client.get("/server_info").json()["plugins"]["browser"]
+
+
+def browser_of(client):
+    """The process of Chromium itself."""
+    def look():
+        role = plugin(client).get("pid")
+        return next((p for p in children(role or 0) if b"--remote-debugging-pipe" in proc(p, "cmdline")),
+                    None)
+    return until(look)
+
+
+def renderers(client):
+    return [p for p in descendants(browser_of(client)) if b"--type=renderer" in proc(p, "cmdline")]
+
+
+def profiles(where):
+    return [n for n in os.listdir(where) if n.startswith("od-browser-") and "test" not in n]
+
+
+# --- What it is for -------------------------------------------------------------------
+
+def test_browse():
+    with start() as client:
+        client.run("python3 -m http.server --help >/dev/null; echo hi >server.log")
+        ok("pid" not in plugin(client), "no process before the first action", plugin(client))
+        got = visit(client, f"{URL}/1")
+        extras = got["extras"]
+        good(got, "a visit")
+        eq(list(got), ["message", "observation", "content", "extras"], "the members of an observation")
+        eq(got["message"], f"Visited {URL}/1", "its message")
+        eq((extras["url"], extras["open_pages_urls"], extras["active_page_index"]),
+           (f"{URL}/1", [f"{URL}/1"], 0), "where it is")
+        eq((extras["last_browser_action"], extras["trigger_by_action"], extras["error"]),
+           (f'goto("{URL}/1")', "browse", False), "what was done")
+        eq((extras["axtree_object"], extras["extra_element_properties"], extras["dom_object"],
+            extras["goal_image_urls"], extras["filter_visible_only"]), ({}, {}, {}, [], False),
+           "what was not asked for")
+        has(got["content"], f"[Current URL: {URL}/1]\n============== BEGIN webpage content", "the text")
+        has(got["content"], "[Go to Page 2](/2)", "...with links")
+        picture = base64.b64decode(extras["screenshot"].split(",")[1])
+        ok(extras["screenshot"].startswith("data:image/png;base64,") and
+           picture.startswith(b"\x89PNG\r\n\x1a\n"), "the screenshot is a picture")
+        eq(picture[16:24].hex(), "00000500000002d0", "...of 1280 by 720")
+        path = extras["screenshot_path"]
+        ok(re.fullmatch(re.escape(client.work) + r"/\.browser_screenshots/screenshot_\d{8}_\d{6}_\d{6}\.png",
+                        path), "it is a file, too", path)
+        eq(open(path, "rb").read(), picture, "...with the same bytes")
+
+
+def test_navigation():
+    with start() as client:
+        for calls, title, where in (([f'goto("{URL}/1")'], "Page 1", "/1"), (["noop(10)"], "Page 1", "/1"),
+                                    ([f'goto("{URL}/2")'], "Page 2", "/2"), (["go_back()"], "Page 1", "/1"),
+                                    (["go_forward()"], "Page 2", "/2"),
+                                    ([f'goto("{URL}/redirect")'], "Page 2", "/2"),
+                                    ([f'goto("{URL}/away")'], "Page 2", "/2")):
+            got = do(client, *calls)
+            good(got, calls[0])
+            ok(title in got["content"] and got["extras"]["url"] == URL + where, "...leads there",
+               got["extras"]["url"], got["content"])
+        has(got["content"], "[Action executed successfully.]", "it says so")
+        got = do(client, f'goto("http://127.0.0.1:{free_port()}/")')
+        has(error(got), "net::ERR_CONNECTION_REFUSED at http://127.0.0.1:", "nobody listens")
+        eq((got["extras"]["error"], got["extras"]["url"]), (True, "chrome-error://chromewebdata/"),
+           "...and that is where it is")
+        good(do(client, f'goto("{URL}/1")'), "from there elsewhere")
+        got = do(client, f'goto("{URL}/nothing")')
+        good(got, "a page that is not there is a page")
+
+
+def test_form():
+    with start() as client:
+        got = do(client, f'goto("{URL}/form")')
+        text, area, choice, button = (bid_of(got, t) for t in ("Enter text", "Enter message", "combobox",
+                                                               "Test Button"))
+        eq(len({text, area, choice, button}), 4, "elements by their texts")
+        got = do(client, f'fill("{text}", "Hello World")', f'fill("{area}", "A message")')
+        good(got, "two texts")
+        has(elements(got["content"])[text], "Hello World", "the first")
+        has(elements(got["content"])[area], "A message", "the second")
+        got = do(client, f'select_option("{choice}", "option2")')
+        has(elements(got["content"])[choice], "Option 2", "a choice")
+        got = do(client, f'click("{button}")')
+        has(got["content"], "Button clicked!", "a click")
+        got = do(client, f'clear("{text}")')
+        ok("Hello World" not in elements(got["content"])[text], "a text is gone")
+        got = do(client, f'focus("{text}")')
+        eq(got["extras"]["focused_element_bid"], text, "focus")
+        got = do(client, f'fill("{text}", "TestValue123")', f'press("{text}", "Backspace")')
+        has(elements(got["content"])[text], "TestValue12'", "a key")
+        got = do(client, f'hover("{bid_of(got, "Hover over me")}")')
+        has(got["content"], "Hovered", "the mouse")
+        got = do(client, "scroll(0, 300)", "noop(10)", "scroll(0, -300)")
+        good(got, "three calls")
+        has(got["extras"]["last_browser_action"], "scroll(0, 300)\nnoop(10)", "...as they were given")
+        for calls, words in ((['click("9999")'], 'ValueError: Could not find element with bid "9999"'),
+                             (["print('x')"], "NameError: Invalid action type 'print'."),
+                             (["nothing"], "ValueError: Received an empty action."),
+                             (["tab_focus(7)"], "IndexError: list index out of range")):
+            got = do(client, *calls)
+            has(error(got), words, calls[0])
+        has(got["content"], "BEGIN error message", "an error is told to agents")
+        got = do(client, "noop(0)", return_axtree=True)
+        ok(got["extras"]["axtree_object"]["nodes"][0]["role"], "the tree itself")
+        eq(sorted(got["extras"]["extra_element_properties"][text]), ["bbox", "clickable", "set_of_marks",
+                                                                     "visibility"], "...and properties")
+
+
+def test_upload():
+    with start() as client:
+        path = os.path.join(client.work, "upload_test.txt")
+        client.run(f"echo test >{path}")
+        got = do(client, f'goto("{URL}/form")')
+        got = do(client, f'upload_file("{bid_of(got, "Choose File")}", "{path}")')
+        good(got, "a file")
+        has(got["content"], "upload_test.txt", "...is shown")
+        got = do(client, f'click("{bid_of(got, "Upload File")}")')
+        has(got["content"], "File selected: upload_test.txt", "...and there for the page")
+
+
+def test_tabs_and_dialogs():
+    with start() as client:
+        got = do(client, f'goto("{URL}/popup")')
+        got = do(client, f'click("{bid_of(got, "Open")}")')
+        eq((got["extras"]["active_page_index"], got["extras"]["open_pages_urls"]),
+           (1, [f"{URL}/popup", f"{URL}/1"]), "a page that a page has opened is the active one")
+        has(got["content"], "Page 1", "...and seen")
+        got = do(client, "tab_focus(0)")
+        eq(got["extras"]["url"], f"{URL}/popup", "back to the first")
+        got = do(client, "new_tab()")
+        eq((got["extras"]["active_page_index"], got["extras"]["url"]), (2, "about:blank"), "a new one")
+        for left in (2, 1):
+            got = do(client, "tab_close()")
+            eq(len(got["extras"]["open_pages_urls"]), left, "one less")
+        got = do(client, "tab_close()")
+        eq(got["extras"]["open_pages_urls"], ["about:blank"], "never none")
+        got = do(client, f'goto("{URL}/dialogs")')
+        got = do(client, f'click("{bid_of(got, "Ask")}")')
+        good(got, "dialogs are answered")
+        has(got["content"], "/false/", "...with no")
+        got = do(client, f'goto("{URL}/frames")')
+        ok("Outer" in got["content"] and "Page 1" in got["content"] and "inner text" in got["content"],
+           "frames are part of the page", got["content"])
+
+
+def test_downloads():
+    with start() as client:
+        client.run("echo is here >file_1.pdf")
+        got = do(client, f'goto("{URL}/file.pdf")')
+        path = os.path.join(client.work, "file_2.pdf")
+        eq((got["observation"], got["extras"]), ("download", {"file_path": path}), "a download")
+        eq((got["message"], got["content"]), (
+            f"Downloaded the file at location: {path}",
+            f'Execution of the previous action goto("{URL}/file.pdf") resulted in a file download. '
+            f"The downloaded file is saved at location: {path}"), "...in the contract's words")
+        eq(open(path, "rb").read(), b"%PDF-1.4\n%%EOF\n", "...beside what was there")
+        ok(not os.path.exists(os.path.join(client.work, ".downloads")), "nothing else is left of it")
+
+
+# --- Its bad days ---------------------------------------------------------------------
+
+def test_none():
+    """No browser: the contract's words, never a status."""
+    hide = ["/usr/bin/unshare", "-m", "/bin/sh", "-c",
+            '/bin/mount -t tmpfs none /usr/lib/chromium && exec "$0" "$@"'] if SHELL else []
+    for options, env, why in ((("--no-enable-browser",), {}, None),
+                              ((), {"PATH": "/nowhere"}, "no browser was found")):
+        if why and hide and os.geteuid():
+            skip("where no browser is", "only root can hide the one that is here")
+            continue
+        with start(*options, env=env, prefix=hide if why else []) as client:
+            for kind, args in (("browse", {"url": URL}), ("browse_interactive", {"browser_actions": "noop()"})):
+                got = client.act(kind, **args)
+                eq(got, {"message": NO_BROWSER, "observation": "error", "content": NO_BROWSER,
+                         "extras": {"error_id": ""}}, f"{kind} without a browser")
+            eq(client.get("/alive").status, 200, "the sandbox lives")
+            if why:
+                eq(plugin(client), {"state": "unavailable", "why": why, "starts": 0}, "the reason")
+                # A call that comes a second later looks again, and tells where.
+                ok(until(lambda: client.act("browse", url=URL) and "no browser is in" in client.log()),
+                   "the places are told", client.log())
+                has(client.log(), "/usr/lib/chromium/chromium-headless-shell", "...one by one")
+    got = subprocess.run([CLIENT, "serve", "1", "--no-enable-browser", "--browsergym-eval-env", "x"],
+                         capture_output=True, timeout=20)
+    has(got.stderr.decode(), "Browser environment is not enabled in config, but browsergym_eval_env is set",
+        "an environment for a browser that is not")
+    eq(got.returncode, 100, "...ends the start")
+
+
+def test_unusable():
+    """One that is there and cannot be started."""
+    bad = os.path.join(TEMP, "bad")
+    with open(bad, "w") as f:
+        f.write("#!/bin/sh\necho this is no browser >&2\nexit 3\n")
+    os.chmod(bad, 0o755)
+    with start(env={"OD_BROWSER": bad}) as client:
+        good(do(client, "noop(0)"), "the next one is taken")
+        has(client.log(), "this is no browser", "what the first has said is told")
+
+
+def test_death():
+    with start(env={"TMPDIR": TEMP}) as client:
+        good(do(client, f'goto("{URL}/1")'), "a page")
+        eq(len(profiles(TEMP)), 1, "a folder of its own")
+        os.kill(browser_of(client), signal.SIGKILL)
+        lost = do(client, "noop(0)")
+        again = do(client, "noop(0)")
+        good(again, "behind the death of the browser")
+        eq(again["extras"]["url"], f"{URL}/1", "...its pages are back")
+        if error(lost):
+            has(error(lost), "has crashed (signal 9)", "the truth is told")
+            has(lost["content"], "[Error encountered when processing the accessibility tree: 'nodes']",
+                "...and that there is no tree")
+        for what in (signal.SIGSTOP, signal.SIGKILL):
+            victims = renderers(client)
+            ok(victims, "a page has a process")
+            for pid in victims:
+                os.kill(pid, what)
+            got = do(client, "noop(0)")
+            has(error(got), "Page crashed", f"a page's process, {what.name}")
+            good(do(client, f'goto("{URL}/2")'), "...the next one is shown")
+        os.kill(browser_of(client), signal.SIGSTOP)
+        begun = time.monotonic()
+        got = do(client, "noop(0)")
+        has(error(got), "did not answer", "a browser that is stopped")
+        note(f"told after {time.monotonic() - begun:.1f} s")
+        good(do(client, "noop(0)"), "...is another one")
+        os.kill(plugin(client)["pid"], signal.SIGKILL)
+        # What is asked before its death is noticed is answered with that.
+        until(lambda: plugin(client).get("starts") == 2)
+        good(do(client, "noop(0)"), "the process that drives it is started again")
+        ok(until(lambda: len(profiles(TEMP)) == 1), "what the first has left is removed", os.listdir(TEMP))
+        ours = descendants(client.pid)
+        client.stop()
+        ok(until(lambda: not profiles(TEMP)), "nothing is left in the end", os.listdir(TEMP))
+        ok(until(lambda: not [p for p in ours if alive(p)]), "...of processes either")
+
+
+def test_slow_pages():
+    with start() as client:
+        got = do(client, f'goto("{URL}/busy")')
+        got = do(client, f'click("{bid_of(got, "Hang")}")')
+        has(error(got), "The page is busy", "a script without an end")
+        good(do(client, "noop(0)"), "...is ended when it is met again")
+
+
+def test_quiet():
+    """No port, little memory, no rights that it does not have."""
+    with start() as client:
+        good(do(client, f'goto("{URL}/1")'), "a page")
+        pids = descendants(plugin(client)["pid"])
+        inodes = set()
+        for pid in pids:
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                try:
+                    inodes.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
+                except OSError:
+                    pass
+        listening = set()
+        for name in ("tcp", "tcp6"):
+            for line in open(f"/proc/net/{name}").readlines()[1:]:
+                words = line.split()
+                if words[3] == "0A":
+                    listening.add(f"socket:[{words[9]}]")
+        eq(inodes & listening, set(), "nobody listens")
+        note(f"the process that drives it has {own_kib(plugin(client)['pid'])} KiB")
+
+
+def test_stranger():
+    """A user without a name and a home; what he may not write to is not written to."""
+    if os.geteuid():
+        skip("a user without a name", "only root can become one")
+        return
+    os.chmod(TEMP, 0o755)
+    program = os.path.join(TEMP, "client")
+    shutil.copy(CLIENT, program)
+    os.chmod(program, 0o755)
+    place = tempfile.mkdtemp(dir=TEMP)
+    os.chmod(place, 0o777)
+
+    def words(client):
+        os.chmod(client.top, 0o755)
+        os.chmod(client.work, 0o777)
+        # A copy of it, for a folder that everybody can enter.
+        return ["/usr/bin/setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "/bin/sh", "-c",
+                'shift; exec "$0" "$@"', program]
+
+    with start(prefix=words, env={"HOME": "/", "TMPDIR": place}, user=False) as client:
+        good(do(client, f'goto("{URL}/1")'), "a page")
+        eq(os.stat(f"/proc/{browser_of(client)}").st_uid, 54321, "the browser is his")
+        got = do(client, f'goto("{URL}/2")')
+        eq(os.stat(got["extras"]["screenshot_path"]).st_uid, 54321, "...and the screenshots")
+
+
+def run():
+    threading.Thread(target=SERVER.serve_forever, daemon=True).start()
+    try:
+        main()
+    finally:
+        Pages.slow.set()
+        shutil.rmtree(TEMP, ignore_errors=True)
+
+
+if SHELL:
+    run()
+else:
+    for name in [n for n in globals() if n.startswith("test_") and n != "test_none"]:
+        del globals()[name]
+    run()
