@@ -1,6 +1,6 @@
 #include "cdp/png.h"
 
-#include "file/crc.h"
+#include "base/crc.h"
 #include "limits.h"
 
 #include <errno.h>
