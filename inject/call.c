@@ -274,6 +274,24 @@ static int push(struct call *c, const char *p, size_t n)
 	return 0;
 }
 
+/* Whoever polls for the answer does not know that TLS holds some of it back. */
+static int drain(struct call *c)
+{
+	int r = 0;
+
+	while (!c->unwanted && (r = transport_flush(&c->way)) == 1) {
+		short listen = c->in.n < WINDOW / 2 && !c->ended ? POLLIN : 0;
+		short got;
+
+		r = await(c, (short)(POLLOUT | listen), &got);
+		if (!r && got & POLLIN && listen)
+			r = listen_to(c);
+		if (r)
+			return r;
+	}
+	return r == -EPIPE || r == -ECONNRESET ? 0 : r;
+}
+
 static size_t length_of(const struct call_request *q)
 {
 	size_t n = 0;
@@ -336,7 +354,7 @@ int call_start(struct call *c, const struct call_request *q)
 	buf_free(&head);
 	for (size_t i = 0; i < q->parts_n && !r; i++)
 		r = call_push(c, q->parts[i]);
-	return r;
+	return r ? r : drain(c);
 }
 
 int call_finish(struct call *c)
