@@ -7,6 +7,7 @@
 #include "inject/labels.h"
 #include "inject/out.h"
 #include "inject/overlay.h"
+#include "inject/pin.h"
 #include "inject/plugin.h"
 #include "inject/stop.h"
 #include "inject/tail.h"
@@ -317,49 +318,15 @@ static int start(const struct launch *l, const struct state *s)
 	return r;
 }
 
-/* What a sandbox has written, up to now; more is the end of the query. */
-static bool log_open(
-	const struct launch *l, const struct state *s, const char *more, struct call *c)
-{
-	struct buf target = BUF_INIT(512);
-	struct call_request q = {.method = "GET"};
-	int r = ERR_LIMIT;
-
-	call_begin(c, -1, 0, true);
-	buf_fmt(&target, "/containers/%s/logs?stdout=1&stderr=1%s", s->id, more);
-	q.target = buf_cstr(&target);
-	if (q.target)
-		r = engine_listen(l->engine, c, &q, INJECT_ENGINE_MS);
-	buf_free(&target);
-	return r == 0 && c->head.status == 200;
-}
-
 /* The last words of a sandbox that has ended or hangs. */
 static bool show_log(const struct launch *l, const struct state *s)
 {
 	struct call c;
-	bool format = log_open(l, s, "&tail=20", &c) && tail_show(&c, TAIL_MS);
+	bool format = tail_open(l->engine, s->id, "&stdout=1&tail=20", &c) == 0 &&
+		c.head.status == 200 && tail_show(&c, TAIL_MS);
 
 	call_close(&c);
 	return format;
-}
-
-/*
- * Its server tells the log, before anybody else writes there, by what key it is known;
- * who reads that through the engine knows that nobody stands between. True once it is.
- */
-static bool learn_pin(const struct launch *l, struct state *s)
-{
-	char hex[SHA256_HEX];
-	struct call c;
-
-	if (!s->tls || s->pinned)
-		return true;
-	s->pinned = log_open(l, s, "", &c) &&
-		tail_find(&c, TAIL_MS, STR(TLS_PIN_IS), hex, sizeof(hex)) &&
-		hex_decode(str_make(hex, sizeof(hex)), s->pin, sizeof(s->pin)) == 0;
-	call_close(&c);
-	return s->pinned;
 }
 
 /*
@@ -419,6 +386,7 @@ static int look(const struct launch *l, struct sandbox *s, bool *gone)
 	s->inside = got.inside;
 	s->engine = l->engine;
 	s->exit_code = got.exit_code;
+	memcpy(s->state.ended, got.state.ended, sizeof(got.state.ended));
 	*gone = !got.running;
 	return 0;
 }
@@ -446,7 +414,9 @@ static int wait_ready(const struct launch *l, struct sandbox *s, struct call *he
 				return give_up(l, s, heard, true);
 			inspect = clock_ms() + INSPECT_MS;
 		}
-		r = learn_pin(l, &s->state) ? sandbox_alive(s, INJECT_ALIVE_MS) : 1;
+		r = pin_learn(l->engine, s);
+		if (!r)
+			r = sandbox_alive(s, INJECT_ALIVE_MS);
 		if (r <= 0)
 			return r;
 		if (clock_ms() >= deadline)

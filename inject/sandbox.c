@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "inject/out.h"
 #include "inject/overlay.h"
+#include "inject/pin.h"
 #include "inject/tunnel.h"
 #include "limits.h"
 
@@ -83,6 +84,9 @@ static int read_container(struct doc *d, const char *asked, struct sandbox *s)
 	s->exit_code = (int)doc_int(json_get(state, "ExitCode"), -1);
 	s->auto_remove = doc_true(json_get(json_get(root, "HostConfig"), "AutoRemove"));
 	s->port = s->running ? sandbox_published(d, s->inside) : 0;
+	/* One that is no time is none. */
+	(void)!copy(s->state.ended, sizeof(s->state.ended),
+		doc_str(d, json_get(state, "FinishedAt")));
 	return 0;
 }
 
@@ -136,7 +140,8 @@ int sandbox_key(struct sandbox *s)
 		return r;
 	memcpy(s->state.key, saved.key, sizeof(saved.key));
 	s->state.tls = saved.tls;
-	s->state.pinned = saved.pinned;
+	/* Another run of the container has another key. */
+	s->state.pinned = saved.pinned && strcmp(saved.ended, s->state.ended) == 0;
 	memcpy(s->state.pin, saved.pin, sizeof(saved.pin));
 	state_forget(&saved);
 	return 0;
@@ -163,6 +168,18 @@ int sandbox_need(const struct engine *e, const char *name, struct sandbox *s)
 		"there is no sandbox %s", name);
 }
 
+/* Its server may have been started again, by somebody else or with the engine. */
+static int learn_again(const struct engine *e, struct sandbox *s)
+{
+	int r = pin_learn(e, s);
+
+	if (r == 1)
+		return out_fail("od-runtime logs shows what it says",
+			"the server of %s has not told yet by what key it is known",
+			s->state.name);
+	return r ? r : state_save(&s->state);
+}
+
 int sandbox_open(const struct engine *e, const char *name, struct sandbox *s)
 {
 	int r = sandbox_need(e, name, s);
@@ -175,7 +192,8 @@ int sandbox_open(const struct engine *e, const char *name, struct sandbox *s)
 	if (s->paused)
 		return out_fail("od-runtime resume lets it go on",
 			"the sandbox %s is paused", name);
-	return load_key(s);
+	r = load_key(s);
+	return r || !s->state.tls || s->state.pinned ? r : learn_again(e, s);
 }
 
 /*

@@ -147,7 +147,7 @@ int state_make_key(struct state *s, char hash[SHA256_HEX + 1])
 int state_save(const struct state *s)
 {
 	struct buf text = BUF_SECRET(INJECT_STATE_MAX);
-	char name[STATE_NAME_MAX + 8], pin[SHA256_HEX + 1];
+	char name[STATE_NAME_MAX + 8], pin[SHA256_HEX + 1] = "";
 	struct jw w;
 	int dir = open_folder(true);
 	int r;
@@ -164,10 +164,13 @@ int state_save(const struct state *s)
 	jw_cstr(&w, s->engine);
 	jw_key(&w, "key");
 	jw_cstr(&w, s->key);
-	if (s->pinned) {
-		hex_encode(s->pin, sizeof(s->pin), pin);
+	if (s->tls) {
+		if (s->pinned)
+			hex_encode(s->pin, sizeof(s->pin), pin);
 		jw_key(&w, "tls");
 		jw_cstr(&w, pin);
+		jw_key(&w, "ended");
+		jw_cstr(&w, s->ended);
 	}
 	if (s->port) {
 		jw_key(&w, "port");
@@ -207,8 +210,10 @@ static int parse(struct str text, const char *name, struct state *s)
 		{"id", got.id, sizeof(got.id)},
 		{"engine", got.engine, sizeof(got.engine)},
 		{"key", got.key, sizeof(got.key)},
+		{"ended", got.ended, sizeof(got.ended)},
 	};
 	uint8_t key[STATE_KEY_LEN];
+	struct json_val tls;
 	struct str pin;
 	int64_t port;
 	struct doc d;
@@ -220,9 +225,11 @@ static int parse(struct str text, const char *name, struct state *s)
 	for (size_t i = 0; i < ARRAY_LEN(rows) && !r; i++)
 		r = take(rows[i].out, rows[i].room,
 			doc_str(&d, json_get(doc_root(&d), rows[i].member)));
-	pin = doc_str(&d, json_get(doc_root(&d), "tls"));
-	got.tls = got.pinned = pin.n > 0;
-	if (!r && got.tls)
+	tls = json_get(doc_root(&d), "tls");
+	pin = doc_str(&d, tls);
+	got.tls = json_type(tls) == JSON_STRING;
+	got.pinned = pin.n > 0;
+	if (!r && got.pinned)
 		r = hex_decode(pin, got.pin, sizeof(got.pin));
 	port = doc_int(json_get(doc_root(&d), "port"), 0);
 	got.port = port > 0 && port <= UINT16_MAX ? (uint16_t)port : 0;

@@ -14,6 +14,7 @@ enum {
 	STATE_ID_MAX = 128,
 	STATE_KEY_LEN = 32,
 	STATE_OVERLAY_MAX = 63,
+	STATE_TIME_MAX = 39,
 };
 
 struct state {
@@ -24,6 +25,8 @@ struct state {
 	bool tls;    /* its server speaks TLS; its key has the SHA-256 pin, which is... */
 	bool pinned; /* ...known */
 	uint8_t pin[SHA256_LEN];
+	/* When the run before that of the pin ended, as the engine says it. */
+	char ended[STATE_TIME_MAX + 1];
 	uint16_t port; /* inside, of one put into a foreign container; else 0 */
 	char overlay[STATE_OVERLAY_MAX + 1]; /* as its label says; not saved */
 };

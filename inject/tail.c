@@ -6,6 +6,20 @@
 
 enum { SHOWN_LINES = 12 };
 
+int tail_open(const struct engine *e, const char *id, const char *more, struct call *c)
+{
+	struct buf target = BUF_INIT(512);
+	struct call_request q = {.method = "GET"};
+	int r;
+
+	call_begin(c, -1, 0, true);
+	buf_fmt(&target, "/containers/%s/logs?stderr=1%s", id, more);
+	q.target = buf_cstr(&target);
+	r = q.target ? engine_listen(e, c, &q, INJECT_ENGINE_MS) : target.err;
+	buf_free(&target);
+	return r;
+}
+
 int tail_copy(struct call *c)
 {
 	struct frames f;
@@ -46,7 +60,8 @@ static void gather(struct call *c, struct buf *kept)
 
 bool tail_find(struct call *c, uint32_t idle_ms, struct str mark, char *out, size_t n)
 {
-	struct buf text = BUF_INIT(INJECT_LOG_KEEP);
+	struct buf text = BUF_INIT(INJECT_PIECE);
+	const size_t kept = mark.n + n - 1;
 	struct frames f;
 	struct str in, piece;
 	int fd;
@@ -61,11 +76,14 @@ bool tail_find(struct call *c, uint32_t idle_ms, struct str mark, char *out, siz
 			buf_str(&text, piece);
 			all = buf_view(&text);
 			rest = str_skip(all, str_find(all, mark));
-			if (rest.n < mark.n + n)
-				continue;
-			memcpy(out, rest.p + mark.n, n);
-			found = true;
-			break;
+			found = rest.n >= mark.n + n;
+			if (found) {
+				memcpy(out, rest.p + mark.n, n);
+				break;
+			}
+			/* One that is not whole begins there. */
+			if (text.n > kept)
+				buf_consume(&text, text.n - kept);
 		}
 	}
 	buf_free(&text);

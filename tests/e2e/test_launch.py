@@ -85,6 +85,16 @@ def test_tls():
     has(got.stderr, "key is not the one", "and the words say why")
     with open(state, "w") as f:
         json.dump(saved, f)
+    hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-03-26", "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"}}})
+    got = BOX.od("mcp", name, stdin=hello + "\n")
+    ok("result" in json.loads(got.stdout), "mcp does not keep what it has to say", got.stdout)
+    for n in range(2):
+        ENGINE.call("POST", f"/containers/{name}/restart?t=5")
+        again = harness.until(lambda: (lambda g: g if g.returncode == 0 else None)(
+            BOX.od("exec", name, "--", "echo back")))
+        ok(again and again.stdout == "back\n", "started again it has another key, which is learnt")
     eq(BOX.od("run", "--rm", "--tls", IMAGE, "--", "echo", "once").stdout, "once\n", "and for a run")
     got = BOX.od("run", "--tls", "--network", "none", IMAGE)
     eq(got.returncode, 100, "it needs a port")

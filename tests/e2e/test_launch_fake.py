@@ -186,6 +186,13 @@ def test_host_network():
        "nothing is published")
 
 
+def test_log_of_no_use():
+    e = engine(answers=[("GET", "/containers/.+/logs", refusal(501, "cannot be read"))])
+    got = od(e, "run", "base:1", "--name", "box", "--tls")
+    eq((got.returncode, e.containers), (111, {}), "a log that nobody can read, with --tls")
+    has(got.stderr, b"cannot read the log of box", "it is not waited for")
+
+
 def test_pull():
     e = engine(answers=[("POST", "/images/create", chunked(lines({"status": "x"}), 9))])
     od(e, "build", "base:1")
