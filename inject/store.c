@@ -234,6 +234,10 @@ int store_locate(const struct store_item *i, struct store_place *p)
 			is.size > i->content.size ? "is longer than the image says"
 						  : "is shorter than the image says");
 	}
+	if (is.is_guessed) {
+		store_place_close(&is);
+		return 1;
+	}
 	*p = is;
 	return 0;
 }

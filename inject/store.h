@@ -33,7 +33,8 @@ struct sink {
 /* Where the bytes of a content lie, in the kinds of places that keep them in files. */
 struct store_place {
 	int fd;
-	bool is_mine; /* fd is to be closed by store_place_close */
+	bool is_mine;    /* fd is to be closed by store_place_close */
+	bool is_guessed; /* its digest may well be another */
 	uint64_t at, size;
 };
 
@@ -143,7 +144,7 @@ int store_feed(const struct store_item *i, struct sink to) MUST_USE;
 /*
  * The file of an item that need not be read here: its size is right, and the digest is
  * for whoever reads it. 0 with *p, and then store_place_close; 1 when there is no such
- * file, when it is small, or when its store's verify is set.
+ * file, when it is small or only guessed, or when its store's verify is set.
  */
 int store_locate(const struct store_item *i, struct store_place *p) MUST_USE;
 void store_place_close(struct store_place *p);

@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/jw.h"
+#include "file/tar.h"
 #include "inject/layout.h"
 #include "inject/manifest.h"
 #include "inject/out.h"
@@ -23,6 +24,7 @@
 struct place {
 	struct content content;
 	uint64_t at;
+	bool is_guessed; /* its digest, from its name or of what is no plain archive */
 };
 
 struct archive {
@@ -80,9 +82,10 @@ static bool has(const struct archive *a, struct str name)
 
 /* --- A docker-archive as if it had a manifest ------------------------------------ */
 
-static int add_place(struct archive *a, const struct content *c, uint64_t at)
+static int add_place(
+	struct archive *a, const struct content *c, uint64_t at, bool is_guessed)
 {
-	const struct place p = {.content = *c, .at = at};
+	const struct place p = {.content = *c, .at = at, .is_guessed = is_guessed};
 
 	buf_put(&a->places, &p, sizeof(p));
 	return a->places.err;
@@ -112,17 +115,20 @@ static int layer_content(
 	struct archive *a, struct str name, struct str diff_id, struct content *c)
 {
 	unsigned char magic[4] = {0};
-	struct buf text = BUF_INIT(DIGEST_MAX);
+	struct buf text = BUF_INIT(TAR_BLOCK);
 	const char *media = MEDIA_OCI_LAYER;
 	const struct sink to = {sink_buf, &text};
 	struct str digest = diff_id;
 	uint64_t at;
+	bool plain;
 	int r = find(a, name, &at, &c->size);
 
 	if (!r)
-		r = store_feed_file(a->fd, at, c->size < 4 ? c->size : 4, name, to);
-	if (!r && text.n == 4)
+		r = store_feed_file(
+			a->fd, at, c->size < TAR_BLOCK ? c->size : TAR_BLOCK, name, to);
+	if (!r && text.n >= 4)
 		memcpy(magic, text.p, 4);
+	plain = text.n == TAR_BLOCK && memcmp(text.p + 257, "ustar", 5) == 0;
 	buf_reset(&text);
 	if (magic[0] == 0x1f && magic[1] == 0x8b)
 		media = MEDIA_OCI_LAYER "+gzip";
@@ -144,7 +150,7 @@ static int layer_content(
 		memcpy(c->digest, digest.p, digest.n);
 		c->digest[digest.n] = '\0';
 		memcpy(c->media, media, strlen(media) + 1);
-		r = add_place(a, c, at);
+		r = add_place(a, c, at, !plain);
 	}
 	buf_free(&text);
 	return r;
@@ -189,7 +195,7 @@ static int write_manifest(struct image_store *s, struct doc *list, struct json_v
 		r = find(a, name, &at, &c.size);
 	if (!r) {
 		content_of(buf_view(config), &c);
-		r = add_place(a, &c, at);
+		r = add_place(a, &c, at, false);
 	}
 	if (!r && doc_parse(&d, buf_view(config)))
 		r = fail(a, "its config is no JSON");
@@ -398,6 +404,7 @@ static int archive_locate(
 			return fail(a, "it lacks a part of the image");
 		is.at = all[i].at;
 		is.size = all[i].content.size;
+		is.is_guessed = all[i].is_guessed;
 	}
 	*p = is;
 	return 0;

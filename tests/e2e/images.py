@@ -113,7 +113,7 @@ def docker_files(image, tags=("base:1",), name="%d/layer.tar"):
     """What "docker save" writes, as [(name, what)]; see tar()."""
     config = json.dumps(image.config).encode()
     at = digest(config)[7:] + ".json"
-    names = [name % i for i in range(len(image.layers))]
+    names = [name.replace("%d", str(i)) for i in range(len(image.layers))]
     return [(at, config), *zip(names, image.layers),
             ("manifest.json", json.dumps([{"Config": at, "RepoTags": list(tags),
                                            "Layers": names}]).encode())]

@@ -410,6 +410,23 @@ def test_unread():
     for change, why in ((files[name][:-1], "shorter"), (files[name] + b"x", "longer")):
         bad = images.write_layout(place(), dict(files, **{name: change}))
         refused(f"oci:{bad}", why.encode(), f"a layer that is {why}")
+    # There only a file's name says what the digest of a packed layer is.
+    image = Image([data], arch=ARCH)
+    image.config["rootfs"]["diff_ids"] = ["sha256:" + "1" * 64]
+    for name, right in ((images.digest(image.layers[0])[7:] + ".tar.zst", True),
+                        ("ab" * 32 + "/layer.tar", False)):
+        with open(packed, "wb") as f:
+            f.write(images.tar(*images.docker_files(image, name=name)))
+        if right:
+            made(f"archive:{packed}", "--output", "oci:" + place("out"))
+        else:
+            refused(f"archive:{packed}", b"another digest", "a name that is no digest")
+    # Engines unpack it, whatever its name is.
+    image = Image([b"\xfd7zXZ\0" + os.urandom(400 << 10)], arch=ARCH)
+    image.config["rootfs"]["diff_ids"] = ["sha256:" + "1" * 64]
+    with open(packed, "wb") as f:
+        f.write(images.tar(*images.docker_files(image)))
+    refused(f"archive:{packed}", b"another digest", "what is packed another way")
     r = od("busybox", "--verify")
     eq(r.returncode, 100, "--verify is for images in places")
     has(r.stderr, b"--output", "and that is said")
