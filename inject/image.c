@@ -127,13 +127,11 @@ bool image_has_healthcheck(struct image *im)
 		!str_eq(doc_str(&im->doc, first), STR("NONE"));
 }
 
-bool image_is_above(struct image *im, struct image *base)
+bool image_begins_with(struct image *im, struct image *base)
 {
 	struct json_val above, below;
 	int i = 0, k = 0;
 
-	if (json_count(im->layers) <= json_count(base->layers))
-		return false;
 	while (json_next(base->layers, &k, NULL, &below)) {
 		if (!json_next(im->layers, &i, NULL, &above))
 			return false;
@@ -141,6 +139,12 @@ bool image_is_above(struct image *im, struct image *base)
 			return false;
 	}
 	return true;
+}
+
+bool image_is_above(struct image *im, struct image *base)
+{
+	return json_count(im->layers) > json_count(base->layers) &&
+		image_begins_with(im, base);
 }
 
 bool image_has_name(struct image *im)

@@ -58,6 +58,8 @@ const char *image_refusal(struct image *im);
 /* Why a builder cannot make one; for those that append a layer it does not matter. */
 const char *image_build_refusal(struct image *im);
 
+/* True if im's file system is base's, with or without layers on top of it. */
+bool image_begins_with(struct image *im, struct image *base);
 /*
  * True if im's file system is base's with layers on top of it. Ours is one, but a
  * classic builder adds another when it makes a missing WORKDIR.

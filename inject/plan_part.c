@@ -88,7 +88,8 @@ bool plan_is_rung(struct plan *p, struct image *im, enum rung rung)
 		str_eq(image_label(im, "od.base.id"), p->base->id) &&
 		str_eq(image_label(im, "od.deps"), buf_view(&p->deps)) &&
 		str_eq(image_label(im, "od.plugins"), plugins) &&
-		image_is_above(im, p->base);
+		/* Extra dependencies may have changed nothing. */
+		image_begins_with(im, p->base);
 }
 
 int plan_find_rung(struct plan *p)

@@ -85,6 +85,9 @@ def test_ladder():
         tags = json.loads(box.od("tags", "--json", *more).stdout)
         eq([tags[k]["present"] for k in ("source", "lock", "versioned")], [True] * 3,
            "all three are there")
+        nothing = (ref, "--extra-deps", "true")
+        eq([build(box, *nothing)["from"], build(box, *nothing, "--client", client)["from"]],
+           ["base", "lock"], "commands that change nothing")
         broken = box.od("build", ref, "--extra-deps", "exit 7")
         ok(broken.returncode == 111 and "7" in broken.stderr, "commands that fail",
            broken.stderr)
