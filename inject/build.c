@@ -421,16 +421,27 @@ static int add_legacy(struct plan *p)
 	return r ? r : build_name(p);
 }
 
+/* On one base one after the other: each finds what the one before has made. */
+static int take_turn(struct plan *p, int *turn)
+{
+	struct buf name = BUF_INIT(ENGINE_PATH_MAX + 256);
+	int r;
+
+	/* An engine that hangs is nothing to those who build on another. */
+	buf_fmt(&name, "%s ", p->engine->path);
+	buf_str(&name, buf_view(&p->version));
+	r = name.err ? name.err : cache_turn(buf_view(&name), turn);
+	buf_free(&name);
+	return r == 1 ? plan_again(p) : r;
+}
+
 int build_run(struct plan *p)
 {
 	int turn = -1, r = 0;
 
 	warn(p);
-	/* On one base one after the other: each finds what the one before has made. */
 	if (p->kind == PLAN_BUILD)
-		r = cache_turn(buf_view(&p->version), &turn);
-	if (r == 1)
-		r = plan_again(p);
+		r = take_turn(p, &turn);
 	if (!r && p->kind == PLAN_BUILD)
 		r = climb(p);
 	fd_close(&turn);

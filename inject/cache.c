@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/hash.h"
+#include "inject/out.h"
 #include "inject/stop.h"
 #include "limits.h"
 
@@ -134,6 +135,8 @@ int cache_turn(struct str name, int *fd)
 		one.l_start = one.l_start << 8 | hash[i];
 	while (fcntl(got, F_OFD_SETLK, &one) < 0 &&
 		(errno == EAGAIN || errno == EACCES)) {
+		if (!waited)
+			out_step("waiting for another od-runtime that builds the same");
 		waited = 1;
 		r = stop_wait(-1, 0, clock_ms() + TURN_MS, false);
 		if (r < 0) {
@@ -141,6 +144,7 @@ int cache_turn(struct str name, int *fd)
 			return r;
 		}
 	}
+	out_step_end();
 	*fd = got;
 	return waited;
 }
