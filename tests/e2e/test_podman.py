@@ -108,6 +108,7 @@ def try_all(podman, *ways):
     for way in ways:
         sandbox(podman, f"box-{way}", "od-e2e/busybox:1", "--via", way)
     sandbox(podman, "box", "od-e2e/busybox:1")
+    sandbox(podman, "tls", "od-e2e/busybox:1", "--tls")
     sandbox(podman, "bare", "od-e2e/bare:1", "--via", "volume", "--busybox", BUSYBOX,
             "--read-only")
     engine = Engine(podman.socket)
