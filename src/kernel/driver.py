@@ -661,7 +661,31 @@ class Plain:
 
 # --- The loop ----------------------------------------------------------------------
 
+class Output:
+    """What descriptors 1 and 2 lead to: a cell that closes them does so for itself alone."""
+
+    def __init__(self):
+        self.spare = os.dup(1)
+        self.pipe = self.what(1)
+
+    @staticmethod
+    def what(fd):
+        try:
+            about = os.fstat(fd)
+        except OSError:
+            return None
+        return about.st_dev, about.st_ino
+
+    def restore(self):
+        if self.what(self.spare) != self.pipe:
+            return  # that, too, and it may be somebody's file by now
+        for fd in (1, 2):
+            if self.what(fd) != self.pipe:
+                os.dup2(self.spare, fd)
+
+
 channel = Channel()
+output = Output()
 running = False
 
 
@@ -728,6 +752,7 @@ def main_loop(plain):
     while True:
         asked = channel.take()
         if asked["op"] == "exec":
+            output.restore()
             run_cell(run, asked["code"])
             if os.getpid() != channel.pid:
                 os._exit(0)

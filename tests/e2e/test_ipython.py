@@ -384,6 +384,18 @@ def test_death():
             eq(cell(client, "print(3)"), "3", f"{name}: ...has one kernel")
 
 
+def test_descriptors():
+    """What a cell does to its output is over with it."""
+    for name, start in modes():
+        with start() as client:
+            for code in ("os.close(1)\nos.close(2)", "os.dup2(os.open('/dev/null', os.O_RDWR), 1)\nos.dup2(1, 2)",
+                         "f = os.open('f', os.O_CREAT | os.O_WRONLY)\nos.dup2(f, 1)\nprint('lost')"):
+                cell(client, "import os\n" + code)
+                eq(cell(client, "print('seen')"), "seen", f"{name}: {code.splitlines()[-1]}")
+                if name != "ipykernel":
+                    eq(cell(client, "os.write(2, b'x');\nos.system('echo y');"), "xy", "...by children, too")
+
+
 def test_much():
     """A cell that prints and prints."""
     with plain() as client:
