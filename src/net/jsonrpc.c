@@ -75,6 +75,56 @@ int jsonrpc_read(struct json_val v, struct arena *a, struct jsonrpc *m, const ch
 	return read_response(m, why);
 }
 
+/* Behind the key and its colon; nothing of s if it does not begin with them. */
+static struct str behind_key(struct str s, struct str key)
+{
+	static const char blanks[] = " \t\r\n";
+
+	if (!str_starts(s, key))
+		return STR("");
+	s = str_trim(str_skip(s, key.n), blanks);
+	return s.n && s.p[0] == ':' ? str_trim(str_skip(s, 1), blanks) : STR("");
+}
+
+static struct str digits_of(struct str s)
+{
+	size_t n = 0;
+
+	while (n < s.n && s.p[n] >= '0' && s.p[n] <= '9')
+		n++;
+	return str_make(s.p, n);
+}
+
+struct str jsonrpc_spoiled_id(struct str text)
+{
+	bool quoted = false, ours = false, asks = false;
+	struct str id = STR("");
+	size_t depth = 0;
+
+	for (size_t i = 0; i < text.n; i++) {
+		char c = text.p[i];
+		struct str s = str_skip(text, i);
+
+		if (quoted) {
+			i += c == '\\';
+			quoted = c != '"';
+		} else if (c == '"') {
+			quoted = true;
+			if (depth != 1)
+				continue;
+			ours = ours || behind_key(s, STR("\"jsonrpc\"")).n;
+			asks = asks || behind_key(s, STR("\"method\"")).n;
+			if (!id.n)
+				id = digits_of(behind_key(s, STR("\"id\"")));
+		} else if (c == '{' || c == '[') {
+			depth++;
+		} else if (c == '}' || c == ']') {
+			depth -= depth > 0;
+		}
+	}
+	return ours && !asks ? id : STR("");
+}
+
 static void begin(struct jw *w, struct buf *out, struct str id)
 {
 	jw_init(w, out);

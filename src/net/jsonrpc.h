@@ -39,6 +39,13 @@ struct jsonrpc {
 int jsonrpc_read(
 	struct json_val v, struct arena *a, struct jsonrpc *m, const char **why) MUST_USE;
 
+/*
+ * The id, as it is written, of a text that was meant as a response but cannot be read as
+ * one, by whatever is wrong with it. Empty: it has none that is a number, or is something
+ * else.
+ */
+struct str jsonrpc_spoiled_id(struct str text);
+
 /* Opens an answer up to the value of its result, which the caller writes, then ends. */
 void jsonrpc_begin(struct jw *w, struct buf *out, struct str id);
 void jsonrpc_end(struct jw *w);

@@ -166,7 +166,8 @@ static struct mcp_ask *find(struct mcp_child *c, struct str id)
 {
 	uint64_t n;
 
-	if (str_u64(id, UINT64_MAX, &n) < 0)
+	/* Some write every id as a string. */
+	if (str_u64(str_trim(id, "\""), UINT64_MAX, &n) < 0)
 		return NULL;
 	for (struct mcp_ask *q = c->asks; q; q = q->next)
 		if (q->id == n)
@@ -234,6 +235,22 @@ static void take(struct mcp_child *c, const struct jsonrpc *m)
 	}
 }
 
+/* Who waits for it would wait for good. */
+static void take_strange(struct mcp_child *c, struct str line, const char *why)
+{
+	struct mcp_ask *q = find(c, jsonrpc_spoiled_id(line));
+	char words[MCP_NAME_MAX + MCP_WHY_MAX + 64];
+
+	if (!c->strange++)
+		log_warn("mcp: %s has written what is no message: %s", c->name, why);
+	if (!q)
+		return;
+	snprintf(words, sizeof(words), "The MCP server %s has given no valid answer: %s.",
+		c->name, why);
+	unlink_ask(q);
+	q->done(q, NULL, words);
+}
+
 static void take_line(struct mcp_child *c, struct str line)
 {
 	static const struct json_caps caps = {
@@ -242,7 +259,7 @@ static void take_line(struct mcp_child *c, struct str line)
 	struct json_error e;
 	struct jsonrpc m;
 	struct json doc;
-	const char *why = "it is no JSON";
+	const char *why;
 	int r;
 
 	line = str_trim(line, " \t\r");
@@ -250,12 +267,13 @@ static void take_line(struct mcp_child *c, struct str line)
 		return;
 	arena_init(&arena, MCP_CHILD_ARENA_MAX);
 	r = json_parse(&doc, line, &caps, &arena, &e);
+	why = r ? e.why : NULL;
 	if (r == 0)
 		r = jsonrpc_read(json_root(&doc), &arena, &m, &why);
 	if (r == 0)
 		take(c, &m);
-	else if (!c->strange++)
-		log_warn("mcp: %s has written what is no message: %s", c->name, why);
+	else
+		take_strange(c, line, r == -ENOMEM ? err_text(r) : why);
 	arena_reset(&arena);
 }
 

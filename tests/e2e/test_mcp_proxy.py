@@ -63,6 +63,10 @@ for line in sys.stdin:
         elif what == "endless":
             while True:
                 sys.stdout.write("z" * 65536)
+        elif what == "broken":
+            print('{"jsonrpc": "2.0", "id": %d, %s}' % (i, args["rest"]), flush=True)
+        elif what == "string":
+            put({"jsonrpc": "2.0", "id": str(i), "result": {"content": [{"type": "text", "text": "x"}]}})
         elif what == "leave":
             subprocess.Popen(["yes", "{}"], start_new_session=True)
             os._exit(0)
@@ -174,6 +178,11 @@ def test_faults():
         eq(mcp.call("garbage")[0], "-32601{}", "garbage is passed over, what it asks is answered")
         eq(len(mcp.call("long", n=3000000)[0]), 3000000, "a long answer")
         eq(len(mcp.call("echo", x="y" * 3000000)[0]), 3000000 + 10, "a long question")
+        eq(mcp.call("string")[0], "x", "an id that has become a string")
+        for rest in ('"result": NaN', '"result": "\\ud800"', '"result": ' + "[" * 99 + "]" * 99,
+                     '"result": {}, "error": {}', '"result": {}, "result": 1', '"result'):
+            has(mcp.ask("tools/call", name="broken", arguments={"rest": rest})["error"]["message"],
+                "The MCP server a has given no valid answer: ", f"an answer that is none: {rest[:30]}")
         pid = servers(client)[0]
         with mcp.send(mcp.request("tools/call", name="wait", arguments={},
                                   _meta={"progressToken": "t"})) as conn:

@@ -65,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (size)
 		memcpy(copy, data, size);
+	assert(jsonrpc_spoiled_id(str_make(copy, size)).n <= size);
 	arena_init(&arena, HTTP_ARENA_MAX);
 	if (json_parse(&doc, str_make(copy, size), &caps, &arena, &e) == 0) {
 		check(json_root(&doc), &arena);

@@ -161,8 +161,34 @@ static void test_pass(void)
 	buf_free(&out);
 }
 
+static void test_spoiled(void)
+{
+	static const struct {
+		const char *text, *id;
+	} cases[] = {
+		{"{\"jsonrpc\":\"2.0\",\"id\":12,\"result\":{\"a\":NaN}}", "12"},
+		{"{\"id\" : 7 ,\"result\":1,\"error\":{}, \"jsonrpc\":\"2.0\"}", "7"},
+		{"{\"result\":{\"id\":1,\"x\":\"\\\"id\\\":2\"},\"jsonrpc\":0,\"id\":3",
+			"3"},
+		{"{\"jsonrpc\":\"2.0\",\"result\":[{\"id\":1}]}", ""},
+		{"{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"a\",\"params\":NaN}", ""},
+		{"{\"level\":\"info\",\"id\":5}", ""},
+		{"{\"jsonrpc\":\"2.0\",\"id\":\"a\",NaN}", ""},
+		{"]]}{\"jsonrpc\":\"\",\"id\":", ""},
+		{"{\"jsonrpc\":1,\"id", ""},
+		{"{\"jsonrpc\":\"\\", ""},
+		{"id: 5", ""},
+		{"", ""},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		is_view(jsonrpc_spoiled_id(str_c(cases[i].text)), cases[i].id, "%s",
+			cases[i].text);
+}
+
 int main(void)
 {
+	test_spoiled();
 	test_good();
 	test_bad();
 	test_long_id();
