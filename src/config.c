@@ -225,7 +225,6 @@ static void set_no_browser(struct reader *r, const char *v)
 	r->c->browser = CONFIG_BROWSER_OFF;
 }
 
-/* What these environments need is Python's, and is not here. */
 static void set_eval_env(struct reader *r, const char *v)
 {
 	if (*v)
@@ -297,11 +296,10 @@ static void check_plugins(struct reader *r)
 static void check_browser(struct reader *r)
 {
 	struct config *c = r->c;
-	uint32_t bit = 0;
+	uint32_t bit = 1;
 
-	for (size_t i = 0; i < plugins_n; i++)
-		if (plugins[i] == &plugin_browser)
-			bit = UINT32_C(1) << i;
+	for (size_t i = 0; plugins[i] != &plugin_browser; i++)
+		bit <<= 1;
 	if (c->eval_env && c->browser == CONFIG_BROWSER_OFF)
 		buf_puts(r->errors,
 			"Browser environment is not enabled in config, but "

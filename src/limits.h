@@ -266,17 +266,12 @@ enum {
 	CDP_MESSAGE_MAX = 32 << 20, /* an accessibility tree of 12,000 nodes has 6 MB */
 	CDP_HEAD = 256,             /* kept of a longer one: whose answer it was */
 	CDP_READ = 65536,           /* taken at once: what a pipe holds */
-	CDP_PIPE = 1 << 20,         /* what the kernel may hold: large trees, quickly */
-	CDP_OUT_MAX = 32 << 20,     /* waiting for a browser that does not read */
 	CDP_PENDING_MAX = 64,       /* asked and not yet taken */
-	CDP_TOKENS_MAX = 4 << 20,   /* 20 bytes each, in a process that ends */
-	CDP_KEYS_MAX = 65536,       /* of one object: what a page's script answers */
 	CDP_EVENT_MAX = 8 << 20,    /* looked at; a URL of data may have 2 MB */
 	CDP_MEMORY_MAX =
 		256 << 20,         /* for one observation: texts, trees and their index */
 	CDP_ID_MAX = 64,           /* of Chrome's names for things: 32 digits and a NUL */
 	CDP_WORDS_MAX = 512,       /* of a refusal */
-	BROWSER_TABS_MAX = 64,     /* further ones are closed as they come */
 	BROWSER_FRAMES_MAX = 512,  /* of one tab that are known; 250 bytes each */
 	BROWSER_URL_MAX = 4 << 20, /* of data; Chrome itself stops at 2 MB */
 };

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 enum {
+	TABS_MAX = 64,        /* further ones are closed as they come */
 	PARAMS_MAX = 8192,    /* of a request of ours */
 	SETUP_MS = 10000,     /* for a tab; a browser that is busy with pages */
 	CLOSE_MS = 1000,      /* a tab that is not closed then counts as closed */
@@ -88,7 +89,7 @@ struct tab *browser_add(struct browser *b, struct str target, struct str session
 {
 	struct tab **end = &b->tabs;
 
-	if (browser_tabs(b) >= BROWSER_TABS_MAX || target.n >= CDP_ID_MAX ||
+	if (browser_tabs(b) >= TABS_MAX || target.n >= CDP_ID_MAX ||
 		session.n >= CDP_ID_MAX)
 		return NULL;
 	while (*end)

@@ -10,21 +10,24 @@
 #include <unistd.h>
 
 enum {
-	QUIET_MS = 800,   /* without a word, before it is asked whether it lives */
-	LOOK_MS = 100,    /* between looks at one that does not answer that */
-	DEPTH = 64,       /* of JSON; a script's answer may be as deep */
-	WRITE = 1 << 16,  /* at once */
-	ALIVE_WORDS = 64, /* of the question */
+	TOKENS_MAX = 4 << 20, /* 20 bytes each, in a process that ends */
+	KEYS_MAX = 65536,     /* of one object: what a page's script answers */
+	OUT_MAX = 32 << 20,   /* waiting for a browser that does not read */
+	QUIET_MS = 800,       /* without a word, before it is asked whether it lives */
+	LOOK_MS = 100,        /* between looks at one that does not answer that */
+	DEPTH = 64,           /* of JSON; a script's answer may be as deep */
+	WRITE = 1 << 16,      /* at once */
+	ALIVE_WORDS = 64,     /* of the question */
 };
 
-static const struct json_caps caps = {DEPTH, CDP_TOKENS_MAX, CDP_KEYS_MAX};
+static const struct json_caps caps = {DEPTH, TOKENS_MAX, KEYS_MAX};
 
 void cdp_init(struct cdp *c, int in, int out)
 {
 	*c = (struct cdp){
 		.in = in,
 		.out = out,
-		.queue = BUF_INIT(CDP_OUT_MAX),
+		.queue = BUF_INIT(OUT_MAX),
 		.also = -1,
 		.heard = clock_ms(),
 	};

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 enum {
+	PIPE = 1 << 20,    /* what the kernel may hold: large trees, quickly */
 	WORDS_MAX = 16384, /* of what it prints: what came first */
 	ARGS_MAX = 96,
 	ENV_MAX = 1024,
@@ -256,7 +257,7 @@ int launch_begin(
 		launch_end(l);
 		return r;
 	}
-	fd_widen_pipe(from[0], CDP_PIPE);
+	fd_widen_pipe(from[0], PIPE);
 	l->in = from[0];
 	l->out = to[1];
 	return 0;

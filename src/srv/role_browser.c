@@ -25,7 +25,6 @@ enum {
 
 /* One that waits for its turn. */
 struct call {
-	struct call *next;
 	uint64_t id;
 	struct buf frame;
 };
@@ -33,7 +32,8 @@ struct call {
 struct role {
 	struct drive drive;
 	struct lines lines;
-	struct call *calls;
+	struct call calls[PLUGIN_CALLS_MAX];
+	size_t calls_n;
 	uint64_t current; /* the one that is done; 0: none */
 	bool cancelled;   /* nobody waits for it any more */
 	bool stopping;
@@ -94,48 +94,42 @@ static int read_json(struct str line, struct json *json, struct arena *a)
 	return json_parse(json, line, &caps, a, &e);
 }
 
-static struct call *call_new(uint64_t id, struct str frame)
-{
-	struct call *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return NULL;
-	*c = (struct call){.id = id, .frame = BUF_INIT(PLUGIN_FRAME_MAX)};
-	buf_str(&c->frame, frame);
-	return c;
-}
-
 static void add_call(struct role *role, uint64_t id, struct str frame)
 {
-	struct call *c = call_new(id, frame), **end = &role->calls;
+	struct call *c = &role->calls[role->calls_n];
 
-	if (!c) {
+	/* The server has no more than these under way. */
+	if (role->calls_n == PLUGIN_CALLS_MAX) {
 		role->stopping = true;
 		return;
 	}
-	while (*end)
-		end = &(*end)->next;
-	*end = c;
+	*c = (struct call){.id = id, .frame = BUF_INIT(PLUGIN_FRAME_MAX)};
+	buf_str(&c->frame, frame);
+	role->calls_n++;
 }
 
-static void free_call(struct call *c)
+/* Takes one out of the line; its frame is the caller's. */
+static struct call take_call(struct role *role, size_t i)
 {
-	buf_free(&c->frame);
-	free(c);
+	struct call c = role->calls[i];
+
+	role->calls_n--;
+	memmove(&role->calls[i], &role->calls[i + 1],
+		(role->calls_n - i) * sizeof(role->calls[0]));
+	return c;
 }
 
 static void cancel(struct role *role, uint64_t id)
 {
-	struct call **at = &role->calls;
+	size_t i = 0;
 
 	role->cancelled = role->cancelled || id == role->current;
-	while (*at && (*at)->id != id)
-		at = &(*at)->next;
-	if (*at) {
-		struct call *c = *at;
+	while (i < role->calls_n && role->calls[i].id != id)
+		i++;
+	if (i < role->calls_n) {
+		struct call c = take_call(role, i);
 
-		*at = c->next;
-		free_call(c);
+		buf_free(&c.frame);
 	}
 }
 
@@ -265,21 +259,21 @@ static bool do_call(struct role *role, struct call *c)
 /* False: there is nothing more to do, since there is no browser. */
 static bool work(struct role *role)
 {
-	struct call *c = role->calls;
+	struct call c;
 	bool good;
 
-	if (!c && role->drive.state == DRIVE_RUNNING)
+	if (!role->calls_n && role->drive.state == DRIVE_RUNNING)
 		return drive_idle(&role->drive) != ERR_CLOSED || start(role);
-	if (!c) {
+	if (!role->calls_n) {
 		struct pollfd w = {.fd = CHANNEL, .events = POLLIN};
 
 		if (poll(&w, 1, -1) > 0 && hear(role) < 0)
 			role->stopping = true;
 		return true;
 	}
-	role->calls = c->next;
-	good = do_call(role, c);
-	free_call(c);
+	c = take_call(role, 0);
+	good = do_call(role, &c);
+	buf_free(&c.frame);
 	/* One that was lost comes back with its pages before anybody needs it. */
 	if (good && role->drive.state == DRIVE_OFF && role->drive.kept.n)
 		start(role);
@@ -302,11 +296,10 @@ int role_browser(void)
 	while (good && !role.stopping)
 		good = work(&role);
 	drive_free(&role.drive);
-	while (role.calls) {
-		struct call *c = role.calls;
+	while (role.calls_n) {
+		struct call c = take_call(&role, 0);
 
-		role.calls = c->next;
-		free_call(c);
+		buf_free(&c.frame);
 	}
 	lines_free(&role.lines);
 	return good ? EXIT_DONE : EXIT_ENVIRONMENT;
