@@ -51,26 +51,26 @@ struct config {
 	bool tls;      /* HEALTH: the server to ask speaks TLS */
 
 	const char *state_dir;   /* absolute; NULL: none */
-	bool state_sync;         /* what is written there outlives the machine's end */
 	const char *working_dir; /* absolute */
 	const char *username;
 	uint32_t uid;
 	const char *shell; /* NULL: the ladder */
 	bool as_user;      /* shells run as username */
+	bool state_sync;   /* what is written there outlives the machine's end */
 	uint32_t no_change_s;
 	uint32_t work_gid; /* the group of the working directory */
 	enum config_browser browser;
-	const char *eval_env; /* NULL: none */
-	bool viewer;          /* the file viewer, with or without a browser */
-	uint32_t plugins;     /* bits, by their places in plugins[] (plug/plug.h) */
+	bool viewer;      /* the file viewer, with or without a browser */
+	bool has_pin;     /* see connect_pin */
+	uint32_t plugins; /* bits, by their places in plugins[] (plug/plug.h) */
 	const char *disk_plugins[PLUGINS_DISK_MAX]; /* others: folders in plugin_dir */
 	size_t disk_plugins_n;
+	const char *eval_env; /* of BrowserGym; NULL: none */
 	const char *plugin_dir;
-	const char *connect;       /* where to dial out to; NULL: nowhere */
-	const char *connect_id;    /* its name to backends; NULL: the host's */
-	const char *connect_token; /* a file; NULL: none */
-	const char *connect_ca;    /* a file; NULL: none */
-	bool has_pin;
+	const char *connect;             /* where to dial out to; NULL: nowhere */
+	const char *connect_id;          /* its name to backends; NULL: the host's */
+	const char *connect_token;       /* a file; NULL: none */
+	const char *connect_ca;          /* a file; NULL: none */
 	uint8_t connect_pin[SHA256_LEN]; /* of the backend's SubjectPublicKeyInfo */
 	uint64_t plugin_ms;              /* that all of them have to start */
 };

@@ -22,7 +22,8 @@ enum {
 	ARGS_MAX = 96,
 	ENV_MAX = 1024,
 	MORE_MAX = 4096,
-	SWEEPS = 50, /* while its processes end and still write */
+	SWEEPS = 50,         /* while its processes end and still write */
+	SWEEPS_BEHIND = 500, /* the same, where they have to notice first */
 	SWEEP_MS = 20,
 	STATUS_LOOKS = 10, /* for one whose pipe has ended */
 	STATUS_MS = 10,
@@ -78,16 +79,32 @@ static const char flags[] =
 
 /* --- Its folder ------------------------------------------------------------------- */
 
-/* Its processes may write until they have noticed that they are to end. */
-static void sweep(int dir, const char *name)
+static bool is_gone(int dir, const char *name)
 {
 	struct stat st;
 
-	for (int i = 0; i < SWEEPS; i++) {
-		int r = root_remove(dir, name);
+	return root_remove(dir, name) == 0 &&
+		fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0;
+}
 
-		if (!r && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			return;
+/* Those that were killed may write until they have ended. */
+static bool sweep(int dir, const char *name)
+{
+	bool gone = false;
+
+	for (int i = 0; i < SWEEPS && !(gone = is_gone(dir, name)); i++)
+		poll(NULL, 0, SWEEP_MS);
+	return gone;
+}
+
+/*
+ * Where nobody has killed them they end when they notice that the browser has, and may
+ * make the folder anew until then.
+ */
+static void sweep_behind(int dir, const char *name)
+{
+	for (int i = 0, quiet = 0; i < SWEEPS_BEHIND && quiet < SWEEPS; i++) {
+		quiet = is_gone(dir, name) ? quiet + 1 : 0;
 		poll(NULL, 0, SWEEP_MS);
 	}
 }
@@ -149,7 +166,7 @@ static int begin_folder(struct launch *l, const char *const *env)
 	name = split_folder(l, &dir);
 	if (dir < 0)
 		return dir;
-	broom_begin(&l->broom, dir, name, sweep);
+	broom_begin(&l->broom, dir, name, sweep_behind);
 	fd_close(&dir);
 	return write_preferences(l);
 }
@@ -162,10 +179,8 @@ static void end_folder(struct launch *l)
 	if (!l->folder[0])
 		return;
 	name = split_folder(l, &dir);
-	if (dir >= 0)
-		sweep(dir, name);
+	broom_end(&l->broom, dir >= 0 && sweep(dir, name));
 	fd_close(&dir);
-	broom_end(&l->broom, true);
 	l->folder[0] = '\0';
 }
 
