@@ -212,7 +212,25 @@ int browser_tidy(struct browser *b, uint64_t deadline)
 		t = b->tabs;
 	}
 	choose_active(b);
+	browser_cast(b);
 	return r;
+}
+
+/* --- Who looks on ------------------------------------------------------------------ */
+
+void browser_cast(struct browser *b)
+{
+	static const char how[] = "{\"format\":\"jpeg\",\"quality\":60}";
+	const struct tab *t = b->picture ? b->active : NULL;
+	const char *now = t && t->state == TAB_READY ? t->session : "";
+
+	if (!strcmp(now, b->cast))
+		return;
+	if (b->cast[0])
+		cdp_post(&b->cdp, str_c(b->cast), "Page.stopScreencast", STR(""));
+	if (now[0])
+		cdp_post(&b->cdp, str_c(now), "Page.startScreencast", str_c(how));
+	snprintf(b->cast, sizeof(b->cast), "%s", now);
 }
 
 /* --- What tabs are asked for by others --------------------------------------------- */
@@ -302,6 +320,7 @@ int browser_close_tab(struct browser *b, uint64_t deadline)
 int browser_focus_tab(struct browser *b, struct tab *t, uint64_t deadline)
 {
 	browser_show(b, t);
+	browser_cast(b);
 	return call_target(t, "Target.activateTarget", deadline);
 }
 

@@ -83,6 +83,11 @@ struct browser {
 	unsigned downloads;       /* that have begun */
 	bool by_place;            /* actions may have coordinates and keys */
 	pid_t pid;
+	char cast[CDP_ID_MAX]; /* the session that tells how it looks; empty: none */
+
+	/* The caller's; browser_cast follows a change. NULL: nobody looks on. */
+	void (*picture)(void *arg, struct str jpeg); /* in Base64; it must not wait */
+	void *picture_arg;
 };
 
 /*
@@ -176,5 +181,8 @@ int browser_settle(struct browser *b, uint64_t deadline) MUST_USE;
  * ended.
  */
 int browser_wake(struct browser *b) MUST_USE;
+
+/* Has the active tab, and no other, hand pictures to b->picture as it changes. */
+void browser_cast(struct browser *b);
 
 #endif

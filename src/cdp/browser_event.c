@@ -321,7 +321,24 @@ static void crashed(struct tab *t, struct json_val params)
 	contexts_gone(t, params);
 	t->state = TAB_CRASHED;
 	t->lost = true;
+	if (!strcmp(t->session, t->browser->cast))
+		t->browser->cast[0] = '\0';
 	cdp_fail(&t->browser->cdp, str_c(t->session), -EPIPE);
+}
+
+/* The next one follows when this one is told to have come. */
+static void pictured(struct tab *t, struct json_val params)
+{
+	struct browser *b = t->browser;
+	char words[64];
+	int64_t number;
+
+	if (json_i64(json_get(params, "sessionId"), &number))
+		return;
+	snprintf(words, sizeof(words), "{\"sessionId\":%lld}", (long long)number);
+	cdp_post(&b->cdp, str_c(t->session), "Page.screencastFrameAck", str_c(words));
+	if (b->picture && !strcmp(t->session, b->cast))
+		b->picture(b->picture_arg, text_of(b, params, "data"));
 }
 
 /* --- Events of the browser -------------------------------------------------------- */
@@ -393,6 +410,7 @@ static const struct {
 	{"Page.javascriptDialogOpening", dialog, NULL},
 	{"Page.lifecycleEvent", lifecycle, NULL},
 	{"Page.navigatedWithinDocument", moved_within, NULL},
+	{"Page.screencastFrame", pictured, NULL},
 	{"Runtime.executionContextCreated", context_made, NULL},
 	{"Runtime.executionContextDestroyed", context_gone, NULL},
 	{"Runtime.executionContextsCleared", contexts_gone, NULL},

@@ -305,6 +305,7 @@ int browser_settle(struct browser *b, uint64_t deadline)
 		if (b->active && !has_crashed(b))
 			break;
 	}
+	browser_cast(b);
 	return r ? r : b->active ? 0 : -ETIMEDOUT;
 }
 

@@ -1,6 +1,7 @@
 /* The life of a browser: which one, what it has lost, and how that comes back. */
 #include "cdp/drive_private.h"
 
+#include "base/b64.h"
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/log.h"
@@ -24,6 +25,7 @@ void drive_init(struct drive *d, const char *const *env)
 		.env = env,
 		.launch = {.in = -1, .out = -1, .words = -1},
 		.kept = BUF_INIT(BROWSER_URL_MAX),
+		.seen = BUF_INIT(OBSERVE_PICTURE_MAX),
 		.also = -1,
 	};
 }
@@ -40,6 +42,7 @@ void drive_free(struct drive *d)
 {
 	end(d);
 	buf_free(&d->kept);
+	buf_free(&d->seen);
 }
 
 /* --- What is lost and comes back -------------------------------------------------- */
@@ -144,6 +147,7 @@ static int try(struct drive *d, const char *program, struct buf *why)
 	d->browser.cdp.woken = d->woken;
 	d->browser.cdp.woken_arg = d->arg;
 	d->browser.by_place = env_value(d->env, "OD_BROWSER_COORD") != NULL;
+	drive_look_on(d);
 	return 0;
 }
 
@@ -205,6 +209,39 @@ int drive_idle(struct drive *d)
 	c->patient = NULL;
 	r = cdp_turn(c, UINT64_MAX);
 	c->patient = patient;
+	return r;
+}
+
+/* --- Looking on ------------------------------------------------------------------- */
+
+void drive_look_on(struct drive *d)
+{
+	if (d->state != DRIVE_RUNNING)
+		return;
+	d->browser.picture = d->picture;
+	d->browser.picture_arg = d->arg;
+	browser_cast(&d->browser);
+}
+
+int drive_see(struct drive *d, uint64_t deadline)
+{
+	struct tab *t = browser_active(&d->browser);
+	struct json_val result;
+	struct str coded;
+	struct arena a;
+	int r = -ETIMEDOUT;
+
+	arena_init(&a, CDP_MEMORY_MAX);
+	if (t)
+		r = tab_call(t, "Page.captureScreenshot", STR("{\"format\":\"png\"}"),
+			deadline, &a, &result);
+	if (!r)
+		r = json_str(json_get(result, "data"), &a, &coded);
+	if (!r) {
+		buf_free(&d->seen);
+		r = b64_decode(&d->seen, coded);
+	}
+	arena_reset(&a);
 	return r;
 }
 

@@ -22,7 +22,10 @@ struct drive {
 	unsigned files;     /* downloaded */
 	struct buf kept;    /* URLs of tabs that were lost, a NUL behind each */
 	size_t kept_active; /* the one of them that was active */
-	int also;           /* see cdp.h */
+	struct buf seen;    /* how the active page was last seen: PNG */
+	/* See browser.h; drive_look_on follows a change. */
+	void (*picture)(void *arg, struct str jpeg);
+	int also; /* see cdp.h */
 	int (*woken)(void *arg);
 	void *arg;
 };
@@ -49,6 +52,12 @@ int drive_start(struct drive *d, struct buf *why) MUST_USE;
  * the next drive_start, with the pages that it had.
  */
 int drive_do(struct drive *d, const struct drive_task *task, struct buf *out) MUST_USE;
+/*
+ * Takes a picture of the active page to d->seen. -ETIMEDOUT: it lets nobody look; else
+ * as of drive_idle.
+ */
+int drive_see(struct drive *d, uint64_t deadline) MUST_USE;
+void drive_look_on(struct drive *d);
 /* Lets it be heard until there is input at also, or it ends; woken is called then. */
 int drive_idle(struct drive *d) MUST_USE;
 

@@ -91,6 +91,8 @@ static int look(struct drive *d, const struct drive_task *task, const struct ans
 		answer.path = str_c(path);
 		answer.screenshot = buf_view(&s.picture);
 		answer.marks = buf_view(&s.marks);
+		buf_free(&d->seen);
+		buf_str(&d->seen, answer.screenshot);
 		answer.text = buf_view(&s.text);
 		answer.no_text = str_c(s.no_text);
 		answer.axtree = buf_view(&s.axtree);

@@ -3,6 +3,7 @@
  * for the actions browse and browse_interactive. It comes when the first of them does.
  */
 #include "plug/external.h"
+#include "plug/screen.h"
 #include "plug/table.h"
 
 #include "act/observe.h"
@@ -112,10 +113,10 @@ static int start(struct plug *p)
 	static const char *const argv[] = {"/proc/self/exe", "browser", NULL},
 				 *const eager[] = {"OD_BROWSER_START=1", NULL},
 				 *const plain[] = {NULL};
-	static const struct external_own lazily = {argv, plain, CALL_MS, true, look,
-						 fail},
-					 at_once = {
-						 argv, eager, CALL_MS, false, look, fail};
+	static const struct external_own lazily = {
+		argv, plain, CALL_MS, true, look, fail, screen_ready, screen_said};
+	static const struct external_own at_once = {
+		argv, eager, CALL_MS, false, look, fail, screen_ready, screen_said};
 	const struct config *c = p->box->config;
 
 	if (c->eval_env)
@@ -138,12 +139,25 @@ static const struct action browse_interactive = {
 	.abandon = external_abandon,
 };
 
+static void stop(struct plug *p)
+{
+	screen_drain(p);
+	external_own_stop(p);
+}
+
+static const struct plug_route routes[] = {
+	{"GET", "/v1/browser/screen", screen_handle, screen_gone, screen_room},
+	{0},
+};
+
 static const struct action *const actions_of[] = {&browse, &browse_interactive, NULL};
 
 const struct plugin plugin_browser = {
 	.name = "browser",
 	.start = start,
-	.stop = external_own_stop,
+	.drain = screen_drain,
+	.stop = stop,
 	.info = external_info,
 	.actions = actions_of,
+	.routes = routes,
 };

@@ -393,6 +393,8 @@ void external_ready(struct external *e)
 	enter(e, EXTERNAL_READY);
 	spawn_report_close(&e->report);
 	plug_ready(e->plug);
+	if (e->own && e->own->ready)
+		e->own->ready(e->plug);
 	external_pump(e);
 }
 

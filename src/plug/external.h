@@ -33,6 +33,10 @@ struct external_own {
 	bool (*look)(const struct box *box, bool again, struct buf *why);
 	/* Writes the observation of an action that was not done to its end. */
 	void (*fail)(struct act *a, enum external_failure how, const char *words);
+	/* It has become ready, for calls and for external_own_tell. Or NULL. */
+	void (*ready)(struct plug *p);
+	/* A frame that is no reply: whether it was one for the plugin. Or NULL. */
+	bool (*said)(struct plug *p, struct str frame);
 };
 
 /* For plugin->start: sets p->own. own stays the caller's. -ENOMEM. */
@@ -43,6 +47,13 @@ void external_info(const struct plug *p, struct jw *w);
 /* For action->start, with p->own set, and action->abandon. */
 int external_own_run(struct plug *p, struct act *a) MUST_USE;
 void external_abandon(struct act *a);
+/* For a route's handle, with p->own set, and its gone: it is asked as in docs/plugins.md. */
+void external_own_handle(struct plug *p, struct request *rq);
+void external_gone(struct request *rq);
+/* Whether its process is there; a call may start it. */
+bool external_own_runs(const struct plug *p);
+/* Sends a frame without members but op, if it is ready. */
+void external_own_tell(struct plug *p, const char *op);
 
 /* It clashes with another: it will not be started, and has no actions any more. */
 void external_refuse(struct external *e, const char *why);

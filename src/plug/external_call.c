@@ -118,7 +118,7 @@ static int write_action(struct call *c, struct jw *w)
 static void write_request(struct call *c, struct jw *w)
 {
 	struct request *rq = c->rq;
-	size_t front = strlen("/plugins/") + strlen(c->e->plugin.name);
+	size_t front = c->e->own ? 0 : strlen("/plugins/") + strlen(c->e->plugin.name);
 	struct str type;
 
 	jw_key(w, "method");
@@ -281,9 +281,8 @@ int external_own_run(struct plug *p, struct act *a)
 	return run(p->own, a, 0);
 }
 
-void external_handle(struct plug *p, struct request *rq)
+static void handle(struct external *e, struct request *rq)
 {
-	struct external *e = container_of(p->plugin, struct external, plugin);
 	struct call *c = arena_alloc(&rq->arena, sizeof(*c));
 
 	if (!c) {
@@ -294,6 +293,16 @@ void external_handle(struct plug *p, struct request *rq)
 	*c = (struct call){.e = e, .rq = rq};
 	rq->user = c;
 	ask(c, e->manifest.call_ms);
+}
+
+void external_handle(struct plug *p, struct request *rq)
+{
+	handle(container_of(p->plugin, struct external, plugin), rq);
+}
+
+void external_own_handle(struct plug *p, struct request *rq)
+{
+	handle(p->own, rq);
 }
 
 static void leave(struct call *c)

@@ -151,6 +151,21 @@ void external_tell(struct external *e, const char *op, uint64_t id)
 	buf_free(&frame);
 }
 
+bool external_own_runs(const struct plug *p)
+{
+	const struct external *e = p->own;
+
+	return e->pid != 0;
+}
+
+void external_own_tell(struct plug *p, const char *op)
+{
+	struct external *e = p->own;
+
+	if (e->state == EXTERNAL_READY)
+		external_tell(e, op, 0);
+}
+
 static int take(struct external *e, struct str line, const char **why)
 {
 	struct plugin_frame f;
@@ -160,6 +175,8 @@ static int take(struct external *e, struct str line, const char **why)
 
 	if (e->own && plugin_own_reply(line, &id, &observation))
 		return external_own_reply(e, id, observation, why);
+	if (e->own && e->own->said && e->own->said(e->plug, line))
+		return 0;
 	arena_rewind(&e->json);
 	r = plugin_frame_read(&f, line, &e->json, why);
 	if (r)

@@ -125,7 +125,6 @@ void external_channel_ready(struct io *io, uint32_t events);
 
 /* A plug_route's, and an action's. */
 void external_handle(struct plug *p, struct request *rq);
-void external_gone(struct request *rq);
 void external_room(struct request *rq);
 int external_run(struct act *a);
 /* Ends streams of events, which would hold up the end of the server. */

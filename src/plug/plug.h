@@ -64,7 +64,8 @@ struct plug {
 	bool wanted; /* somebody has asked for it */
 	enum plug_state state;
 	char why[PLUGIN_WHY_MAX];
-	void *own; /* of the plugin */
+	void *own;  /* of the plugin */
+	void *more; /* likewise, for one whose own is external.h's */
 };
 
 typedef void plugs_settled_fn(void *arg);

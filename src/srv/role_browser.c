@@ -1,5 +1,6 @@
 #include "srv/role_browser.h"
 
+#include "base/b64.h"
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/exit.h"
@@ -21,11 +22,13 @@ enum {
 	CALL_MS = 120000, /* for one that does not say */
 	TIDY_MS = 2000,   /* of its time, that it ends before the server ends it */
 	WHY_MAX = 4096,
+	SEE_MS = 2000, /* for a page to show itself; actions wait meanwhile */
 };
 
 /* One that waits for its turn. */
 struct call {
 	uint64_t id;
+	bool sees; /* how the page looks, not an action */
 	struct buf frame;
 };
 
@@ -83,6 +86,45 @@ static void reply(struct role *role, uint64_t id, struct str key, struct str jso
 	buf_free(&frame);
 }
 
+/* now: it is how the page looks, and not how it was last seen. */
+static void reply_seen(struct role *role, uint64_t id, bool now)
+{
+	struct buf frame = BUF_INIT(2 * OBSERVE_PICTURE_MAX);
+
+	buf_fmt(&frame,
+		"{\"op\":\"reply\",\"id\":%llu,\"status\":200,\"headers\":{"
+		"\"content-type\":\"image/png\",\"cache-control\":\"no-store\","
+		"\"x-od-seen\":\"%s\"},\"body64\":\"",
+		(unsigned long long)id, now ? "now" : "before");
+	b64_encode(&frame, buf_view(&role->drive.seen));
+	buf_puts(&frame, "\"}");
+	if (!frame.err)
+		send_frame(role, buf_view(&frame));
+	else
+		role->stopping = true;
+	buf_free(&frame);
+}
+
+/* A picture for those who look on. */
+static void show(void *arg, struct str jpeg)
+{
+	struct buf frame = BUF_INIT(2 * OBSERVE_PICTURE_MAX);
+
+	buf_puts(&frame, "{\"op\":\"picture\",\"jpeg\":\"");
+	buf_str(&frame, jpeg);
+	buf_puts(&frame, "\"}");
+	/* Without room for it, the next one is as good. */
+	if (!frame.err)
+		send_frame(arg, buf_view(&frame));
+	buf_free(&frame);
+}
+
+static void look_on(struct role *role, bool on)
+{
+	role->drive.picture = on ? show : NULL;
+	drive_look_on(&role->drive);
+}
+
 /* --- From the server -------------------------------------------------------------- */
 
 static int read_json(struct str line, struct json *json, struct arena *a)
@@ -94,7 +136,7 @@ static int read_json(struct str line, struct json *json, struct arena *a)
 	return json_parse(json, line, &caps, a, &e);
 }
 
-static void add_call(struct role *role, uint64_t id, struct str frame)
+static void add_call(struct role *role, uint64_t id, bool sees, struct str frame)
 {
 	struct call *c = &role->calls[role->calls_n];
 
@@ -103,7 +145,7 @@ static void add_call(struct role *role, uint64_t id, struct str frame)
 		role->stopping = true;
 		return;
 	}
-	*c = (struct call){.id = id, .frame = BUF_INIT(PLUGIN_FRAME_MAX)};
+	*c = (struct call){.id = id, .sees = sees, .frame = BUF_INIT(PLUGIN_FRAME_MAX)};
 	buf_str(&c->frame, frame);
 	role->calls_n++;
 }
@@ -133,6 +175,18 @@ static void cancel(struct role *role, uint64_t id)
 	}
 }
 
+/* Who wants to see something does not wait for an action: the last picture will do. */
+static void hear_call(
+	struct role *role, uint64_t id, struct json_val root, struct str frame)
+{
+	bool sees = json_type(json_get(root, "method")) != JSON_ABSENT;
+
+	if (sees && (role->current || role->calls_n) && role->drive.seen.n)
+		reply_seen(role, id, false);
+	else
+		add_call(role, id, sees, frame);
+}
+
 static void take_frame(struct role *role, struct str line)
 {
 	struct json_val root;
@@ -151,13 +205,15 @@ static void take_frame(struct role *role, struct str line)
 	if (!r && json_i64(json_get(root, "id"), &id))
 		id = 0;
 	if (!r && str_eq(op, STR("call")))
-		add_call(role, (uint64_t)id, line);
+		hear_call(role, (uint64_t)id, root, line);
 	else if (!r && str_eq(op, STR("cancel")))
 		cancel(role, (uint64_t)id);
 	else if (!r && str_eq(op, STR("stop")))
 		role->stopping = true;
 	else if (!r && str_eq(op, STR("ping")))
 		say(role, "pong", STR(""));
+	else if (!r && (str_eq(op, STR("watch")) || str_eq(op, STR("unwatch"))))
+		look_on(role, op.p[0] == 'w');
 	else if (!r && json_str(json_get(root, "cwd"), &a, &cwd) == 0)
 		snprintf(role->drive.cwd, sizeof(role->drive.cwd), "%.*s", STR_ARG(cwd));
 out:
@@ -223,6 +279,27 @@ static bool start(struct role *role)
 	return !r || r == -ECANCELED;
 }
 
+/* What is lost at that is noticed by what comes next. */
+static void do_see(struct role *role, struct call *c)
+{
+	int r = -ENOENT;
+
+	role->current = c->id;
+	role->cancelled = false;
+	if (role->drive.state == DRIVE_RUNNING)
+		r = drive_see(&role->drive, clock_ms() + SEE_MS);
+	role->current = 0;
+	if (role->stopping || role->cancelled)
+		;
+	else if (role->drive.seen.n)
+		reply_seen(role, c->id, r == 0);
+	else if (r == -ENOENT)
+		reply(role, c->id, STR("error"), STR("\"No browser runs.\""));
+	else
+		reply(role, c->id, STR("error"), STR("\"The page lets nobody look.\""));
+	role->cancelled = false;
+}
+
 static bool do_call(struct role *role, struct call *c)
 {
 	struct buf out = BUF_INIT(OBSERVATION_MAX);
@@ -260,7 +337,7 @@ static bool do_call(struct role *role, struct call *c)
 static bool work(struct role *role)
 {
 	struct call c;
-	bool good;
+	bool good = true;
 
 	if (!role->calls_n && role->drive.state == DRIVE_RUNNING)
 		return drive_idle(&role->drive) != ERR_CLOSED || start(role);
@@ -272,7 +349,10 @@ static bool work(struct role *role)
 		return true;
 	}
 	c = take_call(role, 0);
-	good = do_call(role, &c);
+	if (c.sees)
+		do_see(role, &c);
+	else
+		good = do_call(role, &c);
 	buf_free(&c.frame);
 	/* One that was lost comes back with its pages before anybody needs it. */
 	if (good && role->drive.state == DRIVE_OFF && role->drive.kept.n)

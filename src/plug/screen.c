@@ -1,0 +1,223 @@
+#include "plug/screen.h"
+
+#include "base/b64.h"
+#include "base/jw.h"
+#include "plug/external.h"
+
+#include <stdlib.h>
+
+#define BOUNDARY "--picture\r\n"
+
+struct screen;
+
+/* One who looks on, in the arena of his request. */
+struct viewer {
+	struct screen *screen;
+	struct viewer *next;
+	struct request *rq;
+	uint64_t shown; /* the number of the picture that he was sent last */
+	bool full;      /* he has yet to read that */
+};
+
+/* There while somebody looks on. */
+struct screen {
+	struct plug *plug;
+	struct viewer *viewers;
+	size_t viewers_n;
+	struct buf picture; /* the last, as a part of the stream */
+	uint64_t pictures;
+	struct timer pause; /* before the next is shown */
+};
+
+/* --- Those who look on ------------------------------------------------------------ */
+
+static void show(struct screen *s, struct viewer *v)
+{
+	if (v->full || v->shown == s->pictures || !s->picture.n)
+		return;
+	v->shown = s->pictures;
+	v->full = !request_write(v->rq, buf_view(&s->picture));
+}
+
+static void show_all(struct screen *s);
+
+static void pause_over(struct timer *t)
+{
+	show_all(container_of(t, struct screen, pause));
+}
+
+/* The latest that has come, at once and then in a pace; the others are passed over. */
+static void show_all(struct screen *s)
+{
+	bool any = false;
+
+	if (s->pause.slot)
+		return;
+	for (struct viewer *v = s->viewers; v; v = v->next) {
+		any = any || v->shown != s->pictures;
+		show(s, v);
+	}
+	/* Without a timer there is no pace, which is no reason to fail. */
+	if (any &&
+		timer_set(s->plug->box->loop, &s->pause, SCREEN_PAUSE_MS, pause_over) < 0)
+		return;
+}
+
+static void screen_del(struct screen *s)
+{
+	s->plug->more = NULL;
+	timer_cancel(s->plug->box->loop, &s->pause);
+	buf_free(&s->picture);
+	free(s);
+}
+
+static void leave(struct viewer *v)
+{
+	struct screen *s = v->screen;
+	struct viewer **at = &s->viewers;
+
+	while (*at != v)
+		at = &(*at)->next;
+	*at = v->next;
+	s->viewers_n--;
+	v->rq->user = NULL;
+	if (s->viewers)
+		return;
+	external_own_tell(s->plug, "unwatch");
+	screen_del(s);
+}
+
+static struct screen *screen_of(struct plug *p)
+{
+	struct screen *s = p->more;
+
+	if (s)
+		return s;
+	s = p->more = calloc(1, sizeof(*s));
+	if (s)
+		*s = (struct screen){.plug = p, .picture = BUF_INIT(SCREEN_PICTURE_MAX)};
+	return s;
+}
+
+static void look_on(struct plug *p, struct request *rq)
+{
+	struct viewer *v = arena_alloc(&rq->arena, sizeof(*v));
+	struct screen *s = v ? screen_of(p) : NULL;
+
+	if (!s) {
+		request_fail(
+			rq, 503, STR("The sandbox is out of memory for this request."));
+		return;
+	}
+	if (s->viewers_n == SCREEN_VIEWERS_MAX) {
+		request_fail(rq, 503, STR("Too many look on already."));
+		return;
+	}
+	*v = (struct viewer){.screen = s, .rq = rq, .next = s->viewers};
+	rq->user = v;
+	rq->needs_peer = true;
+	request_add_field(rq, STR("cache-control"), STR("no-store"));
+	request_begin(rq, 200, "multipart/x-mixed-replace; boundary=picture",
+		REQUEST_LENGTH_UNKNOWN);
+	v->full = !request_write(rq, STR(BOUNDARY));
+	s->viewers = v;
+	if (s->viewers_n++ == 0)
+		external_own_tell(p, "watch");
+	show(s, v);
+}
+
+/* --- From the process ------------------------------------------------------------- */
+
+void screen_ready(struct plug *p)
+{
+	if (p->more)
+		external_own_tell(p, "watch");
+}
+
+bool screen_said(struct plug *p, struct str frame)
+{
+	const struct str front = STR("{\"op\":\"picture\",\"jpeg\":\"");
+	struct str coded = str_skip(frame, front.n);
+	struct screen *s = p->more;
+
+	if (!str_starts(frame, front) || !str_ends(coded, STR("\"}")))
+		return false;
+	coded.n -= 2;
+	/* The last one to leave may have left while it was under way. */
+	if (!s)
+		return true;
+	buf_reset(&s->picture);
+	buf_puts(&s->picture, "Content-Type: image/jpeg\r\n\r\n");
+	if (b64_decode(&s->picture, coded)) {
+		buf_free(&s->picture);
+		return true;
+	}
+	/* With the boundary at its end nobody waits for the next one to see it. */
+	buf_puts(&s->picture, "\r\n" BOUNDARY);
+	if (s->picture.err) {
+		buf_free(&s->picture);
+		return true;
+	}
+	s->pictures++;
+	show_all(s);
+	return true;
+}
+
+/* --- The plugin ------------------------------------------------------------------- */
+
+void screen_drain(struct plug *p)
+{
+	struct screen *s;
+
+	while ((s = p->more)) {
+		struct request *rq = s->viewers->rq;
+
+		leave(s->viewers);
+		request_end(rq);
+	}
+}
+
+void screen_handle(struct plug *p, struct request *rq)
+{
+	struct str stream;
+	int r = request_query(rq, STR("stream"), &stream);
+
+	if (r == 0 && !str_eq(stream, STR("mjpeg")))
+		r = ERR_SYNTAX;
+	if (r < 0)
+		request_fail(rq, 422, STR("\"stream\" is mjpeg, or left out."));
+	else if (!p->own)
+		request_fail(rq, 503, STR("There is no browser here."));
+	else if (!external_own_runs(p))
+		request_fail(rq, 409, STR("No browser has been started yet."));
+	else if (r == 0)
+		look_on(p, rq);
+	else
+		external_own_handle(p, rq);
+}
+
+/* Or he waits for one picture. */
+static bool looks_on(struct request *rq)
+{
+	struct str stream;
+
+	return request_query(rq, STR("stream"), &stream) == 0;
+}
+
+void screen_room(struct request *rq)
+{
+	struct viewer *v = rq->user;
+
+	if (!v || !looks_on(rq))
+		return;
+	v->full = false;
+	show(v->screen, v);
+}
+
+void screen_gone(struct request *rq)
+{
+	if (looks_on(rq))
+		leave(rq->user);
+	else
+		external_gone(rq);
+}
