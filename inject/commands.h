@@ -17,6 +17,7 @@ int cmd_listen(const struct options *o);
 int cmd_mcp(const struct options *o);
 int cmd_exec(const struct options *o);
 int cmd_action(const struct options *o);
+int cmd_screenshot(const struct options *o);
 int cmd_ps(const struct options *o);
 int cmd_logs(const struct options *o);
 int cmd_stop(const struct options *o);

@@ -62,6 +62,8 @@ static const struct option table[] = {
 		"write the image there, and read IMAGE from such a place, without an"
 		" engine: oci:DIR[:REF], archive:FILE[:REF], registry:HOST/NAME[:TAG]",
 		TEXT, FILES, .letter = 'o', AT(output), .commands = FOR_BUILD},
+	{"output", "FILE", "to write instead of stdout", TEXT, FILES, .letter = 'o',
+		AT(output), .commands = FOR_SCREENSHOT},
 	{"tag", "NAME[:TAG]", "of the image in --output; without TAG it is latest", TEXT,
 		.letter = 't', AT(tag), .commands = FOR_BUILD},
 	{"ca", "FILE",

@@ -164,7 +164,8 @@ enum {
 	FOR_UPDATE = 1 << 24,
 	FOR_MCP = 1 << 25,
 	FOR_LISTEN = 1 << 26,
-	FOR_ALL = (1 << 27) - 1,
+	FOR_SCREENSHOT = 1 << 27,
+	FOR_ALL = (1 << 28) - 1,
 };
 
 /* All commands, ended by a row without a name; defined with them. */

@@ -869,6 +869,34 @@ def test_action():
     od(e, "rm", "-f", "box")
 
 
+def test_screenshot():
+    e = engine()
+    od(e, "run", "base:1", "--name", "box")
+    picture = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
+    said = {"status": 200, "body": picture}
+    e.execute = lambda request: (f"HTTP/1.1 {said['status']} X\r\nContent-Length: {len(said['body'])}\r\n\r\n"
+                                 .encode() + said["body"])
+    eq(od(e, "screenshot", "box").stdout, picture, "a screenshot")
+    sent = e.sandbox_log[-1]
+    eq((sent.method, sent.path), ("GET", "/v1/browser/screen"), "asks for it")
+    path = os.path.join(TEMP, "screen.png")
+    for _ in range(2):
+        eq((od(e, "screenshot", "box", "-o", path).stdout, open(path, "rb").read()), (b"", picture), "-o")
+    fails(od(e, "screenshot", "box", "-o", "/nowhere/x"), 111, "/nowhere/x: ", "-o to nowhere")
+    main_side, terminal = os.openpty()
+    got = subprocess.run([harness.RUNTIME, "screenshot", "box"], stdout=terminal, stderr=subprocess.PIPE, timeout=20)
+    has(got.stderr, b"a terminal shows no pictures", "not to a terminal")
+    eq(got.returncode, 100, "...which is a mistake")
+    os.close(terminal)
+    os.close(main_side)
+    said.update(body=b"<html>")
+    fails(od(e, "screenshot", "box"), 111, "is no picture", "another answer")
+    said.update(status=409, body=b'{"detail":"No browser has been started yet."}')
+    fails(od(e, "screenshot", "box", "-o", path), 111, "No browser has been started yet.", "no browser")
+    eq(open(path, "rb").read(), picture, "...leaves the file as it is")
+    od(e, "rm", "-f", "box")
+
+
 def test_ps_logs_stop():
     e = engine()
     eq(json.loads(od(e, "ps", "--json").stdout), [], "none")

@@ -1,0 +1,75 @@
+/* How the browser of a sandbox looks. */
+#include "inject/commands.h"
+
+#include "base/fd.h"
+#include "base/swap.h"
+#include "inject/out.h"
+#include "inject/sandbox.h"
+#include "limits.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static int no_terminal(void)
+{
+	return out_fail_usage(
+		"-o FILE, or | or > behind it", "a terminal shows no pictures");
+}
+
+/* All of it or nothing: who looks at the file never sees half a picture. */
+static int write_file(const char *path, struct str png)
+{
+	static const struct swap_attr attr = {
+		.mode = 0644, .uid = (uid_t)-1, .gid = (gid_t)-1};
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char above[FILE_PATH_MAX];
+	int dir, r;
+
+	if (!*name ||
+		snprintf(above, sizeof(above), "%.*s", (int)(name - path), path) >=
+			(int)sizeof(above))
+		return out_fail_usage(NULL, "%s is no name of a file", path);
+	r = dir = fd_open(slash ? above : ".", O_RDONLY | O_DIRECTORY, 0);
+	if (r >= 0)
+		r = swap_file(dir, name, &attr, &png, 1, NULL);
+	fd_close(&dir);
+	return r ? out_fail(NULL, "%s: %s", path, err_text(r)) : 0;
+}
+
+static int save(const struct options *o, const struct sandbox *s, struct str png)
+{
+	static const struct str magic = {"\x89PNG\r\n\x1a\n", 8};
+
+	if (!str_starts(png, magic))
+		return out_fail("its client may be of another version",
+			"the sandbox %s answers with something that is no picture",
+			s->state.name);
+	return o->output && strcmp(o->output, "-") != 0 ? write_file(o->output, png)
+							: fd_write_all(1, png.p, png.n);
+}
+
+int cmd_screenshot(const struct options *o)
+{
+	struct reply reply;
+	struct sandbox s;
+	struct engine e;
+	int r;
+
+	if ((!o->output || !strcmp(o->output, "-")) && isatty(STDOUT_FILENO))
+		return no_terminal();
+	r = engine_open(&e, o->host);
+	if (!r)
+		r = sandbox_open(&e, o->operand[0], &s);
+	if (r)
+		return r;
+	r = sandbox_ask(
+		&s, "GET", "/v1/browser/screen", STR(""), INJECT_ENGINE_MS, &reply);
+	if (!r && reply.status != 200)
+		r = sandbox_refused(&s, &reply);
+	if (!r)
+		r = save(o, &s, buf_view(&reply.body));
+	reply_free(&reply);
+	state_forget(&s.state);
+	return r;
+}
