@@ -7,6 +7,7 @@
 #include "srv/files.h"
 #include "srv/info.h"
 #include "srv/once.h"
+#include "srv/page.h"
 #include "srv/params.h"
 #include "srv/sandbox_mcp.h"
 #include "srv/search.h"
@@ -385,6 +386,17 @@ static bool lease_holds(struct api *api, struct request *rq)
 		once_show_lease(api->once, rq, lease);
 }
 
+/* Without a key it would be enough to know where we are. False, and answered. */
+static bool is_welcome(const struct api *api, struct request *rq)
+{
+	bool mcp = str_starts(rq->path, STR("/mcp")) || str_eq(rq->path, STR("/sse"));
+	unsigned status = api->box->config->has_key ? 0 : page_check(rq, mcp);
+
+	if (status)
+		request_fail(rq, status, STR("No page of elsewhere may ask."));
+	return !status;
+}
+
 /* The key comes first: without it nobody learns which paths there are. */
 static void on_head(void *arg, struct request *rq)
 {
@@ -393,6 +405,8 @@ static void on_head(void *arg, struct request *rq)
 	const struct route *route;
 	struct str name;
 
+	if (!is_welcome(api, rq))
+		return;
 	if (!known || known->access == KEY) {
 		if (!shows_key(api, rq)) {
 			request_fail(rq, 403, STR("Invalid API Key"));
