@@ -127,14 +127,33 @@ static int start(struct plug *p)
 		p, c->browser == CONFIG_BROWSER_ON ? &at_once : &lazily);
 }
 
+static const struct arg visit_args[] = {
+	{"url", "Where to go: http, https, file or data.", .required = true},
+	{0},
+};
+
+static const struct arg act_args[] = {
+	{"browser_actions",
+		"Calls, one on each line. Elements are named by the bid that stands "
+		"before them, in brackets, in the last answer: click('12'), fill('12', "
+		"'text'), select_option('12', 'a'), hover, press('12', 'Enter'), focus, "
+		"clear, drag_and_drop('12', '15'), upload_file('12', '/path'). Also: "
+		"goto('https://...'), go_back(), go_forward(), scroll(0, 500), "
+		"new_tab(), tab_focus(0), tab_close(), noop(1000).",
+		.required = true},
+	{0},
+};
+
 static const struct action browse = {
 	.name = "browse",
+	.args = visit_args,
 	.start = run,
 	.abandon = external_abandon,
 };
 
 static const struct action browse_interactive = {
 	.name = "browse_interactive",
+	.args = act_args,
 	.start = run,
 	.abandon = external_abandon,
 };

@@ -27,6 +27,14 @@ static const struct tool tools[] = {
 		"next "
 		"cell.",
 		.action = "run_ipython"},
+	{"browser_navigate",
+		"Shows a page in the sandbox's browser. The answer is its text, with its "
+		"links.",
+		.action = "browse"},
+	{"browser_act",
+		"Acts in the page that the browser shows. The answer is what is on it "
+		"then, each element with its bid, and the path of a picture.",
+		.action = "browse_interactive"},
 };
 
 /* --- One argument -------------------------------------------------------------- */

@@ -133,6 +133,10 @@ static void answer_observation(struct use *u)
 	}
 	error = str_eq(
 		json_inside(json_get(json_root(&doc), "observation")), STR("error"));
+	/* Of browsers it is told there; of others there is no such member. */
+	if (!error &&
+		json_bool(json_get(json_get(json_root(&doc), "extras"), "error"), &error))
+		error = false;
 	mcp_result_begin(c, &w);
 	jw_object(&w);
 	jw_key(&w, "content");

@@ -102,7 +102,8 @@ def test_tools():
     with Client("--plugins", "jupyter") as client:
         mcp = Mcp(client.port)
         tools = {t["name"]: t for t in mcp.ask("tools/list")["result"]["tools"]}
-        eq(list(tools), "bash read write edit list glob grep ipython".split(), "the tools")
+        eq(list(tools), "bash read write edit list glob grep ipython browser_navigate browser_act".split(),
+           "the tools")
         for tool in tools.values():
             check_schema(tool)
         eq(tools["bash"]["inputSchema"]["required"], ["command"], "what bash needs")

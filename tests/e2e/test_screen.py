@@ -6,6 +6,7 @@ import select
 import time
 
 from harness import Client, Conn, action, eq, has, main, note, ok, request, skip, until
+from mcp import Mcp
 
 SHELL = next((p for p in ("/usr/lib/chromium/chromium-headless-shell", "/usr/lib/chromium/chromium")
               if os.path.exists(p)), None)
@@ -97,6 +98,19 @@ def test_key():
         eq(client.get(SCREEN).status, 403, "it needs the key")
 
 
+def test_tools():
+    with start() as client:
+        mcp = Mcp(client.port)
+        has(mcp.call("browser_navigate", url=PAGE % "red")[0], "Hello", "browser_navigate")
+        text, failed = mcp.call("browser_act", browser_actions="noop(1)")
+        ok("heading 'Hello'" in text and not failed, "browser_act", text)
+        text, failed = mcp.call("browser_act", browser_actions="click('99')")
+        ok("Could not find element" in text and failed, "...that fails", text)
+    with Client("--no-enable-browser") as client:
+        text, failed = Mcp(client.port).call("browser_act", browser_actions="noop(1)")
+        eq((text, failed), ("Browser functionality is not supported or disabled.", True), "no browser")
+
+
 def test_stream():
     with start() as client:
         eq(do(client, f'goto("{PAGE % "red"}")'), "", "a page")
@@ -141,5 +155,5 @@ def test_stream():
 if not SHELL:
     def test_picture():
         skip("how a browser looks", "no Chromium is here")
-    del test_stream
+    del test_stream, test_tools
 main()
