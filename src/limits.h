@@ -274,9 +274,6 @@ enum {
 	CDP_WORDS_MAX = 512,       /* of a refusal */
 	BROWSER_FRAMES_MAX = 512,  /* of one tab that are known; 250 bytes each */
 	BROWSER_URL_MAX = 4 << 20, /* of data; Chrome itself stops at 2 MB */
-	SCREEN_VIEWERS_MAX = 8,    /* who look on; each may have a picture to read */
-	SCREEN_PICTURE_MAX = 2 << 20, /* one that they see, as JPEG: 200 KB, as a rule */
-	SCREEN_PAUSE_MS = 100,        /* between two of them */
 };
 
 /* Plugins on the disk. */

@@ -55,7 +55,7 @@ static void tell_element(struct doing *d)
 	calllog_insert(
 		&d->log, 0, 0, "waiting for get_by_test_id(\"%.*s\")", STR_ARG(e->bid));
 	d->patience = clock_ms() + SHOW_MS;
-	if (element_ask(d, e, &word, "show", NULL) == 0)
+	if (element_ask(d, e, &word, "show", (char *)NULL) == 0)
 		calllog_insert(&d->log, 1, 1, "locator resolved to %.*s", STR_ARG(word));
 }
 

@@ -367,7 +367,7 @@ int element_check(
 	struct doing *d, struct element *e, const char *a, const char *b, const char *c)
 {
 	struct str word;
-	int r = element_ask(d, e, &word, "check", a, b, c, NULL);
+	int r = element_ask(d, e, &word, "check", a, b, c, (char *)NULL);
 
 	if (!r && str_eq(word, STR("detached")))
 		r = find_again(d, e);
@@ -386,7 +386,7 @@ static int scroll_to(struct doing *d, struct element *e, unsigned nth)
 
 	calllog_add(&d->log, 1, "scrolling into view if needed");
 	if (where)
-		r = element_ask(d, e, &word, "scroll", where, NULL);
+		r = element_ask(d, e, &word, "scroll", where, (char *)NULL);
 	else
 		r = ask_node(d, "DOM.scrollIntoViewIfNeeded", e->object, &result);
 	if (r == ERR_REFUSED) {

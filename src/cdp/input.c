@@ -321,14 +321,14 @@ static int move_dragging(
 	int r;
 
 	*dragging = false;
-	r = element_ask(d, source, &word, "watch", NULL);
+	r = element_ask(d, source, &word, "watch", (char *)NULL);
 	if (r)
 		return r;
 	input_init(&in, d);
 	input_move(&in, to);
 	r = input_wait(&in);
 	if (!r)
-		r = element_ask(d, source, &word, "watched", NULL);
+		r = element_ask(d, source, &word, "watched", (char *)NULL);
 	if (r || !str_eq(word, STR("drag")))
 		return r;
 	r = browser_until(d->browser, has_drag, &a, clock_ms() + DRAG_MS);

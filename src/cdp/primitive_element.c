@@ -158,7 +158,7 @@ int primitive_press(struct doing *d, const struct value *const *values)
 	if (!r)
 		r = doing_string(d, "key", values[1], &keys);
 	if (!r)
-		r = element_ask(d, &e, &word, "focus", "caret", NULL);
+		r = element_ask(d, &e, &word, "focus", "caret", (char *)NULL);
 	if (!r) {
 		calllog_add(&d->log, 0, "elementHandle.press(\"%.*s\")", STR_ARG(keys));
 		r = input_combination(d, keys);
@@ -173,7 +173,7 @@ int primitive_focus(struct doing *d, const struct value *const *values)
 	int r = element_find(d, values[0], &e);
 
 	if (!r)
-		r = element_ask(d, &e, &word, "focus", NULL);
+		r = element_ask(d, &e, &word, "focus", (char *)NULL);
 	return element_end(d, &e, r);
 }
 

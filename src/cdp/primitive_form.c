@@ -23,7 +23,7 @@ static int type_over(struct doing *d, struct str text)
 static int attempt_fill(struct doing *d, struct element *e, void *arg, unsigned nth)
 {
 	const struct gift *gift = arg;
-	struct str word;
+	struct str word = {0};
 	int r;
 
 	(void)nth;

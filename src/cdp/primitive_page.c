@@ -53,7 +53,8 @@ int primitive_scroll(struct doing *d, const struct value *const *values)
 	if (!r)
 		r = element_root(d, &root);
 	if (!r)
-		r = element_end(d, &root, element_ask(d, &root, &word, "rest", NULL));
+		r = element_end(
+			d, &root, element_ask(d, &root, &word, "rest", (char *)NULL));
 	return r;
 }
 

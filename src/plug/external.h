@@ -47,7 +47,7 @@ void external_info(const struct plug *p, struct jw *w);
 /* For action->start, with p->own set, and action->abandon. */
 int external_own_run(struct plug *p, struct act *a) MUST_USE;
 void external_abandon(struct act *a);
-/* For a route's handle, with p->own set, and its gone: it is asked as in docs/plugins.md. */
+/* For a route's handle, with p->own set, and its gone; see docs/plugins.md. */
 void external_own_handle(struct plug *p, struct request *rq);
 void external_gone(struct request *rq);
 /* Whether its process is there; a call may start it. */

@@ -260,10 +260,11 @@ static struct mcp_asked *asked_new(
 	struct json_val token = json_get(json_get(m->params, "_meta"), "progressToken");
 	struct str raw = json_raw(token);
 	struct mcp_asked *a = calloc(1, sizeof(*a) + m->id.n + raw.n);
-	char *text = (char *)(a + 1);
+	char *text;
 
 	if (!a)
 		return NULL;
+	text = (char *)(a + 1);
 	*a = (struct mcp_asked){
 		.question = {.done = answered, .progress = client_progress},
 		.next = p->asked,

@@ -8,6 +8,12 @@
 
 #define BOUNDARY "--picture\r\n"
 
+enum {
+	SCREEN_VIEWERS_MAX = 8,       /* who look on; each may have a picture to read */
+	SCREEN_PICTURE_MAX = 2 << 20, /* one that they see, as JPEG: 200 KB, as a rule */
+	SCREEN_PAUSE_MS = 100,        /* between two of them */
+};
+
 struct screen;
 
 /* One who looks on, in the arena of his request. */
@@ -87,16 +93,19 @@ static void leave(struct viewer *v)
 	screen_del(s);
 }
 
-static struct screen *screen_of(struct plug *p)
+static struct screen *screen_new(struct plug *p)
 {
-	struct screen *s = p->more;
+	struct screen *s = calloc(1, sizeof(*s));
 
 	if (s)
-		return s;
-	s = p->more = calloc(1, sizeof(*s));
-	if (s)
 		*s = (struct screen){.plug = p, .picture = BUF_INIT(SCREEN_PICTURE_MAX)};
+	p->more = s;
 	return s;
+}
+
+static struct screen *screen_of(struct plug *p)
+{
+	return p->more ? p->more : screen_new(p);
 }
 
 static void look_on(struct plug *p, struct request *rq)

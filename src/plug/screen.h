@@ -7,7 +7,7 @@
 /* For external_own, of a plug whose more these keep. */
 void screen_ready(struct plug *p);
 bool screen_said(struct plug *p, struct str frame);
-/* For plugin->drain, and before external_own_stop: ends the replies of all who look on. */
+/* For plugin->drain, and before external_own_stop: ends the replies of who looks on. */
 void screen_drain(struct plug *p);
 
 /* For its route. */
