@@ -301,7 +301,7 @@ int cdp_pump(struct cdp *c, uint64_t until)
 static int read_reply(
 	struct cdp *c, struct cdp_reply *reply, struct arena *a, struct json_val *result)
 {
-	struct arena own;
+	struct arena own = {0};
 	struct arena *memory = a ? a : &own;
 	struct json *json;
 	struct json_error e;

@@ -449,7 +449,7 @@ static bool find_middle(struct point corners[CORNERS], struct point *out)
 static int find_point(struct doing *d, struct element *e, struct point *out)
 {
 	struct point corners[CORNERS];
-	struct json_val result, quads, quad;
+	struct json_val result, quads = {0}, quad;
 	int it = 0;
 	int r = ask_node(d, "DOM.getContentQuads", e->object, &result);
 

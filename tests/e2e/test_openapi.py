@@ -157,7 +157,7 @@ def test_examples():
         return skip("the examples", "python3-yaml is missing")
     api = Api(load())
     done = 0
-    with Client("--plugins", "agent_skills") as client:
+    with Client("--plugins", "agent_skills", "--no-enable-browser") as client:
         for path, method, op in api.operations():
             for name, status, media, schema, value in expected(api, op):
                 what = f"{op['operationId']} {name}"
