@@ -308,7 +308,7 @@ def test_sdk():
         url = f"http://127.0.0.1:{client.port}"
         own = [["listTools"], ["callTool", {"name": "bash", "arguments": {"command": "echo $((6*7))"}}]]
         tools, bash = sdk(folder, "http", url + "/mcp/sandbox", calls=own)
-        eq(len(tools["result"]["tools"]), 8, "the sandbox's tools")
+        eq(len(tools["result"]["tools"]), 10, "the sandbox's tools")
         has(bash["result"]["content"][0]["text"], "42", "its shell")
         slow = {"name": "trigger-long-running-operation", "arguments": {"duration": 0.4, "steps": 2}}
         calls = [["listTools"], ["callTool", {"name": "echo", "arguments": {"message": "m"}}],

@@ -235,7 +235,7 @@ def test_sdk():
                  ["callTool", {"name": "bash", "arguments": {"nonsense": 1}}]]
         tools, bash, wrong = sdk(folder, "stdio", harness.RUNTIME, "mcp", "box5", calls=calls,
                                  env={**os.environ, **environment(engine)})
-        eq(len(tools["result"]["tools"]), 8, "its tools")
+        eq(len(tools["result"]["tools"]), 10, "its tools")
         has(bash["result"]["content"][0]["text"], "42", "a command")
         ok(wrong["result"]["isError"], "an error")
 

@@ -5,7 +5,7 @@ import re
 import select
 import time
 
-from harness import Client, Conn, action, eq, has, main, note, ok, request, skip, until
+from harness import DEADLINE, Client, Conn, action, eq, has, main, note, ok, request, skip, until
 from mcp import Mcp
 
 SHELL = next((p for p in ("/usr/lib/chromium/chromium-headless-shell", "/usr/lib/chromium/chromium")
@@ -37,7 +37,7 @@ class Stream:
         self.head = self.conn._until(b"\r\n\r\n", deadline).decode()
         self.data = b""
 
-    def more(self, seconds=20):
+    def more(self, seconds=6 * DEADLINE):
         """All parts that come by then, the first one waited for."""
         parts, end = [], time.monotonic() + seconds
         while not parts:
@@ -122,7 +122,7 @@ def test_stream():
         ok(first.more(), "...is seen")
         eq(do(client, "new_tab()", f'goto("{MOVING}")'), "", "a page that moves, in another tab")
         slow.send(request("GET", STREAM))
-        until(lambda: b"HTTP/1.1 200" in slow.data or slow._more(time.monotonic() + 5))
+        until(lambda: b"HTTP/1.1 200" in slow.data or slow._more(time.monotonic() + 3 * DEADLINE))
         seen, end = 0, time.monotonic() + 3
         while time.monotonic() < end:
             seen += len(first.more(1))
