@@ -28,7 +28,7 @@ def refused(client, data, statuses, name):
 
 
 def test_routes():
-    with Client() as client:
+    with Client("--no-enable-browser") as client:
         a = client.get("/alive")
         eq((a.status, a.body, a.field("content-type")),
            (200, b'{"status":"ok"}', "application/json"), "GET /alive")

@@ -478,7 +478,7 @@ def test_bomb():
 
 
 def test_without():
-    with Client() as client:
+    with Client("--no-enable-browser") as client:
         before = children(client.pid)
         answer = client.post("/execute_action", action("run_ipython", 5.0, code="1"))
         eq((answer.status, answer.json()),
@@ -486,7 +486,8 @@ def test_without():
                             "Unable to run IPython action."}), "not asked for: the contract's error")
         eq(len(before), 1, "...and no process but the shell")
         ok("plugins" not in client.get("/server_info").json(), "nothing to tell of")
-    with Client("--plugins", "agent_skills", "vscode", env={"VSCODE_PORT": None}) as client:
+    with Client("--plugins", "agent_skills", "vscode", "--no-enable-browser",
+                env={"VSCODE_PORT": None}) as client:
         eq(client.get("/server_info").json()["plugins"],
            {"agent_skills": {"state": "ready"},
             "vscode": {"state": "unavailable", "why": "VSCODE_PORT is not set"}}, "the others")
@@ -501,7 +502,7 @@ def test_without():
         eq((got.status, got.field("location")), (307, path), "...and under its own name")
     status, _, errors = run_client("serve", "1", "--plugins", "jupyter", "nonsense", "agent_skills")
     eq(status, 100, "an unknown plugin")
-    has(errors, "--plugins nonsense: is not one of agent_skills, jupyter, mcp, vscode", "...in words")
+    has(errors, "--plugins nonsense: is not one of agent_skills, browser, jupyter, mcp, vscode", "...in words")
 
 
 def test_no_python():
