@@ -78,9 +78,6 @@ $(EMBED)/%.gz: %
 CC_release = $(CROSS)gcc
 FLAGS_release_x86_64 = -fcf-protection=full
 FLAGS_release_aarch64 = -mbranch-protection=standard
-# Its pages may have 64 KiB: no room for code apart from constants, and aligned to that.
-SEGMENTS_x86_64 = separate-code
-SEGMENTS_aarch64 = noseparate-code
 # Small, but where bytes go by: there -O2 is up to a fifth faster, for an eighth more room,
 # which aarch64 does not have. -Os makes a strcpy, which linkgate refuses, of a snprintf.
 SMALL_release = -Os -fno-builtin-snprintf
@@ -110,10 +107,12 @@ STRIP = $(CROSS)strip
 OBJCOPY = $(CROSS)objcopy
 
 # gcc's -static-pie with musl's specs makes a dynamic program in silence, hence
-# by hand: rcrt1.o relocates the program itself, and there is no loader.
+# by hand: rcrt1.o relocates the program itself, behind src/start.c, and there is no loader.
+# lld packs relocations for both architectures, and wastes no bytes between segments.
+LLD := $(dir $(realpath $(shell command -v ld.lld)))
 gccfile = $(shell $(CC_release) -print-file-name=$1)
-LINK_release = $(CC_release) -nostdlib -nostartfiles -static-pie \
-	-Wl,-z,relro,-z,now,-z,noexecstack,-z,$(SEGMENTS_$(ARCH)),-z,text \
+LINK_release = $(CC_release) -nostdlib -nostartfiles -static-pie -fuse-ld=lld -B$(LLD) \
+	-Wl,-z,relro,-z,now,-z,noexecstack,-z,text,--pack-dyn-relocs=relr,-u,od_start,-e,od_start \
 	-Wl,--no-dynamic-linker,--gc-sections,--build-id=none,--fatal-warnings \
 	-Wl,-Map=$@.map -o $@ $(MUSL_LIB)/rcrt1.o $(MUSL_LIB)/crti.o $(call gccfile,crtbeginS.o) $1 \
 	-Wl,--start-group $(MUSL_LIB)/libc.a $(call gccfile,libgcc.a) \
