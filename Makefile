@@ -108,11 +108,14 @@ OBJCOPY = $(CROSS)objcopy
 
 # gcc's -static-pie with musl's specs makes a dynamic program in silence, hence
 # by hand: rcrt1.o relocates the program itself, behind src/start.c, and there is no loader.
-# lld packs relocations for both architectures, and wastes no bytes between segments.
-LLD := $(dir $(realpath $(shell command -v ld.lld)))
+# Relocations are packed; for aarch64 only lld can do that, which does not align segments
+# in the file either, where pages may have 64 KiB.
+LINKER_x86_64 = -Wl,-z,separate-code,-z,pack-relative-relocs
+LINKER_aarch64 = -fuse-ld=lld -B$(dir $(realpath $(shell command -v ld.lld))) \
+	-Wl,--pack-dyn-relocs=relr
 gccfile = $(shell $(CC_release) -print-file-name=$1)
-LINK_release = $(CC_release) -nostdlib -nostartfiles -static-pie -fuse-ld=lld -B$(LLD) \
-	-Wl,-z,relro,-z,now,-z,noexecstack,-z,text,--pack-dyn-relocs=relr,-u,od_start,-e,od_start \
+LINK_release = $(CC_release) -nostdlib -nostartfiles -static-pie $(LINKER_$(ARCH)) \
+	-Wl,-z,relro,-z,now,-z,noexecstack,-z,text,-u,od_start,-e,od_start \
 	-Wl,--no-dynamic-linker,--gc-sections,--build-id=none,--fatal-warnings \
 	-Wl,-Map=$@.map -o $@ $(MUSL_LIB)/rcrt1.o $(MUSL_LIB)/crti.o $(call gccfile,crtbeginS.o) $1 \
 	-Wl,--start-group $(MUSL_LIB)/libc.a $(call gccfile,libgcc.a) \
