@@ -4,6 +4,7 @@
 It has 290 MB, so it is not made in every run: OD_PLUGIN_BROWSER=1 has it made (build/plugin-browser), and it is tried
 wherever it is there. The client runs in a root of its own in a mount namespace, which needs root."""
 import base64
+import glob
 import os
 import shutil
 import subprocess
@@ -41,7 +42,8 @@ def missing():
         return "no mount namespace can be made here"
     made = os.path.exists(FOLDER + "/share/packages")
     wanted = os.environ.get("OD_PLUGIN_BROWSER") == "1"
-    if made and wanted and os.stat(FOLDER + "/share/packages").st_mtime < os.stat(TOOL + ".c").st_mtime:
+    if made and wanted and os.stat(FOLDER + "/share/packages").st_mtime < max(
+            os.stat(t).st_mtime for t in glob.glob(TOP + "/tools/plugin-*")):
         shutil.rmtree(FOLDER)
         made = False
     if not made and not wanted:

@@ -4,6 +4,7 @@
 The folder is made once (build/plugin-python). The client runs in a root of its own in a
 mount namespace, which needs root; /dev and /proc are there, as in any container."""
 import ast
+import glob
 import os
 import re
 import shutil
@@ -42,10 +43,10 @@ echo none > etc/ld.so.cache
 
 
 def made(folder, *options):
-    """The folder, newer than the tool; None, and why there is none."""
+    """The folder, newer than the tools; None, and why there is none."""
     if os.path.exists(folder):
         when = os.stat(folder + "/share/packages").st_mtime
-        if when > max(os.stat(t).st_mtime for t in (TOOL, TOOL + ".c")):
+        if when > max(os.stat(t).st_mtime for t in glob.glob(TOP + "/tools/plugin-*")):
             return folder, None
         shutil.rmtree(folder)
     done = subprocess.run([TOOL, *options, folder], capture_output=True, text=True)
