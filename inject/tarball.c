@@ -1,11 +1,11 @@
 #include "inject/tarball.h"
 
+#include "base/fd.h"
 #include "file/untar.h"
 #include "limits.h"
 
 #include <errno.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { LINKS_MAX = 8 };
 
@@ -116,13 +116,10 @@ static const char *compression(struct str head)
 
 static int next_block(int fd, uint64_t at, char block[UNTAR_BLOCK], const char **why)
 {
-	ssize_t n;
+	ssize_t n = fd_read_at(fd, at, block, UNTAR_BLOCK);
 
-	do
-		n = pread(fd, block, UNTAR_BLOCK, (off_t)at);
-	while (n < 0 && errno == EINTR);
 	if (n < 0)
-		return -errno;
+		return (int)n;
 	if (at == 0 && n > 0) {
 		*why = compression(str_make(block, (size_t)n));
 		if (*why)

@@ -326,6 +326,33 @@ int fd_write_all(int fd, const void *p, size_t n)
 	return 0;
 }
 
+ssize_t fd_read_at(int fd, uint64_t at, void *p, size_t n)
+{
+	size_t got = 0;
+
+	while (got < n) {
+		ssize_t r = pread(fd, (char *)p + got, n - got, (off_t)(at + got));
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return -errno;
+		if (r == 0)
+			break;
+		got += (size_t)r;
+	}
+	return (ssize_t)got;
+}
+
+int fd_read_all_at(int fd, uint64_t at, void *p, size_t n)
+{
+	ssize_t got = fd_read_at(fd, at, p, n);
+
+	if (got < 0)
+		return (int)got;
+	return (size_t)got == n ? 0 : ERR_CLOSED;
+}
+
 union control {
 	struct cmsghdr head;
 	char room[CMSG_SPACE(sizeof(int))];

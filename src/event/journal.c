@@ -1,5 +1,6 @@
 #include "event/journal.h"
 
+#include "base/fd.h"
 #include "limits.h"
 
 #include <assert.h>
@@ -25,25 +26,6 @@ static uint32_t sum(uint32_t crc, const void *p, size_t n)
 {
 	/* Without bytes zlib would begin anew. */
 	return n ? (uint32_t)crc32_z(crc, p, n) : crc;
-}
-
-/* Up to n bytes: as many as there are before the end. Or -errno. */
-static ssize_t read_at(int fd, uint64_t at, void *p, size_t n)
-{
-	size_t got = 0;
-
-	while (got < n) {
-		ssize_t r = pread(fd, (char *)p + got, n - got, (off_t)(at + got));
-
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r < 0)
-			return -errno;
-		if (r == 0)
-			break;
-		got += (size_t)r;
-	}
-	return (ssize_t)got;
 }
 
 static int write_at(int fd, uint64_t at, struct iovec *v, int n)
@@ -79,7 +61,7 @@ static int read_record(
 {
 	static uint8_t piece[JOURNAL_PEEK];
 	uint8_t head[HEAD];
-	ssize_t got = read_at(j->fd, j->size, head, HEAD);
+	ssize_t got = fd_read_at(j->fd, j->size, head, HEAD);
 	uint64_t n, done = 0;
 	uint32_t crc;
 
@@ -94,7 +76,7 @@ static int read_record(
 		size_t want = n - done < JOURNAL_PEEK ? (size_t)(n - done) : JOURNAL_PEEK;
 		uint8_t *to = done ? piece : peek;
 
-		got = read_at(j->fd, e->at + done, to, want);
+		got = fd_read_at(j->fd, e->at + done, to, want);
 		if (got < (ssize_t)want)
 			return got < 0 ? (int)got : 1;
 		if (!done)
@@ -120,7 +102,7 @@ int journal_begin(struct journal *j, int fd, journal_fn *fn, void *ctx, uint64_t
 	struct journal made = {.fd = fd, .size = MAGIC};
 	uint8_t peek[JOURNAL_PEEK];
 	char magic[MAGIC];
-	ssize_t got = read_at(fd, 0, magic, MAGIC);
+	ssize_t got = fd_read_at(fd, 0, magic, MAGIC);
 	struct journal_entry e;
 	off_t end;
 	int r;
@@ -154,11 +136,7 @@ int journal_begin(struct journal *j, int fd, journal_fn *fn, void *ctx, uint64_t
 
 int journal_read(const struct journal *j, uint64_t at, void *p, size_t n)
 {
-	ssize_t got = read_at(j->fd, at, p, n);
-
-	if (got < 0)
-		return (int)got;
-	return (size_t)got == n ? 0 : ERR_CLOSED;
+	return fd_read_all_at(j->fd, at, p, n);
 }
 
 /* --- Writing ------------------------------------------------------------------ */

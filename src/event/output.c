@@ -53,22 +53,6 @@ static int write_at(int fd, uint64_t at, struct str s)
 	return 0;
 }
 
-static int read_at(int fd, uint64_t at, void *p, size_t n)
-{
-	size_t got = 0;
-
-	while (got < n) {
-		ssize_t r = pread(fd, (char *)p + got, n - got, (off_t)(at + got));
-
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r <= 0)
-			return r < 0 ? -errno : ERR_CLOSED;
-		got += (size_t)r;
-	}
-	return 0;
-}
-
 static uint64_t place_of(uint32_t block, size_t at)
 {
 	return (uint64_t)block * OUTPUT_BLOCK + at;
@@ -333,7 +317,8 @@ int output_read(const struct outputs *o, const struct output *x, uint64_t end,
 		n = n < max ? n : max;
 		n = n < end - p.next ? n : (size_t)(end - p.next);
 		to = buf_room(out, n);
-		r = to ? read_at(o->fd, place_of(block, HEAD_LEN + at), to, n) : out->err;
+		r = to ? fd_read_all_at(o->fd, place_of(block, HEAD_LEN + at), to, n)
+		       : out->err;
 		if (r)
 			return r;
 		buf_commit(out, n);
@@ -406,7 +391,7 @@ static int compare(const void *a, const void *b)
 static int look_at(const struct outputs *o, uint32_t block, struct head *h)
 {
 	static char bytes[OUTPUT_BLOCK];
-	int r = read_at(o->fd, place_of(block, 0), bytes, HEAD_LEN);
+	int r = fd_read_all_at(o->fd, place_of(block, 0), bytes, HEAD_LEN);
 
 	if (r)
 		return r == ERR_CLOSED ? 1 : r;
@@ -414,7 +399,7 @@ static int look_at(const struct outputs *o, uint32_t block, struct head *h)
 	if (h->own != sum_of(0, h, offsetof(struct head, own)) || h->n == 0 ||
 		h->n > OUTPUT_DATA || h->index >= UINT64_MAX / OUTPUT_BLOCK)
 		return 1;
-	r = read_at(o->fd, place_of(block, HEAD_LEN), bytes, h->n);
+	r = fd_read_all_at(o->fd, place_of(block, HEAD_LEN), bytes, h->n);
 	if (r)
 		return r == ERR_CLOSED ? 1 : r;
 	return sum_of(0, bytes, h->n) != h->sum;
@@ -425,7 +410,7 @@ static int continue_from(struct outputs *o, struct output *x, const struct found
 {
 	const struct head *h = &last->head;
 	char bytes[OUTPUT_DATA];
-	int r = read_at(o->fd, place_of(last->block, HEAD_LEN), bytes, h->n);
+	int r = fd_read_all_at(o->fd, place_of(last->block, HEAD_LEN), bytes, h->n);
 
 	br_sha256_set_state(&x->sha.ctx, h->before, h->index * OUTPUT_DATA);
 	sha256_update(&x->sha, bytes, h->n);

@@ -83,24 +83,6 @@ int load_part(int fd, uint64_t at, size_t max, struct buf *out)
 	return 0;
 }
 
-int load_exactly(int fd, uint64_t at, void *p, size_t n)
-{
-	char *to = p;
-
-	while (n) {
-		ssize_t got = pread(fd, to, n, (off_t)at);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : ERR_CLOSED;
-		to += got;
-		at += (size_t)got;
-		n -= (size_t)got;
-	}
-	return 0;
-}
-
 int load_find_lines(int fd, struct line_range range, uint64_t most, uint64_t limit,
 	struct text_slice *out)
 {

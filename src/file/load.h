@@ -24,9 +24,6 @@ const char *load_kind(int dir, const char *name);
  */
 int load_part(int fd, uint64_t at, size_t max, struct buf *out) MUST_USE;
 
-/* The n bytes of fd at offset at: 0; ERR_CLOSED when there are fewer; -errno. */
-int load_exactly(int fd, uint64_t at, void *p, size_t n) MUST_USE;
-
 /*
  * Finds a range of lines (as text_scan does) in a file of any size, reading it
  * in small pieces and no further than needed. What is read must be UTF-8.

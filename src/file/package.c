@@ -13,7 +13,7 @@ static int read_at(void *arg, uint64_t at, void *p, size_t n)
 {
 	const int *fd = arg;
 
-	return load_exactly(*fd, at, p, n);
+	return fd_read_all_at(*fd, at, p, n);
 }
 
 static int zip_failed(struct package *p, int err)

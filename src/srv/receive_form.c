@@ -164,7 +164,7 @@ static int read_at(void *arg, uint64_t at, void *p, size_t n)
 {
 	const int *fd = arg;
 
-	return load_exactly(*fd, at, p, n);
+	return fd_read_all_at(*fd, at, p, n);
 }
 
 /* What upstream passes over in silence. */

@@ -63,7 +63,7 @@ static bool has_no_size(int fd, uint64_t size)
 {
 	char c;
 
-	return root_is_made_up(fd) || (size == 0 && load_exactly(fd, 0, &c, 1) == 0);
+	return root_is_made_up(fd) || (size == 0 && fd_read_all_at(fd, 0, &c, 1) == 0);
 }
 
 static int put_file(
