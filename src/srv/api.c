@@ -17,6 +17,7 @@
 #include "srv/transfer.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 enum { API_WORDS_MAX = 512 };
@@ -121,6 +122,20 @@ bool api_wants_events(const struct request *rq)
 			return true;
 	}
 	return false;
+}
+
+void api_add_part(struct request *rq, uint64_t asked, uint64_t from, uint64_t next)
+{
+	char text[48];
+
+	snprintf(text, sizeof(text), "%" PRIu64, from);
+	request_add_field(rq, STR("x-offset"), str_c(text));
+	snprintf(text, sizeof(text), "%" PRIu64, next);
+	request_add_field(rq, STR("x-next-offset"), str_c(text));
+	if (from == asked)
+		return;
+	snprintf(text, sizeof(text), "%" PRIu64 "-%" PRIu64, asked, from);
+	request_add_field(rq, STR("x-gap"), str_c(text));
 }
 
 static bool asker_left(const struct act *a)

@@ -42,6 +42,11 @@ bool api_knows_key(const struct api *api, struct str key);
 bool api_is_before_diff(const struct request *rq);
 /* Whether the field Accept asks for a stream of events, by its name. */
 bool api_wants_events(const struct request *rq);
+/*
+ * The fields of a reply that is the bytes from from to next of what a command prints;
+ * asked for were those from asked on, and what is between is gone.
+ */
+void api_add_part(struct request *rq, uint64_t asked, uint64_t from, uint64_t next);
 /* Answers in the contract's shape for what is not understood; 503 as below. */
 void api_refuse(struct request *rq, unsigned status, const char *errors);
 /* The same with 422. */

@@ -35,14 +35,6 @@ static int read_part(const struct once *o, const struct ledger_entry *e, uint64_
 
 /* --- One part ----------------------------------------------------------------- */
 
-static void add_number(struct request *rq, const char *field, uint64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	request_add_field(rq, str_c(field), str_c(text));
-}
-
 static void add_range(
 	struct request *rq, const struct ledger_entry *e, const struct output_part *p)
 {
@@ -57,9 +49,10 @@ static void add_range(
 
 static void add_end(struct request *rq, const struct ledger_entry *e)
 {
-	char digest[SHA256_HEX + 1];
+	char length[24], digest[SHA256_HEX + 1];
 
-	add_number(rq, "x-length", e->out_n);
+	snprintf(length, sizeof(length), "%" PRIu64, e->out_n);
+	request_add_field(rq, STR("x-length"), str_c(length));
 	if (!e->out_n)
 		return;
 	hex_encode(e->out_sha, SHA256_LEN, digest);
@@ -70,7 +63,6 @@ static void reply_part(struct once *o, struct request *rq, const struct ledger_e
 	const struct reader *r)
 {
 	struct output_part part;
-	char gap[48];
 	int err = read_part(o, e, r->at, r->max, request_out(rq), &part);
 
 	if (err == ERR_RANGE) {
@@ -82,12 +74,7 @@ static void reply_part(struct once *o, struct request *rq, const struct ledger_e
 		return;
 	}
 	request_add_field(rq, STR("x-state"), str_c(once_word(e)));
-	add_number(rq, "x-offset", part.from);
-	add_number(rq, "x-next-offset", part.next);
-	if (part.from > r->at) {
-		snprintf(gap, sizeof(gap), "%" PRIu64 "-%" PRIu64, r->at, part.from);
-		request_add_field(rq, STR("x-gap"), str_c(gap));
-	}
+	api_add_part(rq, r->at, part.from, part.next);
 	if (once_has_ended(e))
 		add_end(rq, e);
 	if (r->flag && part.next > part.from)

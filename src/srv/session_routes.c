@@ -5,8 +5,6 @@
 #include "srv/params.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 
 static const char *const state_names[] = {
 	[SHELL_GONE] = "none",
@@ -142,28 +140,6 @@ void sessions_end_gone(struct request *rq)
 	session_end_abandon(end->session);
 }
 
-static void add_number(struct request *rq, const char *field, uint64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	request_add_field(rq, str_c(field), str_c(text));
-}
-
-static void add_fields(
-	struct request *rq, const struct shell *shell, const struct shell_part *part)
-{
-	char gap[48];
-
-	request_add_field(rq, STR("x-command"), shell_command_id(shell));
-	add_number(rq, "x-offset", part->from);
-	add_number(rq, "x-next-offset", part->next);
-	if (part->asked == part->from)
-		return;
-	snprintf(gap, sizeof(gap), "%" PRIu64 "-%" PRIu64, part->asked, part->from);
-	request_add_field(rq, STR("x-gap"), str_c(gap));
-}
-
 void sessions_output(struct api *api, struct request *rq, struct str name)
 {
 	static const struct param offset = {"offset", PARAM_NUMBER, .max = INT64_MAX};
@@ -186,7 +162,9 @@ void sessions_output(struct api *api, struct request *rq, struct str name)
 	} else if (r < 0) {
 		api_no_memory(rq);
 	} else {
-		add_fields(rq, session_shell(s), &part);
+		request_add_field(
+			rq, STR("x-command"), shell_command_id(session_shell(s)));
+		api_add_part(rq, part.asked, part.from, part.next);
 		request_reply(rq, 200, "application/octet-stream");
 	}
 }
