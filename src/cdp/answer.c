@@ -153,21 +153,29 @@ static void write_extras(struct jw *w, const struct answer *a)
 	jw_bool(w, false);
 }
 
-void answer_write(const struct answer *a, struct buf *out)
+/* An observation up to the value of its content; the message is words and what. */
+static void begin(struct jw *w, struct buf *out, const char *words, struct str what,
+	const char *observation)
 {
 	struct jw_text t;
+
+	jw_init(w, out);
+	jw_object(w);
+	jw_key(w, "message");
+	jw_text_begin(&t, w);
+	put(&t, words);
+	jw_text_put(&t, what);
+	jw_text_end(&t);
+	jw_key(w, "observation");
+	jw_cstr(w, observation);
+	jw_key(w, "content");
+}
+
+void answer_write(const struct answer *a, struct buf *out)
+{
 	struct jw w;
 
-	jw_init(&w, out);
-	jw_object(&w);
-	jw_key(&w, "message");
-	jw_text_begin(&t, &w);
-	put(&t, "Visited ");
-	jw_text_put(&t, a->url);
-	jw_text_end(&t);
-	jw_key(&w, "observation");
-	jw_cstr(&w, "browse");
-	jw_key(&w, "content");
+	begin(&w, out, "Visited ", a->url, "browse");
 	write_content(&w, a);
 	jw_key(&w, "extras");
 	jw_object(&w);
@@ -196,16 +204,7 @@ void answer_download(struct str action, struct str path, struct buf *out)
 	struct jw_text t;
 	struct jw w;
 
-	jw_init(&w, out);
-	jw_object(&w);
-	jw_key(&w, "message");
-	jw_text_begin(&t, &w);
-	put(&t, "Downloaded the file at location: ");
-	jw_text_put(&t, path);
-	jw_text_end(&t);
-	jw_key(&w, "observation");
-	jw_cstr(&w, "download");
-	jw_key(&w, "content");
+	begin(&w, out, "Downloaded the file at location: ", path, "download");
 	jw_text_begin(&t, &w);
 	put(&t, "Execution of the previous action ");
 	jw_text_put(&t, action);
