@@ -141,39 +141,42 @@ int primitive_keyboard_down(struct doing *d, const struct value *const *values)
 }
 
 /* Characters that no key types come as text. */
-int primitive_keyboard_type(struct doing *d, const struct value *const *values)
+static void type(struct input *in, struct str text)
 {
-	struct input in;
-	struct str text;
-	int r = doing_string(d, "text", values[0], &text);
-
-	if (r)
-		return r;
-	input_init(&in, d);
 	while (text.n) {
 		struct str one = str_make(text.p, utf8_offset(text, 1));
 		struct key key;
 
-		if (keys_find(one, d->tab->held, &key) == 0) {
-			input_key_down(&in, &key);
-			input_key_up(&in, &key);
+		if (keys_find(one, in->doing->tab->held, &key) == 0) {
+			input_key_down(in, &key);
+			input_key_up(in, &key);
 		} else {
-			input_text(&in, one);
+			input_text(in, one);
 		}
 		text = str_skip(text, one.n);
 	}
-	return input_wait(&in);
 }
 
-int primitive_keyboard_insert_text(struct doing *d, const struct value *const *values)
+static int give_text(struct doing *d, const struct value *v,
+	void (*how)(struct input *in, struct str text))
 {
 	struct input in;
 	struct str text;
-	int r = doing_string(d, "text", values[0], &text);
+	int r = doing_string(d, "text", v, &text);
 
 	if (r)
 		return r;
 	input_init(&in, d);
-	input_text(&in, text);
+	how(&in, text);
 	return input_wait(&in);
+}
+
+int primitive_keyboard_type(struct doing *d, const struct value *const *values)
+{
+	return give_text(d, values[0], type);
+}
+
+int primitive_keyboard_insert_text(struct doing *d, const struct value *const *values)
+{
+	return give_text(d, values[0], input_text);
 }
