@@ -3,14 +3,13 @@
 
 #include "base/env.h"
 #include "base/fd.h"
+#include "file/load.h"
 #include "term/shell.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* The shell's environment, with the manifest's and what is said about the channel. */
 static int make_env(struct external *e)
@@ -77,25 +76,15 @@ static int make_routes(struct external *e)
 /* 0 with the text; 1: there is none; -errno. */
 static int read_text(const char *path, struct buf *text)
 {
-	int fd = fd_open(path, O_RDONLY | O_NONBLOCK, 0);
 	struct stat st;
-	ssize_t n = 1;
-	int r = 0;
+	int fd = load_open(AT_FDCWD, path, O_RDONLY, &st);
+	int r;
 
 	if (fd < 0)
 		return fd == -ENOENT ? 1 : fd;
-	if (fstat(fd, &st) < 0)
-		r = -errno;
-	else if (!S_ISREG(st.st_mode))
-		r = ERR_TYPE;
-	while (!r && n > 0) {
-		char *room = buf_room(text, 4096);
-
-		n = room ? read(fd, room, 4096) : 0;
-		if (n > 0)
-			buf_commit(text, (size_t)n);
-		r = n < 0 && errno != EINTR ? -errno : text->err;
-	}
+	r = load_part(fd, 0, text->max, text);
+	if (!r && text->n > PLUGIN_MANIFEST_MAX)
+		r = ERR_LIMIT;
 	fd_close(&fd);
 	return r;
 }
@@ -103,7 +92,7 @@ static int read_text(const char *path, struct buf *text)
 /* 0, even if it is bad; -ENOMEM. */
 static int load(struct external *e)
 {
-	struct buf text = BUF_INIT(PLUGIN_MANIFEST_MAX);
+	struct buf text = BUF_INIT(PLUGIN_MANIFEST_MAX + 1);
 	struct buf why = BUF_INIT(PLUGIN_WHY_MAX * 4);
 	char path[FILE_PATH_MAX];
 	int r;
