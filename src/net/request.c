@@ -234,6 +234,20 @@ int request_header(const struct request *rq, struct str name, struct str *value)
 	return http_field_find(&x->http.head, x->in.p, name, value);
 }
 
+bool request_accepts(const struct request *rq, struct str type)
+{
+	struct str list, one;
+
+	if (request_header(rq, STR("accept"), &list) != 0)
+		return false;
+	while (list.n) {
+		one = str_cut(&list, ',');
+		if (str_eq_nocase(str_trim(str_cut(&one, ';'), " \t"), type))
+			return true;
+	}
+	return false;
+}
+
 int request_query(struct request *rq, struct str name, struct str *value)
 {
 	return uri_query_find(rq->query, name, &rq->arena, value);

@@ -30,6 +30,9 @@ struct request {
  */
 int request_header(const struct request *rq, struct str name, struct str *value) MUST_USE;
 
+/* Whether the field Accept lists the type by its name, in any case. */
+bool request_accepts(const struct request *rq, struct str type);
+
 /* The decoded value of a query parameter; results as of uri_query_find. */
 int request_query(struct request *rq, struct str name, struct str *value) MUST_USE;
 

@@ -35,18 +35,11 @@ bool mcp_origin_ok(struct request *rq)
 /* Whether the field Accept has room for the type, of that group. */
 static bool accepts(struct request *rq, struct str type, struct str group)
 {
-	struct str list, one;
+	struct str list;
 
-	if (request_header(rq, STR("accept"), &list) != 0)
-		return true;
-	while (list.n) {
-		one = str_cut(&list, ',');
-		one = str_trim(str_cut(&one, ';'), " \t");
-		if (str_eq_nocase(one, type) || str_eq_nocase(one, group) ||
-			str_eq(one, STR("*/*")))
-			return true;
-	}
-	return false;
+	return request_header(rq, STR("accept"), &list) != 0 ||
+		request_accepts(rq, type) || request_accepts(rq, group) ||
+		request_accepts(rq, STR("*/*"));
 }
 
 bool mcp_takes_events(struct request *rq)

@@ -109,21 +109,6 @@ bool api_is_before_diff(const struct request *rq)
 		str_starts(agent, STR("python-requests/"));
 }
 
-bool api_wants_events(const struct request *rq)
-{
-	struct str list, one;
-
-	if (request_header(rq, STR("accept"), &list) != 0)
-		return false;
-	while (list.n) {
-		one = str_cut(&list, ',');
-		one = str_trim(str_cut(&one, ';'), " \t");
-		if (str_eq_nocase(one, STR(API_EVENTS)))
-			return true;
-	}
-	return false;
-}
-
 void api_add_part(struct request *rq, uint64_t asked, uint64_t from, uint64_t next)
 {
 	char text[48];

@@ -40,8 +40,6 @@ extern const struct server_ops api_ops;
 bool api_knows_key(const struct api *api, struct str key);
 /* Whether the client is of a time when edits had no diff, see struct act. */
 bool api_is_before_diff(const struct request *rq);
-/* Whether the field Accept asks for a stream of events, by its name. */
-bool api_wants_events(const struct request *rq);
 /*
  * The fields of a reply that is the bytes from from to next of what a command prints;
  * asked for were those from asked on, and what is between is gone.

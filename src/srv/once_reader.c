@@ -163,7 +163,7 @@ struct reader *once_reader_new(
 
 void once_reader_begin(struct reader *r, uint64_t wait_s)
 {
-	bool streams = api_wants_events(r->rq);
+	bool streams = request_accepts(r->rq, STR(API_EVENTS));
 
 	if (!streams && (!wait_s || r->ops->has_more(r))) {
 		r->ops->answer(r);
