@@ -1,6 +1,6 @@
 #include "net/x509.h"
 
-#include <arpa/inet.h>
+#include "net/dns.h"
 
 enum tag {
 	BOOLEAN = 0x01,
@@ -216,28 +216,18 @@ static bool is_dns_name(struct str s)
 int x509_host_read(struct x509_host *h, struct str text)
 {
 	struct x509_host got = {0};
+	struct dns_address address;
 
 	if (text.n > 2 && text.p[0] == '[' && text.p[text.n - 1] == ']')
 		text = str_make(text.p + 1, text.n - 2);
-	if (text.n > X509_NAME_MAX)
-		return ERR_SYNTAX;
-	memcpy(got.bytes, text.p ? text.p : "", text.n);
-	got.n = text.n;
 	if (!is_dns_name(text)) {
-		char address[X509_NAME_MAX + 1];
-
-		memcpy(address, got.bytes, sizeof(address));
-		memset(got.bytes, 0, sizeof(got.bytes));
+		if (!dns_read(text, &address))
+			return ERR_SYNTAX;
 		got.is_address = true;
-		if (memchr(address, 0, text.n))
-			return ERR_SYNTAX;
-		if (inet_pton(AF_INET, address, got.bytes) == 1)
-			got.n = 4;
-		else if (inet_pton(AF_INET6, address, got.bytes) == 1)
-			got.n = 16;
-		else
-			return ERR_SYNTAX;
+		text = str_make((const char *)address.bytes, address.len);
 	}
+	memcpy(got.bytes, text.p, text.n);
+	got.n = text.n;
 	*h = got;
 	return 0;
 }
