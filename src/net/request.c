@@ -353,6 +353,12 @@ void request_begin(struct request *rq, unsigned status, const char *type, uint64
 		conn_wake(c);
 }
 
+void request_begin_events(struct request *rq)
+{
+	request_add_field(rq, STR("cache-control"), STR("no-cache"));
+	request_begin(rq, 200, REQUEST_EVENTS, REQUEST_LENGTH_UNKNOWN);
+}
+
 /* What was offered but has to be written begins with the piece: the rest of that. */
 static struct str put_offered(struct exchange *x, struct str piece)
 {

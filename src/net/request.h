@@ -82,6 +82,10 @@ void request_take_more(struct request *rq);
  */
 void request_begin(
 	struct request *rq, unsigned status, const char *type, uint64_t length);
+/* The type of a stream of events, see net/sse.h. */
+#define REQUEST_EVENTS "text/event-stream"
+/* Begins one, which nothing on its way shall keep. */
+void request_begin_events(struct request *rq);
 /*
  * Queues a piece of the reply, in a copy. False when much is queued: server_ops.room
  * will tell when all of it is sent. Never calls back.

@@ -388,7 +388,7 @@ static void begin_reply(struct call *c, const struct plugin_answer *an)
 	struct request *rq = c->rq;
 
 	timer_cancel(c->e->box->loop, &c->timer);
-	c->endless = an->type && str_starts(str_c(an->type), STR("text/event-stream"));
+	c->endless = an->type && str_starts(str_c(an->type), STR(REQUEST_EVENTS));
 	rq->needs_peer = c->endless;
 	request_begin(rq, an->status, an->type, REQUEST_LENGTH_UNKNOWN);
 	c->state = CALL_OPEN;

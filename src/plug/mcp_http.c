@@ -44,7 +44,7 @@ static bool accepts(struct request *rq, struct str type, struct str group)
 
 bool mcp_takes_events(struct request *rq)
 {
-	return accepts(rq, STR(MCP_EVENTS), STR("text/*"));
+	return accepts(rq, STR(REQUEST_EVENTS), STR("text/*"));
 }
 
 bool mcp_takes_json(struct request *rq)

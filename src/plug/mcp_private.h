@@ -5,7 +5,6 @@
 #include "plug/mcp_server.h"
 
 #define MCP_JSON "application/json"
-#define MCP_EVENTS "text/event-stream"
 
 /* The newest of the protocol's versions that are spoken here; NULL behind the last. */
 extern const char *const mcp_versions[];

@@ -114,7 +114,7 @@ static void finish(struct mcp_post *p)
 	}
 	/* All that was asked has been cancelled: a stream that says nothing. */
 	if (!request_out(rq)->n) {
-		request_reply(rq, 200, MCP_EVENTS);
+		request_reply(rq, 200, REQUEST_EVENTS);
 		return;
 	}
 	if (p->batch)
@@ -168,7 +168,7 @@ bool mcp_may_stream(const struct mcp_post *p)
 void mcp_begin_stream(struct mcp_post *p)
 {
 	if (!p->streams)
-		request_begin(p->rq, 200, MCP_EVENTS, REQUEST_LENGTH_UNKNOWN);
+		request_begin(p->rq, 200, REQUEST_EVENTS, REQUEST_LENGTH_UNKNOWN);
 	p->streams = true;
 }
 

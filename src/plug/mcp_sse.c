@@ -59,8 +59,8 @@ static void begin(struct mcp_session *s, struct mcp_post *p)
 	s->stream = p;
 	p->rq->user = p;
 	p->rq->needs_peer = true;
-	request_add_field(p->rq, STR("cache-control"), STR("no-cache"));
-	mcp_begin_stream(p);
+	p->streams = true;
+	request_begin_events(p->rq);
 	if (timer_set(p->server->loop, &p->timer, MCP_BEAT_MS, mcp_beat) < 0)
 		log_warn("mcp: out of memory for a timer");
 }

@@ -10,7 +10,6 @@
 #include "plug/mcp_server.h"
 
 #define API_JSON "application/json"
-#define API_EVENTS "text/event-stream"
 
 struct entrypoint;
 struct once;

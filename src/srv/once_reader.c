@@ -163,7 +163,7 @@ struct reader *once_reader_new(
 
 void once_reader_begin(struct reader *r, uint64_t wait_s)
 {
-	bool streams = request_accepts(r->rq, STR(API_EVENTS));
+	bool streams = request_accepts(r->rq, STR(REQUEST_EVENTS));
 
 	if (!streams && (!wait_s || r->ops->has_more(r))) {
 		r->ops->answer(r);
@@ -175,8 +175,7 @@ void once_reader_begin(struct reader *r, uint64_t wait_s)
 	r->rq->needs_peer = true;
 	if (streams) {
 		r->state = READER_STREAMS;
-		request_add_field(r->rq, STR("cache-control"), STR("no-cache"));
-		request_begin(r->rq, 200, API_EVENTS, REQUEST_LENGTH_UNKNOWN);
+		request_begin_events(r->rq);
 		send_events(r);
 	} else if (timer_set(r->once->box->loop, &r->timer, wait_s * 1000,
 			   patience_over) < 0) {

@@ -231,7 +231,7 @@ static int stream(struct watcher *w, int fd)
 	struct transfer_head head = {
 		.status = 200,
 		.length = REQUEST_LENGTH_UNKNOWN,
-		.type = "text/event-stream",
+		.type = REQUEST_EVENTS,
 	};
 	int r = engage(w, fd);
 
