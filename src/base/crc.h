@@ -1,4 +1,4 @@
-/* The checksum of zip archives: CRC-32 of ISO 3309, by zlib or by the processor. */
+/* CRC-32 of ISO 3309, as zip archives and PNG have it, by zlib or by the processor. */
 #ifndef BASE_CRC_H
 #define BASE_CRC_H
 

@@ -1,5 +1,6 @@
 #include "event/journal.h"
 
+#include "base/crc.h"
 #include "base/fd.h"
 #include "limits.h"
 
@@ -7,7 +8,6 @@
 #include <errno.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include <zlib.h>
 
 enum { VERSION = 1, HEAD = 10, SUMMED = 8, MAGIC = sizeof(JOURNAL_MAGIC) - 1 };
 
@@ -22,10 +22,10 @@ static uint32_t get_u32(const uint8_t *p)
 	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-static uint32_t sum(uint32_t crc, const void *p, size_t n)
+/* What the sum of a record begins with. */
+static uint32_t sum_head(const uint8_t head[HEAD])
 {
-	/* Without bytes zlib would begin anew. */
-	return n ? (uint32_t)crc32_z(crc, p, n) : crc;
+	return crc_update(0, str_make((const char *)head + SUMMED, HEAD - SUMMED));
 }
 
 static int write_at(int fd, uint64_t at, struct iovec *v, int n)
@@ -71,7 +71,7 @@ static int read_record(
 	if (n > JOURNAL_RECORD_MAX || head[9] != VERSION)
 		return 1;
 	*e = (struct journal_entry){.type = head[8], .at = j->size + HEAD, .n = n};
-	crc = sum(0, head + SUMMED, HEAD - SUMMED);
+	crc = sum_head(head);
 	while (done < n) {
 		size_t want = n - done < JOURNAL_PEEK ? (size_t)(n - done) : JOURNAL_PEEK;
 		uint8_t *to = done ? piece : peek;
@@ -81,7 +81,7 @@ static int read_record(
 			return got < 0 ? (int)got : 1;
 		if (!done)
 			e->peek = str_make((char *)peek, want);
-		crc = sum(crc, to, want);
+		crc = crc_update(crc, str_make((char *)to, want));
 		done += want;
 	}
 	return crc != get_u32(head + 4);
@@ -153,14 +153,14 @@ int journal_add(struct journal *j, uint8_t type, const struct str *parts, size_t
 {
 	uint8_t head[HEAD] = {[8] = type, [9] = VERSION};
 	struct iovec v[JOURNAL_PARTS + 1] = {{head, HEAD}};
-	uint32_t crc = sum(0, head + SUMMED, HEAD - SUMMED);
+	uint32_t crc = sum_head(head);
 	uint64_t n = 0;
 	int r;
 
 	assert(parts_n <= JOURNAL_PARTS);
 	for (size_t i = 0; i < parts_n; i++) {
 		v[i + 1] = (struct iovec){(char *)parts[i].p, parts[i].n};
-		crc = sum(crc, parts[i].p, parts[i].n);
+		crc = crc_update(crc, parts[i]);
 		n += parts[i].n;
 	}
 	if (n > JOURNAL_RECORD_MAX)

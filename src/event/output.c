@@ -1,5 +1,6 @@
 #include "event/output.h"
 
+#include "base/crc.h"
 #include "base/fd.h"
 #include "limits.h"
 
@@ -7,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <zlib.h>
 
 enum {
 	HEAD_LEN = OUTPUT_BLOCK - OUTPUT_DATA,
@@ -32,11 +32,6 @@ struct head {
 
 _Static_assert(sizeof(struct head) == 88, "a head has no holes");
 _Static_assert(sizeof(struct head) <= HEAD_LEN && OUTPUT_DATA % 64 == 0, "as promised");
-
-static uint32_t sum_of(uint32_t crc, const void *p, size_t n)
-{
-	return n ? (uint32_t)crc32_z(crc, p, n) : crc;
-}
 
 static int write_at(int fd, uint64_t at, struct str s)
 {
@@ -229,7 +224,7 @@ static int write_head(const struct outputs *o, const struct output *x, uint32_t 
 
 	memcpy(h.key, x->key, OUTPUT_KEY);
 	memcpy(h.before, x->before, SHA256_LEN);
-	h.own = sum_of(0, &h, offsetof(struct head, own));
+	h.own = crc_update(0, str_make((char *)&h, offsetof(struct head, own)));
 	return write_at(o->fd, place_of(block, 0), str_make((char *)&h, sizeof(h)));
 }
 
@@ -244,7 +239,7 @@ static void add_part(
 
 	if (block != NO_BLOCK)
 		r = write_at(o->fd, place_of(block, HEAD_LEN + at), part);
-	x->sum = sum_of(x->sum, part.p, part.n);
+	x->sum = crc_update(x->sum, part);
 	sha256_update(&x->sha, part.p, part.n);
 	x->end += part.n;
 	if (source) {
@@ -396,13 +391,13 @@ static int look_at(const struct outputs *o, uint32_t block, struct head *h)
 	if (r)
 		return r == ERR_CLOSED ? 1 : r;
 	memcpy(h, bytes, sizeof(*h));
-	if (h->own != sum_of(0, h, offsetof(struct head, own)) || h->n == 0 ||
-		h->n > OUTPUT_DATA || h->index >= UINT64_MAX / OUTPUT_BLOCK)
+	if (h->own != crc_update(0, str_make(bytes, offsetof(struct head, own))) ||
+		h->n == 0 || h->n > OUTPUT_DATA || h->index >= UINT64_MAX / OUTPUT_BLOCK)
 		return 1;
 	r = fd_read_all_at(o->fd, place_of(block, HEAD_LEN), bytes, h->n);
 	if (r)
 		return r == ERR_CLOSED ? 1 : r;
-	return sum_of(0, bytes, h->n) != h->sum;
+	return crc_update(0, str_make(bytes, h->n)) != h->sum;
 }
 
 /* The state in which the output was when its last block was written. */
