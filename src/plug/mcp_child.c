@@ -3,11 +3,11 @@
 #include "base/backoff.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "plug/mcp_server.h"
 #include "proc/tree.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -150,13 +150,12 @@ uint64_t mcp_child_next_id(const struct mcp_child *c)
 void mcp_child_forget(struct mcp_ask *q, bool tell)
 {
 	struct mcp_child *c = q->child;
-	char params[64];
+	char room[MCP_CANCELLED_MAX];
 
 	if (!c)
 		return;
 	unlink_ask(q);
-	snprintf(params, sizeof(params), "{\"requestId\":%" PRIu64 "}", q->id);
-	if (tell && put(c, 0, STR("notifications/cancelled"), str_c(params)) == 0)
+	if (tell && put(c, 0, STR(MCP_CANCELLED), mcp_cancelled_params(room, q->id)) == 0)
 		flush(c);
 }
 

@@ -455,7 +455,7 @@ void mcp_relay_heard(struct mcp_proxy *p, struct mcp_child *c, const struct json
 			}
 		mcp_child_refuse(
 			c, m->id, JSONRPC_NO_METHOD, "This client does not do that.");
-	} else if (str_eq(m->method, STR("notifications/cancelled"))) {
+	} else if (str_eq(m->method, STR(MCP_CANCELLED))) {
 		cancelled(p, c, m);
 	} else if (str_eq(m->method, STR("notifications/message"))) {
 		log_message(p, c, m);

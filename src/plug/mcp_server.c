@@ -382,7 +382,7 @@ static unsigned count_calls(const struct mcp_session *s)
 
 static void take_notification(struct mcp_session *s, const struct jsonrpc *m)
 {
-	if (str_eq(m->method, STR("notifications/cancelled")))
+	if (str_eq(m->method, STR(MCP_CANCELLED)))
 		cancelled(s, m);
 	else if (str_eq(m->method, STR("notifications/progress")))
 		mcp_take_progress(s, m);

@@ -18,7 +18,7 @@ struct mcp_call;
 struct mcp_question;
 struct mcp_server;
 
-enum { MCP_SESSION_ID = 32 };
+enum { MCP_SESSION_ID = 32, MCP_CANCELLED_MAX = 48 };
 
 /* The transports of the protocol, which do not share sessions. */
 enum mcp_way {
@@ -162,6 +162,9 @@ bool mcp_hears(const struct mcp_session *s, const struct mcp_call *about);
 /* Tells a client. Without a way to him, or while he does not read, that is left out. */
 void mcp_tell(struct mcp_session *s, struct mcp_call *about, struct str method,
 	struct str params);
+/* The notification that a request needs no answer, and its params, in room. */
+#define MCP_CANCELLED "notifications/cancelled"
+struct str mcp_cancelled_params(char room[MCP_CANCELLED_MAX], uint64_t id);
 /* The params of progress, with another token. */
 void mcp_progress_params(struct buf *out, struct str token, struct json_val params);
 

@@ -115,17 +115,22 @@ uint64_t mcp_next_question(const struct mcp_server *s)
 	return s->questions + 1;
 }
 
+struct str mcp_cancelled_params(char room[MCP_CANCELLED_MAX], uint64_t id)
+{
+	snprintf(room, MCP_CANCELLED_MAX, "{\"requestId\":%" PRIu64 "}", id);
+	return str_c(room);
+}
+
 void mcp_question_forget(struct mcp_question *q)
 {
 	struct mcp_session *s = q->session;
 	struct mcp_call *about = q->about;
-	char params[64];
+	char room[MCP_CANCELLED_MAX];
 
 	if (!s)
 		return;
 	unlink_question(q);
-	snprintf(params, sizeof(params), "{\"requestId\":%" PRIu64 "}", q->id);
-	mcp_tell(s, about, STR("notifications/cancelled"), str_c(params));
+	mcp_tell(s, about, STR(MCP_CANCELLED), mcp_cancelled_params(room, q->id));
 }
 
 static struct mcp_question *find(struct mcp_session *s, struct str id)
