@@ -122,28 +122,31 @@ static int call(struct tab *t, const struct place *at, const char *function,
 	return 0;
 }
 
-int tab_eval(struct tab *t, struct frame *f, const char *function, struct str args,
-	uint64_t deadline, struct arena *a, struct json_val *value)
+static int eval(struct tab *t, const struct place *at, const char *function,
+	struct str args, uint64_t deadline, struct arena *a, struct json_val *value)
 {
-	struct place at = {.f = f, .by_value = true};
 	struct json_val object;
-	int r = call(t, &at, function, args, deadline, a, &object);
+	int r = call(t, at, function, args, deadline, a, &object);
 
 	if (!r)
 		*value = json_get(object, "value");
 	return r;
 }
 
+int tab_eval(struct tab *t, struct frame *f, const char *function, struct str args,
+	uint64_t deadline, struct arena *a, struct json_val *value)
+{
+	struct place at = {.f = f, .by_value = true};
+
+	return eval(t, &at, function, args, deadline, a, value);
+}
+
 int tab_eval_on(struct tab *t, struct str object, const char *function, struct str args,
 	uint64_t deadline, struct arena *a, struct json_val *value)
 {
 	struct place at = {.object = object, .by_value = true};
-	struct json_val got;
-	int r = call(t, &at, function, args, deadline, a, &got);
 
-	if (!r)
-		*value = json_get(got, "value");
-	return r;
+	return eval(t, &at, function, args, deadline, a, value);
 }
 
 int tab_find(struct tab *t, struct frame *f, const char *function, struct str args,
