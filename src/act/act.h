@@ -2,9 +2,9 @@
  * Actions: what a request asks for, and the observation that answers it.
  *
  * An action is one file with one const struct action; actions[] in table.c lists
- * them all. Whatever the agent can mend is an observation with HTTP 200; only a
- * request that is no action at all is refused with a status. The exact shapes
- * and words are in docs/protocol.md.
+ * those that every sandbox has, plugins bring more (plug/plug.h). Whatever the agent
+ * can mend is an observation with HTTP 200; only a request that is no action at all is
+ * refused with a status. The exact shapes and words are in docs/protocol.md.
  */
 #ifndef ACT_ACT_H
 #define ACT_ACT_H

@@ -1,4 +1,7 @@
-/* What an earlier process left in the fd store: the listener and the sessions. */
+/*
+ * What an earlier process left in the fd store: the listener, the sessions, the ledger
+ * with what actions have printed, the secret of a certificate, the entrypoint.
+ */
 #ifndef SRV_KEPT_H
 #define SRV_KEPT_H
 
