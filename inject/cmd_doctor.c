@@ -250,20 +250,19 @@ static void look_for_client(struct doctor *d, struct image *im)
 /* What may be in an image, and what it means that it is not. */
 static const struct {
 	const char *about;
-	bool folder;
 	const char *paths[4];
 	const char *missing;
 } wants[] = {
-	{"bash", false, {"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", NULL},
+	{"bash", {"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", NULL},
 		"commands run in another shell"},
-	{"python", false,
+	{"python",
 		{"/usr/bin/python3", "/usr/local/bin/python3", "/opt/venv/bin/python3",
 			NULL},
 		"run_ipython has no interpreter"},
-	{"git", false, {"/usr/bin/git", "/usr/local/bin/git", NULL},
+	{"git", {"/usr/bin/git", "/usr/local/bin/git", NULL},
 		"there is no git in the shell"},
-	{"users", false, {"/etc/passwd", NULL}, "users have numbers only"},
-	{"tmp", true, {"/tmp", NULL}, "programs that need it fail; --tmpfs /tmp helps"},
+	{"users", {"/etc/passwd", NULL}, "users have numbers only"},
+	{"tmp", {"/tmp", NULL}, "programs that need it fail; --tmpfs /tmp helps"},
 };
 
 static int look_for(struct doctor *d, const char *id, size_t i)

@@ -28,13 +28,6 @@ static const struct store_ops *kind_of(struct str text, struct str *name)
 	return NULL;
 }
 
-bool store_is_name(struct str text)
-{
-	struct str name;
-
-	return kind_of(text, &name) != NULL;
-}
-
 int store_open(
 	struct image_store *s, struct str text, enum store_mode mode, struct str tag)
 {

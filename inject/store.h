@@ -112,9 +112,6 @@ struct store_ops {
 
 extern const struct store_ops store_oci, store_archive, store_registry;
 
-/* True if text starts with the word of a kind of store and a colon. */
-bool store_is_name(struct str text);
-
 /*
  * Opens the place called text ("oci:DIR[:REF]", "archive:FILE[:REF]", ...). tag is
  * the name that a written image gets unless text has one; may be empty. Both are

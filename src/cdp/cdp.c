@@ -17,7 +17,6 @@ enum {
 	LOOK_MS = 100,        /* between looks at one that does not answer that */
 	DEPTH = 64,           /* of JSON; a script's answer may be as deep */
 	WRITE = 1 << 16,      /* at once */
-	ALIVE_WORDS = 64,     /* of the question */
 };
 
 static const struct json_caps caps = {DEPTH, TOKENS_MAX, KEYS_MAX};

@@ -124,13 +124,6 @@ void url_put_host(const struct url *u, struct buf *out)
 		buf_fmt(out, ":%u", (unsigned)u->port);
 }
 
-void url_put(const struct url *u, struct buf *out)
-{
-	buf_puts(out, u->secure ? "https://" : "http://");
-	url_put_host(u, out);
-	buf_str(out, u->target);
-}
-
 const char *url_refuse_hop(const struct url *from, const struct url *to, unsigned hops)
 {
 	if (from->secure && !to->secure)

@@ -33,8 +33,6 @@ bool url_same_origin(const struct url *a, const struct url *b);
 
 /* Appends "host[:port]", as in a Host field; the port unless it is the scheme's. */
 void url_put_host(const struct url *u, struct buf *out);
-/* Appends the whole of it. */
-void url_put(const struct url *u, struct buf *out);
 
 /*
  * Why an answer from one must not lead to the other, for people; NULL when it may.

@@ -251,8 +251,3 @@ void spool_keep(struct spool *s, uint64_t from)
 	/* What lies behind the end is zero, but where the ring has gone round. */
 	empty(s, old, end < BANK - SPOOL_READ ? (size_t)end : BANK);
 }
-
-void spool_reset(struct spool *s)
-{
-	spool_keep(s, spool_end(s));
-}

@@ -65,7 +65,5 @@ struct str spool_at(struct spool *s, uint64_t offset);
  * command. Where that would leave a gap, all before the tail is forgotten.
  */
 void spool_keep(struct spool *s, uint64_t from);
-/* Forgets all bytes: a new command begins at offset 0. */
-void spool_reset(struct spool *s);
 
 #endif
