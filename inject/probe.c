@@ -107,7 +107,8 @@ static void follow(struct buf *path, struct str target)
  * True in *found if there is a program at path or where its links lead to. Engines
  * follow those of its folders, and as a rule name the end of a chain at once.
  */
-int probe_program(const struct engine *e, const char *id, const char *at, bool *found)
+static int has_program(
+	const struct engine *e, const char *id, const char *at, bool *found)
 {
 	struct buf path = BUF_INIT(PROBE_PATH_MAX), target = BUF_INIT(PROBE_PATH_MAX);
 	struct probe_stat st = {.kind = PROBE_LINK};
@@ -133,10 +134,10 @@ int probe_program(const struct engine *e, const char *id, const char *at, bool *
 /* Nearly every image that has a shell has this one, and each question takes a while. */
 int probe_shell(const struct engine *e, const char *id, bool *found)
 {
-	int r = probe_program(e, id, "/bin/sh", found);
+	int r = has_program(e, id, "/bin/sh", found);
 
 	for (size_t i = 0; shells_ladder[i] && !*found && !r; i++)
-		r = probe_program(e, id, shells_ladder[i], found);
+		r = has_program(e, id, shells_ladder[i], found);
 	return r;
 }
 
@@ -150,7 +151,7 @@ int probe_container(const struct engine *e, const char *id, struct probe *p)
 	if (!r)
 		r = probe_path(e, id, STR("/openhands"), &openhands, &target);
 	if (!r)
-		r = probe_program(e, id, "/bin/sh", &sh);
+		r = has_program(e, id, "/bin/sh", &sh);
 	shell = sh;
 	if (!r && !sh)
 		r = probe_shell(e, id, &shell);

@@ -46,9 +46,6 @@ int probe_path(const struct engine *e, const char *id, struct str path,
 	struct probe_stat *st, struct buf *target) MUST_USE;
 /* Whether there is a shell that the client would find. */
 int probe_shell(const struct engine *e, const char *id, bool *found) MUST_USE;
-/* Whether there is a program at a path or where its links lead to. */
-int probe_program(
-	const struct engine *e, const char *id, const char *at, bool *found) MUST_USE;
 
 /*
  * What X-Docker-Container-Path-Stat says: base64 of JSON with Go's file mode and,

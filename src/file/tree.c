@@ -14,6 +14,15 @@ struct tree_level {
 	dev_t dev;
 };
 
+/* A descriptor and some memory for each level. */
+struct tree_walk {
+	struct tree_level *levels;
+	unsigned depth;
+	struct buf path;
+	int entered; /* 0; 1: the last item is a folder, to be entered; -errno */
+	char name[256];
+};
+
 static int push(struct tree_walk *w, int dir, const char *name)
 {
 	struct tree_level *l = &w->levels[w->depth];
@@ -53,7 +62,17 @@ static struct tree_level *levels_new(void)
 	return calloc(ARCHIVE_DEPTH_MAX, sizeof(struct tree_level));
 }
 
-int tree_walk_begin(struct tree_walk *w, int dir)
+/* At the end of a walk or before, once begin has succeeded. */
+static void end(struct tree_walk *w)
+{
+	while (w->levels && w->depth)
+		pop(w);
+	free(w->levels);
+	w->levels = NULL;
+	buf_free(&w->path);
+}
+
+static int begin(struct tree_walk *w, int dir)
 {
 	int r;
 
@@ -64,17 +83,8 @@ int tree_walk_begin(struct tree_walk *w, int dir)
 		return -ENOMEM;
 	r = push(w, dir, ".");
 	if (r)
-		tree_walk_end(w);
+		end(w);
 	return r;
-}
-
-void tree_walk_end(struct tree_walk *w)
-{
-	while (w->levels && w->depth)
-		pop(w);
-	free(w->levels);
-	w->levels = NULL;
-	buf_free(&w->path);
 }
 
 /* The next name in the deepest folder that has one: 1; 0 at the end. */
@@ -107,7 +117,8 @@ static void enter(struct tree_walk *w)
 	w->entered = push(w, dirfd(w->levels[w->depth - 1].list), w->name);
 }
 
-int tree_walk_next(struct tree_walk *w, struct tree_item *item)
+/* 1 with the next item; 0 at the end; -ENOMEM. */
+static int next(struct tree_walk *w, struct tree_item *item)
 {
 	struct tree_item found = {.name = w->name};
 	int r = 1;
@@ -136,15 +147,15 @@ int tree_each(int dir, tree_fn *fn, void *arg)
 {
 	struct tree_walk w;
 	struct tree_item i;
-	int r = tree_walk_begin(&w, dir);
+	int r = begin(&w, dir);
 
 	if (r)
 		return r;
-	while ((r = tree_walk_next(&w, &i)) == 1) {
+	while ((r = next(&w, &i)) == 1) {
 		r = fn(arg, &i);
 		if (r)
 			break;
 	}
-	tree_walk_end(&w);
+	end(&w);
 	return r;
 }

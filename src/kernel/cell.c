@@ -105,7 +105,8 @@ static size_t colour_length(struct str s)
 	return 0;
 }
 
-void cell_strip_colours(struct buf *text)
+/* Removes ESC [ n (;n){0,2} m in place. */
+static void strip_colours(struct buf *text)
 {
 	struct str rest = buf_view(text);
 	char *to = text->p;
@@ -173,7 +174,7 @@ int cell_content(const struct cell *c, struct buf *out)
 		buf_fmt(&all, "\n[... %llu bytes of output were left out here ...]\n",
 			(unsigned long long)left_out);
 	buf_str(&all, tail);
-	cell_strip_colours(&all);
+	strip_colours(&all);
 	text = cell_rstrip(buf_view(&all));
 	buf_str(out, text);
 	if (c->head.err || c->tail.err || all.err)

@@ -35,8 +35,6 @@ int cell_content(const struct cell *c, struct buf *out) MUST_USE;
 /* Writes the value of image_urls: null, or the list. */
 void cell_write_images(const struct cell *c, struct jw *w);
 
-/* Removes ESC [ n (;n){0,2} m in place. */
-void cell_strip_colours(struct buf *text);
 /* s without the blanks of Unicode at its end, as Python's rstrip. */
 struct str cell_rstrip(struct str s);
 

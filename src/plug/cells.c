@@ -37,7 +37,8 @@ static struct loop *loop_of(const struct cells *c)
 	return c->box->loop;
 }
 
-struct str cells_dir(const struct cells *c)
+/* The first directory, then that of the first session's shell. */
+static struct str dir_of(const struct cells *c)
 {
 	const struct box *box = c->box;
 	struct str cwd = box->session ? session_cwd(box->session) : STR("");
@@ -52,7 +53,7 @@ static void observe(struct cells *c, struct cell_run *r, struct buf *content,
 	const struct cell *images)
 {
 	struct act *a = r->act;
-	struct str cwd = cells_dir(c);
+	struct str cwd = dir_of(c);
 	struct jw w;
 
 	content->n = cell_rstrip(buf_view(content)).n;
@@ -177,7 +178,7 @@ static void pump(struct cells *c)
 		if (c->lost)
 			cell_text(&c->runner->cell,
 				STR("[Kernel was restarted; variables were lost.]\n"));
-		err = c->runner->kind->execute(c->runner, r->code, cells_dir(c));
+		err = c->runner->kind->execute(c->runner, r->code, dir_of(c));
 		if (err == -EAGAIN)
 			return;
 		unlink_run(c, r);
@@ -203,7 +204,7 @@ static void pump_calls(struct cells *c)
 		unlink_run(c, r);
 		c->current = r;
 		r->state = CELL_CALLS;
-		if (c->native && native_execute(c->native, r->code, cells_dir(c)) == 0)
+		if (c->native && native_execute(c->native, r->code, dir_of(c)) == 0)
 			return;
 		c->current = NULL;
 		snprintf(
@@ -341,7 +342,7 @@ const struct runner_ops cells_ops = {
 void cells_start(struct cells *c)
 {
 	if (c->runner->state == RUNNER_NONE)
-		c->runner->kind->start(c->runner, cells_dir(c));
+		c->runner->kind->start(c->runner, dir_of(c));
 }
 
 int cells_run(struct cells *c, struct act *a, struct str code)

@@ -35,8 +35,6 @@ struct cells {
 extern const struct runner_ops cells_ops;
 void cells_calls_done(void *arg);
 
-/* The first directory, then that of the first session's shell. */
-struct str cells_dir(const struct cells *c);
 /* Starts the kernel where there is none. */
 void cells_start(struct cells *c);
 /* Answers who waits, kills the kernel, frees the runner. */
