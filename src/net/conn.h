@@ -149,11 +149,7 @@ void exchange_free_spares(struct server *s);
 void exchange_next(struct exchange *x);
 /* Fills the public part from the parsed head. ERR_SYNTAX: a bad escape. */
 int exchange_route(struct exchange *x) MUST_USE;
-/* Writes the head of a reply whose body, of length bytes, comes in pieces. */
-void exchange_begin(
-	struct exchange *x, unsigned status, const char *type, uint64_t length);
-/* Writes the reply for request_out; head.err tells when even an error found no room. */
-void exchange_reply(struct exchange *x, unsigned status, const char *type);
+/* Writes an error as the reply; head.err tells when even that found no room. */
 void exchange_fail(struct exchange *x, unsigned status, struct str words);
 /* What was offered has been sent, or is written: what the framing puts behind it. */
 void exchange_end_offer(struct exchange *x);

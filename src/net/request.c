@@ -190,7 +190,8 @@ static void reply_trouble(struct exchange *x, int err)
 	}
 }
 
-void exchange_reply(struct exchange *x, unsigned status, const char *type)
+/* Writes the reply for request_out; head.err tells when even an error found no room. */
+static void write_reply(struct exchange *x, unsigned status, const char *type)
 {
 	write_head(x, status, type, HTTP_LENGTH, x->out.n);
 	if (reply_err(x))
@@ -202,7 +203,8 @@ void exchange_reply(struct exchange *x, unsigned status, const char *type)
 		buf_reset(&x->out);
 }
 
-void exchange_begin(
+/* Writes the head of a reply whose body, of length bytes, comes in pieces. */
+static void begin_reply(
 	struct exchange *x, unsigned status, const char *type, uint64_t length)
 {
 	recycle(&x->out);
@@ -224,7 +226,7 @@ void exchange_begin(
 void exchange_fail(struct exchange *x, unsigned status, struct str words)
 {
 	write_detail(x, words);
-	exchange_reply(x, status, JSON_TYPE);
+	write_reply(x, status, JSON_TYPE);
 }
 
 int request_header(const struct request *rq, struct str name, struct str *value)
@@ -324,7 +326,7 @@ void request_reply(struct request *rq, unsigned status, const char *type)
 	struct exchange *x = exchange_of(rq);
 
 	settle_end(x);
-	exchange_reply(x, status, type);
+	write_reply(x, status, type);
 	answered(x->conn);
 }
 
@@ -347,7 +349,7 @@ void request_begin(struct request *rq, unsigned status, const char *type, uint64
 	bool late = c->state == C_WAIT;
 
 	settle_end(x);
-	exchange_begin(x, status, type, length);
+	begin_reply(x, status, type, length);
 	conn_enter(c, C_PART);
 	if (late)
 		conn_wake(c);

@@ -26,11 +26,6 @@ static bool field_lists(const struct request *rq, struct str name, struct str to
 	return request_header(rq, name, &list) == 0 && lists(list, token, true);
 }
 
-bool ws_hand_is_asked(const struct request *rq)
-{
-	return field_lists(rq, STR("upgrade"), STR("websocket"));
-}
-
 const struct http_fault *ws_hand_check(const struct request *rq, struct str *key)
 {
 	static const struct http_fault wrong = {
@@ -41,7 +36,7 @@ const struct http_fault *ws_hand_check(const struct request *rq, struct str *key
 		426, "Of WebSocket only version 13 is spoken here."};
 	struct str v;
 
-	if (!ws_hand_is_asked(rq))
+	if (!field_lists(rq, STR("upgrade"), STR("websocket")))
 		return &none;
 	if (!str_eq(rq->method, STR("GET")) || request_is_old(rq) ||
 		!field_lists(rq, STR("connection"), STR("upgrade")))

@@ -11,11 +11,9 @@
 /* Sec-WebSocket-Key: 16 random bytes in base64. */
 enum { WS_KEY_LEN = 24 };
 
-/* Whether a request wants to be a WebSocket at all. */
-bool ws_hand_is_asked(const struct request *rq);
 /*
- * Checks one that does (4.2.1). NULL with *key, which lives as long as the request; or
- * why it is refused: 400, or 426 where another version of the protocol is wanted.
+ * Checks a request for one (4.2.1). NULL with *key, which lives as long as the request;
+ * or why it is refused: 400, or 426 where it asks for none, or for another version.
  */
 const struct http_fault *ws_hand_check(const struct request *rq, struct str *key);
 /* Whether a client offers the subprotocol (a token; case counts). */
