@@ -82,19 +82,16 @@ static int keep_torn(const struct ledger *l, uint64_t n)
 	return r;
 }
 
-int ledger_interrupt(struct ledger *l)
+/*
+ * Who did what had started is gone, and how it went is not known: all of it has ended so.
+ * On a full disk what is known is still told, and nothing new accepted: what cannot be
+ * written now is found in the same state at the next start.
+ */
+static void interrupt_all(struct ledger *l)
 {
-	int first = 0;
-
-	for (struct ledger_entry *e = l->oldest; e; e = e->newer) {
-		int r = e->state == LEDGER_STARTED
-			? ledger_end(l, e, LEDGER_INTERRUPTED, 0, (struct str){0})
-			: 0;
-
-		if (r && !first)
-			first = r;
-	}
-	return first;
+	for (struct ledger_entry *e = l->oldest; e; e = e->newer)
+		if (e->state == LEDGER_STARTED)
+			(void)!ledger_end(l, e, LEDGER_INTERRUPTED, 0, (struct str){0});
 }
 
 static int begin_boot(struct ledger *l)
@@ -116,11 +113,7 @@ static int begin_boot(struct ledger *l)
 		return r;
 	snprintf(number, sizeof(number), "%u", l->boot);
 	ledger_tell(l, LEDGER_EVENT_BOOT, 1, str_c(number));
-	/*
-	 * On a full disk what is known is still told, and nothing new accepted: what
-	 * cannot be written now is found in the same state at the next start.
-	 */
-	(void)!ledger_interrupt(l);
+	interrupt_all(l);
 	return 0;
 }
 
@@ -292,7 +285,6 @@ int ledger_end(struct ledger *l, struct ledger_entry *e, enum ledger_state how,
 
 	ledger_close_output(l, e);
 	r = ledger_add_end(l, e, how, status, answer, &at);
-
 	ledger_enter(l, e, how);
 	if (!r) {
 		e->status = status;

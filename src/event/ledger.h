@@ -110,11 +110,6 @@ struct ledger {
  */
 int ledger_open(struct ledger *l, int dir, const char *name, int fd, bool sync,
 	uint64_t *torn) MUST_USE;
-/*
- * Who did what had started is gone, and how it went is not known: all of it has ended so.
- * 0, or the first error of ledger_end.
- */
-int ledger_interrupt(struct ledger *l) MUST_USE;
 void ledger_close(struct ledger *l);
 
 /* 1 to LEDGER_ID_MAX of A-Z a-z 0-9 - and _. */
