@@ -116,7 +116,6 @@ void shell_type_again(struct shell *s);
 bool shell_is_lead(struct shell *s);
 /* Sets the state's deadline. */
 void shell_arm(struct shell *s, uint64_t ms, timer_fn *fn);
-void shell_accept_overdue(struct timer *t);
 /* Types the set-up once more; the mark of its prompt has the present id. */
 void shell_set_up_again(struct shell *s);
 /* Asks a shell that may have got its line, or may not, to show its prompt. */

@@ -47,12 +47,14 @@ int shell_type_line(struct shell *s, struct str line)
 	return 0;
 }
 
+static timer_fn accept_overdue;
+
 void shell_probe(struct timer *t)
 {
 	struct shell *s = container_of(t, struct shell, timer);
 
 	s->probing = true;
-	shell_arm(s, SHELL_ACCEPT_MS, shell_accept_overdue);
+	shell_arm(s, SHELL_ACCEPT_MS, accept_overdue);
 	if (shell_type_line(s, STR("\n")) < 0)
 		log_warn("shell %s: its terminal takes no input", s->setup.name);
 }
@@ -67,13 +69,13 @@ int shell_new_id(char id[MARK_ID + 1])
 	return r;
 }
 
-void shell_accept_overdue(struct timer *t)
+static void accept_overdue(struct timer *t)
 {
 	struct shell *s = container_of(t, struct shell, timer);
 
 	/* A line typed ahead is still running: its turn comes first. */
 	if (!shell_is_in_front(s)) {
-		shell_arm(s, SHELL_ACCEPT_MS, shell_accept_overdue);
+		shell_arm(s, SHELL_ACCEPT_MS, accept_overdue);
 		return;
 	}
 	s->note = note_stuck;
@@ -112,7 +114,7 @@ static void send_line(struct shell *s, int r)
 		r = s->line.err ? s->line.err : shell_type_line(s, buf_view(&s->line));
 	loop_stay_awake(s->loop, SHELL_AWAKE_US);
 	/* A terminal that takes no line has a stuck shell behind it. */
-	shell_arm(s, r < 0 ? 1 : SHELL_ACCEPT_MS, shell_accept_overdue);
+	shell_arm(s, r < 0 ? 1 : SHELL_ACCEPT_MS, accept_overdue);
 }
 
 void shell_type_again(struct shell *s)
