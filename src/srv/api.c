@@ -7,7 +7,7 @@
 #include "srv/files.h"
 #include "srv/info.h"
 #include "srv/once.h"
-#include "srv/page.h"
+#include "srv/origin.h"
 #include "srv/params.h"
 #include "srv/sandbox_mcp.h"
 #include "srv/search.h"
@@ -390,7 +390,7 @@ static bool lease_holds(struct api *api, struct request *rq)
 static bool is_welcome(const struct api *api, struct request *rq)
 {
 	bool mcp = str_starts(rq->path, STR("/mcp")) || str_eq(rq->path, STR("/sse"));
-	unsigned status = api->box->config->has_key ? 0 : page_check(rq, mcp);
+	unsigned status = api->box->config->has_key ? 0 : origin_check(rq, mcp);
 
 	if (status)
 		request_fail(rq, status, STR("No page of elsewhere may ask."));

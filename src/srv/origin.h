@@ -3,8 +3,8 @@
  * cannot hide are fields of the browser's: Host, which is what they call us, and Origin
  * and Sec-Fetch-Site, which are where they are from.
  */
-#ifndef SRV_PAGE_H
-#define SRV_PAGE_H
+#ifndef SRV_ORIGIN_H
+#define SRV_ORIGIN_H
 
 #include "net/request.h"
 
@@ -13,6 +13,6 @@
  * anybody's, and lead here, is 421; a page that is not ours is 403, unless pages may be
  * from elsewhere and are looked at by their route.
  */
-unsigned page_check(const struct request *rq, bool elsewhere) MUST_USE;
+unsigned origin_check(const struct request *rq, bool elsewhere) MUST_USE;
 
 #endif

@@ -1,4 +1,4 @@
-#include "srv/page.h"
+#include "srv/origin.h"
 
 /* An address: digits and dots do not end in anything else, an IPv6 has brackets. */
 static bool is_address(struct str host)
@@ -49,7 +49,7 @@ static bool is_foreign_part(const struct request *rq)
 			!str_eq(site, STR("none")));
 }
 
-unsigned page_check(const struct request *rq, bool elsewhere)
+unsigned origin_check(const struct request *rq, bool elsewhere)
 {
 	struct str host = STR(""), origin, name;
 	int r = request_header(rq, STR("host"), &host);
