@@ -1,7 +1,7 @@
-#include "inject/act.h"
-#include "inject/commands.h"
+#include "inject/cmd_exec.h"
 
 #include "base/clock.h"
+#include "inject/commands.h"
 #include "inject/observation.h"
 #include "inject/out.h"
 #include "limits.h"
@@ -69,7 +69,7 @@ static int put_raw(const struct reply *reply)
 	return r ? r : out_text(STDOUT_FILENO, STR("\n"));
 }
 
-int act_words(const struct options *o, const struct sandbox *s)
+int exec_words(const struct options *o, const struct sandbox *s)
 {
 	struct buf request = BUF_INIT(INJECT_REPLY_MAX);
 	struct observation ob = {0};
@@ -107,7 +107,7 @@ int cmd_exec(const struct options *o)
 		r = sandbox_open(&e, o->operand[0], &s);
 	if (r)
 		return r;
-	r = act_words(o, &s);
+	r = exec_words(o, &s);
 	state_forget(&s.state);
 	return r;
 }

@@ -1,7 +1,7 @@
 #include "inject/commands.h"
 
-#include "inject/act.h"
 #include "inject/build.h"
+#include "inject/cmd_exec.h"
 #include "inject/labels.h"
 #include "inject/launch.h"
 #include "inject/mcp_bridge.h"
@@ -108,7 +108,7 @@ static int use(const struct options *o, struct plan *p, const struct timing *t,
 		return print(o, s, p, t);
 	if (!o->remove)
 		out_note("sandbox %s", s->state.name);
-	r = act_words(o, s);
+	r = exec_words(o, s);
 	if (o->remove)
 		sandbox_remove(p->engine, &s->state);
 	return r;
