@@ -112,9 +112,9 @@ bool act_is_late(struct act *a)
 	return found && found->late && found->late(a);
 }
 
-int act_starts(struct act *a)
+int act_before_effect(struct act *a)
 {
-	return a->starts ? a->starts(a) : 0;
+	return a->before_effect ? a->before_effect(a) : 0;
 }
 
 int act_resume(struct act *a)

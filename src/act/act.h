@@ -68,7 +68,7 @@ struct act {
 	 * Before a late action has an effect: 0, or -errno and it must have none; may be
 	 * NULL.
 	 */
-	int (*starts)(struct act *a);
+	int (*before_effect)(struct act *a);
 	/*
 	 * It has printed bytes, and comes in its source to this offset; may be NULL, and
 	 * must not call back.
@@ -126,7 +126,7 @@ struct action {
 	/* The same, and wants the work to end; NULL where abandon ends it. */
 	void (*cancel)(struct act *a);
 	int (*stop)(struct act *a, enum act_stop how); /* see act_stop; NULL: cannot be */
-	/* Whether it waits for its turn first, and tells by a->starts; NULL: never. */
+	/* Whether it waits for its turn, then calls act_before_effect; NULL: never. */
 	bool (*late)(struct act *a);
 	int (*resume)(struct act *a); /* see act_resume; NULL: it cannot be */
 };
@@ -143,17 +143,17 @@ int act_start(struct act *a, const char **why) MUST_USE;
 int act_read(struct act *a, const char **why) MUST_USE;
 /* The other half. */
 int act_start_read(struct act *a) MUST_USE;
+/* The same for a name, and a->args and a->timeout that are set already. */
+int act_start_named(struct act *a, struct str name) MUST_USE;
 /* After act_read: whether it is a late one. */
 bool act_is_late(struct act *a);
-/* For late ones. */
-int act_starts(struct act *a) MUST_USE;
+/* A late one calls this right before it has an effect: 0, or it must have none. */
+int act_before_effect(struct act *a) MUST_USE;
 /*
  * In place of act_start_read, in a new process: goes on with what was started under this
  * id. ACT_WAIT; ERR_CLOSED when nothing is known of it.
  */
 int act_resume(struct act *a) MUST_USE;
-/* The same for a name, and a->args and a->timeout that are set already. */
-int act_start_named(struct act *a, struct str name) MUST_USE;
 /* The action of that name; NULL. */
 const struct action *act_find(const struct box *box, struct str name);
 /* Its timeout in ms, TIMEOUT_MAX at most; 0: none. */

@@ -155,7 +155,7 @@ static void refuse_second(struct session *s, struct run *r)
 /* From here on it may have an effect. False, and answered: it must not. */
 static bool starts(struct session *s, struct run *r)
 {
-	int err = act_starts(r->act);
+	int err = act_before_effect(r->act);
 
 	if (err < 0)
 		answer_failure(

@@ -329,7 +329,7 @@ int once_read(struct doing *d, uint8_t how, struct params *p)
 		.event = event,
 		.done = act_ended,
 		.alone = is_alone,
-		.starts = starts,
+		.before_effect = starts,
 		.printed = how & ASKED_QUIET ? NULL : printed,
 		.user = d,
 		.before_diff = how & ASKED_BEFORE_DIFF,
