@@ -71,6 +71,19 @@ def test_running():
         eq(cancel(client, "s", "?mode=term&wait=20").json()["state"], "done", "too")
 
 
+def test_deaf():
+    """Who ignores the interrupt ends by SIGTERM, and the end is seen: no key takes its mark away."""
+    with Client() as client:
+        names = [f"d{i}" for i in range(16)]
+        for name in names:
+            put(client, name, f"trap '' INT; echo {name} >>done; sleep 1000", session=name, timeout=0, blocking=True)
+        ok(until(lambda: sorted(lines(client)) == sorted(names)), "some that ignore it")
+        for i, name in enumerate(names):
+            eq(cancel(client, name, "?mode=term" if i % 2 else "").status, 202, "each is told")
+        ends = [get(client, name, "?wait=20").json() for name in names]
+        eq({(e["state"], e["cancel"], code(e)) for e in ends}, {("done", "term", 143)}, "none has to be killed")
+
+
 def test_crash():
     """What was told to end still is when the server was killed meanwhile."""
     with Client(role="init") as client:
