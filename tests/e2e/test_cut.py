@@ -1,86 +1,130 @@
 #!/usr/bin/env python3
-"""One exchange (submit, output, acknowledge) cut at every byte, in both directions: nothing lost, nothing doubled."""
+"""One exchange (submit, output as a stream, acknowledge) cut at every byte, in both directions, with FIN, with RST and by
+silence: nothing lost, nothing doubled, nothing else. OD_CUT=N takes every Nth byte; 1, all of them, by default."""
 import concurrent.futures
+import hashlib
 import json
+import os
 import socket
 
 import harness
-from harness import Client, Closed, eq, request
+from harness import Client, Closed, eq, ok, request, until
 
 WORKERS = 4
+EACH = int(os.environ.get("OD_CUT", "1"))
+SILENT = 100  # connections of each worker on which nothing happens any more
 
 
 def requests_for(name, effects):
     command = f"echo {name} >>{effects}; echo out of {name}"
     body = json.dumps({"action": "run", "args": {"command": command, "session": "s" + name[-1], "blocking": True}}).encode()
     return [request("PUT", f"/v1/actions/{name}?wait=20", body, Content_Length=str(len(body))),
-            request("GET", f"/v1/actions/{name}/out"),
+            request("GET", f"/v1/actions/{name}/out", Accept="text/event-stream"),
             request("DELETE", f"/v1/actions/{name}")]
 
 
-def cut_sending(client, asked, at, end):
-    """Sends so many bytes, each request behind the answer to the one before, and leaves."""
-    with client.conn() as c:
-        for one in asked:
-            c.send(one[:at])
-            if at < len(one):
-                break
-            at -= len(one)
-            c.response()
-        end(c)
+def is_whole(data):
+    """Whether these bytes are an answer from its beginning to its end."""
+    head, found, rest = data.partition(b"\r\n\r\n")
+    if found and b"content-length: " in head.lower():
+        return len(rest) == int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+    return found and rest.endswith(b"0\r\n\r\n")
 
 
-def cut_receiving(client, asked, at, end):
-    """The same, but leaves when so many bytes of answers have come."""
-    with client.conn() as c:
-        for one in asked:
-            c.send(one)
-            left, size = at, None
-            while left and (size is None or size > 0):
-                data = c.sock.recv(min(left, size or left))
-                if not data:
-                    raise Closed(b"")
-                left -= len(data)
-                c.data += data
-                if size is None and b"\r\n\r\n" in c.data:
-                    head, rest = c.data.split(b"\r\n\r\n", 1)
-                    size = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]) - len(rest)
-                elif size is not None:
-                    size -= len(data)
-            if not left:
-                break
-            at, c.data = left, b""
-        end(c)
+def take(c, most=None):
+    """An answer, or so many bytes of it."""
+    data = b""
+    while not is_whole(data) and len(data) != most:
+        more = c.sock.recv(65536 if most is None else most - len(data))
+        if not more:
+            raise Closed(data)
+        data += more
+    return data
 
 
-def fin(c):
+def cut_sending(c, asked, at):
+    """Sends so many bytes, each request behind the answer to the one before."""
+    for one in asked:
+        c.send(one[:at])
+        if at < len(one):
+            return
+        at -= len(one)
+        take(c)
+
+
+def cut_receiving(c, asked, at):
+    """The same, until so many bytes of answers have come."""
+    for one in asked:
+        c.send(one)
+        at -= len(take(c, at))
+        if not at:
+            return
+
+
+def fin(c, silent):
     c.sock.shutdown(socket.SHUT_RDWR)
 
 
-def rst(c):
+def rst(c, silent):
     c.reset()
 
 
+def stall(c, silent):
+    silent.append(c.sock.dup())
+    if len(silent) > SILENT:
+        silent.pop(0).close()
+
+
 def whole(client, asked):
-    """The exchange without a cut: its answers."""
+    """The exchange without a cut: its answers, each a head and a body."""
     with client.conn() as c:
-        return [c.send(one).response() for one in asked]
+        return [tuple(take(c.send(one)).split(b"\r\n\r\n", 1)) for one in asked]
 
 
-def one_run(client, effects, name, cut, at, end):
+def blocks_of(body):
+    """(event, data) of a stream that came in chunks."""
+    text = b""
+    while body:
+        size, body = body.split(b"\r\n", 1)
+        text, body = text + body[:int(size, 16)], body[int(size, 16) + 2:]
+    fields = [dict(line.split(": ", 1) for line in block.split("\n")) for block in text.decode().split("\n\n") if block]
+    return [(f["event"], json.loads(f["data"])) for f in fields]
+
+
+def judge(answers, name):
+    """What is wrong with them, or None."""
+    want = f"out of {name}\r\n"
+    end = {"state": "done", "length": len(want), "sha256": hashlib.sha256(want.encode()).hexdigest()}
+    if not all(head.startswith(b"HTTP/1.1 200 ") for head, _ in answers):
+        return "another status"
+    done, acked = (json.loads(answers[i][1]) for i in (0, 2))
+    if done["state"] != "done" or done["observation"]["content"] != want.strip():
+        return "another answer"
+    # What was acknowledged before the cut keeps no bytes.
+    there = [("out", {"from": 0, "to": len(want), "text": want}), ("end", end)]
+    gone = [("gap", {"from": 0, "to": len(want)}), ("end", end)]
+    if blocks_of(answers[1][1]) != (gone if done["acknowledged"] else there):
+        return "another output"
+    return None if acked["acknowledged"] and acked["observation"] == done["observation"] else "another end"
+
+
+def one_run(client, effects, silent, name, cut, at, end):
     """What is wrong, or None."""
     asked = requests_for(name, effects)
-    cut(client, asked, at, end)
-    done, out, acked = whole(client, asked)
-    want = f"out of {name}"
-    if done.status != 200 or done.json()["observation"]["content"] != want:
-        return f"{cut.__name__} at {at}: {done!r}"
-    # What was acknowledged before the cut keeps no bytes.
-    if out.body not in (want.encode() + b"\r\n", b"") or (not out.body and not out.field("x-gap")):
-        return f"{cut.__name__} at {at}: {out!r}"
-    if acked.status != 200:
-        return f"{cut.__name__} at {at}: {acked!r}"
-    return None
+    with client.conn() as c:
+        cut(c, asked, at)
+        end(c, silent)
+    answers = whole(client, asked)
+    wrong = judge(answers, name)
+    return wrong and f"{name}: {cut.__name__} at {at}, {end.__name__}: {wrong}: {answers!r}"
+
+
+def sockets(pid):
+    """How many this process has open; many if they change meanwhile."""
+    try:
+        return sum("socket" in os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd"))
+    except FileNotFoundError:
+        return WORKERS * SILENT
 
 
 def test_cut():
@@ -88,42 +132,31 @@ def test_cut():
         effects = client.work + "/effects"
         asked = requests_for("first-00000-0", effects)
         answers = whole(client, asked)
-        eq([r.status for r in answers], [200, 200, 200], "the exchange")
-        sent = sum(map(len, asked))
-        got = received(client, asked)
-        runs = [(cut, at, end) for cut, n in ((cut_sending, sent), (cut_receiving, got)) for at in range(1, n) for end in (fin, rst)]
+        eq(judge(answers, "first-00000-0"), None, "the exchange")
+        sent, got = sum(map(len, asked)), sum(len(head) + 4 + len(body) for head, body in answers)
+        runs = [(cut, at, end) for cut, n in ((cut_sending, sent), (cut_receiving, got))
+                for at in range(1, n, EACH) for end in (fin, rst, stall)]
 
         def work(w):
-            for i in range(w, len(runs), WORKERS):
-                found = one_run(client, effects, f"cut-{i:05}-{w}", *runs[i])
-                if found:
-                    return found
+            silent = []
+            try:
+                for i in range(w, len(runs), WORKERS):
+                    found = one_run(client, effects, silent, f"cut-{i:07}-{w}", *runs[i])
+                    if found:
+                        return found
+            finally:
+                for sock in silent:
+                    sock.close()
             return None
 
         with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
             wrong = [r for r in pool.map(work, range(WORKERS)) if r]
-        eq(wrong, [], f"cut {len(runs)} times, with FIN and RST")
+        eq(wrong, [], f"{sent} bytes there and {got} back, cut {len(runs)} times with FIN, RST and silence")
         with open(effects, encoding="ascii") as f:
             names = f.read().split()
         eq(len(names), len(runs) + 1, "each was done")
         eq(len(set(names)), len(names), "once")
-
-
-def received(client, asked):
-    """How many bytes the answers have; those of an exchange that is repeated are a bit longer."""
-    total = 0
-    with client.conn() as c:
-        for one in asked:
-            c.send(one)
-            data = b""
-            while b"\r\n\r\n" not in data:
-                data += c.sock.recv(65536)
-            head, rest = data.split(b"\r\n\r\n", 1)
-            size = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
-            while len(rest) < size:
-                rest += c.sock.recv(65536)
-            total += len(head) + 4 + size
-    return total
+        ok(until(lambda: sockets(client.pid) < WORKERS * 4), "no connection is left")
 
 
 if __name__ == "__main__":
