@@ -145,7 +145,7 @@ static int show_rows(const struct live *v, struct str text)
 
 		r = fd_write_all(STDOUT_FILENO, text.p, n);
 		if (!r && n < text.n)
-			r = fd_write_all(STDOUT_FILENO, "\r\n" + !v->terminal.raw,
+			r = fd_write_all(STDOUT_FILENO, &"\r\n"[!v->terminal.raw],
 				1U + v->terminal.raw);
 		text = str_skip(text, n + 1);
 	}
