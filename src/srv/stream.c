@@ -138,7 +138,7 @@ void channel_close(struct channel *c, int exit_code, const char *why)
 void channel_send(struct channel *c, enum channel_frame_kind kind, uint64_t at,
 	uint64_t span, struct str bytes)
 {
-	const struct channel_frame f = {.kind = kind,
+	const struct channel_frame f = {.kind = (uint8_t)kind,
 		.id = c->id,
 		.at = at,
 		.span = (uint32_t)span,
