@@ -531,6 +531,7 @@ enum {
 /* What is remembered of actions. */
 enum {
 	JOURNAL_RECORD_MAX = 16 << 20, /* an answer with its output, as JSON */
+	JOURNAL_LATE_MAX = 256 << 10,  /* written at once of what can wait for that */
 	ONCE_WAIT_MAX_S = 86400,       /* a day, as for commands */
 	ONCE_CANCEL_MAX = 4096,        /* bytes of a request to cancel */
 	ONCE_GRACE_MS = 10000,         /* for a client to come back */
@@ -543,6 +544,9 @@ enum {
 	LEDGER_OPEN_MAX = 1000,      /* that have not ended; more are refused */
 	LEDGER_GONE_MAX = 100000,    /* ids that are never done again, 40 bytes each */
 	LEDGER_SHRINK_MIN = 4 << 20, /* a smaller file is not worth it */
+	LEDGER_STEP_BYTES = 1 << 20, /* copied at once into a new file... */
+	LEDGER_STEP = 2000,          /* ...or so many records: some milliseconds */
+	LEDGER_STEP_MS = 1,          /* before the next: others have their turn */
 	LEDGER_ENTRY_BYTES = 200,    /* of a file, beside the answer... */
 	LEDGER_GONE_BYTES = 26,      /* ...and of an id alone */
 	EVENTS_MAX = 16384,          /* of what happens, kept to be told; 8 bytes each */

@@ -141,6 +141,36 @@ int journal_read(const struct journal *j, uint64_t at, void *p, size_t n)
 
 /* --- Writing ------------------------------------------------------------------ */
 
+int journal_flush(struct journal *j)
+{
+	struct iovec v;
+	int r;
+
+	if (!j->late || !j->late->n)
+		return 0;
+	v = (struct iovec){j->late->p, j->late->n};
+	r = write_at(j->fd, j->size - j->late->n, &v, 1);
+	if (!r)
+		buf_reset(j->late);
+	return r;
+}
+
+/* 0: it will be written with others; 1: it is too long for that; -errno. */
+static int add_late(struct journal *j, const struct iovec *v, int n, uint64_t size)
+{
+	int r = 0;
+
+	if (!j->late)
+		return 1;
+	if (j->late->n + size > JOURNAL_LATE_MAX)
+		r = journal_flush(j);
+	if (r || size > JOURNAL_LATE_MAX)
+		return r ? r : 1;
+	for (int i = 0; i < n; i++)
+		buf_put(j->late, v[i].iov_base, v[i].iov_len);
+	return j->late->err;
+}
+
 void journal_undo(struct journal *j, uint64_t size)
 {
 	j->size = size;
@@ -171,7 +201,9 @@ int journal_add(struct journal *j, uint8_t type, const struct str *parts, size_t
 	if (j->torn && ftruncate(j->fd, (off_t)j->size) < 0)
 		return -errno;
 	j->torn = true;
-	r = write_at(j->fd, j->size, v, (int)parts_n + 1);
+	r = add_late(j, v, (int)parts_n + 1, HEAD + n);
+	if (r == 1)
+		r = write_at(j->fd, j->size, v, (int)parts_n + 1);
 	if (!r && sync && fdatasync(j->fd) < 0)
 		r = -errno;
 	if (r) {

@@ -9,7 +9,7 @@
 #ifndef EVENT_JOURNAL_H
 #define EVENT_JOURNAL_H
 
-#include "base/str.h"
+#include "base/buf.h"
 
 #define JOURNAL_MAGIC "od-journal 1\n"
 
@@ -19,6 +19,8 @@ struct journal {
 	int fd;        /* the owner's; read and write */
 	uint64_t size; /* of the whole records, the magic included */
 	bool torn;     /* something else may lie behind them */
+	/* The last of them, which are written together; NULL: each is at once. */
+	struct buf *late;
 };
 
 /* A record that was read. */
@@ -48,6 +50,9 @@ int journal_begin(
  */
 int journal_add(struct journal *j, uint8_t type, const struct str *parts, size_t parts_n,
 	bool sync, uint64_t *at) MUST_USE;
+
+/* Writes what is late: 0 or -errno. */
+int journal_flush(struct journal *j) MUST_USE;
 
 /* Takes back what was added since j->size was size, and nobody was told of. */
 void journal_undo(struct journal *j, uint64_t size);

@@ -179,6 +179,7 @@ void ledger_close(struct ledger *l)
 		next = e->newer;
 		free(e);
 	}
+	ledger_shrink_stop(l);
 	free(l->slots);
 	free(l->gone);
 	free(l->events);
@@ -297,7 +298,6 @@ int ledger_end(struct ledger *l, struct ledger_entry *e, enum ledger_state how,
 	}
 	ledger_tell_entry(l, e);
 	make_room(l, e);
-	ledger_shrink(l);
 	return r;
 }
 

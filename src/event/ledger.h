@@ -26,6 +26,13 @@ enum ledger_state {
 	LEDGER_STATES
 };
 
+/* What a new file, which is being written, has of an entry. */
+struct ledger_copy {
+	uint64_t at, ask_at; /* as those of the entry, there */
+	bool accepted, started, told, ended, acked;
+	uint8_t cancel;
+};
+
 struct ledger_entry {
 	char id[LEDGER_ID_MAX + 1];
 	uint8_t body[SHA256_LEN]; /* digest of what was asked for */
@@ -43,6 +50,7 @@ struct ledger_entry {
 	uint64_t begun;              /* monotonic ms, in boot */
 	uint64_t seq;                /* the order of being accepted, from 1 */
 	void *owner;                 /* who does it; the caller's */
+	struct ledger_copy copy;
 	struct ledger_entry *newer, *older;
 };
 
@@ -92,13 +100,16 @@ struct ledger {
 	uint64_t asks;        /* bytes of requests in entries */
 	uint64_t seq;
 	uint8_t (*gone)[LEDGER_KEY]; /* a ring of used ids without entries */
-	size_t gone_n, gone_at;
-	uint64_t *events;            /* a ring: where the records of the last ones lie */
-	size_t events_n;             /* in it: EVENTS_MAX at most */
-	uint64_t event;              /* number of the last one */
+	size_t gone_n;
+	uint64_t gone_all; /* that were ever put there: the ring goes on with it */
+	uint64_t *events;  /* a ring: where the records of the last ones lie */
+	size_t events_n;   /* in it: EVENTS_MAX at most */
+	uint64_t event;    /* number of the last one */
 	struct ledger_entry *untold; /* its last record has no event yet */
 	uint64_t lease;              /* the highest one that was shown */
 	struct outputs *outputs;     /* the caller's; NULL: they are not kept */
+	struct shrink *shrink;       /* a new file, which is being written; or NULL */
+	uint64_t shrink_from;        /* size of the journal that one may be written at */
 	bool moved; /* the journal is another file now; the caller clears it */
 };
 
@@ -164,6 +175,13 @@ int ledger_read_event(
 int ledger_show_lease(struct ledger *l, uint64_t lease) MUST_USE;
 /* The one who asked has the answer, and what was printed. */
 int ledger_ack(struct ledger *l, struct ledger_entry *e) MUST_USE;
+/* Whether the file is large, and more than half of it does not count any more. */
+bool ledger_is_large(const struct ledger *l);
+/*
+ * One step of writing such a file anew, or none. True: there is one more, which the
+ * caller takes soon, and may do what he likes in between. A failure is no loss.
+ */
+bool ledger_shrink(struct ledger *l) MUST_USE;
 /* Appends the answer to out: 0 or -errno, ERR_CLOSED. */
 int ledger_answer(
 	const struct ledger *l, const struct ledger_entry *e, struct buf *out) MUST_USE;

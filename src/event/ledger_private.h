@@ -37,6 +37,8 @@ int ledger_add_event(
 int ledger_add_lease(struct ledger *l) MUST_USE;
 int ledger_add_ack(struct ledger *l, const struct ledger_entry *e) MUST_USE;
 int ledger_add_gone(struct ledger *l, const uint8_t key[LEDGER_KEY]) MUST_USE;
+/* All that stands before has its events. */
+int ledger_add_told(struct ledger *l) MUST_USE;
 int ledger_read_record(void *ctx, const struct journal_entry *j) MUST_USE;
 
 /* ledger_output.c: before an end, and when its bytes are of no use any more. */
@@ -51,7 +53,8 @@ int ledger_note_event(struct ledger *l, uint64_t seq, uint64_t at) MUST_USE;
 void ledger_untell(struct ledger *l, uint64_t seq);
 struct ledger_event ledger_event_of(struct str record);
 
-/* ledger_shrink.c: a large file of which little counts is written anew. */
-void ledger_shrink(struct ledger *l);
+/* ledger_shrink.c: an entry is there no more; nor is the new file wanted. */
+void ledger_shrink_pass(struct ledger *l, const struct ledger_entry *e);
+void ledger_shrink_stop(struct ledger *l);
 
 #endif

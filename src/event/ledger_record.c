@@ -16,6 +16,7 @@ enum record {
 	RECORD_LEASE, /* u64 */
 	RECORD_OUTPUT, /* key, bytes u64, their digest */
 	RECORD_QUEUE,  /* seq u64, digest, how u8, n u8, id of n bytes, request */
+	RECORD_TOLD,   /* key of the box: what stands before has its events */
 };
 
 enum {
@@ -188,6 +189,15 @@ int ledger_add_gone(struct ledger *l, const uint8_t key[LEDGER_KEY])
 	return add(l, RECORD_GONE, key, LEDGER_KEY, (struct str){0}, false, &at);
 }
 
+int ledger_add_told(struct ledger *l)
+{
+	uint8_t key[LEDGER_KEY];
+	uint64_t at;
+	int r = hex_decode(str_c(l->box), key, LEDGER_KEY);
+
+	return r ? r : add(l, RECORD_TOLD, key, sizeof(key), (struct str){0}, false, &at);
+}
+
 int ledger_add_ack(struct ledger *l, const struct ledger_entry *e)
 {
 	uint8_t key[LEDGER_KEY];
@@ -306,6 +316,7 @@ int ledger_read_record(void *ctx, const struct journal_entry *j)
 		[RECORD_EVENT] = EVENT_LEN,
 		[RECORD_LEASE] = 8,
 		[RECORD_CANCEL] = LEDGER_KEY + 1,
+		[RECORD_TOLD] = LEDGER_KEY,
 	};
 	struct ledger *l = ctx;
 	struct ledger_entry *e;
@@ -328,6 +339,9 @@ int ledger_read_record(void *ctx, const struct journal_entry *j)
 		return read_gone(l, j->peek);
 	case RECORD_EVENT:
 		return read_event(l, j);
+	case RECORD_TOLD:
+		l->untold = NULL;
+		return 0;
 	case RECORD_LEASE:
 		l->lease = get_number(j->peek.p, 8);
 		return 0;

@@ -1,4 +1,7 @@
-/* A new file of what still counts. */
+/*
+ * A new file of what still counts, written in steps beside the old one, which is what
+ * counts until the last step. What has changed since a step is added by the last one.
+ */
 #include "event/ledger_private.h"
 
 #include "base/fd.h"
@@ -9,20 +12,33 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The new file, and the ring of its events. */
-struct made {
-	struct journal journal;
-	uint64_t *events;
+enum phase { COPY_GONE, COPY_EVENTS, COPY_ENTRIES, COPY_REST };
+
+struct shrink {
+	struct ledger to; /* its journal, and the ring of its events */
+	struct buf late;
+	struct swap swap; /* of a file with a name */
+	enum phase phase;
+	uint64_t gone;             /* the next id, of all that ever were */
+	struct ledger_entry *next; /* the next entry */
 };
 
-/* Where what belongs to an entry lies in the new file. */
-struct place {
-	uint64_t answer, request;
+/* What one step has done; it ends when that is enough. */
+struct step {
+	size_t records;
+	uint64_t bytes;
 };
+
+static bool is_enough(const struct step *s)
+{
+	return s->records >= LEDGER_STEP || s->bytes >= LEDGER_STEP_BYTES;
+}
+
+/* --- One entry ---------------------------------------------------------------- */
 
 /* The request is of no use any more when it has ended. */
-static int copy_accept(struct ledger *to, const struct ledger *from,
-	const struct ledger_entry *e, uint64_t *at)
+static int copy_accept(
+	struct ledger *to, const struct ledger *from, struct ledger_entry *e)
 {
 	struct buf request = BUF_INIT(JOURNAL_RECORD_MAX);
 	struct ledger_entry copy = *e;
@@ -33,44 +49,129 @@ static int copy_accept(struct ledger *to, const struct ledger *from,
 	r = ledger_request(from, e, &request);
 	if (!r)
 		r = ledger_add_queue(to, &copy, buf_view(&request));
-	*at = copy.ask_at;
+	e->copy.ask_at = copy.ask_at;
 	buf_free(&request);
 	return r;
 }
 
-static int copy_entry(struct ledger *to, const struct ledger *from,
-	const struct ledger_entry *e, struct place *at)
+static int copy_end(struct ledger *to, const struct ledger *from, struct ledger_entry *e)
 {
 	struct buf answer = BUF_INIT(JOURNAL_RECORD_MAX);
-	int r = copy_accept(to, from, e, &at->request);
+	int r = ledger_answer(from, e, &answer);
 
-	if (!r && e->state != LEDGER_ACCEPTED && e->state != LEDGER_CANCELLED)
-		r = ledger_add_start(to, e);
-	if (!r && e->cancel)
-		r = ledger_add_cancel(to, e);
-	if (!r && e->out_n)
-		r = ledger_add_output(to, e);
-	if (!r && !ledger_is_open(e)) {
-		r = ledger_answer(from, e, &answer);
-		if (!r)
-			r = ledger_add_end(to, e, e->state, e->status, buf_view(&answer),
-				&at->answer);
-	}
-	if (!r && e->acked)
-		r = ledger_add_ack(to, e);
+	if (!r)
+		r = ledger_add_end(
+			to, e, e->state, e->status, buf_view(&answer), &e->copy.at);
 	buf_free(&answer);
 	return r;
 }
 
-static int copy_gone(struct ledger *to, const struct ledger *from)
+/* What the new file has not of it yet. */
+static int copy_entry(struct ledger *to, const struct ledger *from,
+	struct ledger_entry *e, struct step *step)
 {
-	size_t first = from->gone_n < LEDGER_GONE_MAX ? 0 : from->gone_at;
-	int r = 0;
+	struct ledger_copy *c = &e->copy;
+	bool ended = !ledger_is_open(e);
+	bool started = e->state != LEDGER_ACCEPTED && e->state != LEDGER_CANCELLED;
+	int r = c->accepted ? 0 : copy_accept(to, from, e);
 
-	for (size_t i = 0; i < from->gone_n && !r; i++)
-		r = ledger_add_gone(to, from->gone[(first + i) % LEDGER_GONE_MAX]);
+	step->records++;
+	if (!c->accepted)
+		step->bytes += e->ask_n;
+	if (!r && started && !c->started)
+		r = ledger_add_start(to, e);
+	if (!r && e->cancel != c->cancel)
+		r = ledger_add_cancel(to, e);
+	if (!r && e->out_n && !c->told)
+		r = ledger_add_output(to, e);
+	if (!r && ended && !c->ended) {
+		step->bytes += e->n;
+		r = copy_end(to, from, e);
+	}
+	if (!r && e->acked && !c->acked)
+		r = ledger_add_ack(to, e);
+	c->accepted = true;
+	c->started = started;
+	c->cancel = e->cancel;
+	c->told = e->out_n;
+	c->ended = ended;
+	c->acked = e->acked;
 	return r;
 }
+
+/* --- Its steps ---------------------------------------------------------------- */
+
+/* Those that come to be known meanwhile go where the first ones were. */
+static int copy_gone(struct shrink *s, const struct ledger *l, struct step *step)
+{
+	int r = 0;
+
+	if (s->gone + l->gone_n < l->gone_all)
+		s->gone = l->gone_all - l->gone_n;
+	for (; s->gone < l->gone_all && !r && !is_enough(step); step->records++)
+		r = ledger_add_gone(&s->to, l->gone[s->gone++ % LEDGER_GONE_MAX]);
+	return r;
+}
+
+static int copy_events(struct shrink *s, const struct ledger *l, struct step *step)
+{
+	uint64_t first = ledger_first_event(l), at;
+	int r = 0;
+
+	if (s->to.event + 1 < first) {
+		s->to.events_n = 0;
+		s->to.event = first - 1;
+	}
+	for (; s->to.event < l->event && !r && !is_enough(step); step->records++) {
+		uint64_t seq = s->to.event + 1;
+		struct ledger_event e;
+
+		r = ledger_read_event(l, seq, &e);
+		if (!r)
+			r = ledger_add_event(&s->to, &e, &at);
+		if (!r)
+			r = ledger_note_event(&s->to, seq, at);
+	}
+	return r;
+}
+
+static int copy_entries(struct shrink *s, const struct ledger *l, struct step *step)
+{
+	int r = 0;
+
+	for (; s->next && !r && !is_enough(step); s->next = s->next->newer)
+		r = copy_entry(&s->to, l, s->next, step);
+	return r;
+}
+
+/* In one step, for nothing may happen in between. */
+static int copy_rest(struct shrink *s, struct ledger *l)
+{
+	struct step all = {0};
+	int r = 0;
+
+	for (; s->gone < l->gone_all && !r; all.records = 0)
+		r = copy_gone(s, l, &all);
+	for (struct ledger_entry *e = l->oldest; e && !r; e = e->newer)
+		r = copy_entry(&s->to, l, e, &all);
+	s->to.lease = l->lease;
+	if (!r && l->lease)
+		r = ledger_add_lease(&s->to);
+	for (all = (struct step){0}; s->to.event < l->event && !r; all.records = 0)
+		r = copy_events(s, l, &all);
+	return r ? r : ledger_add_told(&s->to);
+}
+
+static int settle(struct shrink *s, const struct ledger *l)
+{
+	int r = journal_flush(&s->to.journal);
+
+	if (!r && l->sync && fdatasync(s->to.journal.fd) < 0)
+		r = -errno;
+	return r;
+}
+
+/* --- Beginning and end ----------------------------------------------------------- */
 
 static int no_entry(void *ctx, const struct journal_entry *j)
 {
@@ -79,117 +180,146 @@ static int no_entry(void *ctx, const struct journal_entry *j)
 	return 0;
 }
 
-/* Into a ring of their own, for the old one is as it was until all is well. */
-static int copy_events(struct ledger *to, const struct ledger *from)
+/* A file that will have our name, where that is; one of nobody's elsewhere. */
+static int open_file(struct shrink *s, const struct ledger *l)
 {
-	uint64_t first = ledger_first_event(from), at;
-	int r = 0;
-
-	to->events = NULL;
-	to->events_n = 0;
-	to->event = first - 1;
-	for (uint64_t seq = first; seq <= from->event && !r; seq++) {
-		struct ledger_event e;
-
-		r = ledger_read_event(from, seq, &e);
-		if (!r)
-			r = ledger_add_event(to, &e, &at);
-		if (!r)
-			r = ledger_note_event(to, seq, at);
-	}
-	return r;
-}
-
-/* Writes all that counts to fd; places: where each entry's parts lie there. */
-static int copy_all(
-	const struct ledger *l, int fd, struct made *made, struct place *places)
-{
-	struct ledger to = *l;
 	uint64_t torn;
-	size_t i = 0;
-	int r = journal_begin(&to.journal, fd, no_entry, NULL, &torn);
-
-	to.sync = false;
-	if (!r)
-		r = ledger_add_box(&to);
-	if (!r)
-		r = copy_gone(&to, l);
-	for (const struct ledger_entry *e = l->oldest; e && !r; e = e->newer)
-		r = copy_entry(&to, l, e, &places[i++]);
-	to.events = NULL;
-	if (!r && to.lease)
-		r = ledger_add_lease(&to);
-	if (!r)
-		r = copy_events(&to, l);
-	if (!r && l->sync && fdatasync(fd) < 0)
-		r = -errno;
-	if (r)
-		free(to.events);
-	*made = (struct made){to.journal, r ? NULL : to.events};
-	return r;
-}
-
-/* The file under our name, where that is; a new one of nobody's elsewhere. */
-static int replace_file(struct ledger *l, struct place *places, struct made *made)
-{
-	static const struct swap_attr ours = {0600, (uid_t)-1, (gid_t)-1};
-	struct swap s;
-	int r;
+	int fd, r = 0;
 
 	if (l->dir < 0) {
-		int fd = fd_memory("od-ledger", 0);
-
-		r = fd < 0 ? fd : copy_all(l, fd, made, places);
-		if (r && fd >= 0)
-			fd_close(&fd);
-		return r;
+		fd = fd_memory("od-ledger", 0);
+	} else {
+		r = swap_begin(&s->swap, l->dir);
+		/* Whoever has the name must be written to: a copy before it is taken. */
+		fd = r ? r : fd_dup(s->swap.fd, 0);
 	}
-	r = swap_begin(&s, l->dir);
-	if (r)
-		return r;
-	r = copy_all(l, s.fd, made, places);
-	/* Before it takes the name: whoever has that must be written to. */
-	made->journal.fd = r ? -1 : fd_dup(s.fd, 0);
-	if (!r && made->journal.fd < 0)
-		r = made->journal.fd;
-	if (!r)
-		r = swap_commit(&s, l->name, &ours, NULL);
-	if (r) {
-		fd_close(&made->journal.fd);
-		free(made->events);
-		made->events = NULL;
-	}
-	swap_end(&s);
+	if (fd < 0)
+		return fd;
+	s->to.journal.fd = fd;
+	r = journal_begin(&s->to.journal, fd, no_entry, NULL, &torn);
+	s->to.journal.late = &s->late;
 	return r;
 }
 
-static struct place *places_new(size_t n)
+static int begin(struct ledger *l)
 {
-	return calloc(n, sizeof(struct place));
+	struct shrink *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	l->shrink = s;
+	buf_init(&s->late, JOURNAL_LATE_MAX);
+	s->to = (struct ledger){.dir = l->dir, .boot = l->boot, .journal.fd = -1};
+	memcpy(s->to.box, l->box, sizeof(l->box));
+	s->swap = (struct swap){.fd = -1};
+	for (struct ledger_entry *e = l->oldest; e; e = e->newer)
+		e->copy = (struct ledger_copy){0};
+	s->next = l->oldest;
+	r = open_file(s, l);
+	return r ? r : ledger_add_box(&s->to);
 }
 
-/* More than half of a large file counts no more. A failure is no loss: later, then. */
-void ledger_shrink(struct ledger *l)
+void ledger_shrink_stop(struct ledger *l)
+{
+	struct shrink *s = l->shrink;
+
+	if (!s)
+		return;
+	if (s->swap.fd >= 0)
+		swap_end(&s->swap);
+	fd_close(&s->to.journal.fd);
+	free(s->to.events);
+	buf_free(&s->late);
+	free(s);
+	l->shrink = NULL;
+}
+
+void ledger_shrink_pass(struct ledger *l, const struct ledger_entry *e)
+{
+	if (l->shrink && l->shrink->next == e)
+		l->shrink->next = e->newer;
+}
+
+/* From here on it is the journal. */
+static void take_over(struct ledger *l)
+{
+	struct shrink *s = l->shrink;
+	uint64_t *events = l->events;
+
+	fd_close(&l->journal.fd);
+	l->journal = s->to.journal;
+	l->journal.late = NULL;
+	l->events = s->to.events;
+	for (struct ledger_entry *e = l->oldest; e; e = e->newer) {
+		e->at = e->copy.at;
+		e->ask_at = e->copy.ask_at;
+	}
+	l->moved = true;
+	s->to.journal.fd = -1;
+	s->to.events = events;
+}
+
+static int finish(struct ledger *l)
+{
+	static const struct swap_attr ours = {0600, (uid_t)-1, (gid_t)-1};
+	struct shrink *s = l->shrink;
+	int r = copy_rest(s, l);
+
+	if (!r)
+		r = settle(s, l);
+	if (!r && l->dir >= 0)
+		r = swap_commit(&s->swap, l->name, &ours, NULL);
+	if (!r)
+		take_over(l);
+	return r;
+}
+
+static int take_step(struct ledger *l)
+{
+	struct shrink *s = l->shrink;
+	struct step step = {0};
+	int r = 0;
+
+	switch (s->phase) {
+	case COPY_GONE:
+		r = copy_gone(s, l, &step);
+		break;
+	case COPY_EVENTS:
+		r = copy_events(s, l, &step);
+		break;
+	case COPY_ENTRIES:
+		r = copy_entries(s, l, &step);
+		break;
+	case COPY_REST:
+		return finish(l);
+	}
+	if (!is_enough(&step))
+		s->phase++;
+	return r ? r : settle(s, l);
+}
+
+bool ledger_is_large(const struct ledger *l)
 {
 	uint64_t counts = l->answers + l->asks + l->entries * LEDGER_ENTRY_BYTES +
 		l->gone_n * LEDGER_GONE_BYTES + l->events_n * LEDGER_EVENT_BYTES;
-	struct made made;
-	struct place *places;
-	size_t i = 0;
 
-	if (l->journal.size < LEDGER_SHRINK_MIN || l->journal.size / 2 < counts)
-		return;
-	places = places_new(l->entries + 1);
-	if (places && replace_file(l, places, &made) == 0) {
-		fd_close(&l->journal.fd);
-		l->journal = made.journal;
-		free(l->events);
-		l->events = made.events;
-		for (struct ledger_entry *e = l->oldest; e; e = e->newer) {
-			e->at = places[i].answer;
-			e->ask_at = places[i++].request;
-		}
-		l->moved = true;
-	}
-	free(places);
+	return l->journal.size >= LEDGER_SHRINK_MIN && l->journal.size / 2 >= counts &&
+		l->journal.size >= l->shrink_from;
+}
+
+bool ledger_shrink(struct ledger *l)
+{
+	bool last = l->shrink && l->shrink->phase == COPY_REST;
+	int r = 0;
+
+	if (!l->shrink && !ledger_is_large(l))
+		return false;
+	r = l->shrink ? take_step(l) : begin(l);
+	if (!r && !last)
+		return true;
+	/* What has failed is not tried again at once. */
+	l->shrink_from = r ? l->journal.size + LEDGER_SHRINK_MIN : 0;
+	ledger_shrink_stop(l);
+	return false;
 }

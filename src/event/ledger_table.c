@@ -147,6 +147,7 @@ static void link_newest(struct ledger *l, struct ledger_entry *e)
 
 void ledger_unlink(struct ledger *l, struct ledger_entry *e)
 {
+	ledger_shrink_pass(l, e);
 	*(e->older ? &e->older->newer : &l->oldest) = e->newer;
 	*(e->newer ? &e->newer->older : &l->newest) = e->older;
 	l->entries--;
@@ -188,13 +189,12 @@ int ledger_remember_gone(struct ledger *l, const uint8_t key[LEDGER_KEY])
 		l->gone = gone_new();
 	if (!l->gone || put_slot(l, key, LEDGER_GONE, NULL) < 0)
 		return -ENOMEM;
-	at = &l->gone[l->gone_at];
+	at = &l->gone[l->gone_all++ % LEDGER_GONE_MAX];
 	if (l->gone_n == LEDGER_GONE_MAX)
 		ledger_drop_slot(l, *at);
 	else
 		l->gone_n++;
 	memcpy(*at, key, LEDGER_KEY);
-	l->gone_at = (l->gone_at + 1) % LEDGER_GONE_MAX;
 	return 0;
 }
 

@@ -17,13 +17,33 @@
 /* --- The ledger --------------------------------------------------------------- */
 
 /* A copy in init, which a crash of this process does not take away. */
-void once_keep(struct once *o)
+static void keep(struct once *o)
 {
 	int r = store_put(o->box->store, KEPT_LEDGER, o->ledger.journal.fd, 0);
 
 	if (r < 0)
 		log_warn("init does not keep the ledger of actions: %s", err_text(r));
 	o->ledger.moved = false;
+}
+
+/* In steps, between which others have their turn. */
+static void on_tidy(struct timer *t)
+{
+	struct once *o = container_of(t, struct once, tidy);
+	bool more = ledger_shrink(&o->ledger);
+
+	/* Nothing may be recorded in a new file before init has it. */
+	if (o->ledger.moved)
+		keep(o);
+	if (more && timer_set(o->box->loop, &o->tidy, LEDGER_STEP_MS, on_tidy) < 0)
+		log_warn("out of memory to write the ledger of actions anew");
+}
+
+void once_tidy(struct once *o)
+{
+	if (!o->tidy.slot && ledger_is_large(&o->ledger) &&
+		timer_set(o->box->loop, &o->tidy, 0, on_tidy) < 0)
+		log_warn("out of memory to write the ledger of actions anew");
 }
 
 /* Without them an action is none the worse. */
@@ -71,8 +91,9 @@ static int open_ledger(struct once *o, int fd)
 			(unsigned long long)torn);
 	o->open = true;
 	open_outputs(o);
-	once_keep(o);
+	keep(o);
 	once_attach(o);
+	once_tidy(o);
 	return 0;
 }
 
@@ -396,6 +417,7 @@ void once_del(struct once *o)
 	while (o->doings)
 		once_free(o->doings);
 	timer_cancel(o->box->loop, &o->wake);
+	timer_cancel(o->box->loop, &o->tidy);
 	if (o->open)
 		ledger_close(&o->ledger);
 	outputs_close(&o->outputs);

@@ -25,6 +25,7 @@ struct once {
 	int outputs_fd;         /* of an earlier process, until the ledger is open */
 	struct reader *readers; /* who wait for more of it */
 	struct timer wake;      /* of the readers */
+	struct timer tidy;      /* the next step of a smaller ledger */
 };
 
 /*

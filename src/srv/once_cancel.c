@@ -80,6 +80,7 @@ static int cancel(struct once *o, struct ledger_entry *e, enum act_stop how)
 		once_end(d, LEDGER_CANCELLED);
 	} else {
 		r = ledger_end(&o->ledger, e, LEDGER_CANCELLED, 0, (struct str){0});
+		once_tidy(o);
 	}
 	return r;
 }

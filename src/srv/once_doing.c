@@ -232,8 +232,7 @@ static void end(struct doing *d, enum ledger_state how, unsigned status)
 	if (r < 0)
 		log_warn("the answer to action %s cannot be kept: %s", d->entry->id,
 			err_text(r));
-	if (o->ledger.moved)
-		once_keep(o);
+	once_tidy(o);
 	once_wake(o);
 	while (d->askers)
 		once_answer(d->askers);

@@ -36,8 +36,8 @@ struct doing {
 	bool attended; /* somebody has waited for the answer itself */
 };
 
-/* once.c: a copy of the ledger in init, which a crash does not take away. */
-void once_keep(struct once *o);
+/* once.c: something has ended in the ledger, which may be too large by now. */
+void once_tidy(struct once *o);
 
 /* once.c: the entry of an id; NULL, and answered, when there is none. */
 struct ledger_entry *once_find(struct once *o, struct request *rq, struct str id);

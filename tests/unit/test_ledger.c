@@ -165,10 +165,17 @@ static void test_limits(void)
 	accept_id("more");
 }
 
+static void tidy(void)
+{
+	while (ledger_shrink(&l))
+		;
+}
+
 static void many(int from, int to)
 {
 	struct ledger_entry *e;
 	char id[32];
+	int steps = 0;
 
 	for (int i = from; i < to; i++) {
 		snprintf(id, sizeof(id), "id-%d", i);
@@ -176,7 +183,11 @@ static void many(int from, int to)
 			ledger_start(&l, e) < 0 ||
 			ledger_end(&l, e, LEDGER_DONE, 200, str_c(id)) < 0)
 			ok(false, "%s", id);
+		/* Steps of a smaller file, with changes in between. */
+		if (i % 100 == 0 && ledger_shrink(&l))
+			steps++;
 	}
+	tidy();
 }
 
 /* What goes first, and that no id is ever new again while it is remembered. */
@@ -223,6 +234,129 @@ static void test_forgetting(int in)
 	ok(known, "and all are known again");
 	snprintf(id, sizeof(id), "id-%d", END - 1);
 	has(id, LEDGER_DONE, 200, id);
+}
+
+/* What a ledger says of an id, in words; how it was asked for apart. */
+static void put_state(struct buf *out, const char *id)
+{
+	struct ledger_entry *e;
+
+	buf_fmt(out, "%s %d", id, ledger_find(&l, str_c(id), &e));
+	if (e) {
+		buf_fmt(out, ": %d %u %d %d %llu ", e->state, e->status, e->acked,
+			e->cancel, (unsigned long long)e->seq);
+		if (ledger_answer(&l, e, out) || ledger_request(&l, e, out))
+			ok(false, "%s: is read", id);
+	}
+	buf_puts(out, "\n");
+}
+
+/* All that it knows. */
+static void put_all(struct buf *out, int ids)
+{
+	buf_fmt(out, "%s %u, lease %llu, %zu entries, %zu open, %zu gone, %llu asked\n",
+		l.box, l.boot, (unsigned long long)l.lease, l.entries, l.open, l.gone_n,
+		(unsigned long long)l.asks);
+	for (int i = 0; i < ids; i++) {
+		char id[32];
+
+		snprintf(id, sizeof(id), "s-%d", i);
+		put_state(out, id);
+	}
+	for (uint64_t n = ledger_first_event(&l); n <= l.event; n++) {
+		struct ledger_event e;
+
+		if (ledger_read_event(&l, n, &e) || e.seq != n)
+			ok(false, "event %d is read", (int)n);
+		buf_fmt(out, "%d %d %s\n", e.kind, e.state, e.name);
+	}
+}
+
+static unsigned dice(unsigned sides)
+{
+	static uint32_t x = 1;
+
+	x = x * 1664525 + 1013904223;
+	return (x >> 8) % sides;
+}
+
+/* Something happens to one of the last ids, or a new one comes. */
+static void change(int *ids)
+{
+	static char request[4096];
+	struct ledger_entry *e;
+	char id[32];
+	int which = *ids - 1 - (int)dice(60), r = 0;
+
+	snprintf(id, sizeof(id), "s-%d", which);
+	if (which < 0 || dice(3) == 0 || ledger_find(&l, str_c(id), &e) != LEDGER_HERE) {
+		memset(request, 'q', sizeof(request));
+		snprintf(id, sizeof(id), "s-%d", (*ids)++);
+		r = ledger_queue(&l, str_c(id), asked, 1,
+			str_make(request, dice(sizeof(request))), &e);
+	} else if (e->state >= LEDGER_DONE) {
+		r = ledger_ack(&l, e);
+	} else if (dice(8) == 0) {
+		r = e->cancel < 2 ? ledger_cancel(&l, e, e->cancel + 1) : 0;
+	} else if (e->state == LEDGER_STARTED) {
+		r = ledger_end(&l, e, LEDGER_DONE, 200, str_c(id));
+	} else if (dice(9) == 0) {
+		r = ledger_end(&l, e, LEDGER_CANCELLED, 0, STR(""));
+	} else {
+		r = ledger_start(&l, e);
+	}
+	for (e = l.oldest; e && r == ERR_LIMIT; e = e->newer)
+		if (e->state < LEDGER_DONE)
+			r = ledger_end(&l, e, LEDGER_DONE, 200, STR("refused"));
+	if (dice(50) == 0)
+		r = r ? r : ledger_show_lease(&l, l.lease + 1);
+	if (r)
+		ok(false, "%s: %d", id, r);
+}
+
+/* On a full disk the old file is what counts, and is not copied again at once. */
+static void full_steps(void)
+{
+	struct rlimit old, little = {0};
+
+	getrlimit(RLIMIT_FSIZE, &old);
+	little.rlim_max = old.rlim_max;
+	little.rlim_cur = JOURNAL_LATE_MAX / 2;
+	setrlimit(RLIMIT_FSIZE, &little);
+	tidy();
+	setrlimit(RLIMIT_FSIZE, &old);
+	ok(!l.moved && !l.shrink, "a full disk: the file is what it was");
+	ok(!ledger_is_large(&l), "for a while");
+}
+
+/* A new file in steps says what the old one would have said, whatever comes between. */
+static void test_steps(int in)
+{
+	int ids = 0, times = 0;
+
+	fresh(in);
+	signal(SIGXFSZ, SIG_IGN);
+	for (int i = 0; i < 1000000 && times < 4; i++) {
+		struct buf before = BUF_INIT(64 << 20), after = BUF_INIT(64 << 20);
+
+		for (unsigned n = dice(4); n > 0; n--)
+			change(&ids);
+		if (ledger_is_large(&l) && !times && !l.shrink_from)
+			full_steps();
+		if (ledger_shrink(&l) || !l.moved)
+			continue;
+		l.moved = false;
+		for (unsigned n = dice(4); n > 0; n--)
+			change(&ids);
+		put_all(&before, ids);
+		crash();
+		put_all(&after, ids);
+		ok(str_eq(buf_view(&before), buf_view(&after)),
+			"after %d steps all is known that was", i);
+		buf_free(&before);
+		buf_free(&after);
+		times++;
+	}
 }
 
 static void test_bytes(void)
@@ -402,6 +536,8 @@ int main(void)
 	test_life(-1);
 	test_limits();
 	test_forgetting(dir);
+	test_steps(dir);
+	test_steps(-1);
 	test_bytes();
 	test_full();
 	test_queue();
