@@ -5,6 +5,7 @@
 #include "inject/listen.h"
 #include "inject/out.h"
 #include "limits.h"
+#include "net/tls_client.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -58,6 +59,21 @@ static int load_token(struct listen *l, const char *path)
 	return r;
 }
 
+static int load_clients(struct listen *l, const char *path)
+{
+	struct buf text = BUF_INIT(AUTHORITIES_FILE_MAX);
+	struct tls_client *clients;
+	const char *why;
+	int r = load("tls-client-ca", path, &text);
+
+	if (!r && tls_client_new(buf_view(&text), NULL, &why, &clients))
+		r = out_fail(NULL, "--tls-client-ca %s: %s", path, why);
+	else if (!r)
+		tls_server_demand(l->tls, clients);
+	buf_free(&text);
+	return r;
+}
+
 static int load_tls(struct listen *l, const struct options *o)
 {
 	struct buf chain = BUF_INIT(TLS_PEM_MAX), key = BUF_SECRET(TLS_PEM_MAX);
@@ -66,6 +82,8 @@ static int load_tls(struct listen *l, const struct options *o)
 
 	if (!o->tls_cert != !o->tls_key)
 		return out_fail_usage(NULL, "--tls-cert and --tls-key go together");
+	if (o->tls_client_ca && !o->tls_cert)
+		return out_fail_usage(NULL, "--tls-client-ca goes with --tls-cert");
 	if (!o->tls_cert)
 		return 0;
 	r = load("tls-cert", o->tls_cert, &chain);
@@ -76,7 +94,7 @@ static int load_tls(struct listen *l, const struct options *o)
 			o->tls_key, why);
 	buf_free(&chain);
 	buf_free(&key);
-	return r;
+	return r || !o->tls_client_ca ? r : load_clients(l, o->tls_client_ca);
 }
 
 static int read_address(struct listen *l, const char *text)

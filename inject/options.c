@@ -230,6 +230,9 @@ static const struct option table[] = {
 		TEXT, FILES, AT(tls_cert), .commands = FOR_LISTEN},
 	{"tls-key", "FILE", "its private key (PEM)", TEXT, FILES, AT(tls_key),
 		.commands = FOR_LISTEN},
+	{"tls-client-ca", "FILE",
+		"let in who shows a certificate of this authority (PEM) alone", TEXT,
+		FILES, AT(tls_client_ca), .commands = FOR_LISTEN},
 	{"help", NULL, "this text", FLAG, .letter = 'h', AT(help), .commands = FOR_ALL},
 	{"version", NULL, "print the version", FLAG, AT(version), .commands = FOR_ALL},
 };

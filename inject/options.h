@@ -51,7 +51,7 @@ struct options {
 	const char *extra_deps, *build_folder;
 	const char *user, *network, *gpus, *platform, *output, *tag, *ca, *realm,
 		*hostname, *signal, *since, *until, *state_dir, *address, *token,
-		*session, *tls_cert, *tls_key;
+		*session, *tls_cert, *tls_key, *tls_client_ca;
 	bool plain_http, json, timings, help, version, force, remove, follow, no_busybox;
 	bool dry_run, verify, tls;
 	bool detach, init, read_only, all, quiet, timestamps;

@@ -46,12 +46,16 @@ static const char usage[] =
 	"  --key-sha256 HEX    SHA-256 of the session key that requests must carry\n"
 	"  --tls-cert FILE     certificate chain (PEM), with --tls-key: serve TLS 1.2\n"
 	"  --tls-key FILE      private key (PEM)\n"
+	"  --tls-client-ca FILE  let in who shows a certificate of this authority (PEM) "
+	"alone\n"
 	"  --tls-self          the same with a certificate made at the start; the log "
 	"tells\n"
 	"                      the SHA-256 of its key\n"
 	"  --connect URL       dial out to a backend: ws://..., wss://..., unix:/PATH\n"
 	"  --connect-id NAME   the sandbox's name there (default: the host's)\n"
 	"  --connect-token FILE  what to show it, as a bearer\n"
+	"  --connect-cert FILE, --connect-key FILE\n"
+	"                      a certificate (PEM) and its key, to show it as well\n"
 	"  --connect-ca FILE, --connect-pin HEX\n"
 	"                      whom to believe at the other end of wss: authorities "
 	"(PEM),\n"
@@ -154,25 +158,10 @@ static void set_key_sha256(struct reader *r, const char *v)
 	r->c->has_key = true;
 }
 
-static void set_tls_cert(struct reader *r, const char *v)
-{
-	r->c->tls_cert = v;
-}
-
-static void set_tls_key(struct reader *r, const char *v)
-{
-	r->c->tls_key = v;
-}
-
 static void set_tls_self(struct reader *r, const char *v)
 {
 	(void)v;
 	r->c->tls_self = true;
-}
-
-static void set_connect(struct reader *r, const char *v)
-{
-	r->c->connect = v;
 }
 
 static void set_connect_id(struct reader *r, const char *v)
@@ -185,16 +174,6 @@ static void set_connect_id(struct reader *r, const char *v)
 		complain(r, "--connect-id", v,
 			"must be letters, digits, \".\", \"_\" and \"-\"");
 	r->c->connect_id = v;
-}
-
-static void set_connect_token(struct reader *r, const char *v)
-{
-	r->c->connect_token = v;
-}
-
-static void set_connect_ca(struct reader *r, const char *v)
-{
-	r->c->connect_ca = v;
 }
 
 static void set_connect_pin(struct reader *r, const char *v)
@@ -347,38 +326,52 @@ static void ignore(struct reader *r, const char *v)
 
 enum arity { NONE, ONE, MANY };
 
+#define AT(member) offsetof(struct config, member)
+
 static const struct option {
 	const char *name;
 	enum arity arity;
 	void (*set)(struct reader *r, const char *value);
+	size_t at; /* without set: where in struct config the value goes as it is */
 } options[] = {
-	{"--address", ONE, set_address},
-	{"--working-dir", ONE, set_working_dir},
-	{"--state-dir", ONE, set_state_dir},
-	{"--state-sync", NONE, set_state_sync},
-	{"--username", ONE, set_username},
-	{"--user-id", ONE, set_user_id},
-	{"--shell", ONE, set_shell},
-	{"--key-sha256", ONE, set_key_sha256},
-	{"--tls-cert", ONE, set_tls_cert},
-	{"--tls-key", ONE, set_tls_key},
-	{"--tls-self", NONE, set_tls_self},
-	{"--tls", NONE, set_tls},
-	{"--connect", ONE, set_connect},
-	{"--connect-id", ONE, set_connect_id},
-	{"--connect-token", ONE, set_connect_token},
-	{"--connect-ca", ONE, set_connect_ca},
-	{"--connect-pin", ONE, set_connect_pin},
-	{"--plugins", MANY, set_plugins},
-	{"--plugin-dir", ONE, set_plugin_dir},
-	{"--entrypoint", ONE, set_entrypoint},
-	{"--enable-browser", NONE, set_browser},
-	{"--no-enable-browser", NONE, set_no_browser},
-	{"--file-viewer", NONE, set_viewer},
-	{"--browsergym-eval-env", MANY, set_eval_env},
-	{"--git-user-name", ONE, ignore},
-	{"--git-user-email", ONE, ignore},
+	{"--address", ONE, .set = set_address},
+	{"--working-dir", ONE, .set = set_working_dir},
+	{"--state-dir", ONE, .set = set_state_dir},
+	{"--state-sync", NONE, .set = set_state_sync},
+	{"--username", ONE, .set = set_username},
+	{"--user-id", ONE, .set = set_user_id},
+	{"--shell", ONE, .set = set_shell},
+	{"--key-sha256", ONE, .set = set_key_sha256},
+	{"--tls-cert", ONE, .at = AT(tls_cert)},
+	{"--tls-key", ONE, .at = AT(tls_key)},
+	{"--tls-client-ca", ONE, .at = AT(tls_client_ca)},
+	{"--tls-self", NONE, .set = set_tls_self},
+	{"--tls", NONE, .set = set_tls},
+	{"--connect", ONE, .at = AT(connect)},
+	{"--connect-id", ONE, .set = set_connect_id},
+	{"--connect-token", ONE, .at = AT(connect_token)},
+	{"--connect-ca", ONE, .at = AT(connect_ca)},
+	{"--connect-cert", ONE, .at = AT(connect_cert)},
+	{"--connect-key", ONE, .at = AT(connect_key)},
+	{"--connect-pin", ONE, .set = set_connect_pin},
+	{"--plugins", MANY, .set = set_plugins},
+	{"--plugin-dir", ONE, .set = set_plugin_dir},
+	{"--entrypoint", ONE, .set = set_entrypoint},
+	{"--enable-browser", NONE, .set = set_browser},
+	{"--no-enable-browser", NONE, .set = set_no_browser},
+	{"--file-viewer", NONE, .set = set_viewer},
+	{"--browsergym-eval-env", MANY, .set = set_eval_env},
+	{"--git-user-name", ONE, .set = ignore},
+	{"--git-user-email", ONE, .set = ignore},
 };
+
+static void set_option(struct reader *r, const struct option *o, const char *value)
+{
+	if (o->set)
+		o->set(r, value);
+	else
+		memcpy((char *)r->c + o->at, &value, sizeof(value));
+}
 
 static bool is_number(const char *word)
 {
@@ -395,16 +388,16 @@ static void read_option(struct reader *r, const struct option *o, const char *va
 	if (o->arity == NONE) {
 		if (value)
 			complain(r, o->name, value, "takes no value");
-		o->set(r, NULL);
+		set_option(r, o, NULL);
 	} else if (value) {
-		o->set(r, value);
+		set_option(r, o, value);
 	} else if (!*r->argv || is_option(*r->argv)) {
 		buf_fmt(r->errors, "%s: needs a value\n", o->name);
 	} else {
-		o->set(r, *r->argv++);
+		set_option(r, o, *r->argv++);
 	}
 	while (o->arity == MANY && *r->argv && !is_option(*r->argv))
-		o->set(r, *r->argv++);
+		set_option(r, o, *r->argv++);
 }
 
 static void unknown_option(struct reader *r, const char *word)
@@ -589,6 +582,11 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 		buf_puts(r.errors, "--tls-cert and --tls-key go together\n");
 	if (c->tls_cert && c->tls_self)
 		buf_puts(r.errors, "--tls-self: there is --tls-cert already\n");
+	if (c->tls_client_ca && !c->tls_cert && !c->tls_self)
+		buf_puts(
+			r.errors, "--tls-client-ca goes with --tls-cert or --tls-self\n");
+	if (!c->connect_cert != !c->connect_key)
+		buf_puts(r.errors, "--connect-cert and --connect-key go together\n");
 	if (c->connect && !strncmp(c->connect, "wss:", 4) && !c->connect_ca &&
 		!c->has_pin)
 		buf_puts(r.errors,

@@ -47,8 +47,9 @@ struct config {
 	uint8_t key[SHA256_LEN]; /* the SHA-256 of the session key */
 	const char *tls_cert;    /* PEM files; both or none */
 	const char *tls_key;
-	bool tls_self; /* in their place: a certificate of its own making */
-	bool tls;      /* HEALTH: the server to ask speaks TLS */
+	const char *tls_client_ca; /* a file: who is let in; NULL: anybody */
+	bool tls_self;             /* in their place: a certificate of its own making */
+	bool tls;                  /* HEALTH: the server to ask speaks TLS */
 
 	const char *state_dir;   /* absolute; NULL: none */
 	const char *working_dir; /* absolute */
@@ -67,10 +68,12 @@ struct config {
 	size_t disk_plugins_n;
 	const char *eval_env; /* of BrowserGym; NULL: none */
 	const char *plugin_dir;
-	const char *connect;             /* where to dial out to; NULL: nowhere */
-	const char *connect_id;          /* its name to backends; NULL: the host's */
-	const char *connect_token;       /* a file; NULL: none */
-	const char *connect_ca;          /* a file; NULL: none */
+	const char *connect;       /* where to dial out to; NULL: nowhere */
+	const char *connect_id;    /* its name to backends; NULL: the host's */
+	const char *connect_token; /* a file; NULL: none */
+	const char *connect_ca;    /* a file; NULL: none */
+	const char *connect_cert;  /* PEM files; both or none */
+	const char *connect_key;
 	uint8_t connect_pin[SHA256_LEN]; /* of the backend's SubjectPublicKeyInfo */
 	uint64_t plugin_ms;              /* that all of them have to start */
 };

@@ -60,9 +60,20 @@ static struct server_state *state_new(void)
 	return calloc(1, sizeof(struct server_state));
 }
 
-int tls_init(struct tls *t, const struct tls_server *s)
+/* Also what the clients' signatures need. */
+static int judge_clients(
+	struct server_state *state, struct tls_client *trust, int64_t now)
+{
+	br_ssl_engine_set_default_rsavrfy(&state->ctx.eng);
+	br_ssl_engine_set_default_ecdsa(&state->ctx.eng);
+	tls_client_names(trust, &state->ctx);
+	return tls_judge_begin(&state->base, trust, NULL, now);
+}
+
+int tls_init(struct tls *t, const struct tls_server *s, int64_t now)
 {
 	struct server_state *state = state_new();
+	int r = 0;
 
 	if (!state)
 		return -ENOMEM;
@@ -72,19 +83,22 @@ int tls_init(struct tls *t, const struct tls_server *s)
 	tls_use_algorithms(&state->ctx.eng);
 	br_ssl_engine_add_flags(&state->ctx.eng, BR_OPT_ENFORCE_SERVER_PREFERENCES);
 	use_credentials(&state->ctx, s);
+	if (s->clients)
+		r = judge_clients(state, s->clients, now);
 	br_ssl_engine_set_buffer(&state->ctx.eng, state->io, sizeof(state->io), 1);
-	if (!br_ssl_server_reset(&state->ctx)) {
-		free(state);
-		return ERR_TLS;
-	}
+	if (!r && !br_ssl_server_reset(&state->ctx))
+		r = ERR_TLS;
 	t->state = &state->base;
-	return 0;
+	if (r)
+		tls_free(t);
+	return r;
 }
 
 void tls_free(struct tls *t)
 {
 	if (!t->state)
 		return;
+	tls_judge_end(t->state);
 	explicit_bzero(t->state, t->state->n);
 	free(t->state);
 	t->state = NULL;
@@ -103,6 +117,15 @@ static int ended(const struct tls *t)
 	return br_ssl_engine_last_error(engine(t)) == BR_ERR_OK ? TLS_END : ERR_TLS;
 }
 
+/* The judge has spoken, and takes as much memory as all the rest. */
+static void settle(struct tls *t)
+{
+	unsigned open = BR_SSL_SENDAPP | BR_SSL_RECVAPP;
+
+	if (t->state->judge && br_ssl_engine_current_state(engine(t)) & open)
+		tls_judge_end(t->state);
+}
+
 char *tls_input(struct tls *t, size_t *room)
 {
 	return (char *)br_ssl_engine_recvrec_buf(engine(t), room);
@@ -111,6 +134,7 @@ char *tls_input(struct tls *t, size_t *room)
 void tls_input_done(struct tls *t, size_t n)
 {
 	br_ssl_engine_recvrec_ack(engine(t), n);
+	settle(t);
 }
 
 int tls_feed(struct tls *t, const void *p, size_t n, size_t *taken)
@@ -140,11 +164,48 @@ int tls_feed_end(const struct tls *t)
 	return r == TLS_END ? 0 : r ? r : ERR_CLOSED;
 }
 
+/*
+ * The engine falls silent over certificates, which come before anything is encrypted: the
+ * alert is ours. RFC 5246 7.2.2: handshake_failure 40, bad_certificate 42, unsupported_
+ * certificate 43, certificate_expired 45, unknown_ca 48, decrypt_error 51.
+ */
+static void make_alert(struct tls_state *s)
+{
+	static const struct {
+		int first, last;
+		unsigned char alert;
+	} alerts[] = {
+		{BR_ERR_NO_CLIENT_AUTH, BR_ERR_NO_CLIENT_AUTH, 40},
+		{BR_ERR_BAD_SIGNATURE, BR_ERR_BAD_SIGNATURE, 51},
+		{BR_ERR_X509_EXPIRED, BR_ERR_X509_EXPIRED, 45},
+		{BR_ERR_X509_NOT_TRUSTED, BR_ERR_X509_NOT_TRUSTED, 48},
+		{TLS_REFUSED_PURPOSE, TLS_REFUSED_PURPOSE, 43},
+		{TLS_REFUSED_CLIENT, TLS_REFUSED_CLIENT, 43},
+		{BR_ERR_X509_OK, BR_ERR_X509_NOT_TRUSTED, 42},
+		{TLS_REFUSED_NAME, TLS_REFUSED_CLIENT, 42},
+	};
+	static const unsigned char record[] = {21, 3, 3, 0, 2, 2};
+	int err = br_ssl_engine_last_error(s->engine);
+
+	for (size_t i = 0; i < ARRAY_LEN(alerts) && !s->alert_n; i++)
+		if (err >= alerts[i].first && err <= alerts[i].last) {
+			memcpy(s->alert, record, sizeof(record));
+			s->alert[sizeof(record)] = alerts[i].alert;
+			s->alert_n = sizeof(s->alert);
+		}
+}
+
 struct str tls_output(struct tls *t)
 {
 	size_t n;
 	unsigned char *p = br_ssl_engine_sendrec_buf(engine(t), &n);
 
+	if (!p && t->state->judge) {
+		make_alert(t->state);
+		return str_skip(
+			str_make((const char *)t->state->alert, t->state->alert_n),
+			t->state->alert_at);
+	}
 	if (!p) {
 		br_ssl_engine_flush(engine(t), 0);
 		p = br_ssl_engine_sendrec_buf(engine(t), &n);
@@ -154,7 +215,12 @@ struct str tls_output(struct tls *t)
 
 void tls_output_done(struct tls *t, size_t n)
 {
+	if (t->state->alert_at < t->state->alert_n) {
+		t->state->alert_at += (unsigned char)n;
+		return;
+	}
 	br_ssl_engine_sendrec_ack(engine(t), n);
+	settle(t);
 }
 
 int tls_read(const struct tls *t, struct str *data)
@@ -244,8 +310,17 @@ const char *tls_error_text(const struct tls *t)
 		{TLS_REFUSED_SYNTAX, TLS_REFUSED_SYNTAX, "a certificate cannot be read"},
 		{TLS_REFUSED_PIN, TLS_REFUSED_PIN,
 			"the certificate's key is not the one that is asked for"},
+		{TLS_REFUSED_CLIENT, TLS_REFUSED_CLIENT,
+			"the certificate is not for clients"},
+		{BR_ERR_NO_CLIENT_AUTH, BR_ERR_NO_CLIENT_AUTH,
+			"the client shows no certificate"},
+		{BR_ERR_BAD_SIGNATURE, BR_ERR_BAD_SIGNATURE,
+			"the peer does not have its certificate's key"},
 		{RECEIVED + 42, RECEIVED + 49,
 			"the peer does not accept our certificate"},
+		{RECEIVED + 40, RECEIVED + 40,
+			"the peer gave up: it has nothing in common with us, or asks for "
+			"a certificate"},
 		{RECEIVED, RECEIVED + 255, "the peer gave up"},
 		{SENT + 40, SENT + 40, "no cipher suite, curve or hash in common"},
 		{SENT + 70, SENT + 70, "the peer offers nothing as new as TLS 1.2"},

@@ -8,7 +8,7 @@
  *
  * After every feed, write or close, send what tls_output has. TLS 1.2 only (RFC
  * 5246), ECDHE with AES-GCM or ChaCha20-Poly1305, no renegotiation, no
- * resumption, no client certificates. There is no TLS 1.3.
+ * resumption. There is no TLS 1.3.
  */
 #ifndef NET_TLS_H
 #define NET_TLS_H
@@ -25,6 +25,7 @@ enum { TLS_SECRET = 32 };
 
 /* A certificate chain and its key, shared by all connections. */
 struct tls_server;
+struct tls_client; /* see net/tls_client.h */
 
 /*
  * Reads a certificate chain, leaf first, and its private key, both PEM, the key
@@ -45,6 +46,11 @@ int tls_server_self(const uint8_t secret[TLS_SECRET], struct tls_server **out,
 	uint8_t pin[SHA256_LEN]) MUST_USE;
 /* In the log of a server, before that in hexadecimal. */
 #define TLS_PIN_IS "TLS: the SHA-256 of the key is "
+/*
+ * From now on clients have to show a certificate for clients behind which one of trust's
+ * authorities stands, and prove to have its key. trust now belongs to s.
+ */
+void tls_server_demand(struct tls_server *s, struct tls_client *trust);
 void tls_server_del(struct tls_server *s);
 
 /* One connection. Zeroed, or after tls_free, it is none. */
@@ -54,9 +60,11 @@ struct tls {
 
 /*
  * Starts a connection, which waits for the client's first bytes; allocates about
- * 37 KB. The server must outlive it. 0; -ENOMEM; ERR_TLS without random bytes.
+ * 37 KB, and 24 more during the handshake if clients are judged. now is the time of day,
+ * as seconds since 1970. The server must outlive it. 0; -ENOMEM; ERR_TLS without random
+ * bytes.
  */
-int tls_init(struct tls *t, const struct tls_server *s) MUST_USE;
+int tls_init(struct tls *t, const struct tls_server *s, int64_t now) MUST_USE;
 void tls_free(struct tls *t);
 
 /*

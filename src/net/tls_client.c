@@ -1,319 +1,18 @@
-/* Connections of a client, and whom they believe. */
+/* Connections of a client. */
 #include "net/tls_client.h"
 
-#include "base/arena.h"
-#include "base/hash.h"
 #include "net/tls_private.h"
-#include "net/x509.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-enum {
-	RSA_BYTES_MIN = 2048 / 8,
-	DAY = 86400,
-	DAYS_TO_1970 = 719528, /* since the year 0, as BearSSL counts */
-};
 #define CLOCK_FLOOR INT64_C(1767225600) /* 2026-01-01: this program is younger */
-
-struct tls_client {
-	br_x509_trust_anchor anchors[TLS_AUTHORITIES_MAX];
-	size_t anchors_n;
-	struct arena arena; /* what they point to */
-	bool pinned;
-	uint8_t pin[SHA256_LEN];
-	const struct tls_server *own; /* what we prove ourselves by, or NULL */
-};
-
-/* --- Authorities -------------------------------------------------------------------- */
-
-static unsigned char *keep(struct arena *a, const void *p, size_t n)
-{
-	unsigned char *copy = arena_alloc(a, n ? n : 1);
-
-	if (copy && n)
-		memcpy(copy, p, n);
-	return copy;
-}
-
-static int keep_key(struct arena *a, const br_x509_pkey *from, br_x509_pkey *to)
-{
-	br_x509_pkey key = *from;
-
-	if (from->key_type == BR_KEYTYPE_RSA) {
-		key.key.rsa.n = keep(a, from->key.rsa.n, from->key.rsa.nlen);
-		key.key.rsa.e = keep(a, from->key.rsa.e, from->key.rsa.elen);
-		if (!key.key.rsa.n || !key.key.rsa.e)
-			return -ENOMEM;
-	} else {
-		key.key.ec.q = keep(a, from->key.ec.q, from->key.ec.qlen);
-		if (!key.key.ec.q)
-			return -ENOMEM;
-	}
-	*to = key;
-	return 0;
-}
-
-static bool key_is_long(const br_x509_pkey *key)
-{
-	return key->key_type == BR_KEYTYPE_EC || key->key.rsa.nlen >= RSA_BYTES_MIN;
-}
-
-/* The certificate as an authority; 1 when it cannot be one. */
-static int take_authority(struct tls_client *c, struct str der)
-{
-	br_x509_trust_anchor *anchor = &c->anchors[c->anchors_n];
-	br_x509_decoder_context d;
-	const br_x509_pkey *key;
-	struct x509 cert;
-
-	br_x509_decoder_init(&d, NULL, NULL);
-	br_x509_decoder_push(&d, der.p, der.n);
-	key = br_x509_decoder_get_pkey(&d);
-	if (!key || !key_is_long(key) || x509_read(&cert, der) || cert.constrained)
-		return 1;
-	anchor->dn.data = keep(&c->arena, cert.subject.p, cert.subject.n);
-	anchor->dn.len = cert.subject.n;
-	/* Without the flag it is the server's own certificate that is trusted. */
-	anchor->flags = br_x509_decoder_isCA(&d) ? BR_X509_TA_CA : 0;
-	if (!anchor->dn.data || keep_key(&c->arena, key, &anchor->pkey))
-		return -ENOMEM;
-	c->anchors_n++;
-	return 0;
-}
-
-static int take_authorities(struct tls_client *c, struct str text, const char **why)
-{
-	br_pem_decoder_context d;
-	struct buf der = BUF_INIT(TLS_CERT_MAX);
-	const char *name;
-	bool any = text.n > 0;
-	int r;
-
-	br_pem_decoder_init(&d);
-	*why = "the file of certificate authorities is not PEM, or too large";
-	while ((r = tls_pem_next(&d, &text, &der, &name)) == 0) {
-		if (tls_pem_is_certificate(name)) {
-			if (c->anchors_n == TLS_AUTHORITIES_MAX) {
-				*why = "there are too many certificate authorities";
-				r = ERR_LIMIT;
-				break;
-			}
-			r = take_authority(c, buf_view(&der));
-			if (r < 0)
-				break;
-		}
-		buf_reset(&der);
-	}
-	buf_free(&der);
-	if (r != TLS_END)
-		return r;
-	if (any && !c->anchors_n) {
-		*why = "there is no usable certificate authority in the file";
-		return ERR_TYPE;
-	}
-	return 0;
-}
-
-static struct tls_client *client_new(void)
-{
-	return calloc(1, sizeof(struct tls_client));
-}
-
-int tls_client_new(struct str authorities, const uint8_t *spki_sha256, const char **why,
-	struct tls_client **out)
-{
-	struct tls_client *c = client_new();
-	int r;
-
-	*why = "no memory";
-	if (!c)
-		return -ENOMEM;
-	arena_init(&c->arena, TLS_AUTHORITIES_BYTES);
-	if (spki_sha256) {
-		c->pinned = true;
-		memcpy(c->pin, spki_sha256, SHA256_LEN);
-	}
-	r = take_authorities(c, authorities, why);
-	if (!r && !c->anchors_n && !c->pinned) {
-		*why = "no certificate authority is given";
-		r = ERR_TYPE;
-	}
-	if (r)
-		tls_client_del(c);
-	else
-		*out = c;
-	return r;
-}
-
-void tls_client_del(struct tls_client *c)
-{
-	if (!c)
-		return;
-	arena_reset(&c->arena);
-	free(c);
-}
-
-/* --- The judge of a server's certificates ------------------------------------------- */
-
-struct judge {
-	const br_x509_class *vtable; /* must be the first */
-	const struct tls_client *client;
-	struct x509_host host;
-	br_x509_minimal_context chain;
-	br_x509_decoder_context leaf; /* for a key that is believed by itself */
-	size_t certs_n;
-	bool counts;    /* the present certificate is part of what leads to trust */
-	unsigned fault; /* ours, the first; 0 for none */
-	size_t cert_n;
-	char cert[TLS_CERT_MAX];
-};
 
 struct client_state {
 	struct tls_state base;
 	br_ssl_client_context ctx;
-	struct judge judge;
 	unsigned char io[BR_SSL_BUFSIZE_BIDI];
 };
-
-static struct judge *judge_of(const br_x509_class **ctx)
-{
-	return (struct judge *)(void *)ctx;
-}
-
-static bool by_pin_alone(const struct judge *j)
-{
-	return j->client->anchors_n == 0;
-}
-
-static void blame(struct judge *j, unsigned fault)
-{
-	if (!j->fault)
-		j->fault = fault;
-}
-
-static void start_chain(const br_x509_class **ctx, const char *server_name)
-{
-	struct judge *j = judge_of(ctx);
-
-	(void)server_name;
-	j->certs_n = 0;
-	j->fault = 0;
-	/* Without a name for BearSSL: it knows no addresses, and believes a CN. */
-	j->chain.vtable->start_chain(&j->chain.vtable, NULL);
-	br_x509_decoder_init(&j->leaf, NULL, NULL);
-}
-
-static void start_cert(const br_x509_class **ctx, uint32_t length)
-{
-	struct judge *j = judge_of(ctx);
-
-	j->cert_n = 0;
-	/* What follows the one that an authority has signed is of no account. */
-	j->counts = by_pin_alone(j) ? j->certs_n == 0 : j->chain.err == 0;
-	if (length > TLS_CERT_MAX || j->certs_n == TLS_CHAIN_MAX)
-		blame(j, TLS_REFUSED_SIZE);
-	j->chain.vtable->start_cert(&j->chain.vtable, length);
-}
-
-static void append(const br_x509_class **ctx, const unsigned char *p, size_t n)
-{
-	struct judge *j = judge_of(ctx);
-
-	if (n > sizeof(j->cert) - j->cert_n) {
-		blame(j, TLS_REFUSED_SIZE);
-		return;
-	}
-	memcpy(j->cert + j->cert_n, p, n);
-	j->cert_n += n;
-	j->chain.vtable->append(&j->chain.vtable, p, n);
-}
-
-static void judge_leaf(struct judge *j, const struct x509 *cert)
-{
-	uint8_t hash[SHA256_LEN];
-
-	br_x509_decoder_push(&j->leaf, j->cert, j->cert_n);
-	sha256_of(cert->spki, hash);
-	if (j->client->pinned && !hash_equal(hash, j->client->pin, SHA256_LEN))
-		blame(j, TLS_REFUSED_PIN);
-	if (!by_pin_alone(j) && !x509_is_for(cert, &j->host))
-		blame(j, TLS_REFUSED_NAME);
-}
-
-static void end_cert(const br_x509_class **ctx)
-{
-	struct judge *j = judge_of(ctx);
-	struct x509 cert;
-
-	j->chain.vtable->end_cert(&j->chain.vtable);
-	if (j->fault || !j->counts)
-		return;
-	if (x509_read(&cert, str_make(j->cert, j->cert_n))) {
-		blame(j, TLS_REFUSED_SYNTAX);
-		return;
-	}
-	if (j->certs_n++ == 0)
-		judge_leaf(j, &cert);
-	if (by_pin_alone(j))
-		return;
-	if (!cert.for_servers)
-		blame(j, TLS_REFUSED_PURPOSE);
-	if (cert.constrained)
-		blame(j, TLS_REFUSED_CONSTRAINED);
-}
-
-/* BearSSL's reason goes first: a stranger's certificate may say what it likes. */
-static unsigned end_chain(const br_x509_class **ctx)
-{
-	struct judge *j = judge_of(ctx);
-	unsigned r = j->chain.vtable->end_chain(&j->chain.vtable);
-
-	if (by_pin_alone(j))
-		r = br_x509_decoder_get_pkey(&j->leaf) ? 0 : TLS_REFUSED_SYNTAX;
-	return j->fault == TLS_REFUSED_SIZE || !r ? j->fault : r;
-}
-
-static const br_x509_pkey *get_pkey(const br_x509_class *const *ctx, unsigned *usages)
-{
-	const struct judge *j = (const struct judge *)(const void *)ctx;
-
-	if (!by_pin_alone(j))
-		return j->chain.vtable->get_pkey(&j->chain.vtable, usages);
-	if (usages)
-		*usages = BR_KEYTYPE_SIGN;
-	return j->leaf.err ? NULL : &j->leaf.pkey;
-}
-
-static const br_x509_class judge_class = {
-	.context_size = sizeof(struct judge),
-	.start_chain = start_chain,
-	.start_cert = start_cert,
-	.append = append,
-	.end_cert = end_cert,
-	.end_chain = end_chain,
-	.get_pkey = get_pkey,
-};
-
-static void judge_init(struct judge *j, const struct tls_client *c, int64_t now)
-{
-	br_x509_minimal_context *x = &j->chain;
-
-	j->vtable = &judge_class;
-	j->client = c;
-	br_x509_minimal_init(x, &br_sha256_vtable, c->anchors, c->anchors_n);
-	br_x509_minimal_set_rsa(x, br_rsa_pkcs1_vrfy_get_default());
-	br_x509_minimal_set_ecdsa(
-		x, br_ec_get_default(), br_ecdsa_vrfy_asn1_get_default());
-	br_x509_minimal_set_hash(x, br_sha256_ID, &br_sha256_vtable);
-	br_x509_minimal_set_hash(x, br_sha384_ID, &br_sha384_vtable);
-	br_x509_minimal_set_hash(x, br_sha512_ID, &br_sha512_vtable);
-	br_x509_minimal_set_minrsa(x, RSA_BYTES_MIN);
-	br_x509_minimal_set_time(
-		x, (uint32_t)(DAYS_TO_1970 + now / DAY), (uint32_t)(now % DAY));
-}
-
-/* --- Connections -------------------------------------------------------------------- */
 
 static struct client_state *state_new(void)
 {
@@ -336,11 +35,6 @@ static void use_suites(br_ssl_engine_context *e)
 	br_ssl_engine_set_default_ecdsa(e);
 }
 
-void tls_client_prove(struct tls_client *c, const struct tls_server *own)
-{
-	c->own = own;
-}
-
 static void use_own(br_ssl_client_context *ctx, const struct tls_server *own)
 {
 	if (own->key.key_type == BR_KEYTYPE_RSA)
@@ -356,6 +50,8 @@ int tls_connect(struct tls *t, const struct tls_client *c, struct str host, int6
 {
 	struct x509_host named;
 	struct client_state *state;
+	const struct tls_server *own = tls_client_own(c);
+	int r = 0;
 
 	if (x509_host_read(&named, host))
 		return ERR_SYNTAX;
@@ -366,20 +62,20 @@ int tls_connect(struct tls *t, const struct tls_client *c, struct str host, int6
 		return -ENOMEM;
 	state->base.engine = &state->ctx.eng;
 	state->base.n = sizeof(*state);
-	state->judge.host = named;
 	br_ssl_client_zero(&state->ctx);
 	tls_use_algorithms(&state->ctx.eng);
 	use_suites(&state->ctx.eng);
-	if (c->own)
-		use_own(&state->ctx, c->own);
-	judge_init(&state->judge, c, now);
-	br_ssl_engine_set_x509(&state->ctx.eng, &state->judge.vtable);
+	if (own)
+		use_own(&state->ctx, own);
+	r = tls_judge_begin(&state->base, c, &named, now);
 	br_ssl_engine_set_buffer(&state->ctx.eng, state->io, sizeof(state->io), 1);
 	/* RFC 6066 3: an address is no server name. */
-	if (!br_ssl_client_reset(&state->ctx, named.is_address ? NULL : named.bytes, 0)) {
-		free(state);
-		return ERR_TLS;
-	}
+	if (!r &&
+		!br_ssl_client_reset(
+			&state->ctx, named.is_address ? NULL : named.bytes, 0))
+		r = ERR_TLS;
 	t->state = &state->base;
-	return 0;
+	if (r)
+		tls_free(t);
+	return r;
 }

@@ -13,7 +13,7 @@
 
 #include "net/tls.h"
 
-/* Whom to believe, shared by all connections. */
+/* Whom to believe, shared by all connections; a server may judge its clients so, too. */
 struct tls_client;
 
 /*
@@ -35,9 +35,10 @@ void tls_client_prove(struct tls_client *c, const struct tls_server *own);
 
 /*
  * Starts a connection to host, a name or an address; its first bytes are ready in
- * tls_output. now is the time of day, as seconds since 1970. Allocates about 60 KB. The
- * client must outlive it. 0; -ENOMEM; ERR_SYNTAX when that is no host; ERR_RANGE when the
- * clock cannot have been set; ERR_TLS without random bytes.
+ * tls_output. now is the time of day, as seconds since 1970. Allocates about 37 KB, and
+ * 24 more during the handshake. The client must outlive it. 0; -ENOMEM; ERR_SYNTAX when
+ * that is no host; ERR_RANGE when the clock cannot have been set; ERR_TLS without random
+ * bytes.
  */
 int tls_connect(
 	struct tls *t, const struct tls_client *c, struct str host, int64_t now) MUST_USE;

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "limits.h"
 #include "net/tls.h"
+#include "net/x509.h"
 
 #include <bearssl.h>
 
@@ -12,7 +13,8 @@ struct tls_server {
 	br_skey_decoder_context key; /* holds the key's bytes, too */
 	br_x509_certificate chain[TLS_CHAIN_MAX];
 	size_t chain_n;
-	struct buf der; /* all certificates, end to end */
+	struct buf der;             /* all certificates, end to end */
+	struct tls_client *clients; /* owned: who is let in; NULL: anybody */
 };
 
 /* Where credentials lie; zeroed, or NULL. */
@@ -22,10 +24,25 @@ struct tls_server *tls_server_alloc(void);
 struct tls_state {
 	br_ssl_engine_context *engine;
 	size_t n;
+	struct tls_judge *judge; /* of the peer, until the handshake is over; or NULL */
+	unsigned char alert[7];  /* the record that tells the peer why we refuse it */
+	unsigned char alert_n, alert_at; /* its size, 0 for none, and how much is sent */
 };
 
 /* Versions, hashes and ciphers; then the caller adds suites and what is its own. */
 void tls_use_algorithms(br_ssl_engine_context *e);
+
+/* By what a client proves itself, or NULL; the authorities that a server asks for. */
+const struct tls_server *tls_client_own(const struct tls_client *c);
+void tls_client_names(const struct tls_client *c, br_ssl_server_context *server);
+
+/*
+ * Has the engine's peer judged by what c says: a server, which is to be host, or, when
+ * that is NULL, a client. tls_judge_end frees it. 0 or -ENOMEM.
+ */
+int tls_judge_begin(struct tls_state *state, const struct tls_client *c,
+	const struct x509_host *host, int64_t now) MUST_USE;
+void tls_judge_end(struct tls_state *state);
 
 /*
  * The next object of a PEM text (RFC 7468), its bytes appended to der. 0 with its
@@ -43,6 +60,7 @@ enum tls_refusal {
 	TLS_REFUSED_SIZE,
 	TLS_REFUSED_SYNTAX,
 	TLS_REFUSED_PIN,
+	TLS_REFUSED_CLIENT,
 };
 
 #endif

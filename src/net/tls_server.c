@@ -1,4 +1,5 @@
 /* Credentials of a server: read, checked, kept. */
+#include "net/tls_client.h"
 #include "net/tls_private.h"
 
 #include <errno.h>
@@ -166,11 +167,17 @@ int tls_server_new(
 	return r;
 }
 
+void tls_server_demand(struct tls_server *s, struct tls_client *trust)
+{
+	s->clients = trust;
+}
+
 void tls_server_del(struct tls_server *s)
 {
 	if (!s)
 		return;
 	buf_free(&s->der);
+	tls_client_del(s->clients);
 	explicit_bzero(s, sizeof(*s));
 	munmap(s, sizeof(*s));
 }

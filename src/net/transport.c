@@ -272,7 +272,8 @@ int transport_tls(struct transport *t, int fd, const struct tls_server *server)
 {
 	struct secure *s = secure_new();
 
-	return s ? secure_begin(t, fd, s, tls_init(&s->tls, server)) : -ENOMEM;
+	return s ? secure_begin(t, fd, s, tls_init(&s->tls, server, clock_today_s()))
+		 : -ENOMEM;
 }
 
 int transport_tls_client(

@@ -83,21 +83,27 @@ static int read_names(struct x509 *c, struct str value)
 
 static int read_purposes(struct x509 *c, struct str value)
 {
-	static const struct str good[] = {
-		STR("\x2B\x06\x01\x05\x05\x07\x03\x01"), /* serverAuth */
-		STR("\x55\x1D\x25\x00"),                 /* anyExtendedKeyUsage */
+	static const struct {
+		struct str oid;
+		bool servers, clients;
+	} good[] = {
+		{STR("\x2B\x06\x01\x05\x05\x07\x03\x01"), true, false}, /* serverAuth */
+		{STR("\x2B\x06\x01\x05\x05\x07\x03\x02"), false, true}, /* clientAuth */
+		{STR("\x55\x1D\x25\x00"), true, true}, /* anyExtendedKeyUsage */
 	};
 	struct str list, oid;
 
 	if (expect(&value, SEQUENCE, &list, NULL) || value.n)
 		return ERR_SYNTAX;
-	c->for_servers = false;
+	c->for_servers = c->for_clients = false;
 	while (list.n) {
 		if (expect(&list, OID, &oid, NULL))
 			return ERR_SYNTAX;
 		for (size_t i = 0; i < ARRAY_LEN(good); i++)
-			if (str_eq(oid, good[i]))
-				c->for_servers = true;
+			if (str_eq(oid, good[i].oid)) {
+				c->for_servers = c->for_servers || good[i].servers;
+				c->for_clients = c->for_clients || good[i].clients;
+			}
 	}
 	return 0;
 }
@@ -156,7 +162,7 @@ static int read_extensions(struct x509 *c, struct str tagged)
 
 int x509_read(struct x509 *c, struct str der)
 {
-	struct x509 got = {.for_servers = true};
+	struct x509 got = {.for_servers = true, .for_clients = true};
 	struct str cert, body, skipped, tagged;
 	int r = 0;
 

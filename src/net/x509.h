@@ -14,6 +14,7 @@ struct x509 {
 	struct str spki;    /* SubjectPublicKeyInfo, as DER */
 	struct str names;   /* the GeneralNames of subjectAltName; empty without */
 	bool for_servers;   /* no extended key usage, or one that allows it */
+	bool for_clients;   /* the same */
 	bool constrained;   /* it limits the names of what it issues */
 };
 

@@ -18,6 +18,9 @@ int credentials_text(const char *option, const char *path, struct buf *text)
 	/* All room at once: a buffer that grows would leave copies of the key. */
 	if (!r && !buf_room(text, (size_t)st.st_size + 1))
 		r = text->err;
+	if (!r && text->secret && st.st_mode & S_IRWXO)
+		log_warn("%s %s: anybody here may read or change it (mode %03o)", option,
+			path, (unsigned)st.st_mode & 0777u);
 	if (!r)
 		r = load_part(fd, 0, (size_t)st.st_size, text);
 	fd_close(&fd);
@@ -27,27 +30,36 @@ int credentials_text(const char *option, const char *path, struct buf *text)
 	return r;
 }
 
-static void text_free(struct buf *text)
+int credentials_pair(
+	const char *const option[2], const char *const path[2], struct tls_server **out)
 {
-	if (text->p)
-		explicit_bzero(text->p, text->cap);
-	buf_free(text);
-}
-
-static int load_files(const struct config *c, struct tls_server **out)
-{
-	struct buf chain = BUF_INIT(TLS_PEM_MAX), key = BUF_INIT(TLS_PEM_MAX);
+	struct buf chain = BUF_INIT(TLS_PEM_MAX), key = BUF_SECRET(TLS_PEM_MAX);
 	const char *why = NULL;
-	int r = credentials_text("--tls-cert", c->tls_cert, &chain);
+	int r = credentials_text(option[0], path[0], &chain);
 
 	if (!r)
-		r = credentials_text("--tls-key", c->tls_key, &key);
+		r = credentials_text(option[1], path[1], &key);
 	if (!r)
 		r = tls_server_new(buf_view(&chain), buf_view(&key), &why, out);
 	if (why && r)
-		log_error("--tls-cert %s --tls-key %s: %s", c->tls_cert, c->tls_key, why);
-	text_free(&key);
-	text_free(&chain);
+		log_error("%s %s %s %s: %s", option[0], path[0], option[1], path[1], why);
+	buf_free(&key);
+	buf_free(&chain);
+	return r;
+}
+
+int credentials_trust(
+	const char *option, const char *path, const uint8_t *pin, struct tls_client **out)
+{
+	struct buf text = BUF_INIT(DIAL_CA_MAX);
+	const char *why = NULL;
+	int r = path ? credentials_text(option, path, &text) : 0;
+
+	if (!r)
+		r = tls_client_new(buf_view(&text), pin, &why, out);
+	if (r && why)
+		log_error("%s: %s", option, why);
+	buf_free(&text);
 	return r;
 }
 
@@ -87,8 +99,20 @@ static int make_own(struct store *store, int kept, struct tls_server **out)
 int credentials_load(
 	const struct config *c, struct store *store, int secret, struct tls_server **out)
 {
+	static const char *const options[] = {"--tls-cert", "--tls-key"};
+	struct tls_client *clients;
+	int r = 0;
+
 	*out = NULL;
 	if (c->tls_self)
-		return make_own(store, secret, out);
-	return c->tls_cert ? load_files(c, out) : 0;
+		r = make_own(store, secret, out);
+	else if (c->tls_cert)
+		r = credentials_pair(
+			options, (const char *[]){c->tls_cert, c->tls_key}, out);
+	if (r || !c->tls_client_ca)
+		return r;
+	r = credentials_trust("--tls-client-ca", c->tls_client_ca, NULL, &clients);
+	if (!r)
+		tls_server_demand(*out, clients);
+	return r;
 }

@@ -3,7 +3,7 @@
 #define SRV_CREDENTIALS_H
 
 #include "config.h"
-#include "net/tls.h"
+#include "net/tls_client.h"
 #include "proc/store.h"
 
 /*
@@ -15,7 +15,24 @@
 int credentials_load(const struct config *c, struct store *store, int secret,
 	struct tls_server **out) MUST_USE;
 
-/* The text of a file that an option names, into text; what is wrong is logged. */
+/*
+ * A certificate chain and its key from the files that two options name. Errors as of
+ * tls_server_new, or -errno, which are logged.
+ */
+int credentials_pair(const char *const option[2], const char *const path[2],
+	struct tls_server **out) MUST_USE;
+
+/*
+ * Whom to believe: the authorities in the file that an option names, whose path may be
+ * NULL, and a pin as of tls_client_new. What is wrong is logged.
+ */
+int credentials_trust(const char *option, const char *path, const uint8_t *pin,
+	struct tls_client **out) MUST_USE;
+
+/*
+ * The text of a file that an option names, into text; what is wrong is logged, and when
+ * text is a secret, that everybody may read it.
+ */
 int credentials_text(const char *option, const char *path, struct buf *text) MUST_USE;
 
 #endif

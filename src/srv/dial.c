@@ -35,6 +35,7 @@ struct dial {
 	struct buf host;   /* for the field Host */
 	struct buf fields; /* further ones */
 	struct tls_client *trust;
+	struct tls_server *own; /* our certificate; may be NULL */
 	struct timer timer;
 	struct job job;
 	struct stream *stream;
@@ -270,18 +271,15 @@ static int read_token(struct dial *d, const char *path)
 
 static int make_trust(struct dial *d, const struct config *c)
 {
-	struct buf text = BUF_INIT(DIAL_CA_MAX);
-	const char *why = NULL;
-	int r = 0;
+	static const char *const options[] = {"--connect-cert", "--connect-key"};
+	int r = credentials_trust("--connect-ca", c->connect_ca,
+		c->has_pin ? c->connect_pin : NULL, &d->trust);
 
-	if (c->connect_ca)
-		r = credentials_text("--connect-ca", c->connect_ca, &text);
+	if (!r && c->connect_cert)
+		r = credentials_pair(options,
+			(const char *[]){c->connect_cert, c->connect_key}, &d->own);
 	if (!r)
-		r = tls_client_new(buf_view(&text), c->has_pin ? c->connect_pin : NULL,
-			&why, &d->trust);
-	if (r && why)
-		log_error("--connect-ca: %s", why);
-	buf_free(&text);
+		tls_client_prove(d->trust, d->own);
 	return r;
 }
 
@@ -342,6 +340,7 @@ void dial_del(struct dial *d)
 	dial_stop(d);
 	stream_del(d->stream);
 	tls_client_del(d->trust);
+	tls_server_del(d->own);
 	buf_free(&d->text);
 	buf_free(&d->host);
 	buf_free(&d->fields);

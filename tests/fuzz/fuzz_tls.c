@@ -27,7 +27,7 @@ static void connection(const char *p, size_t n)
 	struct tls t = {0};
 	struct str data;
 
-	if (tls_init(&t, good) < 0)
+	if (tls_init(&t, good, 0) < 0)
 		abort();
 	while (at < n && taken) {
 		size_t piece = step < n - at ? step : n - at;

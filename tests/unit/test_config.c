@@ -212,6 +212,7 @@ static void check_options(void)
 	is_int(c.no_change_s, 10, "ten seconds of silence");
 	is_int(read_line(US
 		       " 3000 --address ::1 --shell /bin/dash --tls-cert /c --tls-key /k "
+		       "--tls-client-ca=/a --connect-cert /d --connect-key /e "
 		       "--key-sha256 "
 		       "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1eF"
 		       "F"),
@@ -220,6 +221,9 @@ static void check_options(void)
 	is_str(c.shell, "/bin/dash", "the shell");
 	is_str(c.tls_cert, "/c", "the certificate");
 	is_str(c.tls_key, "/k", "its key");
+	is_str(c.tls_client_ca, "/a", "who is let in");
+	ok(!strcmp(c.connect_cert, "/d") && !strcmp(c.connect_key, "/e"),
+		"what is shown by it");
 	ok(c.has_key && c.key[0] == 0 && c.key[30] == 0x1e && c.key[31] == 0xff,
 		"the digest");
 	is_int(read_line(US " 3000 --plugins jupyter --entrypoint wait -- /e --help"), 0,

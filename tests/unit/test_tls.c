@@ -127,7 +127,7 @@ static struct link *link_new(const struct tls_server *s, const br_x509_pkey *key
 	br_ssl_engine_set_x509(&l->client.eng, &l->known.vtable);
 	br_ssl_engine_set_buffer(&l->client.eng, l->io, sizeof(l->io), 1);
 	br_ssl_client_reset(&l->client, "localhost", 0);
-	if (tls_init(&l->tls, s) < 0)
+	if (tls_init(&l->tls, s, 0) < 0)
 		abort();
 	l->step = ALL;
 	l->cut[0] = l->cut[1] = l->flip = ALL;
@@ -373,7 +373,7 @@ static void test_not_tls(const struct pair *p)
 		size_t taken = 0;
 		struct str data;
 
-		is_int(tls_init(&t, p->server), 0, "a connection");
+		is_int(tls_init(&t, p->server, 0), 0, "a connection");
 		is_int(tls_feed(&t, texts[i].p, texts[i].n, &taken), ERR_TLS,
 			"not TLS, text %zu", i);
 		is_int(tls_read(&t, &data), ERR_TLS, "nothing to read");

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/hash.h"
+#include "net/tls_private.h"
 #include "net/transport.h"
 #include "tests/tap.h"
 #include "tests/unit/tls_pem.h"
@@ -59,7 +60,7 @@ static int talk(
 
 	if (r)
 		return r;
-	ok(tls_init(&s, server) == 0, "a server");
+	ok(tls_init(&s, server, TODAY) == 0, "a server");
 	for (int idle = 0; idle < 2;) {
 		int a = carry(&c, &s, step), b = carry(&s, &c, step);
 
@@ -167,6 +168,108 @@ static void test_self(void)
 		tls_server_del(server);
 	}
 	server = given;
+	buf_free(&got);
+}
+
+static struct tls_server *credentials(const char *cert, const char *private_key)
+{
+	struct tls_server *s = NULL;
+	const char *why = "";
+
+	ok(tls_server_new(str_c(cert), str_c(private_key), &why, &s) == 0,
+		"credentials: %s", why);
+	return s;
+}
+
+/* Somebody else's certificate, with a key of one's own. */
+static struct tls_server *thief(void)
+{
+	struct tls_server *s = credentials(PEM_EC_CERT, PEM_EC_KEY);
+
+	s->key.key.ec.x[s->key.key.ec.xlen - 1] ^= 1;
+	return s;
+}
+
+/* What the server thinks of a client that shows own; in steps of one byte and of many. */
+static void shows(struct tls_server *own, int wanted, const char *name)
+{
+	static const size_t steps[] = {1, 100000};
+	struct tls_client *trust = trusting(PEM_EC_CERT, NULL);
+	struct buf got = BUF_INIT(100);
+
+	tls_client_prove(trust, own);
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
+		is_int(talk(trust, "localhost", steps[i], &got), wanted, "%s", name);
+	tls_client_del(trust);
+	tls_server_del(own);
+	buf_free(&got);
+}
+
+static void test_mutual(void)
+{
+	struct tls_server *given = server;
+
+	server = credentials(PEM_EC_CERT, PEM_EC_KEY);
+	tls_server_demand(server, trusting(PEM_EC_CERT PEM_RSA_CERT, NULL));
+	shows(credentials(PEM_EC_CERT, PEM_EC_KEY), 0, "a client that is known");
+	shows(credentials(PEM_RSA_CERT, PEM_RSA_KEY), 0, "another, by RSA");
+	shows(NULL, ERR_TLS, "one that shows nothing");
+	shows(thief(), ERR_TLS, "one without the key");
+	tls_server_del(server);
+	server = credentials(PEM_EC_CERT, PEM_EC_KEY);
+	tls_server_demand(server, trusting(PEM_RSA_CERT, NULL));
+	shows(credentials(PEM_EC_CERT, PEM_EC_KEY), ERR_TLS, "one of another authority");
+	tls_server_del(server);
+	server = given;
+}
+
+/* The alert (RFC 5246 7.2) in answer to a client that shows nothing, piece by piece. */
+static void test_alert(void)
+{
+	struct tls_client *trust = trusting(PEM_EC_CERT, NULL);
+	struct tls_server *s = credentials(PEM_EC_CERT, PEM_EC_KEY);
+	struct tls a = {0}, b = {0};
+	static const char wanted[] = {21, 3, 3, 0, 2, 2, 40};
+	struct buf said = BUF_INIT(100);
+	struct str out = {0};
+
+	tls_server_demand(s, trusting(PEM_EC_CERT, NULL));
+	ok(tls_connect(&a, trust, STR("localhost"), TODAY) == 0 &&
+			tls_init(&b, s, TODAY) == 0,
+		"two ends");
+	for (int i = 0; i < 20 && carry(&a, &b, 100000) >= 0; i++)
+		if (carry(&b, &a, 100000) < 0)
+			break;
+	is_str(tls_error_text(&b), "the client shows no certificate", "the reason");
+	for (int i = 0; i < 20 && (out = tls_output(&b)).n; i++) {
+		buf_put(&said, out.p, 1);
+		tls_output_done(&b, 1);
+	}
+	ok(!out.n, "it says no more than that");
+	is_mem(said.p, said.n, wanted, sizeof(wanted),
+		"handshake_failure, and in the open");
+	is_int(tls_read(&b, &out), ERR_TLS, "for good");
+	tls_free(&a);
+	tls_free(&b);
+	tls_server_del(s);
+	tls_client_del(trust);
+	buf_free(&said);
+}
+
+/* Its key is pinned, its name and authority are right: only the signature is not. */
+static void test_thief(void)
+{
+	struct tls_server *given = server;
+	struct tls_client *trust = trusting(PEM_EC_CERT, NULL);
+	struct buf got = BUF_INIT(100);
+
+	server = thief();
+	is_int(talk(trust, "localhost", 1000, &got), ERR_TLS,
+		"a server that shows another's certificate");
+	is_int(got.n, 0, "is not heard");
+	tls_server_del(server);
+	server = given;
+	tls_client_del(trust);
 	buf_free(&got);
 }
 
@@ -354,6 +457,9 @@ int main(int argc, char **argv)
 	test_talk();
 	test_pin();
 	test_self();
+	test_mutual();
+	test_alert();
+	test_thief();
 	test_authorities();
 	test_transport(true);
 	test_transport(false);

@@ -99,7 +99,7 @@ static int serve(const struct tls_server *s, int fd)
 	size_t answered = 0, asked = 0, n;
 	ssize_t got;
 	struct str data;
-	int r = tls_init(&t, s);
+	int r = tls_init(&t, s, 0);
 
 	while (!r && (got = read(fd, in, sizeof(in))) > 0) {
 		for (size_t at = 0; !r && at < (size_t)got; at += n) {

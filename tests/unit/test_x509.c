@@ -136,9 +136,14 @@ static void test_read(void)
 	struct x509 c = {0};
 
 	ok(READ_EXT(EXT_SAN, &c) == 0 && c.names.n == 3, "names");
-	ok(c.for_servers && !c.constrained, "no purpose is every purpose");
-	ok(READ_EXT(EXT_EKU("\x01"), &c) == 0 && c.for_servers, "for servers");
-	ok(READ_EXT(EXT_EKU("\x02"), &c) == 0 && !c.for_servers, "for clients");
+	ok(c.for_servers && c.for_clients && !c.constrained,
+		"no purpose is every purpose");
+	ok(READ_EXT(EXT_EKU("\x01"), &c) == 0 && c.for_servers && !c.for_clients,
+		"for servers");
+	ok(READ_EXT(EXT_EKU("\x02"), &c) == 0 && !c.for_servers && c.for_clients,
+		"for clients");
+	ok(READ_EXT(EXT_EKU("\x04"), &c) == 0 && !c.for_servers && !c.for_clients,
+		"for mail");
 	ok(READ_EXT(EXT_NC, &c) == 0 && c.constrained, "constraints");
 	ok(READ_EXT(EXT_SAN EXT_SAN, &c) == ERR_DUPLICATE, "twice is refused");
 	ok(READ_EXT("\x30\x0a\x06\x03\x55\x1d\x11\x04\x05\x30\x03\x82", &c) == ERR_SYNTAX,
