@@ -191,15 +191,25 @@ static void sweep(struct build *b, bool failed)
 	}
 }
 
-static int send_context(struct build *b, struct context *c)
+static int push(void *call, struct str piece)
+{
+	return call_push(call, piece);
+}
+
+static int push_context(const void *context, struct call *c)
+{
+	return context_put(context, push, c);
+}
+
+static int send_context(struct build *b, const struct context *c)
 {
 	struct plan *p = b->plan;
 	struct buf target = BUF_INIT(ENGINE_TARGET_MAX);
 	struct call_request q = {
 		.method = "POST",
 		.type = "application/x-tar",
-		.parts = c->parts,
-		.parts_n = c->parts_n,
+		.more = push_context,
+		.more_arg = c,
 		.chunked = true,
 	};
 	int r;

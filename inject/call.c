@@ -354,6 +354,8 @@ int call_start(struct call *c, const struct call_request *q)
 	buf_free(&head);
 	for (size_t i = 0; i < q->parts_n && !r; i++)
 		r = call_push(c, q->parts[i]);
+	if (!r && q->more)
+		r = q->more(q->more_arg, c);
 	return r ? r : drain(c);
 }
 

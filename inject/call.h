@@ -11,6 +11,8 @@
 
 #include "base/buf.h"
 
+struct call;
+
 struct call_request {
 	const char *method;
 	const char *target;      /* encoded, starts with '/' */
@@ -22,6 +24,9 @@ struct call_request {
 	const char *host; /* for the Host field; NULL: localhost */
 	bool keep;        /* the connection, for call_again */
 	uint64_t put_n;   /* bytes that will follow by call_push */
+	/* Pushes what follows the parts; NULL for nothing. What it gives is the error. */
+	int (*more)(const void *arg, struct call *c);
+	const void *more_arg;
 };
 
 struct call {

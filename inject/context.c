@@ -67,12 +67,6 @@ static int lay_out(struct context *c, const struct context_files *f)
 	return r;
 }
 
-static void add(struct context *c, struct str part)
-{
-	if (part.n)
-		c->parts[c->parts_n++] = part;
-}
-
 static int first_error(const struct context *c)
 {
 	const struct buf *all[] = {&c->text, &c->head, &c->middle, &c->tail};
@@ -100,17 +94,28 @@ int context_init(struct context *c, const struct context_files *f)
 		context_free(c);
 		return r;
 	}
-	add(c, buf_view(&c->text));
-	for (size_t i = 0; f->plugins && i < f->plugins->n; i++)
-		add(c, buf_view(&f->plugins->list[i].tar));
-	add(c, buf_view(&c->head));
+	c->plugins = f->plugins;
+	c->parts[0] = buf_view(&c->text);
+	c->parts[1] = buf_view(&c->head);
 	if (f->client.n) {
-		add(c, f->busybox);
-		add(c, buf_view(&c->middle));
-		add(c, f->client);
+		c->parts[2] = f->busybox;
+		c->parts[3] = buf_view(&c->middle);
+		c->parts[4] = f->client;
 	}
-	add(c, buf_view(&c->tail));
+	c->parts[5] = buf_view(&c->tail);
 	return 0;
+}
+
+int context_put(const struct context *c, plugin_put_fn *put, void *arg)
+{
+	int r = put(arg, c->parts[0]);
+
+	for (size_t i = 0; c->plugins && i < c->plugins->n && !r; i++)
+		r = plugin_put(&c->plugins->list[i], put, arg);
+	for (size_t i = 1; i < CONTEXT_PARTS && !r; i++)
+		if (c->parts[i].n)
+			r = put(arg, c->parts[i]);
+	return r;
 }
 
 void context_free(struct context *c)

@@ -1,10 +1,13 @@
-/* The archive that goes to the builder, in pieces that are sent one by one. */
+/*
+ * The archive that goes to the builder, in pieces that are sent one by one: what is in
+ * folders is not held in memory.
+ */
 #ifndef INJECT_CONTEXT_H
 #define INJECT_CONTEXT_H
 
 #include "inject/plugin.h"
 
-enum { CONTEXT_PARTS = 5 + INJECT_PLUGINS };
+enum { CONTEXT_PARTS = 6 };
 
 /* What the archive is made of; all borrowed. */
 struct context_files {
@@ -19,7 +22,7 @@ struct context_files {
 struct context {
 	struct buf text, head, middle, tail; /* owned */
 	struct str parts[CONTEXT_PARTS];
-	size_t parts_n;
+	const struct plugins *plugins; /* they follow the first part; NULL */
 };
 
 /*
@@ -28,6 +31,8 @@ struct context {
  * to it. The same input gives the same bytes. 0 or a negative error; then c is freed.
  */
 int context_init(struct context *c, const struct context_files *f) MUST_USE;
+/* Gives all of it to put, in order; results are those of plugin_put. */
+int context_put(const struct context *c, plugin_put_fn *put, void *arg) MUST_USE;
 void context_free(struct context *c);
 
 #endif

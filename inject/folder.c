@@ -18,7 +18,7 @@
 struct folder {
 	struct untar tar;
 	struct unpack to;
-	int fd; /* of the file whose content comes */
+	int fd; /* of the file whose content comes; for times, of the folder */
 };
 
 static int take_entry(struct folder *f)
@@ -51,8 +51,11 @@ static int end_file(struct folder *f)
 	return r;
 }
 
-static int take_piece(struct folder *f, struct str in)
+/* A plugin_put_fn. */
+static int take_piece(void *arg, struct str in)
 {
+	struct folder *f = arg;
+
 	for (;;) {
 		struct str content = {0};
 		int r = untar_next(&f->tar, &in, &content);
@@ -87,8 +90,7 @@ static int unpack(const struct context *c, int dir)
 		return r;
 	umask(0);
 	untar_init(&f.tar);
-	for (size_t i = 0; i < c->parts_n && !r; i++)
-		r = take_piece(&f, c->parts[i]);
+	r = context_put(c, take_piece, &f);
 	if (!r)
 		r = unpack_commit(&f.to);
 	fd_close(&f.fd);
@@ -97,35 +99,39 @@ static int unpack(const struct context *c, int dir)
 	return r;
 }
 
+/* A plugin_put_fn: folders and links get their times when all is in its place. */
+static int set_times_in(void *arg, struct str in)
+{
+	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 0}};
+	struct folder *f = arg;
+	struct str content;
+	int event;
+
+	while ((event = untar_next(&f->tar, &in, &content)) > UNTAR_MORE &&
+		event != UNTAR_DONE) {
+		char path[FILE_PATH_MAX];
+
+		if (event != UNTAR_ENTRY || f->tar.entry.type == UNTAR_FILE)
+			continue;
+		snprintf(path, sizeof(path), "%.*s", STR_ARG(f->tar.entry.name));
+		if (utimensat(f->fd, path, times, AT_SYMLINK_NOFOLLOW) < 0)
+			return -errno;
+	}
+	return event < 0 ? event : 0;
+}
+
 /*
  * Builders take the times of folders and links, too, into their layers, so that those
  * have to be the archive's in the end.
  */
 static int set_times(const struct context *c, int dir)
 {
-	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 0}};
-	struct untar tar;
-	int r = 0;
+	struct folder f = {.fd = dir};
+	int r;
 
-	untar_init(&tar);
-	for (size_t i = 0; i < c->parts_n && r >= 0; i++) {
-		struct str in = c->parts[i], content;
-		int event;
-
-		while ((event = untar_next(&tar, &in, &content)) > UNTAR_MORE &&
-			event != UNTAR_DONE && r >= 0) {
-			char path[FILE_PATH_MAX];
-
-			if (event != UNTAR_ENTRY || tar.entry.type == UNTAR_FILE)
-				continue;
-			snprintf(path, sizeof(path), "%.*s", STR_ARG(tar.entry.name));
-			if (utimensat(dir, path, times, AT_SYMLINK_NOFOLLOW) < 0)
-				r = -errno;
-		}
-		if (event < 0)
-			r = event;
-	}
-	untar_free(&tar);
+	untar_init(&f.tar);
+	r = context_put(c, set_times_in, &f);
+	untar_free(&f.tar);
 	return r;
 }
 

@@ -1,6 +1,5 @@
 #include "inject/plugin.h"
 
-#include "base/arena.h"
 #include "base/fd.h"
 #include "file/pax.h"
 #include "file/tree.h"
@@ -16,13 +15,19 @@
 
 #define NEXT_FORM "--plugin NAME=DIR with a / or . in front, or NAME=IMAGE"
 
-/* One folder while it is read: its paths are sorted before anything is written. */
-struct reading {
-	struct plugin *plugin;
-	struct arena arena;
-	char **paths;
-	size_t n;
-	int top;
+enum {
+	PIECE = PLUGIN_MANIFEST_MAX, /* read at once, a manifest whole */
+	HEAD = 65536,                /* of an entry: two paths, each perhaps twice */
+};
+
+/* One folder on its way into an archive. */
+struct packing {
+	const struct plugin *plugin;
+	plugin_put_fn *put; /* NULL: only its hash is wanted */
+	void *arg;
+	struct sha256 hash;
+	struct buf head, piece;
+	uint64_t size;
 };
 
 struct str plugin_name(const char *value)
@@ -30,33 +35,39 @@ struct str plugin_name(const char *value)
 	return str_make(value, strcspn(value, "="));
 }
 
-static int unreadable(const struct reading *d, const char *path, int err)
+static int unreadable(const struct plugin *p, const char *path, int err)
 {
 	return out_fail("leave it out, or make it readable", "plugin %.*s: %s: %s",
-		STR_ARG(d->plugin->name), path, err_text(err));
+		STR_ARG(p->name), path, err_text(err));
 }
 
-/* A tree_fn. */
-static int note(void *arg, const struct tree_item *i)
-{
-	struct reading *d = arg;
-	char *path = arena_cstr(&d->arena, i->path);
+/* --- Its entries ------------------------------------------------------------------ */
 
-	if (!path)
-		return -ENOMEM;
-	if (i->err)
-		return unreadable(d, path, i->err);
-	if (d->n == INJECT_PLUGIN_FILES)
+static int put_piece(struct packing *k, struct str piece)
+{
+	if (piece.n > INJECT_PLUGIN_MAX - k->size)
 		return out_fail("give a smaller folder",
-			"plugin %.*s has more than %d files", STR_ARG(d->plugin->name),
-			INJECT_PLUGIN_FILES);
-	d->paths[d->n++] = path;
-	return 0;
+			"plugin %.*s is larger than %d MiB", STR_ARG(k->plugin->name),
+			INJECT_PLUGIN_MAX >> 20);
+	k->size += piece.n;
+	sha256_update(&k->hash, piece.p, piece.n);
+	return k->put ? k->put(k->arg, piece) : 0;
 }
 
-static int by_bytes(const void *a, const void *b)
+static int put_head(struct packing *k, const struct pax_entry *e)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	int r;
+
+	buf_reset(&k->head);
+	r = pax_header(&k->head, e);
+	return r ? r : put_piece(k, buf_view(&k->head));
+}
+
+static int put_padding(struct packing *k, uint64_t size)
+{
+	buf_reset(&k->head);
+	pax_pad(&k->head, size);
+	return k->head.err ? k->head.err : put_piece(k, buf_view(&k->head));
 }
 
 static void name_entry(const struct plugin *p, const char *path, struct buf *out)
@@ -68,32 +79,8 @@ static void name_entry(const struct plugin *p, const char *path, struct buf *out
 		buf_fmt(out, "/%s", path);
 }
 
-/* All of a file, whose size the header said. */
-static int put_content(struct reading *d, int fd, const char *path, uint64_t size)
-{
-	struct buf *out = &d->plugin->tar;
-	uint64_t left = size;
-
-	while (left) {
-		size_t want = left < (1 << 16) ? (size_t)left : 1 << 16;
-		char *room = buf_room(out, want);
-		ssize_t n = room ? read(fd, room, want) : 0;
-
-		if (!room)
-			return out->err;
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return unreadable(d, path, n ? -errno : -EIO);
-		buf_commit(out, (size_t)n);
-		left -= (uint64_t)n;
-	}
-	pax_pad(out, size);
-	return out->err;
-}
-
 /* What the client would refuse, where it is too late. */
-static int check_manifest(const struct reading *d, struct str text)
+static int check_manifest(const struct plugin *p, struct str text, uint64_t size)
 {
 	struct buf why = BUF_INIT(INJECT_TEXT_MAX);
 	struct plugin_manifest m;
@@ -101,43 +88,76 @@ static int check_manifest(const struct reading *d, struct str text)
 	int r = ERR_SYNTAX;
 
 	arena_init(&arena, PLUGIN_MEMORY_MAX);
-	if (text.n > PLUGIN_MANIFEST_MAX)
+	if (size > PLUGIN_MANIFEST_MAX)
 		buf_fmt(&why, "it is larger than %d bytes", PLUGIN_MANIFEST_MAX);
 	else
-		r = plugin_manifest_read(&m, text, d->plugin->name, &arena, &why);
+		r = plugin_manifest_read(&m, text, p->name, &arena, &why);
 	if (r == ERR_SYNTAX)
 		r = out_fail("mend the manifest", "plugin %.*s: plugin.json: %.*s",
-			STR_ARG(d->plugin->name), STR_ARG(buf_view(&why)));
+			STR_ARG(p->name), STR_ARG(buf_view(&why)));
 	arena_reset(&arena);
 	buf_free(&why);
 	return r;
 }
 
-static int put_file(struct reading *d, const char *path, struct pax_entry *e)
+/* n bytes, which are there if its size still is what it was. */
+static int fill(int fd, char *to, size_t n)
 {
-	int fd = fd_openat(d->top, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	while (n) {
+		ssize_t got = read(fd, to, n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got ? -errno : -EIO;
+		to += got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
+/* All of a file, whose size the header said. */
+static int put_content(struct packing *k, int fd, const char *path, uint64_t size)
+{
+	uint64_t left = size;
+	int r = 0;
+
+	while (left && !r) {
+		size_t n = left < PIECE ? (size_t)left : PIECE;
+
+		r = fill(fd, k->piece.p, n);
+		if (r)
+			return unreadable(k->plugin, path, r);
+		if (left == size && !strcmp(path, "plugin.json"))
+			r = check_manifest(k->plugin, str_make(k->piece.p, n), size);
+		if (!r)
+			r = put_piece(k, str_make(k->piece.p, n));
+		left -= n;
+	}
+	return r ? r : put_padding(k, size);
+}
+
+static int put_file(struct packing *k, const char *path, struct pax_entry *e)
+{
+	int fd = fd_openat(k->plugin->top, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
 	struct stat st;
-	size_t begin;
 	int r = fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : 0;
 
 	if (r) {
 		fd_close(&fd);
-		return unreadable(d, path, r);
+		return unreadable(k->plugin, path, r);
 	}
 	e->size = (uint64_t)st.st_size;
-	r = pax_header(&d->plugin->tar, e);
-	begin = d->plugin->tar.n;
+	r = put_head(k, e);
 	if (!r)
-		r = put_content(d, fd, path, e->size);
-	if (!r && !strcmp(path, "plugin.json"))
-		r = check_manifest(
-			d, str_make(d->plugin->tar.p + begin, (size_t)e->size));
+		r = put_content(k, fd, path, e->size);
 	fd_close(&fd);
 	return r;
 }
 
-static int put_entry(struct reading *d, const char *path)
+static int put_entry(struct packing *k, const char *path)
 {
+	const struct plugin *p = k->plugin;
 	struct buf name = BUF_INIT(FILE_PATH_MAX);
 	char target[FILE_PATH_MAX];
 	struct pax_entry e = {0};
@@ -145,36 +165,37 @@ static int put_entry(struct reading *d, const char *path)
 	ssize_t n;
 	int r = 0;
 
-	name_entry(d->plugin, path, &name);
+	name_entry(p, path, &name);
 	e.name = buf_view(&name);
 	if (name.err) {
 		r = name.err;
-	} else if (fstatat(d->top, path, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		r = unreadable(d, path, -errno);
+	} else if (fstatat(p->top, path, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		r = unreadable(p, path, -errno);
 	} else if (S_ISREG(st.st_mode)) {
 		e.mode = S_IFREG | (st.st_mode & 0111 ? 0755 : 0644);
-		r = put_file(d, path, &e);
+		r = put_file(k, path, &e);
 	} else if (S_ISDIR(st.st_mode)) {
 		e.mode = S_IFDIR | 0755;
-		r = pax_header(&d->plugin->tar, &e);
+		r = put_head(k, &e);
 	} else if (S_ISLNK(st.st_mode)) {
-		n = readlinkat(d->top, path, target, sizeof(target));
+		n = readlinkat(p->top, path, target, sizeof(target));
 		e.mode = S_IFLNK | 0777;
 		e.target = str_make(target, n < 0 ? 0 : (size_t)n);
-		r = n < 0 ? unreadable(d, path, -errno) : pax_header(&d->plugin->tar, &e);
+		r = n < 0 ? unreadable(p, path, -errno) : put_head(k, &e);
 	} else {
 		r = out_fail("leave it out",
 			"plugin %.*s: %s is neither file, folder nor link",
-			STR_ARG(d->plugin->name), path);
+			STR_ARG(p->name), path);
 	}
 	buf_free(&name);
 	return r;
 }
 
 /* The folders above it, so that no builder makes them in a way of its own. */
-static int put_parents(struct plugin *p)
+static int put_parents(struct packing *k)
 {
 	static const char *const above[] = {"", "/.od", "/.od/plugins"};
+	const struct plugin *p = k->plugin;
 	struct buf name = BUF_INIT(FILE_PATH_MAX);
 	int r = 0;
 
@@ -184,48 +205,96 @@ static int put_parents(struct plugin *p)
 		buf_reset(&name);
 		buf_fmt(&name, "plugins/%.*s%s", STR_ARG(p->name), above[i]);
 		e.name = buf_view(&name);
-		r = pax_header(&p->tar, &e);
+		r = put_head(k, &e);
 	}
 	name_entry(p, "", &name);
 	if (!r)
-		r = pax_header(&p->tar,
+		r = put_head(k,
 			&(struct pax_entry){
 				.name = buf_view(&name), .mode = S_IFDIR | 0755});
 	buf_free(&name);
 	return r;
 }
 
+static int pack(
+	const struct plugin *p, plugin_put_fn *put, void *arg, char hash[SHA256_HEX + 1])
+{
+	struct packing k = {
+		.plugin = p,
+		.put = put,
+		.arg = arg,
+		.head = BUF_INIT(HEAD),
+		.piece = BUF_INIT(PIECE),
+	};
+	uint8_t digest[SHA256_LEN];
+	int r = buf_room(&k.piece, PIECE) ? 0 : -ENOMEM;
+
+	sha256_init(&k.hash);
+	if (!r)
+		r = put_parents(&k);
+	for (size_t i = 0; i < p->n && !r; i++)
+		r = put_entry(&k, p->paths[i]);
+	sha256_final(&k.hash, digest);
+	hex_encode(digest, SHA256_LEN, hash);
+	buf_free(&k.head);
+	buf_free(&k.piece);
+	return r;
+}
+
+/* It goes by the name of what it was, so that it must not be anything else. */
+int plugin_put(const struct plugin *p, plugin_put_fn *put, void *arg)
+{
+	char hash[SHA256_HEX + 1];
+	int r = p->top < 0 ? 0 : pack(p, put, arg, hash);
+
+	if (r || p->top < 0 || !strcmp(hash, p->hash))
+		return r;
+	return out_fail("wait until nobody writes into it",
+		"plugin %.*s: its folder has changed meanwhile", STR_ARG(p->name));
+}
+
+/* --- Its folder ------------------------------------------------------------------- */
+
+/* A tree_fn. */
+static int note(void *arg, const struct tree_item *i)
+{
+	struct plugin *p = arg;
+	char *path = arena_cstr(&p->arena, i->path);
+
+	if (!path)
+		return -ENOMEM;
+	if (i->err)
+		return unreadable(p, path, i->err);
+	if (p->n == INJECT_PLUGIN_FILES)
+		return out_fail("give a smaller folder",
+			"plugin %.*s has more than %d files", STR_ARG(p->name),
+			INJECT_PLUGIN_FILES);
+	p->paths[p->n++] = path;
+	return 0;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 static int read_folder(struct plugin *p, const char *path)
 {
-	struct reading d = {.plugin = p};
-	uint8_t digest[SHA256_LEN];
 	int r;
 
-	arena_init(&d.arena, INJECT_PLUGIN_MAX);
-	d.paths = arena_array(&d.arena, INJECT_PLUGIN_FILES, sizeof(*d.paths));
-	d.top = fd_open(path, O_RDONLY | O_DIRECTORY, 0);
-	if (!d.paths)
+	arena_init(&p->arena, INJECT_ARENA_MAX);
+	p->paths = arena_array(&p->arena, INJECT_PLUGIN_FILES, sizeof(*p->paths));
+	p->top = fd_open(path, O_RDONLY | O_DIRECTORY, 0);
+	if (!p->paths)
 		r = -ENOMEM;
-	else if (d.top < 0)
-		r = unreadable(&d, path, d.top);
+	else if (p->top < 0)
+		r = unreadable(p, path, p->top);
 	else
-		r = tree_each(d.top, note, &d);
-	if (!r)
-		r = put_parents(p);
-	if (!r && d.n)
-		qsort(d.paths, d.n, sizeof(*d.paths), by_bytes);
-	for (size_t i = 0; i < d.n && !r; i++)
-		r = put_entry(&d, d.paths[i]);
-	if (r == ERR_LIMIT)
-		r = out_fail("give a smaller folder", "plugin %.*s is larger than %d MiB",
-			STR_ARG(p->name), INJECT_PLUGIN_MAX >> 20);
-	if (!r) {
-		sha256_of(buf_view(&p->tar), digest);
-		hex_encode(digest, SHA256_LEN, p->hash);
-	}
-	fd_close(&d.top);
-	arena_reset(&d.arena);
-	return r;
+		r = tree_each(p->top, note, p);
+	/* Their order is the same for everybody. */
+	if (!r && p->n)
+		qsort(p->paths, p->n, sizeof(*p->paths), by_bytes);
+	return r ? r : pack(p, NULL, NULL, p->hash);
 }
 
 static int read_one(struct plugin *p, const char *value)
@@ -285,8 +354,7 @@ int plugins_read(struct plugins *p, const struct options *o)
 		if (p->n == INJECT_PLUGINS)
 			return out_fail_usage(
 				NULL, "more than %d plugins", INJECT_PLUGINS);
-		p->list[p->n] =
-			(struct plugin){.name = name, .tar = BUF_INIT(INJECT_PLUGIN_MAX)};
+		p->list[p->n] = (struct plugin){.name = name, .top = -1};
 		r = read_one(&p->list[p->n++], value);
 	}
 	return r ? r : check(p);
@@ -294,8 +362,10 @@ int plugins_read(struct plugins *p, const struct options *o)
 
 void plugins_free(struct plugins *p)
 {
-	for (size_t i = 0; i < p->n; i++)
-		buf_free(&p->list[i].tar);
+	for (size_t i = 0; i < p->n; i++) {
+		fd_close(&p->list[i].top);
+		arena_reset(&p->list[i].arena);
+	}
 	p->n = 0;
 }
 

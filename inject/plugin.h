@@ -5,6 +5,7 @@
 #ifndef INJECT_PLUGIN_H
 #define INJECT_PLUGIN_H
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/hash.h"
 #include "inject/options.h"
@@ -14,10 +15,14 @@
 
 struct plugin {
 	struct str name;
-	const char *image;         /* NULL for a folder */
-	bool named;                /* that image, besides its id */
-	struct buf tar;            /* of a folder: entries for the context; owned */
-	char hash[SHA256_HEX + 1]; /* of that, or the id of the image; "" not known yet */
+	const char *image;  /* NULL for a folder */
+	bool named;         /* that image, besides its id */
+	int top;            /* the folder; -1 for none; owned */
+	struct arena arena; /* of paths */
+	const char **paths; /* what is in the folder, sorted */
+	size_t n;
+	char hash[SHA256_HEX +
+		1]; /* of its entries, or the id of the image; "" not known */
 };
 
 struct plugins {
@@ -35,6 +40,15 @@ struct str plugin_name(const char *value);
  */
 int plugins_read(struct plugins *p, const struct options *o) MUST_USE;
 void plugins_free(struct plugins *p);
+
+/* Takes a piece of an archive; an error ends it. */
+typedef int plugin_put_fn(void *arg, struct str piece);
+/*
+ * The entries for the context, of a folder: the same bytes as when it was read, piece by
+ * piece, out of the files. 0, what put says, -ENOMEM, or FAIL_ENVIRONMENT with the
+ * reason printed: they are others by now.
+ */
+int plugin_put(const struct plugin *p, plugin_put_fn *put, void *arg) MUST_USE;
 
 /* Appends "name=hash name=hash"; nothing for none. */
 void plugins_label(const struct plugins *p, struct buf *out);

@@ -353,7 +353,7 @@ enum {
 	INJECT_DEPS_MAX = 8 << 10,         /* --extra-deps; six times that as JSON */
 	INJECT_PLUGINS = 16,               /* in one image; each is a layer */
 	INJECT_PLUGIN_FILES = 65536,       /* in the folder of one */
-	INJECT_PLUGIN_MAX = 320 << 20, /* bytes of one, in memory; a browser has 275 */
+	INJECT_PLUGIN_MAX = 960 << 20, /* bytes of one, on a disk; a browser has 275 */
 	INJECT_KEEP = 3,               /* images that prune leaves of each base */
 	INJECT_STATE_MAX = 16 << 10,   /* a state file has 400 bytes */
 	INJECT_LOG_KEEP = 8192,        /* last log bytes of a sandbox that died */

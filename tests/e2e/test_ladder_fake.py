@@ -272,6 +272,48 @@ def test_plugins():
           "leave --via out", "what needs an image")
 
 
+def peak_kib():
+    """Of the program that waits for the engine now."""
+    lines = [harness.proc(pid, "status").decode() for pid in harness.children(os.getpid())]
+    return max(int(re.search(r"VmHWM:\s*(\d+)", text)[1]) for text in lines)
+
+
+def test_large_plugin():
+    e = engine()
+    seen = []
+    e.answers.append(("POST", "/build", lambda r: seen.append((len(r.body), peak_kib())) and None))
+    plug = folder("plug", a="text")
+    for size in (0, 24 << 20):
+        with open(os.path.join(plug, "large"), "wb") as f:
+            f.truncate(size)
+        eq(od(e, "build", "base:1", "--plugin", "p=" + plug).returncode, 0, f"a plugin of {size} bytes")
+    small, large = seen[0], max(seen)
+    ok(large[0] - small[0] >= 24 << 20, "all of it has come", seen)
+    ok(large[1] - small[1] <= 8192, "it is not held in memory", seen)
+
+
+def test_changing_plugin():
+    e = engine()
+    plug = os.path.join(TEMP, "plug")
+
+    def change(_):
+        """The folder has been read, and nothing has been sent."""
+        with open(os.path.join(plug, "a"), "w") as f:
+            f.write(words)
+    before = dict(e.images)
+    e.answers.append(("GET", "/images/base:1/json", change))
+    for words in ("as long", "TEXT", "", "longer than it was"):
+        folder("plug", a="text")
+        fails(od(e, "build", "base:1", "--plugin", "p=" + plug), 111, "its folder has changed meanwhile",
+              f"a file that is {words!r} then")
+        e.images.clear()
+        e.images.update(before)
+    e.answers[0] = ("GET", "/images/base:1/json", lambda _: os.remove(os.path.join(plug, "a")))
+    folder("plug", a="text")
+    fails(od(e, "build", "base:1", "--plugin", "p=" + plug), 111, "No such file", "one that is gone")
+    eq((builds(e), sorted(e.images)), ([], sorted(before)), "the engine has got none of them whole")
+
+
 def test_buildkit_lends_names():
     e = engine(builder="2")
     more = ("--extra-deps", "x", "--plugin", "q=base:1")
