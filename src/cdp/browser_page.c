@@ -31,13 +31,39 @@ int tab_send(struct tab *t, const char *method, struct str params, uint64_t *id)
 	return cdp_send(&t->browser->cdp, str_c(t->session), method, params, id);
 }
 
+struct waiting {
+	struct cdp *cdp;
+	uint64_t id;
+};
+
+static bool is_answered(void *arg)
+{
+	const struct waiting *w = arg;
+
+	return cdp_answered(w->cdp, w->id);
+}
+
+/* A page that opens another one by its script goes on when that has its own. */
+int tab_wait(struct tab *t, uint64_t id, uint64_t deadline, struct arena *a,
+	struct json_val *result)
+{
+	struct cdp *c = &t->browser->cdp;
+	struct waiting w = {c, id};
+	int r = browser_until(t->browser, is_answered, &w, deadline);
+
+	if (!r || r == -ETIMEDOUT)
+		return cdp_wait(c, id, deadline, a, result);
+	cdp_forget(c, id);
+	return r;
+}
+
 int tab_call(struct tab *t, const char *method, struct str params, uint64_t deadline,
 	struct arena *a, struct json_val *result)
 {
 	uint64_t id;
 	int r = tab_send(t, method, params, &id);
 
-	return r ? r : cdp_wait(&t->browser->cdp, id, deadline, a, result);
+	return r ? r : tab_wait(t, id, deadline, a, result);
 }
 
 /* --- Scripts ---------------------------------------------------------------------- */

@@ -135,6 +135,13 @@ void cdp_post(struct cdp *c, struct str session, const char *method, struct str 
 		c->last_id++;
 }
 
+bool cdp_answered(struct cdp *c, uint64_t id)
+{
+	const struct cdp_reply *reply = find(c, id);
+
+	return !reply || reply->here;
+}
+
 void cdp_forget(struct cdp *c, uint64_t id)
 {
 	struct cdp_reply *reply = id ? find(c, id) : NULL;

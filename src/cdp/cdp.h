@@ -75,6 +75,8 @@ int cdp_send(struct cdp *c, struct str session, const char *method, struct str p
  */
 int cdp_wait(struct cdp *c, uint64_t id, uint64_t deadline, struct arena *a,
 	struct json_val *result) MUST_USE;
+/* Whether cdp_wait would give it at once. */
+bool cdp_answered(struct cdp *c, uint64_t id);
 void cdp_forget(struct cdp *c, uint64_t id);
 /* Both in one. */
 int cdp_call(struct cdp *c, struct str session, const char *method, struct str params,

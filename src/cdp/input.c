@@ -66,8 +66,7 @@ int input_wait(struct input *in)
 	struct tab *t = in->doing->tab;
 
 	for (size_t i = 0; i < in->n; i++) {
-		int r = cdp_wait(
-			&t->browser->cdp, in->ids[i], in->doing->patience, NULL, NULL);
+		int r = tab_wait(t, in->ids[i], in->doing->patience, NULL, NULL);
 
 		if ((r == -EPIPE && t->state == TAB_GONE) || doing_gone(in->doing, r))
 			r = 0;

@@ -268,6 +268,7 @@ def test_tabs_and_dialogs():
     with start() as client:
         got = do(client, f'goto("{URL}/popup")')
         got = do(client, f'click("{bid_of(got, "Open")}")')
+        good(got, "a page opens another one")
         eq((got["extras"]["active_page_index"], got["extras"]["open_pages_urls"]),
            (1, [f"{URL}/popup", f"{URL}/1"]), "a page that a page has opened is the active one")
         has(got["content"], "Page 1", "...and seen")
