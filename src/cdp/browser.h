@@ -143,6 +143,12 @@ int tab_eval_on(struct tab *t, struct str object, const char *function, struct s
 /* The same as both, but answers with a reference (objectId); empty for null. */
 int tab_find(struct tab *t, struct frame *f, const char *function, struct str args,
 	uint64_t deadline, struct arena *a, struct str *object) MUST_USE;
+/*
+ * A world of our own in the document of a frame, which shares its elements and nothing
+ * else with the page's: something to call functions in.
+ */
+int tab_world(struct tab *t, struct str frame, uint64_t deadline, struct arena *a,
+	struct frame *world) MUST_USE;
 
 /* --- Moving */
 

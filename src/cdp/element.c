@@ -82,29 +82,6 @@ int element_ask_with(struct doing *d, const struct element *e, const char *what,
 
 /* --- Finding it ------------------------------------------------------------------- */
 
-/* A world of our own in the document of a frame, as something to find in. */
-static int enter_world(struct doing *d, struct str frame, struct frame *world)
-{
-	struct buf params = BUF_INIT(CDP_WORDS_MAX);
-	struct json_val result;
-	struct jw w;
-	int r;
-
-	jw_init(&w, &params);
-	jw_object(&w);
-	jw_key(&w, "frameId");
-	jw_str(&w, frame);
-	jw_key(&w, "worldName");
-	jw_cstr(&w, "od-runtime");
-	jw_end(&w);
-	r = params.err ? params.err
-		       : tab_call(d->tab, "Page.createIsolatedWorld", buf_view(&params),
-				 d->patience, d->arena, &result);
-	buf_free(&params);
-	*world = (struct frame){.next = NULL};
-	return r ? r : json_i64(json_get(result, "executionContextId"), &world->context);
-}
-
 /* What find or root of element.js gives in a frame; empty: nothing. */
 static int find_in(struct doing *d, struct str frame, const char *what, struct str bid,
 	struct str *object)
@@ -112,7 +89,7 @@ static int find_in(struct doing *d, struct str frame, const char *what, struct s
 	struct buf args = BUF_INIT(ARGS_MAX);
 	struct frame world;
 	struct jw w;
-	int r = enter_world(d, frame, &world);
+	int r = tab_world(d->tab, frame, d->patience, d->arena, &world);
 
 	if (r)
 		return r;

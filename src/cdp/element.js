@@ -11,25 +11,33 @@ function (what, ...args) {
 		"searchbox", "switch", "treegrid"];
 	const FIELDS = "input, textarea, select";
 
-	const up = (e) => e.assignedSlot || e.parentElement ||
-		(e.parentNode && e.parentNode.host) || null;
+	/* In a form, and in the document, elements stand for members that have their names. */
+	const get = (e, name) => Reflect.get(Object.getPrototypeOf(e), name, e);
+	const call = (e, name, ...args) => get(e, name).apply(e, args);
+	const rich = (e) => get(e, "isContentEditable");
+
+	const up = (e) => {
+		const above = get(e, "parentNode");
+		return get(e, "assignedSlot") || get(e, "parentElement") ||
+			(above instanceof ShadowRoot && above.host) || null;
+	};
 
 	const cut = (text, n) => text.length > n ? text.slice(0, n - 1) + "\u2026" : text;
 	const space = (text) => text.replace(/\s+/g, " ").trim();
 
 	/* One line for people. */
 	function show(e) {
-		const name = e.nodeName.toLowerCase();
+		const name = get(e, "nodeName").toLowerCase();
 		const flags = ["checked", "selected", "disabled", "readonly", "multiple"];
-		const attributes = [...e.attributes]
+		const attributes = [...get(e, "attributes")]
 			.filter((a) => a.name !== "style")
 			.map((a) => !a.value && flags.includes(a.name) ? " " + a.name
 				: ` ${a.name}="${a.value}"`)
 			.sort((a, b) => a.length - b.length);
 		const head = `<${name}` + cut(attributes.join(""), 500);
-		const nodes = [...e.childNodes];
-		const only = nodes.length <= 5 && nodes.every((n) => n.nodeType === 3);
-		const text = only ? cut(e.textContent, 50) : "\u2026";
+		const nodes = [...get(e, "childNodes")];
+		const only = nodes.length <= 5 && nodes.every((n) => get(n, "nodeType") === 3);
+		const text = only ? cut(get(e, "textContent"), 50) : "\u2026";
 		const empty = /^(area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)$/;
 		return (empty.test(name) ? head + "/>" : `${head}>${text}</${name}>`)
 			.replace(/\n/g, "\u21b5").replace(/\t/g, "\u21c6");
@@ -37,11 +45,12 @@ function (what, ...args) {
 
 	/* The first one with that bid, in open shadow trees too. */
 	function find(root, selector) {
-		const found = root.querySelector(selector);
+		const found = call(root, "querySelector", selector);
 		if (found)
 			return found;
-		for (const e of root.querySelectorAll("*")) {
-			const inner = e.shadowRoot && find(e.shadowRoot, selector);
+		for (const e of call(root, "querySelectorAll", "*")) {
+			const shadow = get(e, "shadowRoot");
+			const inner = shadow && find(shadow, selector);
 			if (inner)
 				return inner;
 		}
@@ -50,39 +59,39 @@ function (what, ...args) {
 
 	/* The control that stands for e: that of a label, or what it is a part of. */
 	function control(e) {
-		if (e.matches(FIELDS) || e.isContentEditable)
+		if (call(e, "matches", FIELDS) || rich(e))
 			return e;
-		e = e.closest("button, [role=button], [role=checkbox], [role=radio]") || e;
-		if (e.matches("a, button, [role=link], [role=button], [role=checkbox], [role=radio]"))
+		e = call(e, "closest", "button, [role=button], [role=checkbox], [role=radio]") || e;
+		if (call(e, "matches", "a, button, [role=link], [role=button], [role=checkbox], [role=radio]"))
 			return e;
-		const label = e.closest("label");
+		const label = call(e, "closest", "label");
 		return label && label.control || e;
 	}
 
 	function visible(e) {
 		const style = getComputedStyle(e);
 		if (style.display === "contents")
-			return [...e.childNodes].some((n) => n.nodeType === 1 ? visible(n)
-				: n.nodeType === 3 && shown(n));
-		if (!e.checkVisibility({visibilityProperty: true}))
+			return [...get(e, "childNodes")].some((n) => get(n, "nodeType") === 1 ?
+				visible(n) : get(n, "nodeType") === 3 && shown(n));
+		if (!call(e, "checkVisibility", {visibilityProperty: true}))
 			return false;
-		const box = e.getBoundingClientRect();
+		const box = call(e, "getBoundingClientRect");
 		return box.width > 0 && box.height > 0;
 	}
 
 	function shown(text) {
-		const range = document.createRange();
+		const range = new Range();
 		range.selectNode(text);
 		const box = range.getBoundingClientRect();
 		return box.width > 0 && box.height > 0;
 	}
 
 	function enabled(e) {
-		if (e.matches("button:disabled, input:disabled, select:disabled, " +
+		if (call(e, "matches", "button:disabled, input:disabled, select:disabled, " +
 			"textarea:disabled, option:disabled, optgroup:disabled"))
 			return false;
 		for (; e; e = up(e)) {
-			const said = e.getAttribute("aria-disabled");
+			const said = call(e, "getAttribute", "aria-disabled");
 			if (said === "true" || said === "false")
 				return said === "false";
 		}
@@ -90,14 +99,14 @@ function (what, ...args) {
 	}
 
 	function editable(e) {
-		if (e.matches(FIELDS))
+		if (call(e, "matches", FIELDS))
 			return enabled(e) && !e.hasAttribute("readonly");
-		if (e.isContentEditable)
+		if (rich(e))
 			return enabled(e);
-		if (!READONLY_ROLES.includes(e.getAttribute("role")))
+		if (!READONLY_ROLES.includes(call(e, "getAttribute", "role")))
 			throw new Error("Element is not an <input>, <textarea>, <select> or " +
 				"[contenteditable] and does not have a role allowing [aria-readonly]");
-		return enabled(e) && e.getAttribute("aria-readonly") !== "true";
+		return enabled(e) && call(e, "getAttribute", "aria-readonly") !== "true";
 	}
 
 	/* Frames that nobody sees are not drawn. */
@@ -110,7 +119,7 @@ function (what, ...args) {
 		let before = null;
 		for (let i = 0; i < 2; i++) {
 			await frame();
-			const box = e.getBoundingClientRect();
+			const box = call(e, "getBoundingClientRect");
 			const now = [box.x, box.y, box.width, box.height].join();
 			if (before !== null)
 				return now === before;
@@ -120,7 +129,7 @@ function (what, ...args) {
 
 	/* The first state that is missing, or "done". */
 	async function check(e, states) {
-		if (!e.isConnected)
+		if (!get(e, "isConnected"))
 			return "detached";
 		if (states.includes("stable") && !await stable(e))
 			return "stable";
@@ -135,28 +144,28 @@ function (what, ...args) {
 	function at(x, y) {
 		let found = null;
 		for (let root = document; root; ) {
-			const e = root.elementFromPoint(x, y);
+			const e = call(root, "elementFromPoint", x, y);
 			if (!e || e === found)
 				break;
 			found = e;
-			root = e.shadowRoot;
+			root = get(e, "shadowRoot");
 		}
 		return found;
 	}
 
 	/* "done" if a click at x, y of the page reaches e, whose box begins at left, top. */
 	function hit(e, x, y, left, top) {
-		const box = e.getBoundingClientRect();
+		const box = call(e, "getBoundingClientRect");
 		const found = at(x - left + box.x, y - top + box.y);
 		const parents = [];
 		for (let p = found; p; p = up(p))
 			parents.push(p);
-		const target = e.matches(FIELDS) || e.isContentEditable ? e
-			: e.closest("button, [role=button], a, [role=link]") || e;
+		const target = call(e, "matches", FIELDS) || rich(e) ? e
+			: call(e, "closest", "button, [role=button], a, [role=link]") || e;
 		if (parents.includes(target) || parents.includes(control(e)))
 			return "done";
 		if (!found)
-			return show(document.documentElement);
+			return show(get(document, "documentElement"));
 		for (let p = target; p; p = up(p)) {
 			const i = parents.indexOf(p);
 			if (i > 1)
@@ -168,14 +177,14 @@ function (what, ...args) {
 	}
 
 	function changed(e) {
-		e.dispatchEvent(new Event("input", {bubbles: true, composed: true}));
-		e.dispatchEvent(new Event("change", {bubbles: true}));
+		call(e, "dispatchEvent", new Event("input", {bubbles: true, composed: true}));
+		call(e, "dispatchEvent", new Event("change", {bubbles: true}));
 		return "done";
 	}
 
 	function choose(e) {
-		if (e.nodeName !== "INPUT" && e.nodeName !== "TEXTAREA") {
-			const range = document.createRange();
+		if (!call(e, "matches", "input, textarea")) {
+			const range = new Range();
 			range.selectNodeContents(e);
 			const selection = getSelection();
 			selection.removeAllRanges();
@@ -183,14 +192,14 @@ function (what, ...args) {
 		} else {
 			e.select();
 		}
-		e.focus();
+		call(e, "focus");
 		return "type";
 	}
 
 	/* "done", or "type": what is selected now is to be replaced by typing. */
 	function fill(e, value) {
 		e = control(e);
-		if (e.nodeName === "INPUT") {
+		if (call(e, "matches", "input")) {
 			const type = e.type.toLowerCase();
 			if (SET.includes(type)) {
 				value = value.trim();
@@ -206,7 +215,7 @@ function (what, ...args) {
 				throw new Error(`Input of type "${type}" cannot be filled`);
 			if (type === "number" && isNaN(Number(value.trim())))
 				throw new Error("Cannot type text into input[type=number]");
-		} else if (e.nodeName !== "TEXTAREA" && !e.isContentEditable) {
+		} else if (!call(e, "matches", "textarea") && !rich(e)) {
 			throw new Error("Element is not an <input>, <textarea> or " +
 				"[contenteditable] element");
 		}
@@ -215,7 +224,7 @@ function (what, ...args) {
 
 	function select(e, wanted) {
 		e = control(e);
-		if (e.nodeName !== "SELECT")
+		if (!call(e, "matches", "select"))
 			throw new Error("Element is not a <select> element");
 		const chosen = [];
 		for (const option of e.options) {
@@ -239,13 +248,14 @@ function (what, ...args) {
 
 	/* caret: to the front, if it comes here only now. */
 	function focus(e, caret) {
-		const root = e.getRootNode();
-		const before = root.activeElement === e && document.hasFocus();
-		if (e.isContentEditable && !before && root.activeElement)
-			root.activeElement.blur();
-		e.focus();
-		e.focus();
-		if (caret && !before && e.nodeName === "INPUT") {
+		const root = call(e, "getRootNode");
+		const active = get(root, "activeElement");
+		const before = active === e && call(document, "hasFocus");
+		if (rich(e) && !before && active)
+			call(active, "blur");
+		call(e, "focus");
+		call(e, "focus");
+		if (caret && !before && call(e, "matches", "input")) {
 			try {
 				e.setSelectionRange(0, 0);
 			} catch {
@@ -288,7 +298,7 @@ function (what, ...args) {
 	}
 
 	function scroll(e, where) {
-		e.scrollIntoView({block: where, inline: where, behavior: "instant"});
+		call(e, "scrollIntoView", {block: where, inline: where, behavior: "instant"});
 		return "done";
 	}
 
@@ -296,7 +306,7 @@ function (what, ...args) {
 	case "find":
 		return find(document, `[bid="${CSS.escape(args[0])}"]`);
 	case "root":
-		return document.documentElement;
+		return get(document, "documentElement");
 	case "watch":
 		return watch();
 	case "watched":

@@ -15,7 +15,9 @@
  *	focus   the bid of the focused element: "" if none is, null if that has no bid
  *
  * It is called in the page's own world, since an element's onclick is null in others. In
- * a form fields may stand for its members ("children"), hence those of the prototypes.
+ * a form, and in the document, elements may stand for its members by their names
+ * ("children"), hence those of the prototypes. A page that has changed these is believed
+ * no more than in what it shows.
  */
 (step, argument) => {
 	'use strict';
@@ -27,6 +29,7 @@
 	const PREFIX = /^(?:browsergym_id_[a-zA-Z0-9]+\s?)+/;
 	const TAGS = new Set(['input', 'textarea', 'select', 'button', 'a', 'iframe', 'video',
 		'li', 'td', 'option']);
+	const BID = /^[a-zA-Z0-9]{1,64}$/;
 	const BUTTONS = 'button, a, input[type="button"], div[role="button"]';
 
 	const E = Element.prototype;
@@ -34,6 +37,12 @@
 		const get = Object.getOwnPropertyDescriptor(prototype, name).get;
 		return element => get.call(element);
 	};
+	const within = root => (root === document ? Document : DocumentFragment).prototype
+		.querySelectorAll.call(root, '*');
+	const topmost = (root, x, y) => (root === document ? Document : ShadowRoot).prototype
+		.elementFromPoint.call(root, x, y);
+	const active = root => getter(
+		(root === document ? Document : ShadowRoot).prototype, 'activeElement')(root);
 	const shadow = getter(E, 'shadowRoot');
 	const tag = getter(E, 'tagName');
 	const childCount = getter(E, 'childElementCount');
@@ -46,7 +55,7 @@
 
 	/* In document order; those of an open shadow tree stand behind its host. */
 	const elements = () => {
-		const open = [document.querySelectorAll('*')];
+		const open = [within(document)];
 		const at = [0];
 		const all = [];
 
@@ -61,7 +70,7 @@
 			}
 			all.push(element);
 			if (shadow(element)) {
-				open.push(shadow(element).querySelectorAll('*'));
+				open.push(within(shadow(element)));
 				at.push(0);
 			}
 		}
@@ -106,7 +115,7 @@
 
 		do {
 			before = top;
-			top = root.elementFromPoint(x, y);
+			top = topmost(root, x, y);
 			root = top && shadow(top);
 		} while (root && top !== before);
 		return top !== null && contains(element, top);
@@ -176,7 +185,7 @@
 		const seen = new Set();
 		const buttons = new Set();
 
-		if (window.browsergym_elem_counter === undefined) {
+		if (typeof window.browsergym_elem_counter !== 'number') {
 			window.browsergym_elem_counter = 0;
 			window.browsergym_frame_counter = 0;
 		}
@@ -185,7 +194,7 @@
 
 			set(element, RATIO, 0);
 			writeValues(element);
-			if (bid === null || seen.has(bid)) {
+			if (bid === null || !BID.test(bid) || seen.has(bid)) {
 				bid = newBid(element, frameBid);
 				set(element, 'bid', bid);
 			}
@@ -217,10 +226,10 @@
 	};
 
 	const focus = () => {
-		let element = document.activeElement;
+		let element = active(document);
 
 		while (element && shadow(element))
-			element = shadow(element).activeElement;
+			element = active(shadow(element));
 		return element ? get(element, 'bid') : '';
 	};
 

@@ -4,6 +4,19 @@
 
 #include <errno.h>
 
+enum { BID_MAX = 64 };
+
+bool names_is_bid(struct str text)
+{
+	size_t n = 0;
+
+	while (n < text.n &&
+		((text.p[n] >= '0' && text.p[n] <= '9') ||
+			((text.p[n] | 0x20) >= 'a' && (text.p[n] | 0x20) <= 'z')))
+		n++;
+	return n && n == text.n && n <= BID_MAX;
+}
+
 int names_init(struct names *m, size_t max, struct arena *a)
 {
 	struct names got = {.mask = 1};

@@ -22,6 +22,8 @@ struct names {
 int names_init(struct names *m, size_t max, struct arena *a) MUST_USE;
 /* Not beyond that room. A name that is there gets the new place. */
 void names_put(struct names *m, struct str text, size_t at);
+/* Whether it can be a bid of mark.js: 64 letters and digits at most, but some. */
+bool names_is_bid(struct str text);
 /* ERR_RANGE: there is no such name. Legal on a zeroed table. */
 int names_find(const struct names *m, struct str text, size_t *at) MUST_USE;
 

@@ -17,6 +17,7 @@ enum {
 	PAUSE_MS = 100, /* before the second; longer and longer */
 	PARAMS_MAX = 4096,
 	AT_ONCE = CDP_PENDING_MAX / 4, /* frames whose trees are asked for together */
+	MARK_MS = 4000, /* for mark.js; what a page has made of it may never end */
 };
 
 /* A frame of the page, and the element that it is in. */
@@ -35,7 +36,8 @@ struct look {
 	struct sight *o;
 	struct arena *a;
 	uint64_t deadline;
-	bool last; /* the attempt that takes what it can get */
+	bool last;  /* the attempt that takes what it can get */
+	bool apart; /* mark.js is in a world of its own, out of the page's reach */
 	struct view *view;
 	size_t views_n;
 };
@@ -170,7 +172,7 @@ static int read_owner(struct look *l, struct view *v, struct json_val node)
 		r = json_str(name, l->a, &key);
 		if (!r)
 			r = json_str(value, l->a, &text);
-		if (!r && str_eq(key, STR("bid")))
+		if (!r && str_eq(key, STR("bid")) && names_is_bid(text))
 			bid = text;
 		else if (!r && str_eq(key, STR("sandbox")))
 			scripts = runs_scripts(text);
@@ -201,17 +203,36 @@ static int find_owner(struct look *l, struct view *v)
 
 /* --- Marks ------------------------------------------------------------------------ */
 
+static int call_mark(
+	struct look *l, struct frame *f, struct str args, struct json_val *value)
+{
+	uint64_t end = clock_ms() + MARK_MS;
+	int r = tab_eval(l->t, f, embed_text(&observe_mark).p, args,
+		end < l->deadline ? end : l->deadline, l->a, value);
+
+	if (r != -ETIMEDOUT || l->apart)
+		return r;
+	cdp_post(&l->t->browser->cdp, str_c(l->t->session), "Runtime.terminateExecution",
+		STR(""));
+	l->apart = true;
+	return ERR_REFUSED;
+}
+
 /* A step of mark.js in a frame. */
 static int tell(struct look *l, const struct view *v, const char *step, struct str bid,
 	struct json_val *value)
 {
-	struct frame *f = tab_frame(l->t, v->id);
+	struct frame *f = tab_frame(l->t, v->id), world;
 	struct buf args = BUF_INIT(OBSERVE_TEXT_MAX);
 	struct jw w;
-	int r;
+	int r = f ? 0 : ERR_REFUSED;
 
-	if (!f)
-		return ERR_REFUSED;
+	if (!r && l->apart) {
+		r = tab_world(l->t, v->id, l->deadline, l->a, &world);
+		f = &world;
+	}
+	if (r)
+		return r;
 	jw_init(&w, &args);
 	jw_array(&w);
 	jw_object(&w);
@@ -223,9 +244,7 @@ static int tell(struct look *l, const struct view *v, const char *step, struct s
 	jw_str(&w, bid);
 	jw_end(&w);
 	jw_end(&w);
-	r = args.err ? args.err
-		     : tab_eval(l->t, f, embed_text(&observe_mark).p, buf_view(&args),
-			       l->deadline, l->a, value);
+	r = args.err ? args.err : call_mark(l, f, buf_view(&args), value);
 	buf_free(&args);
 	return r;
 }
@@ -302,12 +321,15 @@ static int find_focus(struct look *l)
 		r = tell(l, v, "focus", STR(""), &value);
 		if (r)
 			return bear(l, r);
-		if (json_type(value) != JSON_STRING) {
+		r = json_str(value, l->a, &bid);
+		if (!r && !bid.n)
+			return 0;
+		/* Of no element, or of one that a page has given another name. */
+		if (r == ERR_TYPE || (!r && !names_is_bid(bid))) {
 			l->o->focused = str_make(NULL, 0);
 			return 0;
 		}
-		r = json_str(value, l->a, &bid);
-		if (r || !bid.n)
+		if (r)
 			return r;
 		l->o->focused = bid;
 		v = view_in(l, v, bid);
@@ -487,6 +509,7 @@ static bool is_passing(int r)
 int observe(struct browser *b, const struct observe_want *want, uint64_t deadline,
 	struct sight *o)
 {
+	bool apart = false;
 	int r = 0;
 
 	for (unsigned i = 1; i <= ATTEMPTS; i++) {
@@ -497,10 +520,12 @@ int observe(struct browser *b, const struct observe_want *want, uint64_t deadlin
 			.a = &o->memory,
 			.deadline = deadline,
 			.last = i == ATTEMPTS,
+			.apart = apart || i == ATTEMPTS,
 		};
 
 		sight_free(o);
 		r = look_once(&l);
+		apart = l.apart;
 		if (!r)
 			return 0;
 		sight_free(o);

@@ -43,7 +43,7 @@ static void read_attrs(
 		struct str value = snapshot_string(s, node->attr[i].value);
 
 		if (str_eq(name, STR("bid")))
-			row->bid = value;
+			row->bid = names_is_bid(value) ? value : STR("");
 		else if (str_eq(name, STR("browsergym_visibility_ratio")))
 			row->visibility = visibility(value);
 		else if (str_eq(name, STR("browsergym_set_of_marks")))

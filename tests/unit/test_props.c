@@ -54,7 +54,7 @@ static void test_elements(void)
 		"=\"1\" clickable=\"1\" box=\"1 2.5 3 4\"/>text"
 		"<b " RATIO "=\"1\"/><b bid=\"2\" " RATIO "=\"1\" " MARK
 		"=\"0\" norect=\"5 6 7 8\"/>"
-		"<i bid=\"\"/></html>",
+		"<i bid=\"\"/><i bid=\"3]x\"/></html>",
 	};
 
 	is_view(props_of(docs, 1),
