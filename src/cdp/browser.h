@@ -68,10 +68,18 @@ struct tab {
 	unsigned held, buttons;  /* modifiers and buttons that are down */
 };
 
+enum download_state {
+	DOWNLOAD_NONE, /* none that anybody has yet to be told of */
+	DOWNLOAD_BEGUN,
+	DOWNLOAD_SLOW, /* it has been waited for in vain; nobody waits again */
+	DOWNLOAD_DONE,
+	DOWNLOAD_FAILED,
+};
+
 /* A file on its way to the folder for downloads. */
 struct download {
-	char guid[CDP_ID_MAX]; /* and its name there; empty: none */
-	bool done, failed;
+	enum download_state state;
+	char guid[CDP_ID_MAX]; /* and its name there */
 };
 
 struct browser {
@@ -80,7 +88,6 @@ struct browser {
 	struct tab *active; /* NULL only while there is none at all */
 	uint64_t last_shown;
 	struct download download; /* the last one that has begun */
-	unsigned downloads;       /* that have begun */
 	bool by_place;            /* actions may have coordinates and keys */
 	pid_t pid;
 	char cast[CDP_ID_MAX]; /* the session that tells how it looks; empty: none */

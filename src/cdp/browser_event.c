@@ -372,19 +372,28 @@ static void detached(struct browser *b, struct json_val params)
 
 static void download_begins(struct browser *b, struct json_val params)
 {
-	b->download = (struct download){0};
-	copy_id(b->download.guid, text_of(b, params, "guid"));
-	b->downloads++;
+	struct str guid = text_of(b, params, "guid");
+
+	b->download = (struct download){.state = DOWNLOAD_NONE};
+	/* It is to be the name of a file in a folder. */
+	if (!guid.n || guid.p[0] == '.' || str_find_byte(guid, '/') < guid.n)
+		return;
+	copy_id(b->download.guid, guid);
+	b->download.state = DOWNLOAD_BEGUN;
 }
 
 static void download_goes_on(struct browser *b, struct json_val params)
 {
 	struct str state = text_of(b, params, "state");
+	struct download *d = &b->download;
 
-	if (!str_eq(text_of(b, params, "guid"), str_c(b->download.guid)))
+	if (!str_eq(text_of(b, params, "guid"), str_c(d->guid)) ||
+		(d->state != DOWNLOAD_BEGUN && d->state != DOWNLOAD_SLOW))
 		return;
-	b->download.done = str_eq(state, STR("completed"));
-	b->download.failed = str_eq(state, STR("canceled"));
+	if (str_eq(state, STR("completed")))
+		d->state = DOWNLOAD_DONE;
+	else if (str_eq(state, STR("canceled")))
+		d->state = DOWNLOAD_FAILED;
 }
 
 /* Either function is set. */

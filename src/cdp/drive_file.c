@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum {
-	FETCH_MS = 10000, /* longer downloads go on, and are not told of */
+	FETCH_MS = 10000, /* longer downloads go on, and are told of by a later action */
 	NAMES = 10000,    /* that are tried */
 	MAGIC = 16,
 };
@@ -88,7 +88,7 @@ static bool is_over(void *arg)
 {
 	const struct browser *b = arg;
 
-	return b->download.done || b->download.failed;
+	return b->download.state != DOWNLOAD_BEGUN;
 }
 
 /* What has the name already stays what it is. */
@@ -117,11 +117,13 @@ int drive_fetch(struct drive *d, char path[FILE_PATH_MAX])
 	char folder[FILE_PATH_MAX], from[FILE_PATH_MAX];
 	struct browser *b = &d->browser;
 	int r = browser_until(b, is_over, b, clock_ms() + FETCH_MS);
+	bool done = b->download.state == DOWNLOAD_DONE;
 
-	if (r == -ETIMEDOUT || (!r && !b->download.done))
-		return ERR_REFUSED;
-	if (r)
+	if (r && r != -ETIMEDOUT)
 		return r;
+	b->download.state = r ? DOWNLOAD_SLOW : DOWNLOAD_NONE;
+	if (!done)
+		return ERR_REFUSED;
 	if (snprintf(folder, sizeof(folder), "%s/.downloads", d->cwd) >= FILE_PATH_MAX ||
 		snprintf(from, sizeof(from), "%s/.downloads/%s", d->cwd,
 			b->download.guid) >= FILE_PATH_MAX)

@@ -105,14 +105,22 @@ static int look(struct drive *d, const struct drive_task *task, const struct ans
 	return r;
 }
 
-/* 1: it was a download, and that is the observation. */
+/*
+ * 1: there was a download, and that is the observation. What has begun behind the end
+ * of an action is told by the next one.
+ */
 static int fetch(struct drive *d, struct str action, struct buf *out)
 {
+	enum download_state state = d->browser.download.state;
 	char file[FILE_PATH_MAX];
-	int r = drive_fetch(d, file);
+	int r;
 
+	if (state == DOWNLOAD_NONE || state == DOWNLOAD_SLOW)
+		return 0;
+	r = drive_fetch(d, file);
 	if (r)
 		return r == ERR_REFUSED ? 0 : r;
+	buf_reset(out);
 	answer_download(action, str_c(file), out);
 	return out->err ? out->err : 1;
 }
@@ -122,18 +130,20 @@ int drive_step(
 {
 	struct answer answer = {.visit = task->visit, .action = task->what};
 	struct buf error = BUF_INIT(ERROR_MAX);
-	unsigned downloads = d->browser.downloads;
 	int r = 0;
 
 	if (task->visit)
 		r = visit_text(task->what, a, &answer.action);
 	if (!r)
 		r = act(&d->browser, answer.action, a, &error);
-	if (!r && d->browser.downloads != downloads)
+	if (!r)
 		r = fetch(d, answer.action, out);
 	answer.error = buf_view(&error);
 	if (!r)
 		r = look(d, task, &answer, a, out);
+	/* A click's may begin while the page is looked at. */
+	if (!r)
+		r = fetch(d, answer.action, out);
 	buf_free(&error);
 	return r < 0 ? r : 0;
 }
