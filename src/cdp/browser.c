@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/jw.h"
+#include "proc/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +46,9 @@ static char state_of(pid_t pid)
 
 /*
  * One that sleeps though it was asked something does not hear; one that wants to run
- * may not have been given the processor.
+ * may not have been given the processor. It may wait for another of its processes, of
+ * which those that are stopped would never answer: the browser knows what to do where
+ * they end.
  */
 static bool is_patient(void *ctx, uint64_t silent_ms)
 {
@@ -54,6 +57,8 @@ static bool is_patient(void *ctx, uint64_t silent_ms)
 
 	if (state == 'T' || state == 'Z')
 		return false;
+	if (!silent_ms && b->pid)
+		tree_kill_stopped(b->pid);
 	return silent_ms < (state == 'S' ? STALL_MS : STALL_BUSY_MS);
 }
 

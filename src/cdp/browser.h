@@ -49,6 +49,7 @@ struct tab {
 	uint64_t moved;       /* when a navigation, or a part of one, was last seen */
 	unsigned navigated;   /* documents, and moves within one, so far */
 	bool lost;            /* it is blank because it has crashed */
+	uint64_t crashed;     /* when that was the last time */
 	bool busy;            /* its scripts let nobody in, the last time */
 	/* The last document that has not come, while tab_history looks, and why. */
 	char failed[CDP_ID_MAX];

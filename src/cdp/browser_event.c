@@ -321,6 +321,7 @@ static void crashed(struct tab *t, struct json_val params)
 	contexts_gone(t, params);
 	t->state = TAB_CRASHED;
 	t->lost = true;
+	t->crashed = clock_ms();
 	if (!strcmp(t->session, t->browser->cast))
 		t->browser->cast[0] = '\0';
 	cdp_fail(&t->browser->cdp, str_c(t->session), -EPIPE);

@@ -17,7 +17,8 @@ enum {
 	STILL_MAX_MS = 500,    /* pages that never do are taken as they are */
 	SETUP_MS = 10000,
 	SETTLES = 3,
-	ABORT_MS = 300, /* from the end of a loading to its document, at most */
+	CRASH_MS = 10000, /* for which what is lost may be the end of a process */
+	ABORT_MS = 300,   /* from the end of a loading to its document, at most */
 	BUSY_MS =
 		4000, /* a page's script may take, once; at the second time it is ended */
 };
@@ -511,13 +512,21 @@ static int navigate(struct tab *t, struct str url, uint64_t deadline, struct are
 	return r || !waits ? r : arrive(&at, deadline, moved);
 }
 
+/* By the end of a process that was to be used again. */
+static bool is_cut_short(const struct tab *t, const struct tab_moved *moved)
+{
+	return moved->how == MOVED_FAILED && t->crashed &&
+		clock_ms() - t->crashed < CRASH_MS &&
+		str_eq(moved->words, STR("net::ERR_ABORTED"));
+}
+
 int tab_navigate(struct tab *t, struct str url, uint64_t deadline, struct arena *a,
 	struct tab_moved *moved)
 {
 	int r = navigate(t, url, deadline, a, moved);
 
 	/* The next process that the browser makes for it may be luckier. */
-	if (r > 0)
+	if (r > 0 || (!r && is_cut_short(t, moved)))
 		r = navigate(t, url, deadline, a, moved);
 	return r < 0 ? r : 0;
 }

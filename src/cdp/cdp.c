@@ -247,6 +247,8 @@ static int check_life(struct cdp *c, uint64_t now)
 	if (!c->patient || now - c->heard < QUIET_MS)
 		return 0;
 	if (!c->asked) {
+		if (!c->patient(c->ctx, 0))
+			return ERR_CLOSED;
 		c->alive_id = ++c->last_id;
 		r = say(c, c->alive_id, STR(""), "Browser.getVersion", STR(""));
 		c->asked = now;

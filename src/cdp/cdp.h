@@ -44,7 +44,10 @@ struct cdp {
 	int also;                /* a descriptor; input there ends waits; or -1 */
 	int (*woken)(void *arg); /* it has come: 0 to go on; -errno for who waits */
 	void *woken_arg;
-	/* Silent although it was asked: true to go on waiting. NULL: always. */
+	/*
+	 * Silent although it was asked: true to go on waiting. NULL: always. Called with
+	 * 0 before it is asked.
+	 */
 	bool (*patient)(void *ctx, uint64_t silent_ms);
 
 	uint64_t heard;    /* when it last said something */

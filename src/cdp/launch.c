@@ -22,6 +22,7 @@ enum {
 	ARGS_MAX = 96,
 	ENV_MAX = 1024,
 	MORE_MAX = 4096,
+	TEMP_MAX = 60,       /* a path below which sockets may be */
 	SWEEPS = 50,         /* while its processes end and still write */
 	SWEEPS_BEHIND = 500, /* the same, where they have to notice first */
 	SWEEP_MS = 20,
@@ -109,22 +110,6 @@ static void sweep_behind(int dir, const char *name)
 	}
 }
 
-static bool make_folder(struct launch *l, const char *const *env)
-{
-	const char *const dirs[] = {env_value(env, "TMPDIR"), "/tmp", "/var/tmp",
-		"/dev/shm", env_value(env, "HOME")};
-
-	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
-		if (!dirs[i] || strlen(dirs[i]) > USER_PATH_MAX)
-			continue;
-		snprintf(l->folder, sizeof(l->folder), "%s/od-browser-XXXXXX", dirs[i]);
-		if (mkdtemp(l->folder))
-			return true;
-		l->folder[0] = '\0';
-	}
-	return false;
-}
-
 /* The name of the folder, and the one that it is in. */
 static const char *split_folder(const struct launch *l, int *dir)
 {
@@ -156,19 +141,47 @@ static int write_preferences(const struct launch *l)
 	return r;
 }
 
+/* One that can be written to: a disk may have room for a folder and nothing in it. */
+static int make_folder(struct launch *l, const char *const *env)
+{
+	const char *const dirs[] = {env_value(env, "TMPDIR"), "/tmp", "/var/tmp",
+		"/dev/shm", env_value(env, "HOME")};
+	const char *name;
+	int r = -ENOENT, dir;
+
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
+		if (!dirs[i] || strlen(dirs[i]) > USER_PATH_MAX)
+			continue;
+		snprintf(l->folder, sizeof(l->folder), "%s/od-browser-XXXXXX", dirs[i]);
+		if (!mkdtemp(l->folder)) {
+			r = -errno;
+			continue;
+		}
+		r = write_preferences(l);
+		if (!r)
+			return 0;
+		name = split_folder(l, &dir);
+		if (dir >= 0)
+			is_gone(dir, name);
+		fd_close(&dir);
+	}
+	l->folder[0] = '\0';
+	return r;
+}
+
 static int begin_folder(struct launch *l, const char *const *env)
 {
 	const char *name;
-	int dir;
+	int dir, r = make_folder(l, env);
 
-	if (!make_folder(l, env))
-		return -errno;
+	if (r)
+		return r;
 	name = split_folder(l, &dir);
 	if (dir < 0)
 		return dir;
 	broom_begin(&l->broom, dir, name, sweep_behind);
 	fd_close(&dir);
-	return write_preferences(l);
+	return 0;
 }
 
 static void end_folder(struct launch *l)
@@ -186,15 +199,19 @@ static void end_folder(struct launch *l)
 
 /* --- Its process ------------------------------------------------------------------ */
 
-/* What it writes at home goes into its folder, too. */
-static void make_env(const char *const *env, const char *home, const char **out)
+/* What it writes at home, or for a while, goes into its folder, too. */
+static void make_env(
+	const char *const *env, const char *home, const char *temp, const char **out)
 {
 	size_t n = 0;
 
-	for (; *env && n + 2 < ENV_MAX; env++)
-		if (strncmp(*env, "HOME=", 5) != 0 && strncmp(*env, "XDG_", 4) != 0)
+	for (; *env && n + 3 < ENV_MAX; env++)
+		if (strncmp(*env, "HOME=", 5) != 0 && strncmp(*env, "XDG_", 4) != 0 &&
+			(!temp || strncmp(*env, "TMPDIR=", 7) != 0))
 			out[n++] = *env;
 	out[n++] = home;
+	if (temp)
+		out[n++] = temp;
 	out[n] = NULL;
 }
 
@@ -220,7 +237,9 @@ static int start(struct launch *l, const char *program, const char *const *env,
 	const char *more, const int to[2], const int from[2])
 {
 	const char *argv[ARGS_MAX], *own_env[ENV_MAX];
-	char profile[FILE_PATH_MAX + 32], home[FILE_PATH_MAX + 8];
+	char profile[FILE_PATH_MAX + 32], home[FILE_PATH_MAX + 8], temp[TEMP_MAX + 8];
+	/* A socket is in a folder there, whose path must not be long. */
+	bool fits = strlen(l->folder) < TEMP_MAX;
 	char words[sizeof(flags) + MORE_MAX];
 	struct spawn_report report;
 	struct spawn s = {
@@ -239,8 +258,9 @@ static int start(struct launch *l, const char *program, const char *const *env,
 
 	snprintf(profile, sizeof(profile), "--user-data-dir=%s", l->folder);
 	snprintf(home, sizeof(home), "HOME=%s", l->folder);
+	snprintf(temp, sizeof(temp), "TMPDIR=%.*s", TEMP_MAX, l->folder);
 	snprintf(words, sizeof(words), "%s%s", flags, more ? more : "");
-	make_env(env, home, own_env);
+	make_env(env, home, fits ? temp : NULL, own_env);
 	make_argv(program, profile, words, argv);
 	r = spawn(&s, &l->pid, &report);
 	spawn_report_close(&report);

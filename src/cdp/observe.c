@@ -14,7 +14,9 @@ EMBED(observe_mark, "src/cdp/mark.js");
 
 enum {
 	ATTEMPTS = 5,
-	PAUSE_MS = 100, /* before the second; longer and longer */
+	PAUSE_MS = 100,    /* before the second; longer and longer */
+	SETTLE_MS = 4000,  /* behind that; shorter and shorter */
+	PICTURE_MS = 4000, /* behind all else; a page that always leaves has none */
 	PARAMS_MAX = 4096,
 	AT_ONCE = CDP_PENDING_MAX / 4, /* frames whose trees are asked for together */
 	MARK_MS = 4000, /* for mark.js; what a page has made of it may never end */
@@ -399,10 +401,14 @@ static int take_picture(struct look *l, uint64_t id)
 {
 	struct json_val result;
 	struct str coded;
-	int r = cdp_wait(&l->t->browser->cdp, id, l->deadline, l->a, &result);
+	uint64_t end = clock_ms() + PICTURE_MS;
+	int r = cdp_wait(&l->t->browser->cdp, id, end < l->deadline ? end : l->deadline,
+		l->a, &result);
 
 	if (!r)
 		r = json_str(json_get(result, "data"), l->a, &coded);
+	if (r == -ETIMEDOUT)
+		return 0;
 	return r ? bear(l, r) : b64_decode(&l->o->picture, coded);
 }
 
@@ -533,7 +539,7 @@ int observe(struct browser *b, const struct observe_want *want, uint64_t deadlin
 			return r;
 		r = browser_pump(b, clock_ms() + PAUSE_MS * i);
 		if (!r)
-			r = browser_settle(b, deadline);
+			r = browser_settle(b, clock_ms() + SETTLE_MS / i);
 		if (r)
 			return r;
 	}
