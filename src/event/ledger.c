@@ -344,6 +344,12 @@ int ledger_answer(const struct ledger *l, const struct ledger_entry *e, struct b
 	return read_part(l, e->at, e->n, out);
 }
 
+int ledger_answer_part(const struct ledger *l, const struct ledger_entry *e, uint64_t at,
+	size_t n, struct buf *out)
+{
+	return read_part(l, e->at + at, n, out);
+}
+
 int ledger_request(const struct ledger *l, const struct ledger_entry *e, struct buf *out)
 {
 	return read_part(l, e->ask_at, e->ask_n, out);

@@ -185,5 +185,8 @@ bool ledger_shrink(struct ledger *l) MUST_USE;
 /* Appends the answer to out: 0 or -errno, ERR_CLOSED. */
 int ledger_answer(
 	const struct ledger *l, const struct ledger_entry *e, struct buf *out) MUST_USE;
+/* The same for n bytes of it, from an offset on; it has those. */
+int ledger_answer_part(const struct ledger *l, const struct ledger_entry *e, uint64_t at,
+	size_t n, struct buf *out) MUST_USE;
 
 #endif

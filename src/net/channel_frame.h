@@ -11,6 +11,7 @@ enum channel_frame_kind {
 	CHANNEL_OUTPUT = 1,
 	CHANNEL_SNAPSHOT = 2,
 	CHANNEL_INPUT = 3,
+	CHANNEL_ANSWER = 4,
 };
 
 enum { CHANNEL_HEAD = 24 };

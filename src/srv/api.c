@@ -381,9 +381,14 @@ static void no_route(const struct api *api, struct request *rq)
 static bool lease_holds(struct api *api, struct request *rq)
 {
 	struct str lease;
+	bool holds;
 
-	return request_header(rq, STR("x-lease"), &lease) != 0 ||
-		once_show_lease(api->once, rq, lease);
+	if (request_header(rq, STR("x-lease"), &lease) != 0)
+		return true;
+	holds = once_show_lease(api->once, rq, lease);
+	if (holds)
+		streams_fence(api);
+	return holds;
 }
 
 /* Without a key it would be enough to know where we are. False, and answered. */

@@ -216,15 +216,15 @@ static int start_shell(
 	return r;
 }
 
-static struct channel *begin_terminal(
-	struct stream *s, const struct stream_ask *ask, struct jw *w, const char **why)
+static struct channel *begin_terminal(struct stream *s, const struct stream_ask *ask,
+	struct jw *w, struct channel_refusal *why)
 {
 	const struct shell_setup *setup = stream_api(s)->box->shell_setup;
 	struct pipe *p = setup->path ? pipe_new() : NULL;
 
 	if (!p || start_shell(p, ask, setup) < 0) {
-		*why = setup->path ? "No terminal could be made."
-				   : "There is no shell in this sandbox.";
+		why->words = setup->path ? "No terminal could be made."
+					 : "There is no shell in this sandbox.";
 		if (p)
 			fd_close(&p->fd);
 		free(p);
@@ -246,8 +246,8 @@ const struct channel_kind channel_terminal = {
 
 /* --- A connection to this server ------------------------------------------------ */
 
-static struct channel *begin_http(
-	struct stream *s, const struct stream_ask *ask, struct jw *w, const char **why)
+static struct channel *begin_http(struct stream *s, const struct stream_ask *ask,
+	struct jw *w, struct channel_refusal *why)
 {
 	struct pipe *p = pipe_new();
 	int pair[2];
@@ -264,7 +264,7 @@ static struct channel *begin_http(
 	if (!r)
 		return &p->channel;
 	free(p);
-	*why = r == ERR_LIMIT ? "Too many connections." : "Out of memory.";
+	why->words = r == ERR_LIMIT ? "Too many connections." : "Out of memory.";
 	return NULL;
 }
 

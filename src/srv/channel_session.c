@@ -75,20 +75,21 @@ static struct live *live_new(struct shell *shell)
 	return v;
 }
 
-static struct channel *begin(
-	struct stream *s, const struct stream_ask *ask, struct jw *w, const char **why)
+static struct channel *begin(struct stream *s, const struct stream_ask *ask, struct jw *w,
+	struct channel_refusal *why)
 {
 	struct str name = ask->session.n ? ask->session : STR(SESSION_DEFAULT);
 	struct session *session = session_find(stream_api(s)->box, name);
 	struct live *v;
 
 	if (ask->window < STREAM_LIVE) {
-		*why = "The window is too small for a session.";
+		why->words = "The window is too small for a session.";
 		return NULL;
 	}
 	v = session ? live_new(session_shell(session)) : NULL;
 	if (!v) {
-		*why = session ? "Out of memory." : "There is no session of that name.";
+		why->words =
+			session ? "Out of memory." : "There is no session of that name.";
 		return NULL;
 	}
 	/* What belongs to another process of the server means nothing here. */
@@ -128,14 +129,7 @@ static void opened(struct channel *c)
 
 static void say_gap(struct live *v, uint64_t to)
 {
-	struct jw w;
-
-	channel_say(&v->channel, &w, "gap");
-	jw_key(&w, "from");
-	jw_uint(&w, v->known);
-	jw_key(&w, "to");
-	jw_uint(&w, to);
-	channel_said(&v->channel, &w);
+	channel_say_gap(&v->channel, v->known, to);
 	v->known = to;
 }
 

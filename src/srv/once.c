@@ -144,18 +144,33 @@ struct question {
 	uint64_t wait_ms;
 };
 
-void once_refuse(struct request *rq, int r)
+/* Why something cannot be recorded: the status, and words for it. */
+static unsigned refusal(int r, const char **words)
 {
 	if (r == ERR_LIMIT) {
-		request_add_field(rq, STR("retry-after"), STR("1"));
-		request_fail(rq, 429, STR("Too many actions have not ended."));
-	} else if (r == -ENOMEM) {
-		api_no_memory(rq);
-	} else {
-		request_fail(rq, 507,
-			STR("The action cannot be recorded, and was not started: there "
-			    "is no room."));
+		*words = "Too many actions have not ended.";
+		return 429;
 	}
+	if (r == -ENOMEM) {
+		*words = "Out of memory.";
+		return 503;
+	}
+	*words = "The action cannot be recorded, and was not started: there is no room.";
+	return 507;
+}
+
+void once_refuse(struct request *rq, int r)
+{
+	const char *words;
+	unsigned status = refusal(r, &words);
+
+	if (status == 503) {
+		api_no_memory(rq);
+		return;
+	}
+	if (status == 429)
+		request_add_field(rq, STR("retry-after"), STR("1"));
+	request_fail(rq, status, str_c(words));
 }
 
 /* One that will wait for its turn is not started with that; *e NULL: a new one. */
@@ -172,36 +187,51 @@ static int record(struct once *o, struct doing *d, struct str body,
 }
 
 /*
- * Accepted already or new: recorded, then done. 0, and it is answered or will be; what
- * kept it from being recorded, and nothing was done.
+ * Accepted already or new: recorded, and not begun. 0; the status to refuse it with, and
+ * words for it in p->wrong; what kept it from being recorded.
  */
-static int begin(struct api *api, struct request *rq, const struct question *q,
-	struct ledger_entry *e)
+static int admit(struct once *o, const struct question *q, struct str body, uint8_t how,
+	struct ledger_entry *e, struct params *p, struct doing **out)
 {
-	struct once *o = api->once;
-	struct doing *d = once_doing_new(o, rq->body);
-	uint8_t how = (q->wrapped ? ASKED_WRAPPED : 0) |
-		(api_is_before_diff(rq) ? ASKED_BEFORE_DIFF : 0) |
-		(q->quiet ? ASKED_QUIET : 0) | (q->leaves ? ASKED_LEAVES : 0);
-	struct params p = {0};
+	struct doing *d = once_doing_new(o, body);
 	int r;
 
 	if (!d)
 		return -ENOMEM;
-	p.arena = &d->arena;
-	r = once_read(d, how, &p);
-	if (r) {
-		api_refuse(rq, (unsigned)r, p.wrong);
-		once_free(d);
-		return 0;
-	}
-	r = record(o, d, rq->body, q, how, &e);
+	p->arena = &d->arena;
+	r = once_read(d, how, p);
+	if (!r)
+		r = record(o, d, body, q, how, &e);
 	if (r) {
 		once_free(d);
 		return r;
 	}
 	once_own(d, e);
 	once_wake(o);
+	*out = d;
+	return 0;
+}
+
+/*
+ * The same, then done. 0, and it is answered or will be; what kept it from being
+ * recorded, and nothing was done.
+ */
+static int begin(struct api *api, struct request *rq, const struct question *q,
+	struct ledger_entry *e)
+{
+	struct once *o = api->once;
+	struct doing *d;
+	uint8_t how = (q->wrapped ? ASKED_WRAPPED : 0) |
+		(api_is_before_diff(rq) ? ASKED_BEFORE_DIFF : 0) |
+		(q->quiet ? ASKED_QUIET : 0) | (q->leaves ? ASKED_LEAVES : 0);
+	struct params p = {0};
+	int r = admit(o, q, rq->body, how, e, &p, &d);
+
+	if (r > 0)
+		api_refuse(rq, (unsigned)r, p.wrong);
+	if (r)
+		return r < 0 ? r : 0;
+	e = d->entry;
 	d->leaves = q->leaves;
 	d->grace_ms = q->grace_ms;
 	api->last_action = clock_ms();
@@ -215,6 +245,17 @@ static int begin(struct api *api, struct request *rq, const struct question *q,
 	return 0;
 }
 
+static const char gone_words[] =
+	"An action of this id was done; its answer is not kept any more.";
+static const char other_words[] = "This id was used for another action.";
+static const char id_words[] = "an id is 1 to 64 letters, digits, - or _";
+
+/* Whether an action that is known waits to be begun, and nobody is about to. */
+static bool waits(const struct ledger_entry *e)
+{
+	return e->state == LEDGER_ACCEPTED && !e->owner;
+}
+
 /* As of begin. */
 static int again(struct api *api, struct request *rq, const struct question *q,
 	struct ledger_entry *e)
@@ -222,10 +263,10 @@ static int again(struct api *api, struct request *rq, const struct question *q,
 	struct once *o = api->once;
 
 	if (!hash_equal(e->body, q->digest, sizeof(e->body))) {
-		request_fail(rq, 409, STR("This id was used for another action."));
+		request_fail(rq, 409, STR(other_words));
 		return 0;
 	}
-	if (e->state == LEDGER_ACCEPTED && !e->owner)
+	if (waits(e))
 		return begin(api, rq, q, e);
 	if (!once_has_ended(e) && (q->plain || q->wait_ms))
 		once_wait(e->owner, rq, q->plain, q->wait_ms);
@@ -241,9 +282,6 @@ int once_make_ready(struct once *o)
 	return o->open ? 0 : open_ledger(o, -1);
 }
 
-static const char gone_words[] =
-	"An action of this id was done; its answer is not kept any more.";
-
 /* As of begin. */
 static int ask(struct api *api, struct request *rq, const struct question *q)
 {
@@ -251,7 +289,7 @@ static int ask(struct api *api, struct request *rq, const struct question *q)
 	int r;
 
 	if (!ledger_is_id(q->id)) {
-		api_invalid(rq, "an id is 1 to 64 letters, digits, - or _");
+		api_invalid(rq, id_words);
 		return 0;
 	}
 	r = once_make_ready(api->once);
@@ -267,6 +305,71 @@ static int ask(struct api *api, struct request *rq, const struct question *q)
 		break;
 	}
 	return 0;
+}
+
+static int no(struct once_refusal *why, unsigned status, const char *words)
+{
+	why->status = status;
+	snprintf(why->words, sizeof(why->words), "%s", words);
+	return ERR_CLOSED;
+}
+
+/* What kept it from being recorded. */
+static int no_record(struct once_refusal *why, int r)
+{
+	const char *words;
+	unsigned status = refusal(r, &words);
+
+	return no(why, status, words);
+}
+
+/* As once_submit, of one that is not known, or waits to be begun. */
+static int begin_submitted(struct once *o, const struct question *q, struct str body,
+	struct ledger_entry **e, struct once_refusal *why)
+{
+	struct params p = {0};
+	struct doing *d;
+	int r = admit(o, q, body, 0, *e, &p, &d);
+
+	if (r > 0)
+		return no(why, (unsigned)r, p.wrong);
+	if (r)
+		return no_record(why, r);
+	*e = d->entry;
+	once_start(d);
+	return 0;
+}
+
+int once_submit(struct once *o, struct str id, struct str body, struct ledger_entry **e,
+	bool *known, struct once_refusal *why)
+{
+	struct question q = {.id = id};
+	int r;
+
+	if (!ledger_is_id(id))
+		return no(why, 422, id_words);
+	r = once_make_ready(o);
+	if (r)
+		return no_record(why, r);
+	*known = true;
+	sha256_of(body, q.digest);
+	switch (ledger_find(&o->ledger, id, e)) {
+	case LEDGER_GONE:
+		return no(why, 410, gone_words);
+	case LEDGER_NEW:
+		*e = NULL;
+		if (!body.n)
+			return no(why, 404, "There is no action of this id.");
+		break;
+	case LEDGER_HERE:
+		if (body.n && !hash_equal((*e)->body, q.digest, sizeof(q.digest)))
+			return no(why, 409, other_words);
+		if (!body.n || !waits(*e))
+			return 0;
+		break;
+	}
+	*known = *e != NULL;
+	return begin_submitted(o, &q, body, e, why);
 }
 
 /* A string of structured fields (RFC 8941), or the bare word. */

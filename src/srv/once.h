@@ -11,9 +11,23 @@
 
 #define KEPT_LEDGER "ledger"
 #define KEPT_OUTPUTS "outputs"
+/* To who has an older lease than another. */
+#define ONCE_FENCED "fenced: a higher lease was shown."
 
 struct doing;
 struct reader;
+
+/* Who is told that there may be more: of an output, of events. In its owner. */
+struct once_follower {
+	void (*fn)(struct once_follower *f);
+	struct once_follower *next;
+};
+
+/* Why an action is not accepted, as HTTP has it. */
+struct once_refusal {
+	unsigned status;
+	char words[160];
+};
 
 struct once {
 	struct box *box;
@@ -24,8 +38,9 @@ struct once {
 	struct outputs outputs; /* what they print; its fd -1: it is not kept */
 	int outputs_fd;         /* of an earlier process, until the ledger is open */
 	struct reader *readers; /* who wait for more of it */
-	struct timer wake;      /* of the readers */
-	struct timer tidy;      /* the next step of a smaller ledger */
+	struct once_follower *followers;
+	struct timer wake; /* of both */
+	struct timer tidy; /* the next step of a smaller ledger */
 };
 
 /*
@@ -43,6 +58,17 @@ bool once_is_ready(struct once *o, struct request *rq);
  * cannot be recorded.
  */
 bool once_show_lease(struct once *o, struct request *rq, struct str lease);
+/* The same for who is no request: 0, ERR_RANGE, or as of ledger_show_lease. */
+int once_lease(struct once *o, uint64_t lease) MUST_USE;
+/* From the loop; until it is ended. */
+void once_follow(struct once *o, struct once_follower *f);
+void once_unfollow(struct once *o, struct once_follower *f);
+/*
+ * As PUT, where body is what that has; an empty one only finds the action. 0 with *e,
+ * and *known: it was not begun by this; ERR_CLOSED with *why.
+ */
+int once_submit(struct once *o, struct str id, struct str body, struct ledger_entry **e,
+	bool *known, struct once_refusal *why) MUST_USE;
 /* A session is there now, or gone. */
 void once_tell_session(void *once, const char *name, bool there);
 /* Answers those that wait with the state of their actions; for shutting down. */

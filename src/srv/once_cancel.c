@@ -61,8 +61,7 @@ void once_stop(struct doing *d)
 		log_warn("out of memory for the end of an action");
 }
 
-/* 0, or what keeps it from being recorded: nothing is done then. */
-static int cancel(struct once *o, struct ledger_entry *e, enum act_stop how)
+int once_tell_to_end(struct once *o, struct ledger_entry *e, enum act_stop how)
 {
 	struct doing *d = e->owner;
 	int r;
@@ -88,7 +87,7 @@ static int cancel(struct once *o, struct ledger_entry *e, enum act_stop how)
 static void left(struct timer *t)
 {
 	struct doing *d = container_of(t, struct doing, leave);
-	int r = cancel(d->once, d->entry, ACT_STOP_INT);
+	int r = once_tell_to_end(d->once, d->entry, ACT_STOP_INT);
 
 	if (r < 0)
 		log_warn("action %s, which nobody waits for, cannot be cancelled: %s",
@@ -128,7 +127,7 @@ void once_cancel(struct api *api, struct request *rq, struct str id)
 	e = once_find(api->once, rq, id);
 	if (!e)
 		return;
-	r = cancel(api->once, e, w.mode + ACT_STOP_INT);
+	r = once_tell_to_end(api->once, e, w.mode + ACT_STOP_INT);
 	if (r < 0)
 		once_refuse(rq, r);
 	else if (w.wait_s && !once_has_ended(e))

@@ -57,22 +57,52 @@ static unsigned status_of(const struct ledger_entry *e)
 	return e->status || !d ? e->status : d->unkept;
 }
 
+/* What is told of one without an answer of its own; NULL: it has one. */
+static const char *words_of(const struct ledger_entry *e)
+{
+	if (e->state == LEDGER_INTERRUPTED)
+		return e->cancel ? stopped : interrupted;
+	if (e->state == LEDGER_CANCELLED)
+		return cancelled;
+	return e->state == LEDGER_DONE && !e->status ? lost : NULL;
+}
+
 /* 0, or the error of an answer that cannot be read. */
 static int put_answer(const struct once *o, const struct ledger_entry *e, struct buf *out)
 {
 	const struct doing *d = e->owner;
+	const char *told = words_of(e);
 
 	if (d && d->unkept)
 		buf_str(out, buf_view(&d->out));
-	else if (e->state == LEDGER_INTERRUPTED)
-		error_observation(out, e->cancel ? stopped : interrupted);
-	else if (e->state == LEDGER_CANCELLED)
-		error_observation(out, cancelled);
-	else if (e->state == LEDGER_DONE && !e->status)
-		error_observation(out, lost);
+	else if (told)
+		error_observation(out, told);
 	else
 		return ledger_answer(&o->ledger, e, out);
 	return out->err;
+}
+
+int once_read_answer(const struct once *o, const struct ledger_entry *e, uint64_t at,
+	size_t max, struct buf *out, uint64_t *all)
+{
+	struct buf whole = BUF_INIT(2 * ONCE_WORDS_MAX);
+	const char *told = words_of(e);
+	struct str part;
+	int r;
+
+	if (told) {
+		error_observation(&whole, told);
+		*all = whole.n;
+		part = str_skip(buf_view(&whole), (size_t)at);
+		buf_put(out, part.p, part.n < max ? part.n : max);
+		r = whole.err ? whole.err : out->err;
+		buf_free(&whole);
+		return r;
+	}
+	*all = e->n;
+	if (max > e->n - at)
+		max = (size_t)(e->n - at);
+	return ledger_answer_part(&o->ledger, e, at, max, out);
 }
 
 bool once_has_ended(const struct ledger_entry *e)

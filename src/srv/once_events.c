@@ -32,7 +32,7 @@ static const char *state_of(const struct ledger_event *e)
 }
 
 /* Its members, in an object that is open. */
-static void put_members(struct jw *w, const struct ledger_event *e)
+void once_put_members(struct jw *w, const struct ledger_event *e)
 {
 	jw_key(w, "seq");
 	jw_uint(w, e->seq);
@@ -47,7 +47,7 @@ static void put_members(struct jw *w, const struct ledger_event *e)
 }
 
 /* One of a kind that is not known here was written by another version. */
-static int read_event(const struct once *o, uint64_t seq, struct ledger_event *e)
+int once_read_event(const struct once *o, uint64_t seq, struct ledger_event *e)
 {
 	int r = ledger_read_event(&o->ledger, seq, e);
 
@@ -141,11 +141,11 @@ static void answer(struct reader *r)
 	for (uint64_t n = 0; n < r->max && r->at < o->ledger.event && !err; n++) {
 		struct ledger_event e;
 
-		err = read_event(o, ++r->at, &e);
+		err = once_read_event(o, ++r->at, &e);
 		if (err)
 			break;
 		jw_object(&w);
-		put_members(&w, &e);
+		once_put_members(&w, &e);
 		jw_end(&w);
 	}
 	jw_end(&w);
@@ -180,11 +180,11 @@ static int next(struct reader *r, struct buf *out, bool *over)
 		put_gap(&w, r->at + 1, first);
 		r->at = first - 1;
 	} else {
-		err = read_event(o, r->at + 1, &e);
+		err = once_read_event(o, r->at + 1, &e);
 		if (err)
 			return err < 0 ? err : ERR_CLOSED;
 		once_put_event(out, &w, ++r->at, kinds[e.kind]);
-		put_members(&w, &e);
+		once_put_members(&w, &e);
 	}
 	once_put_event_end(out, &w);
 	return out->err;
@@ -220,6 +220,17 @@ bool once_is_ready(struct once *o, struct request *rq)
 	return r == 0;
 }
 
+int once_lease(struct once *o, uint64_t lease)
+{
+	int r = once_make_ready(o);
+
+	if (r)
+		return r;
+	r = ledger_show_lease(&o->ledger, lease);
+	once_wake(o);
+	return r;
+}
+
 bool once_show_lease(struct once *o, struct request *rq, struct str lease)
 {
 	uint64_t n;
@@ -229,14 +240,11 @@ bool once_show_lease(struct once *o, struct request *rq, struct str lease)
 		api_invalid(rq, "X-Lease: a number is required");
 		return false;
 	}
-	if (!once_is_ready(o, rq))
-		return false;
-	r = ledger_show_lease(&o->ledger, n);
+	r = once_lease(o, n);
 	if (r == ERR_RANGE)
-		request_fail(rq, 409, STR("fenced: a higher lease was shown."));
+		request_fail(rq, 409, STR(ONCE_FENCED));
 	else if (r)
 		once_refuse(rq, r);
-	once_wake(o);
 	return r == 0;
 }
 

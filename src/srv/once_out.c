@@ -19,18 +19,18 @@ static struct ledger_entry *entry_of(const struct reader *r)
 	return ledger_find(&r->once->ledger, str_c(r->id), &e) == LEDGER_HERE ? e : NULL;
 }
 
-/* The bytes there are; of one that has ended there will be no more. */
-static uint64_t end_of(const struct ledger_entry *e)
+uint64_t once_output_end(const struct ledger_entry *e)
 {
 	if (once_has_ended(e))
 		return e->out_n;
 	return e->output ? e->output->end : 0;
 }
 
-static int read_part(const struct once *o, const struct ledger_entry *e, uint64_t at,
+int once_read_output(const struct once *o, const struct ledger_entry *e, uint64_t at,
 	uint64_t max, struct buf *out, struct output_part *part)
 {
-	return output_read(&o->outputs, e->output, end_of(e), at, (size_t)max, out, part);
+	return output_read(
+		&o->outputs, e->output, once_output_end(e), at, (size_t)max, out, part);
 }
 
 /* --- One part ----------------------------------------------------------------- */
@@ -63,7 +63,7 @@ static void reply_part(struct once *o, struct request *rq, const struct ledger_e
 	const struct reader *r)
 {
 	struct output_part part;
-	int err = read_part(o, e, r->at, r->max, request_out(rq), &part);
+	int err = once_read_output(o, e, r->at, r->max, request_out(rq), &part);
 
 	if (err == ERR_RANGE) {
 		request_fail(rq, 416, STR("The action has not printed so much."));
@@ -161,14 +161,14 @@ static int next_event(struct reader *r, struct buf *out, bool *over)
 	if (!e)
 		return ERR_CLOSED;
 	ended = once_has_ended(e);
-	if (r->at == end_of(e) && !ended)
+	if (r->at == once_output_end(e) && !ended)
 		return 1;
-	if (r->at == end_of(e)) {
+	if (r->at == once_output_end(e)) {
 		put_over(out, e);
 		*over = true;
 		return out->err;
 	}
-	err = read_part(r->once, e, r->at, OUTPUT_EVENT, &bytes, &part);
+	err = once_read_output(r->once, e, r->at, OUTPUT_EVENT, &bytes, &part);
 	if (!err && part.from > r->at) {
 		put_gap(out, r->at, part.from);
 		r->at = part.from;
@@ -197,7 +197,7 @@ static bool has_more(const struct reader *r)
 {
 	const struct ledger_entry *e = entry_of(r);
 
-	return !e || once_has_ended(e) || end_of(e) > r->at;
+	return !e || once_has_ended(e) || once_output_end(e) > r->at;
 }
 
 static const struct reader_ops ops = {
@@ -258,7 +258,7 @@ void once_out(struct api *api, struct request *rq, struct str id)
 	range = w.from == UINT64_MAX && read_range(rq, e, &w);
 	if (w.from == UINT64_MAX && !range)
 		w.from = once_last_event_id(rq);
-	if (w.from > end_of(e)) {
+	if (w.from > once_output_end(e)) {
 		request_fail(rq, 416, STR("The action has not printed so much."));
 		return;
 	}

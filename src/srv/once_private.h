@@ -51,6 +51,17 @@ void once_wake(struct once *o);
 /* No more will be read. */
 void once_cut_readers(struct once *o);
 
+/* once_events.c: the members of an event, in an object that is open. */
+void once_put_members(struct jw *w, const struct ledger_event *e);
+/* One of a kind that is not known here was written by another version: ERR_SYNTAX. */
+int once_read_event(const struct once *o, uint64_t seq, struct ledger_event *e) MUST_USE;
+
+/* once_out.c: the bytes there are; of one that has ended there will be no more. */
+uint64_t once_output_end(const struct ledger_entry *e);
+/* As of output_read. */
+int once_read_output(const struct once *o, const struct ledger_entry *e, uint64_t at,
+	uint64_t max, struct buf *out, struct output_part *part) MUST_USE;
+
 /* once_resume.c: what was started goes on, or was interrupted. */
 void once_attach(struct once *o);
 
@@ -59,6 +70,8 @@ void once_attach(struct once *o);
 extern const char *const once_modes[];
 /* Those who wait have left: it is cancelled, unless somebody comes in time. */
 void once_leave(struct doing *d);
+/* As POST .../cancel: 0, or what keeps it from being recorded; nothing is done then. */
+int once_tell_to_end(struct once *o, struct ledger_entry *e, enum act_stop how) MUST_USE;
 /* Tells it once more to end, in the way that is recorded. */
 void once_stop(struct doing *d);
 
@@ -70,6 +83,12 @@ const char *once_word(const struct ledger_entry *e);
 /* Answers as the action was answered first. */
 void once_reply(const struct once *o, struct request *rq, const struct ledger_entry *e,
 	bool again);
+/*
+ * Up to max bytes of the answer from an offset on: 0 with *all, how many there are;
+ * negative when it cannot be read.
+ */
+int once_read_answer(const struct once *o, const struct ledger_entry *e, uint64_t at,
+	size_t max, struct buf *out, uint64_t *all) MUST_USE;
 /* Answers what is known of it. */
 void once_reply_state(const struct once *o, struct request *rq,
 	const struct ledger_entry *e, unsigned status, bool again);

@@ -116,6 +116,8 @@ static void on_wake(struct timer *t)
 	struct once *o = container_of(t, struct once, wake);
 	struct reader *next;
 
+	for (struct once_follower *f = o->followers; f; f = f->next)
+		f->fn(f);
 	for (struct reader *r = o->readers; r; r = next) {
 		next = r->next;
 		if (r->state == READER_STREAMS)
@@ -127,10 +129,25 @@ static void on_wake(struct timer *t)
 
 void once_wake(struct once *o)
 {
-	/* Without memory the readers hear of it with what comes next. */
-	if (o->readers && !o->wake.slot &&
+	/* Without memory they hear of it with what comes next. */
+	if ((o->readers || o->followers) && !o->wake.slot &&
 		timer_set(o->box->loop, &o->wake, 0, on_wake) < 0)
 		return;
+}
+
+void once_follow(struct once *o, struct once_follower *f)
+{
+	f->next = o->followers;
+	o->followers = f;
+}
+
+void once_unfollow(struct once *o, struct once_follower *f)
+{
+	struct once_follower **at = &o->followers;
+
+	while (*at != f)
+		at = &(*at)->next;
+	*at = f->next;
 }
 
 void once_cut_readers(struct once *o)

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "limits.h"
+#include "srv/once_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -55,6 +56,18 @@ void channel_said(struct channel *c, struct jw *w)
 	stream_said(c->stream, w);
 }
 
+void channel_say_gap(struct channel *c, uint64_t from, uint64_t to)
+{
+	struct jw w;
+
+	channel_say(c, &w, "gap");
+	jw_key(&w, "from");
+	jw_uint(&w, from);
+	jw_key(&w, "to");
+	jw_uint(&w, to);
+	channel_said(c, &w);
+}
+
 void stream_complain(struct stream *s, uint64_t id, const char *type, const char *words)
 {
 	struct jw w;
@@ -74,10 +87,26 @@ void channel_complain(struct channel *c, const char *words)
 	stream_complain(c->stream, c->id, "error", words);
 }
 
+/* What is remembered, by a name that changes when it is lost, and how far it goes. */
+static void put_memory(struct jw *w, const struct once *o)
+{
+	if (!o->open)
+		return;
+	jw_key(w, "sandbox");
+	jw_cstr(w, o->ledger.box);
+	jw_key(w, "boot");
+	jw_uint(w, o->ledger.boot);
+	jw_key(w, "last");
+	jw_uint(w, o->ledger.event);
+}
+
 static void hello(struct stream *s)
 {
 	const struct box *box = s->all->api->box;
 	struct jw w;
+
+	if (once_make_ready(s->all->api->once))
+		log_warn("stream: what happens cannot be recorded");
 
 	stream_say(s, &w, "hello");
 	jw_key(&w, "version");
@@ -86,6 +115,7 @@ static void hello(struct stream *s)
 	jw_cstr(&w, box->config->connect_id ? box->config->connect_id : box->host_name);
 	jw_key(&w, "epoch");
 	jw_cstr(&w, s->all->epoch);
+	put_memory(&w, s->all->api->once);
 	jw_key(&w, "window");
 	jw_uint(&w, STREAM_WINDOW);
 	jw_key(&w, "input_window");
@@ -231,6 +261,7 @@ static void on_beat(void *arg)
 	jw_uint(&w, clock_ms());
 	jw_key(&w, "epoch");
 	jw_cstr(&w, s->all->epoch);
+	put_memory(&w, s->all->api->once);
 	stream_said(s, &w);
 }
 
@@ -333,6 +364,7 @@ void streams_open(struct api *api, struct request *rq, struct str name)
 	struct stream *s = NULL;
 	struct ws_conn *ws;
 	struct ws_conf conf;
+	struct str lease;
 	struct str protocol = ws_hand_offers(rq, STR(PROTOCOL)) ? STR(PROTOCOL) : STR("");
 
 	(void)name;
@@ -347,6 +379,10 @@ void streams_open(struct api *api, struct request *rq, struct str name)
 		return;
 	}
 	s->trusted = true;
+	/* That it counts was seen with the head. */
+	if (request_header(rq, STR("x-lease"), &lease) == 0 &&
+		str_u64(lease, INT64_MAX, &s->lease) < 0)
+		s->lease = 0;
 	conf = stream_conf(s);
 	if (ws_conn_accept(api->box->loop, rq, &conf, protocol, &ws))
 		stream_del(s);
@@ -372,6 +408,13 @@ struct streams *streams_new(struct api *api)
 	hex_encode(epoch, sizeof(epoch), all->epoch);
 	buf_init(&all->text, STREAM_TEXT_OUT);
 	return all;
+}
+
+void streams_fence(struct api *api)
+{
+	for (struct stream *s = api->streams->first; s; s = s->next)
+		if (s->ws && s->lease && s->lease < api->once->ledger.lease)
+			ws_conn_close(s->ws, LISTEN_FENCED, STR(ONCE_FENCED));
 }
 
 void streams_stop(struct streams *all)

@@ -20,6 +20,9 @@ void streams_del(struct streams *all);
 /* Says goodbye to all; no more are opened. */
 void streams_stop(struct streams *all);
 
+/* A higher lease may have been shown: who has shown a lower one is told, and leaves. */
+void streams_fence(struct api *api);
+
 /* GET /v1/stream: becomes one. */
 void streams_open(struct api *api, struct request *rq, struct str name);
 /*

@@ -2,39 +2,62 @@
 #include "srv/stream_private.h"
 
 #include "limits.h"
+#include "srv/once_private.h"
 #include "srv/params.h"
+
+#include <errno.h>
 
 static const struct channel_kind *const channel_kinds[] = {
 	&channel_session,
 	&channel_terminal,
 	&channel_http,
+	&channel_action,
+	&channel_events,
 };
+
+/* Of a channel that is there already nothing is closed. */
+static void refuse(
+	struct stream *s, const struct stream_ask *ask, const struct channel_refusal *why)
+{
+	struct jw w;
+
+	stream_say(s, &w, stream_find(s, ask->id) ? "error" : "closed");
+	if (ask->id) {
+		jw_key(&w, "id");
+		jw_uint(&w, ask->id);
+	}
+	if (why->status) {
+		jw_key(&w, "status");
+		jw_uint(&w, why->status);
+	}
+	jw_key(&w, "detail");
+	jw_cstr(&w, why->words);
+	stream_said(s, &w);
+}
 
 static void on_open(struct stream *s, const struct stream_ask *ask)
 {
 	const struct channel_kind *kind = channel_kinds[ask->kind];
-	const char *why = NULL;
+	struct channel_refusal why = {0};
 	struct channel *c = NULL;
 	struct channel **end = &s->channels;
 	struct jw w;
 
 	if (!ask->id)
-		why = "A channel needs an id from 1 on.";
+		why.words = "A channel needs an id from 1 on.";
 	else if (stream_find(s, ask->id))
-		why = "There is a channel of this id.";
+		why.words = "There is a channel of this id.";
 	else if (s->channels_n == STREAM_CHANNELS_MAX)
-		why = "There are too many channels.";
+		why.words = "There are too many channels.";
 	else if (!s->trusted && !kind->open)
-		why = "The key has to be shown before.";
+		why.words = "The key has to be shown before.";
 	stream_say(s, &w, "opened");
 	jw_key(&w, "id");
 	jw_uint(&w, ask->id);
-	if (!why)
+	if (!why.words)
 		c = kind->begin(s, ask, &w, &why);
 	if (!c) {
-		/* Of one that is there already nothing was closed. */
-		stream_complain(
-			s, ask->id, stream_find(s, ask->id) ? "error" : "closed", why);
+		refuse(s, ask, &why);
 		return;
 	}
 	c->kind = kind;
@@ -91,6 +114,14 @@ static void on_close(struct stream *s, const struct stream_ask *ask)
 		channel_close(c, -1, NULL);
 }
 
+static void on_cancel(struct stream *s, const struct stream_ask *ask)
+{
+	struct channel *c = stream_find(s, ask->id);
+
+	if (c && c->kind->cancel)
+		c->kind->cancel(c, ask->mode);
+}
+
 static void on_heartbeat(struct stream *s, const struct stream_ask *ask)
 {
 	(void)s;
@@ -104,11 +135,33 @@ static void on_key(struct stream *s, const struct stream_ask *ask)
 		stream_complain(s, 0, "error", "Invalid API Key");
 }
 
-static const char *const types[] = {
-	"open", "ack", "resize", "end", "close", "heartbeat", "key", NULL};
+/* Of two backends the one counts who has the higher number: the other one is told. */
+static void on_lease(struct stream *s, const struct stream_ask *ask)
+{
+	struct jw w;
+	int r = s->trusted ? once_lease(s->all->api->once, ask->lease) : -EACCES;
+
+	if (r == -EACCES) {
+		stream_complain(s, 0, "error", "The key has to be shown before.");
+	} else if (r && r != ERR_RANGE) {
+		stream_complain(s, 0, "error", "The lease cannot be recorded.");
+	} else {
+		s->lease = ask->lease;
+		stream_say(s, &w, "lease");
+		jw_key(&w, "lease");
+		jw_uint(&w, s->all->api->once->ledger.lease);
+		stream_said(s, &w);
+		streams_fence(s->all->api);
+	}
+}
+
+static const char *const types[] = {"open", "ack", "resize", "end", "close", "cancel",
+	"heartbeat", "key", "lease", NULL};
 static void (*const handlers[])(struct stream *s, const struct stream_ask *ask) = {
-	on_open, on_ack, on_resize, on_end, on_close, on_heartbeat, on_key};
-static const char *const kinds[] = {"session", "terminal", "http", NULL};
+	on_open, on_ack, on_resize, on_end, on_close, on_cancel, on_heartbeat, on_key,
+	on_lease};
+static const char *const kinds[] = {
+	"session", "terminal", "http", "action", "events", NULL};
 
 _Static_assert(ARRAY_LEN(types) == ARRAY_LEN(handlers) + 1, "each type has a handler");
 _Static_assert(ARRAY_LEN(kinds) == ARRAY_LEN(channel_kinds) + 1, "each kind a name");
@@ -124,6 +177,9 @@ static const struct param members[] = {
 		.max = STREAM_WINDOW},
 	{"rows", PARAM_NUMBER, false, AT(rows), .max = STREAM_SIZE_MAX},
 	{"columns", PARAM_NUMBER, false, AT(columns), .max = STREAM_SIZE_MAX},
+	{"mode", PARAM_CHOICE, false, AT(mode), .words = once_modes},
+	{"lease", PARAM_NUMBER, false, AT(lease), .max = INT64_MAX},
+	{"action_id", PARAM_TEXT, false, AT(action_id)},
 	{"epoch", PARAM_TEXT, false, AT(epoch)},
 	{"session", PARAM_TEXT, false, AT(session)},
 	{"key", PARAM_TEXT, false, AT(key)},
@@ -141,6 +197,8 @@ void stream_take_text(struct stream *s, struct str text)
 				     : params_body(&p, text);
 	if (!r)
 		r = params_take(&p, members, ARRAY_LEN(members), &ask);
+	if (!r && json_type(json_get(p.body, "action")) == JSON_OBJECT)
+		ask.action = json_raw(json_get(p.body, "action"));
 	if (r)
 		stream_complain(
 			s, ask.id, "error", p.wrong[0] ? p.wrong : "Out of memory.");

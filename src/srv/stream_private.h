@@ -15,21 +15,28 @@ struct stream_ask {
 	uint64_t bytes;
 	uint64_t window;
 	uint64_t rows, columns;
+	uint64_t lease;
+	unsigned mode; /* of a cancellation, as once_modes */
 	struct str epoch, session, key;
+	struct str action_id, action; /* the latter is the JSON of an object, or empty */
 };
 
 struct channel;
+
+/* Why there is none. */
+struct channel_refusal {
+	unsigned status;   /* as HTTP has it; 0: none would tell more than the words */
+	const char *words; /* a sentence; static, or text */
+	char text[160];
+};
 
 /* The kinds of channel, one row each; see channel_kinds. */
 struct channel_kind {
 	const char *name;
 	bool open; /* to those, too, who have not shown the key */
-	/*
-	 * Makes one and writes members into its "opened". NULL with *why, a static
-	 * sentence.
-	 */
+	/* Makes one and writes members into its "opened". NULL with *why. */
 	struct channel *(*begin)(struct stream *s, const struct stream_ask *ask,
-		struct jw *w, const char **why);
+		struct jw *w, struct channel_refusal *why);
 	/* May send right behind "opened"; or NULL. */
 	void (*opened)(struct channel *c);
 	/*
@@ -42,6 +49,7 @@ struct channel_kind {
 	void (*input)(struct channel *c, struct str bytes);
 	void (*end)(struct channel *c);
 	void (*resize)(struct channel *c, uint16_t rows, uint16_t columns);
+	void (*cancel)(struct channel *c, unsigned mode);
 	/* Lets go of everything; the memory goes after the batch. */
 	void (*free)(struct channel *c);
 };
@@ -61,7 +69,8 @@ struct channel {
 	uint64_t told;  /* of those, as far as the peer knows */
 };
 
-extern const struct channel_kind channel_session, channel_terminal, channel_http;
+extern const struct channel_kind channel_session, channel_terminal, channel_http,
+	channel_action, channel_events;
 
 /* There may be something to send; it is asked for after the present batch. */
 void channel_wake(struct channel *c);
@@ -73,6 +82,8 @@ void channel_took(struct channel *c, size_t n);
 /* A text frame about c: members are written between the two. */
 void channel_say(struct channel *c, struct jw *w, const char *type);
 void channel_said(struct channel *c, struct jw *w);
+/* These offsets of its output are not there any more; to is not one of them. */
+void channel_say_gap(struct channel *c, uint64_t from, uint64_t to);
 /* Says something of this type with one member "detail". */
 void channel_complain(struct channel *c, const char *words);
 /* Ends it: "closed" with an exit code, or -1 and perhaps why. c is no more. */
@@ -94,6 +105,7 @@ struct stream {
 	struct stream **at, *next; /* in the list */
 	struct ws_conn *ws;        /* NULL before it has begun, and at its end */
 	bool trusted;              /* the peer has shown the key */
+	uint64_t lease;            /* it has shown; 0: none */
 	struct channel *channels;  /* oldest first */
 	unsigned channels_n;
 	struct channel *turn; /* who is asked next for output; NULL: the first */

@@ -11,7 +11,7 @@ import harness
 from harness import Closed, Conn, request
 
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
-OUTPUT, SNAPSHOT, INPUT = 1, 2, 3
+OUTPUT, SNAPSHOT, INPUT, ANSWER = 1, 2, 3, 4
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
@@ -92,6 +92,7 @@ class Stream:
         self.said = []        # text frames that nobody has asked for yet
         self.output = {}      # id: bytes
         self.snapshots = {}
+        self.answers = {}
         self.at = {}          # id: the next offset
         self.got = {}         # id: bytes that count for the credit
         self.put = {}         # id: bytes of input
@@ -133,6 +134,11 @@ class Stream:
         self.got[id] = self.got.get(id, 0) + len(data)
         if kind == SNAPSHOT:
             self.snapshots[id] = data
+        elif kind == ANSWER:
+            self.answers[id] = self.answers.get(id, b"") + data
+            assert at + len(data) == len(self.answers[id]), "an answer in its order"
+            span = 0
+            at = self.at.get(id, 0)
         else:
             assert at == self.at.get(id, at), f"offset {at}, not {self.at[id]}"
             self.output[id] = self.output.get(id, b"") + data

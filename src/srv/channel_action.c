@@ -1,0 +1,235 @@
+/*
+ * An action with an id: submitted, or found again; what it prints, by offset; then its
+ * answer. It goes on when the channel ends.
+ */
+#include "srv/stream_private.h"
+
+#include "base/clock.h"
+#include "limits.h"
+#include "srv/once_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum follow_state {
+	FOLLOW_OUTPUT,
+	FOLLOW_ANSWER, /* all of the output is sent, and how it ended is told */
+};
+
+struct follow {
+	struct channel channel;
+	enum follow_state state;
+	struct once_follower follower;
+	char id[LEDGER_ID_MAX + 1];
+	enum ledger_state told;
+	uint64_t at; /* in the output, then in the answer */
+	struct later later;
+};
+
+static struct follow *follow_of(struct channel *c)
+{
+	return container_of(c, struct follow, channel);
+}
+
+static struct once *once_of(const struct follow *f)
+{
+	return stream_api(f->channel.stream)->once;
+}
+
+static void on_news(struct once_follower *follower)
+{
+	channel_wake(&container_of(follower, struct follow, follower)->channel);
+}
+
+static struct follow *follow_new(struct once *o, const struct ledger_entry *e)
+{
+	struct follow *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	memcpy(f->id, e->id, sizeof(f->id));
+	f->told = e->state;
+	f->follower.fn = on_news;
+	once_follow(o, &f->follower);
+	return f;
+}
+
+static struct channel *no(struct channel_refusal *why, unsigned status, const char *words)
+{
+	why->status = status;
+	snprintf(why->text, sizeof(why->text), "%s", words);
+	why->words = why->text;
+	return NULL;
+}
+
+static struct channel *begin(struct stream *s, const struct stream_ask *ask, struct jw *w,
+	struct channel_refusal *why)
+{
+	struct once *o = stream_api(s)->once;
+	struct once_refusal refused;
+	struct ledger_entry *e;
+	struct follow *f;
+	bool known;
+
+	if (once_submit(o, ask->action_id, ask->action, &e, &known, &refused))
+		return no(why, refused.status, refused.words);
+	if (!known)
+		stream_api(s)->last_action = clock_ms();
+	if (ask->offset != UINT64_MAX && ask->offset > once_output_end(e))
+		return no(why, 416, "The action has not printed so much.");
+	f = follow_new(o, e);
+	if (!f)
+		return no(why, 503, "Out of memory.");
+	f->at = ask->offset == UINT64_MAX ? 0 : ask->offset;
+	jw_key(w, "state");
+	jw_cstr(w, once_word(e));
+	jw_key(w, "replayed");
+	jw_bool(w, known);
+	return &f->channel;
+}
+
+/* --- What is told of it ---------------------------------------------------------- */
+
+static void say_state(struct follow *f, const struct ledger_entry *e)
+{
+	struct jw w;
+
+	f->told = e->state;
+	channel_say(&f->channel, &w, "state");
+	jw_key(&w, "state");
+	jw_cstr(&w, once_word(e));
+	channel_said(&f->channel, &w);
+}
+
+static void say_ended(struct follow *f, const struct ledger_entry *e, uint64_t answer)
+{
+	char digest[SHA256_HEX + 1];
+	struct jw w;
+
+	channel_say(&f->channel, &w, "ended");
+	jw_key(&w, "state");
+	jw_cstr(&w, once_word(e));
+	jw_key(&w, "status");
+	jw_uint(&w, e->status ? e->status : 200);
+	jw_key(&w, "length");
+	jw_uint(&w, e->out_n);
+	if (e->out_n) {
+		hex_encode(e->out_sha, SHA256_LEN, digest);
+		jw_key(&w, "sha256");
+		jw_cstr(&w, digest);
+	}
+	jw_key(&w, "answer");
+	jw_uint(&w, answer);
+	channel_said(&f->channel, &w);
+}
+
+static int send_output(struct follow *f, const struct ledger_entry *e, size_t max)
+{
+	struct buf bytes = BUF_INIT(STREAM_PIECE);
+	struct output_part part;
+	struct channel *c = &f->channel;
+	int r = once_read_output(once_of(f), e, f->at, max, &bytes, &part);
+
+	if (r < 0) {
+		channel_close(c, -1, "What the action printed cannot be read.");
+	} else {
+		if (part.from > f->at)
+			channel_say_gap(c, f->at, part.from);
+		f->at = part.next;
+		if (bytes.n)
+			channel_send(
+				c, CHANNEL_OUTPUT, part.from, bytes.n, buf_view(&bytes));
+	}
+	buf_free(&bytes);
+	return r < 0 ? -1 : 0;
+}
+
+/* The answer, which is told of before its first bytes; the channel ends with it. */
+static int send_answer(struct follow *f, const struct ledger_entry *e, size_t max)
+{
+	struct buf bytes = BUF_INIT(STREAM_PIECE);
+	uint64_t all;
+	int r = once_read_answer(once_of(f), e, f->at, max, &bytes, &all);
+
+	if (r < 0) {
+		channel_close(
+			&f->channel, -1, "The answer to this action cannot be read.");
+		buf_free(&bytes);
+		return -1;
+	}
+	if (!f->at)
+		say_ended(f, e, all);
+	if (bytes.n)
+		channel_send(
+			&f->channel, CHANNEL_ANSWER, f->at, bytes.n, buf_view(&bytes));
+	f->at += bytes.n;
+	buf_free(&bytes);
+	if (f->at < all)
+		return 0;
+	channel_close(&f->channel, -1, NULL);
+	return -1;
+}
+
+static int more(struct channel *c, size_t max)
+{
+	struct follow *f = follow_of(c);
+	struct ledger_entry *e;
+
+	if (max > STREAM_PIECE)
+		max = STREAM_PIECE;
+	if (ledger_find(&once_of(f)->ledger, str_c(f->id), &e) != LEDGER_HERE) {
+		channel_close(c, -1, "The action is not kept any more.");
+		return -1;
+	}
+	if (f->state == FOLLOW_ANSWER)
+		return send_answer(f, e, max);
+	if (e->state != f->told && !once_has_ended(e))
+		say_state(f, e);
+	if (f->at < once_output_end(e))
+		return send_output(f, e, max);
+	if (!once_has_ended(e))
+		return 1;
+	f->state = FOLLOW_ANSWER;
+	f->at = 0;
+	return 0;
+}
+
+/* --- What is asked of it --------------------------------------------------------- */
+
+static void input(struct channel *c, struct str bytes)
+{
+	(void)bytes;
+	channel_close(c, -1, "An action takes no input.");
+}
+
+static void cancel(struct channel *c, unsigned mode)
+{
+	struct follow *f = follow_of(c);
+	struct ledger_entry *e;
+
+	if (ledger_find(&once_of(f)->ledger, str_c(f->id), &e) == LEDGER_HERE &&
+		once_tell_to_end(once_of(f), e, mode + ACT_STOP_INT) < 0)
+		channel_complain(c, "The end of the action cannot be recorded.");
+}
+
+static void free_now(struct later *later)
+{
+	free(container_of(later, struct follow, later));
+}
+
+static void free_follow(struct channel *c)
+{
+	struct follow *f = follow_of(c);
+
+	once_unfollow(once_of(f), &f->follower);
+	loop_free_later(stream_api(c->stream)->box->loop, &f->later, free_now);
+}
+
+const struct channel_kind channel_action = {
+	.name = "action",
+	.begin = begin,
+	.more = more,
+	.input = input,
+	.cancel = cancel,
+	.free = free_follow,
+};
