@@ -269,6 +269,11 @@ void relay_output(struct relay *r, const struct channel_frame *f)
 	}
 	r->got += f->bytes.n;
 	r->answered = true;
+	/* What is out already shall not count against the maximum. */
+	if (r->out.n + f->bytes.n > RELAY_WINDOW) {
+		buf_consume(&r->out, r->sent);
+		r->sent = 0;
+	}
 	buf_str(&r->out, f->bytes);
 	settle(r);
 }
