@@ -86,11 +86,35 @@ static struct place *place_new(struct hub *h, struct str id)
 	return p;
 }
 
-/* The newest connection counts: of an older one the sandbox may know nothing any more. */
-static void take_place(struct link *l, struct place *p)
+static void put_name(char *at, struct str name)
+{
+	if (name.n && name.n <= CONNECT_ID_MAX)
+		memcpy(at, name.p, name.n);
+}
+
+/*
+ * Whether it takes over from who is there. Of one sandbox a new start does, and a new
+ * connection of the same process, of an earlier one of which it may know nothing any
+ * more. Two sandboxes of one name, or a copy of one, would take over from each other for
+ * ever.
+ */
+static bool takes_over(const struct guest *from, const struct guest *g)
+{
+	if (strcmp(from->sandbox, g->sandbox) != 0)
+		return false;
+	return g->boot == from->boot ? strcmp(from->epoch, g->epoch) == 0
+				     : g->boot > from->boot;
+}
+
+static void take_place(struct link *l, struct place *p, const struct guest *g)
 {
 	struct link *old = p->link;
 
+	if (old && !takes_over(&p->guest, g)) {
+		ws_conn_close(l->ws, LISTEN_TAKEN, STR("another sandbox has this name"));
+		return;
+	}
+	p->guest = *g;
 	p->link = l;
 	l->place = p;
 	if (!old)
@@ -100,16 +124,21 @@ static void take_place(struct link *l, struct place *p)
 	ws_conn_close(old->ws, LISTEN_FENCED, STR("another connection of this sandbox"));
 }
 
-static void on_hello(struct link *l, struct str id)
+static void on_hello(struct link *l, struct doc *d)
 {
+	struct json_val root = doc_root(d);
+	struct str id = doc_str(d, json_get(root, "box"));
 	struct place *p = is_id(id) ? place_find(l->hub, id) : NULL;
+	struct guest g = {.boot = (uint64_t)doc_int(json_get(root, "boot"), 0)};
 
 	if (l->place)
 		return;
+	put_name(g.sandbox, doc_str(d, json_get(root, "sandbox")));
+	put_name(g.epoch, doc_str(d, json_get(root, "epoch")));
 	if (!p && is_id(id))
 		p = place_new(l->hub, id);
 	if (p)
-		take_place(l, p);
+		take_place(l, p, &g);
 	else
 		ws_conn_close(l->ws, WS_POLICY, STR("this is no name, or one too many"));
 }
@@ -129,7 +158,7 @@ static void take_text(struct link *l, struct str text)
 	type = doc_str(&d, json_get(root, "type"));
 	r = relay_find(l, (uint32_t)doc_int(json_get(root, "id"), 0));
 	if (str_eq(type, STR("hello")))
-		on_hello(l, doc_str(&d, json_get(root, "box")));
+		on_hello(l, &d);
 	else if (r && str_eq(type, STR("ack")))
 		relay_acked(r, (uint64_t)doc_int(json_get(root, "bytes"), 0));
 	else if (r && str_eq(type, STR("closed")))
@@ -161,6 +190,15 @@ static void on_room(void *arg)
 	relays_go_on(arg);
 }
 
+/* Whoever has said nothing by then takes a place from others. */
+static void on_beat(void *arg)
+{
+	struct link *l = arg;
+
+	if (!l->place)
+		ws_conn_close(l->ws, WS_POLICY, STR("no hello came"));
+}
+
 static void free_now(struct later *later)
 {
 	free(container_of(later, struct link, later));
@@ -189,8 +227,10 @@ static void on_ended(void *arg, unsigned code, const char *why)
 
 static void link_new(struct hub *h, struct request *rq)
 {
-	static const struct ws_ops ops = {
-		.message = on_message, .room = on_room, .ended = on_ended};
+	static const struct ws_ops ops = {.message = on_message,
+		.room = on_room,
+		.beat = on_beat,
+		.ended = on_ended};
 	struct link *l = h->links_n < LISTEN_LINKS_MAX ? calloc(1, sizeof(*l)) : NULL;
 	struct ws_conf conf = {
 		.ops = &ops, .arg = l, .message_max = STREAM_PIECE + WS_QUEUE};

@@ -10,10 +10,18 @@
 #include "net/server.h"
 #include "net/ws_conn.h"
 
+/* Who has dialled in; empty and 0: it did not say. */
+struct guest {
+	char sandbox[CONNECT_ID_MAX + 1]; /* by its memory */
+	char epoch[CONNECT_ID_MAX + 1];   /* of its process */
+	uint64_t boot;
+};
+
 /* A sandbox that has dialled in once. */
 struct place {
 	struct place *next;
 	char id[CONNECT_ID_MAX + 1];
+	struct guest guest;
 	struct link *link; /* NULL: it is away */
 };
 

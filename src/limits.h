@@ -81,7 +81,8 @@ enum {
 	LISTEN_LINKS_MAX = 2048,  /* connections of sandboxes */
 	LISTEN_RELAYS_MAX = 1024, /* requests on their way... */
 	RELAY_WINDOW = 131072,    /* ...each with so much of an answer */
-	LISTEN_FENCED = 4409,     /* to a sandbox, when another of its name comes */
+	LISTEN_FENCED = 4409,     /* closes a connection that another one replaces */
+	LISTEN_TAKEN = 4423,      /* to a sandbox, whose name another one has */
 };
 
 /* Dialling out. */

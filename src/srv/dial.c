@@ -42,7 +42,7 @@ struct dial {
 	uint64_t pause; /* the longest there could have been; 0: all was well since */
 	unsigned attempts;
 	uint64_t since; /* when the attempt began */
-	bool told;      /* the log knows that there is no connection */
+	unsigned told;  /* why there is no connection, as far as the log knows */
 };
 
 static timer_fn again;
@@ -76,14 +76,19 @@ static uint64_t pause_ms(struct dial *d)
 	return random_bytes(&any, sizeof(any)) ? d->pause : any % (d->pause + 1);
 }
 
-static void wait_for_next(struct dial *d, const char *why)
+static void wait_after(struct dial *d, unsigned code, const char *why)
 {
-	if (!d->told)
+	if (d->told != code)
 		log_warn("no connection to the backend: %s", why);
-	d->told = true;
+	d->told = code;
 	enter(d, DIAL_PAUSE);
 	if (timer_set(d->loop, &d->timer, pause_ms(d), again))
 		log_error("out of memory: the backend is not dialled any more");
+}
+
+static void wait_for_next(struct dial *d, const char *why)
+{
+	wait_after(d, WS_LOST, why);
 }
 
 /* --- The connection ------------------------------------------------------------- */
@@ -92,16 +97,19 @@ static void lost(void *arg, unsigned code, const char *why)
 {
 	struct dial *d = arg;
 
-	(void)code;
 	d->stream = NULL;
 	if (d->state == DIAL_OFF)
 		return;
 	/* A backend that lets us in and out at once has not served us. */
 	if (loop_now(d->loop) - d->since >= DIAL_STEADY_MS) {
 		d->pause = 0;
-		d->told = false;
+		d->told = 0;
 	}
-	wait_for_next(d, why);
+	if (code == LISTEN_TAKEN)
+		why = "another sandbox has this name there, see --connect-id";
+	else if (code == LISTEN_FENCED)
+		why = "it is another one's now";
+	wait_after(d, code, why);
 }
 
 static int make_transport(struct dial *d, int fd, struct transport *t)

@@ -129,6 +129,24 @@ def test_many_at_once():
         eq(l.run("a", "echo fine").status, 200, "and all is well")
 
 
+def test_slow_client():
+    """One whose system takes little at a time, and is never done with what there is."""
+    with Listen() as l, dialled(l, "a") as c, socket.socket() as sock:
+        path, data = os.path.join(c.work, "big"), os.urandom(2 << 20)
+        with open(path, "wb") as f:
+            f.write(data)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+        sock.settimeout(harness.DEADLINE)
+        sock.connect(("127.0.0.1", l.port))
+        sock.sendall(request("GET", "/sandboxes/a/v1/files?path=" + path, X_Session_API_Key=KEY))
+        got = b""
+        while not got.endswith(data[-64:]) and (piece := sock.recv(8192)):
+            got += piece
+            harness.time.sleep(0.0005)
+        ok(got.endswith(data), f"has all of a large answer ({len(got)} bytes)")
+
+
 def test_loss():
     with Listen() as l, dialled(l, "a") as c:
         gate = Gate(c)
@@ -157,20 +175,20 @@ def test_loss():
             eq([got.status, got.field("retry-after")], [503, "1"], "is away, not unknown")
 
 
-def guest(l, box="g", **fields):
+def guest(l, box="g", **hello):
     """Plays a sandbox."""
-    conn, answer = upgrade(l.port, "/connect", **fields)
+    conn, answer = upgrade(l.port, "/connect")
     eq(answer.status, 101, "a sandbox of ours dials in")
     ws = WebSocket(conn)
     if box:
-        ws.frame(TEXT, json.dumps({"type": "hello", "box": box}).encode())
+        ws.frame(TEXT, json.dumps({"type": "hello", "box": box, **hello}).encode())
     return ws
 
 
-def closed(ws):
+def closed(ws, seconds=None):
     try:
         while True:
-            op, data = ws.receive()
+            op, data = ws.receive(seconds)
             if op == CLOSE:
                 return struct.unpack(">H", data[:2])[0] if data else 1005
     except Closed:
@@ -242,6 +260,50 @@ def test_hostile_sandboxes():
         eq(l.ask("GET", "/alive").status, 200, "the backend is well")
         l.process.terminate()
         eq(harness.wait_exit(l.process), 0, "and ends")
+
+
+def test_one_name():
+    """Several who come by one name: the newest of one sandbox counts, of two the first."""
+    with Listen() as l:
+        silent = guest(l, None)
+
+        def comes(sandbox, boot, epoch):
+            return guest(l, "n", sandbox=sandbox * 32, boot=boot, epoch=epoch * 16)
+        first = comes("a", 2, "1")
+        ok(until(lambda: l.connected("n")), "a sandbox has its name")
+        for who, why in ((("b", 9, "2"), "another sandbox"), (("a", 1, "3"), "an earlier start of it"),
+                         (("a", 2, "4"), "another process of that start, as a copy has it")):
+            other = comes(*who)
+            eq(closed(other), 4423, f"{why} is refused")
+            other.conn.close()
+        again = comes("a", 2, "1")
+        eq(closed(first), 4409, "a new connection of the same process takes over")
+        first.conn.close()
+        newer = comes("a", 3, "5")
+        eq(closed(again), 4409, "a new start of it takes over")
+        again.conn.close()
+        late = comes("a", 2, "1")
+        eq(closed(late), 4423, "for good")
+        late.conn.close()
+        newer.conn.reset()
+        ok(until(lambda: not l.connected("n")), "when it has left")
+        other = comes("b", 1, "2")
+        ok(until(lambda: l.connected("n")), "the name is free for another one")
+        other.conn.close()
+        with dialled(l, "twice") as a, \
+                Client("--key-sha256", DIGEST, "--connect", f"ws://127.0.0.1:{l.port}/connect",
+                       "--connect-id", "twice") as b:
+            ok(until(lambda: "another sandbox has this name there" in b.log()),
+               "who comes second is told, and tells it")
+            for _ in range(20):
+                eq(l.run("twice", "pwd").json()["content"].split()[0], a.work, "the first one is served")
+            ok("no connection" not in a.log(), "and not troubled", a.log())
+            a.kill()
+            ok(until(lambda: l.connected("twice") and
+                     l.run("twice", "pwd").json().get("content", "").startswith(b.work), 20),
+               "until it is gone")
+        eq(closed(silent, 30), 1008, "who does not say who he is has to leave")
+        silent.conn.close()
 
 
 def test_token_and_tls():
