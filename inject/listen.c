@@ -111,7 +111,7 @@ static void take_place(struct link *l, struct place *p, const struct guest *g)
 	struct link *old = p->link;
 
 	if (old && !takes_over(&p->guest, g)) {
-		ws_conn_close(l->ws, LISTEN_TAKEN, STR("another sandbox has this name"));
+		ws_conn_close(l->ws, STREAM_TAKEN, STR("another sandbox has this name"));
 		return;
 	}
 	p->guest = *g;
@@ -121,7 +121,7 @@ static void take_place(struct link *l, struct place *p, const struct guest *g)
 		return;
 	old->place = NULL;
 	relays_lost(old);
-	ws_conn_close(old->ws, LISTEN_FENCED, STR("another connection of this sandbox"));
+	ws_conn_close(old->ws, STREAM_FENCED, STR("another connection of this sandbox"));
 }
 
 static void on_hello(struct link *l, struct doc *d)

@@ -75,18 +75,12 @@ enum {
 	STREAM_TEXT_MEMORY = 524288, /* the index of one, decoded */
 };
 
-/* The reference backend. */
+/* The reference backend, and dialling out to one. */
 enum {
-	LISTEN_PLACES_MAX = 4096, /* names of sandboxes that are remembered */
-	LISTEN_LINKS_MAX = 2048,  /* connections of sandboxes */
-	LISTEN_RELAYS_MAX = 1024, /* requests on their way... */
-	RELAY_WINDOW = 131072,    /* ...each with so much of an answer */
-	LISTEN_FENCED = 4409,     /* closes a connection that another one replaces */
-	LISTEN_TAKEN = 4423,      /* to a sandbox, whose name another one has */
-};
-
-/* Dialling out. */
-enum {
+	LISTEN_PLACES_MAX = 4096,  /* names of sandboxes that are remembered */
+	LISTEN_LINKS_MAX = 2048,   /* connections of sandboxes */
+	LISTEN_RELAYS_MAX = 1024,  /* requests on their way... */
+	RELAY_WINDOW = 131072,     /* ...each with so much of an answer */
 	DIAL_PAUSE_MS = 100,       /* at most, after the first failure; doubling... */
 	DIAL_PAUSE_MAX_MS = 10000, /* ...up to this */
 	DIAL_STEADY_MS = 10000,    /* one that was open for so long was no failure */

@@ -16,6 +16,12 @@ enum channel_frame_kind {
 
 enum { CHANNEL_HEAD = 24 };
 
+/* Codes with which a stream is closed, besides those of WebSocket. */
+enum stream_code {
+	STREAM_FENCED = 4409, /* another connection, or a higher lease, takes over */
+	STREAM_TAKEN = 4423,  /* the sandbox's name is another one's */
+};
+
 struct channel_frame {
 	uint8_t kind;  /* enum channel_frame_kind */
 	uint32_t id;   /* of the channel */

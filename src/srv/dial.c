@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "limits.h"
+#include "net/channel_frame.h"
 #include "net/resolve.h"
 #include "net/url.h"
 #include "proc/job.h"
@@ -105,9 +106,9 @@ static void lost(void *arg, unsigned code, const char *why)
 		d->pause = 0;
 		d->told = 0;
 	}
-	if (code == LISTEN_TAKEN)
+	if (code == STREAM_TAKEN)
 		why = "another sandbox has this name there, see --connect-id";
-	else if (code == LISTEN_FENCED)
+	else if (code == STREAM_FENCED)
 		why = "it is another one's now";
 	wait_after(d, code, why);
 }

@@ -414,7 +414,7 @@ void streams_fence(struct api *api)
 {
 	for (struct stream *s = api->streams->first; s; s = s->next)
 		if (s->ws && s->lease && s->lease < api->once->ledger.lease)
-			ws_conn_close(s->ws, LISTEN_FENCED, STR(ONCE_FENCED));
+			ws_conn_close(s->ws, STREAM_FENCED, STR(ONCE_FENCED));
 }
 
 void streams_stop(struct streams *all)
