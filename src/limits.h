@@ -70,6 +70,8 @@ enum {
 	STREAM_PIECE = 16384,      /* of output in one frame */
 	STREAM_SNAPSHOT = 65536,   /* of a screen: what came last */
 	STREAM_SIZE_MAX = 10000,   /* rows or columns of a terminal */
+	STREAM_AWAY_MS = 300000,   /* a terminal waits for a peer who is lost... */
+	STREAM_AWAY_MAX = 16,      /* ...among so many, each with STREAM_LIVE bytes */
 	STREAM_TEXT_MAX = 65536,   /* a text frame that comes */
 	STREAM_TEXT_OUT = 65536,   /* and one that goes */
 	STREAM_TEXT_MEMORY = 524288, /* the index of one, decoded */

@@ -1,10 +1,14 @@
 /*
  * Channels that are a descriptor: a terminal with a shell of its own, and a connection to
  * this server. What nobody takes stays in it, so that the writer waits.
+ *
+ * A terminal that is to be kept has a name. What was read of it stays in kept until the
+ * peer has acknowledged it, and when he is lost, it waits for him to come back.
  */
 #include "srv/stream_private.h"
 
 #include "base/fd.h"
+#include "base/hash.h"
 #include "limits.h"
 #include "proc/children.h"
 #include "proc/pty.h"
@@ -17,12 +21,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { NAME = 8 };
+
 struct pipe {
 	struct channel channel;
+	struct streams *all;
+	struct pipe *next;       /* of all with a name */
+	char name[2 * NAME + 1]; /* empty: it ends with its stream */
+	struct buf kept;
+	uint64_t kept_at;  /* offset of kept, */
+	uint64_t began;    /* and that of the channel's first byte */
+	struct timer away; /* while it waits for its peer */
 	int fd;
 	struct io io;  /* watches while there is something to wait for */
 	struct buf in; /* input that fd has not taken */
-	uint64_t at;   /* bytes read from fd */
+	uint64_t at;   /* bytes of fd that were sent */
 	bool in_ended; /* the peer has no more input */
 	struct child child;
 	struct spawn_report report;
@@ -37,7 +50,7 @@ static struct pipe *pipe_of(struct channel *c)
 
 static struct loop *loop_of(const struct pipe *p)
 {
-	return stream_api(p->channel.stream)->box->loop;
+	return p->all->api->box->loop;
 }
 
 static io_fn on_event;
@@ -94,18 +107,48 @@ static void on_event(struct io *io, uint32_t events)
 	settle(p);
 }
 
-static int more(struct channel *c, size_t max)
+/* The next bytes to send, max of them at most: how many; 0: the end; -1 with errno. */
+static ssize_t next_bytes(struct pipe *p, size_t max, const char **at)
 {
 	static char piece[STREAM_PIECE];
-	struct pipe *p = pipe_of(c);
+	size_t room = max < sizeof(piece) ? max : sizeof(piece), held;
+	char *to = piece;
 	ssize_t n;
 
+	if (p->name[0]) {
+		buf_consume(&p->kept, p->began + p->channel.acked - p->kept_at);
+		p->kept_at = p->began + p->channel.acked;
+		held = (size_t)(p->at - p->kept_at);
+		if (p->kept.n > held) {
+			*at = p->kept.p + held;
+			return (ssize_t)(p->kept.n - held < room ? p->kept.n - held
+								 : room);
+		}
+		room = STREAM_LIVE - held < room ? STREAM_LIVE - held : room;
+		to = buf_room(&p->kept, room);
+	}
+	if (!to)
+		errno = ENOMEM;
 	do
-		n = read(p->fd, piece, max < sizeof(piece) ? max : sizeof(piece));
+		n = to ? read(p->fd, to, room) : -1;
 	while (n < 0 && errno == EINTR);
+	if (n > 0 && p->name[0])
+		buf_commit(&p->kept, (size_t)n);
+	*at = to;
+	return n;
+}
+
+static void park(struct pipe *p);
+
+static int more(struct channel *c, size_t max)
+{
+	struct pipe *p = pipe_of(c);
+	const char *bytes;
+	ssize_t n = next_bytes(p, max, &bytes);
+
 	if (n > 0) {
 		channel_send(c, CHANNEL_OUTPUT, p->at, (uint64_t)n,
-			str_make(piece, (size_t)n));
+			str_make(bytes, (size_t)n));
 		p->at += (uint64_t)n;
 		return 0;
 	}
@@ -117,7 +160,16 @@ static int more(struct channel *c, size_t max)
 						 : 0U);
 		return 1;
 	}
-	channel_close(c, p->exit_code, NULL);
+	if (p->name[0]) {
+		/* Perhaps he does not hear of it any more. */
+		loop_remove(loop_of(p), &p->io);
+		fd_close(&p->fd);
+		buf_free(&p->in);
+		channel_part(c, p->exit_code, NULL);
+		park(p);
+	} else {
+		channel_close(c, p->exit_code, NULL);
+	}
 	return -1;
 }
 
@@ -153,11 +205,24 @@ static void free_now(struct later *later)
 	free(container_of(later, struct pipe, later));
 }
 
+static void forget(struct pipe *p)
+{
+	struct pipe **at = &p->all->terminals;
+
+	while (*at && *at != p)
+		at = &(*at)->next;
+	if (*at)
+		*at = p->next;
+	timer_cancel(loop_of(p), &p->away);
+	buf_free(&p->kept);
+}
+
 /* Who still has the terminal gets a hang-up. */
 static void free_pipe(struct channel *c)
 {
 	struct pipe *p = pipe_of(c);
 
+	forget(p);
 	children_forget(&p->child);
 	spawn_report_close(&p->report);
 	loop_remove(loop_of(p), &p->io);
@@ -166,15 +231,120 @@ static void free_pipe(struct channel *c)
 	loop_free_later(loop_of(p), &p->later, free_now);
 }
 
-static struct pipe *pipe_new(void)
+static struct pipe *pipe_new(struct streams *all)
 {
 	struct pipe *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
+	p->all = all;
 	p->fd = p->io.fd = p->report.fd = -1;
 	p->exit_code = -1;
 	buf_init(&p->in, STREAM_INPUT);
+	buf_init(&p->kept, STREAM_LIVE);
+	return p;
+}
+
+/* --- Terminals that wait for their peers ------------------------------------------ */
+
+static void gave_up(struct timer *t)
+{
+	free_pipe(&container_of(t, struct pipe, away)->channel);
+}
+
+/* Of too many the one goes that has waited longest. */
+static void make_room(struct streams *all)
+{
+	struct pipe *oldest = NULL;
+	unsigned n = 0;
+
+	for (struct pipe *p = all->terminals; p; p = p->next)
+		if (!p->channel.stream) {
+			oldest = p;
+			n++;
+		}
+	if (n > STREAM_AWAY_MAX)
+		free_pipe(&oldest->channel);
+}
+
+/* Without a stream; what its programs write waits in its pty. */
+static void park(struct pipe *p)
+{
+	struct pipe **at = &p->all->terminals;
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	p->next = p->all->terminals;
+	p->all->terminals = p;
+	p->channel.ready = true;
+	settle(p);
+	if (timer_set(loop_of(p), &p->away, STREAM_AWAY_MS, gave_up))
+		free_pipe(&p->channel);
+	else
+		make_room(p->all);
+}
+
+static bool wait_for_peer(struct channel *c)
+{
+	struct pipe *p = pipe_of(c);
+
+	if (!p->name[0])
+		return false;
+	c->stream = NULL;
+	park(p);
+	return true;
+}
+
+void terminals_end(struct streams *all)
+{
+	while (all->terminals)
+		free_pipe(&all->terminals->channel);
+}
+
+static bool keep(struct pipe *p)
+{
+	uint8_t name[NAME];
+
+	if (random_bytes(name, sizeof(name)))
+		return false;
+	hex_encode(name, sizeof(name), p->name);
+	p->next = p->all->terminals;
+	p->all->terminals = p;
+	return true;
+}
+
+static struct pipe *find_kept(const struct streams *all, struct str name)
+{
+	struct pipe *p = all->terminals;
+
+	while (p && !str_eq(name, str_c(p->name)))
+		p = p->next;
+	return p;
+}
+
+/* It goes on behind what its peer has, on another stream; NULL with *why. */
+static struct pipe *take_up(
+	struct stream *s, const struct stream_ask *ask, struct channel_refusal *why)
+{
+	struct pipe *p = find_kept(s->all, ask->terminal);
+
+	if (!p) {
+		*why = (struct channel_refusal){
+			404, "There is no terminal of that name.", ""};
+		return NULL;
+	}
+	if (ask->offset != UINT64_MAX &&
+		(ask->offset < p->kept_at || ask->offset > p->kept_at + p->kept.n)) {
+		*why = (struct channel_refusal){
+			416, "This is not where the terminal can go on.", ""};
+		return NULL;
+	}
+	if (p->channel.stream)
+		channel_part(&p->channel, -1, "Another connection has taken over.");
+	timer_cancel(loop_of(p), &p->away);
+	p->at = p->began = ask->offset == UINT64_MAX ? p->kept_at : ask->offset;
+	p->channel.sent = p->channel.acked = 0;
 	return p;
 }
 
@@ -216,22 +386,43 @@ static int start_shell(
 	return r;
 }
 
+static struct pipe *new_terminal(
+	struct stream *s, const struct stream_ask *ask, struct channel_refusal *why)
+{
+	const struct shell_setup *setup = stream_api(s)->box->shell_setup;
+	struct pipe *p = setup->path ? pipe_new(s->all) : NULL;
+	bool ok = p && start_shell(p, ask, setup) == 0;
+
+	if (ok && (!ask->keep || keep(p)))
+		return p;
+	why->words = setup->path ? "No terminal could be made."
+				 : "There is no shell in this sandbox.";
+	if (p)
+		free_pipe(&p->channel);
+	return NULL;
+}
+
 static struct channel *begin_terminal(struct stream *s, const struct stream_ask *ask,
 	struct jw *w, struct channel_refusal *why)
 {
-	const struct shell_setup *setup = stream_api(s)->box->shell_setup;
-	struct pipe *p = setup->path ? pipe_new() : NULL;
+	struct pipe *p =
+		ask->terminal.n ? take_up(s, ask, why) : new_terminal(s, ask, why);
 
-	if (!p || start_shell(p, ask, setup) < 0) {
-		why->words = setup->path ? "No terminal could be made."
-					 : "There is no shell in this sandbox.";
-		if (p)
-			fd_close(&p->fd);
-		free(p);
+	if (!p)
 		return NULL;
-	}
 	jw_key(w, "pid");
 	jw_int(w, p->child.pid);
+	if (p->name[0]) {
+		p->channel.window = STREAM_LIVE;
+		jw_key(w, "terminal");
+		jw_cstr(w, p->name);
+		jw_key(w, "window");
+		jw_uint(w, p->channel.window);
+		jw_key(w, "offset");
+		jw_uint(w, p->at);
+		jw_key(w, "input");
+		jw_uint(w, p->channel.got);
+	}
 	return &p->channel;
 }
 
@@ -241,6 +432,7 @@ const struct channel_kind channel_terminal = {
 	.more = more,
 	.input = input,
 	.resize = resize,
+	.wait = wait_for_peer,
 	.free = free_pipe,
 };
 
@@ -249,7 +441,7 @@ const struct channel_kind channel_terminal = {
 static struct channel *begin_http(struct stream *s, const struct stream_ask *ask,
 	struct jw *w, struct channel_refusal *why)
 {
-	struct pipe *p = pipe_new();
+	struct pipe *p = pipe_new(s->all);
 	int pair[2];
 	int r = p ? fd_socketpair(SOCK_STREAM, pair) : -ENOMEM;
 

@@ -24,24 +24,31 @@ const char *stream_epoch(const struct stream *s)
 
 /* --- Text frames out ------------------------------------------------------------ */
 
-/* Only one is written at a time. */
-void stream_say(struct stream *s, struct jw *w, const char *type)
+void stream_say_in(struct buf *text, struct jw *w, const char *type)
 {
-	buf_reset(&s->all->text);
-	jw_init(w, &s->all->text);
+	jw_init(w, text);
 	jw_object(w);
 	jw_key(w, "type");
 	jw_cstr(w, type);
 }
 
+/* Only one is written at a time. */
+void stream_say(struct stream *s, struct jw *w, const char *type)
+{
+	buf_reset(&s->all->text);
+	stream_say_in(&s->all->text, w, type);
+}
+
 void stream_said(struct stream *s, struct jw *w)
 {
+	struct buf *text = w->out;
+
 	jw_end(w);
-	if (s->all->text.err)
+	if (text->err)
 		log_warn("stream: out of memory for a frame");
 	else if (s->ws)
-		(void)ws_conn_send(s->ws, WS_TEXT, buf_view(&s->all->text), STR(""));
-	buf_free(&s->all->text);
+		(void)ws_conn_send(s->ws, WS_TEXT, buf_view(text), STR(""));
+	buf_free(text);
 }
 
 void channel_say(struct channel *c, struct jw *w, const char *type)
@@ -145,10 +152,18 @@ static void unlink_channel(struct channel *c)
 	if (s->turn == c)
 		s->turn = c->next;
 	s->channels_n--;
-	c->kind->free(c);
 }
 
-void channel_close(struct channel *c, int exit_code, const char *why)
+static void end_channel(struct channel *c)
+{
+	bool waits = c->stream->lost && c->kind->wait;
+
+	unlink_channel(c);
+	if (!waits || !c->kind->wait(c))
+		c->kind->free(c);
+}
+
+static void say_closed(struct channel *c, int exit_code, const char *why)
 {
 	struct jw w;
 
@@ -162,7 +177,20 @@ void channel_close(struct channel *c, int exit_code, const char *why)
 		jw_cstr(&w, why);
 	}
 	channel_said(c, &w);
+}
+
+void channel_close(struct channel *c, int exit_code, const char *why)
+{
+	say_closed(c, exit_code, why);
 	unlink_channel(c);
+	c->kind->free(c);
+}
+
+void channel_part(struct channel *c, int exit_code, const char *why)
+{
+	say_closed(c, exit_code, why);
+	unlink_channel(c);
+	c->stream = NULL;
 }
 
 void channel_send(struct channel *c, enum channel_frame_kind kind, uint64_t at,
@@ -187,7 +215,7 @@ void channel_took(struct channel *c, size_t n)
 	struct jw w;
 
 	c->took += n;
-	if (c->took - c->told < STREAM_INPUT / 4)
+	if (!c->stream || c->took - c->told < STREAM_INPUT / 4)
 		return;
 	c->told = c->took;
 	channel_say(c, &w, "ack");
@@ -239,7 +267,8 @@ void channel_wake(struct channel *c)
 	struct stream *s = c->stream;
 
 	c->ready = true;
-	if (!s->timer.slot && timer_set(s->all->api->box->loop, &s->timer, 0, on_turn))
+	if (s && !s->timer.slot &&
+		timer_set(s->all->api->box->loop, &s->timer, 0, on_turn))
 		log_warn("stream: out of memory for a turn");
 }
 
@@ -292,7 +321,7 @@ void stream_del(struct stream *s)
 	ws_conn_del(s->ws);
 	s->ws = NULL;
 	while (s->channels)
-		unlink_channel(s->channels);
+		end_channel(s->channels);
 	timer_cancel(l, &s->timer);
 	*s->at = s->next;
 	if (s->next)
@@ -313,6 +342,7 @@ static void on_ended(void *arg, unsigned code, const char *why)
 	void *ended_arg = s->arg;
 
 	s->ws = NULL;
+	s->lost = code == WS_LOST;
 	stream_del(s);
 	if (ended)
 		ended(ended_arg, code, why);
@@ -431,6 +461,7 @@ void streams_del(struct streams *all)
 		return;
 	while (all->first)
 		stream_del(all->first);
+	terminals_end(all);
 	buf_free(&all->text);
 	free(all);
 }

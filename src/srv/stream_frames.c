@@ -41,6 +41,7 @@ static void on_open(struct stream *s, const struct stream_ask *ask)
 	struct channel_refusal why = {0};
 	struct channel *c = NULL;
 	struct channel **end = &s->channels;
+	struct buf text = BUF_INIT(STREAM_TEXT_OUT);
 	struct jw w;
 
 	if (!ask->id)
@@ -51,19 +52,24 @@ static void on_open(struct stream *s, const struct stream_ask *ask)
 		why.words = "There are too many channels.";
 	else if (!s->trusted && !kind->open)
 		why.words = "The key has to be shown before.";
-	stream_say(s, &w, "opened");
+	/* Another channel may have something to say meanwhile. */
+	stream_say_in(&text, &w, "opened");
 	jw_key(&w, "id");
 	jw_uint(&w, ask->id);
 	if (!why.words)
 		c = kind->begin(s, ask, &w, &why);
 	if (!c) {
+		buf_free(&text);
 		refuse(s, ask, &why);
 		return;
 	}
 	c->kind = kind;
 	c->stream = s;
 	c->id = (uint32_t)ask->id;
-	c->window = (uint32_t)ask->window;
+	/* Its kind may have none as large. */
+	if (!c->window || ask->window < c->window)
+		c->window = (uint32_t)ask->window;
+	c->next = NULL;
 	while (*end)
 		end = &(*end)->next;
 	*end = c;
@@ -180,6 +186,8 @@ static const struct param members[] = {
 	{"mode", PARAM_CHOICE, false, AT(mode), .words = once_modes},
 	{"lease", PARAM_NUMBER, false, AT(lease), .max = INT64_MAX},
 	{"action_id", PARAM_TEXT, false, AT(action_id)},
+	{"keep", PARAM_BOOL, false, AT(keep)},
+	{"terminal", PARAM_TEXT, false, AT(terminal)},
 	{"epoch", PARAM_TEXT, false, AT(epoch)},
 	{"session", PARAM_TEXT, false, AT(session)},
 	{"key", PARAM_TEXT, false, AT(key)},

@@ -17,11 +17,13 @@ struct stream_ask {
 	uint64_t rows, columns;
 	uint64_t lease;
 	unsigned mode; /* of a cancellation, as once_modes */
-	struct str epoch, session, key;
+	bool keep;
+	struct str epoch, session, key, terminal;
 	struct str action_id, action; /* the latter is the JSON of an object, or empty */
 };
 
 struct channel;
+struct pipe;
 
 /* Why there is none. */
 struct channel_refusal {
@@ -50,6 +52,11 @@ struct channel_kind {
 	void (*end)(struct channel *c);
 	void (*resize)(struct channel *c, uint16_t rows, uint16_t columns);
 	void (*cancel)(struct channel *c, unsigned mode);
+	/*
+	 * The peer is lost: true, and it waits for him without a stream, until begin
+	 * finds it again. NULL: none does.
+	 */
+	bool (*wait)(struct channel *c);
 	/* Lets go of everything; the memory goes after the batch. */
 	void (*free)(struct channel *c);
 };
@@ -57,7 +64,7 @@ struct channel_kind {
 /* Embedded in that of its kind, as its first member. */
 struct channel {
 	const struct channel_kind *kind;
-	struct stream *stream;
+	struct stream *stream; /* NULL: it waits for its peer */
 	struct channel *next;
 	uint32_t id;
 	uint32_t window;
@@ -88,6 +95,11 @@ void channel_say_gap(struct channel *c, uint64_t from, uint64_t to);
 void channel_complain(struct channel *c, const char *words);
 /* Ends it: "closed" with an exit code, or -1 and perhaps why. c is no more. */
 void channel_close(struct channel *c, int exit_code, const char *why);
+/* The same, but c is only without a stream then. */
+void channel_part(struct channel *c, int exit_code, const char *why);
+
+/* Ends those that wait. */
+void terminals_end(struct streams *all);
 
 enum { STREAM_EPOCH = 8 };
 
@@ -95,6 +107,7 @@ struct streams {
 	struct api *api;
 	struct stream *first;
 	unsigned n;
+	struct pipe *terminals; /* that wait for a peer who is lost, or would */
 	bool stopping;
 	char epoch[2 * STREAM_EPOCH + 1];
 	struct buf text; /* a frame that is being written */
@@ -104,6 +117,7 @@ struct stream {
 	struct streams *all;
 	struct stream **at, *next; /* in the list */
 	struct ws_conn *ws;        /* NULL before it has begun, and at its end */
+	bool lost;                 /* without a word of the peer */
 	bool trusted;              /* the peer has shown the key */
 	uint64_t lease;            /* it has shown; 0: none */
 	struct channel *channels;  /* oldest first */
@@ -117,6 +131,8 @@ struct stream {
 
 /* Text frames: members are written between the two; only one at a time. */
 void stream_say(struct stream *s, struct jw *w, const char *type);
+/* The same in a buffer of the caller's: others may be written meanwhile. */
+void stream_say_in(struct buf *text, struct jw *w, const char *type);
 void stream_said(struct stream *s, struct jw *w);
 /* One with a member "detail", about the channel id unless that is 0. */
 void stream_complain(struct stream *s, uint64_t id, const char *type, const char *words);

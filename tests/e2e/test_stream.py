@@ -154,6 +154,83 @@ def test_terminal():
         ok(until(lambda: not harness.alive(pid)), "who leaves takes his shell with him")
 
 
+def test_kept_terminal():
+    """One that waits for its peer: no byte of either direction is lost, or comes twice."""
+    with keyed() as c:
+        s = Stream.connect(c.port, KEY, acks=False)
+        s.say("open", id=1, kind="terminal", keep=True)
+        opened = s.expect("opened")
+        pid, name = opened["pid"], opened["terminal"]
+        gate = Gate(c)
+        keys = f"stty -echo; cat {gate}; seq 1 60000 | tee all; echo the''-end; read x; echo got:$x\r"
+        s.put_in(1, keys.encode())
+        until(lambda: len(s.output.get(1, b"")) > 1 or s.step())
+        gate.go(b"go\n")
+        try:
+            while True:
+                s.step(0.3)
+        except TimeoutError:
+            pass
+        ok(s.got[1] <= opened["window"], "what is not acknowledged is bounded", s.got[1])
+        # What of it has come is known to the peer alone.
+        have = s.output[1][:70001]
+        s.ws.conn.reset()
+        again = Stream.connect(c.port, KEY)
+        again.expect("hello")
+        again.say("open", id=9, kind="terminal", terminal=name, offset=len(have))
+        opened = again.expect("opened", id=9)
+        eq([opened["pid"], opened["offset"], opened["input"]], [pid, 70001, len(keys)],
+           "it is found again, with what it has got")
+        again.put[9] = opened["input"]
+        again.until(9, b"the-end")
+        again.put_in(9, b"typed\r")
+        again.until(9, b"got:typed")
+        whole = have + again.output[9]
+        with open(os.path.join(c.work, "all")) as f:
+            has(whole.replace(b"\r\n", b"\n"), f.read().encode() + b"the-end\n", "every byte, once")
+        third = Stream.connect(c.port, KEY)
+        third.say("open", id=1, kind="terminal", terminal=name)
+        third.expect("opened", id=1)
+        has(again.expect("closed", id=9)["detail"], "taken over", "who comes last has it")
+        third.put[1] = again.put[9]
+        third.say("open", id=2, kind="terminal", terminal="0" * 16)
+        eq(third.expect("closed", id=2)["status"], 404, "one that is not there")
+        third.say("open", id=3, kind="terminal", terminal=name, offset=1)
+        eq(third.expect("closed", id=3)["status"], 416, "what was acknowledged is gone")
+        again.say("close", id=9)
+        third.put_in(1, b"read y; echo last; exit 5\r")
+        until(lambda: third.said or third.output.get(1, b"").count(b"\n") or third.step(), 0.5)
+        third.ws.conn.reset()
+        last = Stream.connect(c.port, KEY)
+        last.say("open", id=1, kind="terminal", terminal=name)
+        last.put[1] = last.expect("opened")["input"]
+        last.put_in(1, b"\r")
+        last.until(1, b"last")
+        last.ws.conn.reset()
+        ok(until(lambda: not harness.alive(pid)), "it ends while nobody is there")
+        last = Stream.connect(c.port, KEY)
+        last.say("open", id=1, kind="terminal", terminal=name)
+        eq(last.expect("closed", id=1)["exit_code"], 5, "and who comes back learns how")
+        pids = []
+        for i in range(20):
+            s = Stream.connect(c.port, KEY)
+            s.say("open", id=1, kind="terminal", keep=True)
+            pids.append(s.expect("opened")["pid"])
+            s.ws.conn.reset()
+        ok(until(lambda: sum(map(harness.alive, pids)) == 16), "not all wait for ever",
+           sum(map(harness.alive, pids)))
+        s = Stream.connect(c.port, KEY)
+        s.say("open", id=1, kind="terminal", keep=True)
+        pid = s.expect("opened")["pid"]
+        s.say("close", id=1)
+        ok(until(lambda: not harness.alive(pid)), "one that is closed does not wait")
+        s.say("open", id=2, kind="terminal", keep=True)
+        pid = s.expect("opened")["pid"]
+        s.ws.frame(CLOSE, struct.pack(">H", 1000))
+        ok(until(lambda: not harness.alive(pid)), "nor one whose peer says goodbye")
+        last.close()
+
+
 def test_requests():
     with keyed() as c:
         s = Stream.connect(c.port, KEY)
