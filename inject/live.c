@@ -1,5 +1,7 @@
 #include "inject/live.h"
 
+#include "base/backoff.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/jw.h"
@@ -13,20 +15,35 @@
 #include "net/ws_hand.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <unistd.h>
 
-enum { CHANNEL = 1, LEAVE_KEY = 0x1d, ALIVE_MS = 2000, DONE = 1 };
+enum { CHANNEL = 1, INTERRUPT_KEY = 3, LEAVE_KEY = 0x1d, ALIVE_MS = 2000, DONE = 1 };
+enum { NAME_MAX_N = 32 };
+/* To come back: the first pause, the longest, all of it, and until the user is told. */
+enum { PAUSE_MS = 50, PAUSE_MAX_MS = 1000, AWAY_MS = 60000, TELL_MS = 1000 };
 
 struct live {
 	const struct live_conf *conf;
+	const struct sandbox *sandbox;
 	struct call call;
 	struct ws ws;
 	struct buf message; /* that is coming */
 	struct terminal terminal;
 	bool typed_all;      /* there is no more input */
+	bool opening;        /* nothing may be typed until it is open */
+	bool over;           /* however it ends, nobody comes back */
 	uint64_t put, taken; /* bytes of input, and those of them dealt with */
 	uint64_t got, told;  /* bytes of output, and those of them acknowledged */
+	uint64_t heard;      /* when something came, monotonic ms */
 	int code;            /* to end with, after DONE */
+
+	/* What the channel is found again by, and goes on at. */
+	char terminal_name[NAME_MAX_N + 1];
+	char epoch[NAME_MAX_N + 1];
+	uint64_t at;       /* of the output: the next byte */
+	struct buf typed;  /* for a terminal: what it may not have got */
+	uint64_t typed_at; /* offset of that */
 };
 
 /* --- Frames out ----------------------------------------------------------------- */
@@ -73,40 +90,55 @@ static int said(struct live *v, struct jw *w)
 	return r;
 }
 
-static void put_size(struct jw *w)
+static void put_size(struct jw *w, unsigned less)
 {
 	unsigned rows, columns;
 
 	terminal_size(&rows, &columns);
+	rows -= rows > less ? less : 0;
 	jw_key(w, "rows");
 	jw_uint(w, rows);
 	jw_key(w, "columns");
 	jw_uint(w, columns);
 }
 
-static int say_open(struct live *v)
+static void put_member(struct jw *w, const char *name, const char *value)
+{
+	if (!value || !value[0])
+		return;
+	jw_key(w, name);
+	jw_cstr(w, value);
+}
+
+/* The first time, or where it was. */
+static int say_open(struct live *v, bool again)
 {
 	struct buf out = BUF_INIT(1024);
 	struct jw w;
 
 	say(&w, &out, "open");
-	jw_key(&w, "kind");
-	jw_cstr(&w, v->conf->kind);
-	if (v->conf->session) {
-		jw_key(&w, "session");
-		jw_cstr(&w, v->conf->session);
+	put_member(&w, "kind", v->conf->kind);
+	put_member(&w, "session", v->conf->session);
+	put_member(&w, "terminal", v->terminal_name);
+	jw_key(&w, "keep");
+	jw_bool(&w, true);
+	if (again) {
+		put_member(&w, "epoch", v->epoch);
+		jw_key(&w, "offset");
+		jw_uint(&w, v->at);
 	}
-	put_size(&w);
+	put_size(&w, 0);
+	v->opening = true;
 	return said(v, &w);
 }
 
-static int say_size(struct live *v)
+static int say_size(struct live *v, unsigned less)
 {
 	struct buf out = BUF_INIT(1024);
 	struct jw w;
 
 	say(&w, &out, "resize");
-	put_size(&w);
+	put_size(&w, less);
 	return said(v, &w);
 }
 
@@ -124,7 +156,7 @@ static int acknowledge(struct live *v)
 	struct buf out = BUF_INIT(1024);
 	struct jw w;
 
-	if (v->got - v->told < STREAM_WINDOW / 4)
+	if (v->got - v->told < STREAM_LIVE / 4)
 		return 0;
 	v->told = v->got;
 	say(&w, &out, "ack");
@@ -162,7 +194,9 @@ static int take_bytes(struct live *v, struct str frame)
 	r = f.kind == CHANNEL_SNAPSHOT
 		? show_rows(v, f.bytes)
 		: fd_write_all(STDOUT_FILENO, f.bytes.p, f.bytes.n);
+	v->over |= r < 0;
 	v->got += f.bytes.n;
+	v->at = f.at + f.span;
 	return r ? r : acknowledge(v);
 }
 
@@ -182,19 +216,83 @@ static int take_end(struct live *v, struct doc *d)
 	return DONE;
 }
 
+static void copy_name(char name[NAME_MAX_N + 1], struct str value)
+{
+	if (value.n <= NAME_MAX_N)
+		snprintf(name, NAME_MAX_N + 1, "%.*s", STR_ARG(value));
+}
+
+/* Up to there the input has come. */
+static void forget_typed(struct live *v, uint64_t taken)
+{
+	size_t n = taken > v->typed_at ? (size_t)(taken - v->typed_at) : 0;
+
+	buf_consume(&v->typed, n < v->typed.n ? n : v->typed.n);
+	v->typed_at = v->put - v->typed.n;
+}
+
+static int send_input(struct live *v, struct str bytes)
+{
+	const struct channel_frame f = {.kind = CHANNEL_INPUT,
+		.id = CHANNEL,
+		.at = v->put,
+		.span = (uint32_t)bytes.n,
+		.bytes = bytes};
+	uint8_t head[CHANNEL_HEAD];
+
+	channel_frame_put(head, &f);
+	v->put += bytes.n;
+	return send_frame(
+		v, WS_BINARY, str_make((const char *)head, CHANNEL_HEAD), bytes);
+}
+
+/* A terminal that is found again gets what it has not got. */
+static int take_opened(struct live *v, struct doc *d)
+{
+	struct json_val root = doc_root(d);
+	bool again = v->terminal_name[0];
+	struct str rest;
+	int r = 0;
+
+	v->opening = false;
+	copy_name(v->terminal_name, doc_str(d, json_get(root, "terminal")));
+	if (!again || !v->terminal_name[0])
+		return 0;
+	forget_typed(v, (uint64_t)doc_int(json_get(root, "input"), 0));
+	v->put = v->typed_at;
+	rest = buf_view(&v->typed);
+	while (!r && rest.n) {
+		size_t n = rest.n < STREAM_PIECE ? rest.n : STREAM_PIECE;
+
+		r = send_input(v, str_make(rest.p, n));
+		rest = str_skip(rest, n);
+	}
+	return r;
+}
+
 static int take_text(struct live *v, struct str text)
 {
 	struct doc d;
+	struct json_val root;
 	struct str type;
 	int r = doc_parse(&d, text);
 
 	if (r)
 		return r;
-	type = doc_str(&d, json_get(doc_root(&d), "type"));
-	if (str_eq(type, STR("closed")))
+	root = doc_root(&d);
+	type = doc_str(&d, json_get(root, "type"));
+	if (str_eq(type, STR("closed"))) {
 		r = take_end(v, &d);
-	else if (str_eq(type, STR("ack")))
-		v->taken = (uint64_t)doc_int(json_get(doc_root(&d), "bytes"), 0);
+	} else if (str_eq(type, STR("ack"))) {
+		v->taken = (uint64_t)doc_int(json_get(root, "bytes"), 0);
+		forget_typed(v, v->taken);
+	} else if (str_eq(type, STR("hello"))) {
+		copy_name(v->epoch, doc_str(&d, json_get(root, "epoch")));
+	} else if (str_eq(type, STR("opened"))) {
+		r = take_opened(v, &d);
+	} else if (str_eq(type, STR("gap"))) {
+		v->at = (uint64_t)doc_int(json_get(root, "to"), 0);
+	}
 	/* A key that nobody takes. */
 	else if (str_eq(type, STR("error")))
 		r = fd_write_all(STDERR_FILENO, "\a", 1);
@@ -208,8 +306,10 @@ static int take_event(struct live *v, const struct ws_event *e)
 
 	if (e->op == WS_PING)
 		return send_frame(v, WS_PONG, e->data, STR(""));
-	if (e->op == WS_CLOSE)
+	if (e->op == WS_CLOSE) {
+		v->over = true;
 		return ERR_CLOSED;
+	}
 	if (e->op == WS_PONG)
 		return 0;
 	buf_str(&v->message, e->data);
@@ -244,19 +344,12 @@ static int receive(struct live *v)
 
 /* --- The user ------------------------------------------------------------------- */
 
+/* What a terminal may not get, because the connection is lost, is kept. */
 static int send_typed(struct live *v, struct str typed)
 {
-	const struct channel_frame f = {.kind = CHANNEL_INPUT,
-		.id = CHANNEL,
-		.at = v->put,
-		.span = (uint32_t)typed.n,
-		.bytes = typed};
-	uint8_t head[CHANNEL_HEAD];
-
-	channel_frame_put(head, &f);
-	v->put += typed.n;
-	return send_frame(
-		v, WS_BINARY, str_make((const char *)head, CHANNEL_HEAD), typed);
+	if (v->terminal_name[0])
+		buf_str(&v->typed, typed);
+	return v->typed.err ? v->typed.err : send_input(v, typed);
 }
 
 static int read_typed(struct live *v)
@@ -275,7 +368,7 @@ static int read_typed(struct live *v)
 
 static int step(struct live *v)
 {
-	bool reads = !v->typed_all && v->put - v->taken < STREAM_INPUT / 2;
+	bool reads = !v->typed_all && !v->opening && v->put - v->taken < STREAM_INPUT / 2;
 	int r = transport_flush(&v->call.way);
 	struct pollfd fds[STOP_FDS] = {
 		[1] = {.fd = v->call.way.fd,
@@ -285,41 +378,25 @@ static int step(struct live *v)
 
 	if (r < 0)
 		return r;
-	r = stop_poll(fds, 0, false);
+	r = stop_poll(fds, v->heard + WS_DEAD_MS, false);
 	if (r < 0)
 		return r;
-	r = stop_resized() ? say_size(v) : 0;
+	r = stop_resized() ? say_size(v, 0) : 0;
 	if (!r && fds[2].revents)
 		r = read_typed(v);
+	if (fds[1].revents)
+		v->heard = clock_ms();
+	else if (clock_ms() >= v->heard + WS_DEAD_MS)
+		return ERR_CLOSED;
 	if (!r && fds[1].revents)
 		r = receive(v);
 	return r;
 }
 
-static int carry(struct live *v)
-{
-	int r = stop_watch_size();
-
-	v->typed_all = v->conf->leaves && !isatty(STDIN_FILENO);
-	if (!r && terminal_is_there())
-		r = terminal_raw(&v->terminal);
-	if (!r)
-		r = say_open(v);
-	/* What came with the answer is not polled for. */
-	if (!r)
-		r = receive(v);
-	while (!r)
-		r = step(v);
-	if (r == -EINTR && say_close(v))
-		r = -EINTR;
-	terminal_restore(&v->terminal);
-	return r == DONE ? v->code : r;
-}
-
 /* --- The stream ----------------------------------------------------------------- */
 
 /* 0; LIVE_NONE; or negative. */
-static int begin(struct live *v, const struct sandbox *s)
+static int begin(struct live *v)
 {
 	char headers[256], key[WS_KEY_LEN];
 	struct call_request q = {.method = "GET",
@@ -328,8 +405,10 @@ static int begin(struct live *v, const struct sandbox *s)
 		.keep = true};
 	int r = ws_hand_fields(headers, sizeof(headers), key);
 
+	ws_init(&v->ws, false, STREAM_WINDOW);
+	v->heard = clock_ms();
 	if (!r)
-		r = sandbox_start(s, &v->call, &q, INJECT_ENGINE_MS);
+		r = sandbox_start(v->sandbox, &v->call, &q, INJECT_ENGINE_MS);
 	if (!r)
 		r = call_finish(&v->call);
 	if (r)
@@ -341,16 +420,143 @@ static int begin(struct live *v, const struct sandbox *s)
 	return 0;
 }
 
+/* --- Coming back ---------------------------------------------------------------- */
+
+static bool is_loss(const struct live *v, int r)
+{
+	bool known = v->terminal_name[0] || (v->conf->session && v->epoch[0]);
+
+	return known && !v->over && !v->typed_all && r != -EINTR && r != -ENOMEM &&
+		(r == ERR_CLOSED || r == ERR_TLS || (r < 0 && r > -4096));
+}
+
+/* Waits: 0; 1: the user has had enough; -errno. */
+static int pause_for(struct live *v, uint64_t ms, bool told)
+{
+	uint64_t until = clock_ms() + ms;
+	int r = 0;
+
+	while (r >= 0 && clock_ms() < until) {
+		struct pollfd fds[STOP_FDS] = {
+			[1] = {.fd = -1},
+			[2] = {.fd = told && v->terminal.raw ? STDIN_FILENO : -1,
+				.events = POLLIN},
+		};
+		char key;
+
+		r = stop_poll(fds, until, false);
+		if (r > 0 && fds[2].revents &&
+			(read(STDIN_FILENO, &key, 1) <= 0 || key == INTERRUPT_KEY))
+			return 1;
+	}
+	return r < 0 ? r : 0;
+}
+
+/* Whether it runs, where it did. */
+static bool is_there(const struct live *v)
+{
+	const struct sandbox *s = v->sandbox;
+	struct sandbox now = {0};
+
+	return sandbox_find(s->engine, s->state.name, &now) == 0 && now.running &&
+		now.port == s->port;
+}
+
+/* 0; DONE; LIVE_NONE; or negative. */
+static int try_again(struct live *v)
+{
+	int r = sandbox_alive(v->sandbox, ALIVE_MS);
+
+	if (r)
+		return r < 0 ? r : LIVE_NONE;
+	call_close(&v->call);
+	call_begin(&v->call, -1, 0, false);
+	buf_reset(&v->message);
+	r = begin(v);
+	if (r)
+		return r;
+	v->got = v->told = 0;
+	if (!v->terminal_name[0])
+		v->put = v->taken = 0;
+	r = say_open(v, true);
+	return r ? r : receive(v);
+}
+
+static void tell(const struct live *v, const char *words)
+{
+	out_note("%s%s%s", v->terminal.raw ? "\r\n" : "", words,
+		v->terminal.raw ? "\r" : "");
+}
+
+/* The connection was lost, with this error: 0 when there is one again, or the end. */
+static int come_back(struct live *v, int lost)
+{
+	uint64_t start = clock_ms(), pause = 0;
+	bool told = false;
+	int r;
+
+	for (;;) {
+		v->over = clock_ms() - start > AWAY_MS || !is_there(v);
+		if (v->over)
+			return lost;
+		r = try_again(v);
+		if (r == DONE || r == -EINTR || r == -ENOMEM)
+			return r;
+		if (!r)
+			break;
+		if (!told && clock_ms() - start > TELL_MS) {
+			tell(v, "the connection is lost; trying again, ^C gives up");
+			told = true;
+		}
+		pause = backoff(pause, PAUSE_MS, PAUSE_MAX_MS);
+		r = pause_for(v, pause, told);
+		v->over = r == 1;
+		if (r)
+			return r < 0 ? r : lost;
+	}
+	if (!told)
+		return 0;
+	tell(v, "connected again");
+	/* A program that draws on all of the screen does so when its size changes. */
+	r = say_size(v, 1);
+	return r ? r : say_size(v, 0);
+}
+
+static int carry(struct live *v)
+{
+	int r = stop_watch_size();
+
+	v->typed_all = v->conf->leaves && !isatty(STDIN_FILENO);
+	if (!r && terminal_is_there())
+		r = terminal_raw(&v->terminal);
+	if (!r)
+		r = say_open(v, false);
+	/* What came with the answer is not polled for. */
+	if (!r)
+		r = receive(v);
+	while (!r) {
+		r = step(v);
+		while (is_loss(v, r))
+			r = come_back(v, r);
+	}
+	if (r == -EINTR && say_close(v))
+		r = -EINTR;
+	terminal_restore(&v->terminal);
+	return r == DONE ? v->code : r;
+}
+
 int live_run(const struct sandbox *s, const struct live_conf *conf)
 {
-	struct live v = {.conf = conf, .message = BUF_INIT(STREAM_WINDOW)};
+	struct live v = {.conf = conf,
+		.sandbox = s,
+		.message = BUF_INIT(STREAM_WINDOW),
+		.typed = BUF_INIT(STREAM_INPUT)};
 	int r = sandbox_alive(s, ALIVE_MS);
 
 	if (r)
 		return r < 0 ? r : LIVE_NONE;
-	ws_init(&v.ws, false, STREAM_WINDOW);
 	call_begin(&v.call, -1, 0, false);
-	r = begin(&v, s);
+	r = begin(&v);
 	if (!r) {
 		r = carry(&v);
 		if (r < 0 && r != -EINTR && r > FAIL_BASE)
@@ -360,5 +566,6 @@ int live_run(const struct sandbox *s, const struct live_conf *conf)
 	}
 	call_close(&v.call);
 	buf_free(&v.message);
+	buf_free(&v.typed);
 	return r;
 }

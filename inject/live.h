@@ -1,6 +1,6 @@
 /*
  * A terminal of a sandbox on the user's own, by the sandbox's stream: no engine is needed
- * for it, and what it has started ends with the connection.
+ * for it. When the connection is lost it comes back, and goes on with the next byte.
  */
 #ifndef INJECT_LIVE_H
 #define INJECT_LIVE_H

@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""od-runtime shell and attach when the connection to the sandbox is cut: they come back, and
+the user's terminal goes on where it was."""
+import fcntl
+import hashlib
+import json
+import os
+import pty
+import select
+import shutil
+import socket
+import struct
+import subprocess
+import tempfile
+import termios
+import threading
+import time
+
+import harness
+from fake_engine import Engine
+from harness import Client, action, eq, has, ok, request, until
+
+TEMP = tempfile.mkdtemp(prefix="od-lost-")
+
+
+def environment(e):
+    env = {"PATH": "/bin:/usr/bin", "OD_STATE_DIR": os.path.join(TEMP, "state"),
+           "OD_RUNTIME_CLIENT": harness.BOXED, "DOCKER_HOST": "unix://" + e.path}
+    return env | {name: os.environ[name] for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS")
+                  if name in os.environ}
+
+
+def od(e, *argv):
+    return subprocess.run([*harness.WRAP, harness.RUNTIME, *argv], capture_output=True,
+                          env=environment(e), timeout=3 * harness.DEADLINE)
+
+
+class Wire:
+    """Carries bytes to a port, until it is cut; while it is down nobody gets in."""
+
+    def __init__(self, port):
+        self.port, self.pairs, self.down, self.taken = port, [], False, 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.at = self.listener.getsockname()[1]
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        while True:
+            try:
+                near, _ = self.listener.accept()
+            except OSError:
+                return
+            if self.down:
+                near.close()
+                continue
+            self.taken += 1
+            try:
+                far = socket.create_connection(("127.0.0.1", self.port))
+            except OSError:
+                near.close()
+                continue
+            self.pairs.append((near, far))
+            for a, b in ((near, far), (far, near)):
+                threading.Thread(target=self.carry, args=(a, b), daemon=True).start()
+
+    def carry(self, a, b):
+        try:
+            while data := a.recv(65536):
+                b.sendall(data)
+            b.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def cut(self):
+        pairs, self.pairs = self.pairs, []
+        for pair in pairs:
+            for sock in pair:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                # A thread waits in it: the descriptor stays, the connection does not.
+                try:
+                    sock.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+                sock.close()
+
+
+class Terminal:
+    def __init__(self, e, *argv):
+        self.fd, self.slave = pty.openpty()
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 101, 0, 0))
+        self.before = termios.tcgetattr(self.slave)
+        self.seen = b""
+        self.p = subprocess.Popen([*harness.WRAP, harness.RUNTIME, *argv], stdin=self.slave,
+                                  stdout=self.slave, stderr=self.slave, env=environment(e),
+                                  start_new_session=True,
+                                  preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+
+    def until(self, mark, seconds=harness.DEADLINE):
+        end = time.monotonic() + seconds
+        while mark not in self.seen and time.monotonic() < end:
+            if select.select([self.fd], [], [], 0.1)[0]:
+                try:
+                    self.seen += os.read(self.fd, 65536)
+                except OSError:
+                    break
+        has(self.seen, mark, f"the terminal shows {mark!r}")
+        out, self.seen = self.seen, b""
+        return out
+
+    def ready(self):
+        self.type("echo rea''dy\n")
+        self.until(b"ready")
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def end(self):
+        code = self.p.wait(timeout=3 * harness.DEADLINE)
+        same = termios.tcgetattr(self.slave) == self.before
+        os.close(self.fd)
+        os.close(self.slave)
+        return code, same
+
+
+class Box:
+    """A real server behind a wire, which a made-up engine takes for a container."""
+
+    def __init__(self):
+        self.e = Engine(os.path.join(TEMP, "engine"))
+        got = od(self.e, "run", "--via", "build", "base:1", "--name", "box")
+        eq((got.returncode, got.stderr), (0, b""), "a sandbox")
+        with open(os.path.join(TEMP, "state", "sandboxes", "box.json")) as f:
+            self.key = json.load(f)["key"]
+        self.client = Client("--key-sha256", hashlib.sha256(self.key.encode()).hexdigest(),
+                             role="init")
+        self.wire = Wire(self.client.port)
+        self.container = next(iter(self.e.containers.values()))
+        self.container.port = self.wire.at
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.wire.cut()
+        self.wire.listener.close()
+        self.client.__exit__(None, None, None)
+        od(self.e, "rm", "-f", "box")
+        self.e.close()
+
+
+def test_shell():
+    with Box() as box:
+        t = Terminal(box.e, "shell", "box")
+        t.ready()
+        gate = harness.Gate(box.client)
+        t.type(f"A=kept; stty -echo; cat {gate}; seq 1 20000; echo the''-end\n")
+        until(lambda: gate.path in t.seen.decode() or t.until(gate.path.encode()))
+        gate.go(b"go\n")
+        whole = t.until(b"\r\n2000\r\n")
+        box.wire.cut()
+        whole += t.until(b"the-end")
+        numbers = [int(x) for x in whole.split(b"go\r\n")[1].split(b"the-end")[0].split()]
+        eq(numbers, list(range(1, 20001)), "a connection that is cut costs no byte, and none comes twice")
+        for i in range(5):
+            box.wire.cut()
+            t.type(f"echo $A-$(({i}+40))\n")
+            t.until(f"kept-{i + 40}".encode())
+        box.wire.down = True
+        box.wire.cut()
+        t.type("echo typed-$((6*7)) >>typed; cat typed\n")
+        t.until(b"trying again")
+        box.wire.down = False
+        t.until(b"connected again")
+        t.type("echo it-is-$((6*8))\n")
+        t.until(b"it-is-48")
+        t.type("exit 3\n")
+        eq(t.end(), (3, True), "its exit code, and the terminal as before")
+
+
+def test_giving_up():
+    with Box() as box:
+        t = Terminal(box.e, "shell", "box")
+        t.ready()
+        box.wire.down = True
+        box.wire.cut()
+        t.until(b"trying again")
+        t.type("\x03")
+        t.until(b"was lost")
+        eq(t.end(), (111, True), "who has had enough leaves")
+        box.wire.down = False
+        t = Terminal(box.e, "shell", "box")
+        t.ready()
+        box.container.state = "exited"
+        box.wire.cut()
+        t.until(b"was lost")
+        eq(t.end(), (111, True), "of a sandbox that does not run nothing is hoped for")
+        box.container.state = "running"
+        t = Terminal(box.e, "shell", "box")
+        t.ready()
+        # The server is killed, and with it the terminal, but not for long.
+        harness.os.kill(harness.descendants(box.client.pid)[0], 9)
+        t.until(b"no terminal of that name")
+        eq(t.end(), (111, True), "with its server a terminal is gone, which is told")
+
+
+def test_attach():
+    with Box() as box:
+        gate = harness.Gate(box.client, 2)
+        conn = harness.Conn(box.client.port)
+        conn.send(request("POST", "/execute_action", action(
+            "run", command=f"echo first; cat {gate}; seq 1 5000; cat {gate.path}.1"), X_Session_API_Key=box.key))
+        t = Terminal(box.e, "attach", "box", "--session", "default")
+        t.until(b"first\r\n")
+        box.wire.cut()
+        gate.go(b"second\n")
+        whole = t.until(b"\r\n5000\r\n")
+        eq([int(x) for x in whole.split(b"second")[1].split()], list(range(1, 5001)),
+           "what came meanwhile is shown, once")
+        t.type("\x1d")
+        eq(t.end(), (0, True), "and it is left as before")
+        gate.go(b"\n")
+        conn.response()
+        conn.close()
+
+
+if __name__ == "__main__":
+    try:
+        harness.main()
+    finally:
+        shutil.rmtree(TEMP, ignore_errors=True)
