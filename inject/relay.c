@@ -357,7 +357,10 @@ void relay_new(struct link *l, struct request *rq, struct str target)
 	r->io.fd = -1;
 	request_forward(rq, target, &r->in);
 	request_take_over(rq, &r->front, &r->in);
-	r->id = ++l->last_id;
+	/* Of one that was used 4 billion requests ago the sandbox may know yet. */
+	do
+		r->id = ++l->last_id;
+	while (!r->id || relay_find(l, r->id));
 	r->link = l;
 	r->next = l->relays;
 	l->relays = r;
