@@ -26,7 +26,7 @@ function frame(id, at, bytes) {
 
 // Speaks on an open WebSocket, and ends the program.
 function talk(ws, key, kind) {
-  let text = '', got = 0;
+  let text = '', answer = '', state, got = 0;
   const say = o => ws.send(JSON.stringify(o));
   const type = s => ws.send(frame(1, 0, Buffer.from(s)));
   ws.binaryType = 'arraybuffer';
@@ -36,17 +36,26 @@ function talk(ws, key, kind) {
       if (m.type === 'hello') {
         console.log('hello', m.version, m.box);
         say({ type: 'open', id: 1, kind, rows: 20, columns: 50 });
-      } else if (m.type === 'opened') {
+      } else if (m.type === 'ended') {
+        state = m.state;
+      } else if (m.type === 'closed' && m.id === 2) {
+        console.log('answer', state, JSON.parse(answer).content === 'an-answer');
+        ws.close(1000, 'done');
+      } else if (m.type === 'opened' && m.id === 1) {
         type(kind === 'http' ? `GET /v1/sessions HTTP/1.1\r\nHost: localhost\r\nX-Session-API-Key: ${key}\r\nConnection: close\r\n\r\n`
           : 'stty size; head -c 3000000 /dev/zero | tr "\\0" x; exit 7\r');
       } else if (m.type === 'closed') {
         console.log('closed', m.exit_code ?? '-', got > 3000000, /20 50/.test(text), /200 OK/.test(text));
-        ws.close(1000, 'done');
+        if (kind === 'http') ws.close(1000, 'done');
+        else say({ type: 'open', id: 2, kind: 'action', action_id: 'a-' + process.pid,
+          action: { action: 'run', args: { command: 'echo an-answer' } } });
       }
       return;
     }
     const b = Buffer.from(data);
     if (sum(b.subarray(24)) !== b.readUInt32BE(20)) throw new Error('checksum');
+    if (b[0] === 4) { answer += b.subarray(24); return; }
+    if (b.readUInt32BE(4) === 2) return;
     got += b.length - 24;
     if (text.length < 100000) text += b.subarray(24).toString('latin1');
     say({ type: 'ack', id: 1, bytes: got });

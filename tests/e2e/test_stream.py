@@ -312,6 +312,12 @@ def test_hostile():
                      {"type": "end", "id": 5}, {"type": "heartbeat", "what": "ever"}):
             s.ws.frame(TEXT, json.dumps(text).encode())
         s.put_in(5, b"to nobody")
+        s.say("open", id=6, kind="http")
+        s.say("end", id=6)
+        s.put_in(6, request("GET", "/alive"))
+        s.say("end", id=6)
+        s.expect("closed", id=6)
+        ok(True, "what comes behind the end is for nobody")
         s.say("open", id=0, kind="http")
         s.expect("closed")
         s.say("open", id=1, kind="http")
