@@ -382,6 +382,8 @@ struct hub *hub_new(const struct hub_conf *conf, int *err)
 	if (h) {
 		h->loop = conf->loop;
 		h->conf = *conf;
+		if (!h->conf.stall_ms)
+			h->conf.stall_ms = HTTP_STALL_MS;
 		buf_init(&h->text, 1024);
 		h->server = server_new(h->loop, &sc, err);
 	}

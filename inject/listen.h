@@ -16,6 +16,7 @@ struct hub_conf {
 	int fd;                       /* listening; the hub's from now on */
 	const struct tls_server *tls; /* NULL: plain */
 	struct str token;             /* that sandboxes have to show; empty: none */
+	unsigned stall_ms; /* for a client to take any of his answer; 0: HTTP_STALL_MS */
 };
 
 /* NULL with *err set; the fd is closed then. */

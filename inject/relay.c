@@ -36,6 +36,7 @@ struct relay {
 	uint64_t got;    /* bytes that came for him */
 	uint64_t done;   /* of these, handed over */
 	uint64_t told;   /* of those, as far as the sandbox knows */
+	uint64_t stuck;  /* what done was when the timer of a stall was set */
 };
 
 static void enter(struct relay *r, enum relay_state to)
@@ -175,6 +176,35 @@ static void too_slow(struct timer *t)
 	bury(container_of(t, struct relay, timer));
 }
 
+/* A part of an answer must not pass for all of it. */
+static void cut(struct relay *r)
+{
+	struct linger now = {.l_onoff = 1};
+
+	setsockopt(r->front.fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	bury(r);
+}
+
+static void stalled(struct timer *t)
+{
+	cut(container_of(t, struct relay, timer));
+}
+
+/*
+ * Whoever takes nothing of his answer for so long gets no more of it: it keeps a channel
+ * of the sandbox. waits: some of it is not out.
+ */
+static int watch_stall(struct relay *r, bool waits)
+{
+	if (r->state == RELAY_LINGER || (waits && r->timer.slot && r->done == r->stuck))
+		return 0;
+	r->stuck = r->done;
+	if (waits)
+		return timer_set(r->hub->loop, &r->timer, r->hub->conf.stall_ms, stalled);
+	timer_cancel(r->hub->loop, &r->timer);
+	return 0;
+}
+
 static bool reads(const struct relay *r)
 {
 	return r->state == RELAY_LINGER ||
@@ -199,6 +229,10 @@ static void settle(struct relay *r)
 			return;
 		}
 	}
+	if (watch_stall(r, e > 0)) {
+		cut(r);
+		return;
+	}
 	events = (reads(r) ? EPOLLIN : 0U) | (e > 0 ? EPOLLOUT : 0U);
 	if (reads(r) && transport_pending(&r->front))
 		events |= EPOLLOUT;
@@ -222,15 +256,6 @@ static void answer(struct relay *r, unsigned status, const char *words)
 		status, status == 502 ? "Bad Gateway" : "Service Unavailable", body.n);
 	buf_str(&r->out, buf_view(&body));
 	buf_free(&body);
-}
-
-/* A part of an answer must not pass for all of it. */
-static void cut(struct relay *r)
-{
-	struct linger now = {.l_onoff = 1};
-
-	setsockopt(r->front.fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-	bury(r);
 }
 
 void relay_closed(struct relay *r)
