@@ -532,7 +532,6 @@ enum {
 	ONCE_WAIT_MAX_S = 86400,       /* a day, as for commands */
 	ONCE_CANCEL_MAX = 4096,        /* bytes of a request to cancel */
 	ONCE_GRACE_MS = 10000,         /* for a client to come back */
-	ONCE_KEY_MS = 100,             /* from the key to a SIGTERM that is asked for */
 	ONCE_TERM_MS = 2000,           /* from an interrupt to SIGTERM */
 	ONCE_KILL_MS = 5000,           /* from there to SIGKILL */
 	LEDGER_MAX = 10000,          /* actions whose answers are kept, 200 bytes each */

@@ -113,7 +113,7 @@ struct arg {
 enum act_stop {
 	ACT_STOP_NONE,
 	ACT_STOP_INT,  /* as by the interrupt key */
-	ACT_STOP_TERM, /* by SIGTERM, behind that */
+	ACT_STOP_TERM, /* by SIGTERM as well */
 	ACT_STOP_KILL, /* with all that has come out of it, and its shell */
 };
 

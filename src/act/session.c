@@ -182,13 +182,15 @@ int session_stop(struct run *r, enum act_stop how)
 
 	if (s->current != r || shell_state(s->shell) != SHELL_RUNNING)
 		return ERR_CLOSED;
+	if (how == ACT_STOP_KILL) {
+		err = shell_end(s->shell, note_cancelled, on_stopped, s);
+		return err == -EALREADY ? 0 : err;
+	}
 	/* A shell that sees the key does not go on with what comes behind. */
-	if (how == ACT_STOP_INT)
-		return shell_key(s->shell, 'c');
-	if (how == ACT_STOP_TERM)
-		return shell_signal(s->shell, SIGTERM);
-	err = shell_end(s->shell, note_cancelled, on_stopped, s);
-	return err == -EALREADY ? 0 : err;
+	err = shell_interrupt(s->shell);
+	if (how == ACT_STOP_TERM && shell_signal(s->shell, SIGTERM) == 0)
+		err = 0;
+	return err;
 }
 
 /* Answers those in line, who do not get their turn. */

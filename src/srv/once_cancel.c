@@ -15,11 +15,6 @@ const char *const once_modes[] = {
 	NULL,
 };
 
-static void again(struct timer *t)
-{
-	once_stop(container_of(t, struct doing, harder));
-}
-
 static void harder(struct timer *t)
 {
 	struct doing *d = container_of(t, struct doing, harder);
@@ -36,15 +31,9 @@ void once_stop(struct doing *d)
 		[ACT_STOP_INT] = ONCE_TERM_MS,
 		[ACT_STOP_TERM] = ONCE_KILL_MS,
 	};
-	enum act_stop want = d->entry->cancel;
-	/*
-	 * The key comes first, and alone: for it the kernel throws away what was printed
-	 * and not read yet, which must not be the mark of the end that SIGTERM brings.
-	 */
-	enum act_stop how = want == ACT_STOP_TERM && !d->told ? ACT_STOP_INT : want;
+	enum act_stop how = d->entry->cancel;
 	int r = act_stop(&d->act, how);
 
-	d->told = how;
 	if (r == ERR_CLOSED) {
 		act_cancel(&d->act);
 		once_end(d, LEDGER_INTERRUPTED);
@@ -53,11 +42,8 @@ void once_stop(struct doing *d)
 	if (r < 0)
 		log_warn(
 			"action %s cannot be told to end: %s", d->entry->id, err_text(r));
-	if (how == ACT_STOP_KILL || once_has_ended(d->entry))
-		return;
-	if (timer_set(d->once->box->loop, &d->harder,
-		    how < want ? ONCE_KEY_MS : patience[how],
-		    how < want ? again : harder) < 0)
+	if (how < ACT_STOP_KILL && !once_has_ended(d->entry) &&
+		timer_set(d->once->box->loop, &d->harder, patience[how], harder) < 0)
 		log_warn("out of memory for the end of an action");
 }
 

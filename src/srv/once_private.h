@@ -25,8 +25,7 @@ struct doing {
 	struct buf body, out;
 	struct asker *askers;
 	struct timer end;
-	struct timer harder; /* it has been told to end, and has not... */
-	enum act_stop told;  /* ...in this way at last */
+	struct timer harder; /* it has been told to end, and has not */
 	struct timer leave;  /* nobody waits for it, and it is to end then */
 	uint64_t grace_ms;   /* before that */
 	bool leaves;

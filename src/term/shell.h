@@ -116,6 +116,11 @@ bool shell_takes_keys(const struct shell *s);
  * only a terminal would have a meaning for it, and there is none.
  */
 int shell_key(struct shell *s, char key) MUST_USE;
+/*
+ * What the key C would do, but nothing that was printed is lost: for a key the kernel
+ * throws away what we have not read yet, perhaps the mark of the command's end.
+ */
+int shell_interrupt(struct shell *s) MUST_USE;
 
 /* Sends signo to all that has come out of the shell: 0, or -errno. */
 int shell_signal(struct shell *s, int signo) MUST_USE;

@@ -146,8 +146,8 @@ static int send_signal(struct shell *s, char key, bool idle)
 	return 0;
 }
 
-/* The key itself; whoever reads from the terminal gets it. */
-static int press(struct shell *s, char up, char control, bool idle)
+/* The key itself, or its signal; whoever reads from the terminal gets it. */
+static int press(struct shell *s, char up, char control, bool idle, bool quiet)
 {
 	if (s->rec->no_tty)
 		return send_signal(s, up, idle);
@@ -155,14 +155,14 @@ static int press(struct shell *s, char up, char control, bool idle)
 		(idle || s->cancelled || is_reading(s)))
 		return shell_type(s, STR("\003\n"));
 	/* Input that waits for a reader must not hold an interrupt up. */
-	if (s->typed.n && strchr("CZ\\", up) && pty_signals_on(s->master)) {
+	if ((s->typed.n || quiet) && strchr("CZ\\", up) && pty_signals_on(s->master)) {
 		buf_free(&s->typed);
 		return pty_raise(s->master, up);
 	}
 	return shell_type(s, str_make(&control, 1));
 }
 
-int shell_key(struct shell *s, char key)
+static int key_or_signal(struct shell *s, char key, bool quiet)
 {
 	bool idle = s->rec->state == SHELL_IDLE;
 	char up = (char)(key >= 'a' && key <= 'z' ? key - 0x20 : key);
@@ -190,11 +190,21 @@ int shell_key(struct shell *s, char key)
 		buf_free(&s->line);
 		s->cancelled = true;
 	}
-	r = press(s, up, control, idle);
+	r = press(s, up, control, idle, quiet);
 	/* A shell that has been stopped heeds no key, and nobody else wakes it. */
 	if (up == 'C' && s->rec->pid > 0)
 		kill(s->rec->pid, SIGCONT);
 	if (r == 0 && strchr("CZ\\", up))
 		shell_expect_hang(s);
 	return r;
+}
+
+int shell_key(struct shell *s, char key)
+{
+	return key_or_signal(s, key, false);
+}
+
+int shell_interrupt(struct shell *s)
+{
+	return key_or_signal(s, 'c', true);
 }
