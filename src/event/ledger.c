@@ -140,14 +140,26 @@ static int follow_name(int dir, const char *name, int fd)
 	return named;
 }
 
+/* Whether the file that an earlier process has had open is still one of the folder. */
+static bool has_name(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_nlink > 0;
+}
+
 int ledger_open(
 	struct ledger *l, int dir, const char *name, int fd, bool sync, uint64_t *torn)
 {
 	struct ledger made = {.dir = dir, .name = name, .sync = sync, .journal.fd = fd};
 	int r;
 
-	if (fd >= 0 && dir >= 0)
+	if (fd >= 0 && dir >= 0) {
 		made.journal.fd = follow_name(dir, name, fd);
+		/* Memory, or as good as that; the name may be somebody else's. */
+		if (!has_name(made.journal.fd))
+			made.dir = -1;
+	}
 	if (fd < 0)
 		made.journal.fd = dir < 0
 			? fd_memory("od-ledger", 0)

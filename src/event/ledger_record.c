@@ -296,6 +296,9 @@ static int read_event(struct ledger *l, const struct journal_entry *j)
 {
 	struct ledger_event e = ledger_event_of(j->peek);
 
+	/* One that has no successor is none of ours. */
+	if (e.seq == 0 || e.seq >= INT64_MAX)
+		return 0;
 	if (e.kind == LEDGER_EVENT_ACTION)
 		l->untold = NULL;
 	return ledger_note_event(l, e.seq, j->at);

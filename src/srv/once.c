@@ -86,6 +86,8 @@ static int open_ledger(struct once *o, int fd)
 	}
 	if (r < 0)
 		return r;
+	if (o->ledger.dir < 0)
+		fd_close(&o->dir);
 	if (torn)
 		log_warn("the last %llu bytes of the ledger of actions were not whole",
 			(unsigned long long)torn);

@@ -64,10 +64,12 @@ static void put_hardening(struct jw *w, const struct box *box)
 }
 
 /* What this system does not have, and what is done instead. */
-static void put_fallbacks(struct jw *w, const struct box *box)
+static void put_fallbacks(struct jw *w, const struct box *box, const struct once *o)
 {
 	jw_key(w, "fallbacks");
 	jw_object(w);
+	if (box->config->state_dir && o->ledger.dir < 0)
+		put_cstr(w, "state", "in memory: the folder for it cannot be used");
 	if (box->store->sock < 0)
 		put_cstr(w, "init", "none: a crash of the server ends the shells");
 	if (box->session && shell_no_terminal(session_shell(box->session)))
@@ -92,7 +94,7 @@ void status_get(struct api *api, struct request *rq, struct str name)
 	put_uint(&w, "uptime_ms", clock_ms() - api->started);
 	put_ledger(&w, api->once);
 	put_hardening(&w, api->box);
-	put_fallbacks(&w, api->box);
+	put_fallbacks(&w, api->box, api->once);
 	jw_end(&w);
 	request_reply(rq, 200, API_JSON);
 }
