@@ -113,6 +113,84 @@ def test_plain():
     shutil.rmtree(os.path.dirname(token))
 
 
+def keyed(b, key=KEY):
+    """The next who dials in, by a backend that knows the key."""
+    s = b.stream()
+    s.expect("hello")
+    s.say("key", key=key)
+    return s
+
+
+def submit(s, id, name, command):
+    s.say("open", id=id, kind="action", action_id=name,
+          action={"action": "run", "args": {"command": command}})
+
+
+def test_stranger():
+    """A backend that has no key gets nothing but connections, which ask for it themselves."""
+    with Backend() as b, Client("--key-sha256", DIGEST, "--connect", f"ws://127.0.0.1:{b.port}/") as c:
+        s = b.stream()
+        s.expect("hello")
+        for n, kind in enumerate(("session", "terminal", "action", "events")):
+            s.say("open", id=n + 1, kind=kind, action_id="a", keep=True,
+                  action={"action": "run", "args": {"command": "echo x >>done"}})
+            has(s.expect("closed", id=n + 1)["detail"], "key", f"no {kind} without the key")
+        s.say("lease", lease=1 << 40)
+        has(s.expect("error")["detail"], "key", "nor a lease")
+        for i in range(10, 74):
+            s.say("open", id=i, kind="http")
+            s.put_in(i, b"POST /execute_action HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n\r\n" +
+                     b"x" * 60000)
+        has(s.until(73, b"Invalid API Key"), b"403", "and a request is refused")
+        harness.under(harness.own_kib(c.pid), 65536, "in little memory, KiB")
+        with Conn(c.port) as conn:
+            conn.send(request("POST", "/execute_action", action("run", command="echo well; ls"),
+                              X_Session_API_Key=KEY))
+            got = conn.response().json()["content"]
+            ok("well" in got and "done" not in got, "nothing was done, and others are served", got)
+        s.close()
+
+
+def test_leases():
+    """Of two backends that the sandbox may find, the one counts that has the higher lease."""
+    with Backend() as b, Client("--key-sha256", DIGEST, "--connect", f"ws://127.0.0.1:{b.port}/"):
+        first = keyed(b)
+        first.say("lease", lease=5)
+        eq(first.expect("lease")["lease"], 5, "a backend holds the lease")
+        submit(first, 1, "a1", "echo one")
+        first.expect("ended", id=1)
+        first.ws.conn.reset()
+        second = keyed(b)
+        second.say("lease", lease=6)
+        eq(second.expect("lease")["lease"], 6, "another takes over")
+        second.ws.conn.reset()
+        first = keyed(b)
+        first.say("lease", lease=5)
+        submit(first, 1, "a2", "echo two")
+        eq(first.expect("lease")["lease"], 6, "the first one learns of it")
+        try:
+            while True:
+                first.step()
+        except Closed as e:
+            has(e.args[0], b"fenced", "and is left")
+        first.ws.frame(8, e_code())
+        first.close()
+        second = keyed(b)
+        second.say("lease", lease=6)
+        second.say("open", id=1, kind="action", action_id="a2")
+        eq(second.expect("closed", id=1)["status"], 404, "with nothing done for it")
+        submit(second, 2, "a1", "echo one")
+        eq(second.expect("opened", id=2)["replayed"], True, "what was done before is known to the other")
+        second.say("open", id=3, kind="http")
+        second.put_in(3, request("GET", "/v1/sessions", X_Session_API_Key=KEY, X_Lease="5"))
+        has(second.until(3, b"fenced"), b"409", "a request shows its own")
+        second.close()
+
+
+def e_code():
+    return (4409).to_bytes(2, "big")
+
+
 def test_unix():
     top = tempfile.mkdtemp(prefix="od-e2e-")
     path = os.path.join(top, "backend")

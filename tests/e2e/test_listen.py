@@ -169,6 +169,10 @@ def test_loss():
             has(got.json()["content"], "done", "who asks again has the answer")
             with open(os.path.join(c.work, "times")) as f:
                 eq(f.read(), "x\n", "of what was done once")
+            eq(again.run("a", "echo", X_Lease="7").status, 200, "a client shows its lease")
+            got = again.run("a", "echo x >>times", X_Lease="6")
+            eq([got.status, got.json()["detail"][:7]], [409, "fenced:"], "one with an older one is refused")
+            eq(again.run("a", "cat times").json()["content"], "x", "and nothing is done for it")
             c.kill()
             ok(until(lambda: not again.connected("a")), "a sandbox that is gone")
             got = again.run("a", "echo")
@@ -248,6 +252,29 @@ def test_hostile_sandboxes():
                 ok(False, "half an answer is none")
             except (Closed, OSError):
                 ok(True, "half an answer is none")
+        with Conn(l.port) as conn:
+            until(lambda: l.ask("GET", "/sandboxes").json()["sandboxes"][0]["connected"] is False)
+            greedy = guest(l)
+            until(lambda: l.connected("g"))
+            conn.send(request("GET", "/sandboxes/g/"))
+            id = opened(greedy)
+            greedy.frame(TEXT, json.dumps({"type": "closed", "id": id + 1}).encode())
+            greedy.frame(TEXT, json.dumps({"type": "ack", "id": id, "bytes": 1 << 60}).encode())
+            output(greedy, id + 1, 0, b"for nobody")
+            output(greedy, id, 0, b"HTTP/1.1 200 OK\r\n\r\n")
+            at = 19
+            try:
+                while at < 8 << 20:
+                    output(greedy, id, at, b"x" * 16384)
+                    at += 16384
+            except OSError:
+                pass
+            ok(until(lambda: l.ask("GET", "/sandboxes").json()["sandboxes"][0]["requests"] == 0),
+               "who sends more than there is room for is cut")
+            for _ in range(20000):
+                greedy.frame(9, b"x" * 100)
+            harness.under(harness.own_kib(l.process.pid), 32768, "however much he says, KiB")
+            greedy.conn.reset()
         third = guest(l)
         with Conn(l.port) as conn:
             until(lambda: l.connected("g"))
