@@ -2,11 +2,16 @@
 
 #include "base/clock.h"
 #include "base/json_text.h"
+#include "base/log.h"
 #include "srv/mcp_tool.h"
+#include "srv/once_private.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+
+/* Of _meta: under which a call is done at most once. */
+#define MCP_ACTION_ID "od-runtime/action-id"
 
 /* A tools/call on its way; of the call, in its request's arena. */
 struct use {
@@ -15,6 +20,10 @@ struct use {
 	struct act act;
 	struct buf observation;
 	struct search *search;
+	/* Of an action that has an id: the ledger's copy is followed up to its end. */
+	char id[LEDGER_ID_MAX + 1]; /* empty: it has none */
+	struct once_follower follower;
+	struct timer news;
 };
 
 /* --- Results ------------------------------------------------------------------- */
@@ -226,6 +235,113 @@ static void use_action(struct api *api, struct use *u, struct json_val args)
 	}
 }
 
+/* --- Actions with an id ---------------------------------------------------------- */
+
+static struct api *api_of(const struct use *u)
+{
+	return u->call->session->server->arg;
+}
+
+/* NULL: it is not kept any more. */
+static struct ledger_entry *entry_of(const struct use *u)
+{
+	struct ledger_entry *e;
+
+	return ledger_find(&api_of(u)->once->ledger, str_c(u->id), &e) == LEDGER_HERE
+		? e
+		: NULL;
+}
+
+static void unfollow(struct use *u)
+{
+	once_unfollow(api_of(u)->once, &u->follower);
+	timer_cancel(api_of(u)->box->loop, &u->news);
+}
+
+/* It has ended, by this call or before. With the answer u is gone. */
+static void answer_again(struct use *u, const struct ledger_entry *e)
+{
+	struct buf text = BUF_INIT(OBSERVATION_MAX);
+	uint64_t all;
+
+	if (!e || once_read_answer(api_of(u)->once, e, 0, SIZE_MAX, &text, &all)) {
+		answer_text(u->call, STR("The answer is not kept any more."), true);
+	} else if (e->status >= 400) {
+		answer_text(u->call, buf_view(&text), true);
+	} else {
+		u->observation = text;
+		answer_observation(u);
+		return;
+	}
+	buf_free(&text);
+}
+
+/* From the loop: with its answer the call is gone. */
+static void look(struct timer *t)
+{
+	struct use *u = container_of(t, struct use, news);
+	const struct ledger_entry *e = entry_of(u);
+
+	if (e && !once_has_ended(e))
+		return;
+	unfollow(u);
+	answer_again(u, e);
+}
+
+static void look_soon(struct once_follower *f)
+{
+	struct use *u = container_of(f, struct use, follower);
+
+	if (!u->news.slot && timer_set(api_of(u)->box->loop, &u->news, 0, look))
+		log_warn("mcp: out of memory for the end of an action");
+}
+
+/* The object that PUT has as its body. */
+static void put_action(struct buf *out, const struct use *u, struct json_val args)
+{
+	struct json_val timeout = json_get(args, "timeout");
+	struct jw w;
+
+	jw_init(&w, out);
+	jw_object(&w);
+	jw_key(&w, "action");
+	jw_cstr(&w, u->tool->action);
+	jw_key(&w, "args");
+	jw_raw(&w, json_type(args) == JSON_OBJECT ? json_raw(args) : STR("{}"));
+	if (json_type(timeout) == JSON_NUMBER) {
+		jw_key(&w, "timeout");
+		jw_raw(&w, json_raw(timeout));
+	}
+	jw_end(&w);
+}
+
+static void use_once(struct api *api, struct use *u, struct json_val args, struct str id)
+{
+	struct json_val with = u->tool->with ? with_more(u, args) : args;
+	struct buf body = BUF_INIT(HTTP_BODY_MAX);
+	struct once_refusal why = {0};
+	struct ledger_entry *e;
+	bool known;
+	int r;
+
+	put_action(&body, u, with);
+	r = body.err || (u->tool->with && with.at < 0)
+		? ERR_LIMIT
+		: once_submit(api->once, id, buf_view(&body), &e, &known, &why);
+	buf_free(&body);
+	if (r) {
+		answer_text(
+			u->call, str_c(why.status ? why.words : "Out of memory."), true);
+		return;
+	}
+	if (!known)
+		api->last_action = clock_ms();
+	memcpy(u->id, e->id, sizeof(u->id));
+	u->follower.fn = look_soon;
+	once_follow(api->once, &u->follower);
+	look_soon(&u->follower);
+}
+
 /* --- Searches ------------------------------------------------------------------ */
 
 static void search_done(void *arg, unsigned status, struct str text)
@@ -293,7 +409,7 @@ static bool knows_args(const struct api *api, struct mcp_call *c, const struct t
 
 static void call_tool(struct api *api, struct mcp_call *c)
 {
-	struct json_val args = json_get(c->message.params, "arguments");
+	struct json_val args = json_get(c->message.params, "arguments"), meta;
 	const struct tool *tool;
 	struct use *u;
 	struct str name;
@@ -314,11 +430,13 @@ static void call_tool(struct api *api, struct mcp_call *c)
 		mcp_error(c, JSONRPC_INTERNAL, STR("Out of memory."));
 		return;
 	}
-	u->call = c;
-	u->tool = tool;
+	*u = (struct use){.call = c, .tool = tool};
 	c->own = u;
+	meta = json_get(json_get(c->message.params, "_meta"), MCP_ACTION_ID);
 	if (tool->search)
 		use_search(api, u, args);
+	else if (json_type(meta) == JSON_STRING)
+		use_once(api, u, args, json_inside(meta));
 	else
 		use_action(api, u, args);
 }
@@ -341,7 +459,9 @@ static void give_up(struct mcp_call *c, void (*end)(struct act *a))
 
 	if (!u)
 		return;
-	if (u->search)
+	if (u->id[0])
+		unfollow(u);
+	else if (u->search)
 		search_end(u->search);
 	else
 		end(&u->act);
@@ -356,6 +476,11 @@ static void leave(struct mcp_call *c)
 
 static void cancel(struct mcp_call *c)
 {
+	struct use *u = c->own;
+	struct ledger_entry *e = u && u->id[0] ? entry_of(u) : NULL;
+
+	if (e && once_tell_to_end(api_of(u)->once, e, ACT_STOP_INT) < 0)
+		log_warn("mcp: the end of action %s cannot be recorded", u->id);
 	give_up(c, act_cancel);
 }
 

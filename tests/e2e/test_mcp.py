@@ -6,6 +6,7 @@ import os
 
 from harness import DEADLINE, Client, Gate, children, eq, has, main, ok, until
 from mcp import Mcp, events, unchunk
+from test_crash import murder
 
 
 def test_session():
@@ -28,6 +29,50 @@ def test_session():
         eq(bad.ask("initialize")["error"]["code"], -32602, "initialize without a version")
         eq(bad.post(b"", method="DELETE", Mcp_Session_Id=None).status, 400,
            "nothing to end without a session")
+
+
+def test_once():
+    """With an id of the caller's in _meta a call is done once, whoever asks again, and how."""
+    with Client(role="init") as client:
+        mcp = Mcp(client.port)
+
+        def call(mcp, id, tool="bash", **args):
+            return mcp.ask("tools/call", name=tool, arguments=args, _meta={"od-runtime/action-id": id})
+        got = call(mcp, "m1", command="echo x >>times; echo $RANDOM; pwd", timeout=9)["result"]
+        has(got["content"][0]["text"], client.work, "a call with an id")
+        eq([got["isError"], got["_meta"]["exit_code"]], [False, 0], "as any other")
+        eq(call(Mcp(client.port), "m1", command="echo x >>times; echo $RANDOM; pwd", timeout=9)["result"], got,
+           "again, in another session: the same answer")
+        other = call(mcp, "m1", command="echo other")["result"]
+        eq([other["isError"], other["content"][0]["text"]],
+           [True, "This id was used for another action."], "another call under that id")
+        for bad in "", "a b", "x" * 65, "\\n":
+            eq(call(mcp, bad, command="true")["result"]["isError"], True, f"no id: {bad[:5]!r}")
+        got = call(mcp, "w1", "write", path=os.path.join(client.work, "f"), content="once")["result"]
+        eq(got["isError"], False, "other tools, too")
+        got = call(mcp, "l1", "list", path=client.work)["result"]
+        has(got["content"][0]["text"], "times", "and those that are an action with more")
+        gate = Gate(client)
+        lost = Mcp(client.port)
+        with lost.send(lost.request("tools/call", name="bash", _meta={"od-runtime/action-id": "m2"}, arguments={
+                "command": f"echo x >>times; cat {gate}; echo end"})) as conn:
+            times = os.path.join(client.work, "times")
+            ok(until(lambda: open(times).read() == "x\nx\n"), "one is on its way")
+            conn.reset()
+        murder(client)
+        gate.go(b"")
+        got = call(Mcp(client.port), "m2", command=f"echo x >>times; cat {gate}; echo end")["result"]
+        has(got["content"][0]["text"], "end", "after a hang-up and a crash of the server it has its answer")
+        with open(times) as f:
+            eq(f.read(), "x\nx\n", "and was done once")
+        again = Mcp(client.port)
+        message = again.request("tools/call", name="bash", _meta={"od-runtime/action-id": "m3"},
+                                arguments={"command": "echo begun; sleep 1000"})
+        with again.send(message) as conn:
+            ok(until(lambda: client.get("/v1/actions/m3/out").body == b"begun\r\n"), "one that runs")
+            again.tell("notifications/cancelled", requestId=message["id"])
+            conn.closed()
+        ok(until(lambda: client.get("/v1/actions/m3").json()["state"] == "done"), "is ended on request")
 
 
 def test_many_sessions():
