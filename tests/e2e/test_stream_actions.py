@@ -233,6 +233,20 @@ def test_crash():
         again.close()
 
 
+def test_heartbeat():
+    """Who is told nothing learns by the heartbeat that he has missed something."""
+    with keyed() as c:
+        s = Stream.connect(c.port, KEY)
+        hello = s.expect("hello")
+        ask(c, "PUT", "/v1/actions/a?wait=20", json.dumps(run("echo a")).encode())
+        beat = s.expect("heartbeat", 30)
+        eq([beat[k] for k in ("epoch", "sandbox", "boot")], [hello[k] for k in ("epoch", "sandbox", "boot")],
+           "a heartbeat says who it is")
+        eq(beat["last"], ask(c, "GET", "/v1/events").json()["last"], "and how far it is")
+        ok(beat["last"] > hello["last"] and s.ws.pinged, "which is further, beside a ping")
+        s.close()
+
+
 def test_leases():
     with keyed() as c:
         old = Stream.connect(c.port, KEY)
