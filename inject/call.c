@@ -33,17 +33,17 @@ int call_connect_unix(const char *path, uint32_t ms, bool calm)
 
 int call_connect_tcp(uint16_t port, uint32_t ms)
 {
-	return call_connect_address("127.0.0.1", port, ms);
+	return call_connect_address("127.0.0.1", port, ms, false);
 }
 
-int call_connect_address(const char *address, uint16_t port, uint32_t ms)
+int call_connect_address(const char *address, uint16_t port, uint32_t ms, bool calm)
 {
 	int fd = fd_connect_tcp(address, port);
 	int r;
 
 	if (fd < 0)
 		return fd;
-	r = stop_wait(fd, POLLOUT, clock_ms() + ms, false);
+	r = stop_wait(fd, POLLOUT, clock_ms() + ms, calm);
 	if (r == 0)
 		r = -ETIMEDOUT;
 	else if (r > 0)

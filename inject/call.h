@@ -55,7 +55,8 @@ int call_connect_unix(const char *path, uint32_t ms, bool calm) MUST_USE;
 int call_connect_tcp(uint16_t port, uint32_t ms) MUST_USE;
 
 /* A port of a numeric address. */
-int call_connect_address(const char *address, uint16_t port, uint32_t ms) MUST_USE;
+int call_connect_address(
+	const char *address, uint16_t port, uint32_t ms, bool calm) MUST_USE;
 
 /* Takes over fd. Every call that was begun is closed, whatever happened to it. */
 void call_begin(struct call *c, int fd, uint32_t idle_ms, bool calm);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+const struct certs_names certs_of_registry = {"ca.crt", "client.cert", "client.key"};
+
 /* A folder name of its own, and no way up. */
 static bool is_plain(struct str host)
 {
@@ -64,27 +66,31 @@ static int read_file(struct buf *folder, const char *name, struct buf *out)
 	return r;
 }
 
-int certs_authority(struct buf *folder, struct buf *pem)
+int certs_authority(struct buf *folder, const struct certs_names *names, struct buf *pem)
 {
-	int r = read_file(folder, "ca.crt", pem);
+	int r = read_file(folder, names->authority, pem);
 
 	return r == 1 ? 0 : r;
 }
 
-int certs_own(struct buf *folder, struct tls_server **own)
+int certs_own(
+	struct buf *folder, const struct certs_names *names, struct tls_server **own)
 {
 	struct buf chain = BUF_INIT(TLS_PEM_MAX), key = BUF_SECRET(TLS_PEM_MAX);
-	const char *why = "there is no client.key";
-	int r = read_file(folder, "client.cert", &chain);
+	const char *why = "";
+	int r = read_file(folder, names->own, &chain);
 
 	*own = NULL;
 	if (r == 0) {
-		r = read_file(folder, "client.key", &key);
+		r = read_file(folder, names->key, &key);
+		if (r == 1)
+			r = out_fail(NULL, "%s in %.*s: there is no %s", names->own,
+				STR_ARG(buf_view(folder)), names->key);
 		if (r == 0)
 			r = tls_server_new(buf_view(&chain), buf_view(&key), &why, own);
 		/* Reading has said what was wrong. */
 		if (r && r > FAIL_BASE && r != -ENOMEM)
-			r = out_fail(NULL, "client.cert in %.*s: %s",
+			r = out_fail(NULL, "%s in %.*s: %s", names->own,
 				STR_ARG(buf_view(folder)), why);
 	} else if (r == 1) {
 		r = 0;

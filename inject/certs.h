@@ -1,12 +1,17 @@
 /*
- * What docker keeps for one registry in a folder of certs.d: ca.crt, an authority for it
- * alone, and client.cert with client.key, by which we prove who we are.
+ * What docker keeps in a folder for one peer: an authority for it alone, a certificate
+ * and its key, by which we prove who we are. For a registry that is one of certs.d.
  */
 #ifndef INJECT_CERTS_H
 #define INJECT_CERTS_H
 
 #include "base/buf.h"
 #include "net/tls.h"
+
+struct certs_names {
+	const char *authority, *own, *key; /* files */
+};
+extern const struct certs_names certs_of_registry;
 
 /*
  * Finds the folder of host ("name" or "name:port"): below ~/.config/docker/certs.d, else
@@ -15,12 +20,14 @@
 void certs_find(struct str host, struct buf *folder);
 
 /*
- * Appends ca.crt to pem. 0, also when there is none or the folder is empty; FAIL_* with a
- * line printed; -ENOMEM.
+ * Appends the authority to pem. 0, also when there is none or the folder is empty; FAIL_*
+ * with a line printed; -ENOMEM.
  */
-int certs_authority(struct buf *folder, struct buf *pem) MUST_USE;
+int certs_authority(
+	struct buf *folder, const struct certs_names *names, struct buf *pem) MUST_USE;
 
 /* Reads our certificate and its key: 0 with *own, NULL when there are none; as above. */
-int certs_own(struct buf *folder, struct tls_server **own) MUST_USE;
+int certs_own(struct buf *folder, const struct certs_names *names,
+	struct tls_server **own) MUST_USE;
 
 #endif

@@ -148,6 +148,11 @@ static int run(const struct options *given, use_fn *then)
 	r = settings_read(&settings, o);
 	if (!r)
 		r = engine_open(&e, o->host);
+	if (!r && e.far && o->tls)
+		r = out_fail_usage("leave --tls out",
+			"the engine at %s is reached over TLS already, and carries what "
+			"goes to the sandbox",
+			e.path);
 	if (!r)
 		r = image ? plan_make(&p, &e, o, o->operand[0])
 			  : plan_base(&p, &e, o, o->operand[0]);

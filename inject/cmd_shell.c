@@ -31,6 +31,7 @@ struct session {
 	struct frames frames; /* without a terminal */
 	struct buf typed;     /* read here, not yet sent */
 	bool typed_all;       /* stdin has ended */
+	bool sending;         /* some of what was typed is not out */
 	unsigned size_tries;  /* to tell the size, which fails until the shell is there */
 	uint64_t size_at;     /* when the next of them is due */
 };
@@ -177,8 +178,10 @@ static int receive(struct session *x)
 {
 	do {
 		struct str piece;
-		int r = call_read(&x->call, &piece);
+		int r = call_try(&x->call, &piece);
 
+		if (r == -EAGAIN)
+			return 0;
 		if (r == 0 || r == ERR_CLOSED)
 			return 1;
 		if (r == 1)
@@ -208,15 +211,19 @@ static int read_typed(struct session *x)
 
 static int send_typed(struct session *x)
 {
-	ssize_t n = send(x->call.way.fd, x->typed.p, x->typed.n, MSG_NOSIGNAL);
+	struct iovec v = {x->typed.p, x->typed.n};
+	ssize_t n = transport_send(&x->call.way, &v, 1);
 
 	if (n > 0)
 		buf_consume(&x->typed, (size_t)n);
+	if (n >= 0 || n == -EAGAIN)
+		n = transport_flush(&x->call.way);
+	x->sending = n == 1;
 	/* A shell that has ended tells so on the other side. */
-	else if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
+	if (n == -EPIPE || n == -ECONNRESET)
 		buf_reset(&x->typed);
-	else if (n < 0 && errno != EAGAIN && errno != EINTR)
-		return -errno;
+	else if (n < 0 && n != -EAGAIN)
+		return (int)n;
 	return 0;
 }
 
@@ -229,13 +236,17 @@ static int step(struct session *x, bool *half_closed)
 	};
 	int r;
 
-	if (x->typed.n)
+	if (x->typed.n || x->sending)
 		fds[1].events |= POLLOUT;
 	else if (x->typed_all && !*half_closed && !x->tty) {
 		*half_closed = true;
+		/* Over TLS, too: its own goodbye would be for both directions. */
 		if (shutdown(x->call.way.fd, SHUT_WR) < 0)
 			return -errno;
 	}
+	/* What TLS holds back is not polled for. */
+	if (transport_pending(&x->call.way))
+		return receive(x);
 	r = stop_poll(fds, x->size_tries ? x->size_at : 0, false);
 	if (r < 0)
 		return r;

@@ -98,13 +98,23 @@ int engine_fail(const struct engine *e, int r)
 	}
 }
 
+/* c is to be closed, whatever happens. */
+static int reach(const struct engine *e, struct call *c, uint32_t idle_ms)
+{
+	int r = e->far ? far_begin(e->far, c, idle_ms, e->calm)
+		       : call_connect_unix(e->path, INJECT_CONNECT_MS, e->calm);
+
+	if (!e->far || r)
+		call_begin(c, r < 0 ? -1 : r, idle_ms, e->calm);
+	return r < 0 ? r : 0;
+}
+
 static int exchange(const struct engine *e, struct call *c, const struct call_request *q,
 	uint32_t idle_ms)
 {
-	int fd = call_connect_unix(e->path, INJECT_CONNECT_MS, e->calm);
+	int r = reach(e, c, idle_ms);
 
-	call_begin(c, fd < 0 ? -1 : fd, idle_ms, e->calm);
-	return fd < 0 ? fd : call_send(c, q);
+	return r ? r : call_send(c, q);
 }
 
 static int begin(const struct engine *e, struct call *c, const struct call_request *q,
@@ -112,15 +122,14 @@ static int begin(const struct engine *e, struct call *c, const struct call_reque
 {
 	struct buf target = BUF_INIT(ENGINE_TARGET_MAX + 64);
 	struct call_request with = *q;
-	int fd, r;
+	int r;
 
 	buf_puts(&target, e->prefix);
 	buf_puts(&target, q->target);
 	with.target = buf_cstr(&target);
-	fd = with.target ? call_connect_unix(e->path, INJECT_CONNECT_MS, e->calm)
-			 : target.err;
-	call_begin(c, fd < 0 ? -1 : fd, idle_ms, e->calm);
-	r = fd < 0 ? fd : call_start(c, &with);
+	r = reach(e, c, idle_ms);
+	if (!r)
+		r = with.target ? call_start(c, &with) : target.err;
 	buf_free(&target);
 	return r;
 }
@@ -370,6 +379,9 @@ static int ping(struct engine *e)
 
 	if (!r)
 		r = read_ping(e, &c);
+	else if (r == ERR_TLS)
+		r = out_fail(NULL, "talking to the engine at %s: %s", e->path,
+			call_tls_error(&c));
 	call_close(&c);
 	return r;
 }
@@ -401,19 +413,26 @@ static int take_path(struct engine *e, const char *path)
 	size_t n = strlen(path);
 
 	if (n == 0 || n > ENGINE_PATH_MAX)
-		return out_fail_usage("a socket's path has 107 bytes at most",
-			"not the path of a socket: %s", path);
+		return out_fail_usage("it has 107 bytes at most",
+			"not the path of a socket, or an address: %s", path);
 	memcpy(e->path, path, n + 1);
 	return 0;
 }
 
 static int take_host(struct engine *e, const char *host, const char *from)
 {
-	if (strncmp(host, "unix://", 7) != 0)
-		return out_fail_usage("give unix:///path/of/the.sock",
-			"%s is '%s', but engines are reached by unix sockets only", from,
-			host);
-	return take_path(e, host + 7);
+	int r;
+
+	if (strncmp(host, "unix://", 7) == 0)
+		return take_path(e, host + 7);
+	if (strncmp(host, "tcp://", 6) != 0)
+		return out_fail_usage("give unix:///path/of/the.sock, or tcp://HOST:PORT",
+			"%s is '%s', but engines are reached by unix sockets and over "
+			"TLS "
+			"only",
+			from, host);
+	r = take_path(e, host);
+	return r ? r : far_open(host, &e->far);
 }
 
 /* The first of the usual sockets that is there; Docker's when none is. */

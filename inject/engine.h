@@ -1,18 +1,20 @@
 /*
- * A container engine (Docker, or Podman's compatible service) behind its unix
- * socket: finding it, agreeing on a version of its API, asking it things.
+ * A container engine (Docker, or Podman's compatible service) behind its unix socket, or
+ * on another machine: finding it, agreeing on a version of its API, asking it things.
  */
 #ifndef INJECT_ENGINE_H
 #define INJECT_ENGINE_H
 
 #include "inject/call.h"
 #include "inject/doc.h"
+#include "inject/far.h"
 #include "limits.h"
 
 enum { ENGINE_TARGET_MAX = 2048 };
 
 struct engine {
-	char path[ENGINE_PATH_MAX + 1]; /* of the socket */
+	char path[ENGINE_PATH_MAX + 1]; /* of the socket; or tcp://... */
+	const struct far *far;          /* NULL: on this machine */
 	char prefix[16];                /* "/v1.41" */
 	bool podman;
 	bool buildkit;    /* its default builder */
@@ -27,7 +29,7 @@ struct reply {
 };
 
 /*
- * Finds the engine: host ("unix:///path"; NULL for none given), DOCKER_HOST,
+ * Finds the engine: host ("unix:///path", "tcp://..."; NULL for none given), DOCKER_HOST,
  * /var/run/docker.sock, Podman's sockets; greets it and settles the version. 0,
  * -EINTR, -ENOMEM or FAIL_*.
  */

@@ -2,6 +2,9 @@
 
 const struct manual_row manual_environment[] = {
 	{"DOCKER_HOST", "as --host"},
+	{"DOCKER_CERT_PATH",
+		"the folder of ca.pem, cert.pem and key.pem for an engine at tcp://...; "
+		"else DOCKER_CONFIG, else ~/.docker"},
 	{"OD_RUNTIME_CLIENT", "as --client"},
 	{"OD_STATE_DIR",
 		"where the keys of sandboxes are kept; else $XDG_STATE_HOME/od-runtime, "

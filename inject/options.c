@@ -32,7 +32,10 @@ static const char *const style_words[] = {"three", "legacy", NULL};
 #define STARTING RUNNING | FOR_INJECT
 
 static const struct option table[] = {
-	{"host", "URL", "unix:///path of the engine; else DOCKER_HOST, else the usual",
+	{"host", "URL",
+		"the engine, unix:///path, or tcp://HOST:PORT over TLS; else "
+		"DOCKER_HOST, "
+		"else the usual socket",
 		TEXT, AT(host), .commands = FOR_ALL},
 	{"json", NULL, "print JSON for programs", FLAG, AT(json), .commands = FOR_ALL},
 	{"timings", NULL, "print milliseconds per step on stderr", FLAG, AT(timings),

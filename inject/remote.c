@@ -115,7 +115,7 @@ static int read_authorities(struct remote *r, bool home, struct buf *pem)
 		return out_fail(NULL, "cannot read %s: %s", path, err_text(err));
 	buf_putc(pem, '\n');
 	if (home && !r->conf.ca)
-		err = certs_authority(&r->certs, pem);
+		err = certs_authority(&r->certs, &certs_of_registry, pem);
 	if (!err && pem->n == 1)
 		err = out_fail("name one with --ca",
 			"this machine has no file of certificate authorities");
@@ -133,7 +133,7 @@ static int load_trust(struct remote *r, bool home, struct tls_client **trust)
 		return 0;
 	err = read_authorities(r, home, &pem);
 	if (!err && home)
-		err = certs_own(&r->certs, &r->own);
+		err = certs_own(&r->certs, &certs_of_registry, &r->own);
 	if (!err && tls_client_new(buf_view(&pem), NULL, &why, trust))
 		err = out_fail(NULL, "the authorities of %s: %s",
 			r->conf.ca ? r->conf.ca : "this machine", why);
@@ -196,7 +196,7 @@ static int connect_any(
 		if (!may_reach(r, home, reach))
 			continue;
 		dns_text(&found->at[i], text);
-		got = call_connect_address(text, u->port, REGISTRY_CONNECT_MS);
+		got = call_connect_address(text, u->port, REGISTRY_CONNECT_MS, false);
 		if (got >= 0) {
 			if (home && !r->reached)
 				r->reach = reach;

@@ -197,12 +197,14 @@ int sandbox_open(const struct engine *e, const char *name, struct sandbox *s)
 }
 
 /*
- * By its published port. Without one, or when we are in a container, whose loopback has
- * no such port, the engine carries the bytes.
+ * By its published port. Without one, or when that is on another machine, or when we are
+ * in a container, whose loopback has no such port, the engine carries the bytes.
  */
 static int reach(const struct sandbox *s, uint32_t idle_ms, struct call *c)
 {
-	int fd = s->port ? call_connect_tcp(s->port, INJECT_CONNECT_MS) : -ECONNREFUSED;
+	bool far = s->engine && s->engine->far;
+	int fd = s->port && !far ? call_connect_tcp(s->port, INJECT_CONNECT_MS)
+				 : -ECONNREFUSED;
 
 	if (s->state.tls && fd >= 0) {
 		int r = call_begin_pinned(c, fd, idle_ms, s->state.pin);
@@ -212,7 +214,7 @@ static int reach(const struct sandbox *s, uint32_t idle_ms, struct call *c)
 		return r;
 	}
 	if (fd == -ECONNREFUSED && s->engine && !s->state.tls &&
-		(!s->port || access("/.dockerenv", F_OK) == 0 ||
+		(!s->port || far || access("/.dockerenv", F_OK) == 0 ||
 			access("/run/.containerenv", F_OK) == 0))
 		return tunnel_open(s->engine, s->state.id, s->inside, idle_ms, c);
 	call_begin(c, fd < 0 ? -1 : fd, idle_ms, false);

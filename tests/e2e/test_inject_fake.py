@@ -115,8 +115,8 @@ def test_usage():
                         (["rm", "x"], "'x' cannot be the name")):
         fails(od(os.path.join(TEMP, "absent"), *argv), 100, words,
               f"the arguments come before the engine: {argv}")
-    fails(od(None, "ps", "--host", "tcp://1.2.3.4:5"), 100, "unix sockets only",
-          "a host that is no unix socket")
+    fails(od(None, "ps", "--host", "ssh://1.2.3.4:5"), 100, "unix sockets and over TLS only",
+          "a host that is neither a unix socket nor TLS")
     fails(od(None, "ps", "--host", "unix://" + "x" * 200), 100, "path of a socket",
           "a socket's path that is too long")
 
