@@ -116,11 +116,14 @@ void spawn_raise_oom_score(void)
 	fd_close(&fd);
 }
 
-static int take_tty(int slave)
+static int take_tty(int slave, const struct spawn_user *u)
 {
 	/* Opening the slave as session leader may have made it ours already. */
 	if (ioctl(slave, TIOCSCTTY, 0) < 0 && errno != EPERM)
 		return -1;
+	/* Who may not open it could not write to /dev/stderr, either. */
+	if (u && u->uid != (uid_t)-1 && fchown(slave, u->uid, (gid_t)-1) < 0)
+		errno = 0;
 	return tcsetpgrp(slave, getpid());
 }
 
@@ -213,7 +216,7 @@ static void child(const struct spawn *s, int report)
 	if (setsid() < 0)
 		goto fail;
 	step = STEP_TTY;
-	if (s->tty >= 0 && take_tty(s->tty) < 0)
+	if (s->tty >= 0 && take_tty(s->tty, s->user) < 0)
 		goto fail;
 	step = STEP_FDS;
 	if (wire(s) < 0 || wire_one(channel, CHANNEL_FD) < 0 ||
