@@ -93,16 +93,20 @@ bool pty_signals_on(int master)
 	return tcgetattr(master, &t) == 0 && (t.c_lflag & ISIG);
 }
 
+int pty_signal_of(char key)
+{
+	return key == 'C' ? SIGINT : key == 'Z' ? SIGTSTP : SIGQUIT;
+}
+
 int pty_raise(int master, char key)
 {
-	int signo = key == 'C' ? SIGINT : key == 'Z' ? SIGTSTP : SIGQUIT;
 	struct termios t;
 
 	/* What is on its way, and what lies in the terminal's own queue. */
 	tcflush(master, TCOFLUSH);
 	if (tcgetattr(master, &t) == 0)
 		tcsetattr(master, TCSAFLUSH, &t);
-	return ioctl(master, TIOCSIG, signo) < 0 ? -errno : 0;
+	return ioctl(master, TIOCSIG, pty_signal_of(key)) < 0 ? -errno : 0;
 }
 
 bool pty_collects_lines(int master)

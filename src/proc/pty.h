@@ -37,6 +37,9 @@ void pty_set_echo(int master);
 /* True while keys such as C-c raise signals (and a terminal would show them as ^C). */
 bool pty_signals_on(int master);
 
+/* The signal of key: C, Z or backslash. */
+int pty_signal_of(char key);
+
 /*
  * Raises the signal of key (C, Z or backslash) as the terminal would, and forgets the
  * input that no program has read, which would stand in its way. -errno.
@@ -46,7 +49,10 @@ int pty_raise(int master, char key) MUST_USE;
 /* True while input reaches programs line by line (canonical mode). */
 bool pty_collects_lines(int master);
 
-/* The foreground process group, or -errno. */
+/*
+ * The foreground process group, or -errno. With -ENOTTY the terminal tells it to nobody
+ * outside its session, as gVisor's, which may not raise signals either.
+ */
 pid_t pty_foreground(int master) MUST_USE;
 
 #endif

@@ -27,7 +27,7 @@ struct proc {
 	pid_t group;
 	pid_t session;
 	enum kin kin;
-	bool stopped;
+	char state;
 };
 
 /*
@@ -61,8 +61,8 @@ static bool parse(struct str text, struct proc *p, struct str *name)
 	p->parent = number(str_cut(&rest, ' '));
 	p->group = number(str_cut(&rest, ' '));
 	p->session = number(str_cut(&rest, ' '));
-	p->stopped = state.n == 1 && state.p[0] == 'T';
-	return state.n == 1 && state.p[0] != 'Z' && state.p[0] != 'X';
+	p->state = state.n == 1 ? state.p[0] : 'X';
+	return p->state != 'Z' && p->state != 'X';
 }
 
 /* False when it has ended. */
@@ -191,6 +191,21 @@ int tree_signal(pid_t root, int signo)
 	return r < 0 ? r : n;
 }
 
+pid_t tree_guess_front(pid_t root)
+{
+	int r = list();
+	struct proc *shell = r == 0 ? find(root) : NULL;
+
+	if (r < 0 || !shell || shell->state == 'R')
+		return r < 0 ? r : root;
+	/* By pid. */
+	for (size_t i = procs_n; i-- > 0;)
+		if (procs[i].parent == root && procs[i].session == root &&
+			procs[i].state != 'T')
+			return procs[i].group;
+	return root;
+}
+
 static void note(struct tree *t, const struct proc *p, int err)
 {
 	struct tree_left *left = &t->left[t->left_n];
@@ -229,7 +244,7 @@ static void stop_all(pid_t root)
 			return;
 		running = false;
 		for (size_t k = 0; k < procs_n; k++)
-			if (procs[k].kin == KIN_OURS && !procs[k].stopped &&
+			if (procs[k].kin == KIN_OURS && procs[k].state != 'T' &&
 				kill(procs[k].pid, SIGSTOP) == 0)
 				running = true;
 	}
@@ -280,7 +295,7 @@ size_t tree_kill_stopped(pid_t root)
 	if (snapshot(root) < 0)
 		return 0;
 	for (size_t i = 0; i < procs_n; i++)
-		if (procs[i].kin == KIN_OURS && procs[i].stopped)
+		if (procs[i].kin == KIN_OURS && procs[i].state == 'T')
 			n += kill(procs[i].pid, SIGKILL) == 0;
 	return n;
 }

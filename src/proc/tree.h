@@ -43,6 +43,14 @@ struct tree {
 int tree_signal(pid_t root, int signo) MUST_USE;
 
 /*
+ * Which group is in the foreground of root, a shell, as far as that can be seen from
+ * outside: that of its newest child which is not stopped; its own while it works itself
+ * or has no such child. A guess: a newer job in the background is taken for it. -errno
+ * without a /proc.
+ */
+pid_t tree_guess_front(pid_t root) MUST_USE;
+
+/*
  * Sends SIGKILL to all but the root, once, and notes who is there. 0 when nobody
  * was; positive: to be called again, because who was forked meanwhile is found
  * only then (one that forks and ends all the time, faster than we look, may never

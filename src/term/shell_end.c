@@ -13,7 +13,7 @@ enum { RUNG_OTHERS = 2 }; /* the last one that is not about the shell itself */
 /* The foreground group, if it is not the shell's own; else 0. */
 static pid_t front(const struct shell *s)
 {
-	pid_t group = s->master < 0 ? 0 : pty_foreground(s->master);
+	pid_t group = s->master < 0 ? 0 : shell_front(s);
 
 	return group > 0 && group != s->end.tree.root ? group : 0;
 }
@@ -45,7 +45,7 @@ static void interrupt(struct shell *s)
 int shell_signal(struct shell *s, int signo)
 {
 	int r = s->rec->pid > 0 ? tree_signal(s->rec->pid, signo) : -ESRCH;
-	pid_t group = s->master < 0 ? 0 : pty_foreground(s->master);
+	pid_t group = s->master < 0 ? 0 : shell_front(s);
 
 	if (r >= 0)
 		return 0;

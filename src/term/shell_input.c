@@ -129,27 +129,38 @@ static bool interrupt_needs_line(const struct shell *s)
 }
 
 /*
- * What a terminal does with a key, without one: all that the shell has started, but
- * not its background jobs, heeds a signal to its process group.
+ * What a terminal does with a key, without one, or with one that takes it for text.
+ * Without one all that the shell has started, but not its background jobs, heeds a
+ * signal to its process group.
  */
 static int send_signal(struct shell *s, char key, bool idle)
 {
-	if (s->rec->pid <= 0)
+	pid_t group = s->rec->no_tty || idle ? s->rec->pid : shell_front(s);
+
+	if (group <= 0)
 		return -EIO;
 	if (idle && key != 'C')
 		return shell_type(s, STR("\n"));
 	buf_free(&s->typed);
-	if (kill(-s->rec->pid, key == 'C' ? SIGINT : SIGQUIT) < 0)
+	if (kill(-group, pty_signal_of(key)) < 0)
 		return -errno;
 	if (key == 'C' && interrupt_needs_line(s) && (idle || is_reading(s)))
 		return shell_type(s, STR("\n"));
 	return 0;
 }
 
+/* Is the key a signal, and nobody there to raise it but us? */
+static bool must_signal(const struct shell *s, char key)
+{
+	return s->rec->no_tty ||
+		(strchr("CZ\\", key) && pty_signals_on(s->master) &&
+			pty_foreground(s->master) == -ENOTTY);
+}
+
 /* The key itself, or its signal; whoever reads from the terminal gets it. */
 static int press(struct shell *s, char up, char control, bool idle, bool quiet)
 {
-	if (s->rec->no_tty)
+	if (must_signal(s, up))
 		return send_signal(s, up, idle);
 	if (up == 'C' && interrupt_needs_line(s) &&
 		(idle || s->cancelled || is_reading(s)))

@@ -145,6 +145,11 @@ void shell_finish(struct shell *s);
 void shell_remember(struct shell *s, struct str command);
 /* A random id for a command. */
 int shell_new_id(char id[MARK_ID + 1]) MUST_USE;
+/*
+ * The foreground process group, or -errno. A guess where the terminal does not tell it:
+ * what the shell has started last.
+ */
+pid_t shell_front(const struct shell *s) MUST_USE;
 /* True while nothing but the shell itself can take what is typed now. */
 bool shell_is_in_front(const struct shell *s);
 /* Whether /dev/tty leads to its terminal. */

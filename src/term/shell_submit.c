@@ -15,10 +15,19 @@ static const char note_stuck[] =
 	"killed. The next command gets a new one in the same "
 	"directory.";
 
+pid_t shell_front(const struct shell *s)
+{
+	pid_t group = pty_foreground(s->master);
+
+	if (group != -ENOTTY || s->rec->no_tty || s->rec->pid <= 0)
+		return group;
+	return tree_guess_front(s->rec->pid);
+}
+
 bool shell_is_in_front(const struct shell *s)
 {
 	if (!s->rec->no_tty)
-		return pty_foreground(s->master) == s->rec->pid;
+		return shell_front(s) == s->rec->pid;
 	return tree_signal(s->rec->pid, 0) == 0;
 }
 

@@ -479,11 +479,62 @@ static int alone(void)
 	return t.killed == 0 && clock_ms() - before < WAIT_MS ? 0 : 1;
 }
 
+/* The one who is in front tells so here. */
+static int told[2];
+
+static pid_t job(bool stops)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (stops)
+			raise(SIGSTOP);
+		for (;;)
+			pause();
+	}
+	setpgid(pid, pid);
+	return pid;
+}
+
+static void front_leader(void)
+{
+	pid_t background = job(false), front = job(false), last = job(true);
+
+	if (background < 0 || waitpid(last, NULL, WUNTRACED) != last ||
+		write(told[1], &front, sizeof(front)) != sizeof(front))
+		_exit(97);
+	stay();
+}
+
+static void check_front(void)
+{
+	struct tree t = {0};
+	pid_t front = 0;
+
+	stage();
+	is_int(fd_pipe(told), 0, "a pipe");
+	t.root = start(stay);
+	wait_there(1);
+	is_int(tree_guess_front(t.root), t.root, "a shell without children is in front");
+	end_root(t.root);
+	t = (struct tree){.root = start(front_leader)};
+	wait_there(1);
+	is_int(read(told[0], &front, sizeof(front)), sizeof(front), "its second child");
+	is_int(tree_guess_front(t.root), front, "is in front: the third is stopped");
+	kill_all(&t);
+	end_root(t.root);
+	is_int(tree_guess_front(t.root), t.root, "of nobody it is that one");
+	fd_close(&told[0]);
+	fd_close(&told[1]);
+	unstage();
+}
+
 int main(void)
 {
 	pid_t pid;
 
 	check_family();
+	check_front();
 	check_many();
 	check_bomb();
 	check_chain();
