@@ -206,9 +206,14 @@ class Box:
         images, containers = self.new(self.start)
         for one in containers:
             self.engine.remove(one)
-        # Twice: a parent goes only when its child is gone.
-        for one in list(images) * 2:
-            self.engine.remove_image(one)
+        # A parent goes only when its children are gone.
+        while images:
+            before = images
+            for one in before:
+                self.engine.remove_image(one)
+            images = self.new(self.start)[0]
+            if images == before:
+                break
 
 
 def load_images(engine, *names):

@@ -8,8 +8,10 @@ import hashlib
 import json
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 import harness
@@ -55,9 +57,12 @@ def build(box, *argv):
     return json.loads(done.stdout or "null")
 
 
-def config(name):
-    doc = ENGINE.image(name)
+def settings(doc):
     return {k: v for k, v in doc["Config"].items() if k not in ("Image", "Hostname")}
+
+
+def config(name):
+    return settings(ENGINE.image(name))
 
 
 def test_ladder():
@@ -141,6 +146,66 @@ SHELL ["/bin/sh", "-ec"]
         eq(*({k: v for k, v in i["Config"].items() if k not in ("Image", "Hostname")}
              for i in (committed, built)), "the same settings and labels")
         eq(len(committed["RootFS"]["Layers"]), 2, "one of them ours")
+
+
+class WithBuildKit(threading.Thread):
+    """The engine, but it says that BuildKit is its builder, as newer ones do: self.path."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.path, self.asked = os.path.join(TEMP, "engine"), b""
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen()
+        self.start()
+
+    def run(self):
+        while True:
+            ours, _ = self.listener.accept()
+            theirs = socket.socket(socket.AF_UNIX)
+            theirs.connect(ENGINE.path)
+            threading.Thread(target=self.carry, args=(ours, theirs, False), daemon=True).start()
+            threading.Thread(target=self.carry, args=(theirs, ours, True), daemon=True).start()
+
+    def carry(self, a, b, answers):
+        try:
+            while data := a.recv(65536):
+                if answers:
+                    data = data.replace(b"\r\nApi-Version:", b"\r\nBuilder-Version: 2\r\nApi-Version:")
+                elif data.startswith(b"POST "):
+                    self.asked += data.split(b"\r\n")[0] + b"\n"
+                b.sendall(data)
+            b.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+
+def test_buildkit_is_the_same_image():
+    """With every kind of rung; the names that images were lent go again."""
+    with Box(ENGINE) as box:
+        ref, bad = base("buildkit", "USER 7", "CMD [\"x\"]"), base("buildkit-bad")
+        proxy = WithBuildKit()
+        plugins = ("--plugin", "p=" + plugin(), "--plugin", "q=" + ref)
+        host = ("--host", "unix://" + proxy.path)
+        for more in (("--via", "build"), plugins, (*plugins, "--extra-deps", "echo hi > /said")):
+            made = build(box, ref, *more, *host)["image"]
+            has(proxy.asked, b"&version=2", "BuildKit builds it")
+            new = ENGINE.image(made)
+            again = build(box, ref, *more, "--force")["image"]
+            eq(again, made, "the name is the same")
+            eq(config(again), settings(new), "the settings are those of the classic builder")
+            # The times of what they copy from an image are their own.
+            if "--plugin" not in more:
+                eq(ENGINE.image(again)["RootFS"], new["RootFS"], "and the layers")
+            proxy.asked = b""
+        done = box.od("build", bad, "--extra-deps", "echo no >&2; exit 7", *host)
+        ok(done.returncode == 111 and "7" in done.stderr, "commands that fail", done.stderr)
+        has(box.od("run", "--rm", ref, *plugins, *host, "--", "echo /.od/plugins/*").stdout,
+            "/.od/plugins/p /.od/plugins/q",
+            "a sandbox with both")
+        lent = [t for i in ENGINE.call("GET", "/images/json") for t in i["RepoTags"] or ()
+                if t.startswith("od-runtime-base:")]
+        eq(lent, [], "no lent name is left")
 
 
 def test_several_at_once():
