@@ -311,6 +311,11 @@ static int start(const struct launch *l, const struct state *s)
 		else if (holds(&reply, "exec format error"))
 			r = engine_refused(&reply, "use an image for this machine",
 				"the image is for another architecture");
+		else if (l->settings->options->gpus && holds(&reply, "device driver"))
+			r = engine_refused(&reply,
+				"leave --gpus out, or give the engine's machine the "
+				"driver and NVIDIA's container toolkit",
+				"the engine has no GPU");
 		else
 			r = engine_refused(&reply, NULL, "starting the sandbox");
 	}
@@ -348,6 +353,17 @@ static bool listen_in(const struct launch *l, const struct state *s, struct call
 	return r == 0 && c->head.status == 200;
 }
 
+/* The engine carries plain bytes only. */
+static const char *what_helps(const struct options *o)
+{
+	if (o->tls && sandbox_from_container())
+		return "leave --tls out, or have the container that od-runtime is in "
+		       "share the network of the engine's machine";
+	return o->entrypoint == ENTRYPOINT_WAIT
+		? "if its entrypoint never ends, it needs --entrypoint run"
+		: "give it more time with --timeout-start";
+}
+
 /* What is known when it did not come up. gone: it has ended. */
 static int give_up(
 	const struct launch *l, const struct sandbox *s, struct call *heard, bool gone)
@@ -357,10 +373,7 @@ static int give_up(
 				  : "the lines above are the last ones that it wrote";
 
 	if (!gone)
-		return out_fail(l->settings->options->entrypoint == ENTRYPOINT_WAIT
-				? "if its entrypoint never ends, it needs --entrypoint "
-				  "run"
-				: "give it more time with --timeout-start",
+		return out_fail(what_helps(l->settings->options),
 			"the sandbox was not ready after %llu s",
 			(unsigned long long)l->settings->options->timeout_start);
 	if (s->exit_code < 0)

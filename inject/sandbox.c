@@ -196,6 +196,12 @@ int sandbox_open(const struct engine *e, const char *name, struct sandbox *s)
 	return r || !s->state.tls || s->state.pinned ? r : learn_again(e, s);
 }
 
+bool sandbox_from_container(void)
+{
+	return access("/.dockerenv", F_OK) == 0 ||
+		access("/run/.containerenv", F_OK) == 0;
+}
+
 /*
  * By its published port. Without one, or when that is on another machine, or when we are
  * in a container, whose loopback has no such port, the engine carries the bytes.
@@ -214,8 +220,7 @@ static int reach(const struct sandbox *s, uint32_t idle_ms, struct call *c)
 		return r;
 	}
 	if (fd == -ECONNREFUSED && s->engine && !s->state.tls &&
-		(!s->port || far || access("/.dockerenv", F_OK) == 0 ||
-			access("/run/.containerenv", F_OK) == 0))
+		(!s->port || far || sandbox_from_container()))
 		return tunnel_open(s->engine, s->state.id, s->inside, idle_ms, c);
 	call_begin(c, fd < 0 ? -1 : fd, idle_ms, false);
 	return fd < 0 ? fd : 0;

@@ -44,6 +44,9 @@ int sandbox_key(struct sandbox *s) MUST_USE;
 /* The same, but it has to run, and its key has to be known here. */
 int sandbox_open(const struct engine *e, const char *name, struct sandbox *s) MUST_USE;
 
+/* Whether we are in a container, whose loopback may not be that of the engine's machine. */
+bool sandbox_from_container(void);
+
 /* Asks GET /alive once: 0 when ready, 1 when not yet, -EINTR, -ENOMEM. */
 int sandbox_alive(const struct sandbox *s, uint32_t idle_ms) MUST_USE;
 

@@ -3,6 +3,7 @@
 #include "inject/cache.h"
 #include "inject/out.h"
 #include "inject/probe.h"
+#include "inject/sandbox.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -229,9 +230,7 @@ void via_free(struct via *v)
  */
 static int move_on(struct via *v)
 {
-	bool news = v->way != VIA_BIND ||
-		(access("/.dockerenv", F_OK) < 0 &&
-			access("/run/.containerenv", F_OK) < 0);
+	bool news = v->way != VIA_BIND || !sandbox_from_container();
 	enum via_way old = v->way;
 	char why[512];
 	int r;

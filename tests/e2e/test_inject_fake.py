@@ -681,6 +681,9 @@ def test_start_fails():
              ["--port", "4321"]),
             ("unable to find user x", refusal(500, "unable to find user x"), []),
             ("another architecture", refusal(400, "exec /.od/x: exec format error"), []),
+            ("the engine has no GPU: could not select device driver", refusal(
+                500, 'could not select device driver "" with capabilities: [[gpu]]'),
+             ["--gpus", "all"]),
             ("connection closed", b"", [])):
         e = engine(answers=[("POST", start, answer)])
         fails(od(e, "run", "base:1", *argv), 111, words, f"start: {words}")
