@@ -18,7 +18,13 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-enum { POLL_FIRST_MS = 5, POLL_LAST_MS = 50, INSPECT_MS = 100, TAIL_MS = 500 };
+enum {
+	POLL_FIRST_MS = 5,
+	POLL_LAST_MS = 50,
+	INSPECT_MS = 100,
+	TAIL_MS = 500,
+	FAR_MS = 500
+};
 
 /* What is being made, beside what was asked for. */
 struct making {
@@ -356,9 +362,9 @@ static bool listen_in(const struct launch *l, const struct state *s, struct call
 /* The engine carries plain bytes only. */
 static const char *what_helps(const struct options *o)
 {
-	if (o->tls && sandbox_from_container())
-		return "leave --tls out, or have the container that od-runtime is in "
-		       "share the network of the engine's machine";
+	if (o->tls)
+		return "give it more time with --timeout-start, or, if the ports of the "
+		       "engine's machine are not here, leave --tls out";
 	return o->entrypoint == ENTRYPOINT_WAIT
 		? "if its entrypoint never ends, it needs --entrypoint run"
 		: "give it more time with --timeout-start";
@@ -412,7 +418,7 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 static int wait_ready(const struct launch *l, struct sandbox *s, struct call *heard)
 {
 	uint64_t deadline = clock_ms() + l->settings->options->timeout_start * 1000;
-	uint64_t pause = POLL_FIRST_MS, inspect = 0;
+	uint64_t far = clock_ms() + FAR_MS, pause = POLL_FIRST_MS, inspect = 0;
 	bool gone = false;
 	int r;
 
@@ -427,6 +433,8 @@ static int wait_ready(const struct launch *l, struct sandbox *s, struct call *he
 				return give_up(l, s, heard, true);
 			inspect = clock_ms() + INSPECT_MS;
 		}
+		/* Some engines let a port refuse until its server is there. */
+		s->far = now >= far;
 		r = pin_learn(l->engine, s);
 		if (!r)
 			r = sandbox_alive(s, INJECT_ALIVE_MS);

@@ -112,6 +112,7 @@ int sandbox_find(const struct engine *e, const char *name, struct sandbox *s)
 	if (!r) {
 		copy(got.state.engine, sizeof(got.state.engine), str_c(e->path));
 		got.engine = e;
+		got.far = true;
 		*s = got;
 	}
 	return r;
@@ -203,14 +204,15 @@ bool sandbox_from_container(void)
 }
 
 /*
- * By its published port. Without one, or when that is on another machine, or when we are
- * in a container, whose loopback has no such port, the engine carries the bytes.
+ * By its published port. Without one, or where it is another machine's (over TLS, or
+ * behind a forwarded socket), or when we are in a container, whose loopback has no such
+ * port, the engine carries the bytes.
  */
 static int reach(const struct sandbox *s, uint32_t idle_ms, struct call *c)
 {
-	bool far = s->engine && s->engine->far;
-	int fd = s->port && !far ? call_connect_tcp(s->port, INJECT_CONNECT_MS)
-				 : -ECONNREFUSED;
+	bool remote = s->engine && s->engine->far;
+	int fd = s->port && !remote ? call_connect_tcp(s->port, INJECT_CONNECT_MS)
+				    : -ECONNREFUSED;
 
 	if (s->state.tls && fd >= 0) {
 		int r = call_begin_pinned(c, fd, idle_ms, s->state.pin);
@@ -220,7 +222,7 @@ static int reach(const struct sandbox *s, uint32_t idle_ms, struct call *c)
 		return r;
 	}
 	if (fd == -ECONNREFUSED && s->engine && !s->state.tls &&
-		(!s->port || far || sandbox_from_container()))
+		(!s->port || remote || s->far || sandbox_from_container()))
 		return tunnel_open(s->engine, s->state.id, s->inside, idle_ms, c);
 	call_begin(c, fd < 0 ? -1 : fd, idle_ms, false);
 	return fd < 0 ? fd : 0;

@@ -23,6 +23,7 @@ struct sandbox {
 	uint16_t port;               /* outside; 0 when it does not run, or has none */
 	uint16_t inside;             /* the same in its own network */
 	const struct engine *engine; /* borrowed: the way where there is no port */
+	bool far;                    /* or where it is not on this machine, perhaps */
 };
 
 /*

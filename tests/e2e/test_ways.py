@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -473,6 +474,35 @@ def real_apart(box, shell):
     box.od("rm", "-f", name)
 
 
+FAR = """
+mount --bind "$1" "$2/engine"
+mount --bind /proc "$2/proc"
+ip link set lo up
+for words in "run $4 --name $3 --client /client" "exec $3 -- echo hi" "rm -f $3"; do
+	HOME=/tmp DOCKER_HOST=unix:///engine chroot "$2" /od-runtime $words </dev/null || exit
+done
+"""
+
+
+def real_far(box, engine, shell):
+    """As on another machine: its socket alone is here, not its files, nor its ports."""
+    top = tempfile.mkdtemp(dir=TEMP)
+    for name, program in (("od-runtime", harness.RUNTIME), ("client", CLIENT)):
+        shutil.copy(program, os.path.join(top, name))
+    for name in ("proc", "tmp"):
+        os.mkdir(os.path.join(top, name))
+    open(os.path.join(top, "engine"), "w").close()
+    name = box.name("far")
+    got = subprocess.run(["unshare", "-n", "-m", "sh", "-c", FAR, "sh", engine.path, top, name,
+                          shell], capture_output=True, text=True, timeout=12 * harness.DEADLINE)
+    # No namespaces for us, or a program with libraries that are not there.
+    if re.match("unshare:|mount:|chroot: failed to run", got.stderr):
+        harness.skip("an engine on another machine", got.stderr.splitlines()[0])
+        return
+    eq((got.returncode, got.stdout), (0, f"{name}\nhi\n{name}\n"), "an engine on another machine")
+    has(got.stderr, "but by --via put", "which sees no file of ours")
+
+
 def real_inject(box, engine, shell):
     name = box.name("guest")
     made = engine.call("POST", "/containers/create",
@@ -559,6 +589,7 @@ def test_real():
         shell, static = load(box)
         real_ways(box, shell, static)
         real_apart(box, shell)
+        real_far(box, e, shell)
         real_inject(box, e, shell)
         for v in e.call("GET", "/volumes")["Volumes"] or []:
             if v["Name"].startswith("od-client-"):
