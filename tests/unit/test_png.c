@@ -260,13 +260,18 @@ static void test_broken(void)
 
 /* --- Writing ---------------------------------------------------------------------- */
 
+static bool has_checker(void)
+{
+	return !system("pngcheck -h >/dev/null 2>&1; test $? -ne 127");
+}
+
 /* What a checker says of it, which is not ours. */
 static void test_checker(struct str picture)
 {
 	char path[] = "/tmp/od-png-XXXXXX", command[100];
 	int fd;
 
-	if (system("pngcheck -h >/dev/null 2>&1; test $? -ne 127")) {
+	if (!has_checker()) {
 		skip("pngcheck", "it is not installed");
 		return;
 	}
@@ -279,6 +284,99 @@ static void test_checker(struct str picture)
 	}
 	if (fd >= 0)
 		close(fd);
+}
+
+static uint64_t state = 88172645463325252;
+
+static size_t random_below(size_t n)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (size_t)(state % n);
+}
+
+/* Of any size up to the widest row: noise, flat surfaces, or stripes of either. */
+static struct png random_picture(void)
+{
+	bool large = !random_below(16);
+	struct png p = {
+		.width = (uint32_t)(1 + random_below(large ? 1500 : 70)),
+		.height = (uint32_t)(1 + random_below(large ? 800 : 70)),
+	};
+	size_t n = (size_t)p.width * p.height * PNG_PIXEL, run = 0;
+	size_t longest = (size_t[]){1, 40, 9000}[random_below(3)];
+	char byte = 0;
+
+	buf_init(&p.pixels, n);
+	for (size_t i = 0; i < n; i++, run--) {
+		if (!run) {
+			run = 1 + random_below(longest);
+			byte = (char)random_below(256);
+		}
+		buf_putc(&p.pixels, byte);
+	}
+	return p;
+}
+
+static bool comes_back(const struct png *p, struct str picture)
+{
+	struct png again;
+	bool same;
+
+	if (png_decode(&again, picture))
+		return false;
+	same = again.width == p->width && again.height == p->height &&
+		str_eq(buf_view(&again.pixels), buf_view(&p->pixels));
+	png_free(&again);
+	return same;
+}
+
+/* How many are not as they should be; what the checker is to see is in the folder. */
+static int write_random(const char *folder, int count)
+{
+	int wrong = 0;
+
+	for (int i = 0; i < count; i++) {
+		struct buf out = BUF_INIT(16 << 20);
+		struct png p = random_picture();
+		char path[100];
+		FILE *f;
+
+		snprintf(path, sizeof(path), "%s/%d.png", folder, i);
+		f = fopen(path, "w");
+		assert(f);
+		wrong += png_encode(&p, &out) || !comes_back(&p, buf_view(&out)) ||
+			fwrite(out.p, 1, out.n, f) != out.n;
+		fclose(f);
+		png_free(&p);
+		buf_free(&out);
+	}
+	return wrong;
+}
+
+/* OD_PNG_ROUNDS times 64 of them; by hand some thousands. */
+static void test_random(void)
+{
+	const char *given = getenv("OD_PNG_ROUNDS");
+	long rounds = given ? strtol(given, NULL, 10) : 2;
+	char folder[] = "/tmp/od-png-XXXXXX", command[200];
+	int wrong = 0, complaints = 0;
+
+	assert(mkdtemp(folder));
+	for (long i = 0; i < rounds; i++) {
+		wrong += write_random(folder, 64);
+		snprintf(command, sizeof(command), "pngcheck -q %s/*.png", folder);
+		if (has_checker())
+			complaints += system(command) != 0;
+	}
+	is_int(wrong, 0, "%ld pictures come back as they were", 64 * rounds);
+	if (has_checker())
+		is_int(complaints, 0, "pngcheck has no complaints of them");
+	else
+		skip("pngcheck of them", "it is not installed");
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	is_int(system(command), 0, "removed");
 }
 
 static void test_write(void)
@@ -309,6 +407,7 @@ int main(void)
 	test_kinds();
 	test_broken();
 	test_write();
+	test_random();
 	buf_free(&file);
 	buf_free(&packed);
 	return done_testing();
