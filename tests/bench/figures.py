@@ -22,6 +22,7 @@ import rows
 from rows import BUILD, LOAD, bare_environment, load, row
 
 import appends
+import browser
 import cells
 import engine as engines
 import harness
@@ -366,7 +367,7 @@ def run_row(engine, box, name):
 
 def main():
     steps = {f.__name__: f for f in (size, memory, start, latency, throughput, sessions, requests,
-                                     restart, grep, *transfers.STEPS, *cells.STEPS,
+                                     restart, grep, *transfers.STEPS, *cells.STEPS, *browser.STEPS,
                                      appends.appends, engine_rows, many.images)}
     for name in sys.argv[1:] or steps:
         try:
