@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The folder that tools/plugin-browser makes: a browser in an image of nothing, and in one with libraries of its own.
+"""The folder that tools/plugin-browser makes: a browser in an image of nothing, and in one with libraries of its own;
+and in containers, as whom and with what these may run.
 
 It has 290 MB, so it is not made in every run: OD_PLUGIN_BROWSER=1 has it made (build/plugin-browser), and it is tried
 wherever it is there. The client runs in a root of its own in a mount namespace, which needs root."""
@@ -9,6 +10,7 @@ import os
 import shutil
 import subprocess
 
+import engine as engines
 from harness import BOXED, TOP, WRAP, Client, descendants, eq, has, main, ok, proc, skip, until
 
 TOOL = os.path.join(TOP, "tools/plugin-browser")
@@ -94,6 +96,44 @@ def test_images():
                 os.kill(pid, 9)
         until(lambda: not client.act("browse_interactive", timeout=60, browser_actions="noop(1)")["extras"]["error"])
         story(client, "after a crash")
+
+
+WAYS = {
+    "root": (),
+    "an unknown uid": ("--user", "12345:12345"),
+    "64 MB of /dev/shm": ("--shm-size", "64m"),
+    "a read-only root": ("--read-only",),
+    "a read-only root, an unknown uid": ("--read-only", "--user", "12345:12345"),
+}
+
+
+def visit(box, name, options, image):
+    sandbox = box.run(image, "--plugin", "browser=" + FOLDER, *options)
+    got = box.act(sandbox, "browse", 60.0, url=PAGE)
+    has(got["content"], "# Hello", f"{name}: a page")
+    got = box.act(sandbox, "browse_interactive", 60.0, browser_actions="noop(1)")
+    button = next(line for line in got["content"].splitlines() if "button 'Go'" in line)
+    bid = button[button.index("[") + 1:button.index("]")]
+    got = box.act(sandbox, "browse_interactive", 60.0, browser_actions=f"click('{bid}')")
+    has(got["content"], "0,true", f"{name}: a click")
+    box.od("rm", "--force", sandbox)
+
+
+def test_containers():
+    why, engine = missing(), engines.find()
+    if why or not engine:
+        skip("a browser in containers", why or "there is no container engine")
+        return
+    with open(BUSYBOX, "rb") as f:
+        shell = {"bin/busybox": f.read(), "bin/sh": "busybox"}
+    with engines.Box(engine) as box:
+        for image, files in (("nothing", {}), ("a shell", shell)):
+            ref = f"{engines.PREFIX}/{image.replace(' ', '-')}:1"
+            engine.load(engines.archive(files), ref)
+            for name, options in WAYS.items():
+                visit(box, f"{image}, {name}", options, ref)
+            box.sweep()
+            engine.remove_image(ref)
 
 
 main()
