@@ -133,7 +133,7 @@ struct frame *tab_frame(struct tab *t, struct str id);
 int tab_call(struct tab *t, const char *method, struct str params, uint64_t deadline,
 	struct arena *a, struct json_val *result) MUST_USE;
 int tab_send(struct tab *t, const char *method, struct str params, uint64_t *id) MUST_USE;
-/* cdp_wait for that; tabs that have come meanwhile are set up, as it may wait for them. */
+/* cdp_wait for that; sets up tabs that have come, as the answer may wait for them. */
 int tab_wait(struct tab *t, uint64_t id, uint64_t deadline, struct arena *a,
 	struct json_val *result) MUST_USE;
 /*

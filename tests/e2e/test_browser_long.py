@@ -81,13 +81,6 @@ class Pages(http.server.BaseHTTPRequestHandler):
         pass
 
 
-class Quiet(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_):
-        pass  # who asks may leave
-
-
 def click(client, url):
     """The button of a page, by a second action."""
     got = client.act("browse_interactive", timeout=60, browser_actions=f'goto("{url}")')
@@ -151,7 +144,8 @@ def test_steps():
     if not SHELL:
         skip("many steps", "there is no Chromium")
         return
-    server = Quiet(("127.0.0.1", 0), Pages)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+    server.handle_error = lambda *_: None  # who asks may leave
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with Client(role="init", env={"OD_BROWSER_FLAGS": FLAGS}) as client:
         steps = Steps(client, f"http://127.0.0.1:{server.server_address[1]}")
