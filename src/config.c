@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "base/float.h"
+#include "cdp/endpoint.h"
 #include "limits.h"
 #include "plug/manifest.h"
 #include "plug/table.h"
@@ -74,6 +75,7 @@ static const char usage[] =
 	"                      start a browser at once, or none at all (default: when it "
 	"is\n"
 	"                      first needed)\n"
+	"  --cdp URL           use the browser at ws://... or http://... in its place\n"
 	"\n"
 	"environment: SESSION_API_KEY, NO_CHANGE_TIMEOUT_SECONDS, SU_TO_USER,\n"
 	"RUNTIME_USERNAME, SANDBOX_GROUP_ID, INIT_PLUGIN_TIMEOUT, OD_PYTHON,\n"
@@ -208,6 +210,14 @@ static void set_eval_env(struct reader *r, const char *v)
 {
 	if (*v)
 		r->c->eval_env = v;
+}
+
+static void set_cdp(struct reader *r, const char *v)
+{
+	if (!endpoint_ok(v))
+		complain(
+			r, "--cdp", v, "must be ws://HOST:PORT/PATH or http://HOST:PORT");
+	r->c->cdp = v;
 }
 
 static void set_viewer(struct reader *r, const char *v)
@@ -359,6 +369,7 @@ static const struct option {
 	{"--entrypoint", ONE, .set = set_entrypoint},
 	{"--enable-browser", NONE, .set = set_browser},
 	{"--no-enable-browser", NONE, .set = set_no_browser},
+	{"--cdp", ONE, .set = set_cdp},
 	{"--file-viewer", NONE, .set = set_viewer},
 	{"--browsergym-eval-env", MANY, .set = set_eval_env},
 	{"--git-user-name", ONE, .set = ignore},

@@ -67,6 +67,7 @@ struct config {
 	const char *disk_plugins[PLUGINS_DISK_MAX]; /* others: folders in plugin_dir */
 	size_t disk_plugins_n;
 	const char *eval_env; /* of BrowserGym; NULL: none */
+	const char *cdp;      /* a browser's endpoint; NULL: it is to be started */
 	const char *plugin_dir;
 	const char *connect;       /* where to dial out to; NULL: nowhere */
 	const char *connect_id;    /* its name to backends; NULL: the host's */

@@ -275,10 +275,31 @@ static bool has_arrived(void *arg)
 	return t && t->state != TAB_NEW;
 }
 
+/* An object without its end; with the context, if there is one. */
+static void begin_params(const struct browser *b, struct buf *params, struct jw *w)
+{
+	jw_init(w, params);
+	jw_object(w);
+	if (!b->context[0])
+		return;
+	jw_key(w, "browserContextId");
+	jw_cstr(w, b->context);
+}
+
 int browser_new_tab(struct browser *b, uint64_t deadline)
 {
-	int r = cdp_call(&b->cdp, STR(""), "Target.createTarget",
-		STR("{\"url\":\"about:blank\"}"), deadline, NULL, NULL);
+	struct buf params = BUF_INIT(PARAMS_MAX);
+	struct jw w;
+	int r;
+
+	begin_params(b, &params, &w);
+	jw_key(&w, "url");
+	jw_cstr(&w, "about:blank");
+	jw_end(&w);
+	r = params.err ? params.err
+		       : cdp_call(&b->cdp, STR(""), "Target.createTarget",
+				 buf_view(&params), deadline, NULL, NULL);
+	buf_free(&params);
 
 	return r ? r : browser_until(b, has_arrived, b, deadline);
 }
@@ -342,8 +363,7 @@ static int allow_downloads(struct browser *b, const char *folder, uint64_t deadl
 	struct jw w;
 	int r;
 
-	jw_init(&w, &params);
-	jw_object(&w);
+	begin_params(b, &params, &w);
 	jw_key(&w, "behavior");
 	jw_cstr(&w, "allowAndName");
 	jw_key(&w, "downloadPath");
@@ -358,8 +378,27 @@ static int allow_downloads(struct browser *b, const char *folder, uint64_t deadl
 	return r;
 }
 
-int browser_init(struct browser *b, int in, int out, pid_t pid, const char *downloads,
-	uint64_t deadline)
+static int make_context(struct browser *b, uint64_t deadline)
+{
+	struct json_val result;
+	struct arena a;
+	struct str id;
+	int r;
+
+	arena_init(&a, CDP_MEMORY_MAX);
+	r = cdp_call(&b->cdp, STR(""), "Target.createBrowserContext",
+		STR("{\"disposeOnDetach\":true}"), deadline, &a, &result);
+	if (!r)
+		r = json_str(json_get(result, "browserContextId"), &a, &id);
+	if (!r && id.n && id.n < CDP_ID_MAX)
+		snprintf(b->context, sizeof(b->context), "%.*s", STR_ARG(id));
+	else if (!r)
+		r = ERR_LIMIT;
+	arena_reset(&a);
+	return r;
+}
+
+static int begin(struct browser *b, bool ours, const char *downloads, uint64_t deadline)
 {
 	static const char attach[] =
 		"{\"autoAttach\":true,\"waitForDebuggerOnStart\":true,\"flatten\":true,"
@@ -368,20 +407,35 @@ int browser_init(struct browser *b, int in, int out, pid_t pid, const char *down
 		"{\"type\":\"tab\",\"exclude\":true},{}]}";
 	int r;
 
-	*b = (struct browser){.pid = pid};
-	cdp_init(&b->cdp, in, out);
 	b->cdp.event = browser_event;
 	b->cdp.wants = browser_wants;
 	b->cdp.ctx = b;
 	r = cdp_call(
 		&b->cdp, STR(""), "Browser.getVersion", STR(""), deadline, NULL, NULL);
 	b->cdp.patient = is_patient;
+	if (!r && !ours)
+		r = make_context(b, deadline);
 	if (!r)
 		r = allow_downloads(b, downloads, deadline);
 	if (!r || r == ERR_REFUSED)
 		r = cdp_call(&b->cdp, STR(""), "Target.setAutoAttach", str_c(attach),
 			deadline, NULL, NULL);
 	return r ? r : browser_new_tab(b, deadline);
+}
+
+int browser_init(struct browser *b, int in, int out, pid_t pid, const char *downloads,
+	uint64_t deadline)
+{
+	*b = (struct browser){.pid = pid};
+	cdp_init(&b->cdp, in, out);
+	return begin(b, true, downloads, deadline);
+}
+
+int browser_join(struct browser *b, int fd, const char *downloads, uint64_t deadline)
+{
+	*b = (struct browser){.pid = 0};
+	cdp_init_socket(&b->cdp, fd);
+	return begin(b, false, downloads, deadline);
 }
 
 void browser_free(struct browser *b)

@@ -90,7 +90,9 @@ struct browser {
 	uint64_t last_shown;
 	struct download download; /* the last one that has begun */
 	bool by_place;            /* actions may have coordinates and keys */
-	pid_t pid;
+	pid_t pid;                /* 0: it is not ours */
+	/* Of a browser that others use, too: the context whose tabs are ours; or empty. */
+	char context[CDP_ID_MAX];
 	char cast[CDP_ID_MAX]; /* the session that tells how it looks; empty: none */
 
 	/* The caller's; browser_cast follows a change. NULL: nobody looks on. */
@@ -105,6 +107,13 @@ struct browser {
  */
 int browser_init(struct browser *b, int in, int out, pid_t pid, const char *downloads,
 	uint64_t deadline) MUST_USE;
+/*
+ * The same for a browser that is not ours, by the socket of a WebSocket: with cookies,
+ * and tabs, of our own, which go when the socket is closed. Those of others are left
+ * alone.
+ */
+int browser_join(
+	struct browser *b, int fd, const char *downloads, uint64_t deadline) MUST_USE;
 /* Says nothing to it. */
 void browser_free(struct browser *b);
 

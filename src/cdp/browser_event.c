@@ -350,12 +350,19 @@ static void attached(struct browser *b, struct json_val params)
 	struct str session = text_of(b, params, "sessionId"),
 		   target = text_of(b, info, "targetId");
 	bool page = str_eq(text_of(b, info, "type"), STR("page"));
+	bool ours = !b->context[0] ||
+		str_eq(text_of(b, info, "browserContextId"), str_c(b->context));
 	char words[CDP_ID_MAX + 16];
 
-	if (page && browser_add(b, target, session))
+	if (page && ours && browser_add(b, target, session))
 		return;
 	cdp_post(&b->cdp, session, "Runtime.runIfWaitingForDebugger", STR(""));
-	if (!page || target.n >= CDP_ID_MAX)
+	if (!ours && session.n < CDP_ID_MAX) {
+		snprintf(words, sizeof(words), "{\"sessionId\":\"%.*s\"}",
+			STR_ARG(session));
+		cdp_post(&b->cdp, STR(""), "Target.detachFromTarget", str_c(words));
+	}
+	if (!page || !ours || target.n >= CDP_ID_MAX)
 		return;
 	snprintf(words, sizeof(words), "{\"targetId\":\"%.*s\"}", STR_ARG(target));
 	cdp_post(&b->cdp, STR(""), "Target.closeTarget", str_c(words));

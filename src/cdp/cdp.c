@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/jw.h"
 
 #include <errno.h>
@@ -34,6 +35,18 @@ void cdp_init(struct cdp *c, int in, int out)
 	arena_init(&c->memory, CDP_MEMORY_MAX);
 }
 
+void cdp_init_socket(struct cdp *c, int fd)
+{
+	cdp_init(c, fd, fd);
+	/* What is too long is the pipe's to tell. */
+	ws_init(&c->ws, false, UINT64_MAX);
+}
+
+static bool is_socket(const struct cdp *c)
+{
+	return c->in == c->out;
+}
+
 static void release(struct cdp_reply *r)
 {
 	buf_free(&r->text);
@@ -42,6 +55,8 @@ static void release(struct cdp_reply *r)
 
 void cdp_close(struct cdp *c)
 {
+	if (is_socket(c))
+		c->out = -1;
 	fd_close(&c->in);
 	fd_close(&c->out);
 	cdp_pipe_free(&c->pipe);
@@ -69,15 +84,52 @@ static void flush(struct cdp *c)
 	buf_free(&c->queue);
 }
 
+/* Room for what stands before a message; where it begins. */
+static size_t begin_message(struct cdp *c)
+{
+	static const char room[WS_HEAD_MAX];
+	size_t before = c->queue.n;
+
+	if (is_socket(c))
+		buf_put(&c->queue, room, sizeof(room));
+	return before;
+}
+
+/* What stands before and behind it. */
+static int end_message(struct cdp *c, size_t before, enum ws_op op)
+{
+	uint8_t head[WS_HEAD_MAX], key[4];
+	size_t n, from = before + WS_HEAD_MAX, head_n;
+	char *p;
+
+	if (!is_socket(c)) {
+		buf_putc(&c->queue, '\0');
+		return c->queue.err;
+	}
+	if (c->queue.err)
+		return c->queue.err;
+	if (random_bytes(key, sizeof(key)))
+		return ERR_CLOSED;
+	n = c->queue.n - from;
+	head_n = ws_head(head, op, true, n, key);
+	p = c->queue.p + before;
+	memcpy(p, head, head_n);
+	memmove(p + head_n, p + WS_HEAD_MAX, n);
+	ws_mask(p + head_n, n, key, 0);
+	c->queue.n = before + head_n + n;
+	return 0;
+}
+
 static int say(struct cdp *c, uint64_t id, struct str session, const char *method,
 	struct str params)
 {
-	size_t before = c->queue.n;
+	size_t before;
 	struct jw w;
 	int r;
 
 	if (c->out < 0)
 		return ERR_CLOSED;
+	before = begin_message(c);
 	jw_init(&w, &c->queue);
 	jw_object(&w);
 	jw_key(&w, "id");
@@ -91,8 +143,7 @@ static int say(struct cdp *c, uint64_t id, struct str session, const char *metho
 		jw_str(&w, session);
 	}
 	jw_end(&w);
-	buf_putc(&c->queue, '\0');
-	r = c->queue.err;
+	r = end_message(c, before, WS_TEXT);
 	if (r) {
 		c->queue.n = before;
 		c->queue.err = 0;
@@ -214,6 +265,32 @@ static void take(struct cdp *c, struct str message, int err)
 		take_event(c, message, rest);
 }
 
+/* What comes by a socket, in the shape of a pipe's; pings are answered. */
+static int take_frames(struct cdp *c, char *p, size_t n)
+{
+	struct ws_event e;
+	int r;
+
+	while ((r = ws_next(&c->ws, &p, &n, &e)) == 0) {
+		if (e.op == WS_CLOSE)
+			return ERR_CLOSED;
+		if (e.op == WS_PING) {
+			size_t before = begin_message(c);
+
+			buf_str(&c->queue, e.data);
+			r = end_message(c, before, WS_PONG);
+			flush(c);
+		} else if (e.op == WS_TEXT || e.op == WS_BINARY) {
+			r = cdp_pipe_put(&c->pipe, e.data);
+			if (!r && e.last)
+				r = cdp_pipe_put(&c->pipe, str_make("", 1));
+		}
+		if (r)
+			return r;
+	}
+	return r < 0 ? ERR_CLOSED : 0;
+}
+
 static int read_some(struct cdp *c)
 {
 	static char room[CDP_READ];
@@ -226,7 +303,8 @@ static int read_some(struct cdp *c)
 	if (n == 0)
 		return ERR_CLOSED;
 	c->heard = clock_ms();
-	r = cdp_pipe_put(&c->pipe, str_make(room, (size_t)n));
+	r = is_socket(c) ? take_frames(c, room, (size_t)n)
+			 : cdp_pipe_put(&c->pipe, str_make(room, (size_t)n));
 	while (r == 0) {
 		r = cdp_pipe_next(&c->pipe, &message);
 		if (r > 0)

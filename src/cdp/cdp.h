@@ -1,5 +1,5 @@
 /*
- * One browser, spoken to by the DevTools protocol over a pair of pipes.
+ * One browser, spoken to by the DevTools protocol over a pair of pipes, or a WebSocket.
  *
  * Everything here may wait, up to a deadline in milliseconds of base/clock.h, and is
  * for a process that has nothing else to do. Who waits for one thing takes whatever
@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "cdp/pipe.h"
 #include "limits.h"
+#include "net/ws.h"
 
 /*
  * An event; session is empty for one of the browser itself. It may post, but not wait.
@@ -30,8 +31,9 @@ struct cdp_reply {
 };
 
 struct cdp {
-	int in, out; /* what it says and hears; -1: it is gone */
+	int in, out; /* what it says and hears, or a socket twice; -1: it is gone */
 	struct cdp_pipe pipe;
+	struct ws ws;     /* of a socket */
 	struct buf queue; /* on its way to the browser */
 	uint64_t last_id;
 	struct cdp_reply replies[CDP_PENDING_MAX];
@@ -61,6 +63,8 @@ struct cdp {
 
 /* Takes both descriptors. The caller's members are set behind this. */
 void cdp_init(struct cdp *c, int in, int out);
+/* The same with a socket behind the handshake of a WebSocket. */
+void cdp_init_socket(struct cdp *c, int fd);
 /* What is waited for fails from now on. Legal twice. */
 void cdp_close(struct cdp *c);
 

@@ -6,6 +6,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "cdp/answer.h"
+#include "cdp/endpoint.h"
 #include "cdp/find.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@
 enum {
 	PLACES_MAX = 65536, /* that were looked at */
 	START_MS = 20000,   /* for one that is to be: a cold disk */
+	JOIN_MS = 8000,     /* for one that runs */
 	BACK_MS = 8000,     /* for all pages to come back */
 	ANSWER_MAX = 64 << 20,
 };
@@ -23,6 +25,7 @@ void drive_init(struct drive *d, const char *const *env)
 {
 	*d = (struct drive){
 		.env = env,
+		.endpoint = env_value(env, "OD_CDP"),
 		.launch = {.in = -1, .out = -1, .words = -1},
 		.kept = BUF_INIT(BROWSER_URL_MAX),
 		.seen = BUF_INIT(OBSERVE_PICTURE_MAX),
@@ -123,6 +126,45 @@ static void tell_trouble(struct drive *d, const char *program, int r, struct buf
 	log_warn("browser: %.*s", STR_ARG(buf_view(why)));
 }
 
+static void begin(struct drive *d)
+{
+	d->browser.cdp.also = d->also;
+	d->browser.cdp.woken = d->woken;
+	d->browser.cdp.woken_arg = d->arg;
+	d->browser.by_place = env_value(d->env, "OD_BROWSER_COORD") != NULL;
+	drive_look_on(d);
+}
+
+/* To a browser of somebody else's. */
+static int join(struct drive *d, struct buf *why)
+{
+	struct buf words = BUF_INIT(CDP_WORDS_MAX);
+	char downloads[FILE_PATH_MAX + 16];
+	int fd = -1;
+	int r = endpoint_open(d->endpoint, clock_ms() + JOIN_MS, &fd, &words);
+
+	if (!r) {
+		snprintf(downloads, sizeof(downloads), "%s/.downloads", d->cwd);
+		r = browser_join(&d->browser, fd, downloads, clock_ms() + JOIN_MS);
+		d->state = DRIVE_RUNNING;
+		if (r == ERR_REFUSED)
+			buf_puts(&words, d->browser.cdp.refusal);
+		else if (r)
+			buf_puts(&words, err_text(r));
+		if (r)
+			end(d);
+	}
+	if (r) {
+		buf_fmt(why, "The browser at %s cannot be used: %.*s.", d->endpoint,
+			STR_ARG(buf_view(&words)));
+		log_warn("browser: %.*s", STR_ARG(buf_view(why)));
+	} else {
+		begin(d);
+	}
+	buf_free(&words);
+	return r;
+}
+
 static int try(struct drive *d, const char *program, struct buf *why)
 {
 	char downloads[FILE_PATH_MAX + 16];
@@ -143,11 +185,7 @@ static int try(struct drive *d, const char *program, struct buf *why)
 		end(d);
 		return r;
 	}
-	d->browser.cdp.also = d->also;
-	d->browser.cdp.woken = d->woken;
-	d->browser.cdp.woken_arg = d->arg;
-	d->browser.by_place = env_value(d->env, "OD_BROWSER_COORD") != NULL;
-	drive_look_on(d);
+	begin(d);
 	return 0;
 }
 
@@ -158,6 +196,8 @@ static int start(struct drive *d, struct buf *why)
 	struct arena a;
 	int r;
 
+	if (d->endpoint)
+		return join(d, why);
 	arena_init(&a, PLACES_MAX);
 	r = find_browsers(d->env, BROWSER_FOLDER, &a, &places, &found);
 	buf_free(&places);
@@ -171,16 +211,22 @@ static int start(struct drive *d, struct buf *why)
 	return r;
 }
 
+void drive_lose(struct drive *d)
+{
+	log_warn("browser: %s",
+		d->endpoint ? "the connection to it has ended"
+			    : "it has ended; it is started again");
+	keep_pages(d);
+	end(d);
+}
+
 /* Whether it still is what it was when it was last heard of. */
 static bool lives(struct drive *d)
 {
 	if (d->state == DRIVE_RUNNING && cdp_pump(&d->browser.cdp, 0) != ERR_CLOSED)
 		return true;
-	if (d->state == DRIVE_RUNNING) {
-		log_warn("browser: it has ended; it is started again");
-		keep_pages(d);
-		end(d);
-	}
+	if (d->state == DRIVE_RUNNING)
+		drive_lose(d);
 	return false;
 }
 
@@ -252,17 +298,19 @@ static void tell_loss(struct drive *d, struct buf *words)
 {
 	int status = launch_status(&d->launch);
 
-	buf_puts(words, "The browser ");
-	if (status < 0)
+	buf_puts(words, d->endpoint ? "The connection to the browser " : "The browser ");
+	if (d->endpoint)
+		buf_puts(words, "has ended.");
+	else if (status < 0)
 		buf_puts(words, "did not answer and was ended.");
 	else if (WIFSIGNALED(status))
 		buf_fmt(words, "has crashed (signal %d).", WTERMSIG(status));
 	else
 		buf_fmt(words, "has ended (exit status %d).", WEXITSTATUS(status));
-	buf_puts(words,
-		" It is started again with its pages, loaded anew. Whether the action "
-		"has "
-		"had an effect is not known.");
+	buf_fmt(words,
+		" It is %s again with its pages, loaded anew. Whether the action has had "
+		"an effect is not known.",
+		d->endpoint ? "connected" : "started");
 	log_warn("browser: %.*s", STR_ARG(buf_view(words)));
 }
 

@@ -17,12 +17,13 @@ struct drive {
 	enum drive_state state;
 	const char *const *env;
 	char cwd[FILE_PATH_MAX]; /* where screenshots and downloads go */
-	struct launch launch;
+	struct launch launch;    /* of a browser of ours */
 	struct browser browser;
-	unsigned files;     /* downloaded */
-	struct buf kept;    /* URLs of tabs that were lost, a NUL behind each */
-	size_t kept_active; /* the one of them that was active */
-	struct buf seen;    /* how the active page was last seen: PNG */
+	const char *endpoint; /* of one that is not (see endpoint.h), which it is; NULL */
+	unsigned files;       /* downloaded */
+	struct buf kept;      /* URLs of tabs that were lost, a NUL behind each */
+	size_t kept_active;   /* the one of them that was active */
+	struct buf seen;      /* how the active page was last seen: PNG */
 	/* See browser.h; drive_look_on follows a change. */
 	void (*picture)(void *arg, struct str jpeg);
 	int also; /* see cdp.h */
@@ -42,8 +43,8 @@ void drive_init(struct drive *d, const char *const *env);
 void drive_free(struct drive *d);
 
 /*
- * Starts a browser, the first that can be, if none is running. 0; -ECANCELED; another
- * error with why, a sentence for people.
+ * Starts a browser, the first that can be, if none is running, or connects to that of
+ * the endpoint. 0; -ECANCELED; another error with why, a sentence for people.
  */
 int drive_start(struct drive *d, struct buf *why) MUST_USE;
 /*
@@ -58,6 +59,8 @@ int drive_do(struct drive *d, const struct drive_task *task, struct buf *out) MU
  */
 int drive_see(struct drive *d, uint64_t deadline) MUST_USE;
 void drive_look_on(struct drive *d);
+/* One that was lost is none from now on; drive_start brings its pages back. */
+void drive_lose(struct drive *d);
 /* Lets it be heard until there is input at also, or it ends; woken is called then. */
 int drive_idle(struct drive *d) MUST_USE;
 

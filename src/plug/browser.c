@@ -18,6 +18,7 @@ enum {
 	CALL_MS = 120000,   /* of the contract, for one action */
 	PLACES_MAX = 65536, /* that were looked at */
 	LINE = 380,         /* of the log */
+	CDP_URL_MAX = 4096,
 };
 
 static bool is_visit(const struct act *a)
@@ -95,6 +96,8 @@ static bool look(const struct box *box, bool again, struct buf *why)
 	struct arena a;
 	int r;
 
+	if (box->config->cdp)
+		return true;
 	arena_init(&a, PLACES_MAX);
 	r = find_browsers(box->shell_setup->env, BROWSER_FOLDER, &a, &places, &found);
 	if (r)
@@ -110,14 +113,22 @@ static bool look(const struct box *box, bool again, struct buf *why)
 
 static int start(struct plug *p)
 {
-	static const char *const argv[] = {"/proc/self/exe", "browser", NULL},
-				 *const eager[] = {"OD_BROWSER_START=1", NULL},
-				 *const plain[] = {NULL};
+	static const char *const argv[] = {"/proc/self/exe", "browser", NULL};
+	static char cdp[CDP_URL_MAX];
+	static const char *env[] = {NULL, NULL, NULL};
 	static const struct external_own lazily = {
-		argv, plain, CALL_MS, true, look, fail, screen_ready, screen_said};
+		argv, env, CALL_MS, true, look, fail, screen_ready, screen_said};
 	static const struct external_own at_once = {
-		argv, eager, CALL_MS, false, look, fail, screen_ready, screen_said};
+		argv, env, CALL_MS, false, look, fail, screen_ready, screen_said};
 	const struct config *c = p->box->config;
+	size_t n = 0;
+
+	if (c->browser == CONFIG_BROWSER_ON)
+		env[n++] = "OD_BROWSER_START=1";
+	if (c->cdp) {
+		snprintf(cdp, sizeof(cdp), "OD_CDP=%s", c->cdp);
+		env[n] = cdp;
+	}
 
 	if (c->eval_env)
 		log_warn("--browsergym-eval-env %s: not supported, it needs packages of "

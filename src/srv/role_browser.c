@@ -8,6 +8,7 @@
 #include "base/jw.h"
 #include "base/lines.h"
 #include "base/log.h"
+#include "cdp/answer.h"
 #include "cdp/drive.h"
 
 #include <errno.h>
@@ -264,19 +265,28 @@ static int read_task(struct json_val root, struct arena *a, struct drive_task *t
 		json_get(args, task->visit ? "url" : "browser_actions"), a, &task->what);
 }
 
-/* False: there is no browser to be had. */
-static bool start(struct role *role)
+/* False: there is no browser to be had. That of an endpoint may be, later. */
+static bool start(struct role *role, struct buf *why)
+{
+	int r = drive_start(&role->drive, why);
+
+	if (!r || r == -ECANCELED)
+		return true;
+	if (!why->n)
+		buf_puts(why, err_text(r));
+	if (!role->drive.endpoint)
+		say(role, "unavailable", buf_view(why));
+	return role->drive.endpoint;
+}
+
+/* The same where nobody asks why. */
+static bool start_early(struct role *role)
 {
 	struct buf why = BUF_INIT(WHY_MAX);
-	int r = drive_start(&role->drive, &why);
+	bool good = start(role, &why);
 
-	if (r && r != -ECANCELED) {
-		if (!why.n)
-			buf_puts(&why, err_text(r));
-		say(role, "unavailable", buf_view(&why));
-	}
 	buf_free(&why);
-	return !r || r == -ECANCELED;
+	return good;
 }
 
 /* What is lost at that is noticed by what comes next. */
@@ -302,7 +312,7 @@ static void do_see(struct role *role, struct call *c)
 
 static bool do_call(struct role *role, struct call *c)
 {
-	struct buf out = BUF_INIT(OBSERVATION_MAX);
+	struct buf out = BUF_INIT(OBSERVATION_MAX), why = BUF_INIT(WHY_MAX);
 	struct drive_task task = {0};
 	struct arena a;
 	struct json json;
@@ -316,8 +326,10 @@ static bool do_call(struct role *role, struct call *c)
 	if (!r)
 		r = read_task(json_root(&json), &a, &task);
 	if (!r)
-		good = start(role);
-	if (!r && good)
+		good = start(role, &why);
+	if (!r && good && role->drive.state != DRIVE_RUNNING)
+		answer_failure(task.visit, task.what, buf_view(&why), &out);
+	else if (!r && good)
 		r = drive_do(&role->drive, &task, &out);
 	if (!role->cancelled && !role->stopping && good) {
 		if (r)
@@ -329,6 +341,7 @@ static bool do_call(struct role *role, struct call *c)
 	role->current = 0;
 	role->cancelled = false;
 	buf_free(&out);
+	buf_free(&why);
 	arena_reset(&a);
 	return good;
 }
@@ -339,8 +352,14 @@ static bool work(struct role *role)
 	struct call c;
 	bool good = true;
 
-	if (!role->calls_n && role->drive.state == DRIVE_RUNNING)
-		return drive_idle(&role->drive) != ERR_CLOSED || start(role);
+	if (!role->calls_n && role->drive.state == DRIVE_RUNNING) {
+		if (drive_idle(&role->drive) != ERR_CLOSED)
+			return true;
+		/* Who has ended that of an endpoint may not want it back at once. */
+		if (!role->drive.endpoint)
+			return start_early(role);
+		drive_lose(&role->drive);
+	}
 	if (!role->calls_n) {
 		struct pollfd w = {.fd = CHANNEL, .events = POLLIN};
 
@@ -355,8 +374,9 @@ static bool work(struct role *role)
 		good = do_call(role, &c);
 	buf_free(&c.frame);
 	/* One that was lost comes back with its pages before anybody needs it. */
-	if (good && role->drive.state == DRIVE_OFF && role->drive.kept.n)
-		start(role);
+	if (good && role->drive.state == DRIVE_OFF && role->drive.kept.n &&
+		!role->drive.endpoint)
+		start_early(role);
 	return good;
 }
 
@@ -372,7 +392,7 @@ int role_browser(void)
 	lines_init(&role.lines, PLUGIN_FRAME_MAX - 1);
 	say(&role, "ready", STR(""));
 	if (env_value((const char *const *)environ, "OD_BROWSER_START"))
-		good = start(&role);
+		good = start_early(&role);
 	while (good && !role.stopping)
 		good = work(&role);
 	drive_free(&role.drive);

@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static struct buf seen = BUF_INIT(65536);
@@ -299,6 +301,108 @@ static void check_stall(void)
 	end();
 }
 
+/* --- By a WebSocket --------------------------------------------------------------- */
+
+static void put_frame(struct buf *out, enum ws_op op, bool fin, struct str data)
+{
+	uint8_t head[WS_HEAD_MAX];
+	size_t n = ws_head(head, op, fin, data.n, NULL);
+
+	buf_put(out, (char *)head, n);
+	buf_str(out, data);
+}
+
+/* The messages that have come to the other end, one on each line. */
+static const char *heard_frames(int fd)
+{
+	static char text[4096], room[4096];
+	struct buf out = BUF_INIT(sizeof(text));
+	struct ws_event e;
+	struct ws w;
+	ssize_t got = read(fd, room, sizeof(room));
+	size_t n = got > 0 ? (size_t)got : 0;
+	char *p = room;
+
+	ws_init(&w, true, sizeof(room));
+	while (ws_next(&w, &p, &n, &e) == 0)
+		buf_fmt(&out, "%d %.*s\n", e.op, STR_ARG(e.data));
+	snprintf(text, sizeof(text), "%.*s", STR_ARG(buf_view(&out)));
+	buf_free(&out);
+	return text;
+}
+
+static void check_frames(void)
+{
+	struct buf in = BUF_INIT(4096);
+	struct json_val v;
+	uint64_t id = 0;
+	size_t bad = 0, all;
+	int pair[2];
+
+	put_frame(&in, WS_TEXT, false, STR("{\"id\":1,\"res"));
+	put_frame(&in, WS_PING, true, STR("there?"));
+	put_frame(&in, WS_CONTINUATION, true, STR("ult\":{\"x\":1}}"));
+	put_frame(&in, WS_TEXT, true, STR("{\"method\":\"Page.a\",\"params\":1}"));
+	all = in.n;
+	for (size_t at = 0; at <= all; at++) {
+		if (fd_socketpair(SOCK_STREAM, pair) < 0)
+			break;
+		buf_reset(&seen);
+		arena_init(&a, 1 << 20);
+		cdp_init_socket(&c, pair[0]);
+		c.event = note;
+		c.wants = wants;
+		bad += cdp_send(&c, STR(""), "B.q", STR(""), &id) != 0;
+		bad += strcmp(heard_frames(pair[1]),
+			       "1 {\"id\":1,\"method\":\"B.q\",\"params\":{}}\n") != 0;
+		bad += fd_write_all(pair[1], in.p, at) < 0;
+		bad += cdp_pump(&c, 0) != 0;
+		bad += fd_write_all(pair[1], in.p + at, all - at) < 0;
+		bad += cdp_wait(&c, id, soon(5000), &a, &v) != 0;
+		bad += !str_eq(json_raw(v), STR("{\"x\":1}"));
+		bad += cdp_pump(&c, 0) != 0;
+		bad += !str_eq(buf_view(&seen), STR("[ Page.a 1]"));
+		bad += strcmp(heard_frames(pair[1]), "10 there?\n") != 0;
+		cdp_close(&c);
+		fd_close(&pair[1]);
+		arena_reset(&a);
+	}
+	is_int(bad, 0, "messages in frames, cut anywhere, and a ping");
+	buf_free(&in);
+}
+
+/* What ends it, and that it does. */
+static void check_frames_end(void)
+{
+	static const struct {
+		const char *name;
+		struct str in;
+	} rows[] = {
+		{"a goodbye", STR("\x88\x02\x03\xe8")},
+		{"a masked frame",
+			STR("\x81\x81"
+			    "abcd"
+			    "x")},
+		{"bits that nobody has agreed on", STR("\xf1\x01x")},
+		{"text that is none", STR("\x81\x01\xff")},
+		{"a message within a message", STR("\x01\x01x\x01\x01x")},
+	};
+	int pair[2];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (fd_socketpair(SOCK_STREAM, pair) < 0)
+			break;
+		cdp_init_socket(&c, pair[0]);
+		ok(fd_write_all(pair[1], rows[i].in.p, rows[i].in.n) >= 0 &&
+				cdp_call(&c, STR(""), "B.q", STR(""), soon(5000), NULL,
+					NULL) == ERR_CLOSED,
+			"%s", rows[i].name);
+		ok(c.in == -1 && c.out == -1, "...is the end");
+		cdp_close(&c);
+		fd_close(&pair[1]);
+	}
+}
+
 int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
@@ -309,6 +413,8 @@ int main(void)
 	check_events();
 	check_ends();
 	check_stall();
+	check_frames();
+	check_frames_end();
 	buf_free(&seen);
 	return done_testing();
 }
