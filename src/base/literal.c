@@ -81,10 +81,9 @@ static int hex_value(char c)
 				       : -1;
 }
 
-/* A character by its number: exactly n digits, or up to n octal ones. */
-static int take_number(struct str *s, size_t n, uint32_t base, struct buf *out)
+/* A number of exactly n digits, or up to n octal ones. */
+static int take_digits(struct str *s, size_t n, uint32_t base, uint32_t *out)
 {
-	char bytes[4];
 	uint32_t cp = 0;
 	size_t i = 0;
 
@@ -97,27 +96,67 @@ static int take_number(struct str *s, size_t n, uint32_t base, struct buf *out)
 			return ERR_SYNTAX;
 		cp = cp * base + (uint32_t)digit;
 	}
-	if ((base == 16 && i < n) || cp > 0x10ffff || (cp >= 0xd800 && cp < 0xe000))
+	if ((base == 16 && i < n) || cp > 0x10ffff)
 		return ERR_SYNTAX;
 	*s = str_skip(*s, i);
-	buf_put(out, bytes, utf8_encode(cp, bytes));
+	*out = cp;
+	return 0;
+}
+
+static bool is_half(uint32_t cp)
+{
+	return cp >= 0xd800 && cp < 0xe000;
+}
+
+/* The other half of a pair, in an escape of its own; it stays what it was without. */
+static void take_low_half(struct str *s, uint32_t *cp)
+{
+	struct str at = *s;
+	uint32_t low;
+
+	if (*cp >= 0xdc00 || !str_starts(at, STR("\\u")))
+		return;
+	at = str_skip(at, 2);
+	if (take_digits(&at, 4, 16, &low) || !is_half(low) || low < 0xdc00)
+		return;
+	*cp = 0x10000 + ((*cp - 0xd800) << 10) + (low - 0xdc00);
+	*s = at;
+}
+
+/* A character by its number. */
+static int take_number(
+	struct str *s, size_t n, uint32_t base, enum literal_kind kind, struct buf *out)
+{
+	char bytes[4];
+	uint32_t cp;
+	int r = take_digits(s, n, base, &cp);
+
+	if (r)
+		return r;
+	if (is_half(cp) && kind != LITERAL_HALVES)
+		return ERR_SYNTAX;
+	if (is_half(cp))
+		take_low_half(s, &cp);
+	buf_put(out, bytes, utf8_encode(is_half(cp) ? 0xfffd : cp, bytes));
 	return 0;
 }
 
 /* Behind a backslash. */
-static int take_escape(struct str *s, struct buf *out)
+static int take_escape(struct str *s, enum literal_kind kind, struct buf *out)
 {
 	static const char names[] = "\\'\"abfnrtv", bytes[] = "\\'\"\a\b\f\n\r\t\v";
 	char c = first(*s);
 	const char *name = c ? strchr(names, c) : NULL;
 
-	if (!s->n || c == 'N')
+	if (!s->n)
 		return ERR_SYNTAX;
+	if (c == 'N')
+		return ERR_TYPE;
 	if (c >= '0' && c <= '7')
-		return take_number(s, 3, 8, out);
+		return take_number(s, 3, 8, kind, out);
 	*s = str_skip(*s, 1);
 	if (c == 'x' || c == 'u' || c == 'U')
-		return take_number(s, c == 'x' ? 2 : c == 'u' ? 4 : 8, 16, out);
+		return take_number(s, c == 'x' ? 2 : c == 'u' ? 4 : 8, 16, kind, out);
 	if (c == '\r' && first(*s) == '\n') {
 		*s = str_skip(*s, 1);
 		return 0;
@@ -132,7 +171,8 @@ static int take_escape(struct str *s, struct buf *out)
 }
 
 /* From behind the opening quote to behind the closing one. */
-static int take_body(struct str *s, struct str quote, bool raw, struct buf *out)
+static int take_body(
+	struct str *s, struct str quote, enum literal_kind kind, struct buf *out)
 {
 	while (s->n && !str_starts(*s, quote)) {
 		char c = s->p[0];
@@ -140,8 +180,8 @@ static int take_body(struct str *s, struct str quote, bool raw, struct buf *out)
 		*s = str_skip(*s, 1);
 		if (c == '\n' && quote.n == 1)
 			return ERR_SYNTAX;
-		if (c == '\\' && !raw) {
-			int r = take_escape(s, out);
+		if (c == '\\' && kind != LITERAL_RAW) {
+			int r = take_escape(s, kind, out);
 
 			if (r)
 				return r;
@@ -164,14 +204,14 @@ static int take_body(struct str *s, struct str quote, bool raw, struct buf *out)
 	return 0;
 }
 
-int literal_take_quoted(struct str *s, bool raw, struct buf *out)
+int literal_take_quoted(struct str *s, enum literal_kind kind, struct buf *out)
 {
 	struct str quote = str_make(s->p, 1);
 
 	if (s->n >= 3 && s->p[1] == s->p[0] && s->p[2] == s->p[0])
 		quote.n = 3;
 	*s = str_skip(*s, quote.n);
-	return take_body(s, quote, raw, out);
+	return take_body(s, quote, kind, out);
 }
 
 bool literal_is_string(struct str s)
@@ -190,9 +230,9 @@ int literal_take_string(struct str *s, struct buf *out)
 
 		if (is_letter(first(*s)))
 			*s = str_skip(*s, 1);
-		r = literal_take_quoted(s, raw, out);
+		r = literal_take_quoted(s, raw ? LITERAL_RAW : LITERAL_TEXT, out);
 		if (r)
-			return r;
+			return ERR_SYNTAX;
 		literal_skip_space(s);
 	} while (literal_is_string(*s));
 	return out->err;

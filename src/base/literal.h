@@ -19,15 +19,20 @@ bool literal_take(struct str *s, char c);
 struct str literal_take_name(struct str *s, char extra);
 
 bool literal_is_string(struct str s);
+enum literal_kind {
+	LITERAL_TEXT, /* no halves of surrogate pairs, which Python cannot write either */
+	LITERAL_HALVES, /* two of them are a character, one that stands alone is U+FFFD */
+	LITERAL_RAW,    /* a backslash stands for itself */
+};
 /*
  * Appends the value of the one string that begins at this quote, without a prefix, and
- * leaves *s behind it. raw: a backslash stands for itself. ERR_SYNTAX: it does not end,
- * or is no Unicode.
+ * leaves *s behind it. ERR_SYNTAX: it does not end, or is no Unicode; ERR_TYPE: it names
+ * a character (\N{...}), and what these are called is not known here.
  */
-int literal_take_quoted(struct str *s, bool raw, struct buf *out) MUST_USE;
+int literal_take_quoted(struct str *s, enum literal_kind kind, struct buf *out) MUST_USE;
 /*
  * Puts the value of one or more strings side by side in place of what is in out.
- * ERR_SYNTAX: it is none, or bytes, or formatted, or no Unicode.
+ * ERR_SYNTAX: it is none, or bytes, or formatted, or no Unicode, or names a character.
  */
 int literal_take_string(struct str *s, struct buf *out) MUST_USE;
 /*

@@ -197,11 +197,15 @@ static int read_steps(struct browser *b, struct str text, struct arena *a,
 	} while (++n < ACTION_CALLS_MAX);
 	grammar_free(&g);
 	*end = NULL;
-	if (r < 0)
+	if (r == ERR_TYPE)
+		buf_puts(error,
+			"ValueError: \\N{...} in a string is not known here; \\u and "
+			"\\U are.");
+	if (r < 0 && r != ERR_TYPE)
 		return r;
 	if (!r)
 		buf_fmt(error, "ValueError: The action has too many calls.");
-	else if (!n)
+	else if (!n && !error->n)
 		buf_fmt(error, "ValueError: Received an empty action.");
 	for (step = *steps; step && !error->n; step = step->next)
 		if (!step->of)

@@ -107,7 +107,7 @@ static int take_start(struct grammar *g, struct str *s, struct value *v)
 	case '"':
 		v->kind = VALUE_STRING;
 		buf_reset(&g->piece);
-		r = literal_take_quoted(s, false, &g->piece);
+		r = literal_take_quoted(s, LITERAL_HALVES, &g->piece);
 		if (!r)
 			r = g->piece.err;
 		return r ? r : keep_text(g, v, buf_view(&g->piece));

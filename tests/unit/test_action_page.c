@@ -169,6 +169,12 @@ static void test_texts(void)
 	     " prompt(\"what?\"))'>Ask</button>"
 	     "<button bid=3 onclick='location = \"about:blank#gone\"'>Go</button>");
 	act("", "ValueError: Received an empty action.");
+	act("fill('1', 'x')\nfill('1', '\\N{BULLET}')",
+		"ValueError: \\N{...} in a string is not known here; \\u and \\U are.");
+	see("document.querySelector('input').value", "");
+	act("fill('1', '\\ud83d\\ude00')", "");
+	see("document.querySelector('input').value", "\xf0\x9f\x98\x80");
+	act("clear('1')", "");
 	act("fill('1', 'x')\nfoo()", "NameError: Invalid action type 'foo'.");
 	see("document.querySelector('input').value", "");
 	act("fill('1', 'x')\nclick('99')\nfill('1', 'y')",

@@ -158,8 +158,19 @@ static void test_values(void)
 	check("noop([1)", "EXC ValueError Received an empty action.", "another bracket");
 	check("noop('a', \"it's\", 'q\"', '\\'\"')",
 		"noop('a', \"it's\", 'q\"', '\\'\"')\n", "quotes");
-	check("noop('\\ud800')", "EXC ValueError Received an empty action.",
-		"half a character");
+	check("noop('a\\ud83d\\ude00b')",
+		"noop('a\xf0\x9f\x98\x80"
+		"b')\n",
+		"a character in two halves");
+	check("noop('\\ud83d\\ud83d\\ude00\\ude00\\ud83dx\\ud83d\\u0041\\ud83d')",
+		"noop('\xef\xbf\xbd\xf0\x9f\x98\x80\xef\xbf\xbd\xef\xbf\xbdx"
+		"\xef\xbf\xbd"
+		"A\xef\xbf\xbd')\n",
+		"halves that stand alone");
+	check("noop('\\ud83d\\u12')", "EXC ValueError Received an empty action.",
+		"half a character, and no number");
+	check("noop('\\U00110000')", "EXC ValueError Received an empty action.",
+		"beyond all characters");
 	check("noop('\\101\\x42\\\ncd\\q')", "noop('ABcd\\\\q')\n", "escapes");
 	check("noop(Nonesuch)", "EXC ValueError Received an empty action.", "a variable");
 }
