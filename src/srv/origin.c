@@ -35,7 +35,7 @@ static bool is_own(struct str origin, struct str host)
 {
 	struct str rest = str_skip(origin, str_find(origin, STR("://")));
 
-	return rest.n && str_eq_nocase(str_skip(rest, 3), host);
+	return rest.n > 3 && str_eq_nocase(str_skip(rest, 3), host);
 }
 
 /* What browsers say of an image or a link, which have no Origin: whose page it is in. */
