@@ -29,7 +29,14 @@ class Pages(http.server.BaseHTTPRequestHandler):
         pass
 
 
-SERVER = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+class Quiet(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        pass  # who asks may leave
+
+
+SERVER = Quiet(("127.0.0.1", 0), Pages)
 URL = f"http://localhost:{SERVER.server_address[1]}"
 
 GOTO = f'goto("{URL}/other")'
