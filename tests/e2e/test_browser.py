@@ -327,6 +327,9 @@ def test_none():
                 ok(until(lambda: client.act("browse", url=URL) and "no browser is in" in client.log()),
                    "the places are told", client.log())
                 has(client.log(), "/usr/lib/chromium/chromium-headless-shell", "...one by one")
+    with start("--browsergym-eval-env", "webarena") as client:
+        has(client.log(), "--browsergym-eval-env webarena: not supported, it needs packages of Python",
+            "an environment that cannot be had is told at the start")
     got = subprocess.run([CLIENT, "serve", "1", "--no-enable-browser", "--browsergym-eval-env", "x"],
                          capture_output=True, timeout=20)
     has(got.stderr.decode(), "Browser environment is not enabled in config, but browsergym_eval_env is set",
