@@ -23,7 +23,7 @@ PAGES = {
     "/1": "<title>One</title><h1>Page 1</h1>",
     "/2": "<title>Two</title><h1>Page 2</h1><a href=/1>Go to Page 1</a>",
     "/links": "<title>Links</title><a href=/file.pdf download>Saved</a> <a href=/late.bin download>Late</a> "
-              "<a href=/away>Away</a> <a href=/stuck>Stuck</a> <a href=/loop>Loop</a>",
+              "<a href=/away>Away</a> <a href=/stuck>Stuck</a>",
     "/blob": "<title>B</title><button onclick=\"location = window.URL.createObjectURL(new Blob("
              "['<title>Made</title><h1>From a blob</h1>'], {type: 'text/html'}))\">Make</button>"
              "<button onclick=\"let a = document.createElement('a'); a.download = 'x'; "
@@ -68,9 +68,6 @@ PAGES = {
                "IntersectionObserver = Set = undefined</script>",
     "/hangs": "<title>H</title><h1>Here</h1><button>B</button><script>Element.prototype.setAttribute = "
               "() => { for (;;); }</script>",
-    "/waits": "<title>W</title><h1>Here</h1><button>B</button><script>Object.defineProperty(window, "
-              "'browsergym_watched', {get: () => new Promise(() => {}), set: () => {}})</script>",
-    "/loop": "<script>location = '/loop?' + Math.random()</script><h1>Round</h1>",
 }
 
 
@@ -180,6 +177,17 @@ def each(test):
     return run
 
 
+def one(test):
+    """In the first browser that is here alone."""
+    def run():
+        if BROWSERS:
+            with Client(env={"OD_BROWSER_FLAGS": FLAGS, "OD_BROWSER": BROWSERS[0]}) as client:
+                test(client)
+        else:
+            skip(test.__name__, "there is no Chromium")
+    return run
+
+
 @each
 def test_addresses(client):
     shows(client, ['goto("data:text/html,<h1>Data</h1>")'], "heading 'Data'", "a page of data")
@@ -200,9 +208,6 @@ def test_addresses(client):
     ok("Who are you?" in got["content"] or "ERR_INVALID_AUTH_CREDENTIALS" in error(got), "who is not let in sees that",
        error(got), got["content"])
     shows(client, [f'goto("http://me:pw@localhost:{PORT}/secret")'], "Let in", "who says who he is does")
-    got = do(client, f'click("{bid_of(page(client, "/links"), "Loop")}")')
-    ok("BEGIN accessibility tree" in got["content"], "a page that leaves for itself all the time", got)
-    shows(client, [f'goto("{URL}/1")'], "Page 1", "...is left")
 
 
 @each
@@ -237,14 +242,16 @@ def test_parts(client):
     got = page(client, "/shadow")
     got = click(client, got, "button 'Deep'", "Deep clicked", "a click in a shadow tree")
     shows(client, [f'fill("{bid_of(got, "Deeper")}", "words")'], "value='words'", "...and a text")
-    got = page(client, "/pdf")
-    if got["observation"] == "browse":
-        has(got["content"], "Report", "a page with PDF in it")
-    got = do(client, "noop(100)", f'goto("{URL}/1")')
-    ok(got["observation"] == "download" or "Page 1" in got["content"], "...is left", got["content"])
+    # A headless shell has no viewer in it: there its parts are downloads.
+    got = do(client, f'goto("{URL}/pdf")')
+    for _ in range(3):
+        if got["observation"] == "browse":
+            break
+        got = do(client, "noop(0)")
+    ok(not error(got) and "heading 'Report'" in got["content"], "a page with PDF in it", got["content"])
 
 
-@each
+@one
 def test_sizes(client):
     begun = time.monotonic()
     got = page(client, "/big")
@@ -271,7 +278,7 @@ def test_sizes(client):
     shows(client, [f'goto("{URL}/1")'], "Page 1", "...and the next page has")
 
 
-@each
+@one
 def test_certificate(client):
     if not OPENSSL:
         skip("a certificate", "there is no openssl")
@@ -292,17 +299,6 @@ def test_certificate(client):
     server.server_close()
 
 
-def one(test):
-    """In the first browser that is here alone."""
-    def run():
-        if BROWSERS:
-            with Client(env={"OD_BROWSER_FLAGS": FLAGS, "OD_BROWSER": BROWSERS[0]}) as client:
-                test(client)
-        else:
-            skip(test.__name__, "there is no Chromium")
-    return run
-
-
 @one
 def test_hostile(client):
     """A page says what it likes in its text, and nothing elsewhere."""
@@ -311,7 +307,7 @@ def test_hostile(client):
         ok("forged" not in got["content"].split("BEGIN access")[0], "...forges nothing", got["content"])
         focused = got["extras"]["focused_element_bid"]
         ok(focused is None or focused.isalnum(), "...nor what is focused", focused)
-    for path in ("/clobbered", "/throws", "/hangs", "/waits"):
+    for path in ("/clobbered", "/throws", "/hangs"):
         begun = time.monotonic()
         got = do(client, f'goto("{URL}{path}")')
         note(f"{time.monotonic() - begun:.1f} s")
