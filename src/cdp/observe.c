@@ -15,7 +15,7 @@ EMBED(observe_mark, "src/cdp/mark.js");
 enum {
 	ATTEMPTS = 5,
 	PAUSE_MS = 100,    /* before the second; longer and longer */
-	SETTLE_MS = 4000,  /* behind that; shorter and shorter */
+	SETTLE_MS = 2000,  /* behind that; shorter and shorter */
 	PICTURE_MS = 4000, /* behind all else; a page that always leaves has none */
 	PARAMS_MAX = 4096,
 	AT_ONCE = CDP_PENDING_MAX / 4, /* frames whose trees are asked for together */
