@@ -261,6 +261,7 @@ enum {
 /* The browser. */
 enum {
 	CDP_MESSAGE_MAX = 32 << 20, /* an accessibility tree of 12,000 nodes has 6 MB */
+	CDP_KEPT_MAX = 128 << 20,   /* of all messages that are waited for */
 	CDP_HEAD = 256,             /* kept of a longer one: whose answer it was */
 	CDP_READ = 65536,           /* taken at once: what a pipe holds */
 	CDP_PENDING_MAX = 64,       /* asked and not yet taken */

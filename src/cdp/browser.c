@@ -196,7 +196,7 @@ static int set_up(struct tab *t, uint64_t deadline)
 	if (!r)
 		tab_note_tree(t, json_get(tree, "frameTree"));
 	arena_reset(&a);
-	if (r == -EPIPE || r == -ETIMEDOUT || r == ERR_REFUSED)
+	if (r == -EPIPE || r == -ETIMEDOUT || r == ERR_REFUSED || r == ERR_DEPTH)
 		return 0;
 	return r;
 }

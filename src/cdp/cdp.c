@@ -212,6 +212,15 @@ static bool skip(struct str *text, struct str what)
 	return true;
 }
 
+static size_t count_kept(const struct cdp *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < CDP_PENDING_MAX; i++)
+		n += c->replies[i].text.n;
+	return n;
+}
+
 /* An answer: {"id":7,"result":...}. Kept as it is, if anybody waits. */
 static void take_reply(struct cdp *c, struct str message, struct str number, int err)
 {
@@ -229,8 +238,8 @@ static void take_reply(struct cdp *c, struct str message, struct str number, int
 	if (!reply || reply->here)
 		return;
 	reply->here = true;
-	reply->err = err;
-	if (!err) {
+	reply->err = message.n > CDP_KEPT_MAX - count_kept(c) ? ERR_LIMIT : err;
+	if (!reply->err) {
 		buf_str(&reply->text, message);
 		reply->err = reply->text.err;
 	}

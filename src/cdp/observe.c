@@ -123,6 +123,14 @@ static int find_frames(struct look *l)
 	struct json_val result;
 	int r = tab_call(l->t, "Page.getFrameTree", STR(""), l->deadline, l->a, &result);
 
+	/* Thirty frames in each other hide what is in them, and not the page. */
+	if (r == ERR_DEPTH) {
+		l->view = arena_array(l->a, 1, sizeof(*l->view));
+		if (!l->view)
+			return -ENOMEM;
+		l->view[l->views_n++] = (struct view){.id = str_c(tab_main(l->t)->id)};
+		return 0;
+	}
 	return r ? r : read_frames(l, json_get(result, "frameTree"));
 }
 

@@ -66,6 +66,9 @@ PAGES = {
                "if (n != 'constructor' && n != '__proto__') Object.defineProperty(t.prototype, n, {value: () => { "
                "throw new Error('forged\\nwords') }}) } catch {}; JSON.stringify = () => 'forged'; "
                "IntersectionObserver = Set = undefined</script>",
+    "/nested_deep": "<title>D</title><h1>Here</h1><script>let d = document; for (let i = 0; i < 40; i++) { let f = "
+                    "d.createElement('iframe'); d.body.append(f); d = f.contentDocument; d.body.append('level ' + i) "
+                    "}</script>",
     "/hangs": "<title>H</title><h1>Here</h1><button>B</button><script>Element.prototype.setAttribute = "
               "() => { for (;;); }</script>",
 }
@@ -307,7 +310,7 @@ def test_hostile(client):
         ok("forged" not in got["content"].split("BEGIN access")[0], "...forges nothing", got["content"])
         focused = got["extras"]["focused_element_bid"]
         ok(focused is None or focused.isalnum(), "...nor what is focused", focused)
-    for path in ("/clobbered", "/throws", "/hangs"):
+    for path in ("/clobbered", "/throws", "/hangs", "/nested_deep"):
         begun = time.monotonic()
         got = do(client, f'goto("{URL}{path}")')
         note(f"{time.monotonic() - begun:.1f} s")
