@@ -103,21 +103,12 @@ static void say_state(struct follow *f, const struct ledger_entry *e)
 
 static void say_ended(struct follow *f, const struct ledger_entry *e, uint64_t answer)
 {
-	char digest[SHA256_HEX + 1];
 	struct jw w;
 
 	channel_say(&f->channel, &w, "ended");
-	jw_key(&w, "state");
-	jw_cstr(&w, once_word(e));
+	once_put_end(&w, e);
 	jw_key(&w, "status");
 	jw_uint(&w, e->status ? e->status : 200);
-	jw_key(&w, "length");
-	jw_uint(&w, e->out_n);
-	if (e->out_n) {
-		hex_encode(e->out_sha, SHA256_LEN, digest);
-		jw_key(&w, "sha256");
-		jw_cstr(&w, digest);
-	}
 	jw_key(&w, "answer");
 	jw_uint(&w, answer);
 	channel_said(&f->channel, &w);

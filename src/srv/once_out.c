@@ -121,21 +121,27 @@ static void put_bytes(struct buf *out, uint64_t at, struct str bytes)
 	once_put_event_end(out, &w);
 }
 
-static void put_over(struct buf *out, const struct ledger_entry *e)
+void once_put_end(struct jw *w, const struct ledger_entry *e)
 {
 	char digest[SHA256_HEX + 1];
+
+	jw_key(w, "state");
+	jw_cstr(w, once_word(e));
+	jw_key(w, "length");
+	jw_uint(w, e->out_n);
+	if (!e->out_n)
+		return;
+	hex_encode(e->out_sha, SHA256_LEN, digest);
+	jw_key(w, "sha256");
+	jw_cstr(w, digest);
+}
+
+static void put_over(struct buf *out, const struct ledger_entry *e)
+{
 	struct jw w;
 
 	once_put_event(out, &w, e->out_n, "end");
-	jw_key(&w, "state");
-	jw_cstr(&w, once_word(e));
-	jw_key(&w, "length");
-	jw_uint(&w, e->out_n);
-	if (e->out_n) {
-		hex_encode(e->out_sha, SHA256_LEN, digest);
-		jw_key(&w, "sha256");
-		jw_cstr(&w, digest);
-	}
+	once_put_end(&w, e);
 	once_put_event_end(out, &w);
 }
 

@@ -57,6 +57,8 @@ int once_read_event(const struct once *o, uint64_t seq, struct ledger_event *e) 
 
 /* once_out.c: the bytes there are; of one that has ended there will be no more. */
 uint64_t once_output_end(const struct ledger_entry *e);
+/* How it has ended, and what its output is all in all: members of an open object. */
+void once_put_end(struct jw *w, const struct ledger_entry *e);
 /* As of output_read. */
 int once_read_output(const struct once *o, const struct ledger_entry *e, uint64_t at,
 	uint64_t max, struct buf *out, struct output_part *part) MUST_USE;
