@@ -61,20 +61,16 @@ static const char usage[] =
 	"                      whom to believe at the other end of wss: authorities "
 	"(PEM),\n"
 	"                      the SHA-256 of its SubjectPublicKeyInfo\n"
-	"  --file-viewer       show images and PDF files to browsers in the sandbox, on "
-	"a\n"
-	"                      port of 127.0.0.1 behind PORT, without a key\n"
+	"  --file-viewer       show images and PDF files to browsers in the sandbox, on\n"
+	"                      a port of 127.0.0.1 behind PORT, without a key\n"
 	"  --entrypoint none|run|wait [...] -- WORD...\n"
-	"                      run the image's own program, WORD..., beside the server, "
-	"or\n"
+	"                      run the image's program, WORD..., beside the server, or\n"
 	"                      to its end before it\n"
 	"  --plugins NAME...   start them: agent_skills, jupyter (Python cells), mcp, "
 	"vscode,\n"
 	"                      or folders in --plugin-dir DIR (default /.od/plugins)\n"
 	"  --[no-]enable-browser\n"
-	"                      start a browser at once, or none at all (default: when it "
-	"is\n"
-	"                      first needed)\n"
+	"                      start one at once, or none (default: when it is needed)\n"
 	"  --cdp URL           use the browser at ws://... or http://... in its place\n"
 	"\n"
 	"environment: SESSION_API_KEY, NO_CHANGE_TIMEOUT_SECONDS, SU_TO_USER,\n"
@@ -212,14 +208,6 @@ static void set_eval_env(struct reader *r, const char *v)
 		r->c->eval_env = v;
 }
 
-static void set_cdp(struct reader *r, const char *v)
-{
-	if (!endpoint_ok(v))
-		complain(
-			r, "--cdp", v, "must be ws://HOST:PORT/PATH or http://HOST:PORT");
-	r->c->cdp = v;
-}
-
 static void set_viewer(struct reader *r, const char *v)
 {
 	(void)v;
@@ -293,6 +281,9 @@ static void check_browser(struct reader *r)
 		buf_puts(r->errors,
 			"Browser environment is not enabled in config, but "
 			"browsergym_eval_env is set\n");
+	if (c->cdp && !endpoint_ok(c->cdp))
+		complain(r, "--cdp", c->cdp,
+			"must be ws://HOST:PORT/PATH or http://HOST:PORT");
 	if (c->plugins & bit)
 		c->browser = CONFIG_BROWSER_ON;
 	if (c->browser != CONFIG_BROWSER_OFF)
@@ -369,7 +360,7 @@ static const struct option {
 	{"--entrypoint", ONE, .set = set_entrypoint},
 	{"--enable-browser", NONE, .set = set_browser},
 	{"--no-enable-browser", NONE, .set = set_no_browser},
-	{"--cdp", ONE, .set = set_cdp},
+	{"--cdp", ONE, .at = AT(cdp)},
 	{"--file-viewer", NONE, .set = set_viewer},
 	{"--browsergym-eval-env", MANY, .set = set_eval_env},
 	{"--git-user-name", ONE, .set = ignore},

@@ -91,7 +91,7 @@ struct browser {
 	struct download download; /* the last one that has begun */
 	bool by_place;            /* actions may have coordinates and keys */
 	pid_t pid;                /* 0: it is not ours */
-	/* Of a browser that others use, too: the context whose tabs are ours; or empty. */
+	/* Of a browser that others use, too: the context of our tabs; or empty. */
 	char context[CDP_ID_MAX];
 	char cast[CDP_ID_MAX]; /* the session that tells how it looks; empty: none */
 

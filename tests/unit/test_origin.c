@@ -83,9 +83,10 @@ int main(void)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		now = rows[i].fields;
-		is_int(origin_check(NULL, false), rows[i].status, "Host %s, Origin %s, %s",
-			shown(now.host), shown(now.origin), shown(now.site));
-		is_int(origin_check(NULL, true), rows[i].elsewhere, "...from elsewhere");
+		is_int(origin_check(NULL, false), rows[i].status,
+			"Host %s, Origin %s, %s", shown(now.host), shown(now.origin),
+			shown(now.site));
+		is_int(origin_check(NULL, true), rows[i].elsewhere, "...elsewhere");
 	}
 	return done_testing();
 }
