@@ -203,7 +203,7 @@ static void write_container(
 		write_ports(l, &w);
 	jw_key(&w, "AutoRemove");
 	jw_bool(&w, l->auto_remove);
-	settings_write_host(l->settings, m->overlay.dirs, &w);
+	settings_write_host(l->settings, m->overlay.dirs, l->engine->podman, &w);
 	jw_end(&w);
 	jw_end(&w);
 }

@@ -198,7 +198,7 @@ static int make_absolute(struct settings *s, struct str *path)
 	size_t room = sizeof(here) + path->n + 2;
 	char *out;
 
-	if (!path->n || path->p[0] != '.')
+	if (!path->n || path->p[0] == '/')
 		return 0;
 	if (!getcwd(here, sizeof(here)))
 		return out_fail(
@@ -250,7 +250,7 @@ static int add_mount(
 			"was written",
 			option, value);
 	s->mounts_n++;
-	return make_absolute(s, &m->source);
+	return m->source.n && m->source.p[0] == '.' ? make_absolute(s, &m->source) : 0;
 }
 
 static int read_mounts(struct settings *s)
@@ -278,10 +278,22 @@ static int read_mounts(struct settings *s)
 	return r;
 }
 
-/* Engines want a seccomp profile itself; --security-opt names its file. */
+#define SECCOMP "seccomp="
+
+static int put_option(struct settings *s, struct str value, struct str *out)
+{
+	struct buf text = BUF_INIT(INJECT_FILE_MAX + sizeof(SECCOMP));
+
+	buf_puts(&text, SECCOMP);
+	buf_str(&text, value);
+	if (!text.err)
+		*out = str_c(arena_cstr(&s->arena, buf_view(&text)));
+	buf_free(&text);
+	return text.err ? text.err : out->p ? 0 : -ENOMEM;
+}
+
 static int read_security(struct settings *s)
 {
-	static const char seccomp[] = "seccomp=";
 	const char *value;
 	size_t it = 0;
 	int r = 0;
@@ -291,26 +303,22 @@ static int read_security(struct settings *s)
 	if (!s->security)
 		return -ENOMEM;
 	while (!r && (value = options_next(s->options, LIST_SECURITY_OPT, &it))) {
-		struct str *out = &s->security[s->security_n++];
-		struct str rest = str_c(value), text = {0};
-		char *both;
+		struct settings_security *out = &s->security[s->security_n++];
+		struct str path = str_c(value), text = {0};
 
-		*out = rest;
-		if (!str_starts(rest, str_c(seccomp)))
+		*out = (struct settings_security){path, path};
+		if (!str_starts(path, STR(SECCOMP)))
 			continue;
-		rest = str_skip(rest, strlen(seccomp));
-		if (str_eq(rest, STR("unconfined")) || str_eq(rest, STR("builtin")))
+		path = str_skip(path, strlen(SECCOMP));
+		if (str_eq(path, STR("unconfined")) || str_eq(path, STR("builtin")))
 			continue;
-		r = read_file(s, "security-opt", rest.p, &text);
-		if (r)
-			break;
-		both = arena_alloc(&s->arena, strlen(seccomp) + text.n + 1);
-		if (!both)
-			return -ENOMEM;
-		memcpy(both, seccomp, strlen(seccomp));
-		if (text.n)
-			memcpy(both + strlen(seccomp), text.p, text.n);
-		*out = str_make(both, strlen(seccomp) + text.n);
+		r = read_file(s, "security-opt", path.p, &text);
+		if (!r)
+			r = make_absolute(s, &path);
+		if (!r)
+			r = put_option(s, path, &out->named);
+		if (!r)
+			r = put_option(s, text, &out->whole);
 	}
 	return r;
 }

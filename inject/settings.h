@@ -19,9 +19,14 @@ struct settings {
 	size_t ports_n;
 	struct spec_mount *mounts; /* sources of paths made absolute */
 	size_t mounts_n;
-	struct str *security; /* profiles in place of their files' names */
+	struct settings_security *security;
 	size_t security_n;
 	struct spec_gpus gpus;
+};
+
+/* One --security-opt; in a profile's place Docker wants it itself, Podman its file. */
+struct settings_security {
+	struct str whole, named;
 };
 
 /* The network of the host itself: nothing can be published. */
@@ -52,7 +57,7 @@ struct settings_overlay {
  * The members of HostConfig, but for PortBindings and AutoRemove; overlays in the order
  * of the mounts that are one.
  */
-void settings_write_host(
-	const struct settings *s, const struct settings_overlay *overlays, struct jw *w);
+void settings_write_host(const struct settings *s,
+	const struct settings_overlay *overlays, bool podman, struct jw *w);
 
 #endif

@@ -350,8 +350,19 @@ static void write_gpus(const struct spec_gpus *g, struct jw *w)
 		jw_end(w);
 }
 
-void settings_write_host(
-	const struct settings *s, const struct settings_overlay *overlays, struct jw *w)
+static void write_security(const struct settings *s, bool podman, struct jw *w)
+{
+	if (!s->security_n)
+		return;
+	jw_key(w, "SecurityOpt");
+	jw_array(w);
+	for (size_t i = 0; i < s->security_n; i++)
+		jw_str(w, podman ? s->security[i].named : s->security[i].whole);
+	jw_end(w);
+}
+
+void settings_write_host(const struct settings *s,
+	const struct settings_overlay *overlays, bool podman, struct jw *w)
 {
 	const struct options *o = s->options;
 
@@ -365,7 +376,7 @@ void settings_write_host(
 	list(o, w, "CapAdd", LIST_CAP_ADD);
 	list(o, w, "CapDrop", LIST_CAP_DROP);
 	list(o, w, "ExtraHosts", LIST_ADD_HOST);
-	strings(w, "SecurityOpt", s->security, s->security_n);
+	write_security(s, podman, w);
 	write_binds(s, w);
 	if (s->mounts_n)
 		write_mounts(s, overlays, w);

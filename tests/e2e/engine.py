@@ -58,8 +58,8 @@ class Engine:
 
     def load(self, tar, name, *changes):
         """A user image from an archive of its files."""
-        repo, tag = name.rsplit(":", 1)
-        query = [("fromSrc", "-"), ("repo", repo), ("tag", tag)]
+        # Podman heeds no tag but the one in repo.
+        query = [("fromSrc", "-"), ("repo", name)]
         query += [("changes", c) for c in changes]
         said = self.call("POST", "/images/create", tar, query)
         if b"error" in (said if isinstance(said, bytes) else json.dumps(said).encode()):

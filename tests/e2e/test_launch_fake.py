@@ -176,6 +176,10 @@ def test_profile():
                    "seccomp=unconfined")["HostConfig"]
     eq(host["SecurityOpt"], ['seccomp={"defaultAction":"SCMP_ACT_ALLOW"}',
                              "seccomp=unconfined"], "a profile goes with its text")
+    podman = engine(fields=[("Libpod-Api-Version", "4.3.1")])
+    for path in (profile, os.path.basename(profile)):
+        host = spec_of(podman, "--security-opt", "seccomp=" + path, cwd=TEMP)["HostConfig"]
+        eq(host["SecurityOpt"], ["seccomp=" + profile], "to Podman with the name of its file")
 
 
 def test_host_network():
