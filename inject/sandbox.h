@@ -45,7 +45,7 @@ int sandbox_key(struct sandbox *s) MUST_USE;
 /* The same, but it has to run, and its key has to be known here. */
 int sandbox_open(const struct engine *e, const char *name, struct sandbox *s) MUST_USE;
 
-/* Whether we are in a container, whose loopback may not be that of the engine's machine. */
+/* Whether we are in a container: its loopback may not be the engine's machine's. */
 bool sandbox_from_container(void);
 
 /* Asks GET /alive once: 0 when ready, 1 when not yet, -EINTR, -ENOMEM. */
