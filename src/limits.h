@@ -552,7 +552,7 @@ enum {
 	LEDGER_TORN_MAX = 1 << 20,   /* kept of what cannot be read, for people */
 	OUTPUT_HEAD = 1 << 20,       /* kept of what an action prints, as SPOOL_HEAD, */
 	OUTPUT_TAIL = 15 << 20,      /* and last */
-	OUTPUT_BLOCKS = 16384,       /* of 4 KiB, of all actions, on disk... */
+	OUTPUT_BLOCKS = 32768,       /* of 4 KiB, of all actions, on disk... */
 	OUTPUT_BLOCKS_MEMORY = 8192, /* ...or in memory: two of the largest */
 	OUTPUT_PART_MAX = 1 << 20,   /* in one answer */
 	OUTPUT_EVENT = 32768,        /* bytes in one event of a stream */

@@ -340,9 +340,12 @@ int ledger_ack(struct ledger *l, struct ledger_entry *e)
 
 static int read_part(const struct ledger *l, uint64_t at, uint64_t n, struct buf *out)
 {
-	char *p = buf_room(out, (size_t)n);
+	char *p;
 	int r;
 
+	if (!n)
+		return 0;
+	p = buf_room(out, (size_t)n);
 	if (!p)
 		return out->err;
 	r = journal_read(&l->journal, at, p, (size_t)n);

@@ -201,9 +201,14 @@ static int open_file(struct shrink *s, const struct ledger *l)
 	return r;
 }
 
+static struct shrink *shrink_new(void)
+{
+	return calloc(1, sizeof(struct shrink));
+}
+
 static int begin(struct ledger *l)
 {
-	struct shrink *s = calloc(1, sizeof(*s));
+	struct shrink *s = shrink_new();
 	int r;
 
 	if (!s)

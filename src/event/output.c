@@ -382,8 +382,11 @@ static int compare(const void *a, const void *b)
 	return x->head.index < y->head.index ? -1 : x->head.index > y->head.index;
 }
 
-/* 0; 1: it is not whole, or of nobody; -errno. */
-static int look_at(const struct outputs *o, uint32_t block, struct head *h)
+/*
+ * 0; 1: it is not whole, or of nobody; -errno. known: its head was written behind its
+ * bytes, and nothing but our process has ended since.
+ */
+static int look_at(const struct outputs *o, uint32_t block, bool known, struct head *h)
 {
 	static char bytes[OUTPUT_BLOCK];
 	int r = fd_read_all_at(o->fd, place_of(block, 0), bytes, HEAD_LEN);
@@ -394,6 +397,8 @@ static int look_at(const struct outputs *o, uint32_t block, struct head *h)
 	if (h->own != crc_update(0, str_make(bytes, offsetof(struct head, own))) ||
 		h->n == 0 || h->n > OUTPUT_DATA || h->index >= UINT64_MAX / OUTPUT_BLOCK)
 		return 1;
+	if (known)
+		return 0;
 	r = fd_read_all_at(o->fd, place_of(block, HEAD_LEN), bytes, h->n);
 	if (r)
 		return r == ERR_CLOSED ? 1 : r;
@@ -450,14 +455,14 @@ static struct found *found_new(size_t n)
 	return calloc(n ? n : 1, sizeof(struct found));
 }
 
-static int find(struct outputs *o)
+static int find(struct outputs *o, bool known)
 {
 	struct found *f = found_new(o->blocks_n);
 	size_t n = 0, same;
 	int r = f ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < o->blocks_n && r >= 0; i++) {
-		r = look_at(o, i, &f[n].head);
+		r = look_at(o, i, known, &f[n].head);
 		f[n].block = i;
 		if (r == 0)
 			n++;
@@ -477,7 +482,7 @@ static int find(struct outputs *o)
 	return r < 0 ? r : 0;
 }
 
-int outputs_open(struct outputs *o, int fd, uint32_t blocks_max)
+int outputs_open(struct outputs *o, int fd, uint32_t blocks_max, bool known)
 {
 	struct outputs made = {.fd = fd, .blocks_max = blocks_max};
 	off_t size = lseek(fd, 0, SEEK_END);
@@ -487,7 +492,7 @@ int outputs_open(struct outputs *o, int fd, uint32_t blocks_max)
 	if (!r)
 		made.blocks_n = size < (off_t)blocks_max ? (uint32_t)size : blocks_max;
 	if (!r)
-		r = find(&made);
+		r = find(&made, known);
 	if (r)
 		outputs_close(&made);
 	else

@@ -47,10 +47,11 @@ struct outputs {
 };
 
 /*
- * Takes fd over, in any case, and finds the outputs in it; an empty one has none. 0,
- * -ENOMEM, -errno.
+ * Takes fd over, in any case, and finds the outputs in it; an empty one has none. known:
+ * it is that of an earlier process of this boot; else all its bytes are read, for the
+ * machine may have ended. 0, -ENOMEM, -errno.
  */
-int outputs_open(struct outputs *o, int fd, uint32_t blocks_max) MUST_USE;
+int outputs_open(struct outputs *o, int fd, uint32_t blocks_max, bool known) MUST_USE;
 void outputs_close(struct outputs *o);
 
 /* A new one, without bytes; NULL out of memory. */

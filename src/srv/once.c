@@ -50,6 +50,7 @@ void once_tidy(struct once *o)
 static void open_outputs(struct once *o)
 {
 	int fd = o->outputs_fd;
+	bool known = fd >= 0;
 	uint32_t max = o->dir < 0 ? OUTPUT_BLOCKS_MEMORY : OUTPUT_BLOCKS;
 	int r;
 
@@ -63,7 +64,7 @@ static void open_outputs(struct once *o)
 	if (r < 0)
 		log_warn("init does not keep what actions print: %s", err_text(r));
 	if (fd >= 0)
-		r = outputs_open(&o->outputs, fd, max);
+		r = outputs_open(&o->outputs, fd, max, known);
 	if (fd < 0 || r < 0)
 		log_warn("what actions print is not kept: %s", err_text(r));
 	else

@@ -25,6 +25,7 @@ import appends
 import browser
 import cells
 import engine as engines
+import events
 import harness
 import many
 import transfers
@@ -368,10 +369,11 @@ def run_row(engine, box, name):
 def main():
     steps = {f.__name__: f for f in (size, memory, start, latency, throughput, sessions, requests,
                                      restart, grep, *transfers.STEPS, *cells.STEPS, *browser.STEPS,
+                                     *events.STEPS,
                                      appends.appends, engine_rows, many.images)}
     for name in sys.argv[1:] or steps:
         try:
-            {**steps, "soak": soak}[name]()
+            {**steps, "soak": soak, **{f.__name__: f for f in events.BY_NAME}}[name]()
         finally:
             for client in list(harness.Client.alive):
                 client.kill()

@@ -117,12 +117,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		abort();
 	}
 	again = fd_dup(fd, 0);
-	if (again < 0 || outputs_open(&o, fd, BLOCKS_MAX) != 0)
+	if (again < 0 || outputs_open(&o, fd, BLOCKS_MAX, n % 2) != 0)
 		abort();
 	use(&o);
 	outputs_close(&o);
 	/* What we have written ourselves is read, too. */
-	if (outputs_open(&o, again, BLOCKS_MAX) != 0)
+	if (outputs_open(&o, again, BLOCKS_MAX, n % 2) != 0)
 		abort();
 	use(&o);
 	outputs_close(&o);

@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 static struct outputs o;
-static int file; /* what a crash leaves: the same file */
+static int file;   /* what a crash leaves: the same file */
+static bool known; /* to have been left by a process of this boot */
 
 /* Byte n of every output here. */
 static char byte_at(uint64_t n)
@@ -24,7 +25,7 @@ static void fresh(uint32_t blocks)
 	outputs_close(&o);
 	fd_close(&file);
 	file = fd_memory("output", 0);
-	if (outputs_open(&o, fd_dup(file, 0), blocks) != 0)
+	if (outputs_open(&o, fd_dup(file, 0), blocks, known) != 0)
 		exit(1);
 }
 
@@ -33,7 +34,7 @@ static void crash(void)
 	uint32_t blocks = o.blocks_max;
 
 	outputs_close(&o);
-	is_int(outputs_open(&o, fd_dup(file, 0), blocks), 0, "it is opened again");
+	is_int(outputs_open(&o, fd_dup(file, 0), blocks, known), 0, "it is opened again");
 }
 
 static struct output *new_one(char name)
@@ -246,6 +247,8 @@ int main(void)
 	test_ranges();
 	test_sizes();
 	test_torn();
+	known = true;
+	test_sizes();
 	test_limits();
 	test_full();
 	outputs_close(&o);
