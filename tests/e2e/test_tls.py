@@ -288,6 +288,25 @@ def test_health():
     eq(run_client("health", str(free_port()), "--tls")[0], 1, "nor is a closed port")
 
 
+def test_entropy():
+    """On a kernel, or behind a filter, that has no getrandom."""
+    if not shutil.which("strace"):
+        skip("without getrandom", "strace is not installed")
+        return
+    for refusal in "ENOSYS", "EPERM":
+        trace = path("trace." + refusal)
+        prefix = ["strace", "-f", "-o", trace, "-e", "trace=getrandom,openat", "-e",
+                  "inject=getrandom:error=" + refusal]
+        with Client("--tls-self", prefix=prefix) as client:
+            shown = ssl.get_server_certificate(("127.0.0.1", client.port))
+            ok("BEGIN CERTIFICATE" in shown and len(learnt(client)) == 1,
+               f"getrandom: {refusal}: a key is made, and connections are")
+            with open(trace) as f:
+                said = f.read()
+            has(said, f"{refusal} ", "which was refused")
+            has(said, '"/dev/urandom"', "with what the device gives")
+
+
 def test_memory():
     """What an idle connection costs, and what remains of it."""
     with TlsClient() as client:

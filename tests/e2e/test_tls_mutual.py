@@ -300,6 +300,25 @@ def test_dial_table():
                    f"the log says: {words}", client.log())
 
 
+def test_dial_silence():
+    """A backend that takes the connection and says nothing, and one that says half of it."""
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        deaf.settimeout(DEADLINE)
+        with Client("--connect", f"wss://localhost:{deaf.getsockname()[1]}/", "--connect-ca",
+                    made()["ca"]) as client:
+            first, _ = deaf.accept()
+            first.settimeout(DEADLINE)
+            eq(first.recv(1), b"\x16", "a handshake is begun")
+            first.sendall(b"\x16\x03\x03\x40\x00\x02")
+            while first.recv(4096):
+                pass
+            ok(True, "and given up")
+            deaf.accept()[0].close()
+            ok(until(lambda: "no connection to the backend" in client.log()), "and begun anew",
+               client.log())
+        first.close()
+
+
 def test_listen():
     cert, key = made()["client"]
     scert, skey = made()["server"]
