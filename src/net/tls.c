@@ -10,28 +10,38 @@ struct server_state {
 	unsigned char io[BR_SSL_BUFSIZE_BIDI];
 };
 
-/* AES first: it is as fast as ChaCha20 where the CPU has it, and most have. */
+/* ChaCha20 goes first where the processor has no instructions for AES. */
 static const uint16_t rsa_suites[] = {
+	BR_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 	BR_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
 	BR_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
 	BR_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 };
 
 static const uint16_t ec_suites[] = {
+	BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
 	BR_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
 	BR_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
 	BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
 };
 
+void tls_use_suites(
+	br_ssl_engine_context *e, const uint16_t *suites, size_t n, size_t keys)
+{
+	size_t first = br_aes_x86ni_ctr_get_vtable() ? keys : 0;
+
+	br_ssl_engine_set_suites(e, suites + first, n - keys);
+}
+
 static void use_credentials(br_ssl_server_context *c, const struct tls_server *s)
 {
 	if (s->key.key_type == BR_KEYTYPE_RSA) {
-		br_ssl_engine_set_suites(&c->eng, rsa_suites, ARRAY_LEN(rsa_suites));
+		tls_use_suites(&c->eng, rsa_suites, ARRAY_LEN(rsa_suites), 1);
 		br_ssl_server_set_single_rsa(c, s->chain, s->chain_n, &s->key.key.rsa,
 			BR_KEYTYPE_SIGN, NULL, br_rsa_pkcs1_sign_get_default());
 	} else {
 		/* The issuer's key type matters for static ECDH only, which is off. */
-		br_ssl_engine_set_suites(&c->eng, ec_suites, ARRAY_LEN(ec_suites));
+		tls_use_suites(&c->eng, ec_suites, ARRAY_LEN(ec_suites), 1);
 		br_ssl_server_set_single_ec(c, s->chain, s->chain_n, &s->key.key.ec,
 			BR_KEYTYPE_SIGN, BR_KEYTYPE_EC, br_ec_get_default(),
 			br_ecdsa_sign_asn1_get_default());
@@ -51,7 +61,11 @@ void tls_use_algorithms(br_ssl_engine_context *e)
 	br_ssl_engine_set_prf_sha384(e, &br_tls12_sha384_prf);
 	br_ssl_engine_set_default_ec(e);
 	br_ssl_engine_set_default_aes_gcm(e);
-	br_ssl_engine_set_default_chapol(e);
+	/* Not the default: its SSE2 is slower than what gcc makes of plain C. */
+	br_ssl_engine_set_chapol(
+		e, &br_sslrec_in_chapol_vtable, &br_sslrec_out_chapol_vtable);
+	br_ssl_engine_set_chacha20(e, br_chacha20_ct_run);
+	br_ssl_engine_set_poly1305(e, br_poly1305_ctmulq_get());
 	br_ssl_engine_set_protocol_names(e, protocols, ARRAY_LEN(protocols));
 }
 

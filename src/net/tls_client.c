@@ -22,6 +22,8 @@ static struct client_state *state_new(void)
 static void use_suites(br_ssl_engine_context *e)
 {
 	static const uint16_t suites[] = {
+		BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+		BR_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 		BR_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
 		BR_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
 		BR_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
@@ -30,7 +32,7 @@ static void use_suites(br_ssl_engine_context *e)
 		BR_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 	};
 
-	br_ssl_engine_set_suites(e, suites, ARRAY_LEN(suites));
+	tls_use_suites(e, suites, ARRAY_LEN(suites), 2);
 	br_ssl_engine_set_default_rsavrfy(e);
 	br_ssl_engine_set_default_ecdsa(e);
 }

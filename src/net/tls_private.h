@@ -29,6 +29,13 @@ struct tls_state {
 	unsigned char alert_n, alert_at; /* its size, 0 for none, and how much is sent */
 };
 
+/*
+ * Sets the suites: n of them, of which the last keys (as many as there are kinds of keys)
+ * are once more the first, ChaCha20; those come first or last, as is faster here.
+ */
+void tls_use_suites(
+	br_ssl_engine_context *e, const uint16_t *suites, size_t n, size_t keys);
+
 /* Versions, hashes and ciphers; then the caller adds suites and what is its own. */
 void tls_use_algorithms(br_ssl_engine_context *e);
 

@@ -28,6 +28,7 @@ import engine as engines
 import events
 import harness
 import many
+import tls
 import transfers
 
 
@@ -368,8 +369,8 @@ def run_row(engine, box, name):
 
 def main():
     steps = {f.__name__: f for f in (size, memory, start, latency, throughput, sessions, requests,
-                                     restart, grep, *transfers.STEPS, *cells.STEPS, *browser.STEPS,
-                                     *events.STEPS,
+                                     restart, grep, tls.tls, *transfers.STEPS, *cells.STEPS,
+                                     *browser.STEPS, *events.STEPS,
                                      appends.appends, engine_rows, many.images)}
     for name in sys.argv[1:] or steps:
         try:
