@@ -228,25 +228,25 @@ def test_tls():
         return
     top = tempfile.mkdtemp(prefix="od-e2e-")
     cert, pin, context = certificate(top)
-    with Backend(tls=context) as b:
-        url = f"wss://localhost:{b.port}/"
-        for name, options in (("by its authority", ("--connect-ca", cert)),
-                              ("by its key", ("--connect-pin", pin))):
-            with Client("--connect", url, *options):
-                s = b.stream()
-                s.expect("hello")
-                s.say("open", id=1, kind="http")
-                s.expect("opened", id=1)
-                s.put_in(1, request("GET", "/alive"))
-                has(s.until(1, b'"ok"'), b"200 OK", f"a backend that is known {name}")
-                s.close()
-        with Client("--connect", url, "--connect-pin", "00" * 32) as c:
-            try:
-                b.meet()
-                ok(False, "another key is not believed")
-            except (OSError, Closed):
-                ok(True, "another key is not believed")
-            ok(until(lambda: "no connection to the backend" in c.log()), "and that is told")
+    # One each: what a client that was killed leaves behind is not taken for the next.
+    for name, options in (("by its authority", ("--connect-ca", cert)),
+                          ("by its key", ("--connect-pin", pin))):
+        with Backend(tls=context) as b, Client("--connect", f"wss://localhost:{b.port}/", *options):
+            s = b.stream()
+            s.expect("hello")
+            s.say("open", id=1, kind="http")
+            s.expect("opened", id=1)
+            s.put_in(1, request("GET", "/alive"))
+            has(s.until(1, b'"ok"'), b"200 OK", f"a backend that is known {name}")
+            s.close()
+    with Backend(tls=context) as b, Client("--connect", f"wss://localhost:{b.port}/",
+                                           "--connect-pin", "00" * 32) as c:
+        try:
+            b.meet()
+            ok(False, "another key is not believed")
+        except (OSError, Closed):
+            ok(True, "another key is not believed")
+        ok(until(lambda: "no connection to the backend" in c.log()), "and that is told")
     shutil.rmtree(top)
 
 

@@ -259,6 +259,9 @@ def test_dial():
         to = "--connect", f"wss://localhost:{b.port}/", "--connect-ca", made()["ca"]
         with Client(*to, "--connect-cert", cert, "--connect-key", key):
             alive_through(b.stream(), "a backend that asks who dials in")
+    # What the first has left behind is not taken for the second.
+    with backend([Cert("b", root, dns=["localhost"])], asks=True) as b:
+        to = "--connect", f"wss://localhost:{b.port}/", "--connect-ca", made()["ca"]
         with Client(*to) as client:
             try:
                 b.meet()
