@@ -230,7 +230,11 @@ third_party: $(foreach k,release test,$(B)/$k/third_party.a)
 
 unit_of = $(patsubst tests/%.c,$(B)/$1/%,$(UNIT_SRC))
 SCRIPTS := $(sort $(wildcard tests/unit/*.t tests/patches/*.t))
-E2E := $(sort $(wildcard tests/e2e/*.t tests/e2e/test_*.py))
+# The longest first, so that none of them runs on alone at the end.
+E2E_LONG := $(addprefix tests/e2e/test_,$(addsuffix .py,shells hostile transfer_faults \
+	bare programs tls kill browser_pages kernels))
+E2E := $(E2E_LONG) $(filter-out $(E2E_LONG), \
+	$(sort $(wildcard tests/e2e/*.t tests/e2e/test_*.py)))
 TEST_ENV = OD_BUILD=$(abspath $(B)) OD_SOURCE=$(CURDIR) \
 	UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=detect_stack_use_after_return=1
 PROVE = prove
