@@ -161,7 +161,7 @@ static int next_event(struct reader *r, struct buf *out, bool *over)
 	const struct ledger_entry *e = entry_of(r);
 	struct output_part part;
 	struct str show;
-	bool ended;
+	bool ended, last;
 	int err;
 
 	if (!e)
@@ -179,7 +179,9 @@ static int next_event(struct reader *r, struct buf *out, bool *over)
 		put_gap(out, r->at, part.from);
 		r->at = part.from;
 	}
-	show = whole(buf_view(&bytes), ended && part.next == e->out_n);
+	/* What is not full ends there, or in front of a gap. */
+	last = bytes.n < OUTPUT_EVENT && (ended || part.next < once_output_end(e));
+	show = whole(buf_view(&bytes), last);
 	if (!err && show.n)
 		put_bytes(out, r->at, show);
 	else if (!err && bytes.n)

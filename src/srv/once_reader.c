@@ -67,7 +67,7 @@ static void beat(struct timer *t)
 
 static void send_events(struct reader *r)
 {
-	struct buf out = BUF_INIT(8 * OUTPUT_EVENT);
+	struct buf out = BUF_INIT(HTTP_REPLY_MAX);
 	bool over = false;
 	int err = 0;
 

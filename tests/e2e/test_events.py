@@ -67,6 +67,20 @@ def test_order():
         eq(snapshot["sessions"], ["default"], "the sessions")
 
 
+def test_large_snapshot():
+    """A client that acknowledges nothing: how all stands is long, and one event."""
+    with Client() as client:
+        with client.conn() as c:
+            names = [f"{'a' * 60}{i:04}" for i in range(3500)]
+            for name in names:
+                c.send(request("PUT", f"/v1/actions/{name}", b'{"action":"none"}'))
+                c.response()
+        with client.conn() as c:
+            c.send(request("GET", "/v1/events?snapshot=true", Accept="text/event-stream"))
+            ((_, kind, data),) = blocks(c, lambda g: g)
+        eq((kind, [a["id"] for a in data["actions"]]), ("snapshot", names), "all of them")
+
+
 def test_stream():
     with Client(role="init") as client:
         with client.conn() as c:

@@ -134,6 +134,16 @@ def test_live():
             eq(c.response().field("x-state"), "done", "who is at the end does not wait")
 
 
+def test_cut_character():
+    """A gap may begin inside of a character: what stands before it is told, and then the gap."""
+    with Client() as client:
+        put(client, "a", "yes $'\\u20ac' | head -n 6000000 | tr -d '\\n'", "?wait=100", timeout=120, blocking=True)
+        got = events(client, "a", "?from=1000000")
+        (gap,) = [d for kind, _, d in got if kind == "gap"]
+        eq((got[-1][0], got[-1][1]), ("end", 18000000), "it comes to the end")
+        ok(gap["from"] % 3, "the gap is inside of a character")
+
+
 def test_large():
     """What is too much loses its middle, which is told; a reader that stalls keeps nobody."""
     with Client() as client:
