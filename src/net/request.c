@@ -485,8 +485,9 @@ void request_forward(const struct request *rq, struct str target, struct buf *ou
 	const struct exchange *x = exchange_of(rq);
 	const struct http_head *h = &x->http.head;
 	struct str upgrade;
-	/* That of one which becomes another protocol is about the whole way. */
-	bool keeps = request_header(rq, STR("upgrade"), &upgrade) != 1;
+	/* That of a WebSocket is about the whole way; other upgrades are only offers. */
+	bool keeps = request_header(rq, STR("upgrade"), &upgrade) == 0 &&
+		str_eq_nocase(upgrade, STR("websocket"));
 
 	buf_fmt(out, "%.*s ", STR_ARG(rq->method));
 	buf_str(out, target);

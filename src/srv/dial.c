@@ -101,8 +101,8 @@ static void lost(void *arg, unsigned code, const char *why)
 	d->stream = NULL;
 	if (d->state == DIAL_OFF)
 		return;
-	/* A backend that lets us in and out at once has not served us. */
-	if (loop_now(d->loop) - d->since >= DIAL_STEADY_MS) {
+	/* Nor has a backend served us that lets us in and out at once, or never in. */
+	if (loop_now(d->loop) - d->since >= WS_OPEN_MS + DIAL_STEADY_MS) {
 		d->pause = 0;
 		d->told = 0;
 	}

@@ -89,6 +89,10 @@ def test_api():
         s.put_in(1, b"echo $((6*7))\r")
         s.until(1, b"42\r\n")
         s.close()
+        got = l.ask("GET", "/sandboxes/a/alive", Upgrade="h2c", Connection="Upgrade, HTTP2-Settings",
+                    HTTP2_Settings="AAMAAABkAAQAAP__")
+        eq((got.status, got.field("connection")), (200, "close"),
+           "an offer of HTTP/2 keeps no connection for requests to others")
         got = l.ask("GET", "/sandboxes", Origin="http://evil.test")
         eq(got.status, 403, "a foreign page")
         for method, path, status in (("GET", "/nowhere", 404), ("POST", "/sandboxes", 405),
