@@ -203,6 +203,9 @@ enum {
 	SERVE_DATA_MAX = 256 << 20, /* of memory: then requests fail, not the process */
 	WHO_MEMORY_MAX = 4 << 20,   /* the shell's environment; the kernel takes 2 MB */
 	LISTEN_BACKLOG = 512,       /* clients wait here while serve is restarted */
+	PEER_IDLE_S = 30,           /* then a peer is asked whether it is there... */
+	PEER_ASK_S = 10,            /* ...and again... */
+	PEER_ASKS = 3,              /* ...as often, before it is lost */
 	STOP_GRACE_MS = 3000,       /* docker stop kills after 10 s */
 	STOP_FLUSH_MS = 500,        /* for the last replies */
 };

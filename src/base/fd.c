@@ -1,5 +1,8 @@
 #include "base/fd.h"
 
+#include "base/str.h"
+#include "limits.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -157,6 +160,26 @@ static int socket_make(int family, int type)
 	return result(socket(family, type | SOCK_CLOEXEC, 0));
 }
 
+/*
+ * Who waits long for an answer, and vanishes, is noticed. What is accepted inherits it;
+ * where it cannot be set, nobody is worse off than without.
+ */
+static void watch_peers(int listener)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{SOL_SOCKET, SO_KEEPALIVE, 1},
+		{IPPROTO_TCP, TCP_KEEPIDLE, PEER_IDLE_S},
+		{IPPROTO_TCP, TCP_KEEPINTVL, PEER_ASK_S},
+		{IPPROTO_TCP, TCP_KEEPCNT, PEER_ASKS},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		setsockopt(listener, options[i].level, options[i].name, &options[i].value,
+			sizeof(options[i].value));
+}
+
 int fd_listen_tcp(const char *address, uint16_t port, int backlog)
 {
 	struct address a;
@@ -170,6 +193,7 @@ int fd_listen_tcp(const char *address, uint16_t port, int backlog)
 	if (fd < 0)
 		return fd;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	watch_peers(fd);
 	if (bind(fd, &a.sa, a.n) == 0 && listen(fd, backlog) == 0)
 		r = fd_nonblocking(fd);
 	else

@@ -32,7 +32,10 @@ int fd_dup(int fd, int min) MUST_USE;
  */
 int fd_memory(const char *name, size_t n) MUST_USE;
 
-/* A TCP listener on the IPv4 or IPv6 address (numeric text), SO_REUSEADDR. */
+/*
+ * A TCP listener on the IPv4 or IPv6 address (numeric text), SO_REUSEADDR. Who connects
+ * and vanishes without a word is lost a minute later.
+ */
 int fd_listen_tcp(const char *address, uint16_t port, int backlog) MUST_USE;
 /* A stream to a unix socket. Never waits: -EAGAIN when its queue is full. */
 int fd_connect_unix(const char *path) MUST_USE;

@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,6 +21,17 @@ void log_quiet(void)
 	errors_only = true;
 }
 
+/*
+ * Whether a line can be written without waiting: whoever reads the log may have stopped,
+ * and must not stop us. Of a pipe it has room for a line then.
+ */
+static bool has_room(void)
+{
+	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+	return poll(&p, 1, 0) > 0;
+}
+
 static void PRINTF(2, 0) line(const char *level, const char *fmt, va_list ap)
 {
 	char text[LINE_MAX_BYTES];
@@ -35,6 +47,8 @@ static void PRINTF(2, 0) line(const char *level, const char *fmt, va_list ap)
 		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
 			text[i] = '?';
 	text[n++] = '\n';
+	if (!has_room())
+		return;
 	/* A log that cannot be written has nobody to tell. */
 	if (write(STDERR_FILENO, text, n) < 0)
 		return;

@@ -1,7 +1,8 @@
 /*
  * One line per decision, on stderr, for the operator. Called by the function
  * that decides, never by base or by an engine. Control bytes in the text are
- * shown as '?', so that what a sandbox prints cannot forge lines.
+ * shown as '?', so that what a sandbox prints cannot forge lines. Never waits: a line
+ * for which stderr has no room is lost.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H

@@ -151,6 +151,28 @@ def test_slow_client():
         ok(got.endswith(data), f"has all of a large answer ({len(got)} bytes)")
 
 
+def is_watched(port, conn):
+    """Whether the kernel asks the peer of the server's side now and then whether it is there."""
+    mine = conn.sock.getsockname()[1]
+    with open("/proc/net/tcp") as f:
+        rows = [line.split() for line in f]
+    return any(row[1].endswith(f":{port:04X}") and row[2].endswith(f":{mine:04X}") and
+               row[5].startswith("02:") for row in rows)
+
+
+def test_vanished():
+    """Who waits for an answer and vanishes without a word does not keep his place."""
+    with Listen() as l, dialled(l, "a") as c:
+        for port, path in ((l.port, "/sandboxes/a/execute_action"), (c.port, "/execute_action")):
+            gate = Gate(c)
+            with Conn(port) as conn:
+                conn.send(request("POST", path, action("run", command=f"read x <{gate}"),
+                                  X_Session_API_Key=KEY))
+                ok(until(lambda: is_watched(port, conn)), "somebody looks whether he is there")
+                gate.go()
+                eq(conn.response().status, 200, "and he has his answer")
+
+
 def test_loss():
     with Listen() as l, dialled(l, "a") as c:
         gate = Gate(c)
