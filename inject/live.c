@@ -231,6 +231,15 @@ static void forget_typed(struct live *v, uint64_t taken)
 	v->typed_at = v->put - v->typed.n;
 }
 
+/* One of what was never sent would have nothing be read any more. */
+static void take_ack(struct live *v, uint64_t bytes)
+{
+	if (bytes > v->put)
+		return;
+	v->taken = bytes;
+	forget_typed(v, bytes);
+}
+
 static int send_input(struct live *v, struct str bytes)
 {
 	const struct channel_frame f = {.kind = CHANNEL_INPUT,
@@ -284,8 +293,7 @@ static int take_text(struct live *v, struct str text)
 	if (str_eq(type, STR("closed"))) {
 		r = take_end(v, &d);
 	} else if (str_eq(type, STR("ack"))) {
-		v->taken = (uint64_t)doc_int(json_get(root, "bytes"), 0);
-		forget_typed(v, v->taken);
+		take_ack(v, (uint64_t)doc_int(json_get(root, "bytes"), 0));
 	} else if (str_eq(type, STR("hello"))) {
 		copy_name(v->epoch, doc_str(&d, json_get(root, "epoch")));
 	} else if (str_eq(type, STR("opened"))) {
