@@ -538,6 +538,7 @@ enum {
 	ONCE_GRACE_MS = 10000,         /* for a client to come back */
 	ONCE_TERM_MS = 2000,           /* from an interrupt to SIGTERM */
 	ONCE_KILL_MS = 5000,           /* from there to SIGKILL */
+	LEDGER_CLAIM_MS = 1000,        /* for who had the file to end */
 	LEDGER_MAX = 10000,          /* actions whose answers are kept, 200 bytes each */
 	LEDGER_BYTES = 64 << 20,     /* of their answers, on disk... */
 	LEDGER_MEMORY = 8 << 20,     /* ...or in memory */

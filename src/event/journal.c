@@ -11,6 +11,8 @@
 
 enum { VERSION = 1, HEAD = 10, SUMMED = 8, MAGIC = sizeof(JOURNAL_MAGIC) - 1 };
 
+_Static_assert((int)JOURNAL_FIRST == (int)MAGIC + (int)HEAD, "as promised");
+
 static void put_u32(uint8_t *p, uint32_t v)
 {
 	for (int i = 0; i < 4; i++)

@@ -13,7 +13,11 @@
 
 #define JOURNAL_MAGIC "od-journal 1\n"
 
-enum { JOURNAL_PEEK = 4096, JOURNAL_PARTS = 4 };
+enum {
+	JOURNAL_PEEK = 4096,
+	JOURNAL_PARTS = 4,
+	JOURNAL_FIRST = sizeof(JOURNAL_MAGIC) - 1 + 10, /* the first record's payload */
+};
 
 struct journal {
 	int fd;        /* the owner's; read and write */

@@ -8,8 +8,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -117,26 +119,74 @@ static int begin_boot(struct ledger *l)
 	return 0;
 }
 
+int ledger_claim(int fd)
+{
+	/* Not every file system has locks: then it has to go without. */
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+		return 0;
+	return -EBUSY;
+}
+
+/* Whether that is the file of this name, still. */
+static bool is_called(int fd, int dir, const char *name)
+{
+	struct stat here, there;
+
+	return fstat(fd, &here) == 0 &&
+		fstatat(dir, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+		here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+/* Whoever had it may be about to end, or to give its name to a new one. */
+static int open_name(int dir, const char *name)
+{
+	uint64_t until = clock_ms() + LEDGER_CLAIM_MS;
+	int fd, r;
+
+	for (;;) {
+		fd = fd_openat(dir, name, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+		r = fd < 0 ? fd : ledger_claim(fd);
+		if (!r && is_called(fd, dir, name))
+			return fd;
+		fd_close(&fd);
+		if ((r && r != -EBUSY) || clock_ms() >= until)
+			return r ? r : -EBUSY;
+		(void)!poll(NULL, 0, LEDGER_CLAIM_MS / 50);
+	}
+}
+
+/* The key of the box, which the first record is about; false: there is none. */
+static bool read_box(int fd, uint8_t key[LEDGER_KEY])
+{
+	uint8_t start[JOURNAL_FIRST + LEDGER_KEY];
+
+	if (pread(fd, start, sizeof(start), 0) != (ssize_t)sizeof(start) ||
+		memcmp(start, JOURNAL_MAGIC, sizeof(JOURNAL_MAGIC) - 1) != 0)
+		return false;
+	memcpy(key, start + JOURNAL_FIRST, LEDGER_KEY);
+	return true;
+}
+
 /*
  * Of the file that an earlier process has had open and the one of that name: killed when
  * it had just given the name to a new one, that is it; all that counts is in it.
  */
 static int follow_name(int dir, const char *name, int fd)
 {
-	char magic[sizeof(JOURNAL_MAGIC) - 1];
+	uint8_t here[LEDGER_KEY], there[LEDGER_KEY];
 	int named = fd_openat(dir, name, O_RDWR | O_NOFOLLOW, 0);
-	struct stat here, there;
 
 	if (named < 0)
 		return fd;
-	if (fstat(fd, &here) < 0 || fstat(named, &there) < 0 ||
-		(here.st_dev == there.st_dev && here.st_ino == there.st_ino) ||
-		pread(named, magic, sizeof(magic), 0) != (ssize_t)sizeof(magic) ||
-		memcmp(magic, JOURNAL_MAGIC, sizeof(magic)) != 0) {
+	/* Another box may have it, and this one lives in memory. */
+	if (is_called(fd, dir, name) || !read_box(fd, here) || !read_box(named, there) ||
+		memcmp(here, there, sizeof(here)) != 0) {
 		fd_close(&named);
 		return fd;
 	}
 	fd_close(&fd);
+	/* It is ours, even if one who died with that process has it for a moment. */
+	(void)!ledger_claim(named);
 	return named;
 }
 
@@ -161,9 +211,8 @@ int ledger_open(
 			made.dir = -1;
 	}
 	if (fd < 0)
-		made.journal.fd = dir < 0
-			? fd_memory("od-ledger", 0)
-			: fd_openat(dir, name, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+		made.journal.fd =
+			dir < 0 ? fd_memory("od-ledger", 0) : open_name(dir, name);
 	if (made.journal.fd < 0)
 		return made.journal.fd;
 	r = journal_begin(

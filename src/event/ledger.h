@@ -118,7 +118,7 @@ struct ledger {
  * in any case, the one that an earlier process of this boot has had open. dir -1, or a
  * file of that process that has no name: it lives in memory. In a new boot what had
  * started is interrupted. *torn: bytes at the end that were not whole and are kept
- * beside it as NAME.torn. 0, ERR_VERSION, -errno.
+ * beside it as NAME.torn. 0, ERR_VERSION, -errno; -EBUSY: another box writes to it.
  */
 int ledger_open(struct ledger *l, int dir, const char *name, int fd, bool sync,
 	uint64_t *torn) MUST_USE;

@@ -196,7 +196,9 @@ static int open_file(struct shrink *s, const struct ledger *l)
 	if (fd < 0)
 		return fd;
 	s->to.journal.fd = fd;
-	r = journal_begin(&s->to.journal, fd, no_entry, NULL, &torn);
+	r = l->dir < 0 ? 0 : ledger_claim(fd);
+	if (!r)
+		r = journal_begin(&s->to.journal, fd, no_entry, NULL, &torn);
 	s->to.journal.late = &s->late;
 	return r;
 }

@@ -81,7 +81,7 @@ static int open_ledger(struct once *o, int fd)
 	if (r < 0 && o->dir >= 0) {
 		log_warn("the ledger of actions cannot be used: %s; this one lives in "
 			 "memory",
-			err_text(r));
+			r == -EBUSY ? "another sandbox writes to it" : err_text(r));
 		fd_close(&o->dir);
 		r = ledger_open(&o->ledger, -1, "actions", -1, false, &torn);
 	}

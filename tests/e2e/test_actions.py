@@ -281,5 +281,24 @@ def test_stop():
         ok(c.response().status in (200, 503), "who waits is answered when the server stops")
 
 
+def test_one_folder():
+    """A folder of state is one box's: another one that is given it does not write to it."""
+    with tempfile.TemporaryDirectory() as top:
+        state = top + "/state"
+        with Client("--state-dir", state, role="init") as first:
+            with Client("--state-dir", state, role="init") as second:
+                eq(ask(second, "GET", "/v1/status").json()["durability"], "memory", "who comes second lives in memory")
+                for i in range(5):
+                    for client in (first, second):
+                        put(client, f"{client.port}-{i}", "true", "?wait=20")
+                for client in (first, second):
+                    murder(client)
+                    ok(until(lambda: answers(client)), "the server is back")
+                    eq([get(client, f"{client.port}-{i}").status for i in range(5)], [200] * 5, "and knows its own")
+        with Client("--state-dir", state) as third:
+            eq(ask(third, "GET", "/v1/status").json()["durability"], "file", "when they are gone it is free")
+            eq([get(third, f"{first.port}-{i}").status for i in range(5)], [200] * 5, "with what was done")
+
+
 if __name__ == "__main__":
     harness.main()
