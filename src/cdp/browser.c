@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/jw.h"
+#include "base/log.h"
 #include "proc/tree.h"
 
 #include <errno.h>
@@ -17,6 +18,7 @@ enum {
 	PARAMS_MAX = 8192,    /* of a request of ours */
 	SETUP_MS = 10000,     /* for a tab; a browser that is busy with pages */
 	CLOSE_MS = 1000,      /* a tab that is not closed then counts as closed */
+	DIALOG_MS = 2000,     /* for a dialog that was answered to close */
 	STALL_MS = 1500,      /* without an answer, though it has nothing to do */
 	STALL_BUSY_MS = 20000 /* and though it may have: a machine out of breath */
 };
@@ -201,6 +203,42 @@ static int set_up(struct tab *t, uint64_t deadline)
 	return r;
 }
 
+/* A request about the target of t. */
+static int call_target(struct tab *t, const char *method, uint64_t deadline)
+{
+	char params[CDP_ID_MAX + 32];
+
+	snprintf(params, sizeof(params), "{\"targetId\":\"%s\"}", t->target);
+	return cdp_call(
+		&t->browser->cdp, STR(""), method, str_c(params), deadline, NULL, NULL);
+}
+
+/*
+ * A dialog that opens while its page is being left for another one keeps Chromium from
+ * both: it takes no answer for a page that is not active any more, and the next page
+ * cannot become active before that. Only the end of the tab ends it.
+ */
+static int end_stuck(struct tab *t)
+{
+	struct cdp *c = &t->browser->cdp;
+	uint64_t now = clock_ms();
+	int r;
+
+	if (!t->dialog || now - t->dialog < DIALOG_MS || t->state != TAB_READY)
+		return 0;
+	t->dialog = 0;
+	r = cdp_call(c, str_c(t->session), "Page.handleJavaScriptDialog",
+		STR("{\"accept\":false}"), now + CLOSE_MS, NULL, NULL);
+	if (r == ERR_REFUSED &&
+		str_find(str_c(c->refusal), STR("active page")) < strlen(c->refusal)) {
+		log_warn("browser: a page with a dialog is stuck; its tab is closed");
+		t->state = TAB_GONE;
+		cdp_fail(c, str_c(t->session), -EPIPE);
+		r = call_target(t, "Target.closeTarget", now + CLOSE_MS);
+	}
+	return r == ERR_CLOSED || r == -ECANCELED ? r : 0;
+}
+
 int browser_tidy(struct browser *b, uint64_t deadline)
 {
 	struct tab *t = b->tabs;
@@ -216,6 +254,8 @@ int browser_tidy(struct browser *b, uint64_t deadline)
 		/* Others may have come and gone meanwhile, but none was freed. */
 		t = b->tabs;
 	}
+	for (t = b->tabs; t && !r; t = t->next)
+		r = end_stuck(t);
 	choose_active(b);
 	browser_cast(b);
 	return r;
@@ -302,16 +342,6 @@ int browser_new_tab(struct browser *b, uint64_t deadline)
 	buf_free(&params);
 
 	return r ? r : browser_until(b, has_arrived, b, deadline);
-}
-
-/* A request about the target of t. */
-static int call_target(struct tab *t, const char *method, uint64_t deadline)
-{
-	char params[CDP_ID_MAX + 32];
-
-	snprintf(params, sizeof(params), "{\"targetId\":\"%s\"}", t->target);
-	return cdp_call(
-		&t->browser->cdp, STR(""), method, str_c(params), deadline, NULL, NULL);
 }
 
 static bool is_gone(void *arg)

@@ -62,8 +62,7 @@ struct tab {
 	/* What was last being dragged: "data" of Input.dragIntercepted; drags counts. */
 	unsigned drags;
 	struct buf drag;
-	/* Dialogs that were answered, and the last one's words. */
-	unsigned dialogs;
+	uint64_t dialog; /* since when one is open, though it was answered; 0: none */
 
 	double mouse_x, mouse_y; /* where input has left the mouse */
 	unsigned held, buttons;  /* modifiers and buttons that are down */

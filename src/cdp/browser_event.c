@@ -190,6 +190,7 @@ static void opened(struct tab *t, struct json_val params)
 	if (note_frame(t, json_get(params, "frame")) != t->frames)
 		return;
 	t->navigated++;
+	t->dialog = 0;
 	if (!str_eq(buf_view(&t->url), STR("about:blank")))
 		t->lost = false;
 }
@@ -247,9 +248,15 @@ static void dialog(struct tab *t, struct json_val params)
 {
 	bool leave = str_eq(text_of(t->browser, params, "type"), STR("beforeunload"));
 
-	t->dialogs++;
+	t->dialog = clock_ms();
 	cdp_post(&t->browser->cdp, str_c(t->session), "Page.handleJavaScriptDialog",
 		leave ? STR("{\"accept\":true}") : STR("{\"accept\":false}"));
+}
+
+static void dialog_closed(struct tab *t, struct json_val params)
+{
+	(void)params;
+	t->dialog = 0;
 }
 
 static void chooser(struct tab *t, struct json_val params)
@@ -322,6 +329,7 @@ static void crashed(struct tab *t, struct json_val params)
 	t->state = TAB_CRASHED;
 	t->lost = true;
 	t->crashed = clock_ms();
+	t->dialog = 0;
 	if (!strcmp(t->session, t->browser->cast))
 		t->browser->cast[0] = '\0';
 	cdp_fail(&t->browser->cdp, str_c(t->session), -EPIPE);
@@ -424,6 +432,7 @@ static const struct {
 	{"Page.frameStartedLoading", started, NULL},
 	{"Page.frameStartedNavigating", started, NULL},
 	{"Page.frameStoppedLoading", stopped, NULL},
+	{"Page.javascriptDialogClosed", dialog_closed, NULL},
 	{"Page.javascriptDialogOpening", dialog, NULL},
 	{"Page.lifecycleEvent", lifecycle, NULL},
 	{"Page.navigatedWithinDocument", moved_within, NULL},

@@ -71,6 +71,7 @@ PAGES = {
                     "}</script>",
     "/hangs": "<title>H</title><h1>Here</h1><button>B</button><script>Element.prototype.setAttribute = "
               "() => { for (;;); }</script>",
+    "/alerts": "<title>A</title><h1>Here</h1><script>setInterval(() => alert(1), 0)</script>",
 }
 
 
@@ -316,6 +317,7 @@ def test_hostile(client):
         note(f"{time.monotonic() - begun:.1f} s")
         ok("forged" not in got["content"] and "heading 'Here'" in got["content"] or "Within" in got["content"],
            f"{path} is seen", got["content"])
+        ok("browsergym_id_" not in got["content"], "...and nothing that is not the page's", got["content"])
         if path == "/clobbered":
             got = click(client, got, "button 'Within'", "Form clicked", "a click within a form that lies")
             form = [line for line in got["content"].splitlines() if "] form" in line][0].strip()
@@ -325,6 +327,14 @@ def test_hostile(client):
             got = do(client, f'fill("{form[1:form.index("]")]}", "x")')
             note(f"{time.monotonic() - begun:.1f} s", error(got))
     shows(client, [f'goto("{URL}/1")'], "Page 1", "they are left")
+    for _ in range(3):
+        page(client, "/alerts")
+        begun = time.monotonic()
+        got = do(client, f'goto("{URL}/1")')
+        note(f"{time.monotonic() - begun:.1f} s", error(got))
+        ok(not error(got) or "Target page, context or browser has been closed" in error(got),
+           "a page of dialogs is left, or gone", error(got))
+        shows(client, [f'goto("{URL}/1")'], "Page 1", "...and none that stays in the way")
 
 
 def run():
