@@ -51,6 +51,8 @@
 	const get = (element, name) => E.getAttribute.call(element, name);
 	const set = (element, name, value) => E.setAttribute.call(element, name, value);
 	const remove = (element, name) => E.removeAttribute.call(element, name);
+	/* Without what a pass has left there that did not come to its end. */
+	const own = (element, name) => (get(element, name) ?? '').replace(PREFIX, '');
 	const contains = (element, other) => Node.prototype.contains.call(element, other);
 
 	/* In document order; those of an open shadow tree stand behind its host. */
@@ -200,8 +202,7 @@
 			}
 			seen.add(bid);
 			for (const name of ARIA)
-				set(element, name,
-					`browsergym_id_${bid} ${get(element, name) ?? ''}`);
+				set(element, name, `browsergym_id_${bid} ${own(element, name)}`);
 			show(element, buttons);
 		}
 		window.browsergym_watched = watch(all);
@@ -215,7 +216,7 @@
 	const unmark = () => {
 		for (const element of elements()) {
 			for (const name of ARIA) {
-				const text = (get(element, name) ?? '').replace(PREFIX, '');
+				const text = own(element, name);
 
 				if (text)
 					set(element, name, text);
