@@ -5,6 +5,8 @@
 #include "cdp/element.h"
 
 #include <errno.h>
+#include <float.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -163,9 +165,15 @@ int doing_string(
 
 int doing_number(struct doing *d, const char *param, const struct value *v, double *out)
 {
+	int r;
+
 	if (!v || (v->kind != VALUE_INT && v->kind != VALUE_FLOAT))
 		return refuse_type(d, param, "float", v);
-	return value_double(v, out);
+	r = value_double(v, out);
+	/* Chromium never answers an input that is infinite as a float. */
+	if (!r)
+		*out = fmax(fmin(*out, FLT_MAX), -FLT_MAX);
+	return r;
 }
 
 /* --- The whole text --------------------------------------------------------------- */

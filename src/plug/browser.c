@@ -42,10 +42,13 @@ static void fail(struct act *a, enum external_failure how, const char *words)
 {
 	struct str what = STR(""), said = str_c(words);
 
-	if (how == EXTERNAL_NOT_THERE || asked(a, &what)) {
+	if (how == EXTERNAL_NOT_THERE) {
 		no_browser(a);
 		return;
 	}
+	/* What is too long to be read once more is not repeated. */
+	if (asked(a, &what))
+		what = STR("");
 	if (how == EXTERNAL_LATE)
 		said = STR("Browser environment took too long to respond.");
 	answer_failure(is_visit(a), what, said, a->out);
