@@ -385,6 +385,29 @@ struct frame *tab_main(struct tab *t)
 	return t->frames;
 }
 
+int tab_world(struct tab *t, struct str frame, uint64_t deadline, struct arena *a,
+	struct frame *world)
+{
+	struct buf params = BUF_INIT(CDP_WORDS_MAX);
+	struct json_val result;
+	struct jw w;
+	int r;
+
+	jw_init(&w, &params);
+	jw_object(&w);
+	jw_key(&w, "frameId");
+	jw_str(&w, frame);
+	jw_key(&w, "worldName");
+	jw_cstr(&w, "od-runtime");
+	jw_end(&w);
+	r = params.err ? params.err
+		       : tab_call(t, "Page.createIsolatedWorld", buf_view(&params),
+				 deadline, a, &result);
+	buf_free(&params);
+	*world = (struct frame){.next = NULL};
+	return r ? r : json_i64(json_get(result, "executionContextId"), &world->context);
+}
+
 /* --- The browser ------------------------------------------------------------------ */
 
 static int allow_downloads(struct browser *b, const char *folder, uint64_t deadline)

@@ -203,7 +203,7 @@ int browser_settle(struct browser *b, uint64_t deadline) MUST_USE;
 /*
  * Waits until the active page's scripts let others in; one whose process was stopped
  * is blank then. -ETIMEDOUT: it is busy; if it still is the next time its script is
- * ended.
+ * ended, and -EPIPE if that was in vain: its tab is closed.
  */
 int browser_wake(struct browser *b) MUST_USE;
 

@@ -18,6 +18,7 @@ enum {
 	SETUP_MS = 10000,
 	SETTLES = 3,
 	CRASH_MS = 10000, /* for which what is lost may be the end of a process */
+	LEAVE_MS = 1000,  /* for a script of a page that is left */
 	ABORT_MS = 300,   /* from the end of a loading to its document, at most */
 	BUSY_MS =
 		4000, /* a page's script may take, once; at the second time it is ended */
@@ -193,29 +194,6 @@ int tab_find(struct tab *t, struct frame *f, const char *function, struct str ar
 	return 0;
 }
 
-int tab_world(struct tab *t, struct str frame, uint64_t deadline, struct arena *a,
-	struct frame *world)
-{
-	struct buf params = BUF_INIT(CDP_WORDS_MAX);
-	struct json_val result;
-	struct jw w;
-	int r;
-
-	jw_init(&w, &params);
-	jw_object(&w);
-	jw_key(&w, "frameId");
-	jw_str(&w, frame);
-	jw_key(&w, "worldName");
-	jw_cstr(&w, "od-runtime");
-	jw_end(&w);
-	r = params.err ? params.err
-		       : tab_call(t, "Page.createIsolatedWorld", buf_view(&params),
-				 deadline, a, &result);
-	buf_free(&params);
-	*world = (struct frame){.next = NULL};
-	return r ? r : json_i64(json_get(result, "executionContextId"), &world->context);
-}
-
 /* --- Waiting ---------------------------------------------------------------------- */
 
 int browser_until(
@@ -299,12 +277,17 @@ static int forgive(int r)
 	return r == -ETIMEDOUT || r == -EPIPE || r == ERR_REFUSED ? 0 : r;
 }
 
-/* What an input has set off is told behind an answer of the page. */
-static int flush(struct tab *t, uint64_t deadline)
+/* Whether its scripts let us in. */
+static int knock(struct tab *t, uint64_t deadline, uint64_t ms)
 {
-	return forgive(tab_call(t, "Runtime.evaluate",
-		STR("{\"expression\":\"0\",\"returnByValue\":true}"),
-		at_most(deadline, FLUSH_MS), NULL, NULL));
+	return tab_call(t, "Runtime.evaluate", STR("{\"expression\":\"0\"}"),
+		at_most(deadline, ms), NULL, NULL);
+}
+
+static void end_script(struct tab *t)
+{
+	cdp_post(&t->browser->cdp, str_c(t->session), "Runtime.terminateExecution",
+		STR(""));
 }
 
 /* A page without a process has one again when it goes elsewhere. */
@@ -338,7 +321,7 @@ static int calm(struct browser *b, uint64_t deadline)
 	if (!r && !b->active)
 		r = browser_new_tab(b, deadline);
 	if (!r)
-		r = flush(b->active, deadline);
+		r = forgive(knock(b->active, deadline, FLUSH_MS));
 	if (!r)
 		r = forgive(
 			browser_until(b, has_content, b, at_most(deadline, CONTENT_MS)));
@@ -367,8 +350,7 @@ static int wake(struct browser *b, uint64_t end)
 	int r = -ETIMEDOUT;
 
 	while (r == -ETIMEDOUT && b->active && clock_ms() < end) {
-		r = tab_call(b->active, "Runtime.evaluate", STR("{\"expression\":\"0\"}"),
-			at_most(end, FLUSH_MS), NULL, NULL);
+		r = knock(b->active, end, FLUSH_MS);
 		/* It crashes then; what waits for an answer is told. */
 		if (r == -ETIMEDOUT && b->pid)
 			tree_kill_stopped(b->pid);
@@ -384,9 +366,12 @@ int browser_wake(struct browser *b)
 
 	/* One that is at it since the step before will not end by itself. */
 	if (r == -ETIMEDOUT && b->active && b->active->busy) {
-		cdp_post(&b->cdp, str_c(b->active->session), "Runtime.terminateExecution",
-			STR(""));
+		end_script(b->active);
 		r = wake(b, clock_ms() + BUSY_MS);
+		if (r == -ETIMEDOUT) {
+			r = browser_close_tab(b, clock_ms() + SETUP_MS);
+			return r ? r : -EPIPE;
+		}
 	}
 	if (b->active)
 		b->active->busy = r == -ETIMEDOUT;
@@ -475,6 +460,19 @@ static int read_navigation(
 	return 0;
 }
 
+/*
+ * Who leaves a page has no use for a script of it that does not end; Chromium would wait
+ * for that, and end none any more once it has begun to leave.
+ */
+static int leave(struct tab *t, uint64_t deadline)
+{
+	int r = knock(t, deadline, LEAVE_MS);
+
+	if (r == -ETIMEDOUT)
+		end_script(t);
+	return forgive(r);
+}
+
 static int navigate(struct tab *t, struct str url, uint64_t deadline, struct arena *a,
 	struct tab_moved *moved)
 {
@@ -523,8 +521,10 @@ static bool is_cut_short(const struct tab *t, const struct tab_moved *moved)
 int tab_navigate(struct tab *t, struct str url, uint64_t deadline, struct arena *a,
 	struct tab_moved *moved)
 {
-	int r = navigate(t, url, deadline, a, moved);
+	int r = leave(t, deadline);
 
+	if (!r)
+		r = navigate(t, url, deadline, a, moved);
 	/* The next process that the browser makes for it may be luckier. */
 	if (r > 0 || (!r && is_cut_short(t, moved)))
 		r = navigate(t, url, deadline, a, moved);
@@ -543,7 +543,9 @@ static int move_to(struct tab *t, int64_t entry, uint64_t deadline, struct arena
 	note_departure(&at, t);
 	at.within = true;
 	t->failed[0] = '\0';
-	r = tab_call(t, "Network.enable", STR(""), deadline, NULL, NULL);
+	r = leave(t, deadline);
+	if (!r)
+		r = tab_call(t, "Network.enable", STR(""), deadline, NULL, NULL);
 	if (!r)
 		r = tab_call(t, "Page.navigateToHistoryEntry", str_c(params), deadline,
 			NULL, NULL);

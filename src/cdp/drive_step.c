@@ -43,6 +43,11 @@ static int act(struct browser *b, struct str action, struct arena *a, struct buf
 	}
 	if (!r)
 		r = browser_wake(b);
+	if (r == -EPIPE) {
+		buf_reset(error);
+		buf_puts(error, "Error: the page let nobody in; its tab is closed.");
+		return error->err;
+	}
 	if (!r && browser_active(b)->lost) {
 		buf_reset(error);
 		buf_puts(error, "Error: Page crashed; it is blank now.");

@@ -239,6 +239,10 @@ def test_form():
         got = do(client, "scroll(0, 300)", "noop(10)", "scroll(0, -300)")
         good(got, "three calls")
         has(got["extras"]["last_browser_action"], "scroll(0, 300)\nnoop(10)", "...as they were given")
+        got = do(client, "scroll(0, 1e39)", "scroll(0, -1e999)", f'hover("{text}")')
+        good(got, "numbers beyond all that it knows")
+        long = client.act("browse_interactive", timeout=60, browser_actions="[\"'({" * 700000)
+        eq(error(long), "The plugin browser takes 4 MiB at most.", "an action beyond all measure")
         for calls, words in ((['click("9999")'], 'ValueError: Could not find element with bid "9999"'),
                              (["print('x')"], "NameError: Invalid action type 'print'."),
                              (["nothing"], "ValueError: Received an empty action."),
@@ -391,7 +395,14 @@ def test_slow_pages():
         got = do(client, f'goto("{URL}/busy")')
         got = do(client, f'click("{bid_of(got, "Hang")}")')
         has(error(got), "The page is busy", "a script without an end")
-        good(do(client, "noop(0)"), "...is ended when it is met again")
+        got = do(client, "noop(0)")
+        good(got, "...is ended when it is met again")
+        do(client, f'click("{bid_of(got, "Hang")}")')
+        begun = time.monotonic()
+        got = do(client, f'goto("{URL}/1")')
+        note(f"{time.monotonic() - begun:.1f} s")
+        good(got, "...and when its page is left")
+        has(got["content"], "Page 1", "...for another one")
 
 
 def test_quiet():
