@@ -106,7 +106,9 @@ static bool look(const struct box *box, bool again, struct buf *why)
 	if (r)
 		buf_puts(why, err_text(r));
 	else if (!*found)
-		buf_puts(why, "no browser was found");
+		buf_puts(why,
+			"no browser was found: install Chromium, name one in OD_BROWSER, "
+			"or start the sandbox with --plugin browser");
 	if (again && !r && !*found)
 		log_places(buf_view(&places));
 	arena_reset(&a);

@@ -58,7 +58,9 @@ static void enter(struct plug *p, enum plug_state to, const char *why)
 
 	assert(from[to] & 1U << p->state);
 	p->state = to;
-	snprintf(p->why, sizeof(p->why), "%s", why);
+	/* It may be what is there already. */
+	if (why != p->why)
+		snprintf(p->why, sizeof(p->why), "%s", why);
 	if (changed && to == PLUG_UNAVAILABLE)
 		log_warn("plugin %s is unavailable: %s", p->plugin->name, why);
 	else if (changed && to == PLUG_READY)

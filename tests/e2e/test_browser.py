@@ -326,7 +326,9 @@ def test_none():
                          "extras": {"error_id": ""}}, f"{kind} without a browser")
             eq(client.get("/alive").status, 200, "the sandbox lives")
             if why:
-                eq(plugin(client), {"state": "unavailable", "why": why, "starts": 0}, "the reason")
+                eq((plugin(client)["state"], plugin(client)["starts"]), ("unavailable", 0), "it is not there")
+                has(plugin(client)["why"], why, "the reason")
+                has(plugin(client)["why"], "--plugin browser", "...and how to get one")
                 # A call that comes a second later looks again, and tells where.
                 ok(until(lambda: client.act("browse", url=URL) and "no browser is in" in client.log()),
                    "the places are told", client.log())
@@ -334,6 +336,17 @@ def test_none():
     with start("--browsergym-eval-env", "webarena") as client:
         has(client.log(), "--browsergym-eval-env webarena: not supported, it needs packages of Python",
             "an environment that cannot be had is told at the start")
+    if not hide or not os.geteuid():
+        bad = os.path.join(TEMP, "useless")
+        with open(bad, "w") as f:
+            f.write("#!/bin/sh\necho this is no browser >&2\nexit 3\n")
+        os.chmod(bad, 0o755)
+        with start(env={"PATH": "/nowhere", "OD_BROWSER": bad}, prefix=hide) as client:
+            client.act("browse", url=URL)
+            ok(until(lambda: "pid" not in plugin(client)), "the only one does not work", plugin(client))
+            has(plugin(client).get("why", ""), "this is no browser", "...which is the reason")
+    else:
+        skip("the only one does not work", "only root can hide the one that is here")
     got = subprocess.run([CLIENT, "serve", "1", "--no-enable-browser", "--browsergym-eval-env", "x"],
                          capture_output=True, timeout=20)
     has(got.stderr.decode(), "Browser environment is not enabled in config, but browsergym_eval_env is set",
