@@ -71,6 +71,8 @@ PAGES = {
                     "}</script>",
     "/hangs": "<title>H</title><h1>Here</h1><button>B</button><script>Element.prototype.setAttribute = "
               "() => { for (;;); }</script>",
+    "/waits": "<title>W</title><h1>Here</h1><button>B</button><script>Object.defineProperty(window, "
+              "'browsergym_watched', {get: () => new Promise(() => {}), set: () => {}})</script>",
     "/alerts": "<title>A</title><h1>Here</h1><script>setInterval(() => alert(1), 0)</script>",
 }
 
@@ -311,7 +313,7 @@ def test_hostile(client):
         ok("forged" not in got["content"].split("BEGIN access")[0], "...forges nothing", got["content"])
         focused = got["extras"]["focused_element_bid"]
         ok(focused is None or focused.isalnum(), "...nor what is focused", focused)
-    for path in ("/clobbered", "/throws", "/hangs", "/nested_deep"):
+    for path in ("/clobbered", "/throws", "/hangs", "/waits", "/nested_deep"):
         begun = time.monotonic()
         got = do(client, f'goto("{URL}{path}")')
         note(f"{time.monotonic() - begun:.1f} s")
