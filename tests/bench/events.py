@@ -24,6 +24,7 @@ from ws_peer import Stream
 
 IDLE, FAST, BURSTS = 1000, 100, 100
 BOXES = int(os.environ.get("OD_BOXES", "1000"))
+BOXES_FROM = 20000  # below the ports that connections take for themselves
 
 
 def many_files():
@@ -188,7 +189,7 @@ def dialled():
     with Listen() as l:
         url = f"ws://127.0.0.1:{l.port}/connect"
         boxes = [subprocess.Popen(
-            [harness.CLIENT, "serve", str(harness.free_port()), "--address", "127.0.0.1", "--connect", url,
+            [harness.CLIENT, "serve", str(BOXES_FROM + i), "--address", "127.0.0.1", "--connect", url,
              "--connect-id", f"b{i}"], env={**os.environ, "SU_TO_USER": "0"}, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for i in range(BOXES - 1)]
         try:
