@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <float.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -171,8 +170,10 @@ int doing_number(struct doing *d, const char *param, const struct value *v, doub
 		return refuse_type(d, param, "float", v);
 	r = value_double(v, out);
 	/* Chromium never answers an input that is infinite as a float. */
-	if (!r)
-		*out = fmax(fmin(*out, FLT_MAX), -FLT_MAX);
+	if (!r && *out > FLT_MAX)
+		*out = FLT_MAX;
+	else if (!r && *out < -FLT_MAX)
+		*out = -FLT_MAX;
 	return r;
 }
 

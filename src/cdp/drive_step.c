@@ -7,6 +7,7 @@
 #include "cdp/observe.h"
 
 #include <errno.h>
+#include <string.h>
 
 enum {
 	ERROR_MAX = 8 << 20, /* an action's text may stand in it */
@@ -15,14 +16,63 @@ enum {
 	LOOK_MS = 30000,     /* pages of 12,000 nodes take 1.5 s */
 };
 
-/* What the contract makes of a URL; its quotes are not looked at there either. */
+/* A host without a scheme: its name has a dot or is localhost, or it is in brackets. */
+static bool is_bare_host(struct str url)
+{
+	size_t end = 0;
+	struct str host, port;
+
+	while (end < url.n && !strchr("/?#", url.p[end]))
+		end++;
+	port = str_make(url.p, end);
+	if (str_starts(port, STR("[")))
+		return str_find_byte(port, ']') < port.n;
+	host = str_cut(&port, ':');
+	for (size_t i = 0; i < port.n; i++)
+		if (port.p[i] < '0' || port.p[i] > '9')
+			return false;
+	return str_eq(host, STR("localhost")) || str_find_byte(host, '.') < host.n;
+}
+
+/* The inside of a literal: nothing in the URL ends it. */
+static void put_quoted(struct buf *b, struct str url)
+{
+	for (size_t i = 0; i < url.n; i++)
+		if (url.p[i] == '"' || url.p[i] == '\\')
+			buf_fmt(b, "\\%c", url.p[i]);
+		else if (url.p[i] == '\n')
+			buf_puts(b, "\\n");
+		else if (url.p[i] == '\r')
+			buf_puts(b, "\\r");
+		else
+			buf_putc(b, url.p[i]);
+}
+
+/* What stands for something else in a URL is a letter like any other in a path. */
+static void put_path(struct buf *b, struct str path)
+{
+	buf_puts(b, "file://");
+	for (size_t i = 0; i < path.n; i++)
+		if (strchr("%?#\\\"", path.p[i]))
+			buf_fmt(b, "%%%02X", (unsigned)path.p[i]);
+		else
+			buf_putc(b, path.p[i]);
+}
+
+/* What the contract makes of a URL. Paths and hosts alone are understood, too. */
 static int visit_text(struct str url, struct arena *a, struct str *text)
 {
 	struct buf whole = BUF_INIT(VISIT_MAX);
 	char *copy;
 
 	buf_puts(&whole, "goto(\"");
-	buf_str(&whole, url);
+	if (str_starts(url, STR("/")) && !str_starts(url, STR("//"))) {
+		put_path(&whole, url);
+	} else {
+		if (is_bare_host(url))
+			buf_puts(&whole, "http://");
+		put_quoted(&whole, url);
+	}
 	buf_puts(&whole, "\")");
 	copy = whole.err ? NULL : arena_cstr(a, buf_view(&whole));
 	if (copy)

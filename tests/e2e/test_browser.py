@@ -183,6 +183,17 @@ def test_browse():
            "what was not asked for")
         has(got["content"], f"[Current URL: {URL}/1]\n============== BEGIN webpage content", "the text")
         has(got["content"], "[Go to Page 2](/2)", "...with links")
+        path = os.path.join(TEMP, "50% of #1?.html")
+        with open(path, "w") as f:
+            f.write("<p>on a disk</p>")
+        os.chmod(path, 0o644)
+        os.chmod(TEMP, 0o755)
+        for url, seen in ((URL.split("//")[1] + "/1", "Go to Page 2"), (path, "on a disk"),
+                          ('data:text/html,<p title="a\\b">quoted</p>', "quoted")):
+            got = visit(client, url)
+            good(got, f"a visit of {url[:20]}...")
+            has(got["content"], seen, "...is one of what it names")
+        visit(client, f"{URL}/1")
         picture = base64.b64decode(extras["screenshot"].split(",")[1])
         ok(extras["screenshot"].startswith("data:image/png;base64,") and
            picture.startswith(b"\x89PNG\r\n\x1a\n"), "the screenshot is a picture")
