@@ -222,6 +222,7 @@ static int end_stuck(struct tab *t)
 {
 	struct cdp *c = &t->browser->cdp;
 	uint64_t now = clock_ms();
+	struct str said;
 	int r;
 
 	if (!t->dialog || now - t->dialog < DIALOG_MS || t->state != TAB_READY)
@@ -229,8 +230,8 @@ static int end_stuck(struct tab *t)
 	t->dialog = 0;
 	r = cdp_call(c, str_c(t->session), "Page.handleJavaScriptDialog",
 		STR("{\"accept\":false}"), now + CLOSE_MS, NULL, NULL);
-	if (r == ERR_REFUSED &&
-		str_find(str_c(c->refusal), STR("active page")) < strlen(c->refusal)) {
+	said = str_c(c->refusal);
+	if (r == ERR_REFUSED && str_find(said, STR("active page")) < said.n) {
 		log_warn("browser: a page with a dialog is stuck; its tab is closed");
 		t->state = TAB_GONE;
 		cdp_fail(c, str_c(t->session), -EPIPE);
