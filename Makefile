@@ -82,8 +82,10 @@ FLAGS_release_aarch64 = -mbranch-protection=standard
 # which aarch64 does not have. -Os makes a strcpy, which linkgate refuses, of a snprintf.
 SMALL_release = -Os -fno-builtin-snprintf
 FAST_release = $(if $(filter x86_64,$(ARCH)),-O2,$(SMALL_release))
-FAST = $(addprefix src/,base/% term/mark term/spool term/vt% net/body net/transport net/ws \
-	$(addprefix file/,automaton chars dfa glob grep ignore needle tar untar unzip walk zip))
+FAST = $(addprefix src/,net/body net/transport net/ws \
+	$(addprefix base/,arena b64 buf clock crc hash json% jw sha256_cpu str utf8) \
+	$(addprefix term/,mark vt vt_cells vt_parse vt_row vt_screen vt_width) \
+	$(addprefix file/,chars dfa grep ignore needle tar untar walk))
 CFLAGS_release = -g1 -fPIE -ffunction-sections -fdata-sections \
 	-fvisibility=hidden -fstack-protector-strong -fstack-clash-protection \
 	-fno-strict-aliasing -fno-delete-null-pointer-checks \
