@@ -21,6 +21,8 @@ struct far {
 	struct tls_server *own; /* our certificate; may be NULL */
 };
 
+static struct far one;
+
 static int wait_for_it(int fd, short events, uint64_t deadline)
 {
 	return stop_wait(fd, events, deadline, false);
@@ -97,7 +99,6 @@ static int load_certificates(struct far *f)
 
 int far_open(const char *text, const struct far **out)
 {
-	static struct far one;
 	struct far *f = &one;
 	int r;
 
@@ -122,4 +123,12 @@ int far_begin(const struct far *f, struct call *c, uint32_t idle_ms, bool calm)
 	else if (fd >= 0)
 		fd_close(&fd);
 	return r;
+}
+
+void far_close(void)
+{
+	tls_client_del(one.trust);
+	tls_server_del(one.own);
+	buf_free(&one.text);
+	one = (struct far){0};
 }

@@ -22,4 +22,7 @@ int far_open(const char *text, const struct far **out) MUST_USE;
  */
 int far_begin(const struct far *f, struct call *c, uint32_t idle_ms, bool calm) MUST_USE;
 
+/* Before the program ends: wipes the key. Also where none was opened. */
+void far_close(void);
+
 #endif

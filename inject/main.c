@@ -1,5 +1,6 @@
 /* od-runtime: turns images into sandboxes. docs/architecture.md has the picture. */
 #include "base/jw.h"
+#include "inject/far.h"
 #include "inject/options.h"
 #include "inject/out.h"
 #include "inject/program.h"
@@ -58,5 +59,6 @@ int main(int argc, char **argv)
 		else
 			r = o.command->run(&o);
 	}
+	far_close();
 	return r < 0 ? out_exit_code(r) : r;
 }
