@@ -569,6 +569,7 @@ int main(void)
 		return 1;
 	if (chmod(fifo, 0666) < 0)
 		return 1;
+	loop_ignore(SIGPIPE);
 	job_free(&job);
 	test_outcomes();
 	test_deadline();
