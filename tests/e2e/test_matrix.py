@@ -31,6 +31,7 @@ ENGINE = real.find()
 RUNTIME = ENGINE.call("GET", "/info").get("DefaultRuntime", "none") if ENGINE else "none"
 PODMAN = bool(ENGINE) and "Podman" in str(ENGINE.call("GET", "/version").get("Components"))
 TEMP = tempfile.mkdtemp(prefix="od-matrix-")
+os.chmod(TEMP, 0o755)  # an engine without rights reads what lies in it
 COPIED = os.path.join(TEMP, "copied")
 AT_ONCE = 4
 
