@@ -271,6 +271,7 @@ enum {
 	CDP_EVENT_MAX = 8 << 20,    /* looked at; a URL of data may have 2 MB */
 	CDP_MEMORY_MAX =
 		256 << 20,         /* for one observation: texts, trees and their index */
+	CDP_URL_MAX = 4096,        /* of an endpoint */
 	CDP_ID_MAX = 64,           /* of Chrome's names for things: 32 digits and a NUL */
 	CDP_WORDS_MAX = 512,       /* of a refusal */
 	BROWSER_FRAMES_MAX = 512,  /* of one tab that are known; 250 bytes each */

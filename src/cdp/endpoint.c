@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 enum {
-	URL_MAX = 4096,
 	HEAD_MAX = 8192, /* of an answer */
 	BODY_MAX = 65536,
 	TRY_MS = 2000, /* for one address of several */
@@ -23,7 +22,7 @@ enum {
 
 struct endpoint {
 	struct url url;
-	struct buf text, host, target; /* target: of the browser, or empty */
+	struct buf host, target; /* target: of the browser, or empty */
 	uint64_t deadline;
 	struct buf *why;
 };
@@ -33,9 +32,9 @@ static int read_url(struct endpoint *e, const char *url)
 	struct str s = str_c(url);
 	bool direct = str_starts(s, STR("ws://"));
 
-	buf_puts(&e->text, direct ? "http" : "");
-	buf_str(&e->text, str_skip(s, direct ? 2 : 0));
-	if (e->text.err || url_parse(&e->url, buf_view(&e->text)) || e->url.secure)
+	if (s.n > CDP_URL_MAX ||
+		(direct ? url_parse_ws(&e->url, s) : url_parse(&e->url, s)) ||
+		e->url.secure)
 		return ERR_SYNTAX;
 	if (direct)
 		buf_str(&e->target, e->url.target);
@@ -46,15 +45,13 @@ static int read_url(struct endpoint *e, const char *url)
 static void init(struct endpoint *e)
 {
 	*e = (struct endpoint){
-		.text = BUF_INIT(URL_MAX),
-		.host = BUF_INIT(URL_MAX),
-		.target = BUF_INIT(URL_MAX),
+		.host = BUF_INIT(CDP_URL_MAX),
+		.target = BUF_INIT(CDP_URL_MAX),
 	};
 }
 
 static void release(struct endpoint *e)
 {
-	buf_free(&e->text);
 	buf_free(&e->host);
 	buf_free(&e->target);
 }
@@ -177,7 +174,6 @@ static int read_version(struct endpoint *e, struct str body)
 {
 	static const struct json_caps caps = {
 		JSON_DEPTH_MAX, JSON_TOKENS_MAX, JSON_KEYS_MAX};
-	struct buf text = BUF_INIT(URL_MAX);
 	struct json_error where;
 	struct str said;
 	struct arena a;
@@ -192,23 +188,19 @@ static int read_version(struct endpoint *e, struct str body)
 			json_get(json_root(&json), "webSocketDebuggerUrl"), &a, &said);
 	if (!r && !str_starts(said, STR("ws://")))
 		r = ERR_SYNTAX;
-	if (!r) {
-		buf_puts(&text, "http");
-		buf_str(&text, str_skip(said, 2));
-		r = text.err ? text.err : url_parse(&url, buf_view(&text));
-	}
+	if (!r)
+		r = url_parse_ws(&url, said);
 	if (!r) {
 		buf_str(&e->target, url.target);
 		r = e->target.err;
 	}
-	buf_free(&text);
 	arena_reset(&a);
 	return r;
 }
 
 static int ask_version(struct endpoint *e)
 {
-	struct buf out = BUF_INIT(URL_MAX + HEAD_MAX), in = BUF_INIT(BODY_MAX);
+	struct buf out = BUF_INIT(CDP_URL_MAX + HEAD_MAX), in = BUF_INIT(BODY_MAX);
 	struct http_response head;
 	int fd = -1, r = dial(e, &fd);
 
@@ -245,7 +237,7 @@ static int upgrade(struct endpoint *e, int *out)
 		.target = buf_view(&e->target),
 		.fields = STR(""),
 	};
-	struct buf words = BUF_INIT(URL_MAX + HEAD_MAX), in = BUF_INIT(HEAD_MAX);
+	struct buf words = BUF_INIT(CDP_URL_MAX + HEAD_MAX), in = BUF_INIT(HEAD_MAX);
 	char key[WS_KEY_LEN];
 	struct http_response head;
 	const char *fault = NULL;

@@ -48,7 +48,8 @@ static int read_authority(struct url *u, struct str a)
 	return 0;
 }
 
-int url_parse(struct url *u, struct str text)
+/* Of an address with one of two schemes. */
+static int parse(struct url *u, struct str text, struct str plain, struct str secure)
 {
 	struct url got = {.port = 80};
 	struct str authority;
@@ -57,10 +58,10 @@ int url_parse(struct url *u, struct str text)
 	text.n = str_find_byte(text, '#');
 	if (!is_clean(text) || scheme >= text.n)
 		return ERR_SYNTAX;
-	if (str_eq_nocase(str_make(text.p, scheme), STR("https"))) {
+	if (str_eq_nocase(str_make(text.p, scheme), secure)) {
 		got.secure = true;
 		got.port = 443;
-	} else if (!str_eq_nocase(str_make(text.p, scheme), STR("http"))) {
+	} else if (!str_eq_nocase(str_make(text.p, scheme), plain)) {
 		return ERR_SYNTAX;
 	}
 	text = str_skip(text, scheme + 1);
@@ -77,6 +78,16 @@ int url_parse(struct url *u, struct str text)
 		return ERR_SYNTAX;
 	*u = got;
 	return 0;
+}
+
+int url_parse(struct url *u, struct str text)
+{
+	return parse(u, text, STR("http"), STR("https"));
+}
+
+int url_parse_ws(struct url *u, struct str text)
+{
+	return parse(u, text, STR("ws"), STR("wss"));
 }
 
 int url_follow(struct url *u, const struct url *base, struct str ref, struct buf *text)

@@ -20,6 +20,8 @@ struct url {
  * follows a # is left out.
  */
 int url_parse(struct url *u, struct str text) MUST_USE;
+/* The same of a ws or wss address (RFC 6455 3), which mirrors one of those. */
+int url_parse_ws(struct url *u, struct str text) MUST_USE;
 
 /*
  * Reads ref as it stands in a Location of an answer from base; *text holds what *u

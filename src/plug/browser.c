@@ -18,7 +18,6 @@ enum {
 	CALL_MS = 120000,   /* of the contract, for one action */
 	PLACES_MAX = 65536, /* that were looked at */
 	LINE = 380,         /* of the log */
-	CDP_URL_MAX = 4096,
 };
 
 static bool is_visit(const struct act *a)
@@ -119,7 +118,7 @@ static bool look(const struct box *box, bool again, struct buf *why)
 static int start(struct plug *p)
 {
 	static const char *const argv[] = {"/proc/self/exe", "browser", NULL};
-	static char cdp[CDP_URL_MAX];
+	static char cdp[sizeof("OD_CDP=") + CDP_URL_MAX];
 	static const char *env[] = {NULL, NULL, NULL};
 	static const struct external_own lazily = {
 		argv, env, CALL_MS, true, look, fail, screen_ready, screen_said};
@@ -134,7 +133,6 @@ static int start(struct plug *p)
 		snprintf(cdp, sizeof(cdp), "OD_CDP=%s", c->cdp);
 		env[n] = cdp;
 	}
-
 	if (c->eval_env)
 		log_warn("--browsergym-eval-env %s: not supported, it needs packages of "
 			 "Python; the browser is an ordinary one",

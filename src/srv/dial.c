@@ -31,7 +31,6 @@ struct dial {
 	struct api *api;
 	struct loop *loop;
 	const char *unix_path; /* NULL: the url counts */
-	struct buf text;       /* of the url */
 	struct url url;
 	struct buf host;   /* for the field Host */
 	struct buf fields; /* further ones */
@@ -239,7 +238,7 @@ static void again(struct timer *t)
 
 /* --- From the command line ------------------------------------------------------ */
 
-/* ws://... and wss://... are read as the addresses of the web that they mirror. */
+/* text is borrowed. */
 static int read_url(struct dial *d, const char *text)
 {
 	struct str s = str_c(text);
@@ -250,10 +249,10 @@ static int read_url(struct dial *d, const char *text)
 	}
 	if (!str_starts(s, STR("ws://")) && !str_starts(s, STR("wss://")))
 		return ERR_SYNTAX;
-	buf_puts(&d->text, "http");
-	buf_str(&d->text, str_skip(s, 2));
-	if (d->text.err || url_parse(&d->url, buf_view(&d->text)))
-		return d->text.err ? d->text.err : ERR_SYNTAX;
+	if (s.n > DIAL_URL_MAX)
+		return ERR_LIMIT;
+	if (url_parse_ws(&d->url, s))
+		return ERR_SYNTAX;
 	url_put_host(&d->url, &d->host);
 	return d->host.err;
 }
@@ -306,7 +305,6 @@ int dial_new(struct api *api, struct dial **out)
 		return -ENOMEM;
 	d->api = api;
 	d->loop = api->box->loop;
-	buf_init(&d->text, DIAL_URL_MAX);
 	buf_init(&d->host, DIAL_URL_MAX);
 	d->fields = (struct buf)BUF_SECRET(DIAL_TOKEN_MAX + 64);
 	r = read_url(d, c->connect);
@@ -350,7 +348,6 @@ void dial_del(struct dial *d)
 	stream_del(d->stream);
 	tls_client_del(d->trust);
 	tls_server_del(d->own);
-	buf_free(&d->text);
 	buf_free(&d->host);
 	buf_free(&d->fields);
 	free(d);

@@ -39,6 +39,20 @@ static void test_parse(void)
 	is_int(url_parse(&u, str_make("http://a\0/", 10)), ERR_SYNTAX, "refused: a NUL");
 }
 
+static void test_parse_ws(void)
+{
+	struct url u;
+
+	is_int(url_parse_ws(&u, STR("ws://a.b/c?d")), 0, "ws");
+	is_view(u.host, "a.b", "host");
+	is_view(u.target, "/c?d", "target");
+	ok(!u.secure && u.port == 80, "plain, at the web's port");
+	is_int(url_parse_ws(&u, STR("WSS://a.b")), 0, "wss");
+	ok(u.secure && u.port == 443, "with TLS, at its port");
+	is_int(url_parse_ws(&u, STR("http://a.b/")), ERR_SYNTAX, "refused: http");
+	is_int(url_parse(&u, STR("ws://a.b/")), ERR_SYNTAX, "and ws where http is due");
+}
+
 static void put_whole(const struct url *u, struct buf *out)
 {
 	buf_puts(out, u->secure ? "https://" : "http://");
@@ -172,6 +186,7 @@ static void test_reach(void)
 int main(void)
 {
 	test_parse();
+	test_parse_ws();
 	test_follow();
 	test_rules();
 	test_reach();
