@@ -142,7 +142,7 @@ def test_stranger():
             s.put_in(i, b"POST /execute_action HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n\r\n" +
                      b"x" * 60000)
         has(s.until(73, b"Invalid API Key"), b"403", "and a request is refused")
-        harness.under(harness.own_kib(c.pid), 65536, "in little memory, KiB")
+        harness.slim(harness.own_kib(c.pid), 65536, "in little memory, KiB")
         with Conn(c.port) as conn:
             conn.send(request("POST", "/execute_action", action("run", command="echo well; ls"),
                               X_Session_API_Key=KEY))

@@ -122,7 +122,7 @@ def test_many_at_once():
         for t in threads:
             t.join()
         eq(answers, [200] * 20, "others are served while some do not read")
-        harness.under(harness.own_kib(l.process.pid), 16384, "and no memory goes for them, KiB")
+        harness.slim(harness.own_kib(l.process.pid), 16384, "and no memory goes for them, KiB")
         for conn in deaf:
             conn.reset()
         gate.go(b"")
@@ -299,8 +299,7 @@ def test_hostile_sandboxes():
                "who sends more than there is room for is cut")
             for _ in range(20000):
                 greedy.frame(9, b"x" * 100)
-            # Sanitizers keep what was freed for a while.
-            harness.under(harness.own_kib(l.process.pid), 32768 * max(1, harness.SLOW / 2), "however much he says, KiB")
+            harness.slim(harness.own_kib(l.process.pid), 32768, "however much he says, KiB")
             greedy.conn.reset()
         third = guest(l)
         with Conn(l.port) as conn:

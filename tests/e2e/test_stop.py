@@ -6,8 +6,8 @@ import signal
 import subprocess
 import time
 
-from harness import (CLIENT, ME, SLOW, WRAP, Client, Gate, action, alive, descendants, eq, free_port, has,
-                     main, marked, note, ok, pss_kib, request, skip, under, until, wait_exit)
+from harness import (CLIENT, ME, SHIPS, SLOW, WRAP, Client, Gate, action, alive, descendants, eq,
+                     free_port, main, marked, note, ok, pss_kib, request, skip, under, until, wait_exit)
 
 
 def leave(client, signo, most, name):
@@ -160,7 +160,7 @@ def _alive(client):
 
 def test_memory():
     """Idle, right after the start and after some work."""
-    if WRAP or "/asan/" in CLIENT or "/valgrind/" in CLIENT:
+    if not SHIPS:
         skip("idle memory", "only the release program's is of interest")
         return
     with Client(role="init") as client:

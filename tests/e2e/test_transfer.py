@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """Files over the wire: up, down, listed; what archives may do and what not."""
-import hashlib
 import io
 import json
 import os
@@ -8,15 +7,12 @@ import random
 import shutil
 import socket
 import stat
-import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.parse
 import zipfile
-import zlib
 
 import harness
 import test_tls as tls
@@ -453,11 +449,10 @@ def test_gigabyte():
         up = time.monotonic() - start
         grown = rss_kib(client) - before
         eq(os.path.getsize(client.work + "/big"), size, "all of it is there")
-        if "asan" not in harness.CLIENT:
-            under(grown, 2048, "KiB of growth on the way up")
+        harness.slim(grown, 2048, "KiB of growth on the way up")
         start = time.monotonic()
         before = rss_kib(client)
-        n, crc = 0, 0
+        n = 0
         with Conn(client.port) as c:
             c.send(f"GET /download_files?path={quote(client.work)} HTTP/1.0\r\n\r\n".encode())
             eq(c.response(head=True).status, 200, "a gigabyte goes down")
@@ -467,8 +462,7 @@ def test_gigabyte():
                 n += len(data)
         ok(n > size, "all of it", n)
         under(first, 0.2 * harness.SLOW, "seconds to its first byte")
-        if "asan" not in harness.CLIENT:
-            under(rss_kib(client) - before, 2048, "KiB of growth on the way down")
+        harness.slim(rss_kib(client) - before, 2048, "KiB of growth on the way down")
         harness.note(f"up {size / up / 1e6:.0f} MB/s, down {size / (time.monotonic() - start) / 1e6:.0f} MB/s")
 
 
