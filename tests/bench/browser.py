@@ -5,7 +5,6 @@ of requests, and throws away what it is told: what is on top is ours, and the wa
 """
 import contextlib
 import fcntl
-import functools
 import json
 import os
 import re

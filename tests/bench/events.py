@@ -11,7 +11,6 @@ import tempfile
 import threading
 import time
 
-import rows
 from rows import row
 
 import harness

@@ -1,7 +1,6 @@
 """The rows that tests/bench/figures.py shows, and what measuring them shares."""
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,7 +11,6 @@ for name, program in (("OD_CLIENT", "od-runtime-client"), ("OD_RUNTIME", "od-run
     os.environ[name] = os.path.join(BUILD, program)  # the programs that ship, and no others
 sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
 
-import harness  # noqa: E402
 
 LOAD = os.path.join(BUILD, "release", "bench", "load")
 ROWS = []

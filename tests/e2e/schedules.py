@@ -23,7 +23,7 @@ import tempfile
 import time
 
 import harness
-from harness import Client, Closed, descendants, request, until
+from harness import Client, Closed, descendants, request
 
 ENDS = ("done", "cancelled", "interrupted")
 RANK = {"accepted": 0, "running": 1, "done": 2, "cancelled": 2, "interrupted": 2}

@@ -6,7 +6,7 @@ import signal
 import tempfile
 
 import harness
-from harness import Client, Conn, Gate, action, descendants, eq, has, ok, request, until
+from harness import Client, Gate, action, descendants, eq, has, ok, request, until
 
 from test_crash import answers, murder
 

@@ -10,8 +10,7 @@ import subprocess
 import sys
 
 from contract import SHORT, code_of, completed, each_shell, says_alive, short, suffix_of
-from harness import (CLIENT, SLOW, WRAP, Client, Gate, alive, eq, has, main, ok, request, skip,
-                     until)
+from harness import CLIENT, SLOW, WRAP, Gate, alive, eq, has, main, ok, request, skip, until
 
 # Of /dev what every engine makes, and nothing to open a terminal with.
 NO_TERMINAL = """

@@ -2,20 +2,17 @@
 """The browser: browse and browse_interactive with a real Chromium, and its bad days."""
 import base64
 import http.server
-import json
 import os
-import pwd
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
 import time
 
-from harness import (CLIENT, ME, Client, alive, children, descendants, eq, free_port, has, main, note,
-                     ok, own_kib, proc, skip, until)
+from harness import (CLIENT, Client, alive, children, descendants, eq, free_port, has, main, note, ok,
+                     own_kib, proc, skip, until)
 
 FLAGS = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE localhost , EXCLUDE 127.0.0.1"
 SHELL = next((p for p in ("/usr/lib/chromium/chromium-headless-shell", "/usr/lib/chromium/chromium")

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 
-from harness import ME, Client, eq, has, main, note, ok, skip, until
+from harness import Client, eq, has, main, note, ok, skip, until
 
 FLAGS = "\n".join(("--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE localhost , EXCLUDE 127.0.0.1",
                    "--js-flags=--max-old-space-size=64"))

@@ -4,7 +4,7 @@ import json
 import os
 import time
 
-from engine import PREFIX, Box, find, load_images, port_of
+from engine import Box, find, load_images, port_of
 from harness import (SLOW, Closed, Conn, action, eq, has, main, note, ok, request, sha256_hex, skip,
                      under, until)
 

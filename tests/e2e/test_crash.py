@@ -4,7 +4,7 @@ import os
 import signal
 import time
 
-from harness import (SLOW, Client, Closed, Gate, action, alive, descendants, eq, main, note, ok, request,
+from harness import (SLOW, Client, Closed, Gate, action, alive, descendants, eq, main, ok, request,
                      under, until, wait_exit)
 
 

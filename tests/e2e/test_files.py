@@ -6,7 +6,7 @@ import os
 import stat
 import tempfile
 
-from harness import Client, action, eq, has, main, ok, request, skip
+from harness import Client, action, eq, has, main, ok, skip
 
 
 def exact(client, want, name, kind, **args):

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import zipfile
 
-from harness import CLIENT, WRAP, eq, has, main, ok, skip
+from harness import CLIENT, WRAP, eq, main, ok, skip
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 P = "http://schemas.openxmlformats.org/presentationml/2006/main"

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import tarfile
-import tempfile
 
 import harness
 from engine import PREFIX, Box, archive, find, load_images, port_of

@@ -153,7 +153,8 @@ def test_stream():
 
 
 if not SHELL:
-    def test_picture():
+    del test_picture, test_stream, test_tools
+
+    def test_none():
         skip("how a browser looks", "no Chromium is here")
-    del test_stream, test_tools
 main()

@@ -8,8 +8,8 @@ import tempfile
 import threading
 import time
 
-from harness import (DEADLINE, SLOW, Client, Closed, Gate, action, alive, children, eq, has, main, note,
-                     ok, own_kib, proc, pss_kib, request, skip, under, until)
+from harness import (DEADLINE, SLOW, Client, Closed, Gate, action, alive, children, eq, main, note, ok,
+                     own_kib, proc, pss_kib, request, skip, under, until)
 
 NOTHING = "ERROR: No previous running command to retrieve logs from."
 LIMIT = 256

@@ -18,7 +18,7 @@ import time
 
 import harness
 from fake_engine import Engine
-from harness import Client, action, eq, has, ok, request, until
+from harness import Client, action, eq, has, request, until
 
 TEMP = tempfile.mkdtemp(prefix="od-lost-")
 

@@ -5,8 +5,8 @@ import socket
 import subprocess
 import tempfile
 
-from harness import (CLIENT, DEADLINE, ME, WRAP, Client, children, eq, free_port, has, listening,
-                     main, ok, proc, run_client, skip, until, wait_exit)
+from harness import (CLIENT, DEADLINE, ME, WRAP, Client, children, eq, free_port, has, listening, main,
+                     ok, proc, run_client, skip, until)
 
 LAUNCHER = ("run", "-n", "openhands", "poetry", "run", "python", "-u", "-m",
             "openhands.runtime.action_execution_server")

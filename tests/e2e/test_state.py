@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """The folder for the state: none that can be used, and one that is full."""
 import contextlib
-import json
 import os
 import signal
 import subprocess
 import tempfile
 
 import harness
-from harness import Client, Gate, descendants, eq, has, ok, skip, until
+from harness import Client, Gate, descendants, eq, ok, skip, until
 
 from test_actions import ask, get, lines, put
 from test_crash import answers, murder

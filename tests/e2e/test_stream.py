@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 import struct
-import threading
 import zlib
 
 import harness

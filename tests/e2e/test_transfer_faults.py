@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Uploads on bad days: cut off, raced, on disks that fail; old or new, and nothing beside."""
 import errno
-import json
 import os
 import shutil
 import signal
@@ -13,7 +12,7 @@ import harness
 from harness import Client, Closed, Conn, Response, eq, ok, request, skip, until
 from test_edit import Injection, can_inject
 from test_transfer import BOUNDARY, content_in, form, quote, read, upload, write, zipped
-from test_transfer_v1 import call, member, put, put_tar, tarred
+from test_transfer_v1 import call, member, put_tar, tarred
 
 OLD, NEW = b"old " * 1000, b"new, and longer " * 9000
 FORM = f"multipart/form-data; boundary={BOUNDARY}"

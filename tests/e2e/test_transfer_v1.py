@@ -53,7 +53,7 @@ def test_put():
         shutil.rmtree(client.work + "/new")
         big = random.Random(5).randbytes(3000000)
         with Conn(client.port) as c:
-            c.send(f"PUT /v1/files?path=big HTTP/1.1\r\nHost: h\r\n"
+            c.send("PUT /v1/files?path=big HTTP/1.1\r\nHost: h\r\n"
                    "Transfer-Encoding: chunked\r\n\r\n".encode())
             for at in range(0, len(big), 70000):
                 piece = big[at:at + 70000]

@@ -4,17 +4,14 @@ import base64
 import ctypes
 import json
 import os
-import random
 import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from urllib.parse import urlencode
 
-from harness import (DEADLINE, Client, Closed, Conn, alive, children, eq, has, main, ok, skip,
-                     until)
+from harness import DEADLINE, Client, Closed, alive, children, eq, has, main, ok, skip, until
 
 
 class Stream:
