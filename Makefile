@@ -77,7 +77,10 @@ $(EMBED)/%.gz: %
 # Four kinds of build, each with its compiler and flags. "release" is what ships.
 CC_release = $(CROSS)gcc
 FLAGS_release_x86_64 = -fcf-protection=full
-FLAGS_release_aarch64 = -mbranch-protection=standard
+# The stack's guard is read where musl keeps it for each thread, as on x86_64, and not through
+# the table of addresses, which takes 9 KB more.
+FLAGS_release_aarch64 = -mbranch-protection=standard -mstack-protector-guard=sysreg \
+	-mstack-protector-guard-reg=tpidr_el0 -mstack-protector-guard-offset=-16
 # Small, but where bytes go by: there -O2 is up to a fifth faster, for an eighth more room,
 # which aarch64 does not have. -Os makes a strcpy, which linkgate refuses, of a snprintf.
 SMALL_release = -Os -fno-builtin-snprintf
