@@ -7,8 +7,6 @@
 
 #include <errno.h>
 
-#define NEXT_PLATFORM "choose one with --platform linux/ARCH"
-
 int append_old(struct append *a, const struct content *c)
 {
 	const struct store_item i = {.content = *c, .from = &a->from};
@@ -42,7 +40,7 @@ int append_client(struct append *a, struct str arch, const struct program **clie
 			return 0;
 		}
 	if (a->clients_n == APPEND_CLIENTS)
-		return 1;
+		return append_refuse(a, "it has images for too many architectures");
 	p = &a->clients[a->clients_n];
 	r = program_find_other(p, a->options->client, arch);
 	if (r)
@@ -52,7 +50,7 @@ int append_client(struct append *a, struct str arch, const struct program **clie
 	return 0;
 }
 
-static int not_understood(struct append *a, const char *why)
+int append_refuse(const struct append *a, const char *why)
 {
 	return out_fail("choose another image", "%.*s cannot be used: %s",
 		STR_ARG(a->from.text), why);
@@ -68,7 +66,7 @@ static int read_manifest(
 	if (r)
 		return r;
 	r = manifest_read(m, buf_view(text), c->media, &why);
-	return r == ERR_SYNTAX ? not_understood(a, why) : r;
+	return r == ERR_SYNTAX ? append_refuse(a, why) : r;
 }
 
 /* --- Several platforms ------------------------------------------------------------ */
@@ -133,7 +131,7 @@ static int make_entry(struct append *a, struct manifest *index, struct json_val 
 	if (!r)
 		r = read_manifest(a, c, &text, &m);
 	if (!r && m.kind == MANIFEST_INDEX)
-		r = not_understood(a, "it is an index of indexes");
+		r = append_refuse(a, "it is an index of indexes");
 	if (!r)
 		r = append_image(a, &m, c);
 	manifest_free(&m);
@@ -145,18 +143,14 @@ static int make_entry(struct append *a, struct manifest *index, struct json_val 
 static void put_entry(struct buf *list, struct json_val entry, const struct content *c)
 {
 	struct buf digest = BUF_INIT(2 * DIGEST_MAX), size = BUF_INIT(32);
-	struct edit edits[] = {
-		{.key = "digest"}, {.key = "size"}, {.key = "data"}, {.key = "urls"}};
+	const struct edit edits[] = {{"digest", .text = &digest}, {"size", .text = &size},
+		{.key = "data"}, {.key = "urls"}};
 
 	buf_fmt(&digest, "\"%s\"", c->digest);
 	buf_fmt(&size, "%llu", (unsigned long long)c->size);
-	edits[0].value = buf_view(&digest);
-	edits[1].value = buf_view(&size);
 	if (list->n > 1)
 		buf_putc(list, ',');
 	edit_object(list, entry, edits, ARRAY_LEN(edits));
-	if (digest.err || size.err)
-		list->err = -ENOMEM;
 	buf_free(&digest);
 	buf_free(&size);
 }
@@ -165,7 +159,7 @@ static int make_all(struct append *a, struct manifest *index, struct content *ro
 {
 	struct buf list = BUF_INIT(INJECT_MANIFEST_MAX);
 	struct buf text = BUF_INIT(INJECT_MANIFEST_MAX);
-	struct edit edits[] = {{.key = "manifests"}, {.key = "subject"}};
+	const struct edit edits[] = {{"manifests", .text = &list}, {.key = "subject"}};
 	struct json_val entry;
 	int it = 0, r = 0;
 
@@ -178,15 +172,13 @@ static int make_all(struct append *a, struct manifest *index, struct content *ro
 			put_entry(&list, entry, &c);
 	}
 	buf_putc(&list, ']');
-	if (r >= 0)
-		r = list.err;
+	r = r < 0 ? r : 0;
 	if (!r && !a->made)
 		r = out_fail("give the od-runtime-client of one of its architectures "
 			     "with --client",
 			"%.*s has no image for which there is a client",
 			STR_ARG(a->from.text));
 	if (!r) {
-		edits[0].value = buf_view(&list);
 		edit_object(&text, doc_root(&index->doc), edits, ARRAY_LEN(edits));
 		*root = (struct content){0};
 		memcpy(root->media, index->media, strlen(index->media) + 1);

@@ -18,7 +18,7 @@ int append_run(const struct options *o) MUST_USE;
 
 /* --- Between append.c and append_image.c ----------------------------------------- */
 
-enum { APPEND_CLIENTS = 4 };
+enum { APPEND_CLIENTS = 8 }; /* for more architectures than have a name here */
 
 struct append {
 	const struct options *options;
@@ -37,6 +37,9 @@ int append_new(
 	struct append *a, struct str bytes, bool is_manifest, struct content *c) MUST_USE;
 /* An item that a->from has. */
 int append_old(struct append *a, const struct content *c) MUST_USE;
+
+/* Says why the image cannot be used; FAIL_*. */
+int append_refuse(const struct append *a, const char *why) MUST_USE;
 
 /* The client for the architecture; 1 when there is none. */
 int append_client(

@@ -10,8 +10,9 @@
 #include "limits.h"
 
 #include <errno.h>
+#include <stdio.h>
 
-/* Both ends of what there is: no such layer. */
+/* Instead of the number of a layer or of a step. */
 static const size_t none = SIZE_MAX;
 
 /* One image on its way. */
@@ -30,12 +31,6 @@ struct product {
 	struct content layer_content, config_content;
 };
 
-static int refuse(struct product *p, const char *why)
-{
-	return out_fail("choose another image", "%.*s cannot be used: %s",
-		STR_ARG(p->a->from.text), why);
-}
-
 static int read_config(struct product *p)
 {
 	const struct sink to = {sink_buf, &p->config};
@@ -43,7 +38,7 @@ static int read_config(struct product *p)
 	int r;
 
 	if (p->m->config.size > INJECT_MANIFEST_MAX)
-		return refuse(p, "its config is too long");
+		return append_refuse(p->a, "its config is too long");
 	r = store_fetch(&p->a->from, &p->m->config, to);
 	if (!r)
 		r = image_read_config_take(
@@ -51,12 +46,13 @@ static int read_config(struct product *p)
 	if (r == -ENOMEM || r <= FAIL_BASE || r == -EINTR)
 		return r;
 	if (r)
-		return refuse(p, "its config is not that of an image");
+		return append_refuse(p->a, "its config is not that of an image");
 	if (json_count(p->base.layers) != json_count(p->m->layers))
-		return refuse(p, "its config has another number of layers than it has");
+		return append_refuse(
+			p->a, "its config has another number of layers than it has");
 	why = image_refusal(&p->base);
 	if (why)
-		return refuse(p, why);
+		return append_refuse(p->a, why);
 	r = append_client(p->a, p->base.arch, &p->client);
 	if (r != 1)
 		return r;
@@ -135,14 +131,20 @@ static int find_own(struct product *p)
 	return 0;
 }
 
-static uint64_t size_of_layers(struct product *p)
+/* Whether all layers but our own are, taken together. */
+static bool is_small(struct product *p)
 {
-	uint64_t sum = 0;
+	uint64_t room = INJECT_SCAN_BYTES;
 	struct content c;
 
-	for (size_t i = 0; nth_layer(p, i, &c) == 0; i++)
-		sum += i == p->own ? 0 : c.size < INT64_MAX / 2 ? c.size : INT64_MAX / 2;
-	return sum;
+	for (size_t i = 0; nth_layer(p, i, &c) == 0; i++) {
+		if (i == p->own)
+			continue;
+		if (c.size > room)
+			return false;
+		room -= c.size;
+	}
+	return true;
 }
 
 /*
@@ -155,11 +157,14 @@ static int look_inside(struct product *p)
 	struct scan s;
 	int r = 0;
 
-	/* As the client would be, an /openhands of the image's own stays as it is. */
+	/*
+	 * Nothing of ours replaces an /openhands of the image's own. Where the layers are
+	 * not looked into, a config that names it tells of one.
+	 */
 	p->drop_in =
 		str_find(buf_view(&p->base.text), STR("/openhands/")) == p->base.text.n ||
 		p->own != none;
-	if (p->a->from.ops->far || size_of_layers(p) > INJECT_SCAN_BYTES)
+	if (p->a->from.ops->far || !is_small(p))
 		return 0;
 	scan_init(&s);
 	for (size_t i = 0; i < n && !r; i++)
@@ -236,7 +241,7 @@ static int put_label(void *arg, const char *name, struct str value)
 	jw_str(&w, value);
 	copy = text.err ? NULL : arena_cstr(&e->p->a->arena, buf_view(&text));
 	if (copy)
-		e->edits[e->n++] = (struct edit){name, str_make(copy, text.n)};
+		e->edits[e->n++] = (struct edit){name, .value = str_make(copy, text.n)};
 	buf_free(&text);
 	return copy ? 0 : -ENOMEM;
 }
@@ -305,7 +310,9 @@ static int write_labels(struct product *p, struct buf *out)
 	in.plugins = l.plugins;
 	tag_source(&in, &key);
 	l.key = buf_view(&key);
-	r = key.err ? key.err : labels_each(&l, put_label, &e);
+	r = full.err ? full.err : key.err;
+	if (!r)
+		r = labels_each(&l, put_label, &e);
 	edit_object(out, json_get(p->base.config, "Labels"), e.edits, e.n);
 	buf_free(&full);
 	buf_free(&key);
@@ -315,18 +322,17 @@ static int write_labels(struct product *p, struct buf *out)
 static int write_settings(struct product *p, struct buf *out)
 {
 	struct buf labels = BUF_INIT(INJECT_MANIFEST_MAX);
-	struct edit edits[] = {
-		{"Entrypoint", STR("[\"" IMAGE_CLIENT "\",\"init\"]")},
+	const struct edit edits[] = {
+		{"Entrypoint", .value = STR("[\"" IMAGE_CLIENT "\",\"init\"]")},
 		/* As a builder has it: a new entry point starts without arguments. */
-		{"Cmd", {NULL, 0}},
-		{.key = "Labels"},
-		{"Healthcheck", STR("{\"Test\":[\"NONE\"]}")},
+		{.key = "Cmd"},
+		{"Labels", .text = &labels},
+		{"Healthcheck", .value = STR("{\"Test\":[\"NONE\"]}"),
+			.keep = !image_has_healthcheck(&p->base)},
 	};
-	size_t n = ARRAY_LEN(edits) - !image_has_healthcheck(&p->base);
 	int r = write_labels(p, &labels);
 
-	edits[2].value = buf_view(&labels);
-	edit_object(out, p->base.config, edits, n);
+	edit_object(out, p->base.config, edits, ARRAY_LEN(edits));
 	buf_free(&labels);
 	return r ? r : out->err;
 }
@@ -352,34 +358,27 @@ static int write_config(struct product *p)
 	struct buf rootfs = BUF_INIT(INJECT_MANIFEST_MAX);
 	struct buf past = BUF_INIT(INJECT_MANIFEST_MAX);
 	struct buf text = BUF_INIT(INJECT_MANIFEST_MAX);
-	struct buf id = BUF_INIT(2 * DIGEST_MAX), ids = BUF_INIT(INJECT_MANIFEST_MAX);
-	struct edit diff_ids = {.key = "diff_ids"};
-	struct edit edits[] = {
-		{"container", {NULL, 0}},
-		{"container_config", {NULL, 0}},
-		{"docker_version", {NULL, 0}},
-		{.key = "config"},
-		{.key = "rootfs"},
-		{.key = "history"},
+	struct buf ids = BUF_INIT(INJECT_MANIFEST_MAX);
+	const struct edit diff_ids = {"diff_ids", .text = &ids};
+	const struct edit edits[] = {
+		{.key = "container"},
+		{.key = "container_config"},
+		{.key = "docker_version"},
+		{"config", .text = &settings},
+		{"rootfs", .text = &rootfs},
+		/* None is as good as a full one, but one entry alone would be wrong. */
+		{"history", .text = &past, .keep = !json_count(history)},
 	};
+	char id[DIGEST_MAX + 3];
 	int r = write_settings(p, &settings);
 
-	buf_fmt(&id, "\"%s\"", p->layer.unpacked.digest);
-	edit_array(&ids, p->base.layers, p->own, buf_view(&id));
-	diff_ids.value = buf_view(&ids);
+	snprintf(id, sizeof(id), "\"%s\"", p->layer.unpacked.digest);
+	edit_array(&ids, p->base.layers, p->own, str_c(id));
 	edit_object(&rootfs, json_get(root, "rootfs"), &diff_ids, 1);
-	/* None is as good as a full one, but one entry alone would be wrong. */
 	edit_array(&past, history, history_of(p, p->own),
 		STR("{\"created\":\"1970-01-01T00:00:00Z\",\"created_by\":"
 		    "\"od-runtime " OD_VERSION "\"}"));
-	edits[3].value = buf_view(&settings);
-	edits[4].value = buf_view(&rootfs);
-	edits[5].value = buf_view(&past);
-	edit_object(&text, root, edits, ARRAY_LEN(edits) - !json_count(history));
-	if (!r)
-		r = id.err ? id.err : ids.err;
-	if (!r)
-		r = rootfs.err ? rootfs.err : past.err;
+	edit_object(&text, root, edits, ARRAY_LEN(edits));
 	if (!r)
 		r = text.err;
 	memcpy(p->config_content.media, p->m->config.media, MEDIA_MAX);
@@ -389,7 +388,6 @@ static int write_config(struct product *p)
 	buf_free(&rootfs);
 	buf_free(&past);
 	buf_free(&text);
-	buf_free(&id);
 	buf_free(&ids);
 	return r;
 }
@@ -402,24 +400,20 @@ static int write_manifest(struct product *p, struct content *out)
 	struct buf config = BUF_INIT(INJECT_TEXT_MAX), layer = BUF_INIT(1024);
 	struct buf layers = BUF_INIT(INJECT_MANIFEST_MAX);
 	struct buf text = BUF_INIT(INJECT_MANIFEST_MAX);
-	struct edit edits[] = {
-		{.key = "config"},
-		{.key = "layers"},
-		{"subject", {NULL, 0}},
+	const struct edit edits[] = {
+		{"config", .text = &config},
+		{"layers", .text = &layers},
+		{.key = "subject"},
 	};
 	int r;
 
 	content_write(&config, &p->config_content);
 	content_write(&layer, &p->layer_content);
 	edit_array(&layers, p->m->layers, p->own, buf_view(&layer));
-	edits[0].value = buf_view(&config);
-	edits[1].value = buf_view(&layers);
 	edit_object(&text, root, edits, ARRAY_LEN(edits));
 	*out = (struct content){0};
 	memcpy(out->media, p->m->media, strlen(p->m->media) + 1);
-	r = config.err ? config.err : layer.err;
-	if (!r)
-		r = layers.err ? layers.err : text.err;
+	r = layer.err ? layer.err : text.err;
 	if (!r)
 		r = append_new(p->a, buf_view(&text), true, out);
 	buf_free(&config);

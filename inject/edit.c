@@ -9,15 +9,19 @@ static void comma(struct buf *out, bool *first)
 	*first = false;
 }
 
-/* The edit of the member called key, in quotes; n for none. */
-static size_t find(struct str key, const struct edit *edits, size_t n)
+/* The edit of the member called key, in quotes; or NULL. */
+static const struct edit *find(struct str key, const struct edit *edits, size_t n)
 {
-	size_t i = 0;
+	for (size_t i = 0; i < n; i++)
+		if (!edits[i].keep &&
+			json_means(str_make(key.p + 1, key.n - 2), str_c(edits[i].key)))
+			return &edits[i];
+	return NULL;
+}
 
-	for (; i < n; i++)
-		if (json_means(str_make(key.p + 1, key.n - 2), str_c(edits[i].key)))
-			break;
-	return i;
+static struct str value_of(const struct edit *e)
+{
+	return e->text ? buf_view(e->text) : e->value;
 }
 
 void edit_object(
@@ -30,21 +34,24 @@ void edit_object(
 	buf_putc(out, '{');
 	while (json_type(object) == JSON_OBJECT && json_next(object, &it, &key, &value)) {
 		struct str name = json_raw(key);
-		size_t i = find(name, edits, n);
+		const struct edit *e = find(name, edits, n);
+		struct str to = e ? value_of(e) : json_raw(value);
 
-		if (i < n && !edits[i].value.p)
+		if (!to.p)
 			continue;
 		comma(out, &first);
 		buf_str(out, name);
 		buf_putc(out, ':');
-		buf_str(out, i < n ? edits[i].value : json_raw(value));
+		buf_str(out, to);
 	}
-	for (size_t i = 0; i < n; i++) {
-		if (!edits[i].value.p || json_type(json_get(object, edits[i].key)))
+	for (const struct edit *e = edits; e < edits + n; e++) {
+		if (e->text && e->text->err)
+			out->err = e->text->err;
+		if (e->keep || !value_of(e).p || json_type(json_get(object, e->key)))
 			continue;
 		comma(out, &first);
-		buf_fmt(out, "\"%s\":", edits[i].key);
-		buf_str(out, edits[i].value);
+		buf_fmt(out, "\"%s\":", e->key);
+		buf_str(out, value_of(e));
 	}
 	buf_putc(out, '}');
 }

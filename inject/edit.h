@@ -9,14 +9,16 @@
 #include "base/json.h"
 
 struct edit {
-	const char *key;  /* of a member; letters only */
-	struct str value; /* its new value, as JSON; p is NULL to leave the member out */
+	const char *key;        /* of a member; letters only */
+	struct str value;       /* the new one, as JSON; p is NULL to take it away */
+	const struct buf *text; /* where the value is, unless NULL */
+	bool keep;              /* as it is, after all */
 };
 
 /*
  * Appends the object with the members changed: a member that is there keeps its place,
  * new ones follow in the order of the edits. An absent or null object counts as an
- * empty one.
+ * empty one. An error of a text becomes that of out.
  */
 void edit_object(
 	struct buf *out, struct json_val object, const struct edit *edits, size_t n);

@@ -129,7 +129,7 @@ int layout_add(struct str index, struct str ref, struct str image,
 	const struct content *c, struct buf *out)
 {
 	struct buf list = BUF_INIT(INJECT_MANIFEST_MAX), one = BUF_INIT(INJECT_TEXT_MAX);
-	struct edit edits[] = {{.key = "manifests"}};
+	const struct edit edit = {"manifests", .text = &list};
 	struct json_val all;
 	struct doc d;
 	int r = parse(
@@ -140,9 +140,8 @@ int layout_add(struct str index, struct str ref, struct str image,
 	all = json_get(doc_root(&d), "manifests");
 	entry(&one, ref, image, c);
 	edit_array(&list, all, replaced(&d, all, ref, c), buf_view(&one));
-	edits[0].value = buf_view(&list);
-	edit_object(out, doc_root(&d), edits, 1);
-	r = one.err ? one.err : list.err;
+	edit_object(out, doc_root(&d), &edit, 1);
+	r = one.err;
 	doc_free(&d);
 	buf_free(&list);
 	buf_free(&one);

@@ -18,8 +18,9 @@ static void object(const char *text, const struct edit *edits, size_t n, const c
 
 static void test_object(void)
 {
-	const struct edit set[] = {{"a", STR("1")}, {"b", STR("[2]")}};
-	const struct edit drop[] = {{"a", {NULL, 0}}, {"z", {NULL, 0}}};
+	const struct edit set[] = {
+		{"a", .value = STR("1")}, {"b", .value = STR("[2]")}};
+	const struct edit drop[] = {{.key = "a"}, {.key = "z"}};
 
 	object("{\"x\":{}}", set, 2, "{\"a\":1,\"b\":[2]}");
 	object("{\"x\":{}}", drop, 2, "{}");
@@ -32,6 +33,27 @@ static void test_object(void)
 	object("{\"x\":{\"c\":0,\"a\":0,\"d\":0}}", drop, 2, "{\"c\":0,\"d\":0}");
 	object("{\"x\":{\"\\u0061\":0}}", set, 1, "{\"\\u0061\":1}");
 	object("{\"x\":{\"\\u0061\":0}}", drop, 1, "{}");
+}
+
+/* Values that are still being made when the edits are written down. */
+static void test_made(void)
+{
+	struct buf a = BUF_INIT(16), out = BUF_INIT(4096);
+	struct edit edits[] = {{"a", .text = &a},
+		{"b", .value = STR("2"), .keep = true}, {.key = "c", .keep = true}};
+	struct doc d;
+
+	if (!ok(doc_parse(&d, STR("{\"a\":0,\"c\":0}")) == 0, "JSON"))
+		return;
+	buf_puts(&a, "[1]");
+	edit_object(&out, doc_root(&d), edits, ARRAY_LEN(edits));
+	is_view(buf_view(&out), "{\"a\":[1],\"c\":0}", "a text, and what is kept");
+	buf_puts(&a, "longer than its buffer may be");
+	edit_object(&out, doc_root(&d), edits, ARRAY_LEN(edits));
+	is_int(out.err, ERR_LIMIT, "a text that has failed is an error");
+	doc_free(&d);
+	buf_free(&a);
+	buf_free(&out);
 }
 
 static void array(const char *text, size_t skip_at, struct str more, const char *want)
@@ -66,6 +88,7 @@ static void test_array(void)
 int main(void)
 {
 	test_object();
+	test_made();
 	test_array();
 	return done_testing();
 }

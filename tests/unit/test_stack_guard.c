@@ -1,4 +1,4 @@
-/* The compiler looks for the guard of a stack where the C library keeps it: it is random. */
+/* A stack's guard is random: the compiler looks for it where the C library keeps it. */
 #include "tests/tap.h"
 
 #include <stdint.h>
