@@ -100,22 +100,6 @@ static int check_manifest(const struct plugin *p, struct str text, uint64_t size
 	return r;
 }
 
-/* n bytes, which are there if its size still is what it was. */
-static int fill(int fd, char *to, size_t n)
-{
-	while (n) {
-		ssize_t got = read(fd, to, n);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got ? -errno : -EIO;
-		to += got;
-		n -= (size_t)got;
-	}
-	return 0;
-}
-
 /* All of a file, whose size the header said. */
 static int put_content(struct packing *k, int fd, const char *path, uint64_t size)
 {
@@ -124,10 +108,11 @@ static int put_content(struct packing *k, int fd, const char *path, uint64_t siz
 
 	while (left && !r) {
 		size_t n = left < PIECE ? (size_t)left : PIECE;
+		ssize_t got = fd_read_full(fd, k->piece.p, n);
 
-		r = fill(fd, k->piece.p, n);
-		if (r)
-			return unreadable(k->plugin, path, r);
+		/* Fewer: it has become shorter meanwhile. */
+		if (got < (ssize_t)n)
+			return unreadable(k->plugin, path, got < 0 ? (int)got : -EIO);
 		if (left == size && !strcmp(path, "plugin.json"))
 			r = check_manifest(k->plugin, str_make(k->piece.p, n), size);
 		if (!r)

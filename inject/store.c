@@ -267,13 +267,11 @@ int store_feed_file(int fd, uint64_t at, uint64_t n, struct str text, struct sin
 
 	while (!r && n) {
 		size_t most = n < INJECT_PIECE ? (size_t)n : INJECT_PIECE;
-		ssize_t got = pread(fd, room, most, (off_t)at);
+		ssize_t got = fd_read_at(fd, at, room, most);
 
-		if (got < 0 && errno == EINTR)
-			continue;
 		if (got < 0)
 			r = out_fail(NULL, "reading %.*s: %s", STR_ARG(text),
-				err_text(-errno));
+				err_text((int)got));
 		if (got <= 0)
 			break;
 		r = to.put(to.arg, str_make(room, (size_t)got));

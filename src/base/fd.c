@@ -350,6 +350,24 @@ int fd_write_all(int fd, const void *p, size_t n)
 	return 0;
 }
 
+ssize_t fd_read_full(int fd, void *p, size_t n)
+{
+	size_t got = 0;
+
+	while (got < n) {
+		ssize_t r = read(fd, (char *)p + got, n - got);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return -errno;
+		if (r == 0)
+			break;
+		got += (size_t)r;
+	}
+	return (ssize_t)got;
+}
+
 ssize_t fd_read_at(int fd, uint64_t at, void *p, size_t n)
 {
 	size_t got = 0;

@@ -75,7 +75,9 @@ int fd_sync_folder(int dir, const char *path) MUST_USE;
 /* All n bytes, waiting as long as it takes; for blocking fds and files. */
 int fd_write_all(int fd, const void *p, size_t n) MUST_USE;
 
-/* Up to n bytes of a file from offset at on: all before its end. Or -errno. */
+/* Up to n bytes of a file, fewer only at its end; for blocking fds. Or -errno. */
+ssize_t fd_read_full(int fd, void *p, size_t n) MUST_USE;
+/* The same from offset at on. */
 ssize_t fd_read_at(int fd, uint64_t at, void *p, size_t n) MUST_USE;
 /* All n of them: 0; ERR_CLOSED when there are fewer; -errno. */
 int fd_read_all_at(int fd, uint64_t at, void *p, size_t n) MUST_USE;

@@ -150,24 +150,16 @@ static int urandom(char *p, size_t n)
 {
 	struct stat st;
 	int fd = fd_open("/dev/urandom", O_RDONLY, 0);
-	int r = 0;
+	ssize_t got;
 
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) < 0 || !S_ISCHR(st.st_mode) || st.st_rdev != makedev(1, 9))
-		r = -ENODEV;
-	while (!r && n) {
-		ssize_t got = read(fd, p, n);
-
-		if (got > 0) {
-			p += got;
-			n -= (size_t)got;
-		} else if (got == 0 || errno != EINTR) {
-			r = got ? -errno : -EIO;
-		}
-	}
+		got = -ENODEV;
+	else
+		got = fd_read_full(fd, p, n);
 	fd_close(&fd);
-	return r;
+	return got < 0 ? (int)got : (size_t)got < n ? -EIO : 0;
 }
 
 int random_bytes(void *p, size_t n)

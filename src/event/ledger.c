@@ -160,7 +160,7 @@ static bool read_box(int fd, uint8_t key[LEDGER_KEY])
 {
 	uint8_t start[JOURNAL_FIRST + LEDGER_KEY];
 
-	if (pread(fd, start, sizeof(start), 0) != (ssize_t)sizeof(start) ||
+	if (fd_read_all_at(fd, 0, start, sizeof(start)) ||
 		memcmp(start, JOURNAL_MAGIC, sizeof(JOURNAL_MAGIC) - 1) != 0)
 		return false;
 	memcpy(key, start + JOURNAL_FIRST, LEDGER_KEY);

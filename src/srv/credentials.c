@@ -7,7 +7,6 @@
 #include "srv/kept.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 int credentials_text(const char *option, const char *path, struct buf *text)
 {
@@ -82,7 +81,7 @@ static int make_own(struct store *store, int kept, struct tls_server **out)
 	char hex[SHA256_HEX + 1];
 	int r = 0;
 
-	if (kept < 0 || pread(kept, secret, sizeof(secret), 0) != sizeof(secret))
+	if (kept < 0 || fd_read_all_at(kept, 0, secret, sizeof(secret)))
 		r = make_secret(store, secret);
 	if (!r)
 		r = tls_server_self(secret, out, pin);

@@ -1,28 +1,25 @@
 #include "srv/etag.h"
 
+#include "base/fd.h"
 #include "limits.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <unistd.h>
 
 int etag_hash(int fd, char hex[SHA256_HEX + 1])
 {
 	static char piece[TRANSFER_PIECE];
 	uint8_t digest[SHA256_LEN];
 	struct sha256 h;
-	off_t at = 0;
+	uint64_t at = 0;
 	ssize_t n;
 
 	sha256_init(&h);
-	while ((n = pread(fd, piece, sizeof(piece), at)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
+	while ((n = fd_read_at(fd, at, piece, sizeof(piece))) > 0) {
 		sha256_update(&h, piece, (size_t)n);
-		at += n;
+		at += (uint64_t)n;
 	}
+	if (n < 0)
+		return (int)n;
 	sha256_final(&h, digest);
 	hex_encode(digest, sizeof(digest), hex);
 	return 0;

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <unistd.h>
 
 /* Shorter files do not become smaller. */
 enum { PACK_FROM = 128 };
@@ -28,25 +27,6 @@ static void leave_out(struct download *d, struct str path, const char *why)
 	work_leave_out(&d->left_out, path, why);
 }
 
-/* Up to n bytes; fewer only at the end of the file. */
-static ssize_t read_full(int fd, char *p, size_t n)
-{
-	size_t got = 0;
-
-	while (got < n) {
-		ssize_t r = read(fd, p + got, n - got);
-
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r < 0)
-			return -errno;
-		if (r == 0)
-			break;
-		got += (size_t)r;
-	}
-	return (ssize_t)got;
-}
-
 static size_t at_most(uint64_t n, size_t most)
 {
 	return n < most ? (size_t)n : most;
@@ -55,7 +35,7 @@ static size_t at_most(uint64_t n, size_t most)
 /* The next bytes of a file, up to left: how many, 0 at its end, or an error. */
 static ssize_t put_packed(struct download *d, int fd, uint64_t left)
 {
-	ssize_t got = read_full(fd, d->piece, at_most(left, TRANSFER_PIECE));
+	ssize_t got = fd_read_full(fd, d->piece, at_most(left, TRANSFER_PIECE));
 	int r;
 
 	if (got <= 0)
@@ -76,7 +56,7 @@ static ssize_t put_plain(struct download *d, int fd, uint64_t left)
 	while (!r && sum < left && at < TRANSFER_PIECE) {
 		char *head = d->piece + at, *p = head + ZIP_BLOCK_HEAD;
 		ssize_t got =
-			read_full(fd, p, at_most(left - sum, block - ZIP_BLOCK_HEAD));
+			fd_read_full(fd, p, at_most(left - sum, block - ZIP_BLOCK_HEAD));
 
 		if (got < 0)
 			return got;
@@ -118,7 +98,7 @@ static int put_long(
 static int put_open(struct download *d, int fd, const struct stat *st, struct str path)
 {
 	struct zip_entry e = {.name = path, .mode = st->st_mode, .mtime = st->st_mtime};
-	ssize_t n = read_full(fd, d->piece, TRANSFER_PIECE);
+	ssize_t n = fd_read_full(fd, d->piece, TRANSFER_PIECE);
 	int r = 0;
 
 	if (n < 0)
