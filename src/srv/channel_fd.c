@@ -53,6 +53,24 @@ static struct loop *loop_of(const struct pipe *p)
 	return p->all->api->box->loop;
 }
 
+/* As the newest of those with a name. */
+static void enlist(struct pipe *p)
+{
+	p->next = p->all->terminals;
+	p->all->terminals = p;
+}
+
+/* Out of them, if it has one. */
+static void strike_out(struct pipe *p)
+{
+	struct pipe **at = &p->all->terminals;
+
+	while (*at && *at != p)
+		at = &(*at)->next;
+	if (*at)
+		*at = p->next;
+}
+
 static io_fn on_event;
 
 /* A hang-up is told to all who watch: who waits for nothing does not. */
@@ -205,24 +223,14 @@ static void free_now(struct later *later)
 	free(container_of(later, struct pipe, later));
 }
 
-static void forget(struct pipe *p)
-{
-	struct pipe **at = &p->all->terminals;
-
-	while (*at && *at != p)
-		at = &(*at)->next;
-	if (*at)
-		*at = p->next;
-	timer_cancel(loop_of(p), &p->away);
-	buf_free(&p->kept);
-}
-
 /* Who still has the terminal gets a hang-up. */
 static void free_pipe(struct channel *c)
 {
 	struct pipe *p = pipe_of(c);
 
-	forget(p);
+	strike_out(p);
+	timer_cancel(loop_of(p), &p->away);
+	buf_free(&p->kept);
 	children_forget(&p->child);
 	spawn_report_close(&p->report);
 	loop_remove(loop_of(p), &p->io);
@@ -270,13 +278,8 @@ static void make_room(struct streams *all)
 /* Without a stream; what its programs write waits in its pty. */
 static void park(struct pipe *p)
 {
-	struct pipe **at = &p->all->terminals;
-
-	while (*at != p)
-		at = &(*at)->next;
-	*at = p->next;
-	p->next = p->all->terminals;
-	p->all->terminals = p;
+	strike_out(p);
+	enlist(p);
 	p->channel.ready = true;
 	settle(p);
 	if (timer_set(loop_of(p), &p->away, STREAM_AWAY_MS, gave_up))
@@ -309,8 +312,7 @@ static bool keep(struct pipe *p)
 	if (random_bytes(name, sizeof(name)))
 		return false;
 	hex_encode(name, sizeof(name), p->name);
-	p->next = p->all->terminals;
-	p->all->terminals = p;
+	enlist(p);
 	return true;
 }
 
