@@ -9,7 +9,6 @@
 #include "srv/once_private.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum follow_state {
 	FOLLOW_OUTPUT,
@@ -17,41 +16,37 @@ enum follow_state {
 };
 
 struct follow {
-	struct channel channel;
+	struct followed base;
 	enum follow_state state;
-	struct once_follower follower;
 	char id[LEDGER_ID_MAX + 1];
 	enum ledger_state told;
 	uint64_t at; /* in the output, then in the answer */
-	struct later later;
 };
 
 static struct follow *follow_of(struct channel *c)
 {
-	return container_of(c, struct follow, channel);
-}
-
-static struct once *once_of(const struct follow *f)
-{
-	return stream_api(f->channel.stream)->once;
-}
-
-static void on_news(struct once_follower *follower)
-{
-	channel_wake(&container_of(follower, struct follow, follower)->channel);
+	return container_of(c, struct follow, base.channel);
 }
 
 static struct follow *follow_new(struct once *o, const struct ledger_entry *e)
 {
-	struct follow *f = calloc(1, sizeof(*f));
+	struct followed *made = followed_new(o, sizeof(struct follow));
+	struct follow *f = made ? container_of(made, struct follow, base) : NULL;
 
 	if (!f)
 		return NULL;
 	memcpy(f->id, e->id, sizeof(f->id));
 	f->told = e->state;
-	f->follower.fn = on_news;
-	once_follow(o, &f->follower);
 	return f;
+}
+
+/* NULL: it is not kept any more. */
+static struct ledger_entry *entry_of(const struct follow *f)
+{
+	const struct once *o = followed_once(&f->base);
+	struct ledger_entry *e;
+
+	return ledger_find(&o->ledger, str_c(f->id), &e) == LEDGER_HERE ? e : NULL;
 }
 
 static struct channel *no(struct channel_refusal *why, unsigned status, const char *words)
@@ -85,7 +80,7 @@ static struct channel *begin(struct stream *s, const struct stream_ask *ask, str
 	jw_cstr(w, once_word(e));
 	jw_key(w, "replayed");
 	jw_bool(w, known);
-	return &f->channel;
+	return &f->base.channel;
 }
 
 /* --- What is told of it ---------------------------------------------------------- */
@@ -95,31 +90,31 @@ static void say_state(struct follow *f, const struct ledger_entry *e)
 	struct jw w;
 
 	f->told = e->state;
-	channel_say(&f->channel, &w, "state");
+	channel_say(&f->base.channel, &w, "state");
 	jw_key(&w, "state");
 	jw_cstr(&w, once_word(e));
-	channel_said(&f->channel, &w);
+	channel_said(&f->base.channel, &w);
 }
 
 static void say_ended(struct follow *f, const struct ledger_entry *e, uint64_t answer)
 {
 	struct jw w;
 
-	channel_say(&f->channel, &w, "ended");
+	channel_say(&f->base.channel, &w, "ended");
 	once_put_end(&w, e);
 	jw_key(&w, "status");
 	jw_uint(&w, e->status ? e->status : 200);
 	jw_key(&w, "answer");
 	jw_uint(&w, answer);
-	channel_said(&f->channel, &w);
+	channel_said(&f->base.channel, &w);
 }
 
 static int send_output(struct follow *f, const struct ledger_entry *e, size_t max)
 {
 	struct buf bytes = BUF_INIT(STREAM_PIECE);
 	struct output_part part;
-	struct channel *c = &f->channel;
-	int r = once_read_output(once_of(f), e, f->at, max, &bytes, &part);
+	struct channel *c = &f->base.channel;
+	int r = once_read_output(followed_once(&f->base), e, f->at, max, &bytes, &part);
 
 	if (r < 0) {
 		channel_close(c, -1, "What the action printed cannot be read.");
@@ -140,35 +135,35 @@ static int send_answer(struct follow *f, const struct ledger_entry *e, size_t ma
 {
 	struct buf bytes = BUF_INIT(STREAM_PIECE);
 	uint64_t all;
-	int r = once_read_answer(once_of(f), e, f->at, max, &bytes, &all);
+	int r = once_read_answer(followed_once(&f->base), e, f->at, max, &bytes, &all);
 
 	if (r < 0) {
-		channel_close(
-			&f->channel, -1, "The answer to this action cannot be read.");
+		channel_close(&f->base.channel, -1,
+			"The answer to this action cannot be read.");
 		buf_free(&bytes);
 		return -1;
 	}
 	if (!f->at)
 		say_ended(f, e, all);
 	if (bytes.n)
-		channel_send(
-			&f->channel, CHANNEL_ANSWER, f->at, bytes.n, buf_view(&bytes));
+		channel_send(&f->base.channel, CHANNEL_ANSWER, f->at, bytes.n,
+			buf_view(&bytes));
 	f->at += bytes.n;
 	buf_free(&bytes);
 	if (f->at < all)
 		return 0;
-	channel_close(&f->channel, -1, NULL);
+	channel_close(&f->base.channel, -1, NULL);
 	return -1;
 }
 
 static int more(struct channel *c, size_t max)
 {
 	struct follow *f = follow_of(c);
-	struct ledger_entry *e;
+	const struct ledger_entry *e = entry_of(f);
 
 	if (max > STREAM_PIECE)
 		max = STREAM_PIECE;
-	if (ledger_find(&once_of(f)->ledger, str_c(f->id), &e) != LEDGER_HERE) {
+	if (!e) {
 		channel_close(c, -1, "The action is not kept any more.");
 		return -1;
 	}
@@ -196,24 +191,10 @@ static void input(struct channel *c, struct str bytes)
 static void cancel(struct channel *c, unsigned mode)
 {
 	struct follow *f = follow_of(c);
-	struct ledger_entry *e;
+	struct ledger_entry *e = entry_of(f);
 
-	if (ledger_find(&once_of(f)->ledger, str_c(f->id), &e) == LEDGER_HERE &&
-		once_tell_to_end(once_of(f), e, mode + ACT_STOP_INT) < 0)
+	if (e && once_tell_to_end(followed_once(&f->base), e, mode + ACT_STOP_INT) < 0)
 		channel_complain(c, "The end of the action cannot be recorded.");
-}
-
-static void free_now(struct later *later)
-{
-	free(container_of(later, struct follow, later));
-}
-
-static void free_follow(struct channel *c)
-{
-	struct follow *f = follow_of(c);
-
-	once_unfollow(once_of(f), &f->follower);
-	loop_free_later(stream_api(c->stream)->box->loop, &f->later, free_now);
 }
 
 const struct channel_kind channel_action = {
@@ -222,5 +203,5 @@ const struct channel_kind channel_action = {
 	.more = more,
 	.input = input,
 	.cancel = cancel,
-	.free = free_follow,
+	.free = followed_free,
 };

@@ -4,41 +4,25 @@
 #include "limits.h"
 #include "srv/once_private.h"
 
-#include <stdlib.h>
-
 enum { LINE = 256 /* of an event, at most */ };
 
 struct news {
-	struct channel channel;
-	struct once_follower follower;
+	struct followed base;
 	uint64_t at; /* number of the last one that was told */
-	struct later later;
 };
 
 static struct news *news_of(struct channel *c)
 {
-	return container_of(c, struct news, channel);
-}
-
-static struct once *once_of(const struct news *n)
-{
-	return stream_api(n->channel.stream)->once;
-}
-
-static void on_news(struct once_follower *follower)
-{
-	channel_wake(&container_of(follower, struct news, follower)->channel);
+	return container_of(c, struct news, base.channel);
 }
 
 static struct news *news_new(struct once *o, uint64_t at)
 {
-	struct news *n = calloc(1, sizeof(*n));
+	struct followed *f = followed_new(o, sizeof(struct news));
+	struct news *n = f ? container_of(f, struct news, base) : NULL;
 
-	if (!n)
-		return NULL;
-	n->at = at;
-	n->follower.fn = on_news;
-	once_follow(o, &n->follower);
+	if (n)
+		n->at = at;
 	return n;
 }
 
@@ -63,13 +47,13 @@ static struct channel *begin(struct stream *s, const struct stream_ask *ask, str
 	}
 	jw_key(w, "offset");
 	jw_uint(w, n->at);
-	return &n->channel;
+	return &n->base.channel;
 }
 
 /* As many as the frame has room for, a line each. */
 static int send_lines(struct news *n, size_t max)
 {
-	const struct once *o = once_of(n);
+	const struct once *o = followed_once(&n->base);
 	struct buf out = BUF_INIT(STREAM_PIECE);
 	uint64_t at = n->at;
 	int r = 0;
@@ -90,8 +74,8 @@ static int send_lines(struct news *n, size_t max)
 		at++;
 	}
 	if (!r) {
-		channel_send(
-			&n->channel, CHANNEL_OUTPUT, n->at, at - n->at, buf_view(&out));
+		channel_send(&n->base.channel, CHANNEL_OUTPUT, n->at, at - n->at,
+			buf_view(&out));
 		n->at = at;
 	}
 	buf_free(&out);
@@ -101,7 +85,7 @@ static int send_lines(struct news *n, size_t max)
 static int more(struct channel *c, size_t max)
 {
 	struct news *n = news_of(c);
-	const struct once *o = once_of(n);
+	const struct once *o = followed_once(&n->base);
 	uint64_t first = ledger_first_event(&o->ledger);
 
 	if (n->at >= o->ledger.event || max < LINE)
@@ -123,23 +107,10 @@ static void input(struct channel *c, struct str bytes)
 	channel_close(c, -1, "Events take no input.");
 }
 
-static void free_now(struct later *later)
-{
-	free(container_of(later, struct news, later));
-}
-
-static void free_news(struct channel *c)
-{
-	struct news *n = news_of(c);
-
-	once_unfollow(once_of(n), &n->follower);
-	loop_free_later(stream_api(c->stream)->box->loop, &n->later, free_now);
-}
-
 const struct channel_kind channel_events = {
 	.name = "events",
 	.begin = begin,
 	.more = more,
 	.input = input,
-	.free = free_news,
+	.free = followed_free,
 };

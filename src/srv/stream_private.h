@@ -6,6 +6,7 @@
 
 #include "base/jw.h"
 #include "net/channel_frame.h"
+#include "srv/once.h"
 
 /* A text frame of the peer. */
 struct stream_ask {
@@ -75,6 +76,19 @@ struct channel {
 	uint64_t took;  /* of them, dealt with */
 	uint64_t told;  /* of those, as far as the peer knows */
 };
+
+/* A channel that tells of the ledger: woken by its news. First in that of its kind. */
+struct followed {
+	struct channel channel;
+	struct once_follower follower;
+	struct later later;
+};
+
+/* The first member of a zeroed struct of this size; NULL out of memory. */
+struct followed *followed_new(struct once *o, size_t size);
+struct once *followed_once(const struct followed *f);
+/* A channel_kind's free. */
+void followed_free(struct channel *c);
 
 extern const struct channel_kind channel_session, channel_terminal, channel_http,
 	channel_action, channel_events;
