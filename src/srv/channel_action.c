@@ -198,7 +198,6 @@ static void cancel(struct channel *c, unsigned mode)
 }
 
 const struct channel_kind channel_action = {
-	.name = "action",
 	.begin = begin,
 	.more = more,
 	.input = input,

@@ -108,7 +108,6 @@ static void input(struct channel *c, struct str bytes)
 }
 
 const struct channel_kind channel_events = {
-	.name = "events",
 	.begin = begin,
 	.more = more,
 	.input = input,

@@ -429,7 +429,6 @@ static struct channel *begin_terminal(struct stream *s, const struct stream_ask 
 }
 
 const struct channel_kind channel_terminal = {
-	.name = "terminal",
 	.begin = begin_terminal,
 	.more = more,
 	.input = input,
@@ -463,7 +462,6 @@ static struct channel *begin_http(struct stream *s, const struct stream_ask *ask
 }
 
 const struct channel_kind channel_http = {
-	.name = "http",
 	.open = true,
 	.begin = begin_http,
 	.more = more,

@@ -257,7 +257,6 @@ static void free_live(struct channel *c)
 }
 
 const struct channel_kind channel_session = {
-	.name = "session",
 	.begin = begin,
 	.opened = opened,
 	.more = more,

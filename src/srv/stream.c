@@ -114,7 +114,6 @@ static void hello(struct stream *s)
 
 	if (once_make_ready(s->all->api->once))
 		log_warn("stream: what happens cannot be recorded");
-
 	stream_say(s, &w, "hello");
 	jw_key(&w, "version");
 	jw_uint(&w, 1);

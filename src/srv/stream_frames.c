@@ -7,12 +7,29 @@
 
 #include <errno.h>
 
-static const struct channel_kind *const channel_kinds[] = {
-	&channel_session,
-	&channel_terminal,
-	&channel_http,
-	&channel_action,
-	&channel_events,
+enum {
+	KIND_SESSION,
+	KIND_TERMINAL,
+	KIND_HTTP,
+	KIND_ACTION,
+	KIND_EVENTS,
+	KINDS,
+};
+
+static const char *const kinds[KINDS + 1] = {
+	[KIND_SESSION] = "session",
+	[KIND_TERMINAL] = "terminal",
+	[KIND_HTTP] = "http",
+	[KIND_ACTION] = "action",
+	[KIND_EVENTS] = "events",
+};
+
+static const struct channel_kind *const channel_kinds[KINDS] = {
+	[KIND_SESSION] = &channel_session,
+	[KIND_TERMINAL] = &channel_terminal,
+	[KIND_HTTP] = &channel_http,
+	[KIND_ACTION] = &channel_action,
+	[KIND_EVENTS] = &channel_events,
 };
 
 /* Of a channel that is there already nothing is closed. */
@@ -161,16 +178,42 @@ static void on_lease(struct stream *s, const struct stream_ask *ask)
 	}
 }
 
-static const char *const types[] = {"open", "ack", "resize", "end", "close", "cancel",
-	"heartbeat", "key", "lease", NULL};
-static void (*const handlers[])(struct stream *s, const struct stream_ask *ask) = {
-	on_open, on_ack, on_resize, on_end, on_close, on_cancel, on_heartbeat, on_key,
-	on_lease};
-static const char *const kinds[] = {
-	"session", "terminal", "http", "action", "events", NULL};
+enum {
+	ASK_OPEN,
+	ASK_ACK,
+	ASK_RESIZE,
+	ASK_END,
+	ASK_CLOSE,
+	ASK_CANCEL,
+	ASK_HEARTBEAT,
+	ASK_KEY,
+	ASK_LEASE,
+	ASKS,
+};
 
-_Static_assert(ARRAY_LEN(types) == ARRAY_LEN(handlers) + 1, "each type has a handler");
-_Static_assert(ARRAY_LEN(kinds) == ARRAY_LEN(channel_kinds) + 1, "each kind a name");
+static const char *const types[ASKS + 1] = {
+	[ASK_OPEN] = "open",
+	[ASK_ACK] = "ack",
+	[ASK_RESIZE] = "resize",
+	[ASK_END] = "end",
+	[ASK_CLOSE] = "close",
+	[ASK_CANCEL] = "cancel",
+	[ASK_HEARTBEAT] = "heartbeat",
+	[ASK_KEY] = "key",
+	[ASK_LEASE] = "lease",
+};
+
+static void (*const handlers[ASKS])(struct stream *s, const struct stream_ask *ask) = {
+	[ASK_OPEN] = on_open,
+	[ASK_ACK] = on_ack,
+	[ASK_RESIZE] = on_resize,
+	[ASK_END] = on_end,
+	[ASK_CLOSE] = on_close,
+	[ASK_CANCEL] = on_cancel,
+	[ASK_HEARTBEAT] = on_heartbeat,
+	[ASK_KEY] = on_key,
+	[ASK_LEASE] = on_lease,
+};
 
 #define AT(member) .at = offsetof(struct stream_ask, member)
 static const struct param members[] = {

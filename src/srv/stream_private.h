@@ -35,7 +35,6 @@ struct channel_refusal {
 
 /* The kinds of channel, one row each; see channel_kinds. */
 struct channel_kind {
-	const char *name;
 	bool open; /* to those, too, who have not shown the key */
 	/* Makes one and writes members into its "opened". NULL with *why. */
 	struct channel *(*begin)(struct stream *s, const struct stream_ask *ask,
