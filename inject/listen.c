@@ -308,6 +308,22 @@ static void write_target(const struct request *rq, struct str rest, struct buf *
 	}
 }
 
+static void refuse_for_now(struct request *rq, struct str why)
+{
+	request_add_field(rq, STR("retry-after"), STR("1"));
+	request_fail(rq, 503, why);
+}
+
+/*
+ * Whether a sandbox has its share: as many requests as there are places left. Those that
+ * never answer thus leave as many places as each of them has, however many they are.
+ */
+static bool has_its_share(const struct link *l)
+{
+	return l->relays_n == STREAM_CHANNELS_MAX ||
+		l->relays_n >= LISTEN_RELAYS_MAX - l->hub->relays_n;
+}
+
 static void relay(struct hub *h, struct request *rq, struct str path)
 {
 	struct str id = str_make(path.p, str_find_byte(path, '/'));
@@ -318,12 +334,13 @@ static void relay(struct hub *h, struct request *rq, struct str path)
 	if (!p) {
 		request_fail(rq, 404, STR("No sandbox of that name has dialled in."));
 	} else if (!p->link) {
-		request_add_field(rq, STR("retry-after"), STR("1"));
-		request_fail(rq, 503, STR("The sandbox is not connected now."));
-	} else if (p->link->relays_n == STREAM_CHANNELS_MAX ||
-		h->relays_n == LISTEN_RELAYS_MAX) {
-		request_add_field(rq, STR("retry-after"), STR("1"));
-		request_fail(rq, 503, STR("There are too many requests."));
+		refuse_for_now(rq, STR("The sandbox is not connected now."));
+	} else if (h->relays_n == LISTEN_RELAYS_MAX) {
+		refuse_for_now(rq, STR("There are too many requests."));
+	} else if (has_its_share(p->link)) {
+		refuse_for_now(rq,
+			STR("There are too many requests for this sandbox, which has not "
+			    "answered them yet."));
 	} else {
 		write_target(rq, rest, &target);
 		if (target.err)

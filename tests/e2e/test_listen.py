@@ -3,6 +3,8 @@
 import hashlib
 import json
 import os
+import resource
+import select
 import shutil
 import socket
 import ssl
@@ -357,6 +359,49 @@ def test_one_name():
                "until it is gone")
         eq(closed(silent, 30), 1008, "who does not say who he is has to leave")
         silent.conn.close()
+
+
+def test_shares():
+    """Sandboxes that never answer leave room for the others."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 4096:
+        harness.skip("shares", "there are few descriptors")
+        return
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4096), hard))
+    with Listen() as l, dialled(l, "well") as c:
+        stuck = [guest(l, f"stuck-{i}") for i in range(16)]
+        ok(until(lambda: all(l.connected(f"stuck-{i}") for i in range(16))), "sixteen of them")
+        asked, answered = [], select.poll()
+        for i in range(16 * 64):
+            asked.append(Conn(l.port))
+            asked[-1].send(request("GET", f"/sandboxes/stuck-{i % 16}/"))
+            answered.register(asked[-1].sock, select.POLLIN)
+
+        def taken():
+            return [b["requests"] for b in l.ask("GET", "/sandboxes").json()["sandboxes"]
+                    if b["id"] != "well"]
+        ok(until(lambda: sum(taken()) + len(answered.poll(0)) == len(asked)), "are asked 64 times each")
+        got = taken()
+        ok(max(got) - min(got) < 2 and sum(got) + min(got) <= 1024,
+           "and leave as many places as each has", got)
+        refused = [fd for fd, _ in answered.poll(0)]
+        answer = next(conn for conn in asked if conn.sock.fileno() == refused[0]).response()
+        eq([answer.status, answer.field("retry-after")], [503, "1"], "beyond that they are refused")
+        has(answer.json()["detail"], "for this sandbox", "in words")
+        gate = Gate(c)
+        many = [Conn(l.port) for _ in range(24)]
+        for conn in many:
+            conn.send(request("POST", "/sandboxes/well/execute_action",
+                              action("run", command=f"read x <{gate}") if conn is many[0] else
+                              action("read", path="/dev/null"), X_Session_API_Key=KEY))
+        eq([conn.response().status for conn in many[1:]], [200] * 23, "one that answers has room for many")
+        gate.go()
+        eq(many[0].response().status, 200, "also for one that takes its time")
+        for ws in stuck[:8]:
+            ws.conn.reset()
+        ok(until(lambda: sum(taken()) == sum(got[8:])), "who leaves takes none")
+        for conn in asked + many + [ws.conn for ws in stuck[8:]]:
+            conn.close()
 
 
 def test_token_and_tls():
