@@ -199,6 +199,8 @@ class Response:
 class Conn:
     """One TCP connection that says exactly what it is told to say."""
 
+    most = 65536  # bytes that are received at once
+
     def __init__(self, port, host="127.0.0.1"):
         self.sock = socket.create_connection((host, port), timeout=DEADLINE)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -231,7 +233,7 @@ class Conn:
             raise TimeoutError(f"no answer in time, only {self.data!r}")
         self.sock.settimeout(left)
         try:
-            data = self.sock.recv(65536)
+            data = self.sock.recv(self.most)
         except ConnectionResetError:
             data = b""
         if not data:

@@ -15,9 +15,13 @@ EACH = int(os.environ.get("OD_CUT", "1"))
 SILENT = 100  # connections of each worker on which nothing happens any more
 
 
-def requests_for(name, effects):
+def action_for(name, effects):
     command = f"echo {name} >>{effects}; echo out of {name}"
-    body = json.dumps({"action": "run", "args": {"command": command, "session": "s" + name[-1], "blocking": True}}).encode()
+    return {"action": "run", "args": {"command": command, "session": "s" + name[-1], "blocking": True}}
+
+
+def requests_for(name, effects):
+    body = json.dumps(action_for(name, effects)).encode()
     return [request("PUT", f"/v1/actions/{name}?wait=20", body, Content_Length=str(len(body))),
             request("GET", f"/v1/actions/{name}/out", Accept="text/event-stream"),
             request("DELETE", f"/v1/actions/{name}")]
@@ -127,36 +131,42 @@ def sockets(pid):
         return WORKERS * SILENT
 
 
+def cut_everywhere(client, effects, one_run, lengths, each):
+    """Cuts an exchange that was done once, in each way {cut: bytes} behind every so many bytes, and looks what became of all."""
+    runs = [(cut, at, end) for cut, n in lengths.items() for at in range(1, n, each) for end in (fin, rst, stall)]
+
+    def work(w):
+        silent = []
+        try:
+            for i in range(w, len(runs), WORKERS):
+                found = one_run(client, effects, silent, f"cut-{i:07}-{w}", *runs[i])
+                if found:
+                    return found
+        finally:
+            for sock in silent:
+                sock.close()
+        return None
+
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        wrong = [r for r in pool.map(work, range(WORKERS)) if r]
+    sent, got = lengths.values()
+    eq(wrong, [], f"{sent} bytes there and {got} back, cut {len(runs)} times with FIN, RST and silence")
+    with open(effects, encoding="ascii") as f:
+        names = f.read().split()
+    eq(len(names), len(runs) + 1, "each was done")
+    eq(len(set(names)), len(names), "once")
+    ok(until(lambda: sockets(client.pid) < WORKERS * 4), "no connection is left")
+
+
 def test_cut():
     with Client() as client:
         effects = client.work + "/effects"
         asked = requests_for("first-00000-0", effects)
         answers = whole(client, asked)
         eq(judge(answers, "first-00000-0"), None, "the exchange")
-        sent, got = sum(map(len, asked)), sum(len(head) + 4 + len(body) for head, body in answers)
-        runs = [(cut, at, end) for cut, n in ((cut_sending, sent), (cut_receiving, got))
-                for at in range(1, n, EACH) for end in (fin, rst, stall)]
-
-        def work(w):
-            silent = []
-            try:
-                for i in range(w, len(runs), WORKERS):
-                    found = one_run(client, effects, silent, f"cut-{i:07}-{w}", *runs[i])
-                    if found:
-                        return found
-            finally:
-                for sock in silent:
-                    sock.close()
-            return None
-
-        with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-            wrong = [r for r in pool.map(work, range(WORKERS)) if r]
-        eq(wrong, [], f"{sent} bytes there and {got} back, cut {len(runs)} times with FIN, RST and silence")
-        with open(effects, encoding="ascii") as f:
-            names = f.read().split()
-        eq(len(names), len(runs) + 1, "each was done")
-        eq(len(set(names)), len(names), "once")
-        ok(until(lambda: sockets(client.pid) < WORKERS * 4), "no connection is left")
+        lengths = {cut_sending: sum(map(len, asked)),
+                   cut_receiving: sum(len(head) + 4 + len(body) for head, body in answers)}
+        cut_everywhere(client, effects, one_run, lengths, EACH)
 
 
 if __name__ == "__main__":

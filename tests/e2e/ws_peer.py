@@ -68,9 +68,9 @@ class WebSocket:
                 return a & 15, data
 
 
-def upgrade(port, path="/v1/stream", key=None, host="127.0.0.1", **fields):
-    """Asks for a WebSocket: (Conn, Response)."""
-    conn = Conn(port, host)
+def upgrade(port, path="/v1/stream", key=None, host="127.0.0.1", conn=None, **fields):
+    """Asks for a WebSocket, on a Conn that there is or on one of its own: (Conn, Response)."""
+    conn = conn or Conn(port, host)
     nonce = base64.b64encode(os.urandom(16)).decode()
     given = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec_WebSocket_Key": nonce,
              "Sec_WebSocket_Version": "13"}
