@@ -144,6 +144,8 @@ int tab_send(struct tab *t, const char *method, struct str params, uint64_t *id)
 /* cdp_wait for that; sets up tabs that have come, as the answer may wait for them. */
 int tab_wait(struct tab *t, uint64_t id, uint64_t deadline, struct arena *a,
 	struct json_val *result) MUST_USE;
+/* Whatever script it is at is ended; who waits for that is refused. */
+void tab_end_script(struct tab *t);
 /*
  * Calls a JavaScript function ("function (a, b) {...}", or async) in the page's own
  * world of that frame, and gives its value by value. args is a JSON array of the

@@ -70,6 +70,12 @@ int tab_call(struct tab *t, const char *method, struct str params, uint64_t dead
 
 /* --- Scripts ---------------------------------------------------------------------- */
 
+void tab_end_script(struct tab *t)
+{
+	cdp_post(&t->browser->cdp, str_c(t->session), "Runtime.terminateExecution",
+		STR(""));
+}
+
 static int refuse(struct tab *t, const char *words)
 {
 	t->browser->cdp.refusal_code = 0;
@@ -284,12 +290,6 @@ static int knock(struct tab *t, uint64_t deadline, uint64_t ms)
 		at_most(deadline, ms), NULL, NULL);
 }
 
-static void end_script(struct tab *t)
-{
-	cdp_post(&t->browser->cdp, str_c(t->session), "Runtime.terminateExecution",
-		STR(""));
-}
-
 /* A page without a process has one again when it goes elsewhere. */
 static int revive(struct browser *b, uint64_t deadline)
 {
@@ -366,7 +366,7 @@ int browser_wake(struct browser *b)
 
 	/* One that is at it since the step before will not end by itself. */
 	if (r == -ETIMEDOUT && b->active && b->active->busy) {
-		end_script(b->active);
+		tab_end_script(b->active);
 		r = wake(b, clock_ms() + BUSY_MS);
 		if (r == -ETIMEDOUT) {
 			r = browser_close_tab(b, clock_ms() + SETUP_MS);
@@ -469,7 +469,7 @@ static int leave(struct tab *t, uint64_t deadline)
 	int r = knock(t, deadline, LEAVE_MS);
 
 	if (r == -ETIMEDOUT)
-		end_script(t);
+		tab_end_script(t);
 	return forgive(r);
 }
 

@@ -222,8 +222,7 @@ static int call_mark(
 
 	if (r != -ETIMEDOUT || l->apart)
 		return r;
-	cdp_post(&l->t->browser->cdp, str_c(l->t->session), "Runtime.terminateExecution",
-		STR(""));
+	tab_end_script(l->t);
 	l->apart = true;
 	return ERR_REFUSED;
 }
