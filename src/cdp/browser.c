@@ -327,6 +327,18 @@ static void begin_params(const struct browser *b, struct buf *params, struct jw 
 	jw_cstr(w, b->context);
 }
 
+/* A request to the browser itself; params are freed. */
+static int call_take(
+	struct browser *b, const char *method, struct buf *params, uint64_t deadline)
+{
+	int r = params->err ? params->err
+			    : cdp_call(&b->cdp, STR(""), method, buf_view(params),
+				      deadline, NULL, NULL);
+
+	buf_free(params);
+	return r;
+}
+
 int browser_new_tab(struct browser *b, uint64_t deadline)
 {
 	struct buf params = BUF_INIT(PARAMS_MAX);
@@ -337,11 +349,7 @@ int browser_new_tab(struct browser *b, uint64_t deadline)
 	jw_key(&w, "url");
 	jw_cstr(&w, "about:blank");
 	jw_end(&w);
-	r = params.err ? params.err
-		       : cdp_call(&b->cdp, STR(""), "Target.createTarget",
-				 buf_view(&params), deadline, NULL, NULL);
-	buf_free(&params);
-
+	r = call_take(b, "Target.createTarget", &params, deadline);
 	return r ? r : browser_until(b, has_arrived, b, deadline);
 }
 
@@ -401,10 +409,7 @@ int tab_world(struct tab *t, struct str frame, uint64_t deadline, struct arena *
 	jw_key(&w, "worldName");
 	jw_cstr(&w, "od-runtime");
 	jw_end(&w);
-	r = params.err ? params.err
-		       : tab_call(t, "Page.createIsolatedWorld", buf_view(&params),
-				 deadline, a, &result);
-	buf_free(&params);
+	r = tab_call_take(t, "Page.createIsolatedWorld", &params, deadline, a, &result);
 	*world = (struct frame){.next = NULL};
 	return r ? r : json_i64(json_get(result, "executionContextId"), &world->context);
 }
@@ -415,7 +420,6 @@ static int allow_downloads(struct browser *b, const char *folder, uint64_t deadl
 {
 	struct buf params = BUF_INIT(PARAMS_MAX);
 	struct jw w;
-	int r;
 
 	begin_params(b, &params, &w);
 	jw_key(&w, "behavior");
@@ -425,11 +429,7 @@ static int allow_downloads(struct browser *b, const char *folder, uint64_t deadl
 	jw_key(&w, "eventsEnabled");
 	jw_bool(&w, true);
 	jw_end(&w);
-	r = params.err ? params.err
-		       : cdp_call(&b->cdp, STR(""), "Browser.setDownloadBehavior",
-				 buf_view(&params), deadline, NULL, NULL);
-	buf_free(&params);
-	return r;
+	return call_take(b, "Browser.setDownloadBehavior", &params, deadline);
 }
 
 static int make_context(struct browser *b, uint64_t deadline)

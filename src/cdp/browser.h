@@ -140,6 +140,9 @@ struct frame *tab_frame(struct tab *t, struct str id);
 /* cdp_call for the tab's session; -EPIPE if it has crashed or is gone. */
 int tab_call(struct tab *t, const char *method, struct str params, uint64_t deadline,
 	struct arena *a, struct json_val *result) MUST_USE;
+/* The same with what params hold; they are freed. */
+int tab_call_take(struct tab *t, const char *method, struct buf *params,
+	uint64_t deadline, struct arena *a, struct json_val *result) MUST_USE;
 int tab_send(struct tab *t, const char *method, struct str params, uint64_t *id) MUST_USE;
 /* cdp_wait for that; sets up tabs that have come, as the answer may wait for them. */
 int tab_wait(struct tab *t, uint64_t id, uint64_t deadline, struct arena *a,

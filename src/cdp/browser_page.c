@@ -68,6 +68,16 @@ int tab_call(struct tab *t, const char *method, struct str params, uint64_t dead
 	return r ? r : tab_wait(t, id, deadline, a, result);
 }
 
+int tab_call_take(struct tab *t, const char *method, struct buf *params,
+	uint64_t deadline, struct arena *a, struct json_val *result)
+{
+	int r = params->err ? params->err
+			    : tab_call(t, method, buf_view(params), deadline, a, result);
+
+	buf_free(params);
+	return r;
+}
+
 /* --- Scripts ---------------------------------------------------------------------- */
 
 void tab_end_script(struct tab *t)
@@ -143,10 +153,7 @@ static int call(struct tab *t, const struct place *at, const char *function,
 	if (at->f && !at->f->context)
 		return refuse(t, "Cannot find context with specified id");
 	write_call(&params, at, function, args);
-	r = params.err ? params.err
-		       : tab_call(t, "Runtime.callFunctionOn", buf_view(&params),
-				 deadline, a, &result);
-	buf_free(&params);
+	r = tab_call_take(t, "Runtime.callFunctionOn", &params, deadline, a, &result);
 	if (r)
 		return r;
 	details = json_get(result, "exceptionDetails");
@@ -492,10 +499,7 @@ static int navigate(struct tab *t, struct str url, uint64_t deadline, struct are
 	jw_end(&w);
 	note_departure(&at, t);
 	*moved = (struct tab_moved){.how = MOVED};
-	r = params.err
-		? params.err
-		: tab_call(t, "Page.navigate", buf_view(&params), deadline, a, &result);
-	buf_free(&params);
+	r = tab_call_take(t, "Page.navigate", &params, deadline, a, &result);
 	if (r == ERR_REFUSED) {
 		moved->how = MOVED_REFUSED;
 		moved->words = str_c(t->browser->cdp.refusal);

@@ -121,14 +121,9 @@ static int ask_node(
 	struct doing *d, const char *method, struct str object, struct json_val *result)
 {
 	struct buf params = BUF_INIT(CDP_WORDS_MAX);
-	int r;
 
 	put_object(&params, object);
-	r = params.err ? params.err
-		       : tab_call(d->tab, method, buf_view(&params), d->patience,
-				 d->arena, result);
-	buf_free(&params);
-	return r;
+	return tab_call_take(d->tab, method, &params, d->patience, d->arena, result);
 }
 
 /* The frame in an iframe; ERR_TYPE for other elements. */

@@ -142,9 +142,8 @@ static int set_files(struct doing *d, const struct value *files)
 	jw_int(&w, d->tab->chooser_node);
 	jw_end(&w);
 	if (!r)
-		r = params.err ? params.err
-			       : tab_call(d->tab, "DOM.setFileInputFiles",
-					 buf_view(&params), d->patience, NULL, NULL);
+		r = tab_call_take(d->tab, "DOM.setFileInputFiles", &params, d->patience,
+			NULL, NULL);
 	buf_free(&params);
 	return r;
 }
