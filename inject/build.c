@@ -147,7 +147,7 @@ static bool sweep_once(struct build *b)
 		"{\"dangling\":[\"true\"],\"label\":[\"%s=%.*s\",\"od.stage=%s\"]}",
 		marks[b->rung].key, STR_ARG(plan_tag(b->plan, b->rung)),
 		marks[b->rung].stage);
-	engine_encode(&filters, buf_view(&text));
+	buf_percent(&filters, buf_view(&text), "");
 	if (engine_tidy(b->plan->engine, &reply, "GET", "/images/json?filters=%.*s",
 		    STR_ARG(buf_view(&filters))) == 0 &&
 		doc_parse(&d, buf_view(&reply.body)) == 0) {
@@ -215,7 +215,7 @@ static int send_context(struct build *b, const struct context *c)
 	int r;
 
 	buf_puts(&target, "/build?dockerfile=Dockerfile&rm=1&forcerm=1&pull=0&t=");
-	engine_encode(&target, buf_view(&b->name));
+	buf_percent(&target, buf_view(&b->name), "");
 	/* Extra dependencies alone have anything to fetch. */
 	buf_fmt(&target, "&version=%d%s%s", b->buildkit ? 2 : 1,
 		b->rung == RUNG_VERSIONED ? "" : "&networkmode=none",

@@ -202,7 +202,7 @@ static int ask_list(const struct options *o, const struct engine *e, struct repl
 
 	reply_init(reply);
 	write_filters(o, &json);
-	engine_encode(&text, buf_view(&json));
+	buf_percent(&text, buf_view(&json), "");
 	r = json.err ? json.err : text.err;
 	if (r == ERR_LIMIT)
 		r = out_fail_usage("give fewer", "the filters are too long");

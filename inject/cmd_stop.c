@@ -197,7 +197,7 @@ static int kill_one(const struct options *o, const struct engine *e, struct sand
 	int r = need_running(s);
 
 	buf_puts(&what, "kill?signal=");
-	engine_encode(&what, str_c(o->signal ? o->signal : "KILL"));
+	buf_percent(&what, str_c(o->signal ? o->signal : "KILL"), "");
 	target = buf_cstr(&what);
 	if (!r)
 		r = target ? post(e, s, target, "killing") : what.err;

@@ -64,7 +64,7 @@ int copy_begin(
 		buf_puts(&target, "/v1/files/tar?any_link=1&path=");
 	else
 		buf_fmt(&target, "/containers/%s/archive?path=", c->sandbox->state.id);
-	engine_encode(&target, path);
+	buf_percent(&target, path, "");
 	q.target = buf_cstr(&target);
 	call_begin(call, -1, 0, false);
 	if (!q.target)
@@ -105,7 +105,7 @@ static int ask_head(const struct copy *c, const char *method, const char *before
 	int r;
 
 	buf_puts(&target, before);
-	engine_encode(&target, path);
+	buf_percent(&target, path, "");
 	buf_puts(&target, behind);
 	q.target = buf_cstr(&target);
 	call_begin(&call, -1, 0, false);

@@ -56,20 +56,6 @@ int engine_version(struct str text, unsigned *minor)
 	return 0;
 }
 
-void engine_encode(struct buf *out, struct str s)
-{
-	for (size_t i = 0; i < s.n; i++) {
-		unsigned char c = (unsigned char)s.p[i];
-		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-			(c >= '0' && c <= '9') || (c && strchr("-._~", c));
-
-		if (plain)
-			buf_putc(out, (char)c);
-		else
-			buf_fmt(out, "%%%02X", c);
-	}
-}
-
 int engine_fail(const struct engine *e, int r)
 {
 	switch (r) {

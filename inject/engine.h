@@ -106,7 +106,4 @@ int engine_refused(const struct reply *r, const char *next, const char *fmt, ...
 /* The engine's words in a reply: "message" of its JSON, or all of it. */
 void engine_words(const struct reply *r, struct buf *out);
 
-/* Appends s percent-encoded, fit for a query value or a part of a path. */
-void engine_encode(struct buf *out, struct str s);
-
 #endif

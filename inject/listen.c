@@ -299,7 +299,7 @@ static void write_target(const struct request *rq, struct str rest, struct buf *
 	do {
 		rest = str_skip(rest, 1);
 		buf_putc(target, '/');
-		engine_encode(target, str_make(rest.p, str_find_byte(rest, '/')));
+		buf_percent(target, str_make(rest.p, str_find_byte(rest, '/')), "");
 		rest = str_skip(rest, str_find_byte(rest, '/'));
 	} while (rest.n);
 	if (rq->query.n) {

@@ -70,7 +70,7 @@ int probe_path(const struct engine *e, const char *id, struct str path,
 	int r;
 
 	buf_fmt(&line, "/containers/%s/archive?path=", id);
-	engine_encode(&line, path);
+	buf_percent(&line, path, "");
 	q.target = buf_cstr(&line);
 	if (!q.target) {
 		buf_free(&line);

@@ -130,19 +130,19 @@ int pull_image(const struct engine *e, const char *name, const char *platform)
 		return r;
 	buf_puts(&target, "/images/create?fromImage=");
 	if (ref.domain.n) {
-		engine_encode(&target, ref.domain);
+		buf_percent(&target, ref.domain, "");
 		buf_puts(&target, "%2F");
 	}
-	engine_encode(&target, ref.path);
+	buf_percent(&target, ref.path, "");
 	/* Without a tag the engine would fetch all of them. */
 	buf_puts(&target, "&tag=");
 	if (ref.digest.n)
-		engine_encode(&target, ref.digest);
+		buf_percent(&target, ref.digest, "");
 	else
-		engine_encode(&target, ref.tag.n ? ref.tag : STR("latest"));
+		buf_percent(&target, ref.tag.n ? ref.tag : STR("latest"), "");
 	if (platform) {
 		buf_puts(&target, "&platform=");
-		engine_encode(&target, str_c(platform));
+		buf_percent(&target, str_c(platform), "");
 	}
 	q.target = buf_cstr(&target);
 	r = q.target ? put_login(ref.domain.n ? ref.domain : STR("docker.io"), &headers)

@@ -109,6 +109,20 @@ void buf_str(struct buf *b, struct str s)
 	buf_put(b, s.p, s.n);
 }
 
+void buf_percent(struct buf *b, struct str s, const char *also)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		char c = s.p[i];
+		bool alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			(c >= '0' && c <= '9');
+
+		if (alnum || (c && (strchr("-._~", c) || strchr(also, c))))
+			buf_putc(b, c);
+		else
+			buf_fmt(b, "%%%02X", (unsigned char)c);
+	}
+}
+
 void buf_fmt(struct buf *b, const char *fmt, ...)
 {
 	char small[256];

@@ -39,6 +39,8 @@ void buf_put(struct buf *b, const void *p, size_t n);
 void buf_putc(struct buf *b, char c);
 void buf_puts(struct buf *b, const char *c);
 void buf_str(struct buf *b, struct str s);
+/* Percent-encoded but for unreserved bytes (RFC 3986, 2.3) and those of the C string. */
+void buf_percent(struct buf *b, struct str s, const char *also);
 void buf_fmt(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 
 /*

@@ -48,17 +48,6 @@ static void put_quoted(struct buf *b, struct str url)
 			buf_putc(b, url.p[i]);
 }
 
-/* What stands for something else in a URL is a letter like any other in a path. */
-static void put_path(struct buf *b, struct str path)
-{
-	buf_puts(b, "file://");
-	for (size_t i = 0; i < path.n; i++)
-		if (strchr("%?#\\\"", path.p[i]))
-			buf_fmt(b, "%%%02X", (unsigned)path.p[i]);
-		else
-			buf_putc(b, path.p[i]);
-}
-
 /* What the contract makes of a URL. Paths and hosts alone are understood, too. */
 static int visit_text(struct str url, struct arena *a, struct str *text)
 {
@@ -67,7 +56,9 @@ static int visit_text(struct str url, struct arena *a, struct str *text)
 
 	buf_puts(&whole, "goto(\"");
 	if (str_starts(url, STR("/")) && !str_starts(url, STR("//"))) {
-		put_path(&whole, url);
+		/* In a path nothing stands for something else. */
+		buf_puts(&whole, "file://");
+		buf_percent(&whole, url, "/");
 	} else {
 		if (is_bare_host(url))
 			buf_puts(&whole, "http://");

@@ -175,19 +175,9 @@ static int put_end(struct download *d)
 /* As RFC 8187 wants it where a plain quoted string does not do. */
 static void name_reply(struct transfer_head *head, struct str base, const char *end)
 {
-	static const char plain[] = "._-~";
 	struct buf coded = BUF_INIT(FILE_WORDS_MAX), value = BUF_INIT(FILE_WORDS_MAX);
 
-	for (size_t i = 0; i < base.n; i++) {
-		char c = base.p[i];
-		bool alnum = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-			(c >= 'a' && c <= 'z');
-
-		if (alnum || (c && strchr(plain, c)))
-			buf_putc(&coded, c);
-		else
-			buf_fmt(&coded, "%%%02X", (unsigned char)c);
-	}
+	buf_percent(&coded, base, "");
 	if (coded.n == base.n)
 		buf_fmt(&value, "attachment; filename=\"%.*s%s\"", STR_ARG(base), end);
 	else

@@ -180,7 +180,7 @@ def test_browse():
            "what was not asked for")
         has(got["content"], f"[Current URL: {URL}/1]\n============== BEGIN webpage content", "the text")
         has(got["content"], "[Go to Page 2](/2)", "...with links")
-        path = os.path.join(TEMP, "50% of #1?.html")
+        path = os.path.join(TEMP, '50% of "#1"?\n\tü.html')
         with open(path, "w") as f:
             f.write("<p>on a disk</p>")
         os.chmod(path, 0o644)

@@ -115,6 +115,21 @@ static void test_room(void)
 	buf_free(&b);
 }
 
+static void test_percent(void)
+{
+	struct buf b = BUF_INIT(64), small = BUF_INIT(4);
+
+	buf_percent(&b, str_make("aZ0-._~ /:@\0\xff%", 14), "");
+	is_view(buf_view(&b), "aZ0-._~%20%2F%3A%40%00%FF%25", "percent-encoding");
+	buf_reset(&b);
+	buf_percent(&b, str_make("/a\n\"/?\0", 7), "/\"");
+	is_view(buf_view(&b), "/a%0A\"/%3F%00", "...but for some");
+	buf_percent(&small, STR("ab?"), "");
+	is_int(small.err, ERR_LIMIT, "...to the limit");
+	buf_free(&b);
+	buf_free(&small);
+}
+
 /* Of the sanitizers; who has no such hook cannot look into memory that is given back. */
 int __sanitizer_install_malloc_and_free_hooks(
 	void (*malloc_hook)(const volatile void *, size_t),
@@ -169,6 +184,7 @@ int main(void)
 	test_secret();
 	test_limit();
 	test_fmt();
+	test_percent();
 	test_room();
 	return done_testing();
 }

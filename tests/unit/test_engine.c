@@ -35,15 +35,6 @@ static void test_version(void)
 	}
 }
 
-static void test_encode(void)
-{
-	struct buf out = BUF_INIT(1 << 10);
-
-	engine_encode(&out, str_make("aZ0-._~ /:@\0\xff%", 14));
-	is_view(buf_view(&out), "aZ0-._~%20%2F%3A%40%00%FF%25", "percent-encoding");
-	buf_free(&out);
-}
-
 static void test_clean(void)
 {
 	static const struct {
@@ -141,7 +132,6 @@ static void test_stat(void)
 int main(void)
 {
 	test_version();
-	test_encode();
 	test_clean();
 	test_words();
 	test_stat();
