@@ -32,17 +32,19 @@ static int asked(struct act *a, struct str *what)
 		a, is_visit(a) ? "url" : "browser_actions", str_make(NULL, 0), what);
 }
 
-static void no_browser(struct act *a)
+/* In the contract's words; why is empty where nobody has tried. */
+static void no_browser(struct act *a, const char *why)
 {
-	observe_error(a, STR("Browser functionality is not supported or disabled."));
+	observe_errorf(a, "Browser functionality is not supported or disabled.%s%s",
+		*why ? " " : "", why);
 }
 
 static void fail(struct act *a, enum external_failure how, const char *words)
 {
 	struct str what = STR(""), said = str_c(words);
 
-	if (how == EXTERNAL_NOT_THERE) {
-		no_browser(a);
+	if (how == EXTERNAL_NOT_THERE || how == EXTERNAL_FAILED) {
+		no_browser(a, how == EXTERNAL_FAILED ? words : "");
 		return;
 	}
 	/* What is too long to be read once more is not repeated. */
@@ -65,7 +67,7 @@ static int run(struct act *a)
 		return ACT_DONE;
 	}
 	if (!p || !p->own) {
-		no_browser(a);
+		no_browser(a, "");
 		return ACT_DONE;
 	}
 	return external_own_run(p, a);

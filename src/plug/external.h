@@ -19,7 +19,8 @@ const struct plugin *external_plugin(const struct external *e);
 /* --- Plugins of this program with a process of their own */
 
 enum external_failure {
-	EXTERNAL_NOT_THERE, /* it cannot be had, and was not asked */
+	EXTERNAL_NOT_THERE, /* it cannot be had, and was never started */
+	EXTERNAL_FAILED,    /* it was, and has not begun with this */
 	EXTERNAL_LOST,      /* it has ended, or what it says is no answer */
 	EXTERNAL_LATE,
 };

@@ -58,9 +58,10 @@ static void unlink_call(struct call *c)
  */
 static void fail(struct call *c, unsigned status, const char *words)
 {
-	enum external_failure how = status == 503 ? EXTERNAL_NOT_THERE
-		: status == 504                   ? EXTERNAL_LATE
-						  : EXTERNAL_LOST;
+	enum external_failure how = status == 504 ? EXTERNAL_LATE
+		: status != 503                   ? EXTERNAL_LOST
+		: c->e->starts                    ? EXTERNAL_FAILED
+						  : EXTERNAL_NOT_THERE;
 	const struct external_own *own = c->e->own;
 	struct act *a = c->act;
 	bool begun = c->state >= CALL_OPEN;
@@ -331,11 +332,13 @@ void external_gone(struct request *rq)
 void external_fail(struct external *e, bool all, const char *why)
 {
 	struct call *c = e->calls;
+	/* One of ours says so before it begins with what it was sent. */
+	bool undone = e->own && e->state == EXTERNAL_ABSENT;
 	char words[WORDS];
 
 	/* From the front each time: an answer may bring the next call. */
 	while (c) {
-		if (c->state >= CALL_SENT) {
+		if (c->state >= CALL_SENT && !undone) {
 			snprintf(words, sizeof(words),
 				"The plugin %s has given no answer: %s.", e->plugin.name,
 				why);

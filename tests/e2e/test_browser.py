@@ -350,7 +350,14 @@ def test_none():
             f.write("#!/bin/sh\necho this is no browser >&2\nexit 3\n")
         os.chmod(bad, 0o755)
         with start(env={"PATH": "/nowhere", "OD_BROWSER": bad}, prefix=hide) as client:
-            client.act("browse", url=URL)
+            for call, name in ((lambda: visit(client, URL), "the first visit"),
+                               (lambda: do(client, "noop()"), "the next action"),
+                               (lambda: until(lambda: plugin(client)["state"] == "unavailable") and
+                                visit(client, URL), "one behind its end")):
+                got = call()
+                eq((got["observation"], got["extras"]), ("error", {"error_id": ""}), f"{name} without a browser")
+                ok(got["content"].startswith(NO_BROWSER + " "), "...in the contract's words", got["content"])
+                has(got["content"], f"{bad} does not work", "...and with the reason")
             ok(until(lambda: "pid" not in plugin(client)), "the only one does not work", plugin(client))
             has(plugin(client).get("why", ""), "this is no browser", "...which is the reason")
     else:
