@@ -11,6 +11,9 @@ WHAT_NOW = (
     "the previous command before sending your new command, or use the timeout parameter in "
     "execute_bash for future commands.")
 PREVIOUS = "[Below is the output of the previous command.]\n"
+HUNG = ("\n[The shell hung in a lock of its own when it was interrupted, which is a defect of that shell, and was "
+        "killed. The next command gets a new one in the same directory, without the variables and functions of "
+        "the old one.]")
 SHORT = 0.3 * SLOW  # seconds: the end of patience with what goes on anyway
 
 
@@ -83,7 +86,8 @@ class Shell:
 
     def __init__(self, name, path, unknown, ask="read -p '{text}' {var}", escapes="echo -e",
                  ranges=False, lists=False, tests=True, source=True, job=r"\[1\] {pid}",
-                 stopped="Stopped", stop_code=148, break_codes=(130,), rc=None, loses_keys=False):
+                 stopped="Stopped", stop_code=148, break_codes=(130,), rc=None, loses_keys=False,
+                 hangs=False):
         self.name, self.path = name, path
         self.unknown = unknown  # its words for a command that is not there, a pattern
         self.ask = ask          # reads an answer to a question
@@ -99,6 +103,7 @@ class Shell:
         self.rc = rc            # its start-up file
         # C-c is lost on a child that has not executed its program yet; at any terminal.
         self.loses_keys = loses_keys
+        self.hangs = hangs  # it may, over C-c while it is busy itself, and is replaced then
 
     def read(self, text, var):
         return self.ask.format(text=text, var=var)
@@ -110,6 +115,15 @@ class Shell:
             if code_of(got) != -1:
                 break
         return got
+
+    def hung(self, got):
+        """Whether it was replaced over C-c, and its variables are gone: only one that may, and only if it is said."""
+        return self.hangs and suffix_of(got).endswith(HUNG)
+
+    def broke(self, got):
+        """Whether all that is told besides the code is that C-c has ended the command."""
+        suffix = suffix_of(got)
+        return completed(code_of(got), "C") == (suffix[:-len(HUNG)] if self.hung(got) else suffix)
 
     def numbers(self, first, last):
         """The words of a loop; with as many digits as they are given with."""
@@ -125,7 +139,7 @@ SHELLS = (
     Shell("bash", "/bin/bash", "bash: {}: command not found", ranges=True, lists=True, rc=".bashrc"),
     Shell("dash", "/bin/dash", "{}: not found", escapes="echo", tests=False, source=False, job="",
           loses_keys=True),
-    Shell("ash", "/bin/busybox", "{}: not found", job="", loses_keys=True),
+    Shell("ash", "/bin/busybox", "{}: not found", job="", loses_keys=True, hangs=True),
     Shell("mksh", "/bin/mksh", "{}: .*not found", ask="read '{var}?{text}'", lists=True,
           stop_code=0, rc=".mkshrc", loses_keys=True),
     Shell("zsh", "/bin/zsh", "command not found: {}", ask="read '{var}?{text}'", ranges=True,

@@ -147,6 +147,8 @@ def test_no_terminal_keys(sh):
             starts(client, sh.name, command)
             got = sh.interrupt(client)
             ok(code_of(got) in sh.break_codes, f"{sh.name}: C-c ends {command!r}", got)
+            if sh.hung(got):
+                says(client, sh.name, "echo ${V-gone}; V=kept", "gone")
             says(client, sh.name, "echo $V", "kept")
         starts(client, sh.name, "sleep 100")
         got = client.run("C-\\", is_input=True)
