@@ -1,24 +1,20 @@
 #!/usr/bin/env python3
 """The browser: browse and browse_interactive with a real Chromium, and its bad days."""
 import base64
-import http.server
 import os
 import re
 import shutil
 import signal
 import subprocess
 import tempfile
-import threading
 import time
 
-from harness import (CLIENT, Client, alive, children, descendants, eq, free_port, has, main, note, ok,
-                     own_kib, proc, skip, until)
+import browsers
+from browsers import (BROWSERS, TEMP, Site, bid_of, browser_of, do, elements, error, helpers, needs_browser, plugin,
+                      start)
+from harness import CLIENT, alive, descendants, eq, free_port, has, main, note, ok, own_kib, skip, until
 
-FLAGS = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE localhost , EXCLUDE 127.0.0.1"
-SHELL = next((p for p in ("/usr/lib/chromium/chromium-headless-shell", "/usr/lib/chromium/chromium")
-              if os.path.exists(p)), None)
 NO_BROWSER = "Browser functionality is not supported or disabled."
-TEMP = tempfile.mkdtemp(prefix="od-browser-test-")
 
 FORM = """<!doctype html><html><head><title>Browser Test Form</title></head><body>
 <h1>Test Form</h1><form id="f">
@@ -50,60 +46,20 @@ PAGES = {
 }
 
 
-class Pages(http.server.BaseHTTPRequestHandler):
+class Pages(browsers.Pages):
     def do_GET(self):
         path = self.path.split("?")[0]
         if path == "/file.pdf":
-            body, kind = b"%PDF-1.4\n%%EOF\n", "application/pdf"
-        elif path == "/slow":
-            # The page is there, a part of it never comes.
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write(b"<title>Slow</title><h1>Slow page</h1>" + b" " * 2048)
-            self.wfile.flush()
-            Pages.slow.wait(20)
-            return
+            self.give(b"%PDF-1.4\n%%EOF\n", "application/pdf")
         elif path == "/away":
-            self.send_response(302)
-            self.send_header("Location", "/2")
-            self.end_headers()
-            return
+            self.give(b"", status=302, Location="/2")
         elif path in PAGES:
-            body, kind = PAGES[path].encode(), "text/html"
+            self.give(PAGES[path])
         else:
             self.send_error(404)
-            return
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
 
 
-class Quiet(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_):
-        pass  # who asks may leave
-
-
-Pages.slow = threading.Event()
-SERVER = Quiet(("127.0.0.1", 0), Pages)
-PORT = SERVER.server_address[1]
-URL = f"http://localhost:{PORT}"
-
-
-def start(*options, **more):
-    env = {"OD_BROWSER_FLAGS": FLAGS, **more.pop("env", {})}
-    return Client(*options, env=env, **more)
-
-
-def do(client, *calls, **args):
-    return client.act("browse_interactive", timeout=60, browser_actions="\n".join(calls), **args)
+URL = Site(Pages).url
 
 
 def visit(client, url, **args):
@@ -111,57 +67,16 @@ def visit(client, url, **args):
 
 
 def good(got, name):
-    error = got["extras"].get("last_browser_action_error", got["content"])
-    return ok(got["observation"] == "browse" and not error, name, error)
-
-
-def error(got):
-    return got["extras"]["last_browser_action_error"]
-
-
-def elements(content):
-    """As clients read the tree: by bid, what stands behind it and below it without one."""
-    found, bid = {}, None
-    for line in content.splitlines():
-        match = re.match(r"\[([a-zA-Z0-9]+)\]\s*(.*)", line.strip())
-        if match:
-            bid = match.group(1)
-            found[bid] = match.group(2)
-        elif bid:
-            found[bid] += " " + line.strip()
-    return found
-
-
-def bid_of(got, text):
-    for bid, words in elements(got["content"]).items():
-        if text.lower() in words.lower():
-            return bid
-    raise RuntimeError(f"no element with {text!r} in {got['content']}")
-
-
-def plugin(client):
-    return client.get("/server_info").json()["plugins"]["browser"]
-
-
-def browser_of(client):
-    """The process of Chromium itself."""
-    def look():
-        role = plugin(client).get("pid")
-        return next((p for p in children(role or 0) if b"--remote-debugging-pipe" in proc(p, "cmdline")),
-                    None)
-    return until(look)
-
-
-def renderers(client):
-    return [p for p in descendants(browser_of(client)) if b"--type=renderer" in proc(p, "cmdline")]
+    return ok(got["observation"] == "browse" and not error(got), name, error(got))
 
 
 def profiles(where):
-    return [n for n in os.listdir(where) if n.startswith("od-browser-") and "test" not in n]
+    return [n for n in os.listdir(where) if n.startswith("od-browser-")]
 
 
 # --- What it is for -------------------------------------------------------------------
 
+@needs_browser
 def test_browse():
     with start() as client:
         client.run("python3 -m http.server --help >/dev/null; echo hi >server.log")
@@ -201,6 +116,7 @@ def test_browse():
         eq(open(path, "rb").read(), picture, "...with the same bytes")
 
 
+@needs_browser
 def test_navigation():
     with start() as client:
         for calls, title, where in (([f'goto("{URL}/1")'], "Page 1", "/1"), (["noop(10)"], "Page 1", "/1"),
@@ -222,6 +138,7 @@ def test_navigation():
         good(got, "a page that is not there is a page")
 
 
+@needs_browser
 def test_form():
     with start() as client:
         got = do(client, f'goto("{URL}/form")')
@@ -264,6 +181,7 @@ def test_form():
                                                                      "visibility"], "...and properties")
 
 
+@needs_browser
 def test_upload():
     with start() as client:
         path = os.path.join(client.work, "upload_test.txt")
@@ -276,6 +194,7 @@ def test_upload():
         has(got["content"], "File selected: upload_test.txt", "...and there for the page")
 
 
+@needs_browser
 def test_tabs_and_dialogs():
     with start() as client:
         got = do(client, f'goto("{URL}/popup")')
@@ -302,6 +221,7 @@ def test_tabs_and_dialogs():
            "frames are part of the page", got["content"])
 
 
+@needs_browser
 def test_downloads():
     with start() as client:
         client.run("echo is here >file_1.pdf")
@@ -321,7 +241,7 @@ def test_downloads():
 def test_none():
     """No browser: the contract's words, never a status."""
     hide = ["/usr/bin/unshare", "-m", "/bin/sh", "-c",
-            '/bin/mount -t tmpfs none /usr/lib/chromium && exec "$0" "$@"'] if SHELL else []
+            '/bin/mount -t tmpfs none /usr/lib/chromium && exec "$0" "$@"'] if BROWSERS else []
     for options, env, why in ((("--no-enable-browser",), {}, None),
                               ((), {"PATH": "/nowhere"}, "no browser was found")):
         if why and hide and os.geteuid():
@@ -369,6 +289,7 @@ def test_none():
     eq(got.returncode, 100, "...ends the start")
 
 
+@needs_browser
 def test_unusable():
     """One that is there and cannot be started."""
     bad = os.path.join(TEMP, "bad")
@@ -380,6 +301,7 @@ def test_unusable():
         has(client.log(), "this is no browser", "what the first has said is told")
 
 
+@needs_browser
 def test_death():
     with start(env={"TMPDIR": TEMP}) as client:
         good(do(client, f'goto("{URL}/1")'), "a page")
@@ -394,7 +316,7 @@ def test_death():
             has(lost["content"], "[Error encountered when processing the accessibility tree: 'nodes']",
                 "...and that there is no tree")
         for what in (signal.SIGSTOP, signal.SIGKILL):
-            victims = renderers(client)
+            victims = helpers(client, "renderer")
             ok(victims, "a page has a process")
             for pid in victims:
                 os.kill(pid, what)
@@ -418,6 +340,7 @@ def test_death():
         ok(until(lambda: not [p for p in ours if alive(p)]), "...of processes either")
 
 
+@needs_browser
 def test_slow_pages():
     with start() as client:
         got = do(client, f'goto("{URL}/busy")')
@@ -433,6 +356,7 @@ def test_slow_pages():
         has(got["content"], "Page 1", "...for another one")
 
 
+@needs_browser
 def test_quiet():
     """No port, little memory, no rights that it does not have."""
     with start() as client:
@@ -455,6 +379,7 @@ def test_quiet():
         note(f"the process that drives it has {own_kib(plugin(client)['pid'])} KiB")
 
 
+@needs_browser
 def test_stranger():
     """A user without a name and a home; what he may not write to is not written to."""
     if os.geteuid():
@@ -481,18 +406,4 @@ def test_stranger():
         eq(os.stat(got["extras"]["screenshot_path"]).st_uid, 54321, "...and the screenshots")
 
 
-def run():
-    threading.Thread(target=SERVER.serve_forever, daemon=True).start()
-    try:
-        main()
-    finally:
-        Pages.slow.set()
-        shutil.rmtree(TEMP, ignore_errors=True)
-
-
-if SHELL:
-    run()
-else:
-    for name in [n for n in globals() if n.startswith("test_") and n != "test_none"]:
-        del globals()[name]
-    run()
+main()

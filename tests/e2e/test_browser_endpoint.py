@@ -1,48 +1,29 @@
 #!/usr/bin/env python3
 """A browser of somebody else's, by --cdp: used beside others, never ended, and come back to."""
-import http.server
 import json
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
-import threading
 import time
 import urllib.request
 
-from harness import CLIENT, Client, eq, free_port, has, main, note, ok, skip, until
+import browsers
+from browsers import BROWSERS, FLAGS, TEMP, Site, bid_of, do, error, needs_browser, shows
+from harness import CLIENT, Client, eq, free_port, has, main, note, ok, until
 
-FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--headless",
-         "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE localhost , EXCLUDE 127.0.0.1")
-BROWSERS = [p for p in ("/usr/lib/chromium/chromium-headless-shell", "/usr/lib/chromium/chromium") if os.path.exists(p)]
-TEMP = tempfile.mkdtemp(prefix="od-endpoint-test-")
+ALONE = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--headless", FLAGS)
 
 
-class Pages(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        body = (f"<title>T</title><h1>Page {self.path}</h1><a href=/linked target=_blank>Link</a>"
+class Pages(browsers.Pages):
+    def page(self):
+        return (f"<title>T</title><h1>Page {self.path}</h1><a href=/linked target=_blank>Link</a>"
                 f"<iframe srcdoc='inner'></iframe><p id=c></p><script>c.innerText = 'cookie ' + document.cookie; "
-                f"document.cookie = 'who=me'</script>").encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+                f"document.cookie = 'who=me'</script>")
 
 
-class Quiet(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_):
-        pass  # who asks may leave
-
-
-SERVER = Quiet(("127.0.0.1", 0), Pages)
-URL = f"http://localhost:{SERVER.server_address[1]}"
+SITE = Site(Pages)
+URL = SITE.url
 
 
 class Browser:
@@ -52,7 +33,7 @@ class Browser:
         self.profile = tempfile.mkdtemp(dir=TEMP)
         self.at = f"127.0.0.1:{port}"
         self.process = subprocess.Popen(
-            [path, *FLAGS, f"--remote-debugging-port={port}", f"--user-data-dir={self.profile}", "about:blank"],
+            [path, *ALONE, f"--remote-debugging-port={port}", f"--user-data-dir={self.profile}", "about:blank"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
             env={**os.environ, "HOME": self.profile})
         self.path = until(self.version, 60)
@@ -79,18 +60,8 @@ class Browser:
         self.process.wait()
 
 
-def do(client, *calls):
-    return client.act("browse_interactive", timeout=60, browser_actions="\n".join(calls))
-
-
-def error(got):
-    return got["extras"].get("last_browser_action_error", got["content"])
-
-
 def shown(client, path, name):
-    got = do(client, f'goto("{URL}{path}")')
-    ok(not error(got) and f"Page {path}" in got["content"], name, error(got), got["content"])
-    return got
+    return shows(client, [f'goto("{URL}{path}")'], f"Page {path}", name)
 
 
 def use(path):
@@ -104,8 +75,8 @@ def use(path):
             got = shown(client, "/first", "a page of ours")
             eq(got["extras"]["open_pages_urls"], [f"{URL}/first"], "...is the only one that is ours")
             ok("who=me" not in got["content"], "...without the cookies of others", got["content"])
-            link = [line for line in got["content"].splitlines() if "link 'Link'" in line][0].strip()
-            got = do(client, f'click("{link[1:link.index("]")]}")')
+            link = bid_of(got, "link 'Link'")
+            got = do(client, f'click("{link}")')
             eq((got["extras"]["active_page_index"], got["extras"]["open_pages_urls"]),
                (1, [f"{URL}/first", f"{URL}/linked"]), "one that it opens is ours, too")
             browser.ask(f"/json/new?{URL}/third", "PUT")
@@ -140,54 +111,34 @@ def use(path):
         browser.kill()
 
 
+@needs_browser
 def test_use():
-    if not BROWSERS:
-        skip("a browser of somebody else's", "there is no Chromium")
     for path in BROWSERS:
         note(os.path.basename(path))
         use(path)
 
 
-class Nonsense(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        body = b'{"webSocketDebuggerUrl": "ws://elsewhere.test/devtools"}' if self.path == "/json/version" else b"no"
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+class Nonsense(browsers.Pages):
+    def page(self):
+        return '{"webSocketDebuggerUrl": "ws://elsewhere.test/devtools"}' if self.path == "/json/version" else "no"
 
 
 def test_none():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Nonsense)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    port = server.server_address[1]
+    port = Site(Nonsense).port
     for at, why in ((f"ws://127.0.0.1:{free_port()}/x", "Connection refused"),
                     (f"ws://127.0.0.1:{port}/x", "the server refuses the WebSocket"),
                     (f"http://127.0.0.1:{port}", "the server refuses the WebSocket"),
-                    (f"http://127.0.0.1:{SERVER.server_address[1]}", "it is no browser that lets itself be driven")):
+                    (f"http://127.0.0.1:{SITE.port}", "it is no browser that lets itself be driven")):
         with Client("--cdp", at) as client:
             for _ in range(2):
                 got = do(client, "noop(0)")
                 eq((got["observation"], got["extras"]["error"], error(got)),
                    ("browse", True, f"The browser at {at} cannot be used: {why}."), at)
             eq(client.get("/alive").status, 200, "...the sandbox lives")
-    server.shutdown()
-    server.server_close()
     for bad in ("9222", "wss://127.0.0.1/x", "ws://", "file:///x"):
         got = subprocess.run([CLIENT, "serve", "1", "--cdp", bad], capture_output=True, timeout=20)
         eq((got.returncode, got.stderr.decode()),
            (100, f"od-runtime-client: error: --cdp {bad}: must be ws://HOST:PORT/PATH or http://HOST:PORT\n"), bad)
 
 
-def run():
-    threading.Thread(target=SERVER.serve_forever, daemon=True).start()
-    try:
-        main()
-    finally:
-        shutil.rmtree(TEMP, ignore_errors=True)
-
-
-run()
+main()

@@ -1,74 +1,27 @@
 #!/usr/bin/env python3
 """What happens to a browser: its processes are killed or stopped, its disk is full, its driver is gone."""
-import http.server
 import os
-import shutil
 import signal
 import tempfile
-import threading
 import time
 
-from harness import Client, children, descendants, eq, has, main, note, ok, proc, skip, until
-
-FLAGS = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE localhost , EXCLUDE 127.0.0.1"
-FOLDER = "/usr/lib/chromium"
-BROWSERS = [p for p in (f"{FOLDER}/chromium-headless-shell", f"{FOLDER}/chromium") if os.path.exists(p)]
-TEMP = tempfile.mkdtemp(prefix="od-faults-test-")
+import browsers
+from browsers import (BROWSERS, TEMP, Site, browser_of, do, each, error, helpers, needs_browser, plugin, shows,
+                      start)
+from harness import eq, has, main, note, ok, skip, until
 
 
-class Pages(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        body = f"<title>T</title><h1>Page {self.path}</h1><a href=/linked>Link</a>".encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+class Pages(browsers.Pages):
+    def page(self):
+        return f"<title>T</title><h1>Page {self.path}</h1><a href=/linked>Link</a>"
 
 
-class Quiet(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_):
-        pass  # who asks may leave
-
-
-SERVER = Quiet(("127.0.0.1", 0), Pages)
-URL = f"http://localhost:{SERVER.server_address[1]}"
-
+URL = Site(Pages).url
 GOTO = f'goto("{URL}/other")'
 
 
-def do(client, *calls):
-    return client.act("browse_interactive", timeout=100, browser_actions="\n".join(calls))
-
-
-def error(got):
-    return got["extras"].get("last_browser_action_error", got["content"])
-
-
-def plugin(client):
-    return client.get("/server_info").json()["plugins"]["browser"]
-
-
-def browser_of(client):
-    """The process of Chromium itself."""
-    def look():
-        role = plugin(client).get("pid")
-        return next((p for p in children(role or 0) if b"--remote-debugging-pipe" in proc(p, "cmdline")), None)
-    return until(look)
-
-
-def helpers(client, kind):
-    return [p for p in descendants(browser_of(client)) if f"--type={kind}".encode() in proc(p, "cmdline")]
-
-
 def shown(client, path, name):
-    got = do(client, f'goto("{URL}{path}")')
-    ok(not error(got) and f"Page {path}" in got["content"], name, error(got), got["content"])
+    shows(client, [f'goto("{URL}{path}")'], f"Page {path}", name)
 
 
 def struck(client, pids, signo, calls, name):
@@ -86,18 +39,6 @@ def struck(client, pids, signo, calls, name):
        f"{name}: the truth", words)
     shown(client, "/next", f"{name}: the next one")
     return words
-
-
-def each(test):
-    """Once in each browser that is here."""
-    def run():
-        if not BROWSERS:
-            skip(test.__name__, "there is no Chromium")
-        for path in BROWSERS:
-            note(os.path.basename(path))
-            with Client(env={"OD_BROWSER_FLAGS": FLAGS, "OD_BROWSER": path, "TMPDIR": TEMP}) as client:
-                test(client)
-    return run
 
 
 @each
@@ -146,32 +87,31 @@ while True:
 """
 
 
+@needs_browser
 def test_stall():
     """One that lives and is not to be spoken to."""
-    if not BROWSERS:
-        skip("pipes that stall", "there is no Chromium")
-        return
     relay = os.path.join(TEMP, "relay")
     with open(relay, "w") as f:
         f.write(RELAY.format(path=BROWSERS[0]))
     os.chmod(relay, 0o755)
-    with Client(env={"OD_BROWSER_FLAGS": FLAGS, "OD_BROWSER": relay, "TMPDIR": TEMP}) as client:
+    with start(env={"OD_BROWSER": relay, "TMPDIR": TEMP}) as client:
         shown(client, "/first", "a page")
         words = struck(client, [browser_of(client)], signal.SIGUSR1, [GOTO], "pipes that stall")
         has(words, "did not answer", "...are told")
 
 
+@needs_browser
 def test_full_disk():
     """Its folder is on a disk with next to no room, and then none."""
-    if not BROWSERS or os.geteuid():
-        skip("a full disk", "that needs a browser, and root to make one")
+    if os.geteuid():
+        skip("a full disk", "only root can make one")
         return
     for path in BROWSERS:
         note(os.path.basename(path))
         hold = tempfile.mkdtemp(dir=TEMP)
         prefix = ["/usr/bin/unshare", "-m", "/bin/sh", "-c",
                   f'/bin/mount -t tmpfs -o size=2m none {hold} && exec "$0" "$@"']
-        with Client(prefix=prefix, env={"OD_BROWSER_FLAGS": FLAGS, "OD_BROWSER": path, "TMPDIR": hold}) as client:
+        with start(prefix=prefix, env={"OD_BROWSER": path, "TMPDIR": hold}) as client:
             fill = f"cat /dev/zero >{hold}/rest; ls -A {hold}"
             eq(client.run(fill)["content"].split()[-1:], ["rest"], "a disk is full")
             shown(client, "/first", "its folder is elsewhere")
@@ -184,12 +124,4 @@ def test_full_disk():
             struck(client, helpers(client, "renderer"), signal.SIGKILL, [GOTO], "...and a page crashes")
 
 
-def run():
-    threading.Thread(target=SERVER.serve_forever, daemon=True).start()
-    try:
-        main()
-    finally:
-        shutil.rmtree(TEMP, ignore_errors=True)
-
-
-run()
+main()

@@ -2,17 +2,14 @@
 """Many steps over pages of many kinds in one session: each shows its own page, and nothing is left of them.
 
 OD_BROWSER_STEPS says how many; by hand 1000, which take some minutes."""
-import http.server
 import os
 import re
-import threading
 import urllib.parse
 
-from harness import Client, eq, main, note, ok, own_kib, skip, under
+import browsers
+from browsers import Site, bid_of, do, error, needs_browser, plugin, start
+from harness import eq, main, note, ok, own_kib, under
 
-SHELL = next((p for p in ("/usr/lib/chromium/chromium-headless-shell", "/usr/lib/chromium/chromium")
-              if os.path.exists(p)), None)
-FLAGS = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE localhost , EXCLUDE 127.0.0.1"
 STEPS = int(os.environ.get("OD_BROWSER_STEPS", "0"))
 MEMORY = 4096  # KiB: what musl keeps of a page that was the largest so far
 ROWS = "".join(f"<tr><td>{i}<td><a href=/{i}>row {i}</a>" for i in range(400))
@@ -51,41 +48,25 @@ SERVED = {
 CLICKED = ("target", "button", "popup", "leave", "stuck", "signs")  # or read, or in others
 
 
-class Pages(http.server.BaseHTTPRequestHandler):
-    over = threading.Event()  # for those that never get an answer
-
-    def head(self, status, kind="text/html; charset=utf-8", **fields):
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        for name, value in fields.items():
-            self.send_header(name, value)
-        self.end_headers()
-
+class Pages(browsers.Pages):
     def do_GET(self):
         name, _, mark = self.path.lstrip("/").partition("?")
         if name == "away":
-            self.head(302, Location="target?" + mark)
+            self.give(b"", status=302, Location="target?" + mark)
         elif name == "never":
-            self.over.wait(20)
+            self.hang()
         elif name == "file":
-            self.head(200, "application/pdf")
-            self.wfile.write(b"%PDF-1.4\n%%EOF\n")
+            self.give(b"%PDF-1.4\n%%EOF\n", "application/pdf")
         elif name in SERVED:
-            self.head(200)
-            self.wfile.write(("<!doctype html><body>" + SERVED[name].replace("M", mark)).encode())
+            self.give("<!doctype html><body>" + SERVED[name].replace("M", mark), "text/html; charset=utf-8")
         else:
-            self.head(404)
-            self.wfile.write(f"<h1>none: {mark}</h1>".encode())
-
-    def log_message(self, *_):
-        pass
+            self.give(f"<h1>none: {mark}</h1>", status=404)
 
 
 def click(client, url):
     """The button of a page, by a second action."""
-    got = client.act("browse_interactive", timeout=60, browser_actions=f'goto("{url}")')
-    bid = re.search(r"\[(\w+)\] button 'Go'", got["content"])[1]
-    return client.act("browse_interactive", timeout=60, browser_actions=f"click('{bid}')")
+    button = bid_of(do(client, f'goto("{url}")'), "button 'Go'")
+    return do(client, f"click('{button}')")
 
 
 class Steps:
@@ -98,7 +79,7 @@ class Steps:
         self.kinds += [self.button, self.popup, self.file, self.data, self.download, self.stuck, self.refused]
 
     def go(self, url):
-        return self.client.act("browse_interactive", timeout=60, browser_actions=f'goto("{url}")')
+        return do(self.client, f'goto("{url}")')
 
     def served(self, name):
         return lambda mark: self.go(f"{self.url}/{name}?{mark}")
@@ -112,7 +93,7 @@ class Steps:
     def popup(self, mark):
         """The tab that comes is closed by the next step."""
         got = click(self.client, f"{self.url}/popup?{mark}")
-        self.client.act("browse_interactive", timeout=60, browser_actions="tab_close()")
+        do(self.client, "tab_close()")
         return got
 
     def file(self, mark):
@@ -133,22 +114,17 @@ class Steps:
 
     def refused(self, mark):
         got = self.go(f"http://127.0.0.1:1/?{mark}")
-        return got if "ERR_" in got["extras"]["last_browser_action_error"] else {"content": "no error"}
+        return got if "ERR_" in error(got) else {"content": "no error"}
 
 
 def fds(pids):
     return [len(os.listdir(f"/proc/{pid}/fd")) for pid in pids]
 
 
+@needs_browser
 def test_steps():
-    if not SHELL:
-        skip("many steps", "there is no Chromium")
-        return
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages)
-    server.handle_error = lambda *_: None  # who asks may leave
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    with Client(role="init", env={"OD_BROWSER_FLAGS": FLAGS}) as client:
-        steps = Steps(client, f"http://127.0.0.1:{server.server_address[1]}")
+    with start(role="init") as client:
+        steps = Steps(client, Site(Pages).url)
         kinds, wrong, pids, before = len(steps.kinds), [], [], None
         total = STEPS or kinds
         warm = 2 * kinds if STEPS else 1
@@ -158,20 +134,17 @@ def test_steps():
             if set(re.findall(r"mark\d+x", got["content"])) != {mark}:
                 wrong.append((n, got["content"][:400]))
             if n + 1 == warm:
-                pids = [client.serve_pid(), client.get("/server_info").json()["plugins"]["browser"]["pid"]]
+                pids = [client.serve_pid(), plugin(client)["pid"]]
                 before = fds(pids), [own_kib(pid) for pid in pids]
             if STEPS and n > warm and n % 100 == 0:
                 note(f"{n} steps: {[own_kib(pid) for pid in pids]} KiB, {fds(pids)} descriptors")
         ok(not wrong, f"{total} steps over {kinds} kinds of page, each with its own", *wrong[:5])
         steps.go("about:blank")
-        eq(client.get("/server_info").json()["plugins"]["browser"]["pid"], pids[1], "one process has done them all")
+        eq(plugin(client)["pid"], pids[1], "one process has done them all")
         eq(fds(pids), before[0], "no descriptor is left of them")
         if STEPS:
             for name, pid, was in zip(("serve", "what drives the browser"), pids, before[1]):
                 under(own_kib(pid) - was, MEMORY, f"{name}: more memory than after {warm} steps, in KiB")
-    Pages.over.set()
-    server.shutdown()
-    server.server_close()
 
 
 if __name__ == "__main__":

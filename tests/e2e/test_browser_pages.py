@@ -1,22 +1,19 @@
 #!/usr/bin/env python3
 """Pages of every kind, in a headless shell and in a whole browser; those that mean us no good, too."""
-import http.server
+import functools
 import os
 import shutil
 import ssl
 import subprocess
-import tempfile
-import threading
 import time
 
-from harness import Client, eq, has, main, note, ok, skip, until
+import browsers
+from browsers import BROWSERS, FLAGS, TEMP, Site, bid_of, do, error, shows
+from harness import eq, has, main, note, ok, skip, until
 
-FLAGS = "\n".join(("--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE localhost , EXCLUDE 127.0.0.1",
-                   "--js-flags=--max-old-space-size=64"))
-FOLDER = "/usr/lib/chromium"
-BROWSERS = [p for p in (f"{FOLDER}/chromium-headless-shell", f"{FOLDER}/chromium") if os.path.exists(p)]
+each = functools.partial(browsers.each, OD_BROWSER_FLAGS=FLAGS + "\n--js-flags=--max-old-space-size=64")
+one = functools.partial(each, browsers=BROWSERS[:1])
 OPENSSL = shutil.which("openssl")
-TEMP = tempfile.mkdtemp(prefix="od-pages-test-")
 PDF = b"%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n"
 
 PAGES = {
@@ -77,33 +74,17 @@ PAGES = {
 }
 
 
-class Pages(http.server.BaseHTTPRequestHandler):
-    done = threading.Event()
-
-    def give(self, body, kind="text/html", status=200, **fields):
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        for name, value in fields.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.end_headers()
-        self.wfile.write(body)
-
+class Pages(browsers.Pages):
     def do_GET(self):
         path = self.path.split("?")[0]
         if path == "/file.pdf":
             self.give(PDF, "application/pdf")
         elif path == "/late.bin":
             # Nothing is heard of it while the page that it was clicked on is looked at.
-            self.done.wait(0.4)
+            self.hang(0.4)
             self.give(b"late", "application/octet-stream")
         elif path == "/stuck":
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write(b"<title>Stuck</title><h1>Half a page</h1>" + b" " * 4096)
-            self.wfile.flush()
-            self.done.wait(60)
+            self.begin("<title>Stuck</title><h1>Half a page</h1>")
         elif path == "/secret":
             if self.headers.get("Authorization"):
                 self.give(b"<h1>Let in</h1>")
@@ -118,47 +99,13 @@ class Pages(http.server.BaseHTTPRequestHandler):
             self.give(b"", status=302, Location="/round")
         elif path in PAGES:
             page = PAGES[path]
-            self.give((page % PORT if path == "/frames" else page).encode())
+            self.give(page % SITE.port if path == "/frames" else page)
         else:
             self.give(b"<h1>Nothing here</h1>", status=404)
 
-    def log_message(self, *_):
-        pass
 
-
-class Quiet(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_):
-        pass  # who asks may leave
-
-
-SERVER = Quiet(("127.0.0.1", 0), Pages)
-PORT = SERVER.server_address[1]
-URL = f"http://localhost:{PORT}"
-
-
-def do(client, *calls, **args):
-    return client.act("browse_interactive", timeout=100, browser_actions="\n".join(calls), **args)
-
-
-def error(got):
-    return got["extras"].get("last_browser_action_error", got["content"])
-
-
-def bid_of(got, text):
-    """Of the element whose line has the text."""
-    for line in got["content"].splitlines():
-        line = line.strip()
-        if line.startswith("[") and text in line and "] " in line:
-            return line[1:line.index("]")]
-    raise RuntimeError(f"no element with {text!r} in {got['content'][:4000]}")
-
-
-def shows(client, calls, text, name):
-    got = do(client, *calls)
-    ok(not error(got) and text in got["content"], name, error(got), got["content"][:3000])
-    return got
+SITE = Site(Pages)
+URL = SITE.url
 
 
 def page(client, path):
@@ -167,31 +114,6 @@ def page(client, path):
 
 def click(client, got, text, wanted, name):
     return shows(client, [f'click("{bid_of(got, text)}")'], wanted, name)
-
-
-def each(test):
-    """Once in each browser that is here."""
-    def run():
-        if not BROWSERS:
-            skip(test.__name__, "there is no Chromium")
-        for path in BROWSERS:
-            note(os.path.basename(path))
-            with Client(env={"OD_BROWSER_FLAGS": FLAGS, "OD_BROWSER": path}) as client:
-                begun = time.monotonic()
-                test(client)
-                note(f"{time.monotonic() - begun:.1f} s")
-    return run
-
-
-def one(test):
-    """In the first browser that is here alone."""
-    def run():
-        if BROWSERS:
-            with Client(env={"OD_BROWSER_FLAGS": FLAGS, "OD_BROWSER": BROWSERS[0]}) as client:
-                test(client)
-        else:
-            skip(test.__name__, "there is no Chromium")
-    return run
 
 
 @each
@@ -213,7 +135,7 @@ def test_addresses(client):
     got = do(client, f'goto("{URL}/secret")')
     ok("Who are you?" in got["content"] or "ERR_INVALID_AUTH_CREDENTIALS" in error(got), "who is not let in sees that",
        error(got), got["content"])
-    shows(client, [f'goto("http://me:pw@localhost:{PORT}/secret")'], "Let in", "who says who he is does")
+    shows(client, [f'goto("http://me:pw@localhost:{SITE.port}/secret")'], "Let in", "who says who he is does")
 
 
 @each
@@ -292,17 +214,13 @@ def test_certificate(client):
     key, cert = os.path.join(TEMP, "key.pem"), os.path.join(TEMP, "cert.pem")
     subprocess.run([OPENSSL, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert,
                     "-subj", "/CN=localhost", "-days", "2"], check=True, capture_output=True)
-    server = Quiet(("127.0.0.1", 0), Pages)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    got = do(client, f'goto("https://localhost:{server.server_address[1]}/1")')
-    has(error(got), "net::ERR_CERT_", "a certificate that nobody knows")
-    eq(got["extras"]["url"], "chrome-error://chromewebdata/", "...is no page")
-    shows(client, [f'goto("{URL}/1")'], "Page 1", "another page is")
-    server.shutdown()
-    server.server_close()
+    with Site(Pages, lambda s: context.wrap_socket(s, server_side=True)) as site:
+        got = do(client, f'goto("https://localhost:{site.port}/1")')
+        has(error(got), "net::ERR_CERT_", "a certificate that nobody knows")
+        eq(got["extras"]["url"], "chrome-error://chromewebdata/", "...is no page")
+        shows(client, [f'goto("{URL}/1")'], "Page 1", "another page is")
 
 
 @one
@@ -322,11 +240,11 @@ def test_hostile(client):
         ok("browsergym_id_" not in got["content"], "...and nothing that is not the page's", got["content"])
         if path == "/clobbered":
             got = click(client, got, "button 'Within'", "Form clicked", "a click within a form that lies")
-            form = [line for line in got["content"].splitlines() if "] form" in line][0].strip()
-            got = do(client, f'click("{form[1:form.index("]")]}")')
+            form = next(bid for bid, words in browsers.elements(got["content"]).items() if words.startswith("form"))
+            got = do(client, f'click("{form}")')
             note(error(got))
             begun = time.monotonic()
-            got = do(client, f'fill("{form[1:form.index("]")]}", "x")')
+            got = do(client, f'fill("{form}", "x")')
             note(f"{time.monotonic() - begun:.1f} s", error(got))
     shows(client, [f'goto("{URL}/1")'], "Page 1", "they are left")
     for _ in range(3):
@@ -339,13 +257,4 @@ def test_hostile(client):
         shows(client, [f'goto("{URL}/1")'], "Page 1", "...and none that stays in the way")
 
 
-def run():
-    threading.Thread(target=SERVER.serve_forever, daemon=True).start()
-    try:
-        main()
-    finally:
-        Pages.done.set()
-        shutil.rmtree(TEMP, ignore_errors=True)
-
-
-run()
+main()

@@ -5,21 +5,18 @@ import functools
 import http.server
 import os
 import re
-import threading
 
-from harness import TOP, Client, eq, main, ok, skip
+from browsers import Quiet, Site, do, needs_browser, start
+from harness import TOP, eq, main, ok, skip
 
 DATA = os.path.join(TOP, "../shared/data/browser")
 PAGES = os.path.join(DATA, "pages")
 STEPS = os.path.join(DATA, "upstream-steps.txt")
 PORT, FOLDER = "38583", "/srv/site"  # when it was recorded
-FLAGS = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE localhost , EXCLUDE 127.0.0.1"
-BROWSERS = ("/usr/lib/chromium/chromium-headless-shell", "/usr/lib/chromium/chromium")
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
+class Files(Quiet, http.server.SimpleHTTPRequestHandler):
+    pass
 
 
 def recorded(port):
@@ -44,20 +41,16 @@ def told(error):
                    if "waiting 1" not in line and "waiting 5" not in line and "waiting 2" not in line})
 
 
+@needs_browser
 def test_steps():
-    if not any(map(os.path.exists, BROWSERS)):
-        skip("the steps of the reference", "there is no Chromium")
-        return
     if not os.path.exists(STEPS):
         skip("the steps of the reference", "its data are not here")
         return
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Quiet, directory=PAGES))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    site = Site(functools.partial(Files, directory=PAGES))
     steps = 0
-    with Client(env={"OD_BROWSER_FLAGS": FLAGS}) as client:
-        for step, url, pages, index, focus, error, file in recorded(server.server_address[1]):
-            got = client.act("browse_interactive", timeout=60, browser_actions=step)
+    with start() as client:
+        for step, url, pages, index, focus, error, file in recorded(site.port):
+            got = do(client, step)
             steps += 1
             if file:
                 # The reference tells of it later; a link's may begin behind its click.
@@ -68,18 +61,13 @@ def test_steps():
                 extras["active_page_index"], extras["focused_element_bid"]),
                (told(error), url, pages, index, focus), step or "no step")
     ok(steps >= 45, f"{steps} steps")
-    server.shutdown()
-    server.server_close()
 
 
+@needs_browser
 def test_places():
     page = "data:text/html,<body onmousedown='document.title=event.clientX'>"
-    if not any(map(os.path.exists, BROWSERS)):
-        skip("places and keys", "there is no Chromium")
-        return
-    with Client(env={"OD_BROWSER_FLAGS": FLAGS, "OD_BROWSER_COORD": "1"}) as client:
-        got = client.act("browse_interactive", timeout=60,
-                         browser_actions=f'goto("{page}")\nmouse_click(33, 44)')
+    with start(env={"OD_BROWSER_COORD": "1"}) as client:
+        got = do(client, f'goto("{page}")', "mouse_click(33, 44)")
         eq(got["extras"]["last_browser_action_error"], "", "places are known where they are asked for")
         ok("RootWebArea '33'" in got["content"], "the page was clicked there", got["content"])
 

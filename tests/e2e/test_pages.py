@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
 """Pages in the sandbox's own browser that try to ask its server, by foreign names that lead to it, too."""
-import http.server
 import json
 import os
-import threading
 
-from harness import Client, action, eq, has, main, ok, request, skip, until
+import browsers
+from browsers import Site, do, needs_browser, start
+from harness import Client, action, eq, has, main, ok, request, until
 
-SHELL = next((p for p in ("/usr/lib/chromium/chromium-headless-shell", "/usr/lib/chromium/chromium")
-              if os.path.exists(p)), None)
 # All names lead here, as in an attack by DNS.
 FLAGS = "--host-resolver-rules=MAP * 127.0.0.1"
 # What one page tries; each way tells what it has seen.
@@ -42,33 +40,25 @@ const sinkFrame = document.querySelector('iframe');
 </script>"""
 
 
-class Pages(http.server.BaseHTTPRequestHandler):
-    page = b""
+class Pages(browsers.Pages):
+    text = ""
 
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(self.page)))
-        self.end_headers()
-        self.wfile.write(self.page)
-
-    def log_message(self, *_):
-        pass
+    def page(self):
+        return self.text
 
 
 def attack(client, page_url, at):
     """What the page has seen, and whether anything was done."""
     mark = os.path.join(client.work, "marked")
-    Pages.page = (ATTACK % (at, mark, mark, "marked", client.work)).encode()
+    Pages.text = ATTACK % (at, mark, mark, "marked", client.work)
     client.act("browse", timeout=60, url=page_url)
 
     def look():
-        got = client.act("browse_interactive", timeout=60, browser_actions="noop(100)")
-        text = got["content"]
+        text = do(client, "noop(100)")["content"]
         return json.loads(got_text) if "over" in text and (got_text := seen_in(client)) else None
 
     def seen_in(client):
-        got = client.act("browse_interactive", timeout=60, return_axtree=True, browser_actions="noop(1)")
+        got = do(client, "noop(1)", return_axtree=True)
         names = [n.get("name", {}).get("value", "") for n in got["extras"]["axtree_object"]["nodes"]]
         return next((n for n in names if isinstance(n, str) and n.startswith('{"get"')), None)
 
@@ -86,11 +76,10 @@ def check(seen, done, who):
     eq((seen["image"], seen["socket"]), ("error", "error"), f"{who}: image and WebSocket")
 
 
+@needs_browser
 def test_pages():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    port = server.server_address[1]
-    with Client(env={"OD_BROWSER_FLAGS": FLAGS}) as client:
+    port = Site(Pages).port
+    with start(env={"OD_BROWSER_FLAGS": FLAGS}) as client:
         for page in (f"http://evil.test:{port}/", f"http://localhost:{port}/"):
             for at in (f"http://127.0.0.1:{client.port}", f"http://localhost:{client.port}",
                        f"http://evil.test:{client.port}"):
@@ -98,19 +87,17 @@ def test_pages():
         got = client.act("browse", timeout=60, url=f"http://evil.test:{client.port}/server_info")
         has(got["content"], "No page of elsewhere may ask.", "a foreign name that leads here shows nothing")
         path = os.path.join(client.work, "page.html")
-        with open(path, "wb") as f:
-            f.write(Pages.page.replace(b"evil.test", b"127.0.0.1"))
+        with open(path, "w") as f:
+            f.write(Pages.text.replace("evil.test", "127.0.0.1"))
         client.act("browse", timeout=60, url=f"file://{path}")
-        done = until(lambda: "over" in client.act("browse_interactive", timeout=60, browser_actions="noop(100)")
-                     ["content"], 60)
+        done = until(lambda: "over" in do(client, "noop(100)")["content"], 60)
         eq((bool(done), os.path.exists(os.path.join(client.work, "marked"))), (True, False),
            "a page without an origin does nothing")
         eq(client.run("echo hi")["content"], "hi", "the sandbox does what it is asked for")
-    with Client(env={"OD_BROWSER_FLAGS": FLAGS, "SESSION_API_KEY": "secret"}) as client:
+    with Client(env={"SESSION_API_KEY": "secret"}) as client:
         eq(client.get("/v1/sessions", Host="sandbox.example.com:80").status, 403, "with a key that is what counts")
         eq(client.get("/v1/sessions", Host="sandbox.example.com:80", X_Session_API_Key="secret",
                       Origin="https://ui.example.com").status, 200, "...and a gateway may have names of its own")
-    server.shutdown()
 
 
 def test_fields():
@@ -135,9 +122,4 @@ def test_fields():
            "a browser that asks whether it may ask is told so")
 
 
-if not SHELL:
-    del test_pages
-
-    def test_none():
-        skip("pages in a browser", "no Chromium is here")
 main()
