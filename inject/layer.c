@@ -90,7 +90,6 @@ int layer_make(struct layer *l, const struct rootfs *files)
 	memcpy(l->unpacked.digest, "sha256:", 7);
 	hex_encode(digest, sizeof(digest), l->unpacked.digest + 7);
 	l->unpacked.size = p.in;
-	content_of(buf_view(&l->gzip), &l->content);
 	return 0;
 }
 

@@ -10,7 +10,6 @@
 
 struct layer {
 	struct buf gzip;         /* owned */
-	struct content content;  /* of the gzip, without a type */
 	struct content unpacked; /* of the archive in it: the diff id */
 };
 

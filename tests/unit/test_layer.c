@@ -22,10 +22,7 @@ static void test_same(void)
 	struct layer c = make(STR("box"), true);
 
 	is_mem(a.gzip.p, a.gzip.n, b.gzip.p, b.gzip.n, "the same bytes");
-	is_str(a.content.digest, b.content.digest, "the same digest");
 	ok(strcmp(a.unpacked.digest, c.unpacked.digest) != 0, "or not, with a busybox");
-	ok(strcmp(a.unpacked.digest, a.content.digest) != 0, "two digests of one layer");
-	is_int(a.gzip.n, a.content.size, "its size");
 	is_mem(a.gzip.p, 10, "\x1f\x8b\x08\0\0\0\0\0\x02\x03", 10, "no time, no name");
 	layer_free(&a);
 	layer_free(&b);
