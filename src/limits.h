@@ -89,6 +89,7 @@ enum {
 	DIAL_RESOLVE_MS = 15000,   /* all name servers are slow */
 	DIAL_ADDRESSES_MAX = 2048, /* of one name, as text */
 	DIAL_URL_MAX = 4096,
+	DIAL_WHY_MAX = 256,    /* of a reason in the log */
 	DIAL_TOKEN_MAX = 8192, /* half of what a head has room for */
 	DIAL_CA_MAX = 4 << 20, /* the authorities of a browser: 220 KB */
 	CONNECT_ID_MAX = 64,

@@ -1,11 +1,13 @@
 #include "base/fd.h"
 
+#include "base/clock.h"
 #include "base/str.h"
 #include "limits.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -327,6 +329,19 @@ int fd_sync_folder(int dir, const char *path)
 
 	fd_close(&fd);
 	return r;
+}
+
+int fd_wait(int fd, short events, uint64_t deadline)
+{
+	struct pollfd p = {.fd = fd, .events = events};
+	int r;
+
+	do {
+		uint64_t now = clock_ms(), left = now < deadline ? deadline - now : 0;
+
+		r = poll(&p, 1, left < INT_MAX ? (int)left : INT_MAX);
+	} while (r < 0 && errno == EINTR);
+	return r < 0 ? -errno : r;
 }
 
 int fd_write_all(int fd, const void *p, size_t n)

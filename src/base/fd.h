@@ -72,6 +72,9 @@ int fd_flush(int fd) MUST_USE;
 /* Waits until the disk has the names in the folder path below dir: 0 or -errno. */
 int fd_sync_folder(int dir, const char *path) MUST_USE;
 
+/* Waits for events of fd up to deadline, in monotonic ms: 1; 0: it is over; -errno. */
+int fd_wait(int fd, short events, uint64_t deadline) MUST_USE;
+
 /* All n bytes, waiting as long as it takes; for blocking fds and files. */
 int fd_write_all(int fd, const void *p, size_t n) MUST_USE;
 

@@ -69,21 +69,10 @@ bool endpoint_ok(const char *url)
 
 /* --- The socket ------------------------------------------------------------------- */
 
-static int wait_for(int fd, short events, uint64_t deadline)
-{
-	struct pollfd p = {.fd = fd, .events = events};
-	uint64_t now = clock_ms();
-	int r = poll(&p, 1, now < deadline ? (int)(deadline - now) : 0);
-
-	if (r < 0)
-		return errno == EINTR ? 1 : -errno;
-	return r;
-}
-
 /* 0, or -ETIMEDOUT, or -errno. */
 static int must(int fd, short events, uint64_t deadline)
 {
-	int r = wait_for(fd, events, deadline);
+	int r = fd_wait(fd, events, deadline);
 
 	return r > 0 ? 0 : r ? r : -ETIMEDOUT;
 }
@@ -91,7 +80,7 @@ static int must(int fd, short events, uint64_t deadline)
 static int dial(const struct endpoint *e, int *out)
 {
 	struct dns_addresses found = {.n = 0};
-	int r = resolve(e->url.host, wait_for, &found), fd;
+	int r = resolve(e->url.host, fd_wait, &found), fd;
 
 	for (size_t i = 0; !r && i < found.n; i++) {
 		uint64_t end = clock_ms() + TRY_MS;

@@ -14,7 +14,7 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -41,8 +41,8 @@ struct dial {
 	struct stream *stream;
 	uint64_t pause; /* the longest there could have been; 0: all was well since */
 	unsigned attempts;
-	uint64_t since; /* when the attempt began */
-	unsigned told;  /* why there is no connection, as far as the log knows */
+	uint64_t since;          /* when the attempt began */
+	char told[DIAL_WHY_MAX]; /* why there is no connection, as far as the log knows */
 };
 
 static timer_fn again;
@@ -76,19 +76,18 @@ static uint64_t pause_ms(struct dial *d)
 	return random_bytes(&any, sizeof(any)) ? d->pause : any % (d->pause + 1);
 }
 
-static void wait_after(struct dial *d, unsigned code, const char *why)
+/* What goes wrong again and again is logged once. */
+static void wait_for_next(struct dial *d, const char *why)
 {
-	if (d->told != code)
-		log_warn("no connection to the backend: %s", why);
-	d->told = code;
+	char words[DIAL_WHY_MAX];
+
+	snprintf(words, sizeof(words), "%s", why);
+	if (strcmp(d->told, words) != 0)
+		log_warn("no connection to the backend: %s", words);
+	snprintf(d->told, sizeof(d->told), "%s", words);
 	enter(d, DIAL_PAUSE);
 	if (timer_set(d->loop, &d->timer, pause_ms(d), again))
 		log_error("out of memory: the backend is not dialled any more");
-}
-
-static void wait_for_next(struct dial *d, const char *why)
-{
-	wait_after(d, WS_LOST, why);
 }
 
 /* --- The connection ------------------------------------------------------------- */
@@ -100,16 +99,16 @@ static void lost(void *arg, unsigned code, const char *why)
 	d->stream = NULL;
 	if (d->state == DIAL_OFF)
 		return;
-	/* Nor has a backend served us that lets us in and out at once, or never in. */
+	/* Who lets us in and out at once, or never in, does not serve us: pauses grow. */
 	if (loop_now(d->loop) - d->since >= WS_OPEN_MS + DIAL_STEADY_MS) {
 		d->pause = 0;
-		d->told = 0;
+		d->told[0] = '\0';
 	}
 	if (code == STREAM_TAKEN)
 		why = "another sandbox has this name there, see --connect-id";
 	else if (code == STREAM_FENCED)
 		why = "it is another one's now";
-	wait_after(d, code, why);
+	wait_for_next(d, why);
 }
 
 static int make_transport(struct dial *d, int fd, struct transport *t)
@@ -164,21 +163,13 @@ static void begin(struct dial *d, int fd)
 
 /* --- The name ------------------------------------------------------------------- */
 
-static int wait_plainly(int fd, short events, uint64_t deadline)
-{
-	struct pollfd p = {.fd = fd, .events = events};
-
-	(void)deadline; /* the job has one */
-	return poll(&p, 1, RESOLVE_MS) < 0 ? -errno : p.revents;
-}
-
 /* In the job: a line for each address. */
 static int find_addresses(void *arg, int in, int out)
 {
 	const struct dial *d = arg;
 	struct dns_addresses found;
 	char line[64];
-	int r = resolve(d->url.host, wait_plainly, &found);
+	int r = resolve(d->url.host, fd_wait, &found);
 
 	(void)in;
 	for (size_t i = 0; !r && i < found.n; i++) {
@@ -267,6 +258,10 @@ static int read_token(struct dial *d, const char *path)
 	for (size_t i = 0; !r && i < token.n; i++)
 		if ((unsigned char)token.p[i] <= ' ' || token.p[i] == 0x7f)
 			r = ERR_SYNTAX;
+	if (r == ERR_SYNTAX)
+		log_error("--connect-token %s: a token has no blanks and no control "
+			  "characters in it",
+			path);
 	if (!r) {
 		buf_puts(&d->fields, "Authorization: Bearer ");
 		buf_str(&d->fields, token);
@@ -308,7 +303,7 @@ int dial_new(struct api *api, struct dial **out)
 	buf_init(&d->host, DIAL_URL_MAX);
 	d->fields = (struct buf)BUF_SECRET(DIAL_TOKEN_MAX + 64);
 	r = read_url(d, c->connect);
-	if (r)
+	if (r == ERR_SYNTAX || r == ERR_LIMIT)
 		log_error("--connect %s: it must be ws://HOST..., wss://HOST... or "
 			  "unix:/PATH",
 			c->connect);

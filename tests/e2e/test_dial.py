@@ -251,12 +251,16 @@ def test_tls():
 
 
 def test_command_line():
+    token = tempfile.NamedTemporaryFile("w", prefix="od-token-")
+    token.write("one two")
+    token.flush()
     for words, why in ((("--connect", "wss://x/"), "whom to believe"),
                        (("--connect", "http://x/"), "it must be"),
                        (("--connect", "unix:x"), "it must be"),
                        (("--connect", "ws://a b/"), "it must be"),
                        (("--connect", "ws://x/", "--connect-id", "../x"), "--connect-id"),
                        (("--connect", "ws://x/", "--connect-token", "/nowhere"), "/nowhere"),
+                       (("--connect", "ws://x/", "--connect-token", token.name), "no blanks"),
                        (("--connect", "wss://x/", "--connect-pin", "12"), "64 hexa")):
         with Client(*words, ready=False) as c:
             status = harness.wait_exit(c.process)

@@ -1,10 +1,12 @@
 /* Reading all there is of a number of bytes, however it comes. */
 #include "base/fd.h"
 
+#include "base/clock.h"
 #include "tests/tap.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 static void test_files(void)
@@ -48,9 +50,24 @@ static void test_pieces(void)
 	fd_close(&pair[0]);
 }
 
+static void test_wait(void)
+{
+	int pair[2];
+
+	is_int(pipe2(pair, O_CLOEXEC), 0, "a pipe");
+	is_int(fd_wait(pair[0], POLLIN, clock_ms() - 1), 0, "nothing, and no time left");
+	is_int(fd_wait(pair[0], POLLIN, clock_ms() + 5), 0, "nothing comes");
+	is_int(fd_wait(pair[1], POLLOUT, 0), 1, "what is true needs no time");
+	is_int(fd_write_all(pair[1], "x", 1), 0, "a byte");
+	is_int(fd_wait(pair[0], POLLIN, UINT64_MAX), 1, "is seen");
+	fd_close(&pair[0]);
+	fd_close(&pair[1]);
+}
+
 int main(void)
 {
 	test_files();
 	test_pieces();
+	test_wait();
 	return done_testing();
 }
