@@ -116,7 +116,7 @@ int journal_begin(struct journal *j, int fd, journal_fn *fn, void *ctx, uint64_t
 		r = begin_empty(&made);
 		if (r)
 			return r;
-	} else if (memcmp(magic, JOURNAL_MAGIC, MAGIC) != 0) {
+	} else if (got < MAGIC || memcmp(magic, JOURNAL_MAGIC, MAGIC) != 0) {
 		return ERR_VERSION;
 	}
 	while ((r = read_record(&made, peek, &e)) == 0) {
@@ -143,6 +143,11 @@ int journal_read(const struct journal *j, uint64_t at, void *p, size_t n)
 
 /* --- Writing ------------------------------------------------------------------ */
 
+void journal_collect(struct journal *j, struct buf *b)
+{
+	j->late = b;
+}
+
 int journal_flush(struct journal *j)
 {
 	struct iovec v;
@@ -160,6 +165,7 @@ int journal_flush(struct journal *j)
 /* 0: it will be written with others; 1: it is too long for that; -errno. */
 static int add_late(struct journal *j, const struct iovec *v, int n, uint64_t size)
 {
+	size_t before;
 	int r = 0;
 
 	if (!j->late)
@@ -168,9 +174,15 @@ static int add_late(struct journal *j, const struct iovec *v, int n, uint64_t si
 		r = journal_flush(j);
 	if (r || size > JOURNAL_LATE_MAX)
 		return r ? r : 1;
+	before = j->late->n;
 	for (int i = 0; i < n; i++)
 		buf_put(j->late, v[i].iov_base, v[i].iov_len);
-	return j->late->err;
+	r = j->late->err;
+	if (r) {
+		j->late->n = before;
+		j->late->err = 0;
+	}
+	return r;
 }
 
 void journal_undo(struct journal *j, uint64_t size)

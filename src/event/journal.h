@@ -20,11 +20,10 @@ enum {
 };
 
 struct journal {
-	int fd;        /* the owner's; read and write */
-	uint64_t size; /* of the whole records, the magic included */
-	bool torn;     /* something else may lie behind them */
-	/* The last of them, which are written together; NULL: each is at once. */
-	struct buf *late;
+	int fd;           /* the owner's; read and write */
+	uint64_t size;    /* of the whole records, the magic included */
+	bool torn;        /* something else may lie behind them */
+	struct buf *late; /* the last of them; see journal_collect */
 };
 
 /* A record that was read. */
@@ -55,7 +54,13 @@ int journal_begin(
 int journal_add(struct journal *j, uint8_t type, const struct str *parts, size_t parts_n,
 	bool sync, uint64_t *at) MUST_USE;
 
-/* Writes what is late: 0 or -errno. */
+/*
+ * Records collect in b, JOURNAL_LATE_MAX bytes, borrowed until journal_flush has put the
+ * last of them into the file: sync and journal_undo mean nothing for those. NULL: each is
+ * written at once again.
+ */
+void journal_collect(struct journal *j, struct buf *b);
+/* 0 or -errno. */
 int journal_flush(struct journal *j) MUST_USE;
 
 /* Takes back what was added since j->size was size, and nobody was told of. */

@@ -118,7 +118,8 @@ int ledger_add_end(struct ledger *l, const struct ledger_entry *e, enum ledger_s
 	fixed[LEDGER_KEY] = (uint8_t)how;
 	put_number(fixed + LEDGER_KEY + 1, status, 2);
 	r = add(l, RECORD_END, fixed, sizeof(fixed), answer, true, at);
-	*at += END_LEN;
+	if (!r)
+		*at += END_LEN;
 	return r;
 }
 

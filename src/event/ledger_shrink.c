@@ -199,7 +199,7 @@ static int open_file(struct shrink *s, const struct ledger *l)
 	r = l->dir < 0 ? 0 : ledger_claim(fd);
 	if (!r)
 		r = journal_begin(&s->to.journal, fd, no_entry, NULL, &torn);
-	s->to.journal.late = &s->late;
+	journal_collect(&s->to.journal, &s->late);
 	return r;
 }
 
@@ -256,7 +256,7 @@ static void take_over(struct ledger *l)
 
 	fd_close(&l->journal.fd);
 	l->journal = s->to.journal;
-	l->journal.late = NULL;
+	journal_collect(&l->journal, NULL);
 	l->events = s->to.events;
 	for (struct ledger_entry *e = l->oldest; e; e = e->newer) {
 		e->at = e->copy.at;
