@@ -1,4 +1,4 @@
-/* From an image with our client in it to a sandbox that is ready. */
+/* From an image, and a way for our client to get in, to a sandbox that is ready. */
 #ifndef INJECT_LAUNCH_H
 #define INJECT_LAUNCH_H
 

@@ -48,7 +48,7 @@ int plan_make(struct plan *p, struct engine *e, const struct options *o,
 	const char *operand) MUST_USE;
 /* Decides once more, since others may have built meanwhile. Results as above. */
 int plan_again(struct plan *p) MUST_USE;
-/* The same for a container of the image itself: no image is looked for or made. */
+/* The same for a container of the image itself: no product is looked for or made. */
 int plan_base(struct plan *p, struct engine *e, const struct options *o,
 	const char *operand) MUST_USE;
 void plan_free(struct plan *p);

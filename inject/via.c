@@ -11,7 +11,10 @@
 
 #define CLIENT_NAME "od-runtime-client"
 
-/* What a way consists of. Each of the functions: 0; 1, and then v->why says why not. */
+/*
+ * What a way consists of. Each of the functions: 0; 1 with v->why, which says why it is
+ * none; negative. fill without v->why: once more, with the mounts that there are now.
+ */
 struct way {
 	const char *word; /* of --via */
 	bool image;       /* leaves an image behind, and has no functions */

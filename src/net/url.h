@@ -1,6 +1,6 @@
 /*
- * Addresses of the web (RFC 3986), as much as registries use, and the rules by which one
- * may lead to another. Engines without I/O.
+ * Addresses of the web (RFC 3986) and of WebSockets, without users and fragments, and the
+ * rules by which one may lead to another. Engines without I/O.
  */
 #ifndef NET_URL_H
 #define NET_URL_H
@@ -8,7 +8,7 @@
 #include "base/buf.h"
 
 struct url {
-	bool secure;       /* https */
+	bool secure;       /* https, wss */
 	uint16_t port;     /* that of the scheme if none was written */
 	struct str host;   /* a name or an address, without brackets */
 	struct str target; /* path and query; starts with '/' */

@@ -5,7 +5,7 @@
  * could not go himself, and alone meets what never ends: a dead network disk, an
  * endless file. It has this process's memory as of its start, which he cannot read
  * (it is not dumpable), and of its descriptors only standard error, its input at
- * 0 and its output at 1. It dies with this process.
+ * 0, its output at 1 and, with input, at 3 what tells its end. It dies with this process.
  *
  * JOBS_MAX run at a time, JOBS_OF_KIND_MAX of each kind that takes long; up to
  * JOBS_WAITING_MAX wait for their turn, and nobody is let past whom a place would

@@ -74,7 +74,7 @@ static void harden(void)
 {
 	spawn_remember_limits();
 	cap_memory();
-	/* The session key was in our environment: /proc shall not show it. */
+	/* Keys are in our memory, and may have been in our environment. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	loop_ignore(SIGPIPE);
 	loop_ignore(SIGXFSZ);
