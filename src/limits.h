@@ -81,6 +81,7 @@ enum {
 enum {
 	LISTEN_PLACES_MAX = 4096,  /* names of sandboxes that are remembered */
 	LISTEN_LINKS_MAX = 2048,   /* connections of sandboxes */
+	LISTEN_TEXT_OUT = 1024,    /* a text frame that goes to one */
 	LISTEN_RELAYS_MAX = 1024,  /* requests on their way... */
 	RELAY_WINDOW = 131072,     /* ...each with so much of an answer */
 	DIAL_PAUSE_MS = 100,       /* at most, after the first failure; doubling... */

@@ -60,22 +60,23 @@ static struct channel *no(struct channel_refusal *why, unsigned status, const ch
 static struct channel *begin(struct stream *s, const struct stream_ask *ask, struct jw *w,
 	struct channel_refusal *why)
 {
+	uint64_t from = ask->offset == UINT64_MAX ? 0 : ask->offset;
 	struct once *o = stream_api(s)->once;
 	struct once_refusal refused;
 	struct ledger_entry *e;
 	struct follow *f;
 	bool known;
 
-	if (once_submit(o, ask->action_id, ask->action, &e, &known, &refused))
+	if (once_submit(o, ask->action_id, ask->action, from > 0, &e, &known, &refused))
 		return no(why, refused.status, refused.words);
 	if (!known)
 		stream_api(s)->last_action = clock_ms();
-	if (ask->offset != UINT64_MAX && ask->offset > once_output_end(e))
+	if (from > once_output_end(e))
 		return no(why, 416, "The action has not printed so much.");
 	f = follow_new(o, e);
 	if (!f)
 		return no(why, 503, "Out of memory.");
-	f->at = ask->offset == UINT64_MAX ? 0 : ask->offset;
+	f->at = from;
 	jw_key(w, "state");
 	jw_cstr(w, once_word(e));
 	jw_key(w, "replayed");

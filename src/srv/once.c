@@ -343,8 +343,8 @@ static int begin_submitted(struct once *o, const struct question *q, struct str 
 	return 0;
 }
 
-int once_submit(struct once *o, struct str id, struct str body, struct ledger_entry **e,
-	bool *known, struct once_refusal *why)
+int once_submit(struct once *o, struct str id, struct str body, bool had,
+	struct ledger_entry **e, bool *known, struct once_refusal *why)
 {
 	struct question q = {.id = id};
 	int r;
@@ -361,7 +361,7 @@ int once_submit(struct once *o, struct str id, struct str body, struct ledger_en
 		return no(why, 410, gone_words);
 	case LEDGER_NEW:
 		*e = NULL;
-		if (!body.n)
+		if (!body.n || had)
 			return no(why, 404, "There is no action of this id.");
 		break;
 	case LEDGER_HERE:

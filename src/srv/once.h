@@ -64,11 +64,12 @@ int once_lease(struct once *o, uint64_t lease) MUST_USE;
 void once_follow(struct once *o, struct once_follower *f);
 void once_unfollow(struct once *o, struct once_follower *f);
 /*
- * As PUT, where body is what that has; an empty one only finds the action. 0 with *e,
- * and *known: it was not begun by this; ERR_CLOSED with *why.
+ * As PUT, where body is what that has; an empty one only finds the action, and so does
+ * who has had output of it before: it was begun, even if nobody knows of it any more. 0
+ * with *e, and *known: it was not begun by this; ERR_CLOSED with *why.
  */
-int once_submit(struct once *o, struct str id, struct str body, struct ledger_entry **e,
-	bool *known, struct once_refusal *why) MUST_USE;
+int once_submit(struct once *o, struct str id, struct str body, bool had,
+	struct ledger_entry **e, bool *known, struct once_refusal *why) MUST_USE;
 /* A session is there now, or gone. */
 void once_tell_session(void *once, const char *name, bool there);
 /* Answers those that wait with the state of their actions; for shutting down. */

@@ -327,7 +327,7 @@ static void use_once(struct api *api, struct use *u, struct json_val args, struc
 	put_action(&body, u, with);
 	r = body.err || (u->tool->with && with.at < 0)
 		? ERR_LIMIT
-		: once_submit(api->once, id, buf_view(&body), &e, &known, &why);
+		: once_submit(api->once, id, buf_view(&body), false, &e, &known, &why);
 	buf_free(&body);
 	if (r) {
 		answer_text(

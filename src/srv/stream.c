@@ -44,8 +44,9 @@ void stream_said(struct stream *s, struct jw *w)
 	struct buf *text = w->out;
 
 	jw_end(w);
-	if (text->err)
-		log_warn("stream: out of memory for a frame");
+	/* Without it the two sides would wait for each other. */
+	if (s->ws && text->err)
+		ws_conn_close(s->ws, WS_TRY_LATER, STR("out of memory"));
 	else if (s->ws)
 		(void)ws_conn_send(s->ws, WS_TEXT, buf_view(text), STR(""));
 	buf_free(text);

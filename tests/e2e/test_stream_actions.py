@@ -94,7 +94,8 @@ def test_refusals():
                 ({"action_id": "x" * 65}, 422),
                 ({"action_id": "x", "action": []}, 404), ({"action_id": "x", "action": {}}, 200),
                 ({"action_id": "y", "action": {"action": "fly"}}, 200),
-                ({"action_id": "y", "offset": 1}, 416))):
+                ({"action_id": "y", "offset": 1}, 416),
+                ({"action_id": "lost", "offset": 1, "action": run("echo again >>lost")}, 404))):
             s.say("open", id=n + 1, kind="action", **members)
             if status == 200:
                 # As by PUT: it is recorded, and how it was refused.
@@ -118,6 +119,8 @@ def test_refusals():
         s.say("cancel", id=91)
         s.say("open", id=92, kind="events", offset=1 << 40)
         eq(s.expect("closed", id=92)["status"], 416, "so much has not happened")
+        ok(not os.path.exists(os.path.join(c.work, "lost")),
+           "what has printed before is not begun again by a sandbox that knows nothing of it")
         s.say("heartbeat")
         s.close()
         with Conn(c.port) as conn:
