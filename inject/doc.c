@@ -46,6 +46,13 @@ int64_t doc_int(struct json_val v, int64_t other)
 	return json_i64(v, &n) ? other : n;
 }
 
+uint64_t doc_uint(struct json_val v, uint64_t max)
+{
+	int64_t n = doc_int(v, 0);
+
+	return n >= 0 && (uint64_t)n <= max ? (uint64_t)n : 0;
+}
+
 bool doc_true(struct json_val v)
 {
 	bool b;

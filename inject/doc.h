@@ -22,6 +22,8 @@ struct json_val doc_root(const struct doc *d);
 struct str doc_str(struct doc *d, struct json_val v);
 /* An integral number, or other for everything else. */
 int64_t doc_int(struct json_val v, int64_t other);
+/* An integral number from 0 to max, or 0 for everything else. */
+uint64_t doc_uint(struct json_val v, uint64_t max);
 /* True for the literal true only. */
 bool doc_true(struct json_val v);
 

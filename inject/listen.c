@@ -27,7 +27,10 @@ void link_say(struct link *l, struct jw *w, const char *type, uint32_t id)
 void link_said(struct link *l, struct jw *w)
 {
 	jw_end(w);
-	if (l->ws && !l->hub->text.err)
+	/* Without it the two sides would wait for each other. */
+	if (l->ws && l->hub->text.err)
+		ws_conn_close(l->ws, WS_TRY_LATER, STR("out of memory"));
+	else if (l->ws)
 		(void)ws_conn_send(l->ws, WS_TEXT, buf_view(&l->hub->text), STR(""));
 	buf_free(&l->hub->text);
 }
@@ -129,7 +132,7 @@ static void on_hello(struct link *l, struct doc *d)
 	struct json_val root = doc_root(d);
 	struct str id = doc_str(d, json_get(root, "box"));
 	struct place *p = is_id(id) ? place_find(l->hub, id) : NULL;
-	struct guest g = {.boot = (uint64_t)doc_int(json_get(root, "boot"), 0)};
+	struct guest g = {.boot = doc_uint(json_get(root, "boot"), UINT32_MAX)};
 
 	if (l->place)
 		return;
@@ -147,22 +150,26 @@ static void take_text(struct link *l, struct str text)
 {
 	struct doc d;
 	struct json_val root;
-	struct relay *r;
+	struct relay *to;
 	struct str type;
+	int r = doc_parse(&d, text);
 
-	if (doc_parse(&d, text)) {
-		ws_conn_close(l->ws, WS_BAD_TEXT, STR("this is no JSON"));
+	if (r) {
+		if (r == -ENOMEM)
+			ws_conn_close(l->ws, WS_TRY_LATER, STR("out of memory"));
+		else
+			ws_conn_close(l->ws, WS_BAD_TEXT, STR("this is no JSON"));
 		return;
 	}
 	root = doc_root(&d);
 	type = doc_str(&d, json_get(root, "type"));
-	r = relay_find(l, (uint32_t)doc_int(json_get(root, "id"), 0));
+	to = relay_find(l, (uint32_t)doc_uint(json_get(root, "id"), UINT32_MAX));
 	if (str_eq(type, STR("hello")))
 		on_hello(l, &d);
-	else if (r && str_eq(type, STR("ack")))
-		relay_acked(r, (uint64_t)doc_int(json_get(root, "bytes"), 0));
-	else if (r && str_eq(type, STR("closed")))
-		relay_closed(r);
+	else if (to && str_eq(type, STR("ack")))
+		relay_acked(to, doc_uint(json_get(root, "bytes"), INT64_MAX));
+	else if (to && str_eq(type, STR("closed")))
+		relay_closed(to);
 	doc_free(&d);
 }
 
@@ -254,7 +261,7 @@ static void link_new(struct hub *h, struct request *rq)
 
 /* --- Clients -------------------------------------------------------------------- */
 
-static void list(const struct hub *h, struct request *rq)
+static void list(struct hub *h, struct request *rq)
 {
 	struct jw w;
 
@@ -362,23 +369,38 @@ static void on_head(void *arg, struct request *rq)
 		relay(h, rq, str_skip(path, sizeof(PLACES)));
 }
 
+static void let_in(struct hub *h, struct request *rq)
+{
+	if (shows_token(h, rq))
+		link_new(h, rq);
+	else
+		request_fail(rq, 403, STR("Invalid token"));
+}
+
+static void alive(struct hub *h, struct request *rq)
+{
+	(void)h;
+	buf_puts(request_out(rq), "{\"status\":\"ok\"}");
+	request_reply(rq, 200, "application/json");
+}
+
 static void on_ready(void *arg, struct request *rq)
 {
-	struct hub *h = arg;
+	static const struct {
+		const char *path;
+		void (*answer)(struct hub *h, struct request *rq);
+	} routes[] = {{"/connect", let_in}, {PLACES, list}, {"/alive", alive}};
 
-	if (!str_eq(rq->method, STR("GET")))
+	if (!str_eq(rq->method, STR("GET"))) {
 		request_fail(rq, 405, STR("Method Not Allowed"));
-	else if (str_eq(rq->path, STR("/connect")) && !shows_token(h, rq))
-		request_fail(rq, 403, STR("Invalid token"));
-	else if (str_eq(rq->path, STR("/connect")))
-		link_new(h, rq);
-	else if (str_eq(rq->path, STR(PLACES)))
-		list(h, rq);
-	else if (str_eq(rq->path, STR("/alive"))) {
-		buf_puts(request_out(rq), "{\"status\":\"ok\"}");
-		request_reply(rq, 200, "application/json");
-	} else
-		request_fail(rq, 404, STR("Not Found"));
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
+		if (str_eq(rq->path, str_c(routes[i].path))) {
+			routes[i].answer(arg, rq);
+			return;
+		}
+	request_fail(rq, 404, STR("Not Found"));
 }
 
 static void on_gone(void *arg, struct request *rq)
@@ -396,18 +418,20 @@ struct hub *hub_new(const struct hub_conf *conf, int *err)
 	int fd = conf->fd;
 
 	*err = -ENOMEM;
-	if (h) {
-		h->loop = conf->loop;
-		h->conf = *conf;
-		if (!h->conf.stall_ms)
-			h->conf.stall_ms = HTTP_STALL_MS;
-		buf_init(&h->text, 1024);
-		h->server = server_new(h->loop, &sc, err);
-	}
-	if (h && h->server)
-		*err = server_listen(h->server, fd, conf->tls);
-	if (h && h->server && !*err)
+	if (!h)
+		goto fail;
+	h->loop = conf->loop;
+	h->conf = *conf;
+	if (!h->conf.stall_ms)
+		h->conf.stall_ms = HTTP_STALL_MS;
+	buf_init(&h->text, LISTEN_TEXT_OUT);
+	h->server = server_new(h->loop, &sc, err);
+	if (!h->server)
+		goto fail;
+	*err = server_listen(h->server, fd, conf->tls);
+	if (!*err)
 		return h;
+fail:
 	fd_close(&fd);
 	if (h)
 		hub_del(h);

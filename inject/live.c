@@ -267,7 +267,7 @@ static int take_opened(struct live *v, struct doc *d)
 	copy_name(v->terminal_name, doc_str(d, json_get(root, "terminal")));
 	if (!again || !v->terminal_name[0])
 		return 0;
-	forget_typed(v, (uint64_t)doc_int(json_get(root, "input"), 0));
+	forget_typed(v, doc_uint(json_get(root, "input"), INT64_MAX));
 	v->put = v->typed_at;
 	rest = buf_view(&v->typed);
 	while (!r && rest.n) {
@@ -293,13 +293,13 @@ static int take_text(struct live *v, struct str text)
 	if (str_eq(type, STR("closed"))) {
 		r = take_end(v, &d);
 	} else if (str_eq(type, STR("ack"))) {
-		take_ack(v, (uint64_t)doc_int(json_get(root, "bytes"), 0));
+		take_ack(v, doc_uint(json_get(root, "bytes"), INT64_MAX));
 	} else if (str_eq(type, STR("hello"))) {
 		copy_name(v->epoch, doc_str(&d, json_get(root, "epoch")));
 	} else if (str_eq(type, STR("opened"))) {
 		r = take_opened(v, &d);
 	} else if (str_eq(type, STR("gap"))) {
-		v->at = (uint64_t)doc_int(json_get(root, "to"), 0);
+		v->at = doc_uint(json_get(root, "to"), INT64_MAX);
 	}
 	/* A key that nobody takes. */
 	else if (str_eq(type, STR("error")))
