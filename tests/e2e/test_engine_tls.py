@@ -2,7 +2,6 @@
 """An engine on another machine: tcp://, over TLS, with the certificates that docker has."""
 import atexit
 import os
-import select
 import shutil
 import socket
 import ssl
@@ -15,6 +14,7 @@ import harness
 from certificates import EKU, Cert, x509
 from fake_engine import Engine
 from harness import eq, has, main, ok, skip
+from wire import Wire
 
 TOP = tempfile.mkdtemp(prefix="od-e2e-far-")
 atexit.register(shutil.rmtree, TOP, True)
@@ -31,11 +31,10 @@ def put(folder, **texts):
     return path
 
 
-class Far:
+class Far(Wire):
     """TLS in front of an engine's socket, or of nothing; asks for certificates."""
 
     def __init__(self, cert, path=None, asks=True):
-        self.path = path
         folder = put("server", cert=cert.pem(), key=cert.key_pem(), ca=ROOT.pem())
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.tls.set_ciphers("DEFAULT@SECLEVEL=0")
@@ -46,54 +45,17 @@ class Far:
             self.tls.verify_mode = ssl.CERT_REQUIRED
             self.tls.load_verify_locations(folder + "/ca.pem")
         self.heard = b""
-        self.sock = socket.create_server(("127.0.0.1", 0))
-        self.port = self.sock.getsockname()[1]
-        threading.Thread(target=self.run, daemon=True).start()
+        super().__init__(path)
 
-    def __enter__(self):
-        return self
+    def near(self, sock):
+        sock.settimeout(harness.DEADLINE)
+        return self.tls.wrap_socket(sock, server_side=True)
 
-    def __exit__(self, *_):
-        self.sock.close()
-
-    def run(self):
-        while True:
-            try:
-                sock, _ = self.sock.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.serve, args=(sock,), daemon=True).start()
-
-    def serve(self, sock):
-        try:
-            sock.settimeout(harness.DEADLINE)
-            with self.tls.wrap_socket(sock, server_side=True) as front:
-                if self.path:
-                    with socket.socket(socket.AF_UNIX) as back:
-                        back.connect(self.path)
-                        carry(front, back)
-                else:
-                    self.heard += front.recv(4096)
-        except OSError:
-            pass
-        finally:
-            sock.close()
-
-
-def carry(front, back):
-    """Both ways; an end goes on as one, and the other way stays open."""
-    ways = {front: back, back: front}
-    while ways:
-        ready = [s for s in ways if s is front and front.pending()]
-        for s in ready or select.select(list(ways), [], [], harness.DEADLINE)[0]:
-            data = s.recv(65536)
-            if data:
-                ways[s].sendall(data)
-            elif s is front:
-                back.shutdown(socket.SHUT_WR)
-                del ways[s]
-            else:
-                return
+    def meet(self, near):
+        if self.to:
+            super().meet(near)
+        else:
+            self.heard += near.recv(4096)
 
 
 def server(**more):

@@ -11,12 +11,12 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import threading
 import time
 
 import harness
 from engine import PREFIX, Box, archive, find
 from harness import eq, has, ok
+from wire import Wire
 
 ENGINE = find()
 BUSYBOX = "/bin/busybox" if os.path.exists("/bin/busybox") else "/usr/bin/busybox"
@@ -148,36 +148,22 @@ SHELL ["/bin/sh", "-ec"]
         eq(len(committed["RootFS"]["Layers"]), 2, "one of them ours")
 
 
-class WithBuildKit(threading.Thread):
+class WithBuildKit(Wire):
     """The engine, but it says that BuildKit is its builder, as newer ones do: self.path."""
 
     def __init__(self):
-        super().__init__(daemon=True)
         self.path, self.asked = os.path.join(TEMP, "engine"), b""
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(self.path)
-        self.listener.listen()
-        self.start()
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(self.path)
+        listener.listen()
+        super().__init__(ENGINE.path, listener)
 
-    def run(self):
-        while True:
-            ours, _ = self.listener.accept()
-            theirs = socket.socket(socket.AF_UNIX)
-            theirs.connect(ENGINE.path)
-            threading.Thread(target=self.carry, args=(ours, theirs, False), daemon=True).start()
-            threading.Thread(target=self.carry, args=(theirs, ours, True), daemon=True).start()
-
-    def carry(self, a, b, answers):
-        try:
-            while data := a.recv(65536):
-                if answers:
-                    data = data.replace(b"\r\nApi-Version:", b"\r\nBuilder-Version: 2\r\nApi-Version:")
-                elif data.startswith(b"POST "):
-                    self.asked += data.split(b"\r\n")[0] + b"\n"
-                b.sendall(data)
-            b.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
+    def passes(self, data, up):
+        if not up:
+            return data.replace(b"\r\nApi-Version:", b"\r\nBuilder-Version: 2\r\nApi-Version:")
+        if data.startswith(b"POST "):
+            self.asked += data.split(b"\r\n")[0] + b"\n"
+        return data
 
 
 def test_buildkit_is_the_same_image():

@@ -8,17 +8,16 @@ import os
 import pty
 import select
 import shutil
-import socket
 import struct
 import subprocess
 import tempfile
 import termios
-import threading
 import time
 
 import harness
 from fake_engine import Engine
 from harness import Client, action, eq, has, request, until
+from wire import Wire
 
 TEMP = tempfile.mkdtemp(prefix="od-lost-")
 
@@ -33,55 +32,6 @@ def environment(e):
 def od(e, *argv):
     return subprocess.run([*harness.WRAP, harness.RUNTIME, *argv], capture_output=True,
                           env=environment(e), timeout=3 * harness.DEADLINE)
-
-
-class Wire:
-    """Carries bytes to a port, until it is cut; while it is down nobody gets in."""
-
-    def __init__(self, port):
-        self.port, self.pairs, self.down, self.taken = port, [], False, 0
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.at = self.listener.getsockname()[1]
-        threading.Thread(target=self.run, daemon=True).start()
-
-    def run(self):
-        while True:
-            try:
-                near, _ = self.listener.accept()
-            except OSError:
-                return
-            if self.down:
-                near.close()
-                continue
-            self.taken += 1
-            try:
-                far = socket.create_connection(("127.0.0.1", self.port))
-            except OSError:
-                near.close()
-                continue
-            self.pairs.append((near, far))
-            for a, b in ((near, far), (far, near)):
-                threading.Thread(target=self.carry, args=(a, b), daemon=True).start()
-
-    def carry(self, a, b):
-        try:
-            while data := a.recv(65536):
-                b.sendall(data)
-            b.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
-
-    def cut(self):
-        pairs, self.pairs = self.pairs, []
-        for pair in pairs:
-            for sock in pair:
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                # A thread waits in it: the descriptor stays, the connection does not.
-                try:
-                    sock.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    pass
-                sock.close()
 
 
 class Terminal:
@@ -135,7 +85,7 @@ class Box:
                              role="init")
         self.wire = Wire(self.client.port)
         self.container = next(iter(self.e.containers.values()))
-        self.container.port = self.wire.at
+        self.container.port = self.wire.port
 
     def __enter__(self):
         return self
