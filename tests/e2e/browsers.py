@@ -1,21 +1,17 @@
 """What the tests of the browser share: which browsers are here, pages for them, what is asked of a client."""
-import atexit
 import functools
 import http.server
 import os
 import re
-import shutil
-import tempfile
 import threading
 
-from harness import Client, children, descendants, note, ok, proc, skip, until
+from harness import Client, children, descendants, note, ok, proc, scratch, skip, until
 
 BROWSERS = [p for p in ("/usr/lib/chromium/chromium-headless-shell", "/usr/lib/chromium/chromium")
             if os.path.exists(p)]
 # No page of elsewhere is asked for.
 FLAGS = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE localhost , EXCLUDE 127.0.0.1"
-TEMP = tempfile.mkdtemp(prefix="od-browser-test-")
-atexit.register(shutil.rmtree, TEMP, ignore_errors=True)
+TEMP = scratch("od-browser-test-")
 
 
 # --- Which are here ---------------------------------------------------------------

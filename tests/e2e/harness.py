@@ -10,6 +10,7 @@ them. Programs under test:
 
 Nothing here waits for a fixed time: a wait names its event and has a deadline.
 """
+import atexit
 import errno
 import hashlib
 import json
@@ -302,6 +303,15 @@ def action(name, timeout=10.0, **args):
     """The body of /execute_action, as the backend makes it."""
     event = {"action": name, "args": args, "timeout": timeout}
     return json.dumps({"action": event}, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+# --- Files --------------------------------------------------------------------
+
+def scratch(prefix="od-e2e-", place=None):
+    """A folder of its own, which goes with this process."""
+    path = tempfile.mkdtemp(prefix=prefix, dir=place)
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
 
 
 # --- Processes ----------------------------------------------------------------

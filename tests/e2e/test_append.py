@@ -23,7 +23,7 @@ from images import DOCKER, OCI, Image, Layout
 # What ships; with sanitizers it would need a loader and be refused.
 CLIENT = os.path.join(harness.BUILD, "od-runtime-client")
 BUSYBOX = "/bin/busybox" if os.path.exists("/bin/busybox") else "/usr/bin/busybox"
-TEMP = tempfile.mkdtemp(prefix="od-append-")
+TEMP = harness.scratch("od-append-")
 ARCH = {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
 SHELL = [("bin", None), ("bin/busybox", b"#!"), ("bin/sh", "-> busybox")]
 OURS = {".od", ".od/od-runtime-client", "openhands", "openhands/micromamba",
@@ -635,7 +635,4 @@ def test_odd_bases():
 
 
 if __name__ == "__main__":
-    try:
-        harness.main()
-    finally:
-        shutil.rmtree(TEMP, ignore_errors=True)
+    harness.main()

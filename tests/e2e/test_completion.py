@@ -6,13 +6,12 @@ import re
 import select
 import shutil
 import subprocess
-import tempfile
 import time
 
 import harness
 from harness import eq, has, ok, skip
 
-TEMP = tempfile.mkdtemp(prefix="od-completion-")
+TEMP = harness.scratch("od-completion-")
 BIN = os.path.join(TEMP, "bin")
 ENV = {"PATH": BIN + ":/usr/bin:/bin", "HOME": TEMP, "TERM": "dumb", "LANG": "C.UTF-8"}
 
@@ -173,7 +172,4 @@ def test_complete_table():
 
 
 make_program()
-try:
-    harness.main()
-finally:
-    shutil.rmtree(TEMP, ignore_errors=True)
+harness.main()

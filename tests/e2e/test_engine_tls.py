@@ -1,12 +1,10 @@
 #!/usr/bin/env python3
 """An engine on another machine: tcp://, over TLS, with the certificates that docker has."""
-import atexit
 import os
 import shutil
 import socket
 import ssl
 import subprocess
-import tempfile
 import threading
 
 import engine as real
@@ -16,8 +14,7 @@ from fake_engine import Engine
 from harness import eq, has, main, ok, skip
 from wire import Wire
 
-TOP = tempfile.mkdtemp(prefix="od-e2e-far-")
-atexit.register(shutil.rmtree, TOP, True)
+TOP = harness.scratch("od-e2e-far-")
 BUSYBOX = next((p for p in ("/bin/busybox", "/usr/bin/busybox") if os.path.exists(p)), "")
 ROOT = Cert("root", ca=True) if x509 else None
 

@@ -4,9 +4,8 @@ import base64
 import json
 import os
 import stat
-import tempfile
 
-from harness import Client, action, eq, has, main, ok, skip
+from harness import Client, action, eq, has, main, ok, scratch, skip
 
 
 def exact(client, want, name, kind, **args):
@@ -147,7 +146,7 @@ def test_full_disk():
     if os.geteuid() != 0:
         skip("a full disk", "mounting needs root")
         return
-    top = tempfile.mkdtemp(prefix="od-e2e-full-")
+    top = scratch("od-e2e-full-")
     if os.system(f"mount -t tmpfs -o size=64k none {top} 2>/dev/null") != 0:
         os.rmdir(top)
         skip("a full disk", "mounting is not allowed here")

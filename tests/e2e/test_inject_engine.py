@@ -9,11 +9,9 @@ import io
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import tarfile
-import tempfile
 import urllib.parse
 
 import harness
@@ -22,7 +20,7 @@ from harness import eq, has, ok
 SOCKET = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")[len("unix://"):]
 BUSYBOX = "/bin/busybox" if os.path.exists("/bin/busybox") else "/usr/bin/busybox"
 REPO = "od-test-%d" % os.getpid()
-TEMP = tempfile.mkdtemp(prefix="od-engine-")
+TEMP = harness.scratch("od-engine-")
 HOSTILE = ["$HOME ${PATH} \\$x", "it's \"quoted\" \\ back\\\\slash `tick`",
            "line\nRUN evil\n#", "\x1b[31m\u00e9\u2028", "\t "]
 
@@ -172,10 +170,7 @@ def main():
     if why:
         print(f"1..0 # SKIP {why}")
         return
-    try:
-        harness.main()
-    finally:
-        shutil.rmtree(TEMP, ignore_errors=True)
+    harness.main()
 
 
 if __name__ == "__main__":

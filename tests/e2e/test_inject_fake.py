@@ -18,7 +18,7 @@ from fake_engine import (BASE_ID, EARLY, Container, Engine, chunked, image, line
                          response, run_observation)
 from harness import eq, has, ok
 
-TEMP = tempfile.mkdtemp(prefix="od-inject-")
+TEMP = harness.scratch("od-inject-")
 STATE = os.path.join(TEMP, "state")
 CLIENT = os.path.join(TEMP, "client")
 COUNT = 0
@@ -963,7 +963,4 @@ def test_terminal():
 
 
 write_client()
-try:
-    harness.main()
-finally:
-    shutil.rmtree(TEMP, ignore_errors=True)
+harness.main()

@@ -7,13 +7,12 @@ import re
 import shutil
 import struct
 import subprocess
-import tempfile
 
 import harness
 from fake_engine import BASE_ID, Engine, image, refusal, response
 from harness import eq, has, ok
 
-TEMP = tempfile.mkdtemp(prefix="od-ladder-")
+TEMP = harness.scratch("od-ladder-")
 CLIENT = os.path.join(TEMP, "client")
 COUNT = 0
 
@@ -532,10 +531,7 @@ def test_prune():
 
 def main():
     write_client()
-    try:
-        harness.main()
-    finally:
-        shutil.rmtree(TEMP, ignore_errors=True)
+    harness.main()
 
 
 if __name__ == "__main__":

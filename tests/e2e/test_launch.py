@@ -10,14 +10,12 @@ import json
 import os
 import pty
 import select
-import shutil
 import signal
 import socket
 import ssl
 import struct
 import subprocess
 import tarfile
-import tempfile
 import termios
 import time
 
@@ -26,7 +24,7 @@ import harness
 from harness import eq, has, ok
 
 BUSYBOX = next((p for p in ("/bin/busybox", "/usr/bin/busybox") if os.path.exists(p)), "")
-TEMP = tempfile.mkdtemp(prefix="od-launch-")
+TEMP = harness.scratch("od-launch-")
 LINKS = ("sh", "ls", "id", "cat", "sleep", "true", "stty", "tty", "hostname", "mount",
          "env", "pwd", "nc", "test", "rm", "touch")
 
@@ -405,9 +403,6 @@ ENGINE = real.find()
 if not ENGINE or not BUSYBOX or not os.path.exists(harness.BOXED):
     print("1..0 # SKIP no engine, no busybox or no od-runtime-client")
 else:
-    try:
-        with real.Box(ENGINE) as BOX:
-            IMAGE = load(BOX)
-            harness.main()
-    finally:
-        shutil.rmtree(TEMP, ignore_errors=True)
+    with real.Box(ENGINE) as BOX:
+        IMAGE = load(BOX)
+        harness.main()

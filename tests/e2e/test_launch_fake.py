@@ -3,16 +3,14 @@
 import json
 import os
 import pty
-import shutil
 import struct
 import subprocess
-import tempfile
 
 import harness
 from fake_engine import Engine, chunked, frames, lines, refusal, response
 from harness import eq, has, ok
 
-TEMP = tempfile.mkdtemp(prefix="od-launch-")
+TEMP = harness.scratch("od-launch-")
 CLIENT = os.path.join(TEMP, "client")
 COUNT = 0
 
@@ -395,7 +393,4 @@ def test_progress():
 
 
 write_client()
-try:
-    harness.main()
-finally:
-    shutil.rmtree(TEMP, ignore_errors=True)
+harness.main()

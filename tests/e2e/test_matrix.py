@@ -13,7 +13,6 @@ import errno
 import json
 import os
 import re
-import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -30,7 +29,7 @@ DEBIAN = os.path.join(os.environ.get("OD_IMAGES", "/nonexistent"), "debian.tar")
 ENGINE = real.find()
 RUNTIME = ENGINE.call("GET", "/info").get("DefaultRuntime", "none") if ENGINE else "none"
 PODMAN = bool(ENGINE) and "Podman" in str(ENGINE.call("GET", "/version").get("Components"))
-TEMP = tempfile.mkdtemp(prefix="od-matrix-")
+TEMP = harness.scratch("od-matrix-")
 os.chmod(TEMP, 0o755)  # an engine without rights reads what lies in it
 COPIED = os.path.join(TEMP, "copied")
 AT_ONCE = 4
@@ -381,15 +380,12 @@ def test_matrix():
 
 
 def main():
-    try:
-        if not ENGINE or not BUSYBOX or not os.path.exists(harness.BOXED):
-            print("1..0 # SKIP no engine, no static busybox or no od-runtime-client")
-            return
-        with open(COPIED, "w") as f:
-            f.write("y")
-        harness.main()
-    finally:
-        shutil.rmtree(TEMP, ignore_errors=True)
+    if not ENGINE or not BUSYBOX or not os.path.exists(harness.BOXED):
+        print("1..0 # SKIP no engine, no static busybox or no od-runtime-client")
+        return
+    with open(COPIED, "w") as f:
+        f.write("y")
+    harness.main()
 
 
 if __name__ == "__main__":

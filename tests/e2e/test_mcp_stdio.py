@@ -1,15 +1,12 @@
 #!/usr/bin/env python3
 """od-runtime mcp: MCP over stdin and stdout. The engine is made up, the sandbox is not."""
-import atexit
 import fcntl
 import json
 import os
 import select
-import shutil
 import signal
 import struct
 import subprocess
-import tempfile
 import termios
 
 import fake_engine
@@ -17,8 +14,7 @@ import harness
 from harness import DEADLINE, Client, children, eq, has, main, ok, until, wait_exit
 from mcp import packages, sdk
 
-TEMP = tempfile.mkdtemp(prefix="od-mcp-")
-atexit.register(shutil.rmtree, TEMP, True)
+TEMP = harness.scratch("od-mcp-")
 PROGRAM = os.path.join(TEMP, "client")
 COUNT = 0
 

@@ -7,15 +7,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
-from harness import (DEADLINE, SLOW, TOP, Client, Closed, alive, children, eq, has, main, ok, own_kib,
-                     proc, pss_kib, request, run_client, skip, slim, until)
+from harness import (DEADLINE, SLOW, TOP, Client, Closed, alive, children, eq, has, main, ok,
+                     own_kib, proc, pss_kib, request, run_client, scratch, skip, slim, until)
 from mcp import Events, unchunk
 
-TEMP = tempfile.mkdtemp(prefix="od-plugins-")
+TEMP = scratch("od-plugins-")
 EXAMPLES = os.path.join(TOP, "tests/plugins")
 CC = shutil.which("cc") or shutil.which("gcc")
 
@@ -678,7 +677,4 @@ def test_idle():
     slim(kib[0], kib[1] + 4, "no more KiB")
 
 
-try:
-    main()
-finally:
-    shutil.rmtree(TEMP, ignore_errors=True)
+main()

@@ -8,13 +8,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 
 import harness
 from engine import Engine, archive
 from harness import eq, ok, skip
 
-TOP = tempfile.mkdtemp(prefix="od-podman-", dir="/var/tmp")
+TOP = harness.scratch("od-podman-", place="/var/tmp")
 BUSYBOX = "/bin/busybox" if os.path.exists("/bin/busybox") else "/usr/bin/busybox"
 NOBODY = 65534
 # What is not asked for would be more than a container may raise its limits to.
@@ -151,8 +150,5 @@ def in_own_network():
 
 if __name__ == "__main__":
     in_own_network()
-    try:
-        os.chmod(TOP, 0o755)
-        harness.main()
-    finally:
-        shutil.rmtree(TOP, ignore_errors=True)
+    os.chmod(TOP, 0o755)
+    harness.main()

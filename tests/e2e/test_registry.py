@@ -21,10 +21,10 @@ import threading
 import time
 import urllib.parse
 
-from harness import DEADLINE, RUNTIME, BOXED, eq, free_port, has, main, note, ok, skip, until
+from harness import (BOXED, DEADLINE, RUNTIME, eq, free_port, has, main, note, ok, scratch, skip,
+                     until)
 
-TOP = tempfile.mkdtemp(prefix="od-e2e-registry-")
-atexit.register(shutil.rmtree, TOP, True)
+TOP = scratch("od-e2e-registry-")
 USER, SECRET = "canary-user", "canary-secret-7f3a"
 OCI = "application/vnd.oci.image."
 INDEX, MANIFEST = OCI + "index.v1+json", OCI + "manifest.v1+json"

@@ -7,10 +7,8 @@ import json
 import os
 import pty
 import select
-import shutil
 import struct
 import subprocess
-import tempfile
 import termios
 import time
 
@@ -19,7 +17,7 @@ from fake_engine import Engine
 from harness import Client, action, eq, has, request, until
 from wire import Wire
 
-TEMP = tempfile.mkdtemp(prefix="od-lost-")
+TEMP = harness.scratch("od-lost-")
 
 
 def environment(e):
@@ -174,7 +172,4 @@ def test_attach():
 
 
 if __name__ == "__main__":
-    try:
-        harness.main()
-    finally:
-        shutil.rmtree(TEMP, ignore_errors=True)
+    harness.main()

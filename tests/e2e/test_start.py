@@ -3,10 +3,9 @@
 import os
 import socket
 import subprocess
-import tempfile
 
-from harness import (CLIENT, DEADLINE, ME, WRAP, Client, children, eq, free_port, has, listening, main,
-                     ok, proc, run_client, skip, until)
+from harness import (CLIENT, DEADLINE, ME, WRAP, Client, children, eq, free_port, has, listening,
+                     main, ok, proc, run_client, scratch, skip, until)
 
 LAUNCHER = ("run", "-n", "openhands", "poetry", "run", "python", "-u", "-m",
             "openhands.runtime.action_execution_server")
@@ -73,7 +72,7 @@ def test_ready():
         eq(client.get("/alive").status, 200, "and the port is open then")
         eq(run_client("health", str(client.port))[0], 0, "health says so")
     eq(run_client("health", str(free_port()))[0], 1, "health fails where nobody listens")
-    fifo_home = tempfile.mkdtemp(prefix="od-e2e-home-")
+    fifo_home = scratch("od-e2e-home-")
     fifo = os.path.join(fifo_home, "wait")
     os.mkfifo(fifo)
     with open(os.path.join(fifo_home, ".bashrc"), "w") as f:
@@ -97,7 +96,7 @@ def test_broken_start_up_files():
                        ("set -e; false", "fails under set -e"), ("PROMPT_COMMAND='echo X'; PS1='$ '",
                         "sets prompts"), ("echo noise; echo noise >&2", "is noisy"),
                        ("exec true", "replaces the shell"), ("syntax error (", "is no bash")):
-        home = tempfile.mkdtemp(prefix="od-e2e-home-")
+        home = scratch("od-e2e-home-")
         rc = os.path.join(home, ".bashrc")
         with open(rc, "w") as f:
             f.write(text + "\n")
@@ -111,7 +110,7 @@ def test_broken_start_up_files():
 
 def start_as(name, launcher, options):
     """A client started by a link of another name, as a backend would start it."""
-    top = tempfile.mkdtemp(prefix="od-e2e-link-")
+    top = scratch("od-e2e-link-")
     link = os.path.join(top, name)
     os.symlink(CLIENT, link)
     port = free_port()
@@ -145,7 +144,7 @@ def test_drop_in():
 
 
 def test_working_dir():
-    top = tempfile.mkdtemp(prefix="od-e2e-")
+    top = scratch()
     with Client(argv=None) as client:
         eq(client.run("pwd")["content"], client.work, "the shell starts there")
     deep = os.path.join(top, "not yet", "there 'x")
@@ -161,7 +160,7 @@ def test_working_dir():
 
 
 def test_copy_self():
-    top = tempfile.mkdtemp(prefix="od-e2e-")
+    top = scratch()
     dest = os.path.join(top, "copy")
     code, out, err = run_client("copy-self", dest)
     ok(code == 0 and not out + err, "copy-self", out, err)

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """HTTP over TLS, with a self-made certificate and the clients that people have."""
-import atexit
 import hashlib
 import os
 import re
@@ -9,16 +8,14 @@ import signal
 import socket
 import ssl
 import subprocess
-import tempfile
 
 from harness import (DEADLINE, Client, Conn, action, children, eq, free_port, has, main, note, ok,
-                     own_kib, request, run_client, skip, slim, until, wait_exit)
+                     own_kib, request, run_client, scratch, skip, slim, until, wait_exit)
 
 MAX_BODY = 8 << 20
 ALIVE = request("GET", "/alive")
 OPENSSL = shutil.which("openssl")
-TOP = tempfile.mkdtemp(prefix="od-e2e-tls-")
-atexit.register(shutil.rmtree, TOP, True)
+TOP = scratch("od-e2e-tls-")
 KINDS = {
     "EC": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"],
     "RSA": ["-newkey", "rsa:2048"],

@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
 """Certificates of clients: the server and listen ask for them, those who dial out show
 them; and who is at the other end of --connect, whatever it shows."""
-import atexit
 import os
 import shutil
 import socket
 import ssl
 import subprocess
-import tempfile
 
 import harness
 from harness import (DEADLINE, RUNTIME, Client, Closed, action, eq, has, main, ok, own_kib, request,
@@ -16,8 +14,7 @@ from certificates import EKU, Cert, x509
 from test_dial import Backend
 from test_listen import Listen
 
-TOP = tempfile.mkdtemp(prefix="od-e2e-mutual-")
-atexit.register(shutil.rmtree, TOP, True)
+TOP = harness.scratch("od-e2e-mutual-")
 ALIVE = request("GET", "/alive")
 NONE = "handshake failure", "shows no certificate"
 MADE = {}

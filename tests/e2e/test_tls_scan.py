@@ -1,20 +1,17 @@
 #!/usr/bin/env python3
 """The server's TLS as scanners see it, and clients that others have written."""
-import atexit
 import json
 import os
 import shutil
 import ssl
 import subprocess
-import tempfile
 import urllib.request
 
-from harness import DEADLINE, SLOW, Client, action, eq, main, ok, request, skip
+from harness import DEADLINE, SLOW, Client, action, eq, main, ok, request, scratch, skip
 
 import npm
 
-TOP = tempfile.mkdtemp(prefix="od-e2e-scan-")
-atexit.register(shutil.rmtree, TOP, True)
+TOP = scratch("od-e2e-scan-")
 KINDS = {"EC": ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"], "RSA": ["rsa:2048"]}
 SUITES = ("AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305")
 SCAN = 120 * SLOW  # seconds; testssl is a large program for a shell

@@ -23,7 +23,7 @@ from fake_engine import Container, Engine, image, refusal
 from harness import eq, has, ok
 
 BUSYBOX = next((p for p in ("/bin/busybox", "/usr/bin/busybox") if os.path.exists(p)), "")
-TEMP = tempfile.mkdtemp(prefix="od-ways-")
+TEMP = harness.scratch("od-ways-")
 CLIENT = harness.BOXED
 COUNT = 0
 LINKS = ("sh", "ls", "id", "cat", "sleep", "true", "ip", "nc", "touch", "mount")
@@ -599,7 +599,4 @@ def test_real():
 if not BUSYBOX or not os.path.exists(CLIENT):
     print("1..0 # SKIP no busybox or no od-runtime-client")
 else:
-    try:
-        harness.main()
-    finally:
-        shutil.rmtree(TEMP, ignore_errors=True)
+    harness.main()
