@@ -122,8 +122,9 @@ static void write_call(
 	jw_bool(&w, at->by_value);
 	jw_key(&w, "awaitPromise");
 	jw_bool(&w, true);
+	/* Who only looks gives the page no right to what a person's deed allows. */
 	jw_key(&w, "userGesture");
-	jw_bool(&w, true);
+	jw_bool(&w, !at->f);
 	jw_end(&w);
 }
 

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 import browsers
@@ -41,18 +42,32 @@ PAGES = {
                 "[alert('a'), confirm('b'), prompt('c')].join('/')\">Ask</button>",
     "/busy": "<title>B</title><h1>Busy</h1><button onclick='for(;;);'>Hang</button>",
     "/redirect": "<script>location.href='/2'</script>",
+    "/replace": "<h1>Replaced</h1><script>location.replace('/2')</script><img src=/1>",
+    "/refresh": "<h1>Refreshed</h1><meta http-equiv=refresh content='0;url=/2'>",
+    "/leaves": "<title>L</title><button>Stay</button>"
+               "<script>fetch('/asked').then(() => location.href = '/2')</script>",
     "/frames": "<title>F</title><h1>Outer</h1><iframe src=/1></iframe>"
                "<iframe srcdoc='<p>inner text</p>'></iframe>",
 }
 
 
 class Pages(browsers.Pages):
+    asked = threading.Event()
+
     def do_GET(self):
         path = self.path.split("?")[0]
         if path == "/file.pdf":
             self.give(b"%PDF-1.4\n%%EOF\n", "application/pdf")
         elif path == "/away":
             self.give(b"", status=302, Location="/2")
+        elif path == "/asked":
+            # Whoever asks for this hears of it when somebody has asked for the next.
+            Pages.asked.wait(20)
+            self.give(b"yes", "text/plain")
+        elif path == "/late":
+            Pages.asked.set()
+            time.sleep(0.5)
+            self.give("<h1>Late page</h1>")
         elif path in PAGES:
             self.give(PAGES[path])
         else:
@@ -123,6 +138,7 @@ def test_navigation():
                                     ([f'goto("{URL}/2")'], "Page 2", "/2"), (["go_back()"], "Page 1", "/1"),
                                     (["go_forward()"], "Page 2", "/2"),
                                     ([f'goto("{URL}/redirect")'], "Page 2", "/2"),
+                                    ([f'goto("{URL}/replace")'], "Page 2", "/2"),
                                     ([f'goto("{URL}/away")'], "Page 2", "/2")):
             got = do(client, *calls)
             good(got, calls[0])
@@ -136,6 +152,22 @@ def test_navigation():
         good(do(client, f'goto("{URL}/1")'), "from there elsewhere")
         got = do(client, f'goto("{URL}/nothing")')
         good(got, "a page that is not there is a page")
+
+
+@needs_browser
+def test_interrupted():
+    """A page that leaves by itself while another one is asked for."""
+    with start() as client:
+        do(client, f'goto("{URL}/leaves")')
+        got = do(client, f'goto("{URL}/late")')
+        good(got, "one that nobody has touched")
+        eq(got["extras"]["url"], f"{URL}/late", "...does not get its way")
+        Pages.asked.clear()
+        got = do(client, f'goto("{URL}/leaves")')
+        got = do(client, f'click("{bid_of(got, "Stay")}")', f'goto("{URL}/late")')
+        has(error(got), f"Error: Page.goto: net::ERR_ABORTED at {URL}/late", "one that was clicked does")
+        eq(got["extras"]["url"], f"{URL}/2", "...and is where it wants to be")
+        good(do(client, f'goto("{URL}/refresh")'), "one that leaves when it has loaded")
 
 
 @needs_browser
