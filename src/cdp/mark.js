@@ -140,9 +140,10 @@
 		const box = E.getBoundingClientRect.call(element);
 
 		set(element, SHOWN, '0');
-		if (!takesClick(element, box) || !isActive(element) ||
-				(box.right - box.left) * (box.bottom - box.top) < AREA_MIN ||
-				isOnlyChildOfShown(element))
+		/* The browser looks at a whole pile for what is topmost: few are asked that. */
+		if ((box.right - box.left) * (box.bottom - box.top) < AREA_MIN ||
+				!isActive(element) || isOnlyChildOfShown(element) ||
+				!takesClick(element, box))
 			return;
 		for (let above = element; above; above = parent(above))
 			if (buttons.has(above))

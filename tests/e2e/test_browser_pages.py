@@ -39,6 +39,8 @@ PAGES = {
             "<iframe src=/file.pdf></iframe><object data=/file.pdf></object>",
     "/big": "<title>Big</title><table>" + "".join(f"<tr><td>cell {i}<td><button>b{i}</button></tr>"
                                                   for i in range(4000)) + "</table>",
+    "/piled": "<title>Piled</title><style>i { position: absolute; top: 0; width: 50px; height: 50px }</style>" +
+              "<i></i>" * 12000 + "<p>At the end</p>",
     "/picture": "<title>Picture</title><h1>Without a picture</h1><img src=/stuck>",
     "/leave": "<title>Leave</title><input placeholder=Type><script>onbeforeunload = e => { e.preventDefault(); "
               "return 'stay' }</script>",
@@ -186,6 +188,9 @@ def test_sizes(client):
     note(f"{time.monotonic() - begun:.2f} s, {len(got['content'])} characters")
     ok("cell 3999" in got["content"] and "'b3999'" in got["content"], "a page of 16,000 nodes", len(got["content"]))
     got = click(client, got, "'b3999'", "cell 3999", "...and a click at its end")
+    begun = time.monotonic()
+    shows(client, [f'goto("{URL}/piled")'], "At the end", "a page of 12,000 elements in one place")
+    note(f"{time.monotonic() - begun:.2f} s")
     got = page(client, "/links")
     begun = time.monotonic()
     got = click(client, got, "'Stuck'", "Half a page", "a page that goes on loading")
