@@ -19,7 +19,8 @@ enum {
 	PICTURE_MS = 4000, /* behind all else; a page that always leaves has none */
 	PARAMS_MAX = 4096,
 	AT_ONCE = CDP_PENDING_MAX / 4, /* frames whose trees are asked for together */
-	MARK_MS = 4000, /* for mark.js; what a page has made of it may never end */
+	MARK_MS = 4000,  /* for mark.js; what a page has made of it may never end */
+	TREE_MS = 15000, /* for trees; a page of 60,000 elements takes half of it */
 };
 
 /* A frame of the page, and the element that it is in. */
@@ -298,7 +299,7 @@ static int unmark_all(struct look *l)
 		if (!l->view[i].marked)
 			continue;
 		r = tell(l, &l->view[i], "unmark", STR(""), &nothing);
-		if (r == ERR_REFUSED)
+		if (r == ERR_REFUSED || r == -ETIMEDOUT)
 			r = 0;
 	}
 	return r;
@@ -348,6 +349,11 @@ static int find_focus(struct look *l)
 
 /* --- Replies ---------------------------------------------------------------------- */
 
+static bool wants_tree(const struct observe_want *want)
+{
+	return want->objects || !want->visit;
+}
+
 static int ask_tree(struct look *l, struct view *v)
 {
 	char text[PARAMS_MAX];
@@ -356,25 +362,32 @@ static int ask_tree(struct look *l, struct view *v)
 		one_param(text, "frameId", v->id), &v->asked);
 }
 
-static int take_tree(struct look *l, struct view *v)
+static int take_tree(struct look *l, struct view *v, uint64_t deadline)
 {
 	struct json_val result;
-	int r = cdp_wait(&l->t->browser->cdp, v->asked, l->deadline, l->a, &result);
+	int r = cdp_wait(&l->t->browser->cdp, v->asked, deadline, l->a, &result);
 
 	v->asked = 0;
-	return r ? bear(l, r) : axtree_add(&l->o->tree, v->id, result);
+	r = r ? bear(l, r) : axtree_add(&l->o->tree, v->id, result);
+	/* Too much of it leaves the rest to be seen. */
+	if (r == ERR_LIMIT || r == -ETIMEDOUT)
+		l->o->no_text = err_text(r);
+	return l->o->no_text ? 0 : r;
 }
 
 static int take_trees(struct look *l)
 {
+	uint64_t end = clock_ms() + TREE_MS;
 	size_t asked = 0;
 	int r = 0;
 
-	for (size_t i = 0; !r && i < l->views_n; i++) {
+	if (end > l->deadline)
+		end = l->deadline;
+	for (size_t i = 0; !r && !l->o->no_text && i < l->views_n; i++) {
 		for (; !r && asked < l->views_n && asked - i < AT_ONCE; asked++)
 			r = ask_tree(l, &l->view[asked]);
 		if (!r)
-			r = take_tree(l, &l->view[i]);
+			r = take_tree(l, &l->view[i], end);
 	}
 	for (size_t i = 0; i < asked; i++)
 		if (l->view[i].asked)
@@ -432,9 +445,9 @@ static int take_all(struct look *l)
 	if (!r)
 		r = tab_send(l->t, "Page.captureScreenshot", STR("{\"format\":\"png\"}"),
 			&picture);
-	if (!r)
+	if (!r && wants_tree(l->want))
 		r = take_trees(l);
-	if (!r)
+	if (!r && !l->o->no_text)
 		r = find_focus(l);
 	if (!r)
 		r = unmark_all(l);
@@ -458,10 +471,12 @@ static int take_all(struct look *l)
 static int write_text(struct look *l)
 {
 	struct sight *o = l->o;
-	int r = l->want->visit
-		? text_print(&o->snapshot, &o->text, &o->memory)
-		: axtree_print(&o->tree, &o->marked, &l->want->view, &o->text);
+	int r = 0;
 
+	if (l->want->visit)
+		r = text_print(&o->snapshot, &o->text, &o->memory);
+	else if (!o->no_text)
+		r = axtree_print(&o->tree, &o->marked, &l->want->view, &o->text);
 	if (r && r != -ENOMEM) {
 		buf_reset(&o->text);
 		o->no_text = err_text(r);
@@ -508,7 +523,7 @@ static int look_once(struct look *l)
 		return r;
 	join_trees(l);
 	r = write_text(l);
-	if (!r && l->want->objects)
+	if (!r && l->want->objects && !l->o->no_text)
 		r = write_objects(l);
 	return r || !l->want->marks ? r : draw_marks(l);
 }

@@ -39,6 +39,8 @@ PAGES = {
             "<iframe src=/file.pdf></iframe><object data=/file.pdf></object>",
     "/big": "<title>Big</title><table>" + "".join(f"<tr><td>cell {i}<td><button>b{i}</button></tr>"
                                                   for i in range(4000)) + "</table>",
+    "/huge": "<title>Huge</title><h1>A name for all</h1><p id=t hidden></p>" + "<button aria-labelledby=t></button>" * 40 +
+             "<script>t.textContent = 'x'.repeat(1 << 20)</script>",
     "/piled": "<title>Piled</title><style>i { position: absolute; top: 0; width: 50px; height: 50px }</style>" +
               "<i></i>" * 12000 + "<p>At the end</p>",
     "/picture": "<title>Picture</title><h1>Without a picture</h1><img src=/stuck>",
@@ -191,6 +193,11 @@ def test_sizes(client):
     begun = time.monotonic()
     shows(client, [f'goto("{URL}/piled")'], "At the end", "a page of 12,000 elements in one place")
     note(f"{time.monotonic() - begun:.2f} s")
+    got = shows(client, [f'goto("{URL}/huge")'], "[Error encountered when processing the accessibility tree: a size "
+                "limit was reached]", "a tree that is too large")
+    ok(got["extras"]["screenshot"] and got["extras"]["url"] == f"{URL}/huge", "...is no reason not to look", got["extras"])
+    got = client.act("browse", url=f"{URL}/huge", timeout=100)
+    ok(not error(got) and "# A name for all" in got["content"], "...and none not to read", error(got))
     got = page(client, "/links")
     begun = time.monotonic()
     got = click(client, got, "'Stuck'", "Half a page", "a page that goes on loading")
