@@ -329,6 +329,7 @@ static int read_some(struct cdp *c)
 /* ERR_CLOSED: it says nothing though it was asked, and patience is at its end. */
 static int check_life(struct cdp *c, uint64_t now)
 {
+	uint64_t since = c->heard > c->asked ? c->heard : c->asked;
 	int r;
 
 	if (!c->patient || now - c->heard < QUIET_MS)
@@ -341,7 +342,7 @@ static int check_life(struct cdp *c, uint64_t now)
 		c->asked = now;
 		return r;
 	}
-	return c->patient(c->ctx, now - c->asked) ? 0 : ERR_CLOSED;
+	return c->patient(c->ctx, now - since) ? 0 : ERR_CLOSED;
 }
 
 static int wait_for_input(struct cdp *c, uint64_t until, struct pollfd w[3])

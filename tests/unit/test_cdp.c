@@ -240,6 +240,28 @@ static bool impatient(void *ctx, uint64_t silent_ms)
 	return silent_ms < 50;
 }
 
+static struct {
+	uint64_t said; /* when it last did */
+	bool counts;
+} talk;
+
+/* One that does not answer, and then says something else. */
+static bool talks(void *ctx, uint64_t silent_ms)
+{
+	uint64_t now = clock_ms();
+
+	(void)ctx;
+	if (silent_ms < 50)
+		return true;
+	if (!talk.said) {
+		answer(STR("{\"method\":\"Page.a\",\"params\":{}}"));
+		talk.said = now;
+		return true;
+	}
+	talk.counts = silent_ms <= now - talk.said;
+	return false;
+}
+
 static void check_ends(void)
 {
 	uint64_t id = 0;
@@ -266,6 +288,12 @@ static void check_ends(void)
 	ok(strstr(heard(), "Browser.getVersion"),
 		"...after it was asked whether it lives");
 	is_int(cdp_pump(&c, 0), ERR_CLOSED, "...for good");
+	end();
+	begin();
+	c.patient = talks;
+	is_int(cdp_call(&c, STR(""), "B.q", STR(""), soon(20000), NULL, NULL), ERR_CLOSED,
+		"one that says other things");
+	ok(talk.counts, "...is silent since the last of them");
 	end();
 	begin();
 	fd_close(&back);
