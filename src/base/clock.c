@@ -15,6 +15,13 @@ uint64_t clock_ms(void)
 	return clock_us() / 1000u;
 }
 
+uint64_t clock_within(uint64_t ms, uint64_t deadline)
+{
+	uint64_t then = clock_ms() + ms;
+
+	return then < deadline ? then : deadline;
+}
+
 int64_t clock_today_s(void)
 {
 	return (int64_t)time(NULL);

@@ -267,21 +267,14 @@ static bool is_still(void *arg)
 	return !t || clock_ms() - t->moved >= STILL_MS;
 }
 
-static uint64_t at_most(uint64_t deadline, uint64_t ms)
-{
-	uint64_t then = clock_ms() + ms;
-
-	return then < deadline ? then : deadline;
-}
-
 /* Until the active tab is still; cdp_turn wakes up for events only. */
 static int wait_still(struct browser *b, uint64_t deadline)
 {
 	int r = 0;
 
-	deadline = at_most(deadline, STILL_MAX_MS);
+	deadline = clock_within(STILL_MAX_MS, deadline);
 	while (!r && !is_still(b) && clock_ms() < deadline)
-		r = browser_pump(b, at_most(deadline, STILL_MS / 4));
+		r = browser_pump(b, clock_within(STILL_MS / 4, deadline));
 	return r;
 }
 
@@ -295,7 +288,7 @@ static int forgive(int r)
 static int knock(struct tab *t, uint64_t deadline, uint64_t ms)
 {
 	return tab_call(t, "Runtime.evaluate", STR("{\"expression\":\"0\"}"),
-		at_most(deadline, ms), NULL, NULL);
+		clock_within(ms, deadline), NULL, NULL);
 }
 
 /* A page without a process has one again when it goes elsewhere. */
@@ -331,10 +324,11 @@ static int calm(struct browser *b, uint64_t deadline)
 	if (!r)
 		r = forgive(knock(b->active, deadline, FLUSH_MS));
 	if (!r)
-		r = forgive(
-			browser_until(b, has_content, b, at_most(deadline, CONTENT_MS)));
+		r = forgive(browser_until(
+			b, has_content, b, clock_within(CONTENT_MS, deadline)));
 	if (!r)
-		r = forgive(browser_until(b, has_loaded, b, at_most(deadline, LOAD_MS)));
+		r = forgive(
+			browser_until(b, has_loaded, b, clock_within(LOAD_MS, deadline)));
 	return r ? r : wait_still(b, deadline);
 }
 
@@ -431,8 +425,8 @@ static int arrive(struct arrival *at, uint64_t deadline, struct tab_moved *moved
 
 	*moved = (struct tab_moved){.how = MOVED};
 	while (r == -ETIMEDOUT && clock_ms() < deadline && !is_aborted(at))
-		r = browser_until(
-			at->t->browser, has_arrived, at, at_most(deadline, ABORT_MS));
+		r = browser_until(at->t->browser, has_arrived, at,
+			clock_within(ABORT_MS, deadline));
 	if (!r && at->t->state != TAB_READY)
 		return -EPIPE;
 	if (r != -ETIMEDOUT)

@@ -36,8 +36,8 @@ int element_call(
 	struct doing *d, struct str object, struct str args, struct str *word) MUST_USE;
 
 /*
- * Tries until it is done, with pauses. attempt gives 0; positive: not yet, the log says
- * why; negative. verb is for the log.
+ * Tries until it is done, with pauses, up to d->deadline. attempt gives 0; positive: not
+ * yet, the log says why; negative. verb is for the log.
  */
 typedef int element_attempt_fn(
 	struct doing *d, struct element *e, void *arg, unsigned nth);
@@ -54,8 +54,9 @@ struct point {
 	double x, y;
 };
 /*
- * Waits for it to be visible, stable and, if that matters, enabled; scrolls to it; and
- * sees whether it is reached there. 0; positive: not yet; negative.
+ * One look, for element_retry: whether it is visible, stable from one frame to the next
+ * and, if that matters, enabled; scrolls to it; and sees whether it is reached there. 0;
+ * positive: not yet; negative.
  */
 int element_point(struct doing *d, struct element *e, bool enabled, unsigned nth,
 	struct point *out) MUST_USE;

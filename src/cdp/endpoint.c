@@ -83,13 +83,11 @@ static int dial(const struct endpoint *e, int *out)
 	int r = resolve(e->url.host, fd_wait, &found), fd;
 
 	for (size_t i = 0; !r && i < found.n; i++) {
-		uint64_t end = clock_ms() + TRY_MS;
 		char text[46];
 
 		dns_text(&found.at[i], text);
 		fd = fd_connect_tcp(text, e->url.port);
-		r = fd < 0 ? fd
-			   : must(fd, POLLOUT, end < e->deadline ? end : e->deadline);
+		r = fd < 0 ? fd : must(fd, POLLOUT, clock_within(TRY_MS, e->deadline));
 		if (!r)
 			r = fd_connected(fd);
 		if (!r) {

@@ -135,24 +135,16 @@ static int find_frames(struct look *l)
 	return r ? r : read_frames(l, json_get(result, "frameTree"));
 }
 
-/* An object with one member for a request. */
-static struct str one_param(char *text, const char *key, struct str value)
+/* What requests about a frame take. */
+static void put_frame_id(struct buf *out, const struct view *v)
 {
-	struct buf out = BUF_INIT(PARAMS_MAX);
-	struct str params = {0};
 	struct jw w;
 
-	jw_init(&w, &out);
+	jw_init(&w, out);
 	jw_object(&w);
-	jw_key(&w, key);
-	jw_str(&w, value);
+	jw_key(&w, "frameId");
+	jw_str(&w, v->id);
 	jw_end(&w);
-	if (!out.err) {
-		memcpy(text, out.p, out.n);
-		params = str_make(text, out.n);
-	}
-	buf_free(&out);
-	return params;
 }
 
 /* Whether sandboxed content may run scripts: else mark.js would not, either. */
@@ -195,20 +187,19 @@ static int read_owner(struct look *l, struct view *v, struct json_val node)
 
 static int find_owner(struct look *l, struct view *v)
 {
-	char text[PARAMS_MAX];
-	struct json_val result, id;
-	struct str params = one_param(text, "frameId", v->id);
-	int r = tab_call(l->t, "DOM.getFrameOwner", params, l->deadline, l->a, &result);
+	struct buf params = BUF_INIT(PARAMS_MAX);
+	struct json_val result;
+	int r;
 
-	if (r)
-		return r;
-	id = json_get(result, "backendNodeId");
-	r = json_i64(id, &v->owner);
+	put_frame_id(&params, v);
+	r = tab_call_take(l->t, "DOM.getFrameOwner", &params, l->deadline, l->a, &result);
+	if (!r)
+		r = json_i64(json_get(result, "backendNodeId"), &v->owner);
 	if (r)
 		return r;
 	/* Its attributes have changed since the frame's parent was marked. */
-	snprintf(text, sizeof(text), "{\"backendNodeId\":%lld}", (long long)v->owner);
-	r = tab_call(l->t, "DOM.describeNode", str_c(text), l->deadline, l->a, &result);
+	buf_fmt(&params, "{\"backendNodeId\":%lld}", (long long)v->owner);
+	r = tab_call_take(l->t, "DOM.describeNode", &params, l->deadline, l->a, &result);
 	return r ? r : read_owner(l, v, json_get(result, "node"));
 }
 
@@ -217,11 +208,11 @@ static int find_owner(struct look *l, struct view *v)
 static int call_mark(
 	struct look *l, struct frame *f, struct str args, struct json_val *value)
 {
-	uint64_t end = clock_ms() + MARK_MS;
 	int r = tab_eval(l->t, f, embed_text(&observe_mark).p, args,
-		end < l->deadline ? end : l->deadline, l->a, value);
+		clock_within(MARK_MS, l->deadline), l->a, value);
 
-	if (r != -ETIMEDOUT || l->apart)
+	/* It is not the page's fault that the time of the look is over. */
+	if (r != -ETIMEDOUT || l->apart || clock_ms() >= l->deadline)
 		return r;
 	tab_end_script(l->t);
 	l->apart = true;
@@ -289,7 +280,6 @@ static int mark_all(struct look *l)
 	return r;
 }
 
-/* What is left behind in a page that changes goes with it. */
 static int unmark_all(struct look *l)
 {
 	struct json_val nothing;
@@ -356,10 +346,15 @@ static bool wants_tree(const struct observe_want *want)
 
 static int ask_tree(struct look *l, struct view *v)
 {
-	char text[PARAMS_MAX];
+	struct buf params = BUF_INIT(PARAMS_MAX);
+	int r;
 
-	return tab_send(l->t, "Accessibility.getFullAXTree",
-		one_param(text, "frameId", v->id), &v->asked);
+	put_frame_id(&params, v);
+	r = params.err ? params.err
+		       : tab_send(l->t, "Accessibility.getFullAXTree", buf_view(&params),
+				 &v->asked);
+	buf_free(&params);
+	return r;
 }
 
 static int take_tree(struct look *l, struct view *v, uint64_t deadline)
@@ -367,7 +362,6 @@ static int take_tree(struct look *l, struct view *v, uint64_t deadline)
 	struct json_val result;
 	int r = cdp_wait(&l->t->browser->cdp, v->asked, deadline, l->a, &result);
 
-	v->asked = 0;
 	r = r ? bear(l, r) : axtree_add(&l->o->tree, v->id, result);
 	/* Too much of it leaves the rest to be seen. */
 	if (r == ERR_LIMIT || r == -ETIMEDOUT)
@@ -377,12 +371,10 @@ static int take_tree(struct look *l, struct view *v, uint64_t deadline)
 
 static int take_trees(struct look *l)
 {
-	uint64_t end = clock_ms() + TREE_MS;
+	uint64_t end = clock_within(TREE_MS, l->deadline);
 	size_t asked = 0;
 	int r = 0;
 
-	if (end > l->deadline)
-		end = l->deadline;
 	for (size_t i = 0; !r && !l->o->no_text && i < l->views_n; i++) {
 		for (; !r && asked < l->views_n && asked - i < AT_ONCE; asked++)
 			r = ask_tree(l, &l->view[asked]);
@@ -390,8 +382,7 @@ static int take_trees(struct look *l)
 			r = take_tree(l, &l->view[i], end);
 	}
 	for (size_t i = 0; i < asked; i++)
-		if (l->view[i].asked)
-			cdp_forget(&l->t->browser->cdp, l->view[i].asked);
+		cdp_forget(&l->t->browser->cdp, l->view[i].asked);
 	return r;
 }
 
@@ -421,8 +412,7 @@ static int take_picture(struct look *l, uint64_t id)
 {
 	struct json_val result;
 	struct str coded;
-	uint64_t end = clock_ms() + PICTURE_MS;
-	int r = cdp_wait(&l->t->browser->cdp, id, end < l->deadline ? end : l->deadline,
+	int r = cdp_wait(&l->t->browser->cdp, id, clock_within(PICTURE_MS, l->deadline),
 		l->a, &result);
 
 	if (!r)
@@ -430,6 +420,12 @@ static int take_picture(struct look *l, uint64_t id)
 	if (r == -ETIMEDOUT)
 		return 0;
 	return r ? bear(l, r) : b64_decode(&l->o->picture, coded);
+}
+
+/* The page has changed, or has gone for another. */
+static bool is_passing(int r)
+{
+	return r == ERR_REFUSED || r == -EPIPE;
 }
 
 /* All at once: the picture takes longest, since it waits for the screen. */
@@ -449,20 +445,17 @@ static int take_all(struct look *l)
 		r = take_trees(l);
 	if (!r && !l->o->no_text)
 		r = find_focus(l);
+	/* What is left behind in a page that changes goes with it. */
 	if (!r)
 		r = unmark_all(l);
-	if (!r) {
+	else if (!is_passing(r))
+		(void)unmark_all(l);
+	if (!r)
 		r = take_snapshot(l, snapshot);
-		snapshot = 0;
-	}
-	if (!r) {
+	if (!r)
 		r = take_picture(l, picture);
-		picture = 0;
-	}
-	if (snapshot)
-		cdp_forget(c, snapshot);
-	if (picture)
-		cdp_forget(c, picture);
+	cdp_forget(c, snapshot);
+	cdp_forget(c, picture);
 	return r;
 }
 
@@ -526,12 +519,6 @@ static int look_once(struct look *l)
 	if (!r && l->want->objects && !l->o->no_text)
 		r = write_objects(l);
 	return r || !l->want->marks ? r : draw_marks(l);
-}
-
-/* The page has changed, or has gone for another. */
-static bool is_passing(int r)
-{
-	return r == ERR_REFUSED || r == -EPIPE;
 }
 
 int observe(struct browser *b, const struct observe_want *want, uint64_t deadline,
