@@ -72,6 +72,13 @@ static int visit_text(struct str url, struct arena *a, struct str *text)
 	return copy ? 0 : -ENOMEM;
 }
 
+static int tell(struct buf *error, const char *words)
+{
+	buf_reset(error);
+	buf_puts(error, words);
+	return error->err;
+}
+
 /* What is no loss of the browser is told as an error of the action. */
 static int act(struct browser *b, struct str action, struct arena *a, struct buf *error)
 {
@@ -84,15 +91,11 @@ static int act(struct browser *b, struct str action, struct arena *a, struct buf
 	}
 	if (!r)
 		r = browser_wake(b);
-	if (r == -EPIPE) {
-		buf_reset(error);
-		buf_puts(error, "Error: the page let nobody in; its tab is closed.");
-		return error->err;
-	}
+	if (r == -EPIPE)
+		return tell(error, "Error: the page let nobody in; its tab is closed.");
 	if (!r && browser_active(b)->lost) {
-		buf_reset(error);
-		buf_puts(error, "Error: Page crashed; it is blank now.");
 		browser_active(b)->lost = false;
+		return tell(error, "Error: Page crashed; it is blank now.");
 	}
 	return r;
 }
@@ -137,8 +140,6 @@ static int look(struct drive *d, const struct drive_task *task, const struct ans
 		answer.path = str_c(path);
 		answer.screenshot = buf_view(&s.picture);
 		answer.marks = buf_view(&s.marks);
-		buf_free(&d->seen);
-		buf_str(&d->seen, answer.screenshot);
 		answer.text = buf_view(&s.text);
 		answer.no_text = str_c(s.no_text);
 		answer.axtree = buf_view(&s.axtree);
@@ -146,6 +147,9 @@ static int look(struct drive *d, const struct drive_task *task, const struct ans
 		answer.focused = s.focused;
 		answer_write(&answer, out);
 		r = out->err;
+		buf_free(&d->seen);
+		d->seen = s.picture;
+		buf_init(&s.picture, OBSERVE_PICTURE_MAX);
 	}
 	sight_free(&s);
 	return r;
