@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "inject/stop.h"
 #include "limits.h"
+#include "net/tls_trust.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -69,7 +70,7 @@ void call_begin(struct call *c, int fd, uint32_t idle_ms, bool calm)
 }
 
 int call_begin_tls(struct call *c, int fd, uint32_t idle_ms,
-	const struct tls_client *trust, struct str host)
+	const struct tls_trust *trust, struct str host)
 {
 	struct call made = {.secure = true};
 	int r = transport_tls_client(&made.way, fd, trust, host);
@@ -84,14 +85,14 @@ int call_begin_tls(struct call *c, int fd, uint32_t idle_ms,
 int call_begin_pinned(
 	struct call *c, int fd, uint32_t idle_ms, const uint8_t pin[SHA256_LEN])
 {
-	struct tls_client *trust = NULL;
+	struct tls_trust *trust = NULL;
 	const char *why;
-	int r = tls_client_new(STR(""), pin, &why, &trust);
+	int r = tls_trust_new(STR(""), pin, &why, &trust);
 
 	if (!r)
 		r = call_begin_tls(c, fd, idle_ms, trust, STR("localhost"));
 	if (r)
-		tls_client_del(trust);
+		tls_trust_del(trust);
 	else
 		c->pinned = trust;
 	return r;
@@ -102,7 +103,7 @@ void call_close(struct call *c)
 	if (c->way.ops)
 		transport_close(&c->way);
 	c->way.ops = NULL;
-	tls_client_del(c->pinned);
+	tls_trust_del(c->pinned);
 	c->pinned = NULL;
 	buf_free(&c->in);
 }

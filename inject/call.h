@@ -30,11 +30,11 @@ struct call_request {
 };
 
 struct call {
-	struct transport way;      /* owned */
-	bool secure;               /* it is TLS */
-	struct tls_client *pinned; /* owned; NULL: whom to believe is the caller's */
-	uint32_t idle_ms;          /* longest silence; 0 for any */
-	bool calm;                 /* signals do not end it: clean-up */
+	struct transport way;     /* owned */
+	bool secure;              /* it is TLS */
+	struct tls_trust *pinned; /* owned; NULL: whom to believe is the caller's */
+	uint32_t idle_ms;         /* longest silence; 0 for any */
+	bool calm;                /* signals do not end it: clean-up */
 	struct http_response head;
 	struct body body;
 	struct buf in; /* from the first byte of the head on */
@@ -66,7 +66,7 @@ void call_close(struct call *c);
  * done by the way. Fails as transport_tls_client does, and then there is no call.
  */
 int call_begin_tls(struct call *c, int fd, uint32_t idle_ms,
-	const struct tls_client *trust, struct str host) MUST_USE;
+	const struct tls_trust *trust, struct str host) MUST_USE;
 /*
  * The same to whoever has the key of which this is the SHA-256 (of its
  * SubjectPublicKeyInfo), on this machine.

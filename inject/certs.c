@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "inject/out.h"
 #include "limits.h"
+#include "net/tls_credentials.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -74,7 +75,7 @@ int certs_authority(struct buf *folder, const struct certs_names *names, struct 
 }
 
 int certs_own(
-	struct buf *folder, const struct certs_names *names, struct tls_server **own)
+	struct buf *folder, const struct certs_names *names, struct tls_credentials **own)
 {
 	struct buf chain = BUF_INIT(TLS_PEM_MAX), key = BUF_SECRET(TLS_PEM_MAX);
 	const char *why = "";
@@ -87,7 +88,8 @@ int certs_own(
 			r = out_fail(NULL, "%s in %.*s: there is no %s", names->own,
 				STR_ARG(buf_view(folder)), names->key);
 		if (r == 0)
-			r = tls_server_new(buf_view(&chain), buf_view(&key), &why, own);
+			r = tls_credentials_new(
+				buf_view(&chain), buf_view(&key), &why, own);
 		/* Reading has said what was wrong. */
 		if (r && r > FAIL_BASE && r != -ENOMEM)
 			r = out_fail(NULL, "%s in %.*s: %s", names->own,

@@ -28,6 +28,6 @@ int certs_authority(
 
 /* Reads our certificate and its key: 0 with *own, NULL when there are none; as above. */
 int certs_own(struct buf *folder, const struct certs_names *names,
-	struct tls_server **own) MUST_USE;
+	struct tls_credentials **own) MUST_USE;
 
 #endif

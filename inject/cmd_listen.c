@@ -5,7 +5,8 @@
 #include "inject/listen.h"
 #include "inject/out.h"
 #include "limits.h"
-#include "net/tls_client.h"
+#include "net/tls_credentials.h"
+#include "net/tls_trust.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,7 +21,7 @@
 struct listen {
 	struct loop *loop;
 	struct hub *hub;
-	struct tls_server *tls;
+	struct tls_credentials *tls;
 	struct buf token;
 	char address[64];
 	uint16_t port;
@@ -62,14 +63,14 @@ static int load_token(struct listen *l, const char *path)
 static int load_clients(struct listen *l, const char *path)
 {
 	struct buf text = BUF_INIT(AUTHORITIES_FILE_MAX);
-	struct tls_client *clients;
+	struct tls_trust *clients;
 	const char *why;
 	int r = load("tls-client-ca", path, &text);
 
-	if (!r && tls_client_new(buf_view(&text), NULL, &why, &clients))
+	if (!r && tls_trust_new(buf_view(&text), NULL, &why, &clients))
 		r = out_fail(NULL, "--tls-client-ca %s: %s", path, why);
 	else if (!r)
-		tls_server_demand(l->tls, clients);
+		tls_credentials_demand(l->tls, clients);
 	buf_free(&text);
 	return r;
 }
@@ -89,7 +90,7 @@ static int load_tls(struct listen *l, const struct options *o)
 	r = load("tls-cert", o->tls_cert, &chain);
 	if (!r)
 		r = load("tls-key", o->tls_key, &key);
-	if (!r && tls_server_new(buf_view(&chain), buf_view(&key), &why, &l->tls))
+	if (!r && tls_credentials_new(buf_view(&chain), buf_view(&key), &why, &l->tls))
 		r = out_fail(NULL, "--tls-cert %s --tls-key %s: %s", o->tls_cert,
 			o->tls_key, why);
 	buf_free(&chain);
@@ -201,7 +202,7 @@ int cmd_listen(const struct options *o)
 		hub_del(l.hub);
 	if (l.loop)
 		loop_del(l.loop);
-	tls_server_del(l.tls);
+	tls_credentials_del(l.tls);
 	buf_free(&l.token);
 	return r;
 }

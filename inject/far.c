@@ -6,6 +6,8 @@
 #include "inject/stop.h"
 #include "limits.h"
 #include "net/resolve.h"
+#include "net/tls_credentials.h"
+#include "net/tls_trust.h"
 #include "net/url.h"
 
 #include <errno.h>
@@ -17,8 +19,8 @@ struct far {
 	struct buf text; /* of the url */
 	struct url url;
 	char address[46];
-	struct tls_client *trust;
-	struct tls_server *own; /* our certificate; may be NULL */
+	struct tls_trust *trust;
+	struct tls_credentials *own; /* our certificate; may be NULL */
 };
 
 static struct far one;
@@ -85,13 +87,13 @@ static int load_certificates(struct far *f)
 	r = certs_authority(&folder, &names, &pem);
 	if (!r)
 		r = certs_own(&folder, &names, &f->own);
-	if (!r && tls_client_new(buf_view(&pem), NULL, &why, &f->trust))
+	if (!r && tls_trust_new(buf_view(&pem), NULL, &why, &f->trust))
 		r = out_fail(
 			"put ca.pem, cert.pem and key.pem there, or name their folder "
 			"by DOCKER_CERT_PATH",
 			"ca.pem in '%.*s': %s", STR_ARG(buf_view(&folder)), why);
 	if (!r)
-		tls_client_prove(f->trust, f->own);
+		tls_trust_prove(f->trust, f->own);
 	buf_free(&pem);
 	buf_free(&folder);
 	return r;
@@ -127,8 +129,8 @@ int far_begin(const struct far *f, struct call *c, uint32_t idle_ms, bool calm)
 
 void far_close(void)
 {
-	tls_client_del(one.trust);
-	tls_server_del(one.own);
+	tls_trust_del(one.trust);
+	tls_credentials_del(one.own);
 	buf_free(&one.text);
 	one = (struct far){0};
 }

@@ -13,9 +13,10 @@ struct hub;
 
 struct hub_conf {
 	struct loop *loop;
-	int fd;                       /* listening; the hub's from now on */
-	const struct tls_server *tls; /* NULL: plain; borrowed until hub_del, as is... */
-	struct str token;             /* that sandboxes have to show; empty: none */
+	int fd; /* listening; the hub's from now on */
+	const struct tls_credentials
+		*tls;      /* NULL: plain; borrowed until hub_del, as is... */
+	struct str token;  /* that sandboxes have to show; empty: none */
 	unsigned stall_ms; /* for a client to take any of his answer; 0: HTTP_STALL_MS */
 };
 

@@ -4,6 +4,7 @@
 #include "inject/tail.h"
 #include "limits.h"
 #include "net/tls.h"
+#include "net/tls_credentials.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,6 +7,8 @@
 #include "inject/out.h"
 #include "inject/stop.h"
 #include "net/resolve.h"
+#include "net/tls_credentials.h"
+#include "net/tls_trust.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -57,9 +59,9 @@ void remote_free(struct remote *r)
 	if (r->linked)
 		call_close(&r->link);
 	r->linked = false;
-	tls_client_del(r->trust);
-	tls_client_del(r->others);
-	tls_server_del(r->own);
+	tls_trust_del(r->trust);
+	tls_trust_del(r->others);
+	tls_credentials_del(r->own);
 	r->trust = r->others = NULL;
 	r->own = NULL;
 	buf_free(&r->certs);
@@ -123,7 +125,7 @@ static int read_authorities(struct remote *r, bool home, struct buf *pem)
 }
 
 /* Our certificate is for the registry, and for nobody to whom it leads us. */
-static int load_trust(struct remote *r, bool home, struct tls_client **trust)
+static int load_trust(struct remote *r, bool home, struct tls_trust **trust)
 {
 	struct buf pem = BUF_INIT(AUTHORITIES_FILE_MAX);
 	const char *why = "";
@@ -134,11 +136,11 @@ static int load_trust(struct remote *r, bool home, struct tls_client **trust)
 	err = read_authorities(r, home, &pem);
 	if (!err && home)
 		err = certs_own(&r->certs, &certs_of_registry, &r->own);
-	if (!err && tls_client_new(buf_view(&pem), NULL, &why, trust))
+	if (!err && tls_trust_new(buf_view(&pem), NULL, &why, trust))
 		err = out_fail(NULL, "the authorities of %s: %s",
 			r->conf.ca ? r->conf.ca : "this machine", why);
 	if (!err && home)
-		tls_client_prove(*trust, r->own);
+		tls_trust_prove(*trust, r->own);
 	buf_free(&pem);
 	return err;
 }
@@ -219,7 +221,7 @@ static int wait_for_it(int fd, short events, uint64_t deadline)
 static int connect_to(struct remote *r, const struct url *u, struct call *c)
 {
 	bool home = url_same_origin(u, &r->home);
-	struct tls_client **trust = home ? &r->trust : &r->others;
+	struct tls_trust **trust = home ? &r->trust : &r->others;
 	struct dns_addresses found;
 	int err = u->secure ? load_trust(r, home, trust) : 0;
 	int fd;

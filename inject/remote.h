@@ -22,10 +22,10 @@ struct remote {
 	struct str name; /* of the registry, in config.json */
 	struct url home; /* borrows text */
 	struct buf text;
-	struct buf certs;          /* path of what docker keeps for it; may be empty */
-	struct tls_server *own;    /* our certificate for it; may be NULL */
-	struct tls_client *trust;  /* for it; NULL until it is needed */
-	struct tls_client *others; /* for where it leads us; the same */
+	struct buf certs;            /* path of what docker keeps for it; may be empty */
+	struct tls_credentials *own; /* our certificate for it; may be NULL */
+	struct tls_trust *trust;     /* for it; NULL until it is needed */
+	struct tls_trust *others;    /* for where it leads us; the same */
 	struct login login;
 	bool login_known;
 	struct auth auth;

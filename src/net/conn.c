@@ -476,7 +476,7 @@ static void on_deadline(struct timer *t)
 }
 
 static int conn_new(
-	struct server *s, int fd, const struct tls_server *tls, struct conn **out)
+	struct server *s, int fd, const struct tls_credentials *tls, struct conn **out)
 {
 	struct conn *c = calloc(1, sizeof(*c));
 	int r = 0;
@@ -496,7 +496,7 @@ static int conn_new(
 	return r;
 }
 
-int conn_open(struct server *s, int fd, const struct tls_server *tls)
+int conn_open(struct server *s, int fd, const struct tls_credentials *tls)
 {
 	struct conn *c;
 	int r = conn_new(s, fd, tls, &c);

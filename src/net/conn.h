@@ -74,7 +74,7 @@ struct listener {
 	struct io io;
 	int fd;
 	struct server *server;
-	const struct tls_server *tls; /* NULL: plain */
+	const struct tls_credentials *tls; /* NULL: plain */
 };
 
 /* What the operator hears of, but not more than once a minute. */
@@ -101,7 +101,7 @@ struct server {
 };
 
 /* Takes fd and starts to read a head. -errno or ERR_TLS, with fd closed. */
-int conn_open(struct server *s, int fd, const struct tls_server *tls) MUST_USE;
+int conn_open(struct server *s, int fd, const struct tls_credentials *tls) MUST_USE;
 /* Ends c at once; its memory goes after the batch. Always ERR_CLOSED. */
 int conn_drop(struct conn *c);
 /* The same, but its transport lives on, with somebody else. */

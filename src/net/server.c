@@ -275,7 +275,7 @@ static void on_listener(struct io *io, uint32_t events)
 	}
 }
 
-int server_listen(struct server *s, int fd, const struct tls_server *tls)
+int server_listen(struct server *s, int fd, const struct tls_credentials *tls)
 {
 	struct listener *l = &s->listeners[s->listeners_n];
 	int r;

@@ -78,7 +78,7 @@ void server_del(struct server *s);
  * Accepts from fd, a listening non-blocking socket, which s owns from now on: clients
  * that speak TLS if there is a tls, which must outlive s.
  */
-int server_listen(struct server *s, int fd, const struct tls_server *tls) MUST_USE;
+int server_listen(struct server *s, int fd, const struct tls_credentials *tls) MUST_USE;
 /*
  * Serves a connection that is there already, plain; fd belongs to s, also on failure.
  * ERR_LIMIT: there are too many; -errno.

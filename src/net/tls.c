@@ -33,7 +33,7 @@ void tls_use_suites(
 	br_ssl_engine_set_suites(e, suites + first, n - keys);
 }
 
-static void use_credentials(br_ssl_server_context *c, const struct tls_server *s)
+static void use_credentials(br_ssl_server_context *c, const struct tls_credentials *s)
 {
 	if (s->key.key_type == BR_KEYTYPE_RSA) {
 		tls_use_suites(&c->eng, rsa_suites, ARRAY_LEN(rsa_suites), 1);
@@ -75,16 +75,15 @@ static struct server_state *state_new(void)
 }
 
 /* Also what the clients' signatures need. */
-static int judge_clients(
-	struct server_state *state, struct tls_client *trust, int64_t now)
+static int judge_clients(struct server_state *state, struct tls_trust *trust, int64_t now)
 {
 	br_ssl_engine_set_default_rsavrfy(&state->ctx.eng);
 	br_ssl_engine_set_default_ecdsa(&state->ctx.eng);
-	tls_client_names(trust, &state->ctx);
+	tls_trust_names(trust, &state->ctx);
 	return tls_judge_begin(&state->base, trust, NULL, now);
 }
 
-int tls_init(struct tls *t, const struct tls_server *s, int64_t now)
+int tls_accept(struct tls *t, const struct tls_credentials *s, int64_t now)
 {
 	struct server_state *state = state_new();
 	int r = 0;

@@ -1,9 +1,9 @@
 /*
  * TLS for one connection as a machine without I/O: it is fed with what came from the
- * peer and gives what has to go there. Here is the server's beginning; that of a client
- * stands in net/tls_client.h, and all that follows is the same for both.
+ * peer and gives what has to go there. A server begins with tls_accept, a client with
+ * tls_connect; all that follows is the same for both.
  *
- *	peer -> tls_feed -> [machine] -> tls_read  -> application
+ *	peer -> tls_input -> [machine] -> tls_read  -> application
  *	peer <- tls_output <- [machine] <- tls_write <- application
  *
  * After every feed, write or close, send what tls_output has. TLS 1.2 only (RFC
@@ -21,37 +21,8 @@ enum tls_answer {
 	TLS_END = 2,  /* the peer ended the stream, as it should (close_notify) */
 };
 
-enum { TLS_SECRET = 32 };
-
-/* A certificate chain and its key, shared by all connections. */
-struct tls_server;
-struct tls_client; /* see net/tls_client.h */
-
-/*
- * Reads a certificate chain, leaf first, and its private key, both PEM, the key
- * PKCS#1, SEC1 or PKCS#8 without a passphrase: RSA of 2048 to 4096 bits, or EC
- * on P-256. The texts are not kept; tls_server_del wipes what was made of them.
- * 0; ERR_LIMIT, ERR_SYNTAX, ERR_TYPE (a key of another kind), ERR_RANGE (an RSA
- * key of another size), -EKEYREJECTED (not the key of the leaf), -ENOMEM, with
- * *why set to a static sentence for the operator.
- */
-int tls_server_new(struct str chain, struct str key, const char **why,
-	struct tls_server **out) MUST_USE;
-/*
- * The same with a certificate of its own making for localhost, on P-256: with the same
- * random secret it is the same one. pin becomes the SHA-256 of its SubjectPublicKeyInfo,
- * by which clients can believe it. 0 or -ENOMEM.
- */
-int tls_server_self(const uint8_t secret[TLS_SECRET], struct tls_server **out,
-	uint8_t pin[SHA256_LEN]) MUST_USE;
-/* In the log of a server, before that in hexadecimal. */
-#define TLS_PIN_IS "TLS: the SHA-256 of the key is "
-/*
- * From now on clients have to show a certificate for clients behind which one of trust's
- * authorities stands, and prove to have its key. trust now belongs to s.
- */
-void tls_server_demand(struct tls_server *s, struct tls_client *trust);
-void tls_server_del(struct tls_server *s);
+struct tls_credentials; /* net/tls_credentials.h */
+struct tls_trust;       /* net/tls_trust.h */
 
 /* One connection. Zeroed, or after tls_free, it is none. */
 struct tls {
@@ -61,10 +32,18 @@ struct tls {
 /*
  * Starts a connection, which waits for the client's first bytes; allocates about
  * 37 KB, and 24 more during the handshake if clients are judged. now is the time of day,
- * as seconds since 1970. The server must outlive it. 0; -ENOMEM; ERR_TLS without random
+ * as seconds since 1970. own must outlive it. 0; -ENOMEM; ERR_TLS without random bytes.
+ */
+int tls_accept(struct tls *t, const struct tls_credentials *own, int64_t now) MUST_USE;
+/*
+ * Starts a connection to host, a name or an address; its first bytes are ready in
+ * tls_output. now is the time of day, as seconds since 1970. Allocates about 37 KB, and
+ * 24 more during the handshake. trust must outlive it. 0; -ENOMEM; ERR_SYNTAX when
+ * that is no host; ERR_RANGE when the clock cannot have been set; ERR_TLS without random
  * bytes.
  */
-int tls_init(struct tls *t, const struct tls_server *s, int64_t now) MUST_USE;
+int tls_connect(struct tls *t, const struct tls_trust *trust, struct str host,
+	int64_t now) MUST_USE;
 void tls_free(struct tls *t);
 
 /*

@@ -1,6 +1,4 @@
 /* Connections of a client. */
-#include "net/tls_client.h"
-
 #include "net/tls_private.h"
 
 #include <errno.h>
@@ -37,7 +35,7 @@ static void use_suites(br_ssl_engine_context *e)
 	br_ssl_engine_set_default_ecdsa(e);
 }
 
-static void use_own(br_ssl_client_context *ctx, const struct tls_server *own)
+static void use_own(br_ssl_client_context *ctx, const struct tls_credentials *own)
 {
 	if (own->key.key_type == BR_KEYTYPE_RSA)
 		br_ssl_client_set_single_rsa(ctx, own->chain, own->chain_n,
@@ -48,11 +46,11 @@ static void use_own(br_ssl_client_context *ctx, const struct tls_server *own)
 			br_ec_get_default(), br_ecdsa_sign_asn1_get_default());
 }
 
-int tls_connect(struct tls *t, const struct tls_client *c, struct str host, int64_t now)
+int tls_connect(struct tls *t, const struct tls_trust *c, struct str host, int64_t now)
 {
 	struct x509_host named;
 	struct client_state *state;
-	const struct tls_server *own = tls_client_own(c);
+	const struct tls_credentials *own = tls_client_own(c);
 	int r = 0;
 
 	if (x509_host_read(&named, host))

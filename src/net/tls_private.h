@@ -5,20 +5,22 @@
 #include "base/buf.h"
 #include "limits.h"
 #include "net/tls.h"
+#include "net/tls_credentials.h"
+#include "net/tls_trust.h"
 #include "net/x509.h"
 
 #include <bearssl.h>
 
-struct tls_server {
+struct tls_credentials {
 	br_skey_decoder_context key; /* holds the key's bytes, too */
 	br_x509_certificate chain[TLS_CHAIN_MAX];
 	size_t chain_n;
-	struct buf der;             /* all certificates, end to end */
-	struct tls_client *clients; /* owned: who is let in; NULL: anybody */
+	struct buf der;            /* all certificates, end to end */
+	struct tls_trust *clients; /* owned: who is let in; NULL: anybody */
 };
 
 /* Where credentials lie; zeroed, or NULL. */
-struct tls_server *tls_server_alloc(void);
+struct tls_credentials *tls_credentials_alloc(void);
 
 /* How both roles' memory begins; n is its whole size, which tls_free wipes. */
 struct tls_state {
@@ -40,14 +42,14 @@ void tls_use_suites(
 void tls_use_algorithms(br_ssl_engine_context *e);
 
 /* By what a client proves itself, or NULL; the authorities that a server asks for. */
-const struct tls_server *tls_client_own(const struct tls_client *c);
-void tls_client_names(const struct tls_client *c, br_ssl_server_context *server);
+const struct tls_credentials *tls_client_own(const struct tls_trust *c);
+void tls_trust_names(const struct tls_trust *c, br_ssl_server_context *server);
 
 /*
  * Has the engine's peer judged by what c says: a server, which is to be host, or, when
  * that is NULL, a client. tls_judge_end frees it. 0 or -ENOMEM.
  */
-int tls_judge_begin(struct tls_state *state, const struct tls_client *c,
+int tls_judge_begin(struct tls_state *state, const struct tls_trust *c,
 	const struct x509_host *host, int64_t now) MUST_USE;
 void tls_judge_end(struct tls_state *state);
 

@@ -165,13 +165,13 @@ static void sign(struct buf *b, const br_ec_private_key *key)
 	wrap(b, 0, DER_SEQUENCE);
 }
 
-int tls_server_self(const uint8_t secret[TLS_SECRET], struct tls_server **out,
+int tls_credentials_self(const uint8_t secret[TLS_SECRET], struct tls_credentials **out,
 	uint8_t pin[SHA256_LEN])
 {
 	uint8_t q[BR_EC_KBUF_PUB_MAX_SIZE];
 	struct buf spki = BUF_INIT(DER_MAX);
 	br_ec_public_key key;
-	struct tls_server *s = tls_server_alloc();
+	struct tls_credentials *s = tls_credentials_alloc();
 
 	if (!s)
 		return -ENOMEM;
@@ -187,7 +187,7 @@ int tls_server_self(const uint8_t secret[TLS_SECRET], struct tls_server **out,
 	sign(&s->der, &s->key.key.ec);
 	buf_free(&spki);
 	if (spki.err || s->der.err) {
-		tls_server_del(s);
+		tls_credentials_del(s);
 		return -ENOMEM;
 	}
 	s->chain[0] = (br_x509_certificate){(unsigned char *)s->der.p, s->der.n};

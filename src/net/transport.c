@@ -268,16 +268,16 @@ static int secure_begin(struct transport *t, int fd, struct secure *s, int r)
 	return 0;
 }
 
-int transport_tls(struct transport *t, int fd, const struct tls_server *server)
+int transport_tls(struct transport *t, int fd, const struct tls_credentials *server)
 {
 	struct secure *s = secure_new();
 
-	return s ? secure_begin(t, fd, s, tls_init(&s->tls, server, clock_today_s()))
+	return s ? secure_begin(t, fd, s, tls_accept(&s->tls, server, clock_today_s()))
 		 : -ENOMEM;
 }
 
 int transport_tls_client(
-	struct transport *t, int fd, const struct tls_client *c, struct str host)
+	struct transport *t, int fd, const struct tls_trust *c, struct str host)
 {
 	struct secure *s = secure_new();
 

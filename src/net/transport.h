@@ -5,7 +5,7 @@
 #ifndef NET_TRANSPORT_H
 #define NET_TRANSPORT_H
 
-#include "net/tls_client.h"
+#include "net/tls.h"
 
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -32,15 +32,15 @@ void transport_plain(struct transport *t, int fd);
 
 /*
  * Takes the socket of a TLS client, whose handshake is done by the way; s must
- * outlive t. Fails as tls_init does, and then fd stays the caller's.
+ * outlive t. Fails as tls_accept does, and then fd stays the caller's.
  */
-int transport_tls(struct transport *t, int fd, const struct tls_server *s) MUST_USE;
+int transport_tls(struct transport *t, int fd, const struct tls_credentials *s) MUST_USE;
 /*
  * The same towards a server: host is its name or address, of which c is to be convinced.
  * Fails as tls_connect does.
  */
-int transport_tls_client(struct transport *t, int fd, const struct tls_client *c,
-	struct str host) MUST_USE;
+int transport_tls_client(
+	struct transport *t, int fd, const struct tls_trust *c, struct str host) MUST_USE;
 /* After ERR_TLS: why, for the log. */
 const char *transport_tls_error(const struct transport *t);
 

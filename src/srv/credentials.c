@@ -29,8 +29,8 @@ int credentials_text(const char *option, const char *path, struct buf *text)
 	return r;
 }
 
-int credentials_pair(
-	const char *const option[2], const char *const path[2], struct tls_server **out)
+int credentials_pair(const char *const option[2], const char *const path[2],
+	struct tls_credentials **out)
 {
 	struct buf chain = BUF_INIT(TLS_PEM_MAX), key = BUF_SECRET(TLS_PEM_MAX);
 	const char *why = NULL;
@@ -39,7 +39,7 @@ int credentials_pair(
 	if (!r)
 		r = credentials_text(option[1], path[1], &key);
 	if (!r)
-		r = tls_server_new(buf_view(&chain), buf_view(&key), &why, out);
+		r = tls_credentials_new(buf_view(&chain), buf_view(&key), &why, out);
 	if (why && r)
 		log_error("%s %s %s %s: %s", option[0], path[0], option[1], path[1], why);
 	buf_free(&key);
@@ -48,14 +48,14 @@ int credentials_pair(
 }
 
 int credentials_trust(
-	const char *option, const char *path, const uint8_t *pin, struct tls_client **out)
+	const char *option, const char *path, const uint8_t *pin, struct tls_trust **out)
 {
 	struct buf text = BUF_INIT(DIAL_CA_MAX);
 	const char *why = NULL;
 	int r = path ? credentials_text(option, path, &text) : 0;
 
 	if (!r)
-		r = tls_client_new(buf_view(&text), pin, &why, out);
+		r = tls_trust_new(buf_view(&text), pin, &why, out);
 	if (r && why)
 		log_error("%s: %s", option, why);
 	buf_free(&text);
@@ -75,7 +75,7 @@ static int make_secret(struct store *store, uint8_t secret[TLS_SECRET])
 	return r;
 }
 
-static int make_own(struct store *store, int kept, struct tls_server **out)
+static int make_own(struct store *store, int kept, struct tls_credentials **out)
 {
 	uint8_t secret[TLS_SECRET], pin[SHA256_LEN];
 	char hex[SHA256_HEX + 1];
@@ -84,7 +84,7 @@ static int make_own(struct store *store, int kept, struct tls_server **out)
 	if (kept < 0 || fd_read_all_at(kept, 0, secret, sizeof(secret)))
 		r = make_secret(store, secret);
 	if (!r)
-		r = tls_server_self(secret, out, pin);
+		r = tls_credentials_self(secret, out, pin);
 	explicit_bzero(secret, sizeof(secret));
 	if (r) {
 		log_error("--tls-self: %s", err_text(r));
@@ -95,11 +95,11 @@ static int make_own(struct store *store, int kept, struct tls_server **out)
 	return 0;
 }
 
-int credentials_load(
-	const struct config *c, struct store *store, int secret, struct tls_server **out)
+int credentials_load(const struct config *c, struct store *store, int secret,
+	struct tls_credentials **out)
 {
 	static const char *const options[] = {"--tls-cert", "--tls-key"};
-	struct tls_client *clients;
+	struct tls_trust *clients;
 	int r = 0;
 
 	*out = NULL;
@@ -112,6 +112,6 @@ int credentials_load(
 		return r;
 	r = credentials_trust("--tls-client-ca", c->tls_client_ca, NULL, &clients);
 	if (!r)
-		tls_server_demand(*out, clients);
+		tls_credentials_demand(*out, clients);
 	return r;
 }

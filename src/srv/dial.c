@@ -34,8 +34,8 @@ struct dial {
 	struct url url;
 	struct buf host;   /* for the field Host */
 	struct buf fields; /* further ones */
-	struct tls_client *trust;
-	struct tls_server *own; /* our certificate; may be NULL */
+	struct tls_trust *trust;
+	struct tls_credentials *own; /* our certificate; may be NULL */
 	struct timer timer;
 	struct job job;
 	struct stream *stream;
@@ -282,7 +282,7 @@ static int make_trust(struct dial *d, const struct config *c)
 		r = credentials_pair(options,
 			(const char *[]){c->connect_cert, c->connect_key}, &d->own);
 	if (!r)
-		tls_client_prove(d->trust, d->own);
+		tls_trust_prove(d->trust, d->own);
 	return r;
 }
 
@@ -341,8 +341,8 @@ void dial_del(struct dial *d)
 		return;
 	dial_stop(d);
 	stream_del(d->stream);
-	tls_client_del(d->trust);
-	tls_server_del(d->own);
+	tls_trust_del(d->trust);
+	tls_credentials_del(d->own);
 	buf_free(&d->host);
 	buf_free(&d->fields);
 	free(d);

@@ -12,7 +12,7 @@ struct dial;
 /*
  * Makes what config->connect asks for, without beginning; what is wrong is logged. 0
  * with *out, which is NULL when nothing is asked for; ERR_SYNTAX, ERR_LIMIT, errors of
- * tls_client_new and of reading files, -ENOMEM.
+ * tls_trust_new and of reading files, -ENOMEM.
  */
 int dial_new(struct api *api, struct dial **out) MUST_USE;
 void dial_start(struct dial *d);

@@ -46,7 +46,7 @@ struct serve {
 	struct who who;
 	struct api api;
 	struct entrypoint entrypoint;
-	struct tls_server *tls; /* NULL: plain HTTP */
+	struct tls_credentials *tls; /* NULL: plain HTTP */
 	struct server *server;
 	struct viewer *viewer; /* NULL: none */
 	struct dial *dial;     /* NULL: none */
@@ -374,7 +374,7 @@ int serve_run(struct store *store, const struct config *config)
 	if (s.server)
 		server_del(s.server);
 	mcp_server_free(&s.api.mcp);
-	tls_server_del(s.tls);
+	tls_credentials_del(s.tls);
 	plugs_del(s.box.plugs);
 	end_all(&s);
 	/* They are not ended, the sandbox is. */

@@ -3,23 +3,24 @@
  * client sends to a server with good ones, in pieces of its first byte's length.
  */
 #include "net/tls.h"
+#include "net/tls_credentials.h"
 #include "tests/unit/tls_pem.h"
 
 #include <sanitizer/lsan_interface.h>
 #include <stdlib.h>
 
-static struct tls_server *good;
+static struct tls_credentials *good;
 
 static void credentials(const char *p, size_t n)
 {
 	struct str rest = str_make(p, n), chain = str_cut(&rest, '\0');
-	struct tls_server *s = NULL;
+	struct tls_credentials *s = NULL;
 	const char *why;
 
-	if (tls_server_new(chain, rest, &why, &s) == 0)
-		tls_server_del(s);
-	if (tls_server_new(STR(PEM_EC_CERT), rest, &why, &s) == 0)
-		tls_server_del(s);
+	if (tls_credentials_new(chain, rest, &why, &s) == 0)
+		tls_credentials_del(s);
+	if (tls_credentials_new(STR(PEM_EC_CERT), rest, &why, &s) == 0)
+		tls_credentials_del(s);
 }
 
 static void connection(const char *p, size_t n)
@@ -28,7 +29,7 @@ static void connection(const char *p, size_t n)
 	struct tls t = {0};
 	struct str data;
 
-	if (tls_init(&t, good, 0) < 0)
+	if (tls_accept(&t, good, 0) < 0)
 		abort();
 	while (at < n && taken) {
 		size_t piece = step < n - at ? step : n - at;
@@ -52,7 +53,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 
 	/* What the memory holds that forks do not see is not looked at for pointers. */
 	__lsan_disable();
-	if (!good && tls_server_new(STR(PEM_EC_CERT), STR(PEM_EC_KEY), &why, &good) < 0)
+	if (!good && tls_credentials_new(
+			     STR(PEM_EC_CERT), STR(PEM_EC_KEY), &why, &good) < 0)
 		abort();
 	__lsan_enable();
 	if (n)

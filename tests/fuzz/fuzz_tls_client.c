@@ -3,7 +3,8 @@
  * that asks for a certificate, in pieces of its first byte's length: certificates come
  * before anything is encrypted. Then as a file of authorities.
  */
-#include "net/tls_client.h"
+#include "net/tls_credentials.h"
+#include "net/tls_trust.h"
 #include "tests/unit/tls_pem.h"
 
 #include <sanitizer/lsan_interface.h>
@@ -11,8 +12,8 @@
 
 #define TODAY 1796000000 /* in 2026, as the certificates */
 
-static struct tls_client *trust, *by_key;
-static struct tls_server *server;
+static struct tls_trust *trust, *by_key;
+static struct tls_credentials *server;
 
 static void carry(struct tls *t, const char *p, size_t n)
 {
@@ -42,24 +43,24 @@ static void carry(struct tls *t, const char *p, size_t n)
 static void make(void)
 {
 	static const uint8_t pin[SHA256_LEN];
-	struct tls_client *clients;
+	struct tls_trust *clients;
 	const char *why;
 
 	/* What the memory holds that forks do not see is not looked at for pointers. */
 	__lsan_disable();
-	if (tls_client_new(STR(PEM_EC_CERT PEM_RSA_CERT), NULL, &why, &trust) ||
-		tls_client_new(STR(""), pin, &why, &by_key) ||
-		tls_client_new(STR(PEM_EC_CERT), NULL, &why, &clients) ||
-		tls_server_new(STR(PEM_EC_CERT), STR(PEM_EC_KEY), &why, &server))
+	if (tls_trust_new(STR(PEM_EC_CERT PEM_RSA_CERT), NULL, &why, &trust) ||
+		tls_trust_new(STR(""), pin, &why, &by_key) ||
+		tls_trust_new(STR(PEM_EC_CERT), NULL, &why, &clients) ||
+		tls_credentials_new(STR(PEM_EC_CERT), STR(PEM_EC_KEY), &why, &server))
 		abort();
-	tls_server_demand(server, clients);
+	tls_credentials_demand(server, clients);
 	__lsan_enable();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
 	char *copy = malloc(n ? n : 1);
-	struct tls_client *c = NULL;
+	struct tls_trust *c = NULL;
 	struct tls t = {0};
 	const char *why;
 
@@ -73,11 +74,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	if (tls_connect(&t, by_key, STR("127.0.0.1"), TODAY))
 		abort();
 	carry(&t, copy, n);
-	if (tls_init(&t, server, TODAY))
+	if (tls_accept(&t, server, TODAY))
 		abort();
 	carry(&t, copy, n);
-	if (tls_client_new(str_make(copy, n), NULL, &why, &c) == 0)
-		tls_client_del(c);
+	if (tls_trust_new(str_make(copy, n), NULL, &why, &c) == 0)
+		tls_trust_del(c);
 	free(copy);
 	return 0;
 }

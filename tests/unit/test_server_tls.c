@@ -1,6 +1,7 @@
 /* A server whose transport is TLS, which has a will of its own. */
 #include "base/clock.h"
 #include "net/conn.h"
+#include "net/tls_credentials.h"
 #include "tests/unit/http_peer.h"
 #include "tests/unit/tls_peer.h"
 
@@ -338,6 +339,6 @@ int main(void)
 	test_plain_client();
 	test_full();
 	test_broken_body();
-	tls_server_del(credentials);
+	tls_credentials_del(credentials);
 	return done_testing();
 }

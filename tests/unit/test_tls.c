@@ -1,5 +1,6 @@
 /* The TLS machine against BearSSL's client, in memory, split in every way. */
 #include "net/tls_private.h"
+#include "net/tls_credentials.h"
 #include "tests/tap.h"
 #include "tests/unit/tls_pem.h"
 
@@ -60,19 +61,20 @@ static void test_credentials(void)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct tls_server *s = NULL;
+		struct tls_credentials *s = NULL;
 		const char *why = "";
 
-		is_int(tls_server_new(str_c(rows[i].chain), str_c(rows[i].key), &why, &s),
+		is_int(tls_credentials_new(
+			       str_c(rows[i].chain), str_c(rows[i].key), &why, &s),
 			rows[i].want, "%s", rows[i].name);
 		ok(rows[i].want ? !s && *why : !!s, "and says so: %s", why);
-		tls_server_del(s);
+		tls_credentials_del(s);
 	}
 }
 
 static void test_credential_caps(void)
 {
-	struct tls_server *s = NULL;
+	struct tls_credentials *s = NULL;
 	size_t n = strlen(PEM_EC_CERT);
 	char *many = malloc(n * 11);
 	char *huge = malloc(1 << 20);
@@ -81,13 +83,13 @@ static void test_credential_caps(void)
 	for (size_t i = 0; i < 11; i++)
 		memcpy(many + i * n, PEM_EC_CERT, n);
 	memset(huge, '\n', 1 << 20);
-	is_int(tls_server_new(str_make(many, n * 10), STR(PEM_EC_KEY), &why, &s), 0,
+	is_int(tls_credentials_new(str_make(many, n * 10), STR(PEM_EC_KEY), &why, &s), 0,
 		"ten certificates");
-	tls_server_del(s);
+	tls_credentials_del(s);
 	s = NULL;
-	is_int(tls_server_new(str_make(many, n * 11), STR(PEM_EC_KEY), &why, &s),
+	is_int(tls_credentials_new(str_make(many, n * 11), STR(PEM_EC_KEY), &why, &s),
 		ERR_LIMIT, "eleven certificates");
-	is_int(tls_server_new(STR(PEM_EC_CERT), str_make(huge, 1 << 20), &why, &s),
+	is_int(tls_credentials_new(STR(PEM_EC_CERT), str_make(huge, 1 << 20), &why, &s),
 		ERR_LIMIT, "a key of a megabyte");
 	ok(!s, "no server");
 	free(many);
@@ -115,7 +117,7 @@ struct link {
 	int feed;    /* the last answer of tls_feed */
 };
 
-static struct link *link_new(const struct tls_server *s, const br_x509_pkey *key)
+static struct link *link_new(const struct tls_credentials *s, const br_x509_pkey *key)
 {
 	struct link *l = calloc(1, sizeof(*l));
 
@@ -127,7 +129,7 @@ static struct link *link_new(const struct tls_server *s, const br_x509_pkey *key
 	br_ssl_engine_set_x509(&l->client.eng, &l->known.vtable);
 	br_ssl_engine_set_buffer(&l->client.eng, l->io, sizeof(l->io), 1);
 	br_ssl_client_reset(&l->client, "localhost", 0);
-	if (tls_init(&l->tls, s, 0) < 0)
+	if (tls_accept(&l->tls, s, 0) < 0)
 		abort();
 	l->step = ALL;
 	l->cut[0] = l->cut[1] = l->flip = ALL;
@@ -259,7 +261,7 @@ static bool clean_end(struct link *l)
 /* --- Tests --------------------------------------------------------------------- */
 
 struct pair {
-	struct tls_server *server;
+	struct tls_credentials *server;
 	br_x509_decoder_context decoder;
 	const br_x509_pkey *key;
 };
@@ -268,7 +270,7 @@ static void pair_init(struct pair *p, const char *chain, const char *key)
 {
 	const char *why = "";
 
-	if (tls_server_new(str_c(chain), str_c(key), &why, &p->server) < 0)
+	if (tls_credentials_new(str_c(chain), str_c(key), &why, &p->server) < 0)
 		printf("Bail out! %s\n", why);
 	p->key = leaf_key(chain, &p->decoder);
 }
@@ -373,7 +375,7 @@ static void test_not_tls(const struct pair *p)
 		size_t taken = 0;
 		struct str data;
 
-		is_int(tls_init(&t, p->server, 0), 0, "a connection");
+		is_int(tls_accept(&t, p->server, 0), 0, "a connection");
 		is_int(tls_feed(&t, texts[i].p, texts[i].n, &taken), ERR_TLS,
 			"not TLS, text %zu", i);
 		is_int(tls_read(&t, &data), ERR_TLS, "nothing to read");
@@ -481,7 +483,7 @@ int main(void)
 	test_not_tls(&ec);
 	test_ends(&ec);
 	test_features(&ec);
-	tls_server_del(ec.server);
-	tls_server_del(rsa.server);
+	tls_credentials_del(ec.server);
+	tls_credentials_del(rsa.server);
 	return done_testing();
 }

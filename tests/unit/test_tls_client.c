@@ -2,7 +2,8 @@
  * The client's side of TLS against our own server, in memory. With arguments it is a
  * client for tls_client.t: PORT HOST NOW AUTHORITIES [PIN]; it prints the verdict.
  */
-#include "net/tls_client.h"
+#include "net/tls_credentials.h"
+#include "net/tls_trust.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -21,14 +22,14 @@
 
 #define TODAY 1796000000 /* in 2026, as the certificates */
 
-static struct tls_server *server;
+static struct tls_credentials *server;
 
-static struct tls_client *trusting(const char *pem, const uint8_t *pin)
+static struct tls_trust *trusting(const char *pem, const uint8_t *pin)
 {
-	struct tls_client *c = NULL;
+	struct tls_trust *c = NULL;
 	const char *why = "";
 
-	ok(tls_client_new(str_c(pem), pin, &why, &c) == 0, "authorities: %s", why);
+	ok(tls_trust_new(str_c(pem), pin, &why, &c) == 0, "authorities: %s", why);
 	return c;
 }
 
@@ -50,7 +51,7 @@ static int carry(struct tls *from, struct tls *to, size_t step)
 
 /* The error of the client; 0 when it heard "hello" and the server's end. */
 static int talk(
-	const struct tls_client *trust, const char *name, size_t step, struct buf *got)
+	const struct tls_trust *trust, const char *name, size_t step, struct buf *got)
 {
 	struct tls c = {0}, s = {0};
 	struct str data;
@@ -60,7 +61,7 @@ static int talk(
 
 	if (r)
 		return r;
-	ok(tls_init(&s, server, TODAY) == 0, "a server");
+	ok(tls_accept(&s, server, TODAY) == 0, "a server");
 	for (int idle = 0; idle < 2;) {
 		int a = carry(&c, &s, step), b = carry(&s, &c, step);
 
@@ -86,8 +87,8 @@ static int talk(
 static void test_talk(void)
 {
 	static const size_t steps[] = {1, 7, 1000, 100000};
-	struct tls_client *trust = trusting(PEM_EC_CERT, NULL);
-	struct tls_client *other = trusting(PEM_RSA_CERT, NULL);
+	struct tls_trust *trust = trusting(PEM_EC_CERT, NULL);
+	struct tls_trust *other = trusting(PEM_RSA_CERT, NULL);
 	struct buf got = BUF_INIT(100);
 
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
@@ -104,8 +105,8 @@ static void test_talk(void)
 		"another authority is refused");
 	is_int(got.n, 0, "and nothing is heard of such a server");
 	buf_free(&got);
-	tls_client_del(trust);
-	tls_client_del(other);
+	tls_trust_del(trust);
+	tls_trust_del(other);
 }
 
 static void test_pin(void)
@@ -118,7 +119,7 @@ static void test_pin(void)
 	static const char head[] = "\x30\x59\x30\x13\x06\x07\x2a\x86\x48\xce\x3d\x02\x01"
 				   "\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07\x03\x42";
 	struct buf spki = BUF_INIT(200), got = BUF_INIT(100);
-	struct tls_client *c;
+	struct tls_trust *c;
 
 	buf_put(&spki, head, sizeof(head)); /* its NUL: no unused bits */
 	buf_put(&spki, key->key.ec.q, key->key.ec.qlen);
@@ -126,18 +127,18 @@ static void test_pin(void)
 	c = trusting("", pin);
 	is_int(talk(c, "any.example", 99, &got), 0, "the key alone is enough");
 	is_view(buf_view(&got), "hello", "what was said");
-	tls_client_del(c);
+	tls_trust_del(c);
 	c = trusting(PEM_EC_CERT, pin);
 	is_int(talk(c, "localhost", 99, &got), 0, "key and authority");
 	is_int(talk(c, "any.example", 99, &got), ERR_TLS, "then the name counts as well");
-	tls_client_del(c);
+	tls_trust_del(c);
 	pin[5] ^= 1;
 	c = trusting(PEM_EC_CERT, pin);
 	is_int(talk(c, "localhost", 99, &got), ERR_TLS, "another key is refused");
-	tls_client_del(c);
+	tls_trust_del(c);
 	c = trusting("", pin);
 	is_int(talk(c, "localhost", 99, &got), ERR_TLS, "and alone, too");
-	tls_client_del(c);
+	tls_trust_del(c);
 	buf_free(&spki);
 	buf_free(&got);
 }
@@ -146,96 +147,96 @@ static void test_pin(void)
 static void test_self(void)
 {
 	static const uint8_t secrets[][TLS_SECRET] = {{1}, {0xff, 0xff, 0xff, 0xff}, {2}};
-	struct tls_server *given = server, *again;
+	struct tls_credentials *given = server, *again;
 	uint8_t pin[SHA256_LEN], same[SHA256_LEN];
 	struct buf got = BUF_INIT(100);
-	struct tls_client *c;
+	struct tls_trust *c;
 
 	for (size_t i = 0; i < ARRAY_LEN(secrets); i++) {
-		is_int(tls_server_self(secrets[i], &server, pin), 0, "made");
-		is_int(tls_server_self(secrets[i], &again, same), 0, "once more");
+		is_int(tls_credentials_self(secrets[i], &server, pin), 0, "made");
+		is_int(tls_credentials_self(secrets[i], &again, same), 0, "once more");
 		ok(hash_equal(pin, same, sizeof(pin)), "with the same key");
-		tls_server_del(again);
+		tls_credentials_del(again);
 		c = trusting("", pin);
 		buf_reset(&got);
 		is_int(talk(c, "localhost", 99, &got), 0, "believed by its key");
 		is_view(buf_view(&got), "hello", "what was said");
-		tls_client_del(c);
+		tls_trust_del(c);
 		same[0] ^= 1;
 		c = trusting("", same);
 		is_int(talk(c, "localhost", 99, &got), ERR_TLS, "by no other");
-		tls_client_del(c);
-		tls_server_del(server);
+		tls_trust_del(c);
+		tls_credentials_del(server);
 	}
 	server = given;
 	buf_free(&got);
 }
 
-static struct tls_server *credentials(const char *cert, const char *private_key)
+static struct tls_credentials *credentials(const char *cert, const char *private_key)
 {
-	struct tls_server *s = NULL;
+	struct tls_credentials *s = NULL;
 	const char *why = "";
 
-	ok(tls_server_new(str_c(cert), str_c(private_key), &why, &s) == 0,
+	ok(tls_credentials_new(str_c(cert), str_c(private_key), &why, &s) == 0,
 		"credentials: %s", why);
 	return s;
 }
 
 /* Somebody else's certificate, with a key of one's own. */
-static struct tls_server *thief(void)
+static struct tls_credentials *thief(void)
 {
-	struct tls_server *s = credentials(PEM_EC_CERT, PEM_EC_KEY);
+	struct tls_credentials *s = credentials(PEM_EC_CERT, PEM_EC_KEY);
 
 	s->key.key.ec.x[s->key.key.ec.xlen - 1] ^= 1;
 	return s;
 }
 
 /* What the server thinks of a client that shows own; in steps of one byte and of many. */
-static void shows(struct tls_server *own, int wanted, const char *name)
+static void shows(struct tls_credentials *own, int wanted, const char *name)
 {
 	static const size_t steps[] = {1, 100000};
-	struct tls_client *trust = trusting(PEM_EC_CERT, NULL);
+	struct tls_trust *trust = trusting(PEM_EC_CERT, NULL);
 	struct buf got = BUF_INIT(100);
 
-	tls_client_prove(trust, own);
+	tls_trust_prove(trust, own);
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
 		is_int(talk(trust, "localhost", steps[i], &got), wanted, "%s", name);
-	tls_client_del(trust);
-	tls_server_del(own);
+	tls_trust_del(trust);
+	tls_credentials_del(own);
 	buf_free(&got);
 }
 
 static void test_mutual(void)
 {
-	struct tls_server *given = server;
+	struct tls_credentials *given = server;
 
 	server = credentials(PEM_EC_CERT, PEM_EC_KEY);
-	tls_server_demand(server, trusting(PEM_EC_CERT PEM_RSA_CERT, NULL));
+	tls_credentials_demand(server, trusting(PEM_EC_CERT PEM_RSA_CERT, NULL));
 	shows(credentials(PEM_EC_CERT, PEM_EC_KEY), 0, "a client that is known");
 	shows(credentials(PEM_RSA_CERT, PEM_RSA_KEY), 0, "another, by RSA");
 	shows(NULL, ERR_TLS, "one that shows nothing");
 	shows(thief(), ERR_TLS, "one without the key");
-	tls_server_del(server);
+	tls_credentials_del(server);
 	server = credentials(PEM_EC_CERT, PEM_EC_KEY);
-	tls_server_demand(server, trusting(PEM_RSA_CERT, NULL));
+	tls_credentials_demand(server, trusting(PEM_RSA_CERT, NULL));
 	shows(credentials(PEM_EC_CERT, PEM_EC_KEY), ERR_TLS, "one of another authority");
-	tls_server_del(server);
+	tls_credentials_del(server);
 	server = given;
 }
 
 /* The alert (RFC 5246 7.2) in answer to a client that shows nothing, piece by piece. */
 static void test_alert(void)
 {
-	struct tls_client *trust = trusting(PEM_EC_CERT, NULL);
-	struct tls_server *s = credentials(PEM_EC_CERT, PEM_EC_KEY);
+	struct tls_trust *trust = trusting(PEM_EC_CERT, NULL);
+	struct tls_credentials *s = credentials(PEM_EC_CERT, PEM_EC_KEY);
 	struct tls a = {0}, b = {0};
 	static const char wanted[] = {21, 3, 3, 0, 2, 2, 40};
 	struct buf said = BUF_INIT(100);
 	struct str out = {0};
 
-	tls_server_demand(s, trusting(PEM_EC_CERT, NULL));
+	tls_credentials_demand(s, trusting(PEM_EC_CERT, NULL));
 	ok(tls_connect(&a, trust, STR("localhost"), TODAY) == 0 &&
-			tls_init(&b, s, TODAY) == 0,
+			tls_accept(&b, s, TODAY) == 0,
 		"two ends");
 	for (int i = 0; i < 20 && carry(&a, &b, 100000) >= 0; i++)
 		if (carry(&b, &a, 100000) < 0)
@@ -251,40 +252,40 @@ static void test_alert(void)
 	is_int(tls_read(&b, &out), ERR_TLS, "for good");
 	tls_free(&a);
 	tls_free(&b);
-	tls_server_del(s);
-	tls_client_del(trust);
+	tls_credentials_del(s);
+	tls_trust_del(trust);
 	buf_free(&said);
 }
 
 /* Its key is pinned, its name and authority are right: only the signature is not. */
 static void test_thief(void)
 {
-	struct tls_server *given = server;
-	struct tls_client *trust = trusting(PEM_EC_CERT, NULL);
+	struct tls_credentials *given = server;
+	struct tls_trust *trust = trusting(PEM_EC_CERT, NULL);
 	struct buf got = BUF_INIT(100);
 
 	server = thief();
 	is_int(talk(trust, "localhost", 1000, &got), ERR_TLS,
 		"a server that shows another's certificate");
 	is_int(got.n, 0, "is not heard");
-	tls_server_del(server);
+	tls_credentials_del(server);
 	server = given;
-	tls_client_del(trust);
+	tls_trust_del(trust);
 	buf_free(&got);
 }
 
 static void refuses(const char *pem, int err, const char *name)
 {
-	struct tls_client *c = NULL;
+	struct tls_trust *c = NULL;
 	const char *why = NULL;
 
-	is_int(tls_client_new(str_c(pem), NULL, &why, &c), err, "%s", name);
+	is_int(tls_trust_new(str_c(pem), NULL, &why, &c), err, "%s", name);
 	ok(why && !c, "%s: %s", name, why);
 }
 
 static void test_authorities(void)
 {
-	struct tls_client *c = trusting(PEM_SMALL_CERT PEM_EC_CERT PEM_P384_CERT, NULL);
+	struct tls_trust *c = trusting(PEM_SMALL_CERT PEM_EC_CERT PEM_P384_CERT, NULL);
 	struct tls t = {0};
 
 	refuses("", ERR_TYPE, "none at all");
@@ -298,8 +299,8 @@ static void test_authorities(void)
 		"no host, no connection");
 	is_int(tls_connect(&t, c, str_c("a b"), TODAY), ERR_SYNTAX, "nor with a bad one");
 	is_int(tls_connect(&t, c, str_c("a"), 0), ERR_RANGE, "nor in 1970");
-	tls_client_del(c);
-	tls_client_del(NULL);
+	tls_trust_del(c);
+	tls_trust_del(NULL);
 }
 
 /* --- Over sockets ------------------------------------------------------------------- */
@@ -314,7 +315,7 @@ static void send_all(struct transport *t, const char *text)
 
 static void test_transport(bool announced)
 {
-	struct tls_client *trust = trusting(PEM_EC_CERT, NULL);
+	struct tls_trust *trust = trusting(PEM_EC_CERT, NULL);
 	struct transport s, c;
 	char got[16];
 	int pair[2];
@@ -340,12 +341,12 @@ static void test_transport(bool announced)
 		announced ? "an end" : "a cut is no end");
 	transport_close(&c);
 	transport_close(&s);
-	tls_client_del(trust);
+	tls_trust_del(trust);
 }
 
 static void test_transport_refusals(void)
 {
-	struct tls_client *trust = trusting(PEM_RSA_CERT, NULL);
+	struct tls_trust *trust = trusting(PEM_RSA_CERT, NULL);
 	struct transport s, c;
 	int pair[2], r = -EAGAIN;
 	char got[16];
@@ -364,7 +365,7 @@ static void test_transport_refusals(void)
 		"no trusted authority stands behind the certificate", "the reason");
 	transport_close(&c);
 	transport_close(&s);
-	tls_client_del(trust);
+	tls_trust_del(trust);
 }
 
 /* --- A client for tls_client.t ------------------------------------------------------ */
@@ -413,7 +414,7 @@ static int verdict(struct tls *t, int fd)
 static int client(char **argv)
 {
 	static char pem[1 << 20];
-	struct tls_client *c = NULL;
+	struct tls_trust *c = NULL;
 	struct tls t = {0};
 	uint8_t pin[SHA256_LEN];
 	const char *why = "";
@@ -427,7 +428,7 @@ static int client(char **argv)
 		(argv[5] && hex_decode(str_c(argv[5]), pin, sizeof(pin))))
 		return 100;
 	fd_close(&file);
-	r = tls_client_new(str_make(pem, (size_t)n), argv[5] ? pin : NULL, &why, &c);
+	r = tls_trust_new(str_make(pem, (size_t)n), argv[5] ? pin : NULL, &why, &c);
 	if (r) {
 		printf("%s\n", why);
 		return 2;
@@ -441,7 +442,7 @@ static int client(char **argv)
 			: r == ERR_TLS ? tls_error_text(&t)
 				       : err_text(r));
 	tls_free(&t);
-	tls_client_del(c);
+	tls_trust_del(c);
 	fd_close(&fd);
 	return r ? 1 : 0;
 }
@@ -452,7 +453,7 @@ int main(int argc, char **argv)
 
 	if (argc >= 5)
 		return client(argv);
-	if (tls_server_new(STR(PEM_EC_CERT), STR(PEM_EC_KEY), &why, &server))
+	if (tls_credentials_new(STR(PEM_EC_CERT), STR(PEM_EC_KEY), &why, &server))
 		printf("Bail out! %s\n", why);
 	test_talk();
 	test_pin();
@@ -464,6 +465,6 @@ int main(int argc, char **argv)
 	test_transport(true);
 	test_transport(false);
 	test_transport_refusals();
-	tls_server_del(server);
+	tls_credentials_del(server);
 	return done_testing();
 }

@@ -1,5 +1,6 @@
 /* The TLS machine against openssl s_client, over a unix socket. */
 #include "net/tls.h"
+#include "net/tls_credentials.h"
 #include "tests/tap.h"
 #include "tests/unit/tls_pem.h"
 
@@ -92,14 +93,14 @@ static void send_all(struct tls *t, int fd)
 }
 
 /* Answers one request on fd; how the connection ended. */
-static int serve(const struct tls_server *s, int fd)
+static int serve(const struct tls_credentials *s, int fd)
 {
 	struct tls t = {0};
 	char in[4096];
 	size_t answered = 0, asked = 0, n;
 	ssize_t got;
 	struct str data;
-	int r = tls_init(&t, s, 0);
+	int r = tls_accept(&t, s, 0);
 
 	while (!r && (got = read(fd, in, sizeof(in))) > 0) {
 		for (size_t at = 0; !r && at < (size_t)got; at += n) {
@@ -134,7 +135,7 @@ static void run(const char *name, const char *cert, const char *key, const char 
 	bool good)
 {
 	static char out[REPLY_LEN + 1];
-	struct tls_server *s = NULL;
+	struct tls_credentials *s = NULL;
 	const char *why = "";
 	int listener = listener_new(), status = -1, fd, r;
 	struct pollfd wait = {.fd = listener, .events = POLLIN};
@@ -142,7 +143,7 @@ static void run(const char *name, const char *cert, const char *key, const char 
 	size_t n;
 
 	file_write("ca", cert);
-	is_int(tls_server_new(str_c(cert), str_c(key), &why, &s), 0, "%s", name);
+	is_int(tls_credentials_new(str_c(cert), str_c(key), &why, &s), 0, "%s", name);
 	client = client_start(options);
 	if (poll(&wait, 1, 10000) == 1 && (fd = accept(listener, NULL, NULL)) >= 0) {
 		r = serve(s, fd);
@@ -162,7 +163,7 @@ static void run(const char *name, const char *cert, const char *key, const char 
 		n = file_read("err", out, sizeof(out));
 		tap_bytes("openssl", out, n);
 	}
-	tls_server_del(s);
+	tls_credentials_del(s);
 	close(listener);
 }
 

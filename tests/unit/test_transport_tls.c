@@ -1,5 +1,6 @@
 /* The transport through TLS, over a socket, against a client. */
 #include "limits.h"
+#include "net/tls_credentials.h"
 #include "net/transport.h"
 #include "tests/tap.h"
 #include "tests/unit/tls_peer.h"
@@ -384,6 +385,6 @@ int main(void)
 	test_half_close();
 	test_not_tls();
 	test_old_version();
-	tls_server_del(credentials);
+	tls_credentials_del(credentials);
 	return done_testing();
 }

@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 
 /* What the servers of these tests show, and its key as their clients know it. */
-static struct tls_server *credentials;
+static struct tls_credentials *credentials;
 static br_x509_decoder_context decoder;
 static const br_x509_pkey *key;
 
@@ -43,7 +43,7 @@ static inline void make_credentials(void)
 
 	for (int i = 0; i < 10; i++)
 		buf_puts(&chain, PEM_RSA_CERT);
-	if (tls_server_new(buf_view(&chain), STR(PEM_RSA_KEY), &why, &credentials))
+	if (tls_credentials_new(buf_view(&chain), STR(PEM_RSA_KEY), &why, &credentials))
 		printf("Bail out! %s\n", why);
 	buf_free(&chain);
 	key = leaf_key(PEM_RSA_CERT, &decoder);

@@ -1,5 +1,6 @@
 /* Credentials of a server: read, checked, kept. */
-#include "net/tls_client.h"
+#include "net/tls_credentials.h"
+
 #include "net/tls_private.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@ enum {
 	RSA_BYTES_MAX = RSA_BITS_MAX / 8,
 };
 
-static int chain_read(struct tls_server *s, struct str text, const char **why)
+static int chain_read(struct tls_credentials *s, struct str text, const char **why)
 {
 	br_pem_decoder_context d;
 	const char *name;
@@ -61,7 +62,7 @@ static int key_check(const br_skey_decoder_context *key, const char **why)
 	return ERR_RANGE;
 }
 
-static int key_read(struct tls_server *s, struct str text, const char **why)
+static int key_read(struct tls_credentials *s, struct str text, const char **why)
 {
 	br_pem_decoder_context d;
 	struct buf der = BUF_INIT(TLS_PEM_MAX);
@@ -112,7 +113,7 @@ static bool ec_fits(const br_ec_private_key *key, const br_ec_public_key *cert)
 }
 
 /* A wrong pair would fail only when the first client comes. */
-static int key_fits(const struct tls_server *s, const char **why)
+static int key_fits(const struct tls_credentials *s, const char **why)
 {
 	br_x509_decoder_context d;
 	const br_x509_pkey *cert;
@@ -134,21 +135,21 @@ static int key_fits(const struct tls_server *s, const char **why)
 }
 
 /* Where the kernel can, a child finds zeros: none needs the key. */
-struct tls_server *tls_server_alloc(void)
+struct tls_credentials *tls_credentials_alloc(void)
 {
-	void *p = mmap(NULL, sizeof(struct tls_server), PROT_READ | PROT_WRITE,
+	void *p = mmap(NULL, sizeof(struct tls_credentials), PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
 		return NULL;
-	(void)!madvise(p, sizeof(struct tls_server), MADV_WIPEONFORK);
+	(void)!madvise(p, sizeof(struct tls_credentials), MADV_WIPEONFORK);
 	return p;
 }
 
-int tls_server_new(
-	struct str chain, struct str key, const char **why, struct tls_server **out)
+int tls_credentials_new(
+	struct str chain, struct str key, const char **why, struct tls_credentials **out)
 {
-	struct tls_server *s = tls_server_alloc();
+	struct tls_credentials *s = tls_credentials_alloc();
 	int r;
 
 	*why = "no memory";
@@ -161,23 +162,23 @@ int tls_server_new(
 	if (!r)
 		r = key_fits(s, why);
 	if (r)
-		tls_server_del(s);
+		tls_credentials_del(s);
 	else
 		*out = s;
 	return r;
 }
 
-void tls_server_demand(struct tls_server *s, struct tls_client *trust)
+void tls_credentials_demand(struct tls_credentials *s, struct tls_trust *trust)
 {
 	s->clients = trust;
 }
 
-void tls_server_del(struct tls_server *s)
+void tls_credentials_del(struct tls_credentials *s)
 {
 	if (!s)
 		return;
 	buf_free(&s->der);
-	tls_client_del(s->clients);
+	tls_trust_del(s->clients);
 	explicit_bzero(s, sizeof(*s));
 	munmap(s, sizeof(*s));
 }

@@ -1,5 +1,5 @@
 /* Whom to believe, and the judge of what a peer shows. */
-#include "net/tls_client.h"
+#include "net/tls_trust.h"
 
 #include "base/arena.h"
 #include "base/hash.h"
@@ -14,13 +14,13 @@ enum {
 	DAYS_TO_1970 = 719528, /* since the year 0, as BearSSL counts */
 };
 
-struct tls_client {
+struct tls_trust {
 	br_x509_trust_anchor anchors[TLS_AUTHORITIES_MAX];
 	size_t anchors_n;
 	struct arena arena; /* what they point to */
 	bool pinned;
 	uint8_t pin[SHA256_LEN];
-	const struct tls_server *own; /* see tls_client_prove */
+	const struct tls_credentials *own; /* see tls_trust_prove */
 };
 
 /* --- Authorities -------------------------------------------------------------------- */
@@ -58,7 +58,7 @@ static bool key_is_long(const br_x509_pkey *key)
 }
 
 /* The certificate as an authority; 1 when it cannot be one. */
-static int take_authority(struct tls_client *c, struct str der)
+static int take_authority(struct tls_trust *c, struct str der)
 {
 	br_x509_trust_anchor *anchor = &c->anchors[c->anchors_n];
 	br_x509_decoder_context d;
@@ -80,7 +80,7 @@ static int take_authority(struct tls_client *c, struct str der)
 	return 0;
 }
 
-static int take_authorities(struct tls_client *c, struct str text, const char **why)
+static int take_authorities(struct tls_trust *c, struct str text, const char **why)
 {
 	br_pem_decoder_context d;
 	struct buf der = BUF_INIT(TLS_CERT_MAX);
@@ -113,15 +113,15 @@ static int take_authorities(struct tls_client *c, struct str text, const char **
 	return 0;
 }
 
-static struct tls_client *client_new(void)
+static struct tls_trust *client_new(void)
 {
-	return calloc(1, sizeof(struct tls_client));
+	return calloc(1, sizeof(struct tls_trust));
 }
 
-int tls_client_new(struct str authorities, const uint8_t *spki_sha256, const char **why,
-	struct tls_client **out)
+int tls_trust_new(struct str authorities, const uint8_t *spki_sha256, const char **why,
+	struct tls_trust **out)
 {
-	struct tls_client *c = client_new();
+	struct tls_trust *c = client_new();
 	int r;
 
 	*why = "no memory";
@@ -138,13 +138,13 @@ int tls_client_new(struct str authorities, const uint8_t *spki_sha256, const cha
 		r = ERR_TYPE;
 	}
 	if (r)
-		tls_client_del(c);
+		tls_trust_del(c);
 	else
 		*out = c;
 	return r;
 }
 
-void tls_client_del(struct tls_client *c)
+void tls_trust_del(struct tls_trust *c)
 {
 	if (!c)
 		return;
@@ -152,17 +152,17 @@ void tls_client_del(struct tls_client *c)
 	free(c);
 }
 
-const struct tls_server *tls_client_own(const struct tls_client *c)
+const struct tls_credentials *tls_client_own(const struct tls_trust *c)
 {
 	return c->own;
 }
 
-void tls_client_prove(struct tls_client *c, const struct tls_server *own)
+void tls_trust_prove(struct tls_trust *c, const struct tls_credentials *own)
 {
 	c->own = own;
 }
 
-void tls_client_names(const struct tls_client *c, br_ssl_server_context *server)
+void tls_trust_names(const struct tls_trust *c, br_ssl_server_context *server)
 {
 	br_ssl_server_set_trust_anchor_names_alt(server, c->anchors, c->anchors_n);
 }
@@ -171,7 +171,7 @@ void tls_client_names(const struct tls_client *c, br_ssl_server_context *server)
 
 struct tls_judge {
 	const br_x509_class *vtable; /* must be the first */
-	const struct tls_client *trust;
+	const struct tls_trust *trust;
 	bool of_clients;
 	struct x509_host host; /* of a server */
 	br_x509_minimal_context chain;
@@ -309,7 +309,7 @@ static struct tls_judge *judge_new(void)
 	return calloc(1, sizeof(struct tls_judge));
 }
 
-int tls_judge_begin(struct tls_state *state, const struct tls_client *c,
+int tls_judge_begin(struct tls_state *state, const struct tls_trust *c,
 	const struct x509_host *host, int64_t now)
 {
 	struct tls_judge *j = judge_new();
