@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "proc/tree.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,15 +26,15 @@ enum {
 
 /* --- Whether it lives ------------------------------------------------------------- */
 
-/* Of the process, as /proc has it; 'S' for what cannot be read. */
-static char state_of(pid_t pid)
+/* Of a thread, as /proc has it; 'S' for what cannot be read. */
+static char state_of(pid_t pid, const char *thread)
 {
 	char path[64], text[512];
 	struct str rest;
 	ssize_t n = 0;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", (int)pid, thread);
 	fd = fd_open(path, O_RDONLY, 0);
 	if (fd >= 0)
 		n = read(fd, text, sizeof(text));
@@ -46,16 +47,34 @@ static char state_of(pid_t pid)
 	return rest.n + 2 < (size_t)n ? rest.p[rest.n + 1] : 'S';
 }
 
+/* The state of the first of its threads that does not sleep, or 'S'. */
+static char state_of_any(pid_t pid)
+{
+	char path[64], state = 'S';
+	const struct dirent *e;
+	DIR *threads;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	threads = opendir(path);
+	if (!threads)
+		return state;
+	while (state == 'S' && (e = readdir(threads)))
+		if (e->d_name[0] != '.')
+			state = state_of(pid, e->d_name);
+	closedir(threads);
+	return state;
+}
+
 /*
  * One that sleeps though it was asked something does not hear; one that wants to run
- * may not have been given the processor. It may wait for another of its processes, of
- * which those that are stopped would never answer: the browser knows what to do where
- * they end.
+ * may not have been given the processor, and what it was asked goes from thread to
+ * thread. It may wait for another of its processes, of which those that are stopped
+ * would never answer: the browser knows what to do where they end.
  */
 static bool is_patient(void *ctx, uint64_t silent_ms)
 {
 	const struct browser *b = ctx;
-	char state = b->pid ? state_of(b->pid) : 'S';
+	char state = b->pid ? state_of_any(b->pid) : 'S';
 
 	if (state == 'T' || state == 'Z')
 		return false;

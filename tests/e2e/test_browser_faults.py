@@ -67,9 +67,10 @@ def test_driver(client):
     shown(client, "/next", "its driver is started again")
 
 
-# In place of a browser: it hands on what it is given until it gets SIGUSR1, and then sleeps.
+# In place of a browser: it hands on what it is given until it gets SIGUSR1, and then sleeps;
+# with SIGUSR2 for a while, in which another of its threads works.
 RELAY = """#!/usr/bin/env python3
-import os, select, signal, subprocess, sys
+import os, select, signal, subprocess, sys, threading, time
 to, out = os.pipe()
 back, into = os.pipe()
 def ends():
@@ -77,6 +78,15 @@ def ends():
 child = subprocess.Popen([{path!r}, *sys.argv[1:]], preexec_fn=ends, close_fds=False)
 os.close(to), os.close(into)
 signal.signal(signal.SIGUSR1, lambda *_: signal.pause())
+def works(*_):
+    def work():
+        while time.monotonic() < end:
+            pass
+    end = time.monotonic() + 4
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+signal.signal(signal.SIGUSR2, works)
 while True:
     for fd in select.select([3, back], [], [])[0]:
         data = os.read(fd, 65536)
@@ -98,6 +108,8 @@ def test_stall():
         shown(client, "/first", "a page")
         words = struck(client, [browser_of(client)], signal.SIGUSR1, [GOTO], "pipes that stall")
         has(words, "did not answer", "...are told")
+        words = struck(client, [browser_of(client)], signal.SIGUSR2, [GOTO], "pipes that wait for another thread")
+        eq(words, "", "...are waited for")
 
 
 @needs_browser
