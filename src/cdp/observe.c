@@ -443,6 +443,9 @@ static int take_all(struct look *l)
 			&picture);
 	if (!r && wants_tree(l->want))
 		r = take_trees(l);
+	/* A script that is called before this is there would lose its time to it. */
+	if (!r)
+		r = take_snapshot(l, snapshot);
 	if (!r && !l->o->no_text)
 		r = find_focus(l);
 	/* What is left behind in a page that changes goes with it. */
@@ -450,8 +453,6 @@ static int take_all(struct look *l)
 		r = unmark_all(l);
 	else if (!is_passing(r))
 		(void)unmark_all(l);
-	if (!r)
-		r = take_snapshot(l, snapshot);
 	if (!r)
 		r = take_picture(l, picture);
 	cdp_forget(c, snapshot);
