@@ -510,11 +510,13 @@ enum {
 	KERNEL_FILE_MAX = 2048,    /* a connection file has 400 bytes */
 	KERNEL_RETRY_MS = 10,      /* between attempts to connect to one that starts */
 	KERNEL_ASK_MS = 200,       /* for output to follow the first reply */
+	KERNEL_AGAIN_MS = 1000,    /* for anything to follow it; it may have been lost */
 	KERNEL_REST_MS = 2000,     /* without output, from a cell's reply to its end */
 	KERNEL_LATE_MS = 30000,    /* the same, with output */
 	KERNEL_LAST_READS = 256,   /* of a dead one; sockets hold less than so many */
 	KERNEL_BEAT_MS = 330,      /* between heartbeats while a cell runs... */
 	KERNEL_BEATS_MISSED = 2,   /* ...and so many without an answer are silence */
+	KERNEL_BEATS_UNHEARD = 6,  /* of a cell, until the kernel is woken */
 	KERNEL_REFUSED_MS = 100,   /* from a cell that was refused to the next attempt */
 	KERNEL_SHUTDOWN_MS = 2000, /* to end when asked; ipykernel takes 300 */
 	KERNEL_TERM_MS = 2000,     /* the same, when told by SIGTERM */

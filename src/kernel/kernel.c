@@ -13,6 +13,7 @@
 
 const char kernel_ended_itself[] = "it ended by itself";
 static const char not_ready[] = "it was not ready in time";
+static const char kernel_info[] = "kernel_info_request";
 static const char no_memory[] = "there is no memory to wait for it";
 
 /* What a request is waited for. */
@@ -164,6 +165,7 @@ static void take(struct kernel *k, enum connection_channel from, const struct jm
 {
 	if (!str_eq(m->parent, str_c(k->id)) || k->awaited == 0)
 		return;
+	k->unheard = 0;
 	if (from == CONNECTION_IOPUB && m->type == JMSG_STATUS) {
 		if (m->state == JMSG_IDLE)
 			came(k, IDLE);
@@ -328,27 +330,39 @@ static void knock(struct timer *t)
 		kernel_end_from(k, KERNEL_BY_SIGKILL, 0, no_memory);
 }
 
+static int ask_anew(struct kernel *k)
+{
+	int r = jmsg_plain_request(&k->session, kernel_info, &k->request);
+
+	if (r)
+		return r;
+	memcpy(k->id, k->request.id, sizeof(k->id));
+	k->awaited = REPLY | IDLE;
+	return 0;
+}
+
 /*
  * A subscription takes its time to arrive, and output before it is for nobody. So the
  * kernel is ready when it has replied and published, and is asked again if it did only
- * the former.
+ * the former. One that does neither is told the same again: ZeroMQ in Node may find a
+ * request only when another comes.
  */
 static void ask(struct timer *t)
 {
 	struct kernel *k = container_of(t, struct kernel, timer);
-	uint64_t now = clock_ms();
+	uint64_t now = clock_ms(), left = k->by > now ? k->by - now : 0;
+	bool same = k->awaited == (REPLY | IDLE);
 
-	if (now >= k->by) {
+	if (left == 0) {
 		kernel_end_from(k, KERNEL_BY_SIGTERM, 0, not_ready);
 		return;
 	}
-	if (jmsg_plain_request(&k->session, "kernel_info_request", &k->request) ||
-		timer_set(k->setup.loop, &k->timer, k->by - now, ask)) {
+	if ((!same && ask_anew(k)) ||
+		timer_set(k->setup.loop, &k->timer,
+			left < KERNEL_AGAIN_MS ? left : KERNEL_AGAIN_MS, ask)) {
 		kernel_end_from(k, KERNEL_BY_SIGKILL, 0, no_memory);
 		return;
 	}
-	memcpy(k->id, k->request.id, sizeof(k->id));
-	k->awaited = REPLY | IDLE;
 	kernel_send_request(k, CONNECTION_SHELL);
 }
 
@@ -456,6 +470,10 @@ static void beat(struct timer *t)
 
 	if (k->beats++ == 0)
 		channel_send(&k->channels[CONNECTION_HEARTBEAT], &ping, 1);
+	/* As in ask(), but a cell must not run twice: the other asks for nothing. */
+	if (k->unheard && k->unheard++ == KERNEL_BEATS_UNHEARD &&
+		jmsg_plain_request(&k->session, kernel_info, &k->request) == 0)
+		kernel_send_request(k, CONNECTION_SHELL);
 	/* Without memory for a timer it is not watched, and its end is still seen. */
 	if (k->state == KERNEL_BUSY &&
 		timer_set(k->setup.loop, &k->beat, KERNEL_BEAT_MS, beat) == 0 &&
@@ -479,6 +497,7 @@ int kernel_run(struct kernel *k, struct str code)
 	k->awaited = REPLY | IDLE;
 	k->outcome = JMSG_FAILED; /* until the reply says better; it may be lost */
 	k->beats = k->beats > 0;
+	k->unheard = 1;
 	kernel_send_request(k, CONNECTION_SHELL);
 	return 0;
 }

@@ -87,7 +87,8 @@ struct kernel {
 	char id[JMSG_ID_MAX]; /* of the request that is waited for */
 	unsigned awaited;     /* what of it has not come */
 	enum jmsg_outcome outcome;
-	unsigned beats; /* not answered */
+	unsigned beats;   /* not answered */
+	unsigned unheard; /* beats, one more, until anything tells of the cell; then 0 */
 	size_t rung;
 };
 
