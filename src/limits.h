@@ -120,6 +120,7 @@ enum {
 	SHELL_HANG_MAX_MS = 6400,  /* doubling up to this: it may be busy until then */
 	SHELL_FRESH_MAX = 65536,   /* a read, and what was held back of a mark */
 	SHELL_READ_BUDGET = 65536, /* per wake-up, so that others get their turn */
+	SHELL_RESTORE = 16384,     /* the same when it is shown again after a crash */
 	SHELL_ROWS = 1000,         /* the terminal size of the wire contract */
 	SHELL_COLUMNS = 1000,
 	SHELL_CWD_MAX = 4096,      /* the kernel's longest path */

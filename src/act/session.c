@@ -66,9 +66,15 @@ static void begin(struct session *s, struct run *r)
 	session_handle(s, r);
 }
 
+/* Nobody gets the shell now. */
+static bool is_closed(const struct session *s)
+{
+	return session_is_ending(s) || shell_is_restoring(s->shell);
+}
+
 static void take_turns(struct session *s)
 {
-	while (!session_is_ending(s) && !s->current && s->queue) {
+	while (!is_closed(s) && !s->current && s->queue) {
 		struct run *r = s->queue;
 
 		s->queue = r->next;
@@ -103,7 +109,7 @@ int session_run(struct session *s, struct run *r)
 	while (s->current && shell_state(s->shell) == SHELL_RUNNING &&
 		(run_has_left(s->current) || run_is_alone(s->current)))
 		session_dismiss(s, s->current);
-	if (s->current || s->queue || session_is_ending(s)) {
+	if (s->current || s->queue || is_closed(s)) {
 		*end = r;
 		arm_turn(s);
 	} else {
@@ -134,9 +140,12 @@ int session_resume(struct session *s, struct run *r)
 	if (s->current || !shell_claim(s->shell, r->act->id))
 		return ERR_CLOSED;
 	r->session = s;
+	/* Its command was submitted already. */
+	r->kind = RUN_POLL;
 	s->current = r;
 	catch_up(s, r->act);
-	session_await(s, r);
+	if (!shell_is_restoring(s->shell))
+		session_handle(s, r);
 	return 0;
 }
 
@@ -280,8 +289,10 @@ static void shell_ready(void *arg, int err, const char *why)
 
 	/* Who comes with that has been dealt with already. */
 	tell_ready(s, err, why);
-	if (!waits)
+	if (!waits) {
+		arm_turn(s);
 		return;
+	}
 	if (err == 0) {
 		session_handle(s, s->current);
 		return;

@@ -310,8 +310,3 @@ void session_handle(struct session *s, struct run *r)
 {
 	handlers[r->kind][shell_state(s->shell)](s, r);
 }
-
-void session_await(struct session *s, struct run *r)
-{
-	handlers[RUN_POLL][shell_state(s->shell)](s, r);
-}

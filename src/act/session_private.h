@@ -26,8 +26,6 @@ void session_finish(struct session *s, struct run *r);
 
 /* The current request: does what it asks for, or answers it. Once more when ready. */
 void session_handle(struct session *s, struct run *r);
-/* The current request, whose command was submitted already: answers at its end. */
-void session_await(struct session *s, struct run *r);
 /* DONE: answers with the result. */
 void session_answer_finished(struct session *s, struct run *r);
 /* Answers with what there is; see run_answer_running. */

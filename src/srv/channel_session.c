@@ -106,15 +106,11 @@ static struct channel *begin(struct stream *s, const struct stream_ask *ask, str
 }
 
 /* The last rows of the screen, as many as a frame takes. */
-static void opened(struct channel *c)
+static void send_screen(struct live *v)
 {
-	struct live *v = live_of(c);
 	struct buf screen = BUF_INIT(RUN_OUTPUT_MAX);
 	struct str text;
 
-	v->known = v->at;
-	if (v->at != UINT64_MAX)
-		return;
 	v->known = v->at = output_end(v->shell);
 	if (shell_screen(v->shell, &screen) < 0)
 		buf_reset(&screen);
@@ -123,8 +119,17 @@ static void opened(struct channel *c)
 		text = str_skip(text, text.n - STREAM_SNAPSHOT);
 		text = str_skip(text, str_find_byte(text, '\n') + 1);
 	}
-	channel_send(c, CHANNEL_SNAPSHOT, v->at, 0, text);
+	channel_send(&v->channel, CHANNEL_SNAPSHOT, v->at, 0, text);
 	buf_free(&screen);
+}
+
+static void opened(struct channel *c)
+{
+	struct live *v = live_of(c);
+
+	v->known = v->at;
+	if (v->at == UINT64_MAX && !shell_is_restoring(v->shell))
+		send_screen(v);
 }
 
 static void say_gap(struct live *v, uint64_t to)
@@ -209,8 +214,12 @@ static int more(struct channel *c, size_t max)
 	/* The first command's output comes when it is known whose it is. */
 	if (shell_state(v->shell) == SHELL_STARTING)
 		return !say_state(v);
-	if (max < STREAM_LIVE)
+	if (max < STREAM_LIVE || (v->at == UINT64_MAX && shell_is_restoring(v->shell)))
 		return 1;
+	if (v->at == UINT64_MAX) {
+		send_screen(v);
+		return 0;
+	}
 	return !(say_command(v) || send_output(v) || say_state(v));
 }
 

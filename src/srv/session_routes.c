@@ -28,6 +28,8 @@ static void put_session(struct jw *w, struct session *s)
 	jw_key(w, "state");
 	if (session_is_ending(s))
 		jw_cstr(w, "ending");
+	else if (shell_is_restoring(shell))
+		jw_cstr(w, "restoring");
 	else
 		jw_cstr(w, state_names[told && !pid ? SHELL_GONE : shell_state(shell)]);
 	jw_key(w, "pid");

@@ -230,7 +230,7 @@ bool shell_feed(struct shell *s, struct str in)
 		} else if (s->rec->state != SHELL_STARTING) {
 			shown = true;
 			if (s->rec->state == SHELL_RUNNING && s->ops.printed &&
-				!s->replaying)
+				!s->restoring.under_way)
 				buf_str(&s->fresh, data);
 			if (vt_feed(s->vt, data) < 0)
 				log_warn("shell %s: out of memory, output is lost",
@@ -349,6 +349,12 @@ void shell_exited(struct shell *s, int status)
 	bool shown = false;
 
 	children_forget(&s->child);
+	if (s->restoring.under_way) {
+		s->restoring.exited = true;
+		s->restoring.status = status;
+		s->rec->pid = 0;
+		return;
+	}
 	/* Its last words lie in the terminal; who writes on after it may not keep us. */
 	for (int i = 0; i < 16 && s->master >= 0 && pump(s, &shown) > 0; i++)
 		;
@@ -520,6 +526,7 @@ void shell_del(struct shell *s)
 	timer_cancel(s->loop, &s->timer);
 	timer_cancel(s->loop, &s->end.timer);
 	timer_cancel(s->loop, &s->hang.timer);
+	timer_cancel(s->loop, &s->restoring.timer);
 	shell_remove_handover(s);
 	shell_close_pty(s);
 	spawn_report_close(&s->report);

@@ -53,7 +53,10 @@ struct shell_ops {
 	 * be NULL.
 	 */
 	void (*printed)(void *arg, struct str bytes, uint64_t to);
-	/* The shell is at its prompt (err 0), or could not be started (why says it). */
+	/*
+	 * The shell is at its prompt, or restored (err 0), or could not be started (why
+	 * says it).
+	 */
 	void (*ready)(void *arg, int err, const char *why);
 	/* The running command has printed something. */
 	void (*output)(void *arg);
@@ -74,9 +77,18 @@ void shell_del(struct shell *s);
  * where the shell had ended before, and the spool. What was taken but not
  * confirmed is DONE again. On failure the fds are closed and the session stays
  * GONE.
+ *
+ * The terminal is shown again what the spool holds, a step at once and the others from
+ * the loop; then ops->ready is called.
  */
 int shell_adopt(
 	struct shell *s, int master, pid_t pid, const int *status, int spool) MUST_USE;
+/*
+ * From shell_adopt until ops->ready: state and raw output are there, and input may be
+ * typed, but the screen and what is to be reported are not whole, and the state may
+ * turn out to be a later one. Only what takes neither may be called.
+ */
+bool shell_is_restoring(const struct shell *s);
 /* Init has reaped the shell of an adopted session. */
 void shell_exited(struct shell *s, int status);
 

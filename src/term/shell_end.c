@@ -159,7 +159,8 @@ static void look(struct timer *t)
 	struct shell *s = container_of(t, struct shell, end.timer);
 	uint64_t pause;
 
-	if (climb(s, loop_now(s->loop))) {
+	/* Its command has ended before it is told that all has. */
+	if (climb(s, loop_now(s->loop)) && !shell_is_restoring(s)) {
 		finish(s);
 		return;
 	}

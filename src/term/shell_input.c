@@ -71,8 +71,8 @@ static void echo_key(struct shell *s, char key)
 
 	if (!strchr("CZ\\", key) || !pty_signals_on(s->master))
 		return;
-	/* Not into the middle of a mark. */
-	if (s->marks.matched)
+	/* Not into the middle of a mark, nor where nobody knows whether one is open. */
+	if (s->marks.matched || shell_is_restoring(s))
 		return;
 	for (size_t i = 0; i < sizeof(text); i++) {
 		*spool_room(&s->spool, &room) = text[i];
@@ -212,7 +212,8 @@ static int key_or_signal(struct shell *s, char key, bool quiet)
 
 int shell_key(struct shell *s, char key)
 {
-	return key_or_signal(s, key, false);
+	/* While nobody reads, much may wait to be read, and the key would lose it. */
+	return key_or_signal(s, key, shell_is_restoring(s));
 }
 
 int shell_interrupt(struct shell *s)

@@ -51,6 +51,15 @@ struct shell_ending {
 	size_t most;    /* processes seen at once, without the shell */
 };
 
+/* After a crash, while the terminal model is shown again what it had seen. */
+struct shell_restoring {
+	struct timer timer; /* of the next step */
+	uint64_t at;        /* what stands before in the spool has been shown */
+	bool under_way;
+	bool exited; /* the shell has ended meanwhile, with status */
+	int status;
+};
+
 /* After a key, whether the shell has hung itself up over it. */
 struct shell_hang {
 	struct timer timer;
@@ -83,7 +92,6 @@ struct shell {
 	bool probing;     /* an empty line has been typed, to see the prompt again */
 	bool lost;        /* the shell has told no start: it needs its set-up again */
 	uint64_t told;    /* raw bytes covered by reports, confirmed or not */
-	bool replaying;   /* bytes come once more: they are not printed */
 	struct buf fresh; /* what was printed in the bytes that are looked at */
 	struct buf line;  /* of the command, until it has started */
 	struct buf typed; /* input that the terminal has not taken yet */
@@ -91,6 +99,7 @@ struct shell {
 	bool tty_told; /* that the shell has no terminal has been said */
 	struct shell_ending end;
 	struct shell_hang hang;
+	struct shell_restoring restoring;
 	struct shell_follower *followers;
 	uint64_t forgotten; /* bytes of output before offset 0 of the spool */
 };

@@ -193,6 +193,45 @@ def test_crash():
         eq(get(client, "a").json()["observation"]["extras"]["metadata"]["exit_code"], 0, "it went well")
 
 
+def ask_next(client, *requests):
+    """Kills the server; the next one finds these at its listener, and answers them in turns."""
+    pid = client.serve_pid()
+    os.kill(pid, signal.SIGSTOP)
+    with client.conn() as c:
+        c.send(b"".join(requests))
+        os.kill(pid, signal.SIGKILL)
+        client.shared = None
+        return [c.response() for _ in requests]
+
+
+def test_restoring():
+    """While a terminal is shown again what it had shown, requests for that session alone wait."""
+    most, there = 13_000_000, "seq 2000000 | head -c 13000000; touch there.%s; read x <%s; echo last; (exit 7)"
+    want = numbers(2_000_000).replace(b"\r", b"")[:most].replace(b"\n", b"\r\n") + b"last\r\n"
+    sessions = request("GET", "/v1/sessions")
+    half = request("GET", f"/v1/sessions/crashed/output?offset={most // 2}")
+    results = {}
+    with Client(role="init") as client:
+        for name in ("whole", "crashed"):
+            gate = Gate(client)
+            put(client, name, there % (name, gate), session=name, timeout=100, blocking=True)
+            ok(until(lambda: os.path.exists(f"{client.work}/there.{name}")), f"{name}: much is printed")
+            for i in range(3 if name == "crashed" else 0):
+                got = ask_next(client, request("GET", "/alive"), sessions, half, sessions)
+                eq([r.status for r in got], [200] * 4, f"kill {i + 1}: all is answered")
+                eq([[s["state"] for s in r.json()["sessions"] if s["name"] == name] for r in (got[1], got[3])],
+                   [["restoring"]] * 2, "at once")
+                ok(len(got[2].body) > 1_000_000 and got[2].body in want, "and output by its offset")
+            gate.go()
+            data, gaps, end = collect(client, name)
+            ok(data == want and not gaps, f"{name}: every byte, each once", len(data), len(want), gaps)
+            results[name] = get(client, name, "?wait=20").json()["observation"]
+        content = [r["content"] for r in results.values()]
+        ok(content[0] == content[1] and content[0].endswith("last"), "the observation is the same",
+           *[c[:200] for c in content])
+        eq([r["extras"]["metadata"]["exit_code"] for r in results.values()], [7, 7], "with its exit code")
+
+
 def test_restart():
     """A new start of the box: what was printed up to its death."""
     with tempfile.TemporaryDirectory() as top:

@@ -210,6 +210,126 @@ static void check_long(void)
 	is_int(s.exit_code, 0, "%s: the end", name);
 }
 
+#define MUCH "seq 300000; read x <go; echo last; "
+enum { MUCH_BYTES = 2288895 };
+
+/* A command that has printed as much as MUCH, and the server is killed. */
+static void crash_after_much(const char *command)
+{
+	begin_unread(command);
+	for (int i = 0; i < 200 && spool_end(&shell()->spool) < MUCH_BYTES; i++)
+		let_pass(50);
+	crash();
+	ok(shell_is_restoring(shell()), "%s: to restore it takes more than a step", name);
+}
+
+/* The bytes of the terminal go into the spool, and nobody looks at them. */
+static void read_unseen(struct shell *s)
+{
+	struct pollfd w = {.fd = s->master, .events = POLLIN};
+	ssize_t n = 1;
+
+	while (n > 0 && poll(&w, 1, 300) == 1) {
+		size_t room;
+		char *p = spool_room(&s->spool, &room);
+
+		n = read(s->master, p, room);
+		if (n > 0)
+			spool_commit(&s->spool, (size_t)n);
+	}
+}
+
+static void check_restoring(void)
+{
+	struct buf want = BUF_INIT(1 << 20);
+	struct seen s;
+
+	go();
+	s = RUN(MUCH "(exit 7)");
+	buf_str(&want, s.content);
+	ok(str_ends(s.content, STR("\n299999\n300000\nlast")), "%s: much output", name);
+	POLL();
+	crash_after_much(MUCH "(exit 7)");
+	for (int i = 0; i < 3; i++) {
+		let_pass(0);
+		ok(shell_is_restoring(shell()), "%s: it is killed meanwhile", name);
+		crash();
+	}
+	go();
+	s = POLL();
+	ok(str_eq(s.content, buf_view(&want)), "%s: as if there had been no crash", name);
+	is_int(s.exit_code, 7, "%s: its exit code too", name);
+	POLL();
+	begin_unread("seq 300000; echo last; (exit 7)");
+	read_unseen(shell());
+	is_int(shell_state(shell()), SHELL_RUNNING, "%s: its end is not seen", name);
+	crash();
+	s = POLL();
+	ok(str_eq(s.content, buf_view(&want)), "%s: an end that is seen late", name);
+	is_int(s.exit_code, 7, "%s: its exit code too", name);
+	buf_free(&want);
+}
+
+static void check_input_while_restoring(void)
+{
+	struct seen s;
+
+	POLL();
+	crash_after_much("seq 300000; read x; echo \"got $x\"");
+	is_int(shell_type(shell(), STR("text\n")), 0, "%s: input is taken", name);
+	s = POLL();
+	ok(str_ends(s.content, STR("\n300000\ngot text")), "%s: and reaches it", name);
+	POLL();
+	/* A key that meets bash at the end of one program does not keep it from the next. */
+	crash_after_much("seq 300000; echo x >asleep; sleep 100");
+	wait_for_file("asleep");
+	is_int(shell_interrupt(shell()), 0, "%s: a key is taken", name);
+	is_int(POLL().exit_code, 130, "%s: and ends it", name);
+	is_done(RUN("echo on"), 0, "on", "after it");
+}
+
+static void is_ended_after_much(struct seen s, int code)
+{
+	ok(contains(s.content, "\n299999\n300000\nlast"), "%s: its last words", name);
+	is_int(s.exit_code, code, "%s: its exit code", name);
+	ok(contains(s.suffix, "The shell has ended."), "%s: in words", name);
+	is_done(RUN("echo on"), 0, "on", "and there is a new one");
+}
+
+static void on_ended(void *arg, const struct tree *report)
+{
+	(void)report;
+	*(int *)arg = (int)shell_state(shell());
+	driver_stop();
+}
+
+static void check_ends_while_restoring(void)
+{
+	struct left left;
+	int status = -1, state = -1;
+
+	POLL();
+	crash_after_much(MUCH "exit 7");
+	go();
+	is_ended_after_much(POLL(), 7);
+	crash_after_much(MUCH "exit 8");
+	left = die();
+	go();
+	if (waitpid(left.pid, &status, 0) != left.pid)
+		ok(false, "%s: the shell ends", name);
+	adopt(&left, &status);
+	is_int(shell_pid(shell()), 0, "%s: the shell is known to have ended", name);
+	is_ended_after_much(POLL(), 8);
+	POLL();
+	crash_after_much(MUCH);
+	is_int(session_end(drv.box.session, on_ended, &state), 0, "%s: an end", name);
+	while (state < 0 && driver_run())
+		;
+	is_int(state, SHELL_DONE, "%s: is told when the command has its own", name);
+	ok(contains(POLL().suffix, "ended on request"), "%s: which says why", name);
+	is_done(RUN("echo on"), 0, "on", "and there is a new one");
+}
+
 /* More than is kept, all in one line, so that its beginning is on the screen still. */
 static void check_gap(void)
 {
@@ -364,9 +484,16 @@ static void check_all(const struct shell_row *row)
 	check_document();
 	check_unread();
 	check_long();
+	/* Which is no matter of the shell. */
+	if (row == shell_rows) {
+		check_restoring();
+		check_input_while_restoring();
+		check_ends_while_restoring();
+	}
 	check_gap();
 	check_not_typed();
 	check_ends();
+	crash_after_much(MUCH);
 	end_session();
 	check_starting(row);
 	check_everywhere(row);
