@@ -115,16 +115,14 @@ function (what, ...args) {
 		setTimeout(done, 100);
 	});
 
+	async function place(e) {
+		await frame();
+		const box = call(e, "getBoundingClientRect");
+		return [box.x, box.y, box.width, box.height].join();
+	}
+
 	async function stable(e) {
-		let before = null;
-		for (let i = 0; i < 2; i++) {
-			await frame();
-			const box = call(e, "getBoundingClientRect");
-			const now = [box.x, box.y, box.width, box.height].join();
-			if (before !== null)
-				return now === before;
-			before = now;
-		}
+		return await place(e) === await place(e);
 	}
 
 	/* The first state that is missing, or "done". */
