@@ -27,14 +27,14 @@ enum {
 /* --- Whether it lives ------------------------------------------------------------- */
 
 /* Of a thread, as /proc has it; 'S' for what cannot be read. */
-static char state_of(pid_t pid, const char *thread)
+static char state_of(pid_t pid, const struct dirent *thread)
 {
-	char path[64], text[512];
+	char path[32 + sizeof(thread->d_name)], text[512];
 	struct str rest;
 	ssize_t n = 0;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", (int)pid, thread);
+	snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", (int)pid, thread->d_name);
 	fd = fd_open(path, O_RDONLY, 0);
 	if (fd >= 0)
 		n = read(fd, text, sizeof(text));
@@ -60,7 +60,7 @@ static char state_of_any(pid_t pid)
 		return state;
 	while (state == 'S' && (e = readdir(threads)))
 		if (e->d_name[0] != '.')
-			state = state_of(pid, e->d_name);
+			state = state_of(pid, e);
 	closedir(threads);
 	return state;
 }
