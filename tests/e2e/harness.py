@@ -525,10 +525,10 @@ class Client:
 
 
 def run_client(*argv, env=None, stdin=subprocess.DEVNULL):
-    """Runs the client to its end: (status, stdout, stderr)."""
-    full = dict(os.environ, **(env or {}))
-    done = subprocess.run([*WRAP, CLIENT, *argv], env=full, stdin=stdin,
-                          capture_output=True, timeout=DEADLINE)
+    """Runs the client to its end, with an empty home: (status, stdout, stderr)."""
+    with tempfile.TemporaryDirectory(prefix="od-e2e-") as home:
+        done = subprocess.run([*WRAP, CLIENT, *argv], env={**os.environ, "HOME": home, **(env or {})},
+                              stdin=stdin, capture_output=True, timeout=DEADLINE)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 

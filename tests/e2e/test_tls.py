@@ -117,7 +117,7 @@ def test_large():
 
 def test_slow_reader():
     """Somebody who takes his time costs nobody else any."""
-    text = "x" * 2000000
+    text = "x" * 8000000  # the sockets hold half of that
     with TlsClient() as client:
         with open(os.path.join(client.work, "big"), "w") as f:
             f.write(text)
@@ -129,8 +129,11 @@ def test_slow_reader():
                 if client.get("/alive").status != 200:
                     break
             eq(i, 19, "others are answered meanwhile")
+            # With its little room all of it would take minutes.
+            slow.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+            slow.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, 1 << 20)
             while got < len(text):
-                piece = slow.sock.recv(5000)
+                piece = slow.sock.recv(1 << 20)
                 if not piece:
                     break
                 got += len(piece)
@@ -292,7 +295,8 @@ def test_entropy():
         return
     for refusal in "ENOSYS", "EPERM":
         trace = path("trace." + refusal)
-        prefix = ["strace", "-f", "-o", trace, "-e", "trace=getrandom,openat", "-e",
+        # With -D it is the client that is the child here, and is asked to end.
+        prefix = ["strace", "-D", "-f", "-o", trace, "-e", "trace=getrandom,openat", "-e",
                   "inject=getrandom:error=" + refusal]
         with Client("--tls-self", prefix=prefix) as client:
             shown = ssl.get_server_certificate(("127.0.0.1", client.port))
