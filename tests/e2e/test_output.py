@@ -13,6 +13,7 @@ from harness import DEADLINE, Client, Gate, descendants, eq, has, ok, request, u
 
 from test_actions import ask, get, keyed, put
 from test_crash import answers, murder
+from ws_peer import Stream
 
 
 def out(client, name, query="", **fields):
@@ -204,10 +205,21 @@ def ask_next(client, *requests):
         return [c.response() for _ in requests]
 
 
+def check_screen(client, name, shown):
+    """Who looks on gets a screen that is whole."""
+    watcher = Stream.connect(client.port)
+    watcher.say("open", id=1, kind="session", session=name)
+    until(lambda: watcher.snapshots or watcher.step(), DEADLINE)
+    screen = watcher.snapshots.get(1, b"")
+    ok(len(screen) > 60000 and screen in shown[-200_000:], "who looks on sees the screen", len(screen), screen[-100:])
+    watcher.close()
+
+
 def test_restoring():
     """While a terminal is shown again what it had shown, requests for that session alone wait."""
     most, there = 13_000_000, "seq 2000000 | head -c 13000000; touch there.%s; read x <%s; echo last; (exit 7)"
-    want = numbers(2_000_000).replace(b"\r", b"")[:most].replace(b"\n", b"\r\n") + b"last\r\n"
+    shown = numbers(2_000_000).replace(b"\r", b"")[:most]
+    want = shown.replace(b"\n", b"\r\n") + b"last\r\n"
     sessions = request("GET", "/v1/sessions")
     half = request("GET", f"/v1/sessions/crashed/output?offset={most // 2}")
     results = {}
@@ -222,8 +234,10 @@ def test_restoring():
                 eq([[s["state"] for s in r.json()["sessions"] if s["name"] == name] for r in (got[1], got[3])],
                    [["restoring"]] * 2, "at once")
                 ok(len(got[2].body) > 1_000_000 and got[2].body in want, "and output by its offset")
+            if name == "crashed":
+                check_screen(client, name, shown)
             gate.go()
-            data, gaps, end = collect(client, name)
+            data, gaps, _ = collect(client, name)
             ok(data == want and not gaps, f"{name}: every byte, each once", len(data), len(want), gaps)
             results[name] = get(client, name, "?wait=20").json()["observation"]
         content = [r["content"] for r in results.values()]
