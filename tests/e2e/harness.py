@@ -314,6 +314,23 @@ def scratch(prefix="od-e2e-", place=None):
     return path
 
 
+class Disk:
+    """Something mounted at a path; None where that may not be."""
+
+    def __init__(self, path, *options):
+        self.path = path
+        os.makedirs(path, exist_ok=True)
+        self.good = not os.geteuid() and not subprocess.run(
+            ["mount", *options, path], stderr=subprocess.DEVNULL).returncode
+
+    def __enter__(self):
+        return self.path if self.good else None
+
+    def __exit__(self, *_):
+        if self.good:
+            subprocess.run(["umount", "-l", self.path])
+
+
 # --- Processes ----------------------------------------------------------------
 
 def proc(pid, name):

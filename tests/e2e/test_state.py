@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
 """The folder for the state: none that can be used, and one that is full."""
-import contextlib
 import os
 import signal
-import subprocess
 import tempfile
 
 import harness
-from harness import Client, Gate, descendants, eq, ok, skip, until
+from harness import Client, Disk, Gate, descendants, eq, ok, scratch, skip, until
 
 from test_actions import ask, get, lines, put
 from test_crash import answers, murder
@@ -49,19 +47,6 @@ def test_unusable():
             eq(f.read(), "of somebody else", "a file of others is not touched")
 
 
-@contextlib.contextmanager
-def little_disk():
-    """A file system of a megabyte; None where there can be none."""
-    with tempfile.TemporaryDirectory() as top:
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "od-test", top], stderr=subprocess.DEVNULL).returncode:
-            yield None
-            return
-        try:
-            yield top
-        finally:
-            subprocess.run(["umount", "-l", top])
-
-
 def fill(path):
     with open(path, "wb", buffering=0) as f:
         try:
@@ -72,7 +57,7 @@ def fill(path):
 
 
 def test_full():
-    with little_disk() as disk:
+    with Disk(scratch(), "-t", "tmpfs", "-o", "size=1m", "none") as disk:
         if not disk:
             skip("a full disk", "nothing can be mounted here")
             return

@@ -9,7 +9,7 @@ import sys
 import threading
 
 import harness
-from harness import Client, Closed, Conn, Response, eq, ok, request, skip, until
+from harness import Client, Closed, Conn, Disk, Response, eq, ok, request, skip, until
 from test_edit import Injection, can_inject
 from test_transfer import BOUNDARY, content_in, form, quote, read, upload, write, zipped
 from test_transfer_v1 import call, member, put_tar, tarred
@@ -423,23 +423,6 @@ def test_injected_in_place():
             for i in mounted:
                 subprocess.run(["umount", "-l", f"{client.work}/dest{i}/f"])
     return None
-
-
-class Disk:
-    """Something mounted at a path; None where that may not be."""
-
-    def __init__(self, path, *options):
-        self.path = path
-        os.makedirs(path)
-        self.good = not os.geteuid() and not subprocess.run(
-            ["mount", *options, path], stderr=subprocess.DEVNULL).returncode
-
-    def __enter__(self):
-        return self.path if self.good else None
-
-    def __exit__(self, *_):
-        if self.good:
-            subprocess.run(["umount", "-l", self.path])
 
 
 def refused(client, folder, words, statuses, partly=False):
