@@ -229,6 +229,15 @@ def load_images(engine, *names):
     return out
 
 
+def has_images(engine, images, name):
+    """Whether a test can be run with them; else it is skipped by its name."""
+    if not engine:
+        harness.skip(name, "no container engine answers")
+    elif not images:
+        harness.skip(name, "no images to try: OD_IMAGES is not set (tools/images)")
+    return images
+
+
 def port_of(engine, container):
     """The port of the loopback on which a sandbox answers."""
     bindings = engine.container(container)["NetworkSettings"]["Ports"]

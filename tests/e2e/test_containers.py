@@ -1,23 +1,17 @@
 #!/usr/bin/env python3
 """Real containers: every action in every image, and life as process 1."""
+import functools
 import json
 import os
 import time
 
-from engine import Box, find, load_images, port_of
-from harness import (SLOW, Closed, Conn, action, eq, has, main, note, ok, request, sha256_hex, skip,
+from engine import Box, find, has_images, load_images, port_of
+from harness import (SLOW, Closed, Conn, action, eq, has, main, note, ok, request, sha256_hex,
                      under, until)
 
 ENGINE = find()
 IMAGES = load_images(ENGINE, "debian", "busybox", "static") if ENGINE else None
-
-
-def usable(name):
-    if not ENGINE:
-        skip(name, "no container engine answers")
-    elif not IMAGES:
-        skip(name, "no images to try: OD_IMAGES is not set (tools/images)")
-    return IMAGES
+usable = functools.partial(has_images, ENGINE, IMAGES)
 
 
 def test_every_action_in_every_image():

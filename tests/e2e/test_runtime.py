@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """od-runtime against a real engine: every command, and nothing left behind."""
+import functools
 import hashlib
 import io
 import json
@@ -10,19 +11,12 @@ import subprocess
 import tarfile
 
 import harness
-from engine import PREFIX, Box, archive, find, load_images, port_of
-from harness import eq, has, main, note, ok, skip, until
+from engine import PREFIX, Box, archive, find, has_images, load_images, port_of
+from harness import eq, has, main, note, ok, until
 
 ENGINE = find()
 IMAGES = load_images(ENGINE, "debian", "busybox", "static") if ENGINE else None
-
-
-def usable(name):
-    if not ENGINE:
-        skip(name, "no container engine answers")
-    elif not IMAGES:
-        skip(name, "no images to try: OD_IMAGES is not set (tools/images)")
-    return IMAGES
+usable = functools.partial(has_images, ENGINE, IMAGES)
 
 
 def foreign_image(name, architecture):
