@@ -83,7 +83,7 @@ static int judge_clients(struct server_state *state, struct tls_trust *trust, in
 	return tls_judge_begin(&state->base, trust, NULL, now);
 }
 
-int tls_accept(struct tls *t, const struct tls_credentials *s, int64_t now)
+int tls_accept(struct tls *t, const struct tls_credentials *own, int64_t now)
 {
 	struct server_state *state = state_new();
 	int r = 0;
@@ -95,9 +95,9 @@ int tls_accept(struct tls *t, const struct tls_credentials *s, int64_t now)
 	br_ssl_server_zero(&state->ctx);
 	tls_use_algorithms(&state->ctx.eng);
 	br_ssl_engine_add_flags(&state->ctx.eng, BR_OPT_ENFORCE_SERVER_PREFERENCES);
-	use_credentials(&state->ctx, s);
-	if (s->clients)
-		r = judge_clients(state, s->clients, now);
+	use_credentials(&state->ctx, own);
+	if (own->clients)
+		r = judge_clients(state, own->clients, now);
 	br_ssl_engine_set_buffer(&state->ctx.eng, state->io, sizeof(state->io), 1);
 	if (!r && !br_ssl_server_reset(&state->ctx))
 		r = ERR_TLS;

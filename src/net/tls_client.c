@@ -46,11 +46,12 @@ static void use_own(br_ssl_client_context *ctx, const struct tls_credentials *ow
 			br_ec_get_default(), br_ecdsa_sign_asn1_get_default());
 }
 
-int tls_connect(struct tls *t, const struct tls_trust *c, struct str host, int64_t now)
+int tls_connect(
+	struct tls *t, const struct tls_trust *trust, struct str host, int64_t now)
 {
 	struct x509_host named;
 	struct client_state *state;
-	const struct tls_credentials *own = tls_client_own(c);
+	const struct tls_credentials *own = tls_trust_own(trust);
 	int r = 0;
 
 	if (x509_host_read(&named, host))
@@ -67,7 +68,7 @@ int tls_connect(struct tls *t, const struct tls_trust *c, struct str host, int64
 	use_suites(&state->ctx.eng);
 	if (own)
 		use_own(&state->ctx, own);
-	r = tls_judge_begin(&state->base, c, &named, now);
+	r = tls_judge_begin(&state->base, trust, &named, now);
 	br_ssl_engine_set_buffer(&state->ctx.eng, state->io, sizeof(state->io), 1);
 	/* RFC 6066 3: an address is no server name. */
 	if (!r &&

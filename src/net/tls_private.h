@@ -42,7 +42,7 @@ void tls_use_suites(
 void tls_use_algorithms(br_ssl_engine_context *e);
 
 /* By what a client proves itself, or NULL; the authorities that a server asks for. */
-const struct tls_credentials *tls_client_own(const struct tls_trust *c);
+const struct tls_credentials *tls_trust_own(const struct tls_trust *c);
 void tls_trust_names(const struct tls_trust *c, br_ssl_server_context *server);
 
 /*

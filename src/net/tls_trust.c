@@ -152,7 +152,7 @@ void tls_trust_del(struct tls_trust *c)
 	free(c);
 }
 
-const struct tls_credentials *tls_client_own(const struct tls_trust *c)
+const struct tls_credentials *tls_trust_own(const struct tls_trust *c)
 {
 	return c->own;
 }
