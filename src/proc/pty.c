@@ -98,14 +98,25 @@ int pty_signal_of(char key)
 	return key == 'C' ? SIGINT : key == 'Z' ? SIGTSTP : SIGQUIT;
 }
 
+/*
+ * From the other end: TCSAFLUSH on ours would wait for whoever prints without end, who
+ * waits for us to read, and no signal ends that in the kernel.
+ */
+static void forget_input(int master)
+{
+	int slave = open_slave(master);
+
+	if (slave < 0)
+		return;
+	tcflush(slave, TCIFLUSH);
+	fd_close(&slave);
+}
+
 int pty_raise(int master, char key)
 {
-	struct termios t;
-
 	/* What is on its way, and what lies in the terminal's own queue. */
 	tcflush(master, TCOFLUSH);
-	if (tcgetattr(master, &t) == 0)
-		tcsetattr(master, TCSAFLUSH, &t);
+	forget_input(master);
 	return ioctl(master, TIOCSIG, pty_signal_of(key)) < 0 ? -errno : 0;
 }
 

@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -119,6 +121,43 @@ static void check_foreground(void)
 	is_int(pty_foreground(-1), -EBADF, "what is no descriptor has none either");
 }
 
+/* Prints without end, in the foreground of the terminal. */
+static void print_on(int fd)
+{
+	static char much[1 << 20];
+
+	alarm(5);
+	if (setsid() < 0 || ioctl(fd, TIOCSCTTY, 0) < 0)
+		_exit(1);
+	while (write(fd, much, sizeof(much)) > 0)
+		;
+	_exit(2);
+}
+
+static void check_raise(void)
+{
+	int ours = -1, theirs = -1, status = 0;
+	struct pollfd w = {.events = POLLIN};
+	pid_t pid;
+
+	put(master, "unread\n");
+	put(slave, "printed");
+	is_int(pty_raise(master, 'C'), 0, "a signal in place of a key");
+	is_str(got(slave, 0), "", "input that nobody has read is forgotten");
+	is_str(got(master, 1000), "printed", "output is not");
+	is_int(pty_open(24, 80, &ours, &theirs), 0, "another pty");
+	pid = fork();
+	if (pid == 0)
+		print_on(theirs);
+	w.fd = ours;
+	is_int(poll(&w, 1, 5000), 1, "somebody prints more than is read");
+	is_int(pty_raise(ours, 'C'), 0, "he does not keep the signal");
+	is_int(waitpid(pid, &status, 0), pid, "and ends");
+	ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT, "by it");
+	fd_close(&ours);
+	fd_close(&theirs);
+}
+
 static void check_hang_up(void)
 {
 	struct pollfd w = {.fd = slave, .events = POLLIN};
@@ -197,6 +236,7 @@ int main(void)
 	check_reset();
 	check_letters();
 	check_foreground();
+	check_raise();
 	check_hang_up();
 	check_socket();
 	check_failure();
