@@ -225,12 +225,37 @@ static bool is_hopeful(const struct external *e)
 			!e->hopeless);
 }
 
+static struct call *one_that_was_left(struct external *e)
+{
+	struct call *c = e->calls;
+
+	while (c && !(c->act && c->act->left && c->act->left(c->act)))
+		c = c->next;
+	return c;
+}
+
+/* What does one thing after the other is not kept from the next by who has gone. */
+static void make_way(struct external *e)
+{
+	struct call *c;
+
+	while ((c = one_that_was_left(e))) {
+		uint64_t id = c->state == CALL_SENT ? c->id : 0;
+
+		fail(c, 502, "The client has left.");
+		if (id)
+			external_tell(e, "cancel", id);
+	}
+}
+
 /* The answer may come before this returns. */
 static void ask(struct call *c, uint64_t ms)
 {
 	struct external *e = c->e;
 	struct call **end = &e->calls;
 
+	if (e->own)
+		make_way(e);
 	while (*end)
 		end = &(*end)->next;
 	*end = c;

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -13,7 +14,8 @@ import time
 import browsers
 from browsers import (BROWSERS, TEMP, Site, bid_of, browser_of, do, elements, error, helpers, needs_browser, plugin,
                       start)
-from harness import CLIENT, alive, descendants, eq, free_port, has, main, note, ok, own_kib, skip, until
+from harness import (CLIENT, action, alive, descendants, eq, free_port, has, main, note, ok, own_kib, request, skip,
+                     until)
 
 NO_BROWSER = "Browser functionality is not supported or disabled."
 
@@ -53,8 +55,10 @@ PAGES = {
 
 class Pages(browsers.Pages):
     asked = threading.Event()
+    seen = []
 
     def do_GET(self):
+        self.seen.append(self.path)
         path = self.path.split("?")[0]
         if path == "/file.pdf":
             self.give(b"%PDF-1.4\n%%EOF\n", "application/pdf")
@@ -152,6 +156,19 @@ def test_navigation():
         good(do(client, f'goto("{URL}/1")'), "from there elsewhere")
         got = do(client, f'goto("{URL}/nothing")')
         good(got, "a page that is not there is a page")
+
+
+@needs_browser
+def test_left():
+    with start() as client, client.conn() as conn:
+        calls = f'goto("{URL}/1?left")\nnoop(100000)'
+        conn.send(request("POST", "/execute_action", action("browse_interactive", browser_actions=calls)))
+        until(lambda: "/1?left" in Pages.seen)
+        conn.sock.shutdown(socket.SHUT_WR)
+        began = time.monotonic()
+        good(do(client, f'goto("{URL}/2")'), "who asks next")
+        ok(time.monotonic() - began < 50, "...does not wait for who has left")
+        has(error(conn.response().json()), "The client has left.", "...who is told so, should he read it")
 
 
 @needs_browser
