@@ -131,6 +131,17 @@ static void close_viewer(struct serve *s)
 
 static void grace_over(struct timer *t);
 
+/* Whoever is still at work answers with what there is. */
+static void cut(struct serve *s)
+{
+	for (struct session *at = s->box.session; at; at = session_next(at))
+		session_cut(at);
+	run_static_cut();
+	file_job_cut();
+	plugs_stop(s->box.plugs);
+	once_cut(s->api.once);
+}
+
 static void enter(struct serve *s, enum phase to)
 {
 	static const uint64_t patience[] = {
@@ -152,12 +163,7 @@ static void enter(struct serve *s, enum phase to)
 		server_stop(s->server);
 		close_viewer(s);
 	} else {
-		for (struct session *at = s->box.session; at; at = session_next(at))
-			session_cut(at);
-		run_static_cut();
-		file_job_cut();
-		plugs_stop(s->box.plugs);
-		once_cut(s->api.once);
+		cut(s);
 	}
 }
 
@@ -169,6 +175,14 @@ static void grace_over(struct timer *t)
 		enter(s, PHASE_CUT);
 	else
 		loop_stop(s->loop);
+}
+
+static void cut_at_last(struct timer *t)
+{
+	struct serve *s = container_of(t, struct serve, grace);
+
+	cut(s);
+	loop_stop(s->loop);
 }
 
 /* The second signal does not wait for anybody. */
@@ -363,6 +377,10 @@ int serve_run(struct store *store, const struct config *config)
 		else
 			start_session(&s);
 		err = loop_run(s.loop);
+		/* Actions with an id, for which nobody waits, keep no loop running. */
+		if (err == 0 && s.phase != PHASE_CUT &&
+			timer_set(s.loop, &s.grace, 0, cut_at_last) == 0)
+			err = loop_run(s.loop);
 	}
 	if (err < 0) {
 		log_error("cannot start: %s", err_text(err));

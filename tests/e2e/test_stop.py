@@ -4,10 +4,12 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 from harness import (CLIENT, ME, SHIPS, SLOW, WRAP, Client, Gate, action, alive, descendants, eq,
                      free_port, main, marked, note, ok, pss_kib, request, skip, under, until, wait_exit)
+from test_actions import get, put
 
 
 def leave(client, signo, most, name):
@@ -71,6 +73,26 @@ def test_requests_in_flight():
         eq(waiting.response().json()["content"], "whole", "the running request gets its answer")
         eq(wait_exit(client.process), 0, "then it ends")
         waiting.close()
+
+
+def test_actions_with_an_id():
+    """Nobody waits for them: they are answered with what there is, which a new start knows."""
+    for signals in (1, 2):
+        with tempfile.TemporaryDirectory() as top:
+            with Client("--state-dir", top + "/state") as client:
+                put(client, "a", "touch on; echo partly; sleep 1000", timeout=0)
+                put(client, "b", "echo never")
+                put(client, "c", "touch on.c; sleep 1001", timeout=0, is_static=True)
+                ok(until(lambda: all(os.path.exists(f"{client.work}/{f}") for f in ("on", "on.c"))), "they run")
+                for _ in range(1, signals):
+                    client.process.send_signal(signal.SIGTERM)
+                leave(client, signal.SIGTERM, 1, f"actions with an id, signals: {signals}")
+                ok("Assertion" not in client.log(), "in order", client.log())
+            with Client("--state-dir", top + "/state") as client:
+                for name, words in (("a", "partly"), ("a", "shutting down"), ("b", "was not run"),
+                                    ("c", "shutting down")):
+                    got = get(client, name, "?wait=9").json()
+                    ok(got["state"] == "done" and words in str(got), f"{name}: {words}", got)
 
 
 def test_second_signal():
