@@ -89,6 +89,8 @@ int shell_adopt(
  * turn out to be a later one. Only what takes neither may be called.
  */
 bool shell_is_restoring(const struct shell *s);
+/* Ends that without waiting for the loop: all is shown again, and ops->ready called. */
+void shell_restore_now(struct shell *s);
 /* Init has reaped the shell of an adopted session. */
 void shell_exited(struct shell *s, int status);
 

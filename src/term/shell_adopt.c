@@ -119,6 +119,16 @@ static void step(struct timer *t)
 	restored(s);
 }
 
+void shell_restore_now(struct shell *s)
+{
+	if (!s->restoring.under_way)
+		return;
+	timer_cancel(s->loop, &s->restoring.timer);
+	while (s->restoring.at < spool_end(&s->spool))
+		show_next(s);
+	restored(s);
+}
+
 bool shell_claim(struct shell *s, struct str tag)
 {
 	struct record *rec = s->rec;

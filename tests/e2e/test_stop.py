@@ -95,6 +95,21 @@ def test_actions_with_an_id():
                     ok(got["state"] == "done" and words in str(got), f"{name}: {words}", got)
 
 
+def test_while_it_is_restored():
+    """After a crash all of the output is shown again before it is told for the last time."""
+    with tempfile.TemporaryDirectory() as top:
+        with Client("--state-dir", top + "/state", role="init") as client:
+            put(client, "a", "seq 2000000 | head -c 13000000; touch on; sleep 1000", timeout=0, session="a")
+            ok(until(lambda: os.path.exists(client.work + "/on"), 60 * SLOW), "much is printed")
+            first = client.serve_pid()
+            os.kill(first, signal.SIGKILL)
+            ok(until(lambda: client.serve_pid() not in (None, first), step=0.001), "it is started again")
+            leave(client, signal.SIGTERM, 2, "amid a terminal that is shown again")
+        with Client("--state-dir", top + "/state") as client:
+            content = get(client, "a", "?wait=9").json()["observation"]["content"]
+            ok(content.endswith("\n1763887\n1763888"), "the last of the output", content[-80:])
+
+
 def test_second_signal():
     with Client(role="serve") as client:
         client.run("trap '' HUP INT TERM; sleep 1000", timeout=0.3)
