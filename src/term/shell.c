@@ -444,6 +444,7 @@ void shell_confirm(struct shell *s)
 		return;
 	rec->reports = 0;
 	rec->reported = 0;
+	rec->again = false;
 	keep_noise(s);
 	shell_enter(s, rec->ended ? SHELL_GONE : SHELL_IDLE);
 }

@@ -137,6 +137,7 @@ bool shell_claim(struct shell *s, struct str tag)
 		!str_eq(tag, str_c(rec->tag)))
 		return false;
 	rec->reports = 0;
+	rec->again = false;
 	if (s->note == note_again)
 		s->note = NULL;
 	return true;
@@ -160,9 +161,11 @@ static void restore(struct shell *s, const int *status)
 	}
 	/* The answer may have been lost with the process that gave it. */
 	if (s->rec->state == SHELL_TOLD) {
+		s->rec->again = true;
 		shell_enter(s, SHELL_DONE);
-		s->note = note_again;
 	}
+	if (s->rec->again)
+		s->note = note_again;
 	s->restoring.under_way = true;
 	if (status) {
 		s->restoring.exited = true;

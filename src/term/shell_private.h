@@ -23,6 +23,7 @@ struct record {
 	bool text_done;       /* its text has been executed; the prompt is due */
 	bool edits;           /* it has a line editor: nothing is typed as it is */
 	bool ended;           /* the shell has ended with status */
+	bool again;           /* the result may have been told before a crash */
 	int no_tty;           /* -errno for which the shell has a socket; 0: a pty */
 	bool poor_tty;        /* gVisor's: no /dev/tty, and no key empties its line */
 	int status;           /* of the last command */

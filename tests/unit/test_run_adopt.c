@@ -118,15 +118,21 @@ static void begin_unread(const char *command)
 static void check_idle(void)
 {
 	char want[128];
+	struct seen s;
 
 	RUN("mkdir -p sub && cd sub && V=1 && export E=2; (exit 4)");
 	crash();
-	is_done(POLL(), 4, "", "the answer may be lost, so it comes again");
+	crash();
+	s = POLL();
+	is_done(s, 4, "", "the answer may be lost, so it comes again");
+	ok(contains(s.suffix, "told already"), "%s: in words, after two crashes", name);
 	is_view(POLL().content, NOTHING_TO_READ, "%s: but only once", name);
 	crash();
 	is_int(shell_state(shell()), SHELL_IDLE, "%s: the prompt is still there", name);
 	snprintf(want, sizeof(want), "4 1 2 %s/sub", drv.dir);
-	is_done(RUN("echo $? $V $E $PWD"), 0, want, "everything is as it was");
+	s = RUN("echo $? $V $E $PWD");
+	is_done(s, 0, want, "everything is as it was");
+	ok(!contains(s.suffix, "told already"), "%s: and no more is told", name);
 	POLL();
 	snprintf(want, sizeof(want), "%s/sub", drv.dir);
 	is_view(session_cwd(drv.box.session), want, "%s: the directory too", name);
