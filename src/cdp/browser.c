@@ -413,6 +413,13 @@ struct frame *tab_main(struct tab *t)
 	return t->frames;
 }
 
+bool tab_leaves(struct tab *t)
+{
+	const struct frame *f = tab_main(t);
+
+	return f->loading && !(f->events & FRAME_INIT);
+}
+
 int tab_world(struct tab *t, struct str frame, uint64_t deadline, struct arena *a,
 	struct frame *world)
 {

@@ -147,6 +147,11 @@ int tab_send(struct tab *t, const char *method, struct str params, uint64_t *id)
 /* cdp_wait for that; sets up tabs that have come, as the answer may wait for them. */
 int tab_wait(struct tab *t, uint64_t id, uint64_t deadline, struct arena *a,
 	struct json_val *result) MUST_USE;
+/*
+ * Whether its page goes to another one of which nothing has come yet. Chromium keeps
+ * what it is asked until then, and that is no script's fault.
+ */
+bool tab_leaves(struct tab *t);
 /* Whatever script it is at is ended; who waits for that is refused. */
 void tab_end_script(struct tab *t);
 /*
@@ -208,7 +213,7 @@ int browser_settle(struct browser *b, uint64_t deadline) MUST_USE;
 /*
  * Waits until the active page's scripts let others in; one whose process was stopped
  * is blank then. -ETIMEDOUT: it is busy; if it still is the next time its script is
- * ended, and -EPIPE if that was in vain: its tab is closed.
+ * ended, and -EPIPE if that was in vain: its tab is closed. Not while tab_leaves.
  */
 int browser_wake(struct browser *b) MUST_USE;
 

@@ -367,7 +367,7 @@ int browser_wake(struct browser *b)
 	int r = wake(b, clock_ms() + BUSY_MS);
 
 	/* One that is at it since the step before will not end by itself. */
-	if (r == -ETIMEDOUT && b->active && b->active->busy) {
+	if (r == -ETIMEDOUT && b->active && b->active->busy && !tab_leaves(b->active)) {
 		tab_end_script(b->active);
 		r = wake(b, clock_ms() + BUSY_MS);
 		if (r == -ETIMEDOUT) {
@@ -376,7 +376,7 @@ int browser_wake(struct browser *b)
 		}
 	}
 	if (b->active)
-		b->active->busy = r == -ETIMEDOUT;
+		b->active->busy = r == -ETIMEDOUT && !tab_leaves(b->active);
 	return r;
 }
 

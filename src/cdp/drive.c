@@ -314,6 +314,13 @@ static void tell_loss(struct drive *d, struct buf *words)
 	log_warn("browser: %.*s", STR_ARG(buf_view(words)));
 }
 
+static bool is_leaving(struct drive *d)
+{
+	struct tab *t = browser_active(&d->browser);
+
+	return t && tab_leaves(t);
+}
+
 int drive_do(struct drive *d, const struct drive_task *task, struct buf *out)
 {
 	struct buf words = BUF_INIT(CDP_WORDS_MAX), answer = BUF_INIT(ANSWER_MAX);
@@ -326,6 +333,10 @@ int drive_do(struct drive *d, const struct drive_task *task, struct buf *out)
 		tell_loss(d, &words);
 		keep_pages(d);
 		end(d);
+	} else if (r == -ETIMEDOUT && is_leaving(d)) {
+		buf_puts(&words,
+			"The page goes to another one, of which nothing has come yet: "
+			"until then it answers nobody. noop() looks again.");
 	} else if (r == -ETIMEDOUT) {
 		buf_puts(&words,
 			"The page is busy: its scripts let nobody look. It goes on; "

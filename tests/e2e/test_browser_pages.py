@@ -20,7 +20,8 @@ PAGES = {
     "/1": "<title>One</title><h1>Page 1</h1>",
     "/2": "<title>Two</title><h1>Page 2</h1><a href=/1>Go to Page 1</a>",
     "/links": "<title>Links</title><a href=/file.pdf download>Saved</a> <a href=/late.bin download>Late</a> "
-              "<a href=/away>Away</a> <a href=/stuck>Stuck</a>",
+              "<a href=/away>Away</a> <a href=/stuck>Stuck</a> "
+              "<a href=/slow>Slow</a>",
     "/blob": "<title>B</title><button onclick=\"location = window.URL.createObjectURL(new Blob("
              "['<title>Made</title><h1>From a blob</h1>'], {type: 'text/html'}))\">Make</button>"
              "<button onclick=\"let a = document.createElement('a'); a.download = 'x'; "
@@ -87,6 +88,9 @@ class Pages(browsers.Pages):
             # Nothing is heard of it while the page that it was clicked on is looked at.
             self.hang(0.4)
             self.give(b"late", "application/octet-stream")
+        elif path == "/slow":
+            self.hang(20)
+            self.give("<title>Slow</title><h1>At last</h1>")
         elif path == "/stuck":
             self.begin("<title>Stuck</title><h1>Half a page</h1>")
         elif path == "/secret":
@@ -216,6 +220,19 @@ def test_sizes(client):
         got = do(client, "noop(500)")
     has(error(got), "Page crashed", "...has no process any more")
     shows(client, [f'goto("{URL}/1")'], "Page 1", "...and the next page has")
+
+
+@one
+def test_slow(client):
+    """A page's server takes its time: who asks meanwhile is told so, and nothing is lost."""
+    got = page(client, "/links")
+    got = do(client, f'click("{bid_of(got, "Slow")}")')
+    for _ in range(10):
+        if not error(got):
+            break
+        has(error(got), "nothing has come yet", "a page that is not there yet")
+        got = do(client, "noop(500)")
+    has(got["content"], "At last", "...is waited for")
 
 
 @one
