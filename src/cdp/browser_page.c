@@ -409,13 +409,19 @@ static void note_departure(struct arrival *at, struct tab *t)
 	memcpy(at->loader, tab_main(t)->loader, sizeof(at->loader));
 }
 
-/* The loading has ended without a document: its process has, before it had one. */
-static bool is_aborted(const struct arrival *at)
+/* The loading has ended, and no other one has begun in its place. */
+static bool has_stopped(const struct arrival *at)
 {
 	const struct frame *f = tab_main(at->t);
 
-	return !f->loading && f->stopped >= at->since && !strcmp(f->loader, at->loader) &&
+	return !f->loading && f->stopped >= at->since &&
 		clock_ms() - f->stopped >= ABORT_MS;
+}
+
+/* Without a document: its process has ended, before it had one. */
+static bool is_aborted(const struct arrival *at)
+{
+	return has_stopped(at) && !strcmp(tab_main(at->t)->loader, at->loader);
 }
 
 /* As tab_navigate; 1: it is aborted. */
@@ -424,7 +430,7 @@ static int arrive(struct arrival *at, uint64_t deadline, struct tab_moved *moved
 	int r = -ETIMEDOUT;
 
 	*moved = (struct tab_moved){.how = MOVED};
-	while (r == -ETIMEDOUT && clock_ms() < deadline && !is_aborted(at))
+	while (r == -ETIMEDOUT && clock_ms() < deadline && !has_stopped(at))
 		r = browser_until(at->t->browser, has_arrived, at,
 			clock_within(ABORT_MS, deadline));
 	if (!r && at->t->state != TAB_READY)
@@ -435,7 +441,12 @@ static int arrive(struct arrival *at, uint64_t deadline, struct tab_moved *moved
 		*moved = (struct tab_moved){MOVED_FAILED, STR("net::ERR_ABORTED")};
 		return 1;
 	}
-	moved->how = MOVED_LATE;
+	/* Of one that was cut, or has stopped itself, no more comes. */
+	if (has_stopped(at))
+		*moved = (struct tab_moved){
+			MOVED_FAILED, STR("Loading has stopped before its end")};
+	else
+		moved->how = MOVED_LATE;
 	return 0;
 }
 

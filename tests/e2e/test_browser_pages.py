@@ -3,6 +3,7 @@
 import functools
 import os
 import shutil
+import socket
 import ssl
 import subprocess
 import time
@@ -75,6 +76,8 @@ PAGES = {
               "() => { for (;;); }</script>",
     "/waits": "<title>W</title><h1>Here</h1><button>B</button><script>Object.defineProperty(window, "
               "'browsergym_watched', {get: () => new Promise(() => {}), set: () => {}})</script>",
+    "/stops": "<title>S</title><h1>Stopped</h1><script>window.stop()</script><img src=/stuck>",
+    "/nowhere": "<title>N</title><script>location = '/nothing'</script><h1>Still here</h1>",
     "/alerts": "<title>A</title><h1>Here</h1><script>setInterval(() => alert(1), 0)</script>",
 }
 
@@ -88,6 +91,16 @@ class Pages(browsers.Pages):
             # Nothing is heard of it while the page that it was clicked on is looked at.
             self.hang(0.4)
             self.give(b"late", "application/octet-stream")
+        elif path == "/nothing":
+            self.give(b"", status=204)
+        elif path == "/cut":
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", "9999")
+            self.end_headers()
+            self.wfile.write(b"<title>C</title><h1>Half of it</h1>")
+            self.wfile.flush()
+            self.connection.shutdown(socket.SHUT_RDWR)
         elif path == "/slow":
             self.hang(20)
             self.give("<title>Slow</title><h1>At last</h1>")
@@ -220,6 +233,19 @@ def test_sizes(client):
         got = do(client, "noop(500)")
     has(error(got), "Page crashed", "...has no process any more")
     shows(client, [f'goto("{URL}/1")'], "Page 1", "...and the next page has")
+
+
+@each
+def test_without_load(client):
+    """Pages whose loading ends, but not with the event that tells of it."""
+    for path in ("/stops", "/nowhere", "/cut"):
+        begun = time.monotonic()
+        got = do(client, f'goto("{URL}{path}")')
+        has(error(got), "Page.goto: Loading has stopped before its end at ", f"{path} ends early")
+        eq(got["extras"]["url"], URL + path, "...which is where it is")
+        shows(client, [f'goto("{URL}/1")'], "Page 1", "...and left")
+        do(client, "go_back()")
+        ok(time.monotonic() - begun < 50, "...and gone back to, all in time", time.monotonic() - begun)
 
 
 @one
