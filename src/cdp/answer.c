@@ -38,6 +38,12 @@ static void put_page(struct jw_text *t, const struct answer *a)
 {
 	if (a->error.n)
 		put_error(t, a);
+	if (a->no_text.n && !a->text.n) {
+		put(t, "\n[Error encountered when reading the page: ");
+		jw_text_put(t, a->no_text);
+		put(t, "]");
+		return;
+	}
 	put(t, BEGIN_PAGE);
 	jw_text_put(t, a->text);
 	put(t, END_PAGE);
@@ -193,7 +199,7 @@ void answer_failure(bool visit, struct str asked, struct str words, struct buf *
 		.error = words,
 		.active = -1,
 		.focused = STR(""),
-		.no_text = STR("'nodes'"),
+		.no_text = visit ? STR("") : STR("'nodes'"),
 	};
 
 	answer_write(&a, out);

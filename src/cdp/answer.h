@@ -22,7 +22,7 @@ struct answer {
 	struct str props;   /* {"bid":{...}}; the same */
 	struct str focused; /* p is NULL for none */
 	struct str text;    /* the tree, or the page's text on a visit */
-	struct str no_text; /* why there is no tree, if it is not empty */
+	struct str no_text; /* why there is no text, if it is not empty */
 };
 
 /* Appends the observation; out tells of a lack of memory. */

@@ -41,6 +41,8 @@ struct look {
 	uint64_t deadline;
 	bool last;  /* the attempt that takes what it can get */
 	bool apart; /* mark.js is in a world of its own, out of the page's reach */
+	bool busy;  /* the page still is at a tree that nobody waits for any more */
+	bool blind; /* the snapshot of its DOM is too large */
 	struct view *view;
 	size_t views_n;
 };
@@ -366,6 +368,7 @@ static int take_tree(struct look *l, struct view *v, uint64_t deadline)
 	/* Too much of it leaves the rest to be seen. */
 	if (r == ERR_LIMIT || r == -ETIMEDOUT)
 		l->o->no_text = err_text(r);
+	l->busy = r == -ETIMEDOUT;
 	return l->o->no_text ? 0 : r;
 }
 
@@ -405,7 +408,13 @@ static int take_snapshot(struct look *l, uint64_t id)
 
 	if (!r)
 		r = snapshot_read(&l->o->snapshot, result, l->a);
-	return r ? r : props_read(&l->o->marked, &l->o->snapshot, l->a);
+	if (!r)
+		r = props_read(&l->o->marked, &l->o->snapshot, l->a);
+	if (r != ERR_LIMIT)
+		return r;
+	l->o->no_text = err_text(r);
+	l->blind = true;
+	return 0;
 }
 
 static int take_picture(struct look *l, uint64_t id)
@@ -446,7 +455,7 @@ static int take_all(struct look *l)
 	/* A script that is called before this is there would lose its time to it. */
 	if (!r)
 		r = take_snapshot(l, snapshot);
-	if (!r && !l->o->no_text)
+	if (!r && !l->busy)
 		r = find_focus(l);
 	/* What is left behind in a page that changes goes with it. */
 	if (!r)
@@ -467,6 +476,8 @@ static int write_text(struct look *l)
 	struct sight *o = l->o;
 	int r = 0;
 
+	if (l->blind)
+		return 0;
 	if (l->want->visit)
 		r = text_print(&o->snapshot, &o->text, &o->memory);
 	else if (!o->no_text)

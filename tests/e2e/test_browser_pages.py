@@ -78,6 +78,8 @@ PAGES = {
               "'browsergym_watched', {get: () => new Promise(() => {}), set: () => {}})</script>",
     "/stops": "<title>S</title><h1>Stopped</h1><script>window.stop()</script><img src=/stuck>",
     "/nowhere": "<title>N</title><script>location = '/nothing'</script><h1>Still here</h1>",
+    "/attribute": "<title>A</title><input autofocus placeholder=Type><h1>Here</h1><script>document.body.dataset.x = "
+                  "'x'.repeat(40 << 20)</script>",
     "/alerts": "<title>A</title><h1>Here</h1><script>setInterval(() => alert(1), 0)</script>",
 }
 
@@ -215,6 +217,14 @@ def test_sizes(client):
     ok(got["extras"]["screenshot"] and got["extras"]["url"] == f"{URL}/huge", "...is no reason not to look", got["extras"])
     got = client.act("browse", url=f"{URL}/huge", timeout=100)
     ok(not error(got) and "# A name for all" in got["content"], "...and none not to read", error(got))
+    got = do(client, f'goto("{URL}/attribute")')
+    ok(not error(got) and got["extras"]["screenshot"] and got["extras"]["url"] == f"{URL}/attribute",
+       "a DOM that is too large is no reason not to look", error(got))
+    has(got["content"], "processing the accessibility tree: a size limit was reached]", "...and is told")
+    ok(got["extras"]["focused_element_bid"], "...as is what is focused", got["extras"]["focused_element_bid"])
+    got = client.act("browse", url=f"{URL}/attribute", timeout=100)
+    ok(not error(got) and got["extras"]["screenshot"], "...when it is visited, too", error(got))
+    has(got["content"], "[Error encountered when reading the page: a size limit was reached]", "...and told")
     got = page(client, "/links")
     begun = time.monotonic()
     got = click(client, got, "'Stuck'", "Half a page", "a page that goes on loading")
