@@ -27,14 +27,14 @@ enum {
 /* --- Whether it lives ------------------------------------------------------------- */
 
 /* Of a thread, as /proc has it; 'S' for what cannot be read. */
-static char state_of(pid_t pid, const struct dirent *thread)
+static char state_of(pid_t pid, const char *thread)
 {
-	char path[32 + sizeof(thread->d_name)], text[512];
+	char path[64], text[512];
 	struct str rest;
 	ssize_t n = 0;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", (int)pid, thread->d_name);
+	snprintf(path, sizeof(path), "/proc/%d/task/%.16s/stat", (int)pid, thread);
 	fd = fd_open(path, O_RDONLY, 0);
 	if (fd >= 0)
 		n = read(fd, text, sizeof(text));
@@ -47,22 +47,29 @@ static char state_of(pid_t pid, const struct dirent *thread)
 	return rest.n + 2 < (size_t)n ? rest.p[rest.n + 1] : 'S';
 }
 
-/* The state of the first of its threads that does not sleep, or 'S'. */
+/*
+ * That of its first thread, or where this sleeps, of the first that does not; or 'S'.
+ * Only the first one tells that all have ended: others do so one by one.
+ */
 static char state_of_any(pid_t pid)
 {
-	char path[64], state = 'S';
+	char path[64], first[16], state;
 	const struct dirent *e;
 	DIR *threads;
 
+	snprintf(first, sizeof(first), "%d", (int)pid);
+	state = state_of(pid, first);
+	if (state != 'S')
+		return state;
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	threads = opendir(path);
 	if (!threads)
 		return state;
 	while (state == 'S' && (e = readdir(threads)))
 		if (e->d_name[0] != '.')
-			state = state_of(pid, e);
+			state = state_of(pid, e->d_name);
 	closedir(threads);
-	return state;
+	return state == 'Z' || state == 'T' ? 'R' : state;
 }
 
 /*
