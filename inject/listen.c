@@ -322,13 +322,16 @@ static void refuse_for_now(struct request *rq, struct str why)
 }
 
 /*
- * Whether a sandbox has its share: as many requests as there are places left. Those that
- * never answer thus leave as many places as each of them has, however many they are.
+ * Whether a sandbox has its share: of the last places an eighth of those that are left,
+ * so that a dozen that never answer, and the next dozen, leave some for the others.
  */
 static bool has_its_share(const struct link *l)
 {
+	unsigned left = LISTEN_RELAYS_MAX - l->hub->relays_n;
+	unsigned share = left / 8 > LISTEN_SHARE_MIN ? left / 8 : LISTEN_SHARE_MIN;
+
 	return l->relays_n == STREAM_CHANNELS_MAX ||
-		l->relays_n >= LISTEN_RELAYS_MAX - l->hub->relays_n;
+		(left <= LISTEN_SPARE && l->relays_n >= share);
 }
 
 static void relay(struct hub *h, struct request *rq, struct str path)

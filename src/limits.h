@@ -83,6 +83,8 @@ enum {
 	LISTEN_LINKS_MAX = 2048,   /* connections of sandboxes */
 	LISTEN_TEXT_OUT = 1024,    /* a text frame that goes to one */
 	LISTEN_RELAYS_MAX = 1024,  /* requests on their way... */
+	LISTEN_SPARE = 256,        /* the last of them, in shares... */
+	LISTEN_SHARE_MIN = 4,      /* of so many at least */
 	RELAY_WINDOW = 131072,     /* ...each with so much of an answer */
 	DIAL_PAUSE_MS = 100,       /* at most, after the first failure; doubling... */
 	DIAL_PAUSE_MAX_MS = 10000, /* ...up to this */

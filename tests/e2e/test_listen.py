@@ -362,7 +362,12 @@ def test_one_name():
 
 
 def test_shares():
-    """Sandboxes that never answer leave room for the others."""
+    """Sandboxes that never answer leave room for the others, in whatever order they are asked."""
+    shares(lambda i: i % 16)
+    shares(lambda i: i // 64)
+
+
+def shares(nth):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < 4096:
         harness.skip("shares", "there are few descriptors")
@@ -374,7 +379,7 @@ def test_shares():
         asked, answered = [], select.poll()
         for i in range(16 * 64):
             asked.append(Conn(l.port))
-            asked[-1].send(request("GET", f"/sandboxes/stuck-{i % 16}/"))
+            asked[-1].send(request("GET", f"/sandboxes/stuck-{nth(i)}/"))
             answered.register(asked[-1].sock, select.POLLIN)
 
         def taken():
@@ -382,19 +387,18 @@ def test_shares():
                     if b["id"] != "well"]
         ok(until(lambda: sum(taken()) + len(answered.poll(0)) == len(asked)), "are asked 64 times each")
         got = taken()
-        ok(max(got) - min(got) < 2 and sum(got) + min(got) <= 1024,
-           "and leave as many places as each has", got)
+        ok(min(got) >= 12 and sum(got) <= 1024 - 12 * 8, "and leave places of which another has his share", got)
         refused = [fd for fd, _ in answered.poll(0)]
         answer = next(conn for conn in asked if conn.sock.fileno() == refused[0]).response()
         eq([answer.status, answer.field("retry-after")], [503, "1"], "beyond that they are refused")
         has(answer.json()["detail"], "for this sandbox", "in words")
         gate = Gate(c)
-        many = [Conn(l.port) for _ in range(24)]
+        many = [Conn(l.port) for _ in range(12)]
         for conn in many:
             conn.send(request("POST", "/sandboxes/well/execute_action",
                               action("run", command=f"read x <{gate}") if conn is many[0] else
                               action("read", path="/dev/null"), X_Session_API_Key=KEY))
-        eq([conn.response().status for conn in many[1:]], [200] * 23, "one that answers has room for many")
+        eq([conn.response().status for conn in many[1:]], [200] * 11, "one that answers has room for many")
         gate.go()
         eq(many[0].response().status, 200, "also for one that takes its time")
         for ws in stuck[:8]:
