@@ -18,7 +18,7 @@ int append_run(const struct options *o) MUST_USE;
 
 /* --- Between append.c and append_image.c ----------------------------------------- */
 
-enum { APPEND_CLIENTS = 8 }; /* for more architectures than have a name here */
+enum { APPEND_CLIENTS = 16 }; /* for more architectures than have a name here */
 
 struct append {
 	const struct options *options;

@@ -76,7 +76,7 @@ static uint64_t pause_ms(struct dial *d)
 	return random_bytes(&any, sizeof(any)) ? d->pause : any % (d->pause + 1);
 }
 
-/* What goes wrong again and again is logged once. */
+/* What goes wrong in the same way again and again is logged once. */
 static void wait_for_next(struct dial *d, const char *why)
 {
 	char words[DIAL_WHY_MAX];
