@@ -1,6 +1,7 @@
 #include "inject/observation.h"
 
 #include "base/jw.h"
+#include "base/utf8.h"
 #include "inject/options.h"
 
 enum { VALUE_SHOWN = 200 };
@@ -42,6 +43,13 @@ bool observation_is_remarkable(const struct observation *ob)
 	return !str_starts(s, head) || str_find_byte(s, '.') != s.n - 2;
 }
 
+/* Line ends would look like the beginning of something else. */
+static void print_flat(struct str text, struct buf *out)
+{
+	for (size_t i = 0; i < text.n; i++)
+		buf_putc(out, text.p[i] == '\n' ? ' ' : text.p[i]);
+}
+
 static void print_value(struct observation *ob, struct json_val v, struct buf *out)
 {
 	struct str text =
@@ -49,9 +57,8 @@ static void print_value(struct observation *ob, struct json_val v, struct buf *o
 	bool cut = text.n > VALUE_SHOWN;
 
 	if (cut)
-		text.n = VALUE_SHOWN;
-	for (size_t i = 0; i < text.n; i++)
-		buf_putc(out, text.p[i] == '\n' ? ' ' : text.p[i]);
+		text.n = utf8_prefix(str_make(text.p, VALUE_SHOWN));
+	print_flat(text, out);
 	buf_puts(out, cut ? "...\n" : "\n");
 }
 
@@ -73,8 +80,10 @@ static void print_member(struct observation *ob, struct str outer, struct json_v
 {
 	if (!is_shown(v))
 		return;
-	buf_fmt(out, "  %.*s%s", STR_ARG(outer), outer.n ? "." : "");
-	buf_str(out, doc_str(&ob->doc, key));
+	buf_puts(out, "  ");
+	print_flat(outer, out);
+	buf_puts(out, outer.n ? "." : "");
+	print_flat(doc_str(&ob->doc, key), out);
 	buf_puts(out, ": ");
 	print_value(ob, v, out);
 }
@@ -99,7 +108,8 @@ static void print_extras(struct observation *ob, struct buf *out)
 
 void observation_print(struct observation *ob, struct buf *out)
 {
-	buf_fmt(out, "%.*s\n", STR_ARG(ob->kind));
+	print_flat(ob->kind, out);
+	buf_putc(out, '\n');
 	print_extras(ob, out);
 	if (!ob->content.n)
 		return;

@@ -66,6 +66,34 @@ static void test_print(void)
 	buf_free(&out);
 }
 
+/* What a sandbox says is a line where it should be one, and has no half characters. */
+static void test_print_foreign(void)
+{
+	struct buf out = BUF_INIT(1 << 16), text = BUF_INIT(1 << 16);
+	struct buf want = BUF_INIT(1 << 16);
+	struct observation ob;
+
+	buf_puts(&text,
+		"{\"observation\":\"a\\nb\",\"extras\":{\"c\\nd\":\"e\\nf\","
+		"\"g\\n\":{\"h\\n\":1},\"long\":\"");
+	buf_puts(&want, "a b\n  c d: e f\n  g .h : 1\n  long: x");
+	buf_puts(&text, "x");
+	for (int i = 0; i < 100; i++)
+		buf_puts(&text, "\xc3\xa9");
+	for (int i = 0; i < 99; i++)
+		buf_puts(&want, "\xc3\xa9");
+	buf_puts(&text, "\"}}");
+	buf_puts(&want, "...\n");
+	if (is_int(observation_read(&ob, buf_view(&text)), 0, "read")) {
+		observation_print(&ob, &out);
+		is_view(buf_view(&out), buf_cstr(&want), "a line each");
+		observation_free(&ob);
+	}
+	buf_free(&text);
+	buf_free(&want);
+	buf_free(&out);
+}
+
 static void test_request(void)
 {
 	static const struct {
@@ -104,6 +132,7 @@ int main(void)
 	test_read();
 	test_remarkable();
 	test_print();
+	test_print_foreign();
 	test_request();
 	return done_testing();
 }
