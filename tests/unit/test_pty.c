@@ -137,13 +137,19 @@ static void print_on(int fd)
 
 static void check_raise(void)
 {
-	int ours = -1, theirs = -1, status = 0;
+	int ours = -1, theirs = -1, status = 0, r;
 	struct pollfd w = {.events = POLLIN};
 	pid_t pid;
 
 	put(master, "unread\n");
 	put(slave, "printed");
-	is_int(pty_raise(master, 'C'), 0, "a signal in place of a key");
+	r = pty_raise(master, 'C');
+	if (r == -ENOSYS) {
+		skip("a signal in place of a key", "the emulator has none");
+		is_str(got(master, 1000), "printed", "output is not forgotten");
+		return;
+	}
+	is_int(r, 0, "a signal in place of a key");
 	is_str(got(slave, 0), "", "input that nobody has read is forgotten");
 	is_str(got(master, 1000), "printed", "output is not");
 	is_int(pty_open(24, 80, &ours, &theirs), 0, "another pty");
