@@ -22,7 +22,8 @@ struct old {
 	struct str id, base, stage; /* base: its canonical name, as far as we know it */
 	struct json_val names;      /* RepoTags */
 	int64_t created, size;
-	bool used; /* by a container */
+	uint64_t nanos; /* of created, where another one was made in that second */
+	bool used;      /* by a container */
 	bool gone;
 };
 
@@ -144,7 +145,52 @@ static int by_age(const void *a, const void *b)
 {
 	const struct old *x = a, *y = b;
 
-	return x->created > y->created ? -1 : x->created < y->created;
+	if (x->created != y->created)
+		return x->created > y->created ? -1 : 1;
+	return x->nanos > y->nanos ? -1 : x->nanos < y->nanos;
+}
+
+/* Of a time of RFC 3339; 0 without. */
+static uint64_t nanos_of(struct str time)
+{
+	struct str digits = str_skip(time, str_find_byte(time, '.'));
+	bool more = true;
+	uint64_t n = 0;
+
+	for (size_t i = 1; i <= 9; i++) {
+		more = more && i < digits.n && digits.p[i] >= '0' && digits.p[i] <= '9';
+		n = n * 10 + (more ? (uint64_t)(digits.p[i] - '0') : 0);
+	}
+	return n;
+}
+
+/* The list has seconds only. What is not there any more is as old as it was. */
+static int read_nanos(struct prune *p, struct old *o)
+{
+	struct reply reply;
+	struct doc d;
+	int r = engine_ask(p->engine, &reply, "GET", (struct str){0}, "/images/%.*s/json",
+		STR_ARG(o->id));
+
+	if (!r && reply.status == 200 && doc_parse(&d, buf_view(&reply.body)) == 0) {
+		o->nanos = nanos_of(doc_str(&d, json_get(doc_root(&d), "Created")));
+		doc_free(&d);
+	}
+	reply_free(&reply);
+	return r;
+}
+
+/* Whether another one of its kind was made in the same second. */
+static bool has_twin(const struct prune *p, const struct old *o)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		const struct old *x = &p->list[i];
+
+		if (x != o && x->created == o->created && str_eq(x->base, o->base) &&
+			str_eq(x->stage, o->stage))
+			return true;
+	}
+	return false;
 }
 
 static int read_all(struct prune *p)
@@ -161,6 +207,9 @@ static int read_all(struct prune *p)
 	while (!r && json_next(doc_root(&p->images), &it, NULL, &image))
 		if (is_ours(p, image))
 			r = take_one(p, image);
+	for (size_t i = 0; i < p->n && !r; i++)
+		if (has_twin(p, &p->list[i]))
+			r = read_nanos(p, &p->list[i]);
 	if (p->n > 1)
 		qsort(p->list, p->n, sizeof(*p->list), by_age);
 	return r;
