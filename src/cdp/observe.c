@@ -19,8 +19,9 @@ enum {
 	PICTURE_MS = 4000, /* behind all else; a page that always leaves has none */
 	PARAMS_MAX = 4096,
 	AT_ONCE = CDP_PENDING_MAX / 4, /* frames whose trees are asked for together */
-	MARK_MS = 4000,  /* for mark.js; what a page has made of it may never end */
-	TREE_MS = 15000, /* for trees; a page of 60,000 elements takes half of it */
+	MARK_MS = 4000,   /* for mark.js; what a page has made of it may never end */
+	UNMARK_MS = 2000, /* for that where all other time is over */
+	TREE_MS = 15000,  /* for trees; a page of 60,000 elements takes half of it */
 };
 
 /* A frame of the page, and the element that it is in. */
@@ -460,8 +461,6 @@ static int take_all(struct look *l)
 	/* What is left behind in a page that changes goes with it. */
 	if (!r)
 		r = unmark_all(l);
-	else if (!is_passing(r))
-		(void)unmark_all(l);
 	if (!r)
 		r = take_picture(l, picture);
 	cdp_forget(c, snapshot);
@@ -524,6 +523,11 @@ static int look_once(struct look *l)
 		r = mark_all(l);
 	if (!r)
 		r = take_all(l);
+	/* Whatever it was, the page is left as it was found. */
+	if (r && !is_passing(r)) {
+		l->deadline = clock_ms() + UNMARK_MS;
+		(void)unmark_all(l);
+	}
 	if (r)
 		return r;
 	join_trees(l);
