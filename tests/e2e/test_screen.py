@@ -134,7 +134,7 @@ def test_stream():
         ok(last, "the server lives")
         shows(client, [f'goto("{PAGE % "red"}")'], "Hello", "a page without anybody who looks on")
         again = Stream(client)
-        ok(again.more(), "who comes then sees it")
+        ok(again.more(), "who comes then sees it", again.head, again.data[:300])
         pid = plugin(client)["pid"]
         os.kill(pid, 9)
         until(lambda: plugin(client).get("pid") not in (None, pid))
