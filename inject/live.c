@@ -542,11 +542,8 @@ static int carry(struct live *v)
 	/* What came with the answer is not polled for. */
 	if (!r)
 		r = receive(v);
-	while (!r) {
-		r = step(v);
-		while (is_loss(v, r))
-			r = come_back(v, r);
-	}
+	while (!r || is_loss(v, r))
+		r = r ? come_back(v, r) : step(v);
 	if (r == -EINTR && say_close(v))
 		r = -EINTR;
 	terminal_restore(&v->terminal);

@@ -14,7 +14,7 @@ import time
 
 import harness
 from fake_engine import Engine
-from harness import Client, action, eq, has, request, until
+from harness import Client, action, eq, has, ok, request, until
 from wire import Wire
 
 TEMP = harness.scratch("od-lost-")
@@ -73,7 +73,7 @@ class Terminal:
 class Box:
     """A real server behind a wire, which a made-up engine takes for a container."""
 
-    def __init__(self):
+    def __init__(self, wire=Wire):
         self.e = Engine(os.path.join(TEMP, "engine"))
         got = od(self.e, "run", "--via", "build", "base:1", "--name", "box")
         eq((got.returncode, got.stderr), (0, b""), "a sandbox")
@@ -81,7 +81,7 @@ class Box:
             self.key = json.load(f)["key"]
         self.client = Client("--key-sha256", hashlib.sha256(self.key.encode()).hexdigest(),
                              role="init")
-        self.wire = Wire(self.client.port)
+        self.wire = wire(self.client.port)
         self.container = next(iter(self.e.containers.values()))
         self.container.port = self.wire.port
 
@@ -169,6 +169,33 @@ def test_attach():
         gate.go(b"\n")
         conn.response()
         conn.close()
+
+
+class AtOnce(Wire):
+    """The first stream's greeting comes with the answer, and the end of the connection after it."""
+
+    lost = False
+
+    def carry(self, near, far):
+        asked = near.recv(65536)
+        far.sendall(asked)
+        if b"/v1/stream" not in asked or self.lost:
+            return super().carry(near, far)
+        self.lost, greeting = True, b""
+        while b"hello" not in greeting:
+            greeting += far.recv(65536)
+        near.sendall(greeting)
+
+
+def test_lost_at_once():
+    with Box(AtOnce) as box:
+        eq(box.client.ask(request("POST", "/execute_action", action("run", command="echo first"),
+                                  X_Session_API_Key=box.key)).status, 200, "a session")
+        t = Terminal(box.e, "attach", "box", "--session", "default")
+        t.until(b"first\r\n")
+        ok(box.wire.lost, "a connection that is lost at once is made again")
+        t.type("\x1d")
+        eq(t.end(), (0, True), "and left as any other")
 
 
 if __name__ == "__main__":
