@@ -9,7 +9,8 @@ use strict;
 use warnings;
 use parent 'TAP::Harness';
 
-my $installable = qr/not installed|no container engine|no images|needs? root/i;
+my $installable = join '|', 'not installed', 'needs? root', 'no container engine', 'no images',
+	'there is no(ne)?\b', 'has no matplotlib', 'could not find';
 
 sub new {
 	my ($class, @args) = @_;
@@ -20,7 +21,7 @@ sub new {
 		$parser->callback(test => sub {
 			my ($test) = @_;
 			push @{$self->{lacking}}, $job->[0] . ': ' . $test->as_string
-				if $test->has_skip && $test->explanation =~ $installable;
+				if $test->has_skip && $test->explanation =~ /$installable/i;
 		});
 	});
 	return $self;

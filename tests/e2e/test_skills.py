@@ -120,7 +120,7 @@ def pythons():
     if old:
         yield old[0]
     else:
-        skip("skills in Python 3.6", "there is none here")
+        skip("skills in Python 3.6", "pyenv has not got it")
 
 
 def kernel(python, *plugins):

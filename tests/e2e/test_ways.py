@@ -20,7 +20,7 @@ import threading
 import engine as real
 import harness
 from fake_engine import Container, Engine, image, refusal
-from harness import eq, has, ok
+from harness import eq, has, ok, skip
 
 BUSYBOX = next((p for p in ("/bin/busybox", "/usr/bin/busybox") if os.path.exists(p)), "")
 TEMP = harness.scratch("od-ways-")
@@ -392,8 +392,7 @@ def test_carried():
     doc = json.loads(subprocess.run([path, "--version", "--json"], capture_output=True,
                                     check=True).stdout)
     if not doc["clients"]:
-        print("# skipped: this od-runtime has no clients inside")
-        return
+        return skip("the clients inside", "this od-runtime has none")
     e = engine(images={"base:1": image(), "arm:1": image(Architecture="arm64")})
     env = {"PATH": "/bin", "OD_STATE_DIR": os.path.join(TEMP, "state"),
            "XDG_CACHE_HOME": os.path.join(TEMP, "cache2"), "DOCKER_HOST": "unix://" + e.path}
@@ -559,8 +558,7 @@ def test_arm64():
     e = real.find()
     own = subprocess.run([harness.RUNTIME, "--version", "--json"], capture_output=True)
     if not e or b"arm64" not in own.stdout:
-        print("# skipped: no engine, or no client for arm64 inside od-runtime (make both)")
-        return
+        return skip("arm64 images", "no container engine" if not e else "od-runtime has no client for arm64 inside (make both)")
     with real.Box(e) as box:
         name = f"{real.PREFIX}/arm:1"
         load_arm64(e, name)
@@ -568,8 +566,7 @@ def test_arm64():
         ok(got.returncode == 111 and "for arm64, the client binary for amd64" in got.stderr,
            "another's client is refused", got.stderr)
         if not emulated():
-            print("# skipped: the kernel does not execute arm64 programs (OD_BINFMT=1)")
-            return
+            return skip("arm64 sandboxes", "the kernel does not execute such programs (OD_BINFMT=1)")
         for way in ("bind", "put", "build"):
             box_name = box.name()
             got = box.od("run", name, "--via", way, "--name", box_name,
@@ -583,8 +580,7 @@ def test_arm64():
 def test_real():
     e = real.find()
     if not e:
-        print("# skipped: no engine")
-        return
+        return skip("with an engine", "no container engine")
     with real.Box(e) as box:
         shell, static = load(box)
         real_ways(box, shell, static)
