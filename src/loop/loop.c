@@ -108,7 +108,7 @@ void loop_del(struct loop *l)
 	run_later(l);
 	for (int s = 1; s < SIGNALS; s++)
 		if (l->handlers[s].fn)
-			signal(s, SIG_DFL);
+			signal(s, s == SIGCHLD ? SIG_DFL : SIG_IGN);
 	if (l->signal_io.fd >= 0) {
 		fd_close(&signal_pipe[0]);
 		fd_close(&signal_pipe[1]);

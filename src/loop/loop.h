@@ -51,7 +51,11 @@ struct later {
 #define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 struct loop *loop_new(int *err) MUST_USE;
-/* Runs what loop_free_later left, closes the loop's own fds, never the io's. */
+/*
+ * Runs what loop_free_later left, closes the loop's own fds, never the io's. Signals
+ * that it delivered are ignored from here on: one that comes late changes nothing.
+ * Children can be waited for as ever.
+ */
 void loop_del(struct loop *l);
 
 /* Runs until loop_stop, or returns -errno if waiting itself fails. */

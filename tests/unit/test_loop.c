@@ -460,8 +460,6 @@ static void on_signal(void *arg, int signo)
 
 static void test_signals(void)
 {
-	struct sigaction now;
-
 	for (int round = 0; round < 2; round++) {
 		begin();
 		got_usr1 = got_usr2 = 0;
@@ -475,8 +473,8 @@ static void test_signals(void)
 		ok(got_usr1 >= 1 && got_usr1 <= 100, "signals may coalesce, not vanish");
 		is_int(got_usr2, 1, "each finds its handler");
 		loop_del(loop);
-		sigaction(SIGUSR1, NULL, &now);
-		ok(now.sa_handler == SIG_DFL, "the default is back");
+		raise(SIGUSR1);
+		ok(true, "one that comes late does nothing");
 	}
 }
 
