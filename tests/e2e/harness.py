@@ -314,6 +314,17 @@ def scratch(prefix="od-e2e-", place=None):
     return path
 
 
+def cold():
+    """For the prefix of a Client: a copy of its program that nobody has read yet. Of a file that was written
+    just now the kernel maps more than is asked for, as it lies in memory."""
+    copy = os.path.join(scratch(), "client")
+    shutil.copy(CLIENT, copy)
+    with open(copy, "rb") as f:
+        os.fsync(f.fileno())
+        os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return ["sh", "-c", 'copy=$1; shift 2; exec "$copy" "$@"', "sh", copy]
+
+
 class Disk:
     """Something mounted at a path; None where that may not be."""
 

@@ -7,8 +7,8 @@ import subprocess
 import tempfile
 import time
 
-from harness import (CLIENT, ME, SHIPS, SLOW, WRAP, Client, Gate, action, alive, descendants, eq,
-                     free_port, main, marked, note, ok, pss_kib, request, scratch, skip, under, until, wait_exit)
+from harness import (CLIENT, ME, SHIPS, SLOW, WRAP, Client, Gate, action, alive, cold, descendants, eq,
+                     free_port, main, marked, note, ok, pss_kib, request, skip, under, until, wait_exit)
 from test_actions import get, put
 
 
@@ -200,13 +200,7 @@ def test_memory():
     if not SHIPS:
         skip("idle memory", "only the release program's is of interest")
         return
-    # Of a file that was written just now the kernel maps more than is asked for, as it lies in memory.
-    copy = os.path.join(scratch(), "client")
-    shutil.copy(CLIENT, copy)
-    with open(copy, "rb") as f:
-        os.fsync(f.fileno())
-        os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    with Client(role="init", prefix=["sh", "-c", 'copy=$1; shift 2; exec "$copy" "$@"', "sh", copy]) as client:
+    with Client(role="init", prefix=cold()) as client:
         init, serve = client.pid, client.serve_pid()
         under(pss_kib(init) + pss_kib(serve), 1024, "KiB of init and serve together at the start")
         for i in range(200):
