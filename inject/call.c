@@ -159,7 +159,8 @@ static int fill(struct call *c)
 {
 	size_t free_n = c->in.max - c->in.n;
 	size_t n = free_n < CHUNK ? free_n : CHUNK;
-	char *room = n ? buf_room(&c->in, n) : NULL;
+	/* All of it at once: it must not move under a piece that is looked at. */
+	char *room = n ? buf_room(&c->in, free_n) : NULL;
 	size_t at = c->in.n;
 	ssize_t got;
 

@@ -106,8 +106,8 @@ bool call_again(struct call *c) MUST_USE;
 int call_tunnel(struct call *c, uint32_t idle_ms) MUST_USE;
 
 /*
- * The next piece of the answer's body, valid until the next call. 1 with *piece
- * not empty, 0 at the end of the body, or an error as above.
+ * The next piece of the answer's body, valid until the next one is asked for. 1 with
+ * *piece not empty, 0 at the end of the body, or an error as above.
  */
 int call_read(struct call *c, struct str *piece) MUST_USE;
 

@@ -7,9 +7,11 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { SHORT_MS = 30, LONG_MS = 10000, CROWD = 8 };
@@ -136,12 +138,62 @@ static void test_tunnel_broken(void)
 	fd_close(&pair[1]);
 }
 
+/* Takes n bytes, and ends. */
+static void take(int fd, size_t n)
+{
+	static char bytes[4096];
+	struct pollfd w = {.fd = fd, .events = POLLIN};
+
+	alarm(LONG_MS / 1000);
+	while (n && poll(&w, 1, -1) == 1) {
+		ssize_t got = read(fd, bytes, n < sizeof(bytes) ? n : sizeof(bytes));
+
+		if (got <= 0)
+			_exit(1);
+		n -= (size_t)got;
+	}
+	_exit(0);
+}
+
+/* Who has no room for what is pushed may say more meanwhile. */
+static void test_push_amid_a_piece(void)
+{
+	static const char said[] = "HTTP/1.1 101 Switching Protocols\r\n\r\nfirst";
+	static char much[1 << 20];
+	const struct call_request open = {.method = "GET", .target = "/", .keep = true};
+	struct str piece = {0};
+	struct call c;
+	int pair[2], status = -1, room = 4096;
+	pid_t pid;
+
+	if (!ok(fd_socketpair(SOCK_STREAM, pair) == 0, "a pair"))
+		return;
+	setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	is_int(fd_write_all(pair[1], said, sizeof(said) - 1), 0, "another protocol");
+	call_begin(&c, pair[0], LONG_MS, false);
+	is_int(call_send(&c, &open), 0, "begins");
+	is_int(call_try(&c, &piece), 1, "a piece is there");
+	is_int(fd_write_all(pair[1], "second", 6), 0, "more has come");
+	pid = fork();
+	if (pid == 0)
+		take(pair[1], sizeof(much));
+	is_int(call_push(&c, str_make(much, sizeof(much))), 0, "much is pushed");
+	is_view(piece, "first", "the piece stays where it was");
+	is_int(call_try(&c, &piece), 1, "another one");
+	is_view(piece, "second", "is what came meanwhile");
+	is_int(waitpid(pid, &status, 0), pid, "all was taken");
+	is_int(status, 0, "in order");
+	call_close(&c);
+	fd_close(&pair[1]);
+}
+
 int main(void)
 {
 	tunnel(1);
 	tunnel(7);
 	tunnel(4096);
 	test_tunnel_broken();
+	test_push_amid_a_piece();
 	test_unix();
 	test_tcp();
 	return done_testing();
