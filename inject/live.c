@@ -41,7 +41,7 @@ struct live {
 	/* What the channel is found again by, and goes on at. */
 	char terminal_name[NAME_MAX_N + 1];
 	char epoch[NAME_MAX_N + 1];
-	uint64_t at;       /* of the output: the next byte */
+	uint64_t at;       /* of the output: the next byte; UINT64_MAX: not known */
 	struct buf typed;  /* for a terminal: what it may not have got */
 	uint64_t typed_at; /* offset of that */
 };
@@ -122,7 +122,7 @@ static int say_open(struct live *v, bool again)
 	put_member(&w, "terminal", v->terminal_name);
 	jw_key(&w, "keep");
 	jw_bool(&w, true);
-	if (again) {
+	if (again && v->at != UINT64_MAX) {
 		put_member(&w, "epoch", v->epoch);
 		jw_key(&w, "offset");
 		jw_uint(&w, v->at);
@@ -265,6 +265,8 @@ static int take_opened(struct live *v, struct doc *d)
 
 	v->opening = false;
 	copy_name(v->terminal_name, doc_str(d, json_get(root, "terminal")));
+	if (!again && v->terminal_name[0])
+		v->at = 0;
 	if (!again || !v->terminal_name[0])
 		return 0;
 	forget_typed(v, doc_uint(json_get(root, "input"), INT64_MAX));
@@ -277,6 +279,14 @@ static int take_opened(struct live *v, struct doc *d)
 		rest = str_skip(rest, n);
 	}
 	return r;
+}
+
+/* Offsets of a session are those of one process, and begin with its screen. */
+static void take_hello(struct live *v, struct str epoch)
+{
+	if (!v->terminal_name[0] && !str_eq(epoch, str_c(v->epoch)))
+		v->at = UINT64_MAX;
+	copy_name(v->epoch, epoch);
 }
 
 static int take_text(struct live *v, struct str text)
@@ -295,7 +305,7 @@ static int take_text(struct live *v, struct str text)
 	} else if (str_eq(type, STR("ack"))) {
 		take_ack(v, doc_uint(json_get(root, "bytes"), INT64_MAX));
 	} else if (str_eq(type, STR("hello"))) {
-		copy_name(v->epoch, doc_str(&d, json_get(root, "epoch")));
+		take_hello(v, doc_str(&d, json_get(root, "epoch")));
 	} else if (str_eq(type, STR("opened"))) {
 		r = take_opened(v, &d);
 	} else if (str_eq(type, STR("gap"))) {
@@ -554,6 +564,7 @@ int live_run(const struct sandbox *s, const struct live_conf *conf)
 {
 	struct live v = {.conf = conf,
 		.sandbox = s,
+		.at = UINT64_MAX,
 		.message = BUF_INIT(STREAM_WINDOW),
 		.typed = BUF_INIT(STREAM_INPUT)};
 	int r = sandbox_alive(s, ALIVE_MS);

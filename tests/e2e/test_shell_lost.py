@@ -189,11 +189,12 @@ class AtOnce(Wire):
 
 def test_lost_at_once():
     with Box(AtOnce) as box:
-        eq(box.client.ask(request("POST", "/execute_action", action("run", command="echo first"),
+        eq(box.client.ask(request("POST", "/execute_action", action("run", command="seq 30000"),
                                   X_Session_API_Key=box.key)).status, 200, "a session")
         t = Terminal(box.e, "attach", "box", "--session", "default")
-        t.until(b"first\r\n")
+        shown = t.until(b"\r\n30000")
         ok(box.wire.lost, "a connection that is lost at once is made again")
+        ok(b"\r\n10000\r\n" not in shown, "and begins with the screen as any other", shown[:99])
         t.type("\x1d")
         eq(t.end(), (0, True), "and left as any other")
 
