@@ -217,8 +217,9 @@ static void send_away(struct session *s, const char *why)
 void session_cut(struct session *s)
 {
 	send_away(s, "the sandbox is shutting down");
-	/* What it had shown before a crash belongs to the answer. */
-	shell_restore_now(s->shell);
+	/* What it had shown before a crash belongs to the answer, where there is one. */
+	if (s->current)
+		shell_restore_now(s->shell);
 	if (s->current)
 		session_answer_running(
 			s, s->current, false, STR("\n[The sandbox is shutting down.]"));

@@ -500,6 +500,8 @@ static void check_all(const struct shell_row *row)
 	check_not_typed();
 	check_ends();
 	crash_after_much(MUCH);
+	session_cut(drv.box.session);
+	ok(shell_is_restoring(shell()), "%s: nobody's screen is not waited for", name);
 	end_session();
 	check_starting(row);
 	check_everywhere(row);
