@@ -521,6 +521,15 @@ def test_prune():
     e.answers.append(("DELETE", "/images/.*", refusal(409, "in use")))
     eq((od(e, "prune", "--keep", "0").stdout, sorted(e.images)), (b"", before),
        "what the engine keeps is not told to be gone")
+    for times in (".2", ".10"), (".10", ".2"):
+        e = engine()
+        for i, fraction in enumerate(times):
+            doc = old(f"1{i}", "a", 5, [f"od-runtime:1{i}"])
+            e.images[f"od-runtime:1{i}"] = doc
+            e.answers.append(("GET", f"/images/{doc['Id']}/json",
+                              response(200, {"Created": f"1970-01-01T00:00:05{fraction}Z"})))
+        eq(od(e, "prune", "--keep", "1").stdout.decode(), f"od-runtime:1{times.index('.10')}\n",
+           "of two of one second, the older one goes")
     for path, answer in (("/images/json", refusal(500, "x")),
                          ("/containers/json", response(200, b"no json"))):
         e = prune_engine()
