@@ -33,6 +33,7 @@ struct live {
 	bool typed_all;      /* there is no more input */
 	bool opening;        /* nothing may be typed until it is open */
 	bool over;           /* however it ends, nobody comes back */
+	bool resized;        /* it has another size than when it was opened */
 	uint64_t put, taken; /* bytes of input, and those of them dealt with */
 	uint64_t got, told;  /* bytes of output, and those of them acknowledged */
 	uint64_t heard;      /* when something came, monotonic ms */
@@ -399,7 +400,12 @@ static int step(struct live *v)
 	r = stop_poll(fds, v->heard + WS_DEAD_MS, false);
 	if (r < 0)
 		return r;
-	r = stop_resized() ? say_size(v, 0) : 0;
+	if (stop_resized()) {
+		v->resized = true;
+		r = say_size(v, 0);
+	} else {
+		r = 0;
+	}
 	if (!r && fds[2].revents)
 		r = read_typed(v);
 	if (fds[1].revents)
@@ -454,7 +460,7 @@ static int pause_for(struct live *v, uint64_t ms, bool told)
 	uint64_t until = clock_ms() + ms;
 	int r = 0;
 
-	while (r >= 0 && clock_ms() < until) {
+	for (; r >= 0 && clock_ms() < until; v->resized |= stop_resized()) {
 		struct pollfd fds[STOP_FDS] = {
 			[1] = {.fd = -1},
 			[2] = {.fd = told && v->terminal.raw ? STDIN_FILENO : -1,
@@ -532,8 +538,10 @@ static int come_back(struct live *v, int lost)
 		if (r)
 			return r < 0 ? r : lost;
 	}
-	if (!told)
-		return 0;
+	/* Of the last one nobody knows whether it was heard. */
+	r = v->resized ? say_size(v, 0) : 0;
+	if (r || !told)
+		return r;
 	tell(v, "connected again");
 	/* A program that draws on all of the screen does so when its size changes. */
 	r = say_size(v, 1);

@@ -35,13 +35,16 @@ def od(e, *argv):
 class Terminal:
     def __init__(self, e, *argv):
         self.fd, self.slave = pty.openpty()
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 101, 0, 0))
+        self.resize(33, 101)
         self.before = termios.tcgetattr(self.slave)
         self.seen = b""
         self.p = subprocess.Popen([*harness.WRAP, harness.RUNTIME, *argv], stdin=self.slave,
                                   stdout=self.slave, stderr=self.slave, env=environment(e),
                                   start_new_session=True,
                                   preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def until(self, mark, seconds=harness.DEADLINE):
         end = time.monotonic() + seconds
@@ -115,6 +118,13 @@ def test_shell():
             t.until(f"kept-{i + 40}".encode())
         box.wire.down = True
         box.wire.cut()
+        t.resize(34, 102)
+        time.sleep(0.2)
+        box.wire.down = False
+        t.type("stty size\n")
+        t.until(b"34 102")
+        box.wire.down = True
+        box.wire.cut()
         t.type("echo typed-$((6*7)) >>typed; cat typed\n")
         t.until(b"trying again")
         box.wire.down = False
@@ -132,6 +142,7 @@ def test_giving_up():
         box.wire.down = True
         box.wire.cut()
         t.until(b"trying again")
+        t.resize(34, 102)
         t.type("\x03")
         t.until(b"was lost")
         eq(t.end(), (111, True), "who has had enough leaves")
