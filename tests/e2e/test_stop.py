@@ -110,6 +110,16 @@ def test_while_it_is_restored():
             ok(content.endswith("\n1763887\n1763888"), "the last of the output", content[-80:])
 
 
+def test_signals_until_the_end():
+    codes = []
+    for _ in range(10):
+        with Client(role="serve") as client:
+            while client.process.poll() is None:
+                client.process.send_signal(signal.SIGTERM)
+            codes.append(client.process.returncode)
+    eq(codes, [0] * 10, "who is told to stop until it has ends as who is told once")
+
+
 def test_second_signal():
     with Client(role="serve") as client:
         client.run("trap '' HUP INT TERM; sleep 1000", timeout=0.3)
