@@ -25,11 +25,12 @@ class Stream:
         self.conn.send(request("GET", STREAM))
         deadline = time.monotonic() + 20
         self.head = self.conn._until(b"\r\n\r\n", deadline).decode()
-        self.data = b""
+        # What has come with the head is part of the stream.
+        self.data, self.conn.data = self.conn.data, b""
 
     def more(self, seconds=6 * DEADLINE):
         """All parts that come by then, the first one waited for."""
-        parts, end = [], time.monotonic() + seconds
+        parts, end = self.take(), time.monotonic() + seconds
         while not parts:
             left = end - time.monotonic()
             if left <= 0 or not select.select([self.conn.sock], [], [], left)[0]:
@@ -38,12 +39,17 @@ class Stream:
             if not piece:
                 break
             self.data += piece
-            # Chunks: their heads lie between.
-            plain = re.sub(rb"(?:\r\n)?[0-9a-f]+\r\n(?=--picture|Content-Type)", b"", self.data)
-            found = plain.split(b"--picture\r\n")
-            parts = [p for p in found[:-1] if p.startswith(b"Content-Type: image/jpeg")]
-            if parts:
-                self.data = b""
+            parts = self.take()
+        return parts
+
+    def take(self):
+        """The parts that are whole; the rest stays."""
+        # Chunks: their heads lie between.
+        plain = re.sub(rb"(?:\r\n)?[0-9a-f]+\r\n(?=--picture|Content-Type)", b"", self.data)
+        *found, rest = plain.split(b"--picture\r\n")
+        parts = [p for p in found if p.startswith(b"Content-Type: image/jpeg")]
+        if parts:
+            self.data = rest
         return parts
 
     def close(self):
