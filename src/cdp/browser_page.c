@@ -370,7 +370,7 @@ int browser_wake(struct browser *b)
 	if (r == -ETIMEDOUT && b->active && b->active->busy && !tab_leaves(b->active)) {
 		tab_end_script(b->active);
 		r = wake(b, clock_ms() + BUSY_MS);
-		if (r == -ETIMEDOUT) {
+		if (r == -ETIMEDOUT && b->active) {
 			r = browser_close_tab(b, clock_ms() + SETUP_MS);
 			return r ? r : -EPIPE;
 		}

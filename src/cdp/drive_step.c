@@ -83,6 +83,7 @@ static int tell(struct buf *error, const char *words)
 static int act(struct browser *b, struct str action, struct arena *a, struct buf *error)
 {
 	int r = browser_act(b, action, a, error);
+	struct tab *t;
 
 	if (r && r != ERR_CLOSED && r != -ECANCELED && r != -ENOMEM) {
 		buf_reset(error);
@@ -93,8 +94,10 @@ static int act(struct browser *b, struct str action, struct arena *a, struct buf
 		r = browser_wake(b);
 	if (r == -EPIPE)
 		return tell(error, "Error: the page let nobody in; its tab is closed.");
-	if (!r && browser_active(b)->lost) {
-		browser_active(b)->lost = false;
+	/* The last one may have closed itself when it let us in. */
+	t = browser_active(b);
+	if (!r && t && t->lost) {
+		t->lost = false;
 		return tell(error, "Error: Page crashed; it is blank now.");
 	}
 	return r;
@@ -111,6 +114,9 @@ static int note_pages(struct browser *b, struct answer *answer, struct arena *a)
 		urls[i++] = buf_view(&t->url);
 	answer->urls = urls;
 	answer->urls_n = n;
+	answer->active = -1;
+	if (!browser_active(b))
+		return 0;
 	answer->active = (int)browser_index(b, browser_active(b));
 	answer->url = urls[answer->active];
 	return 0;

@@ -555,7 +555,7 @@ int observe(struct browser *b, const struct observe_want *want, uint64_t deadlin
 		};
 
 		sight_free(o);
-		r = look_once(&l);
+		r = l.t ? look_once(&l) : -EPIPE;
 		apart = l.apart;
 		if (!r)
 			return 0;
