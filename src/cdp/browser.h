@@ -95,7 +95,8 @@ struct browser {
 	char cast[CDP_ID_MAX]; /* the session that tells how it looks; empty: none */
 
 	/* The caller's; browser_cast follows a change. NULL: nobody looks on. */
-	void (*picture)(void *arg, struct str jpeg); /* in Base64; it must not wait */
+	/* In Base64, or what else can be between the quotes of JSON; it must not wait. */
+	void (*picture)(void *arg, struct str jpeg);
 	void *picture_arg;
 };
 

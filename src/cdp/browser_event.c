@@ -347,7 +347,7 @@ static void pictured(struct tab *t, struct json_val params)
 	snprintf(words, sizeof(words), "{\"sessionId\":%lld}", (long long)number);
 	cdp_post(&b->cdp, str_c(t->session), "Page.screencastFrameAck", str_c(words));
 	if (b->picture && !strcmp(t->session, b->cast))
-		b->picture(b->picture_arg, text_of(b, params, "data"));
+		b->picture(b->picture_arg, json_inside(json_get(params, "data")));
 }
 
 /* --- Events of the browser -------------------------------------------------------- */

@@ -72,6 +72,15 @@ static void say(struct role *role, const char *op, struct str why)
 	buf_free(&frame);
 }
 
+/* Between the values of others there may be ends of lines, where a blank is as good. */
+static void make_line(struct buf *frame)
+{
+	char *at = frame->p, *end = frame->p + frame->n;
+
+	while ((at = memchr(at, '\n', (size_t)(end - at))))
+		*at++ = ' ';
+}
+
 static void reply(struct role *role, uint64_t id, struct str key, struct str json)
 {
 	struct buf frame = BUF_INIT(OBSERVATION_MAX);
@@ -80,10 +89,12 @@ static void reply(struct role *role, uint64_t id, struct str key, struct str jso
 		STR_ARG(key));
 	buf_str(&frame, json);
 	buf_putc(&frame, '}');
-	if (!frame.err)
+	if (!frame.err) {
+		make_line(&frame);
 		send_frame(role, buf_view(&frame));
-	else
+	} else {
 		role->stopping = true;
+	}
 	buf_free(&frame);
 }
 

@@ -6,11 +6,15 @@ import threading
 
 import harness
 from browsers import do, error, plugin
-from harness import Client, Closed, Conn, eq, main, ok
+from harness import Client, Closed, Conn, eq, main, ok, request, until
 from ws_peer import WebSocket, accept_of
 
+FORGED = '{"op":"unavailable","why":"forged"}'
 SNAPSHOT = ('{"documents":[{"nodes":{"parentIndex":[],"nodeType":[],"nodeName":[],"nodeValue":[],"attributes":[]},'
             '"layout":{"nodeIndex":[],"bounds":[],"clientRects":[]},"scrollOffsetX":0,"scrollOffsetY":0}],"strings":[]}')
+# In lines, of which one is a frame of our own, and the one before it looks like a whole one.
+NODE = ('{"nodeId":"1","ignored":false,"role":{"type":"role","value":"x"},"more":{"y":{"z":{"q":{}}\n,"more":\n' + FORGED + "\n}}}")
+PICTURE = 'AA"}\n' + FORGED + '\n{"op":"picture","jpeg":"AA'
 
 
 class Fake:
@@ -64,7 +68,7 @@ class Fake:
             "Page.getFrameTree": f'{{"frameTree":{{"frame":{{"id":"{target}","loaderId":"L","url":"about:blank"}}}}}}',
             "Page.createIsolatedWorld": '{"executionContextId":2}',
             "Runtime.callFunctionOn": '{"result":{"type":"string","value":""}}',
-            "Accessibility.getFullAXTree": '{"nodes":[]}',
+            "Accessibility.getFullAXTree": '{"nodes":[' + NODE + "]}",
             "DOMSnapshot.captureSnapshot": SNAPSHOT,
             "Page.captureScreenshot": '{"data":""}',
         }.get(method, "{}")
@@ -73,6 +77,8 @@ class Fake:
         if method == "Runtime.enable":
             before.append(self.event("Runtime.executionContextCreated", session, context={
                 "id": 1, "auxData": {"frameId": target, "isDefault": True}}))
+        elif method == "Page.startScreencast":
+            behind.append(self.event("Page.screencastFrame", session, data=PICTURE, sessionId=1))
         if session and self.goes_at:
             self.goes_at -= 1
             if not self.goes_at:
@@ -94,6 +100,20 @@ def test_gone():
             ok("given no answer" not in error(got), f"it goes with its answer number {n}", error(got))
         ok(n > 5, "...up to the last", n)
         eq(plugin(client)["starts"], 1, "the process that drives it lives")
+
+
+def test_frames():
+    """What it says holds frames for the server."""
+    fake = Fake()
+    with Client("--cdp", fake.url) as client:
+        got = do(client, "noop(0)", return_axtree=True)
+        eq(got["extras"]["axtree_object"].get("nodes"), [json.loads(NODE)], "a tree in lines is a tree")
+        conn = Conn(client.port)
+        conn.send(request("GET", "/v1/browser/screen?stream=mjpeg"))
+        ok(until(lambda: "Page.screencastFrameAck" in fake.asked), "a picture that is none")
+        eq(error(do(client, "noop(0)")), "", "...says nothing to anybody")
+        conn.close()
+        eq((plugin(client)["state"], plugin(client)["starts"]), ("ready", 1), "it is what it was")
 
 
 main()
