@@ -237,10 +237,12 @@ int drive_start(struct drive *d, struct buf *why)
 	if (lives(d))
 		return 0;
 	r = start(d, why);
-	if (!r)
-		r = bring_back(d);
+	if (r)
+		return r;
+	r = bring_back(d);
 	if (r != ERR_CLOSED)
 		return r;
+	/* It was lost with its pages, which are not brought back twice. */
 	end(d);
 	return start(d, why);
 }

@@ -24,6 +24,7 @@ class Fake:
         self.sock = socket.create_server(("127.0.0.1", 0))
         self.url = f"ws://127.0.0.1:{self.sock.getsockname()[1]}/"
         self.made, self.there, self.asked = 0, set(), []
+        self.hangs_up = False
         self.goes_at = 0  # the page goes with its answer to so many questions from now on
         threading.Thread(target=self.serve, daemon=True).start()
 
@@ -37,7 +38,7 @@ class Fake:
                       b"Sec-WebSocket-Accept: " + accept_of(key.encode()).encode() + b"\r\n\r\n")
             try:
                 peer = WebSocket(conn, masks=False)
-                while True:
+                while not self.hangs_up:
                     conn.send(b"".join(map(self.frame, self.answer(json.loads(peer.receive(600)[1])))))
             except (Closed, OSError, ValueError):
                 pass
@@ -114,6 +115,15 @@ def test_frames():
         eq(error(do(client, "noop(0)")), "", "...says nothing to anybody")
         conn.close()
         eq((plugin(client)["state"], plugin(client)["starts"]), ("ready", 1), "it is what it was")
+
+
+def test_end():
+    """It is there, and hangs up."""
+    fake = Fake()
+    fake.hangs_up = True
+    with Client("--cdp", fake.url) as client:
+        eq(error(do(client, "noop(0)")), f"The browser at {fake.url} cannot be used: connection closed before the end.",
+           "it is told once")
 
 
 main()
