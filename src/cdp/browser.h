@@ -24,6 +24,7 @@ struct frame {
 	char id[CDP_ID_MAX];
 	char parent[CDP_ID_MAX]; /* empty for the main one */
 	char loader[CDP_ID_MAX]; /* of its document */
+	bool loaded;             /* that has had its load event */
 	int64_t context;         /* of the page's own scripts; 0: there is none now */
 	unsigned events;         /* of enum frame_event, since the last init */
 	bool loading;            /* it has started to, and not stopped */

@@ -94,6 +94,16 @@ static void set_url(struct tab *t, struct str url, struct str fragment)
 	buf_str(&t->url, fragment);
 }
 
+static void set_loader(struct frame *f, struct str id)
+{
+	char before[CDP_ID_MAX];
+
+	memcpy(before, f->loader, sizeof(before));
+	copy_id(f->loader, id);
+	if (strcmp(before, f->loader) != 0)
+		f->loaded = false;
+}
+
 /* A Page.Frame, of an event or a tree. */
 static struct frame *note_frame(struct tab *t, struct json_val frame)
 {
@@ -103,7 +113,7 @@ static struct frame *note_frame(struct tab *t, struct json_val frame)
 	if (!f)
 		return NULL;
 	copy_id(f->parent, text_of(b, frame, "parentId"));
-	copy_id(f->loader, text_of(b, frame, "loaderId"));
+	set_loader(f, text_of(b, frame, "loaderId"));
 	if (f == t->frames)
 		set_url(t, text_of(b, frame, "url"), text_of(b, frame, "urlFragment"));
 	return f;
@@ -232,7 +242,7 @@ static void lifecycle(struct tab *t, struct json_val params)
 	if (!f)
 		return;
 	if (str_eq(name, STR("init"))) {
-		copy_id(f->loader, text_of(b, params, "loaderId"));
+		set_loader(f, text_of(b, params, "loaderId"));
 		f->events = FRAME_INIT;
 	}
 	/* That of a document which has been left is none. */
@@ -241,6 +251,7 @@ static void lifecycle(struct tab *t, struct json_val params)
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (str_eq(name, names[i].name))
 			f->events |= names[i].event;
+	f->loaded = f->loaded || f->events & FRAME_LOAD;
 }
 
 /* A page that waits for an answer answers nobody. */

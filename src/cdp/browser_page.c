@@ -398,8 +398,9 @@ static bool has_arrived(void *arg)
 
 	if (at->t->state != TAB_READY)
 		return true;
+	/* It may leave for another one as soon as it has loaded. */
 	if (strcmp(f->loader, at->loader) != 0)
-		return f->events & FRAME_LOAD;
+		return f->loaded;
 	return at->within && at->t->navigated != at->navigated;
 }
 

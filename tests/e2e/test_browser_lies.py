@@ -16,6 +16,10 @@ SNAPSHOT = ('{"documents":[{"nodes":{"parentIndex":[],"nodeType":[],"nodeName":[
 NODE = ('{"nodeId":"1","ignored":false,"role":{"type":"role","value":"x"},"more":{"y":{"z":{"q":{}}\n,"more":\n' + FORGED + "\n}}}")
 PICTURE = 'AA"}\n' + FORGED + '\n{"op":"picture","jpeg":"AA'
 
+# A page that goes elsewhere as soon as it has loaded, where nothing is.
+LEAVES = (("frameStartedLoading", {}), ("lifecycleEvent", {"name": "init", "loaderId": "M"}),
+          ("lifecycleEvent", {"name": "load", "loaderId": "M"}), ("frameStartedLoading", {}), ("frameStoppedLoading", {}))
+
 
 class Fake:
     """Has pages of nothing, and answers what it is asked."""
@@ -78,6 +82,9 @@ class Fake:
         if method == "Runtime.enable":
             before.append(self.event("Runtime.executionContextCreated", session, context={
                 "id": 1, "auxData": {"frameId": target, "isDefault": True}}))
+        elif method == "Page.navigate":
+            result = '{"loaderId":"M"}'
+            behind += [self.event(f"Page.{name}", session, frameId=target, **more) for name, more in LEAVES]
         elif method == "Page.startScreencast":
             behind.append(self.event("Page.screencastFrame", session, data=PICTURE, sessionId=1))
         if session and self.goes_at:
@@ -124,6 +131,13 @@ def test_end():
     with Client("--cdp", fake.url) as client:
         eq(error(do(client, "noop(0)")), f"The browser at {fake.url} cannot be used: connection closed before the end.",
            "it is told once")
+
+
+def test_loaded():
+    """What a page does behind its load event is no part of the way to it, if it is heard of at once."""
+    fake = Fake()
+    with Client("--cdp", fake.url) as client:
+        eq(error(do(client, 'goto("http://localhost/")')), "", "a page that has loaded")
 
 
 main()
