@@ -234,7 +234,10 @@ static struct call *one_that_was_left(struct external *e)
 	return c;
 }
 
-/* What does one thing after the other is not kept from the next by who has gone. */
+/*
+ * What does one action after the other is not kept from the next by who has gone. Who
+ * only wants to see something does not wait for them.
+ */
 static void make_way(struct external *e)
 {
 	struct call *c;
@@ -254,7 +257,7 @@ static void ask(struct call *c, uint64_t ms)
 	struct external *e = c->e;
 	struct call **end = &e->calls;
 
-	if (e->own)
+	if (e->own && c->act)
 		make_way(e);
 	while (*end)
 		end = &(*end)->next;
