@@ -326,7 +326,17 @@ static int read_some(struct cdp *c)
 
 /* --- Waiting ---------------------------------------------------------------------- */
 
-/* ERR_CLOSED: it says nothing though it was asked, and patience is at its end. */
+static bool has_input(const struct cdp *c)
+{
+	struct pollfd p = {.fd = c->in, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+/*
+ * ERR_CLOSED: it says nothing though it was asked, and patience is at its end. One that
+ * answers just then may sleep when it is looked at.
+ */
 static int check_life(struct cdp *c, uint64_t now)
 {
 	uint64_t since = c->heard > c->asked ? c->heard : c->asked;
@@ -342,7 +352,7 @@ static int check_life(struct cdp *c, uint64_t now)
 		c->asked = now;
 		return r;
 	}
-	return c->patient(c->ctx, now - since) ? 0 : ERR_CLOSED;
+	return c->patient(c->ctx, now - since) || has_input(c) ? 0 : ERR_CLOSED;
 }
 
 static int wait_for_input(struct cdp *c, uint64_t until, struct pollfd w[3])

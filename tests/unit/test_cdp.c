@@ -262,6 +262,16 @@ static bool talks(void *ctx, uint64_t silent_ms)
 	return false;
 }
 
+/* One that answers while it is looked at. */
+static bool is_late(void *ctx, uint64_t silent_ms)
+{
+	(void)ctx;
+	if (!silent_ms)
+		return true;
+	answer(STR("{\"id\":1,\"result\":{}}"));
+	return false;
+}
+
 static void check_ends(void)
 {
 	uint64_t id = 0;
@@ -294,6 +304,11 @@ static void check_ends(void)
 	is_int(cdp_call(&c, STR(""), "B.q", STR(""), soon(20000), NULL, NULL), ERR_CLOSED,
 		"one that says other things");
 	ok(talk.counts, "...is silent since the last of them");
+	end();
+	begin();
+	c.patient = is_late;
+	is_int(cdp_call(&c, STR(""), "B.q", STR(""), soon(20000), NULL, NULL), 0,
+		"one that answers at the last moment is heard");
 	end();
 	begin();
 	fd_close(&back);
