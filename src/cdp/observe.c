@@ -557,6 +557,9 @@ int observe(struct browser *b, const struct observe_want *want, uint64_t deadlin
 		sight_free(o);
 		r = l.t ? look_once(&l) : -EPIPE;
 		apart = l.apart;
+		/* Where another one has opened meanwhile, that is the active one. */
+		if (!r && !l.last && browser_active(b) != l.t)
+			r = -EPIPE;
 		if (!r)
 			return 0;
 		sight_free(o);

@@ -41,6 +41,8 @@ PAGES = {
             "<iframe src=/file.pdf></iframe><object data=/file.pdf></object>",
     "/big": "<title>Big</title><table>" + "".join(f"<tr><td>cell {i}<td><button>b{i}</button></tr>"
                                                   for i in range(4000)) + "</table>",
+    "/opens": "<title>Opens</title><button onclick=\"setTimeout(() => window.open('/1'), 300)\">Open</button>" +
+              "<p><b>word</b>" * 4000,
     "/huge": "<title>Huge</title><h1>A name for all</h1><p id=t hidden></p>" + "<button aria-labelledby=t></button>" * 40 +
              "<script>t.textContent = 'x'.repeat(1 << 20)</script>",
     "/piled": "<title>Piled</title><style>i { position: absolute; top: 0; width: 50px; height: 50px }</style>" +
@@ -200,6 +202,15 @@ def test_parts(client):
             break
         got = do(client, "noop(0)")
     ok(not error(got) and "heading 'Report'" in got["content"], "a page with PDF in it", got["content"])
+
+
+@one
+def test_opened(client):
+    """A page opens another one while it is looked at, which takes a second."""
+    button = bid_of(page(client, "/opens"), "button 'Open'")
+    got = do(client, f'click("{button}")')
+    eq(got["extras"]["url"] == f"{URL}/1", "Page 1" in got["content"], "what is seen is where it is")
+    eq(got["extras"]["url"], f"{URL}/1", "...in the other one")
 
 
 @one
