@@ -20,6 +20,7 @@ enum {
 	SETUP_MS = 10000,     /* for a tab; a browser that is busy with pages */
 	CLOSE_MS = 1000,      /* a tab that is not closed then counts as closed */
 	DIALOG_MS = 2000,     /* for a dialog that was answered to close */
+	LEAVE_MS = 120000,    /* for the first of another page; longer than goto waits */
 	STALL_MS = 1500,      /* without an answer, though it has nothing to do */
 	STALL_BUSY_MS = 20000 /* and though it may have: a machine out of breath */
 };
@@ -424,7 +425,8 @@ bool tab_leaves(struct tab *t)
 {
 	const struct frame *f = tab_main(t);
 
-	return f->loading && !(f->events & FRAME_INIT);
+	return f->loading && !(f->events & FRAME_INIT) &&
+		clock_ms() - f->started < LEAVE_MS;
 }
 
 int tab_world(struct tab *t, struct str frame, uint64_t deadline, struct arena *a,

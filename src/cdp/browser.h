@@ -28,6 +28,7 @@ struct frame {
 	int64_t context;         /* of the page's own scripts; 0: there is none now */
 	unsigned events;         /* of enum frame_event, since the last init */
 	bool loading;            /* it has started to, and not stopped */
+	uint64_t started;        /* when it did the last time */
 	uint64_t stopped;        /* when it did the last time */
 };
 
@@ -151,7 +152,8 @@ int tab_wait(struct tab *t, uint64_t id, uint64_t deadline, struct arena *a,
 	struct json_val *result) MUST_USE;
 /*
  * Whether its page goes to another one of which nothing has come yet. Chromium keeps
- * what it is asked until then, and that is no script's fault.
+ * what it is asked until then, and that is no script's fault; but one that goes on for
+ * two minutes may be, since a script without an end keeps the other page from coming.
  */
 bool tab_leaves(struct tab *t);
 /* Whatever script it is at is ended; who waits for that is refused. */

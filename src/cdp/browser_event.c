@@ -152,6 +152,7 @@ static void started(struct tab *t, struct json_val params)
 	if (!f)
 		return;
 	f->loading = true;
+	f->started = clock_ms();
 	f->events = 0;
 }
 
