@@ -325,12 +325,13 @@ static bool is_leaving(struct drive *d)
 
 int drive_do(struct drive *d, const struct drive_task *task, struct buf *out)
 {
-	struct buf words = BUF_INIT(CDP_WORDS_MAX), answer = BUF_INIT(ANSWER_MAX);
+	struct buf words = BUF_INIT(CDP_WORDS_MAX), error = BUF_INIT(DRIVE_ERROR_MAX);
+	struct buf answer = BUF_INIT(ANSWER_MAX);
 	struct arena a;
 	int r;
 
 	arena_init(&a, CDP_MEMORY_MAX);
-	r = drive_step(d, task, &a, &answer);
+	r = drive_step(d, task, &a, &error, &answer);
 	if (r == ERR_CLOSED) {
 		tell_loss(d, &words);
 		keep_pages(d);
@@ -348,12 +349,16 @@ int drive_do(struct drive *d, const struct drive_task *task, struct buf *out)
 	}
 	if (words.n) {
 		buf_reset(&answer);
-		answer_failure(task->visit, task->what, buf_view(&words), &answer);
-		r = 0;
+		if (error.n)
+			buf_putc(&error, '\n');
+		buf_str(&error, buf_view(&words));
+		answer_failure(task->visit, task->what, buf_view(&error), &answer);
+		r = error.err;
 	}
 	buf_str(out, buf_view(&answer));
 	arena_reset(&a);
 	buf_free(&answer);
+	buf_free(&error);
 	buf_free(&words);
 	return r ? r : out->err;
 }

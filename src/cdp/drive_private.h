@@ -6,12 +6,15 @@
 
 /* --- drive_step.c */
 
+enum { DRIVE_ERROR_MAX = 8 << 20 }; /* an action's text may stand in it */
+
 /*
  * What was asked for, and the observation of it. Anything but 0 is as of browser_pump;
- * ERR_CLOSED: the browser is lost.
+ * ERR_CLOSED: the browser is lost. error: what the action has come to, if that is an
+ * error, which nobody was told of unless it returns 0.
  */
 int drive_step(struct drive *d, const struct drive_task *task, struct arena *a,
-	struct buf *out) MUST_USE;
+	struct buf *error, struct buf *out) MUST_USE;
 
 /* --- drive_file.c */
 

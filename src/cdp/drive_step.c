@@ -10,7 +10,6 @@
 #include <string.h>
 
 enum {
-	ERROR_MAX = 8 << 20, /* an action's text may stand in it */
 	VISIT_MAX = 8 << 20, /* a URL of data, with the call around it */
 	DATA_SHOWN = 64,     /* characters of a data: URL */
 	LOOK_MS = 30000,     /* pages of 12,000 nodes take 1.5 s */
@@ -85,8 +84,9 @@ static int act(struct browser *b, struct str action, struct arena *a, struct buf
 	int r = browser_act(b, action, a, error);
 	struct tab *t;
 
-	if (r && r != ERR_CLOSED && r != -ECANCELED && r != -ENOMEM) {
+	if (r)
 		buf_reset(error);
+	if (r && r != ERR_CLOSED && r != -ECANCELED && r != -ENOMEM) {
 		buf_fmt(error, "Error: the page has not taken it: %s.", err_text(r));
 		r = error->err;
 	}
@@ -181,25 +181,23 @@ static int fetch(struct drive *d, struct str action, struct buf *out)
 	return out->err ? out->err : 1;
 }
 
-int drive_step(
-	struct drive *d, const struct drive_task *task, struct arena *a, struct buf *out)
+int drive_step(struct drive *d, const struct drive_task *task, struct arena *a,
+	struct buf *error, struct buf *out)
 {
 	struct answer answer = {.visit = task->visit, .action = task->what};
-	struct buf error = BUF_INIT(ERROR_MAX);
 	int r = 0;
 
 	if (task->visit)
 		r = visit_text(task->what, a, &answer.action);
 	if (!r)
-		r = act(&d->browser, answer.action, a, &error);
+		r = act(&d->browser, answer.action, a, error);
 	if (!r)
 		r = fetch(d, answer.action, out);
-	answer.error = buf_view(&error);
+	answer.error = buf_view(error);
 	if (!r)
 		r = look(d, task, &answer, a, out);
 	/* A click's may begin while the page is looked at. */
 	if (!r)
 		r = fetch(d, answer.action, out);
-	buf_free(&error);
 	return r < 0 ? r : 0;
 }

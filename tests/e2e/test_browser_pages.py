@@ -274,6 +274,9 @@ def test_slow(client):
     """A page's server takes its time: who asks meanwhile is told so, and nothing is lost."""
     got = page(client, "/links")
     got = do(client, f'click("{bid_of(got, "Slow")}")')
+    has(error(got), "nothing has come yet", "a page that is not there yet")
+    got = do(client, "tab_focus(99)")
+    has(error(got), "IndexError", "an error of an action is told all the same")
     for _ in range(10):
         if not error(got):
             break
