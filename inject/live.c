@@ -440,7 +440,7 @@ static int begin(struct live *v)
 	if (ws_hand_agrees(
 		    &v->call.head, v->call.in.p + v->call.at - v->call.head.head.n, key))
 		return LIVE_NONE;
-	v->call.idle_ms = 0;
+	v->call.idle_ms = WS_DEAD_MS;
 	return 0;
 }
 
@@ -474,16 +474,6 @@ static int pause_for(struct live *v, uint64_t ms, bool told)
 			return 1;
 	}
 	return r < 0 ? r : 0;
-}
-
-/* Whether it runs, where it did. */
-static bool is_there(const struct live *v)
-{
-	const struct sandbox *s = v->sandbox;
-	struct sandbox now = {0};
-
-	return sandbox_find(s->engine, s->state.name, &now) == 0 && now.running &&
-		now.port == s->port;
 }
 
 /* 0; DONE; LIVE_NONE; or negative. */
@@ -520,7 +510,8 @@ static int come_back(struct live *v, int lost)
 	int r;
 
 	for (;;) {
-		v->over = clock_ms() - start > AWAY_MS || !is_there(v);
+		v->over = clock_ms() - start > AWAY_MS ||
+			sandbox_is_gone(v->sandbox, ALIVE_MS);
 		if (v->over)
 			return lost;
 		r = try_again(v);

@@ -118,6 +118,27 @@ int sandbox_find(const struct engine *e, const char *name, struct sandbox *s)
 	return r;
 }
 
+bool sandbox_is_gone(const struct sandbox *s, uint32_t idle_ms)
+{
+	struct engine engine = *s->engine;
+	struct reply reply = {0};
+	struct sandbox now = {0};
+	struct doc d;
+	bool gone;
+	int r;
+
+	engine.idle_ms = idle_ms;
+	r = engine_tidy(&engine, &reply, "GET", "/containers/%s/json", s->state.name);
+	gone = !r && reply.status == 404;
+	if (!r && !gone && doc_parse(&d, buf_view(&reply.body)) == 0) {
+		gone = read_container(&d, s->state.name, &now) || !now.running ||
+			now.port != s->port;
+		doc_free(&d);
+	}
+	reply_free(&reply);
+	return gone;
+}
+
 /* A sandbox that removed itself leaves its key behind; this is where we notice. */
 static void forget_lost(const struct engine *e, const char *name)
 {

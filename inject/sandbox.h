@@ -36,7 +36,14 @@ int sandbox_find(const struct engine *e, const char *name, struct sandbox *s) MU
 /* The port of 127.0.0.1 that an inspected container has for one inside; 0 for none. */
 uint16_t sandbox_published(struct doc *d, uint16_t inside);
 
-/* The same, and that there is none is an error that is told. */
+/*
+ * Whether the engine says, within idle_ms, that it does not run where it did: it was
+ * stopped, removed, or started again. An engine that says nothing says nothing of that.
+ * Without a word to the user.
+ */
+bool sandbox_is_gone(const struct sandbox *s, uint32_t idle_ms);
+
+/* As sandbox_find, and that there is none is an error that is told. */
 int sandbox_need(const struct engine *e, const char *name, struct sandbox *s) MUST_USE;
 
 /* Fills in the key of one that was found: 0; 1 when it is not known here; FAIL_*. */
