@@ -109,8 +109,8 @@ class Shell:
         return self.ask.format(text=text, var=var)
 
     def interrupt(self, client):
-        """C-c, again if the shell lost it, as a person would."""
-        for _ in range(10 if self.loses_keys else 1):
+        """C-c, again if the shell lost it, as a person would; any may lose one that comes between two programs."""
+        for _ in range(10 if self.loses_keys else 2):
             got = client.run("C-c", is_input=True, timeout=2 * SLOW if self.loses_keys else 10)
             if code_of(got) != -1:
                 break

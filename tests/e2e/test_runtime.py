@@ -166,7 +166,7 @@ def test_life():
         row = [r for r in json.loads(box.od("ps", "--json").stdout) if r["name"] == name][0]
         eq((row["image"], row["state"], row["port"]),
            (IMAGES["busybox"], "running", port_of(ENGINE, name)[0][1]), "ps --json")
-        has(box.od("logs", name).stdout, "Runtime client initialized.", "logs")
+        ok(until(lambda: "Runtime client initialized." in box.od("logs", name).stdout), "logs")
         done = box.od("rm", name)
         ok(done.returncode == 111 and "next: stop it first" in done.stderr, "rm of a running one is refused", done)
         box.fails(111, [name], "run", "--name", name, IMAGES["busybox"], name="a name that is taken")
