@@ -272,7 +272,8 @@ def test_hang_ups():
                                        action("run", command="echo $((40+2)) >f; echo got")))
         until(lambda: os.path.exists(os.path.join(client.work, "f")))
         c.reset()
-        eq(client.run("cat f")["content"].splitlines()[-1], "42",
+        # Until it has ended another one is not taken.
+        ok(until(lambda: client.run("cat f")["content"].endswith("42")),
            "a command goes on when the one who asked is gone")
         ok(until(lambda: fds(pid) <= before), "every descriptor is given back",
            f"{fds(pid)} instead of {before}")
