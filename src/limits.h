@@ -482,6 +482,7 @@ enum {
 	WATCH_DIRT_NAME = 256,      /* with its NUL; of longer ones, at once */
 	WATCH_WRITE_MS = 250,       /* for which a file that stays open is not told */
 	WATCH_PAIR_MS = 20,         /* between the halves of a rename; it takes 0.01 */
+	WATCH_MOVES = 64,           /* told between the two renames of an exchange */
 	WATCH_BEAT_S = 15,          /* proxies give up after 30 or 60 */
 	WATCH_BEAT_MAX_S = 3600,
 };

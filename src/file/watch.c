@@ -3,19 +3,7 @@
 #include <errno.h>
 #include <sys/inotify.h>
 
-/* One record, followed by its name and NULs up to a multiple of its alignment. */
-struct record {
-	uint64_t at; /* when it was fed, monotonic ms */
-	int wd;
-	uint32_t mask, cookie;
-	uint32_t n; /* of the name with its NULs; 0: about the folder itself */
-	char name[];
-};
-
-enum {
-	NAME_ROOM = 4096, /* no file system has longer names */
-	WAITS = 1 << 8,   /* beside an enum watch_end: for the other half of a rename */
-};
+enum { WAITS = 1 << 8 }; /* beside an enum watch_end: for the other half of a rename */
 
 const uint32_t watch_mask = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |
 	IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_ONLYDIR | IN_EXCL_UNLINK;
@@ -25,8 +13,7 @@ void watch_init(struct watch *w, const struct watch_ops *ops, void *arg)
 {
 	w->ops = ops;
 	w->arg = arg;
-	buf_init(&w->part, sizeof(struct inotify_event) + NAME_ROOM + WATCH_READ);
-	buf_init(&w->queue, WATCH_QUEUE_MAX);
+	watch_queue_init(&w->queue);
 	buf_init(&w->path, WATCH_PATH_MAX);
 	buf_init(&w->from, WATCH_PATH_MAX);
 }
@@ -35,104 +22,50 @@ void watch_free(struct watch *w)
 {
 	while (w->tree.top)
 		watch_tree_drop(&w->tree, watch_tree_leaf(w->tree.top));
-	buf_free(&w->part);
-	buf_free(&w->queue);
+	watch_queue_free(&w->queue);
 	buf_free(&w->path);
 	buf_free(&w->from);
 }
 
 /* --- Records ------------------------------------------------------------------- */
 
-static int put_record(
-	struct watch *w, const struct inotify_event *e, const char *name, uint64_t now)
-{
-	static const char zeros[_Alignof(struct record)];
-	struct record r = {.at = now, .wd = e->wd, .mask = e->mask, .cookie = e->cookie};
-	size_t n = e->len ? strnlen(name, e->len) : 0;
-
-	if (e->len && n == e->len)
-		return ERR_SYNTAX;
-	/* The NUL at its end counts. */
-	r.n = n ? (uint32_t)((n / sizeof(zeros) + 1) * sizeof(zeros)) : 0;
-	buf_put(&w->queue, &r, sizeof(r));
-	buf_put(&w->queue, name, n);
-	buf_put(&w->queue, zeros, r.n - n);
-	return w->queue.err;
-}
-
 int watch_feed(struct watch *w, struct str bytes, uint64_t now)
 {
-	struct str rest;
-	int r = 0;
-
-	buf_str(&w->part, bytes);
-	if (w->part.err)
-		return w->part.err;
-	rest = buf_view(&w->part);
-	while (!r && rest.n >= sizeof(struct inotify_event)) {
-		struct inotify_event e;
-
-		memcpy(&e, rest.p, sizeof(e));
-		if (e.len > NAME_ROOM)
-			return ERR_SYNTAX;
-		if (rest.n < sizeof(e) + e.len)
-			break;
-		r = put_record(w, &e, rest.p + sizeof(e), now);
-		rest = str_skip(rest, sizeof(e) + e.len);
-	}
-	buf_consume(&w->part, w->part.n - rest.n);
-	return r;
+	return watch_queue_feed(&w->queue, bytes, now);
 }
 
 bool watch_wants(const struct watch *w)
 {
-	/* A record here takes no more than twice the bytes that it has there. */
-	return w->queue.n <= WATCH_QUEUE_MAX / 2 - 2 * WATCH_READ - NAME_ROOM;
+	return watch_queue_wants(&w->queue);
 }
 
-static struct record *record_at(const struct watch *w, size_t at)
+/* The first behind what is being dealt with that says that name has come or gone. */
+static const struct watch_record *next_about(
+	const struct watch *w, int wd, const char *name)
 {
-	return at < w->queue.n ? (struct record *)(void *)(w->queue.p + at) : NULL;
-}
+	const struct watch_record *r = watch_queue_first(&w->queue);
 
-static size_t after(const struct record *r, size_t at)
-{
-	return at + sizeof(*r) + r->n;
-}
-
-/* A copy of one, for the queue may move while it is dealt with. */
-union held {
-	struct record r;
-	char bytes[NAME_ROOM + 2 * sizeof(struct record)];
-};
-
-static size_t hold(union held *h, const struct record *r)
-{
-	size_t n = sizeof(*r) + r->n;
-
-	memcpy(h->bytes, r, n);
-	return n;
-}
-
-/* Of a name: it has come, or gone. */
-static bool is_about(const struct record *r, int wd, const char *name)
-{
-	const uint32_t either = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
-
-	return r->mask & either && r->wd == wd && r->n && !strcmp(r->name, name);
+	if (r && w->running)
+		r = watch_queue_next(&w->queue, r);
+	while (r && !watch_record_is_about(r, wd, name))
+		r = watch_queue_next(&w->queue, r);
+	return r;
 }
 
 bool watch_settled(const struct watch *w, const struct watch_folder *f, const char *name)
 {
-	const struct record *r;
+	return !next_about(w, f->wd, name);
+}
 
-	for (size_t at = w->at; (r = record_at(w, at)); at = after(r, at)) {
-		bool present = w->running && at == w->at;
+/* The other half of a rename, which is being dealt with or behind that; or NULL. */
+static struct watch_record *find_half(
+	const struct watch *w, uint32_t cookie, uint32_t half)
+{
+	struct watch_record *r = watch_queue_first(&w->queue);
 
-		if (!present && is_about(r, f->wd, name))
-			return false;
-	}
-	return true;
+	while (r && !(r->mask & half && r->cookie == cookie && r->n))
+		r = watch_queue_next(&w->queue, r);
+	return r;
 }
 
 /* --- Events -------------------------------------------------------------------- */
@@ -208,7 +141,7 @@ static int tell_due(struct watch *w, uint64_t now)
 
 /* The file is still open: more may follow. */
 static int on_modify(struct watch *w, const struct watch_folder *f,
-	const struct record *rec, uint64_t now)
+	const struct watch_record *rec, uint64_t now)
 {
 	const char *name = rec->name;
 	struct watch_dirt *d = find_dirt(w, f->wd, name);
@@ -343,7 +276,7 @@ static int look(struct watch *w, struct watch_folder *parent, const char *name)
 	return r == WATCH_ABSENT ? watch_lost(w, parent, name) : r;
 }
 
-static void copy_name(const struct watch_folder *f, char name[NAME_ROOM])
+static void copy_name(const struct watch_folder *f, char name[WATCH_NAME_ROOM])
 {
 	memcpy(name, f->name, strlen(f->name) + 1);
 }
@@ -352,7 +285,7 @@ static void copy_name(const struct watch_folder *f, char name[NAME_ROOM])
 static int look_again(struct watch *w, struct watch_folder *f)
 {
 	struct watch_folder *at = w->tree.lost ? f : NULL;
-	char name[NAME_ROOM];
+	char name[WATCH_NAME_ROOM];
 	int r = 0;
 
 	w->tries++;
@@ -401,41 +334,6 @@ static int on_attrib(struct watch *w, struct watch_folder *f, const char *name, 
 
 /* --- Renames ------------------------------------------------------------------- */
 
-/* The other half; NULL if it is not there. */
-static struct record *find_half(const struct watch *w, const struct record *from)
-{
-	size_t at = after(from, w->at);
-	struct record *r;
-
-	while ((r = record_at(w, at))) {
-		if (r->mask & IN_MOVED_TO && r->cookie == from->cookie && r->n)
-			return r;
-		at = after(r, at);
-	}
-	return NULL;
-}
-
-static bool is_same(const struct record *a, const struct record *b)
-{
-	return a->wd == b->wd && a->n == b->n && !memcmp(a->name, b->name, a->n);
-}
-
-/*
- * Two names were exchanged (renameat2), or renamed there and back: the records are the
- * same, the outcome is not.
- */
-static bool is_exchange(
-	const struct watch *w, const struct record *from, const struct record *to)
-{
-	size_t at = after(to, (size_t)((const char *)to - w->queue.p));
-	const struct record *back = record_at(w, at);
-	const struct record *there = back ? record_at(w, after(back, at)) : NULL;
-
-	return there && back->mask & IN_MOVED_FROM && there->mask & IN_MOVED_TO &&
-		back->cookie == there->cookie && is_same(back, to) &&
-		is_same(there, from);
-}
-
 static int rename_folder(struct watch *w, struct watch_folder *f, const char *old,
 	struct watch_folder *to, const char *name)
 {
@@ -467,8 +365,8 @@ static int rename_file(struct watch *w, struct watch_folder *f, const char *old,
 	return r ? r : tell_rename(w, f, old, to, name, dir);
 }
 
-static int on_rename(struct watch *w, struct watch_folder *f, const struct record *from,
-	const struct record *half)
+static int on_rename(struct watch *w, struct watch_folder *f,
+	const struct watch_record *from, const struct watch_record *half)
 {
 	struct watch_folder *to = watch_tree_wd(&w->tree, half->wd);
 	struct watch_folder *moved = watch_tree_child(&w->tree, f, from->name);
@@ -486,26 +384,87 @@ static int on_rename(struct watch *w, struct watch_folder *f, const struct recor
 
 /* --- Running ------------------------------------------------------------------- */
 
-/* 0 or an error; an enum watch_end; WAITS: for its other half. */
-static int on_leave(
-	struct watch *w, struct watch_folder *f, const struct record *rec, uint64_t now)
+static uint32_t place_of(const struct watch_record *r)
 {
-	struct record *half = find_half(w, rec);
-	union held h;
+	return watch_place(r->wd, r->name);
+}
 
-	if (half) {
-		if (is_exchange(w, rec, half))
-			return WATCH_GAP;
-		hold(&h, half);
-		/* It is dealt with: nothing is left for its turn. */
-		half->mask = 0;
-		return on_rename(w, f, rec, &h.r);
-	}
-	if (now < rec->at + WATCH_PAIR_MS) {
+/* Whether it comes from where half leads, or was made: it was not there before. */
+static bool comes_anew(const struct watch *w, const struct watch_record *r,
+	const struct watch_record *half)
+{
+	const struct watch_record *from;
+
+	if (!(r->mask & IN_MOVED_TO))
+		return r->mask & IN_CREATE;
+	from = find_half(w, r->cookie, IN_MOVED_FROM);
+	return from && watch_record_is_about(from, half->wd, half->name);
+}
+
+/*
+ * Renamed there and back, or exchanged? It is the latter if what has left is there, or
+ * has been since. What goes back once more is looked at then.
+ */
+static int on_back(struct watch *w, struct watch_folder *f, const char *left,
+	const struct watch_record *half)
+{
+	struct watch_folder *to = watch_tree_wd(&w->tree, half->wd);
+	const struct watch_record *next;
+	bool dir = half->mask & IN_ISDIR;
+	int r;
+
+	if (is_hidden(w, make_path(&w->path, f, left), dir) &&
+		(!to || is_hidden(w, make_path(&w->path, to, half->name), dir)))
+		return 0;
+	r = w->ops->there(w->arg, f, left, &dir);
+	if (r == -ESTALE)
+		return WATCH_GAP;
+	if (r && r != WATCH_ABSENT)
+		return r;
+	next = next_about(w, f->wd, left);
+	if (next)
+		return comes_anew(w, next, half) ? 0 : WATCH_GAP;
+	return r ? 0 : WATCH_GAP;
+}
+
+/* Away from all that is watched, or exchanged with something there. */
+static int on_away(struct watch *w, struct watch_folder *f, const char *name, bool dir)
+{
+	int r = on_go(w, f, name, dir);
+
+	if (!r)
+		r = w->ops->there(w->arg, f, name, &dir);
+	/* It is looked for when that folder is found. */
+	if (r == -ESTALE)
+		return dir && w->ops->look ? watch_lost(w, f, name) : 0;
+	if (r)
+		return r == WATCH_ABSENT ? 0 : r;
+	return watch_settled(w, f, name) ? on_come(w, f, name, dir) : 0;
+}
+
+/* 0 or an error; an enum watch_end; WAITS: for its other half. */
+static int on_leave(struct watch *w, struct watch_folder *f,
+	const struct watch_record *rec, uint64_t now)
+{
+	struct watch_record *half = find_half(w, rec->cookie, IN_MOVED_TO);
+	union watch_held h;
+	int r;
+
+	if (!half && now < rec->at + WATCH_PAIR_MS) {
 		w->wait = rec->at + WATCH_PAIR_MS;
 		return WAITS;
 	}
-	return on_go(w, f, rec->name, rec->mask & IN_ISDIR);
+	watch_moves_leave(&w->moves, rec->cookie, place_of(rec));
+	if (!half)
+		return on_away(w, f, rec->name, rec->mask & IN_ISDIR);
+	watch_moves_come(&w->moves, half->cookie, place_of(half));
+	watch_hold(&h, half);
+	/* It is dealt with: nothing is left for its turn. */
+	half->mask = 0;
+	r = watch_moves_back(&w->moves, place_of(rec), place_of(&h.r))
+		? on_back(w, f, rec->name, &h.r)
+		: 0;
+	return r ? r : on_rename(w, f, rec, &h.r);
 }
 
 /* About the folder itself. */
@@ -515,7 +474,7 @@ static int on_self(struct watch *w, struct watch_folder *f, uint32_t mask)
 
 	if (mask & IN_UNMOUNT && !top) {
 		struct watch_folder *parent = f->parent;
-		char name[NAME_ROOM];
+		char name[WATCH_NAME_ROOM];
 		int r;
 
 		copy_name(f, name);
@@ -537,7 +496,7 @@ static int on_self(struct watch *w, struct watch_folder *f, uint32_t mask)
 	return mask & IN_ATTRIB ? tell(w, WATCH_CHMOD, f, ".", true) : 0;
 }
 
-static int deal_with(struct watch *w, const struct record *rec, uint64_t now)
+static int deal_with(struct watch *w, const struct watch_record *rec, uint64_t now)
 {
 	struct watch_folder *f = watch_tree_wd(&w->tree, rec->wd);
 	bool dir = rec->mask & IN_ISDIR;
@@ -550,6 +509,8 @@ static int deal_with(struct watch *w, const struct record *rec, uint64_t now)
 		return on_self(w, f, rec->mask);
 	if (rec->mask & IN_MOVED_FROM)
 		return on_leave(w, f, rec, now);
+	if (rec->mask & IN_MOVED_TO)
+		watch_moves_come(&w->moves, rec->cookie, place_of(rec));
 	if (rec->mask & (IN_CREATE | IN_MOVED_TO))
 		return on_come(w, f, rec->name, dir);
 	if (rec->mask & IN_DELETE)
@@ -563,15 +524,14 @@ static int deal_with(struct watch *w, const struct record *rec, uint64_t now)
 
 int watch_run(struct watch *w, uint64_t now)
 {
-	struct record *rec;
-	union held h;
-	size_t n;
+	struct watch_record *rec;
+	union watch_held h;
 	int r;
 
 	w->wait = 0;
 	/* What is dealt with makes room only at the end: others are fed meanwhile. */
-	while ((rec = record_at(w, w->at)) && w->at < WATCH_QUEUE_MAX / 4) {
-		n = hold(&h, rec);
+	while ((rec = watch_queue_first(&w->queue)) && !watch_queue_is_worn(&w->queue)) {
+		watch_hold(&h, rec);
 		w->running = true;
 		r = deal_with(w, &h.r, now);
 		w->running = false;
@@ -579,16 +539,15 @@ int watch_run(struct watch *w, uint64_t now)
 			break;
 		if (r)
 			return r;
-		w->at += n;
+		watch_queue_drop(&w->queue, &h);
 	}
-	buf_consume(&w->queue, w->at);
-	w->at = 0;
+	watch_queue_tidy(&w->queue);
 	return tell_due(w, now);
 }
 
 uint64_t watch_due(const struct watch *w)
 {
-	uint64_t due = w->wait ? w->wait : w->queue.n ? 0 : UINT64_MAX;
+	uint64_t due = w->wait ? w->wait : watch_queue_first(&w->queue) ? 0 : UINT64_MAX;
 
 	for (size_t i = 0; i < WATCH_DIRT_MAX; i++)
 		if (w->dirt[i].due && w->dirt[i].due < due)

@@ -12,6 +12,8 @@
 #ifndef FILE_WATCH_H
 #define FILE_WATCH_H
 
+#include "file/watch_moves.h"
+#include "file/watch_queue.h"
 #include "file/watch_tree.h"
 #include "limits.h"
 
@@ -52,6 +54,12 @@ struct watch_ops {
 	 * ends watch_run. NULL: only the top is watched.
 	 */
 	int (*look)(void *arg, struct watch_folder *parent, const char *name);
+	/*
+	 * Feeds what the kernel has queued, and then answers: 0: name was in f before,
+	 * as *dir tells; WATCH_ABSENT: it was not; -ESTALE: f is not where its path
+	 * leads; or what ends watch_run.
+	 */
+	int (*there)(void *arg, struct watch_folder *f, const char *name, bool *dir);
 	/* The watch is of no more use; it may be gone already. */
 	void (*forget)(void *arg, int wd);
 	/* Whether nothing is to be told of that path, or below it. May be NULL. */
@@ -69,14 +77,13 @@ struct watch {
 	const struct watch_ops *ops;
 	void *arg;
 	struct watch_tree tree;
-	struct buf part;  /* bytes of an unfinished record */
-	struct buf queue; /* records that are not dealt with */
-	size_t at;        /* in queue, of the first; it is being dealt with */
-	bool running;
+	struct watch_queue queue;
+	bool running;  /* the first of it is being dealt with */
 	uint64_t wait; /* until when it waits for its other half; 0: it does not */
 	unsigned tries;
 	struct buf path, from; /* of the event that is told */
 	struct watch_dirt dirt[WATCH_DIRT_MAX];
+	struct watch_moves moves;
 };
 
 /* What is read from the kernel for the watches; those of the top have one more. */

@@ -17,11 +17,13 @@
 static const struct watch_ops deep = {
 	.event = watch_put_change,
 	.look = watch_look,
+	.there = watch_there,
 	.forget = watch_forget,
 	.hide = watch_hide,
 };
 static const struct watch_ops flat = {
 	.event = watch_put_change,
+	.there = watch_there,
 	.forget = watch_forget,
 	.hide = watch_hide,
 };

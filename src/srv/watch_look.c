@@ -254,6 +254,24 @@ int watch_look(void *arg, struct watch_folder *parent, const char *name)
 	return r;
 }
 
+int watch_there(void *arg, struct watch_folder *f, const char *name, bool *dir)
+{
+	struct watcher *w = arg;
+	int at = open_folder(w, f);
+	int found = -ESTALE;
+	struct stat st;
+	int r;
+
+	if (at >= 0)
+		found = fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? WATCH_ABSENT
+									: 0;
+	fd_close(&at);
+	if (!found)
+		*dir = S_ISDIR(st.st_mode);
+	r = drain(w);
+	return r ? r : found;
+}
+
 void watch_forget(void *arg, int wd)
 {
 	struct watcher *w = arg;

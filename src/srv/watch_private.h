@@ -60,6 +60,7 @@ int watch_open_top(struct watcher *w) MUST_USE;
 
 /* watch_ops */
 int watch_look(void *arg, struct watch_folder *parent, const char *name);
+int watch_there(void *arg, struct watch_folder *f, const char *name, bool *dir);
 void watch_forget(void *arg, int wd);
 bool watch_hide(void *arg, struct str path, bool dir);
 

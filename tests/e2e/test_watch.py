@@ -5,6 +5,7 @@ import ctypes
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -46,10 +47,14 @@ class Stream:
 
     def event(self):
         """The next (name, data)."""
+        end = time.monotonic() + DEADLINE
         while True:
             lines = self.until(b"\n\n").split(b"\n")
             if lines == [b":"]:
                 self.comments += 1
+                # Signs of life keep recv from giving up.
+                if time.monotonic() > end:
+                    raise TimeoutError("no event")
                 continue
             fields = dict(line.split(b": ", 1) for line in lines)
             if int(fields[b"id"]) != self.last + 1:
@@ -494,27 +499,133 @@ def test_overflow():
         s.close()
 
 
+NOISE = r"""
+import os, sys
+while True:
+    for i in range(10):
+        path = sys.argv[1] + "/" + str(i)
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
+        os.rename(path, path + "x")
+        os.remove(path + "x")
+"""
+
+
+def exchange(a, b):
+    libc = ctypes.CDLL(None, use_errno=True)
+    r = libc.syscall({"x86_64": 316, "aarch64": 276}[os.uname().machine], -100, a.encode(), -100,
+                     b.encode(), 2)
+    return os.strerror(ctypes.get_errno()) if r else None
+
+
 def test_exchange():
-    """Two names that change places at once."""
+    """Two names that change places at once, while the records of others come in between."""
     with Client() as client:
-        for name in "ab":
-            os.mkdir(f"{client.work}/{name}")
-            touch(f"{client.work}/{name}/in-{name}")
+        w = client.work
+        for seed in range(10):
+            for name in ("a", "b", "noise"):
+                os.mkdir(f"{w}/{name}")
+                touch(f"{w}/{name}/in-{name}")
+            s = watch(client, recursive=1, existing=1)
+            shadow = Shadow()
+            for event in s.first:
+                shadow.apply(*event)
+            noise = subprocess.Popen([sys.executable, "-c", NOISE, w + "/noise"])
+            until(lambda: s.event()[1]["path"] == "noise/9x")
+            why = exchange(w + "/a", w + "/b")
+            noise.kill()
+            noise.wait()
+            if why:
+                return skip("renameat2", why)
+            follow(client, s, shadow, lambda: True)
+            eq(differences(shadow.known, real(w)), [], f"round {seed}: the same tree")
+            touch(w + "/a/late")
+            touch(w + "/b/late")
+            s.sock.settimeout(DEADLINE)
+            ok("create a/late" in s.upto("create b/late"), "and both are watched")
+            s.close()
+            for name in os.listdir(w):
+                remove = shutil.rmtree if os.path.isdir(f"{w}/{name}") else os.remove
+                remove(f"{w}/{name}")
+
+
+def test_exchange_and_move():
+    """All of it before anything is read: the folder is not where it was."""
+    with Client() as client:
+        w = client.work
+        for name in ("a", "b"):
+            os.makedirs(f"{w}/d/{name}")
+            touch(f"{w}/d/{name}/in-{name}")
         s = watch(client, recursive=1, existing=1)
         shadow = Shadow()
         for event in s.first:
             shadow.apply(*event)
-        libc = ctypes.CDLL(None, use_errno=True)
-        r = libc.syscall({"x86_64": 316, "aarch64": 276}[os.uname().machine], -100,
-                         f"{client.work}/a".encode(), -100, f"{client.work}/b".encode(), 2)
-        if r:
-            return skip("renameat2", os.strerror(ctypes.get_errno()))
+        pids = jobs(client)
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        why = exchange(w + "/d/a", w + "/d/b")
+        os.rename(w + "/d", w + "/e")
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+        if why:
+            return skip("renameat2", why)
         follow(client, s, shadow, lambda: True)
-        eq(differences(shadow.known, real(client.work)), [], "the same tree")
-        touch(client.work + "/b/late")
+        eq(differences(shadow.known, real(w)), [], "the same tree")
+        touch(w + "/e/a/late")
+        touch(w + "/e/b/late")
         s.sock.settimeout(DEADLINE)
-        ok(s.upto("create b/late"), "and both are watched")
+        ok("create e/a/late" in s.upto("create e/b/late"), "and both are watched")
         s.close()
+
+
+def test_there_and_back():
+    """What looks like an exchange in the records is none: nobody has to list all anew."""
+    with Client() as client:
+        w = client.work
+        for recursive in (0, 1):
+            os.makedirs(w + "/d", exist_ok=True)
+            touch(w + "/f")
+            s = watch(client, recursive=recursive)
+            for name, dir in (("f", ""), ("d", "/")):
+                for _ in range(3):
+                    os.rename(f"{w}/{name}", f"{w}/{name}.bak")
+                    os.rename(f"{w}/{name}.bak", f"{w}/{name}")
+                    eq([s.short(), s.short()],
+                       [f"rename {name} {name}.bak{dir}", f"rename {name}.bak {name}{dir}"], f"{name}{dir}")
+            touch(w + "/f.tmp")
+            os.rename(w + "/f.tmp", w + "/f")
+            os.rename(w + "/f", client.top + "/f")
+            seen = s.upto("remove f")
+            ok("overflow" not in " ".join(seen), "saved, and moved out", seen)
+            s.close()
+
+
+def test_exchange_outside():
+    """With something that is not watched."""
+    with Client() as client:
+        w, top = client.work, client.top
+        for order in (1, -1):
+            for make in (touch, os.mkdir):
+                make(w + "/in")
+                make(top + "/out")
+                s = watch(client, recursive=1, existing=1)
+                shadow = Shadow()
+                for event in s.first:
+                    shadow.apply(*event)
+                why = exchange(*(w + "/in", top + "/out")[::order])
+                if why:
+                    return skip("renameat2", why)
+                follow(client, s, shadow, lambda: True)
+                s.sock.settimeout(DEADLINE)
+                while s.data or b"in" not in shadow.known:
+                    shadow.apply(*s.event())
+                eq(differences(shadow.known, real(w)), [], "the same tree")
+                if make == os.mkdir:
+                    touch(w + "/in/late")
+                    ok(s.upto("create in/late"), "and what has come is watched")
+                s.close()
+                for path in (w + "/in", top + "/out"):
+                    (os.remove if make == touch else shutil.rmtree)(path)
+                os.remove(w + "/the-end")
 
 
 def test_limit():

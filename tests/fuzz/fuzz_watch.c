@@ -38,6 +38,16 @@ static int on_look(void *arg, struct watch_folder *parent, const char *name)
 	return watch_found(s->w, parent, name, (int)(s->seed >> 18 & 15), &f);
 }
 
+static int on_there(void *arg, struct watch_folder *f, const char *name, bool *dir)
+{
+	struct stage *s = arg;
+
+	(void)f;
+	s->seed = s->seed * 1103515245 + 12345;
+	*dir = name[0] & 1;
+	return s->seed >> 16 & 1 ? WATCH_ABSENT : 0;
+}
+
 static void on_forget(void *arg, int wd)
 {
 	struct stage *s = arg;
@@ -47,7 +57,8 @@ static void on_forget(void *arg, int wd)
 
 static int run(const uint8_t *p, size_t n, size_t step, unsigned seed, struct buf *said)
 {
-	static const struct watch_ops ops = {on_event, on_look, on_forget, NULL};
+	static const struct watch_ops ops = {
+		on_event, on_look, on_there, on_forget, NULL};
 	struct stage s = {.w = calloc(1, sizeof(*s.w)), .said = BUF_INIT(1 << 24)};
 	struct watch_folder *f;
 	int r;
