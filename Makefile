@@ -243,9 +243,11 @@ E2E := $(E2E_LONG) $(filter-out $(E2E_LONG), \
 TEST_ENV = OD_BUILD=$(abspath $(B)) OD_SOURCE=$(CURDIR) \
 	UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=detect_stack_use_after_return=1
 PROVE = prove
+# One that hangs is ended, long after the slowest; those in Python end themselves before.
+LIMIT = timeout --foreground -k 10 900
 # ONLY names those of the tests that are wanted.
 tests = $(or $(strip $(ONLY)),$(strip $1))
-prove = $(if $(call tests,$2),$(TEST_ENV) $(PROVE) -e '$1' $(call tests,$2),@echo "  no tests yet")
+prove = $(if $(call tests,$2),$(TEST_ENV) $(PROVE) -e '$(LIMIT) $1' $(call tests,$2),@echo "  no tests yet")
 
 test: unit e2e
 

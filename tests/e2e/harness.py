@@ -7,6 +7,7 @@ them. Programs under test:
   OD_CLIENT    od-runtime-client; OD_RUNTIME  od-runtime
   OD_WRAP      words put before the client: an emulator, valgrind
   OD_SLOW      factor for every deadline, for such a wrapper
+  OD_PATIENCE  seconds for one test function, whatever it waits for: 300
 
 Nothing here waits for a fixed time: a wait names its event and has a deadline.
 """
@@ -39,6 +40,7 @@ SLOW = float(os.environ.get("OD_SLOW", "1"))
 # Without sanitizers and emulators, whose own memory and time are beside ours.
 SHIPS = not WRAP and "asan" not in CLIENT
 DEADLINE = 10 * SLOW
+PATIENCE = int(os.environ.get("OD_PATIENCE", "300"))
 READY = b"Runtime client initialized.\n"
 ME = pwd.getpwuid(os.geteuid()).pw_name
 
@@ -97,23 +99,34 @@ def skip(name, why):
     print(f"ok {_run} - {name} # SKIP {why}", flush=True)
 
 
+class Hangs(BaseException):
+    """A test has taken far too long. No test catches this."""
+
+
+def on_alarm(*_):
+    raise Hangs(f"more than {PATIENCE} s")
+
+
 def main():
     """Runs the test_ functions of the calling file, in its order."""
     tests = sys._getframe(1).f_globals
     # A shell has its background jobs ignore it, and they would hand that on.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGALRM, on_alarm)
     wanted = sys.argv[1:]
     for name, test in list(tests.items()):
         if not name.startswith("test_") or (wanted and name not in wanted):
             continue
         print(f"# {name}", flush=True)
+        signal.alarm(PATIENCE)
         try:
             test()
-        except Exception:
+        except (Exception, Hangs):
             ok(False, f"{name} ran to its end", traceback.format_exc())
             for client in Client.alive:
                 note("the client said: " + client.log())
         finally:
+            signal.alarm(0)
             for client in list(Client.alive):
                 client.kill()
     print(f"1..{_run}")
