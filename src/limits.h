@@ -141,6 +141,7 @@ enum {
 	TREE_KILL_MS = 1000,    /* from a SIGKILL to the end; the kernel may be slow */
 	END_KEY_MS = 300,       /* an interrupt key; most programs need 10 */
 	END_TERM_MS = 500,      /* SIGTERM: to write down what must not be lost */
+	END_HUP_MS = 300,       /* SIGHUP: the same, and shells end by it alone */
 	END_SHELL_MS = 200,     /* a shell writes its history */
 	END_HANGUP_MS = 100,    /* for those whose terminal has gone */
 	END_LOOK_MS = 2,        /* first pause between two looks, doubling... */

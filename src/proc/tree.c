@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "limits.h"
+#include "proc/peek.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -28,6 +29,8 @@ struct proc {
 	pid_t session;
 	enum kin kin;
 	char state;
+	bool tty;     /* it has a controlling terminal */
+	bool parents; /* one of those that were listed comes from it */
 };
 
 /*
@@ -44,7 +47,7 @@ static pid_t number(struct str text)
 	return str_u64(text, INT32_MAX, &pid) == 0 ? (pid_t)pid : 0;
 }
 
-/* "PID (NAME) STATE PPID PGRP SESSION ..."; false for the dead. */
+/* "PID (NAME) STATE PPID PGRP SESSION TTY ..."; false for the dead. */
 static bool parse(struct str text, struct proc *p, struct str *name)
 {
 	struct str rest = text, state;
@@ -61,6 +64,7 @@ static bool parse(struct str text, struct proc *p, struct str *name)
 	p->parent = number(str_cut(&rest, ' '));
 	p->group = number(str_cut(&rest, ' '));
 	p->session = number(str_cut(&rest, ' '));
+	p->tty = !str_eq(str_cut(&rest, ' '), STR("0"));
 	p->state = state.n == 1 ? state.p[0] : 'X';
 	return p->state != 'Z' && p->state != 'X';
 }
@@ -220,14 +224,16 @@ static void note(struct tree *t, const struct proc *p, int err)
 
 /*
  * A whole group at once, so that who is being forked in it does not escape; but
- * only where all of it is ours.
+ * only where all of it is ours. last is the group that was killed last: most of those
+ * in one come one after the other.
  */
-static int kill_one(const struct proc *p, pid_t root)
+static int kill_one(const struct proc *p, pid_t root, pid_t *last)
 {
 	pid_t self = getpgrp();
 
-	if (p->group > 1 && p->group != root && p->group != self)
+	if (p->group > 1 && p->group != root && p->group != self && p->group != *last)
 		kill(-p->group, SIGKILL);
+	*last = p->group;
 	return kill(p->pid, SIGKILL) < 0 ? -errno : 0;
 }
 
@@ -261,6 +267,7 @@ static void kill_blindly(struct tree *t)
 int tree_kill(struct tree *t)
 {
 	size_t before = t->live, refused = 0;
+	pid_t group = 0;
 
 	t->left_n = 0;
 	if (t->killed)
@@ -276,7 +283,7 @@ int tree_kill(struct tree *t)
 
 		if (procs[i].kin != KIN_OURS)
 			continue;
-		r = kill_one(&procs[i], t->root);
+		r = kill_one(&procs[i], t->root, &group);
 		t->live++;
 		refused += r == -EPERM;
 		note(t, &procs[i], r == -ESRCH ? 0 : r);
@@ -315,14 +322,83 @@ void tree_kill_now(pid_t root)
 	kill(root, SIGKILL);
 }
 
+/*
+ * Shells do not end by SIGTERM: they ignore it, and control jobs or have one; some catch
+ * it where a terminal begins with them. Whoever else ignores it may be waited for by one
+ * that heeds it, and must not be kept from what it does.
+ */
+static bool is_shell(const struct proc *p)
+{
+	bool leads = p->tty && p->pid == p->session;
+
+	if (!peek_ignores(p->pid, SIGTERM))
+		return leads && p->parents;
+	return p->parents || peek_ignores(p->pid, SIGTTOU);
+}
+
+/* What stands behind the command that is about to end must not be executed. */
+static void halt_shells(pid_t root)
+{
+	if (snapshot(root) < 0)
+		return;
+	for (size_t i = 0; i < procs_n; i++) {
+		struct proc *parent = find(procs[i].parent);
+
+		if (parent)
+			parent->parents = true;
+	}
+	for (size_t i = 0; i < procs_n; i++)
+		if (procs[i].kin == KIN_OURS && is_shell(&procs[i]))
+			kill(procs[i].pid, SIGSTOP);
+}
+
+/* Who can hear it hears it: a job that was stopped, but no shell. */
+static bool is_stopped_job(const struct proc *p)
+{
+	return p->state == 'T' && !peek_ignores(p->pid, SIGTERM) &&
+		!(p->tty && p->pid == p->session);
+}
+
+int tree_ask(pid_t root)
+{
+	int n;
+
+	halt_shells(root);
+	n = tree_signal(root, SIGTERM);
+	for (size_t i = 0; n > 0 && i < procs_n; i++)
+		if (procs[i].kin == KIN_OURS && is_stopped_job(&procs[i]))
+			kill(procs[i].pid, SIGCONT);
+	return n;
+}
+
+bool tree_heeds(pid_t root)
+{
+	if (snapshot(root) < 0)
+		return true;
+	for (size_t i = 0; i < procs_n; i++)
+		if (procs[i].kin == KIN_OURS && procs[i].state != 'T' &&
+			!peek_ignores(procs[i].pid, SIGTERM))
+			return true;
+	return false;
+}
+
+int tree_hang_up(pid_t root)
+{
+	int n = tree_signal(root, SIGHUP);
+
+	return n > 0 ? tree_signal(root, SIGCONT) : n;
+}
+
 void tree_end(struct tree *t, uint64_t grace_ms)
 {
-	static const int polite[] = {SIGTERM, SIGHUP, SIGCONT};
-	uint64_t end = clock_ms() + grace_ms;
-	int n = 0;
+	uint64_t now = clock_ms(), half = now + grace_ms / 2, end = now + grace_ms;
+	int n = grace_ms ? tree_ask(t->root) : 0;
 
-	for (size_t i = 0; grace_ms && i < ARRAY_LEN(polite); i++)
-		n = tree_signal(t->root, polite[i]);
+	while (n > 0 && tree_heeds(t->root) && clock_ms() < half)
+		poll(NULL, 0, POLL_MS);
+	/* Even if not all could be asked: shells are stopped. */
+	if (n)
+		n = tree_hang_up(t->root);
 	while (n > 0 && clock_ms() < end) {
 		poll(NULL, 0, POLL_MS);
 		n = tree_signal(t->root, 0);

@@ -66,9 +66,20 @@ size_t tree_kill_stopped(pid_t root);
 void tree_kill_now(pid_t root);
 
 /*
- * For the end of a program, which cannot come back to it: SIGTERM and SIGHUP to
- * all but the root, SIGKILL after grace_ms to those who are left; waits for them,
- * TREE_KILL_MS at most.
+ * Asks all but the root to end, by SIGTERM, which those hear, too, who are stopped.
+ * Shells are stopped before: they do not heed it, and would go on with what stands
+ * behind the command that does. As tree_signal.
+ */
+int tree_ask(pid_t root) MUST_USE;
+/* Whether anybody but the root may heed that: is not stopped, nor ignores SIGTERM. */
+bool tree_heeds(pid_t root);
+/* SIGHUP, by which shells end, and most others without another word. As tree_signal. */
+int tree_hang_up(pid_t root) MUST_USE;
+
+/*
+ * For the end of a program, which cannot come back to it: asks all but the root, hangs
+ * up when nobody is left who heeds that, or after half of grace_ms, and kills after
+ * grace_ms; waits for those, TREE_KILL_MS at most.
  */
 void tree_end(struct tree *t, uint64_t grace_ms);
 

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-enum { RUNG_OTHERS = 2 }; /* the last one that is not about the shell itself */
+enum { RUNG_OTHERS = 3 }; /* the last one that is not about the shell itself */
 
 /* The foreground group, if it is not the shell's own; else 0. */
 static pid_t front(const struct shell *s)
@@ -26,6 +26,14 @@ static size_t others(struct shell *s)
 	if (n < 0)
 		return front(s) && kill(-front(s), 0) == 0;
 	return (size_t)n;
+}
+
+/* The same, of those who may end by SIGTERM. */
+static size_t others_who_heed(struct shell *s)
+{
+	size_t n = others(s);
+
+	return s->end.until && !tree_heeds(s->end.tree.root) ? 0 : n;
 }
 
 static size_t the_shell(struct shell *s)
@@ -54,13 +62,24 @@ int shell_signal(struct shell *s, int signo)
 	return kill(-group, signo) < 0 ? -errno : 0;
 }
 
+/* r: what tree.h says to it; without /proc it is for those in front. */
+static void ask_front(const struct shell *s, int r, int signo)
+{
+	if (r >= 0 || !front(s))
+		return;
+	kill(-front(s), signo);
+	kill(-front(s), SIGCONT);
+}
+
 static void terminate(struct shell *s)
 {
-	static const int signals[] = {SIGTERM, SIGHUP, SIGCONT};
+	ask_front(s, tree_ask(s->end.tree.root), SIGTERM);
+}
 
-	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
-		if (tree_signal(s->end.tree.root, signals[i]) < 0 && front(s))
-			kill(-front(s), signals[i]);
+/* Of shells within the shell. */
+static void hang_up_others(struct shell *s)
+{
+	ask_front(s, tree_hang_up(s->end.tree.root), SIGHUP);
 }
 
 /* Again at each look: who is forked while others are killed is found later. */
@@ -107,7 +126,8 @@ static const struct rung {
 	uint64_t ms;
 } ladder[] = {
 	{others, interrupt, END_KEY_MS},
-	{others, terminate, END_TERM_MS},
+	{others_who_heed, terminate, END_TERM_MS},
+	{others, hang_up_others, END_HUP_MS},
 	{kill_others, NULL, TREE_KILL_MS},
 	{shell_at_prompt, hang_up, END_SHELL_MS},
 	{the_shell, shell_kill, TREE_KILL_MS},

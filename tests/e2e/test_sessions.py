@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -451,6 +452,93 @@ def test_end_meanwhile():
         eq(one.response(10 * SLOW + DEADLINE).status, 200, "or without the one who waited")
         for c in (one, two):
             c.close()
+
+
+CAREFUL = r"""
+import signal, time
+def end(*_):
+    time.sleep(0.05)
+    open("saved", "w").write("all")
+    raise SystemExit
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, end)
+open("on", "w").close()
+while True:
+    signal.pause()
+"""
+
+
+def end_sandbox(client):
+    client.process.terminate()
+    until(lambda: "stopping" in client.log())
+    client.process.terminate()  # nobody is waited for
+    client.process.wait(DEADLINE)
+
+
+# Who ends a session, and who ends the sandbox.
+ENDS = (("its session", lambda client: end(client, "a")), ("the sandbox", end_sandbox))
+
+
+def test_end_of_a_list():
+    """What stands behind the command that is ended is not executed, though the shell ends later."""
+    words = "(trap '' INT; touch on; exec sleep 1000); for i in 1 2 3 4 5 6 7 8 9; do touch after; sleep 0.05; done"
+    for command in (words, f'bash --norc -i -c "{words}"'):
+        for name, how in ENDS:
+            with Client() as client:
+                waiting = begin(client, command, "a")
+                ok(until(lambda: os.path.exists(client.work + "/on")), "it runs")
+                how(client)
+                ok(not os.path.exists(client.work + "/after"), f"nothing behind it does at the end of {name}")
+                waiting.close()
+
+
+def test_end_of_the_careful():
+    """A program that has something to do before it ends, which SIGHUP would not let it."""
+    for name, how in ENDS:
+        with Client() as client:
+            with open(client.work + "/careful.py", "w") as f:
+                f.write(CAREFUL)
+            waiting = begin(client, f"{sys.executable} careful.py", "a")
+            ok(until(lambda: os.path.exists(client.work + "/on")), "it runs")
+            how(client)
+            ok(os.path.exists(client.work + "/saved"), f"it is not hurried at the end of {name}")
+            waiting.close()
+
+
+HELPER = r"""
+import os, signal, time
+def end(*_):
+    os.close(w)
+    os.waitpid(helper, 0)
+    os._exit(0)
+r, w = os.pipe()
+helper = os.fork()
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+if helper:
+    os.close(r)
+    signal.signal(signal.SIGTERM, end)
+    open("on", "w").close()
+    while True:
+        signal.pause()
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+os.close(w)
+os.read(r, 1)
+time.sleep(0.05)
+open("saved", "w").close()
+"""
+
+
+def test_end_with_a_helper():
+    """Who ignores SIGTERM is no shell for that: another one that heeds it may need him."""
+    for name, how in ENDS:
+        with Client() as client:
+            with open(client.work + "/helper.py", "w") as f:
+                f.write(HELPER)
+            waiting = begin(client, f"{sys.executable} helper.py", "a")
+            ok(until(lambda: os.path.exists(client.work + "/on")), "it runs")
+            how(client)
+            ok(os.path.exists(client.work + "/saved"), f"the helper does its work at the end of {name}")
+            waiting.close()
 
 
 def test_end_starting():

@@ -1,8 +1,6 @@
-#include "proc/tree.h"
+#include "tests/unit/tree_stage.h"
 
 #include "base/clock.h"
-#include "base/fd.h"
-#include "tests/tap.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,66 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NOBODY = 65534, WAIT_MS = 10000 };
-
-/* Every process of a stage has the write end of this pipe: end of file is the end. */
-static int alive[2];
-/* Each process that has come to its place writes a byte here. */
-static int there[2];
-
-static void stage(void)
-{
-	if (fd_pipe(alive) < 0 || fd_pipe(there) < 0)
-		ok(false, "pipes");
-}
-
-/* True when nobody holds the pipe any more, our own copy aside. */
-static bool all_gone(void)
-{
-	struct pollfd w = {.fd = alive[0], .events = POLLIN};
-
-	fd_close(&alive[1]);
-	return poll(&w, 1, WAIT_MS) == 1 && (w.revents & POLLHUP);
-}
-
-static void unstage(void)
-{
-	fd_close(&alive[0]);
-	fd_close(&alive[1]);
-	fd_close(&there[0]);
-	fd_close(&there[1]);
-}
-
-static void say_there(void)
-{
-	if (write(there[1], "x", 1) != 1)
-		_exit(98);
-}
-
-/* Waits until n processes have come to their places; false if they do not. */
-static bool come(int n)
-{
-	struct pollfd w = {.fd = there[0], .events = POLLIN};
-	char c[64];
-
-	while (n > 0 && poll(&w, 1, WAIT_MS) == 1) {
-		ssize_t got = read(there[0], c, sizeof(c));
-
-		n -= got > 0 ? (int)got : n;
-	}
-	return n == 0;
-}
+enum { NOBODY = 65534 };
 
 static void wait_there(int n)
 {
 	ok(come(n), "all have come to their places");
-}
-
-static _Noreturn void stay(void)
-{
-	say_there();
-	for (;;)
-		pause();
 }
 
 typedef void actor_fn(void);
@@ -117,32 +60,13 @@ static void end_root(pid_t root)
 	is_int(WTERMSIG(status), SIGKILL, "by our signal");
 }
 
-static void child(void (*fn)(void))
-{
-	if (fork() == 0) {
-		fn();
-		stay();
-	}
-}
-
 static void as_it_is(void)
 {
-}
-
-static void own_session(void)
-{
-	setsid();
 }
 
 static void own_group(void)
 {
 	setpgid(0, 0);
-}
-
-static void deaf(void)
-{
-	for (int s = 1; s < NSIG; s++)
-		signal(s, SIG_IGN);
 }
 
 static void deaf_and_away(void)
@@ -156,15 +80,6 @@ static void stopped(void)
 	setsid();
 	say_there();
 	raise(SIGSTOP);
-}
-
-/* As daemon(3): its parent ends, and it is nobody's child but the subreaper's. */
-static void daemonized(void)
-{
-	setsid();
-	if (fork())
-		_exit(0);
-	deaf();
 }
 
 static void with_grandchild(void)
@@ -370,14 +285,6 @@ static void two(void)
 	stay();
 }
 
-static int status_of(pid_t pid)
-{
-	int status = -1;
-
-	waitpid(pid, &status, 0);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + status;
-}
-
 static void check_powerless(void)
 {
 	pid_t root, pid;
@@ -433,50 +340,6 @@ static void check_blind(void)
 	ok(all_gone(), "all of it");
 	unstage();
 	rmdir(empty);
-}
-
-/* One that hears, one that does not; the caller is the root, as init is. */
-static int last_words(uint64_t grace)
-{
-	struct tree t = {.root = getpid()};
-	uint64_t before = clock_ms();
-
-	if (tree_adopt_orphans() < 0)
-		return 1;
-	child(daemonized);
-	child(own_session);
-	if (!come(2))
-		return 5;
-	tree_end(&t, grace);
-	if (t.live || t.left_n)
-		return 2;
-	if (t.killed != (grace ? 1 : 2))
-		return 3;
-	return clock_ms() - before >= grace ? 0 : 4;
-}
-
-static void check_end(uint64_t grace)
-{
-	pid_t pid;
-
-	stage();
-	fflush(stdout);
-	pid = fork();
-	if (pid == 0)
-		_exit(last_words(grace));
-	is_int(status_of(pid), 0, "the end of a program, with %d ms for the others",
-		(int)grace);
-	ok(all_gone(), "all others are gone");
-	unstage();
-}
-
-static int alone(void)
-{
-	struct tree t = {.root = getpid()};
-	uint64_t before = clock_ms();
-
-	tree_end(&t, WAIT_MS);
-	return t.killed == 0 && clock_ms() - before < WAIT_MS ? 0 : 1;
 }
 
 /* The one who is in front tells so here. */
@@ -535,8 +398,6 @@ static void check_front(void)
 
 int main(void)
 {
-	pid_t pid;
-
 	check_family();
 	check_front();
 	check_many();
@@ -545,11 +406,5 @@ int main(void)
 	check_now();
 	check_powerless();
 	check_blind();
-	check_end(0);
-	check_end(100);
-	pid = fork();
-	if (pid == 0)
-		_exit(alone());
-	is_int(status_of(pid), 0, "where nobody is nothing is waited for");
 	return done_testing();
 }
