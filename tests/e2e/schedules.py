@@ -256,6 +256,7 @@ class Schedule:
         if not a.accepted:
             return
         r = self.box.ask("GET", f"/v1/actions/{a.name}/out")
+        check(r.status == 200, f"{a.name}: it has ended: {r!r}")
         self.judge_part(a, 0, r)
         if self.went_well(a) and not a.cancelled and not a.acked:
             check(r.field("x-length") == str(len(a.want)), f"{a.name}: its length")

@@ -279,8 +279,11 @@ def test_drop_in_start():
                 except (Closed, OSError):
                     return None
             ok(until(lambda: once(request("GET", "/alive"))), f"{kind}: it is alive")
-            log = ENGINE.call("GET", f"/containers/{made}/logs", query={"stdout": 1})
-            has(log, b"Runtime client initialized.", f"{kind}: and says so in the log")
+
+            def says_so():
+                log = ENGINE.call("GET", f"/containers/{made}/logs", query={"stdout": 1})
+                return b"Runtime client initialized." in (log or b"")
+            ok(until(says_so), f"{kind}: and says so in the log")
             got = once(request("POST", "/execute_action", action(
                 "run", command="whoami 2>/dev/null || id -u; pwd; cd ~; pwd"))).json()
             eq(got["content"], "openhands\n/workspace\n/home/openhands", f"{kind}: user and folders")
