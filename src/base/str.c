@@ -55,7 +55,7 @@ size_t str_find(struct str s, struct str needle)
 
 struct str str_skip(struct str s, size_t n)
 {
-	if (n == 0)
+	if (n == 0 || s.n == 0)
 		return s;
 	return n >= s.n ? str_make(s.p + s.n, 0) : str_make(s.p + n, s.n - n);
 }
