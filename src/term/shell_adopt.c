@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 
+#include <signal.h>
 #include <stdio.h>
 
 static const char note_again[] =
@@ -191,6 +192,9 @@ int shell_adopt(struct shell *s, int master, pid_t pid, const int *status, int s
 	mark_init(&s->marks, s->rec->nonce);
 	vt_set_newline(s->vt, s->rec->no_tty);
 	s->master = master;
+	/* The server may have died amid the end of the session, which stops its shell. */
+	if (s->rec->pid > 0)
+		kill(s->rec->pid, SIGCONT);
 	restore(s, status);
 	return 0;
 }

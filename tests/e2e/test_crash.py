@@ -4,7 +4,7 @@ import os
 import signal
 import time
 
-from harness import (SLOW, Client, Closed, Gate, action, alive, descendants, eq, main, ok, request,
+from harness import (SLOW, Client, Closed, Gate, action, alive, descendants, eq, main, ok, proc, request,
                      under, until, wait_exit)
 
 
@@ -36,8 +36,28 @@ def settle(client):
     client.run("", timeout=10)
 
 
+def state_of(pid):
+    """The letter of /proc/PID/stat; None when it has ended."""
+    text = proc(pid, "stat")
+    return text.rpartition(b")")[2].split()[0].decode() if text else None
+
+
 def back(client, name="the server is back"):
     return ok(until(lambda: answers(client), step=0.001), name, client.log())
+
+
+def test_amid_an_end():
+    """The shell of a session that is being ended is stopped, and must not stay so."""
+    with Client(role="init") as client:
+        shell = client.shell_pid()
+        client.run("trap '' INT TERM HUP; touch on; while :; do sleep 1; done", timeout=0.1)
+        ok(until(lambda: os.path.exists(client.work + "/on")), "it runs")
+        with client.conn() as c:
+            c.send(request("DELETE", "/v1/sessions/default"))
+            ok(until(lambda: state_of(shell) == "T", step=0.001), "the shell is stopped")
+            murder(client)
+        back(client)
+        ok(until(lambda: state_of(shell) != "T"), "until there is a server again")
 
 
 def test_idle():
