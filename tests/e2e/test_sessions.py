@@ -492,17 +492,22 @@ def test_end_of_a_list():
                 waiting.close()
 
 
-def test_end_of_the_careful():
-    """A program that has something to do before it ends, which SIGHUP would not let it."""
+def saves(program, what):
+    """A program that says "on" and saves something when it is asked to end, at either end."""
     for name, how in ENDS:
         with Client() as client:
-            with open(client.work + "/careful.py", "w") as f:
-                f.write(CAREFUL)
-            waiting = begin(client, f"{sys.executable} careful.py", "a")
+            with open(client.work + "/program.py", "w") as f:
+                f.write(program)
+            waiting = begin(client, f"{sys.executable} program.py", "a")
             ok(until(lambda: os.path.exists(client.work + "/on")), "it runs")
             how(client)
-            ok(os.path.exists(client.work + "/saved"), f"it is not hurried at the end of {name}")
+            ok(os.path.exists(client.work + "/saved"), f"{what} at the end of {name}")
             waiting.close()
+
+
+def test_end_of_the_careful():
+    """A program that has something to do before it ends, which SIGHUP would not let it."""
+    saves(CAREFUL, "it is not hurried")
 
 
 HELPER = r"""
@@ -530,15 +535,7 @@ open("saved", "w").close()
 
 def test_end_with_a_helper():
     """Who ignores SIGTERM is no shell for that: another one that heeds it may need him."""
-    for name, how in ENDS:
-        with Client() as client:
-            with open(client.work + "/helper.py", "w") as f:
-                f.write(HELPER)
-            waiting = begin(client, f"{sys.executable} helper.py", "a")
-            ok(until(lambda: os.path.exists(client.work + "/on")), "it runs")
-            how(client)
-            ok(os.path.exists(client.work + "/saved"), f"the helper does its work at the end of {name}")
-            waiting.close()
+    saves(HELPER, "the helper does its work")
 
 
 def test_end_starting():

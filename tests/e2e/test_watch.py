@@ -460,6 +460,15 @@ def differences(a, b):
     return sorted(set(a.items()) ^ set(b.items()))[:20]
 
 
+def shadowed(client):
+    """A watch, and the copy of what it has told so far."""
+    s = watch(client, recursive=1, existing=1)
+    shadow = Shadow()
+    for event in s.first:
+        shadow.apply(*event)
+    return s, shadow
+
+
 def test_shadow():
     """Renames, moves in and out, removals, by three at a time; the copy is the tree."""
     for seed in range(int(os.environ.get("OD_WATCH_ROUNDS", "6"))):
@@ -525,10 +534,7 @@ def test_exchange():
             for name in ("a", "b", "noise"):
                 os.mkdir(f"{w}/{name}")
                 touch(f"{w}/{name}/in-{name}")
-            s = watch(client, recursive=1, existing=1)
-            shadow = Shadow()
-            for event in s.first:
-                shadow.apply(*event)
+            s, shadow = shadowed(client)
             noise = subprocess.Popen([sys.executable, "-c", NOISE, w + "/noise"])
             until(lambda: s.event()[1]["path"] == "noise/9x")
             why = exchange(w + "/a", w + "/b")
@@ -555,10 +561,7 @@ def test_exchange_and_move():
         for name in ("a", "b"):
             os.makedirs(f"{w}/d/{name}")
             touch(f"{w}/d/{name}/in-{name}")
-        s = watch(client, recursive=1, existing=1)
-        shadow = Shadow()
-        for event in s.first:
-            shadow.apply(*event)
+        s, shadow = shadowed(client)
         pids = jobs(client)
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
@@ -607,10 +610,7 @@ def test_exchange_outside():
             for make in (touch, os.mkdir):
                 make(w + "/in")
                 make(top + "/out")
-                s = watch(client, recursive=1, existing=1)
-                shadow = Shadow()
-                for event in s.first:
-                    shadow.apply(*event)
+                s, shadow = shadowed(client)
                 why = exchange(*(w + "/in", top + "/out")[::order])
                 if why:
                     return skip("renameat2", why)
