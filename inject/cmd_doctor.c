@@ -7,6 +7,7 @@
 #include "inject/probe.h"
 #include "inject/ref.h"
 #include "inject/sandbox.h"
+#include "inject/sandbox_label.h"
 #include "limits.h"
 
 #include <stdarg.h>
@@ -399,14 +400,14 @@ static int look_at_sandbox(struct doctor *d, const char *name, bool ours)
 static bool is_ours(struct doc *doc, const char *name)
 {
 	struct json_val config = json_get(doc_root(doc), "Config");
-	struct str label =
-		doc_str(doc, json_get(json_get(config, "Labels"), "od.sandbox"));
+	bool marked =
+		sandbox_label_is_set(doc, json_get(config, "Labels"), SANDBOX_LABEL_MARK);
 	struct state known;
-	bool injected = !str_eq(label, STR("1")) && state_load(name, &known) == 0;
+	bool injected = !marked && state_load(name, &known) == 0;
 
 	if (injected)
 		state_forget(&known);
-	return injected || str_eq(label, STR("1"));
+	return injected || marked;
 }
 
 /* A name may be that of a sandbox or of an image; sandboxes are looked for first. */

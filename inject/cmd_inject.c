@@ -8,6 +8,7 @@
 #include "inject/plan.h"
 #include "inject/probe.h"
 #include "inject/sandbox.h"
+#include "inject/sandbox_label.h"
 #include "inject/stop.h"
 #include "inject/tunnel.h"
 #include "inject/via.h"
@@ -38,7 +39,7 @@ static bool take(char *out, size_t room, struct str s)
 static int find(struct guest *g, const char *name)
 {
 	struct json_val root, state;
-	struct str known;
+	struct str known, id;
 	int r = engine_ask(g->engine, &g->about, "GET", (struct str){0},
 		"/containers/%s/json", name);
 
@@ -55,12 +56,12 @@ static int find(struct guest *g, const char *name)
 	root = doc_root(&g->doc);
 	state = json_get(root, "State");
 	known = doc_str(&g->doc, json_get(root, "Name"));
+	id = doc_str(&g->doc, json_get(root, "Id"));
 	if (str_starts(known, STR("/")))
 		known = str_skip(known, 1);
-	if (!state_is_name(known) ||
+	if (!state_is_name(known) || !state_is_name(id) ||
 		!take(g->sandbox.state.name, STATE_NAME_MAX + 1, known) ||
-		!take(g->sandbox.state.id, STATE_ID_MAX + 1,
-			doc_str(&g->doc, json_get(root, "Id"))))
+		!take(g->sandbox.state.id, STATE_ID_MAX + 1, id))
 		return out_fail(
 			NULL, "the engine's description of %s is not understood", name);
 	if (!doc_true(json_get(state, "Running")) || doc_true(json_get(state, "Paused")))
@@ -75,7 +76,7 @@ static int check_free(struct guest *g)
 		json_get(json_get(doc_root(&g->doc), "Config"), "Labels");
 	struct sandbox old;
 
-	if (str_eq(doc_str(&g->doc, json_get(labels, "od.sandbox")), STR("1")))
+	if (sandbox_label_is_set(&g->doc, labels, SANDBOX_LABEL_MARK))
 		return out_fail("od-runtime exec works in it",
 			"the container %s is a sandbox already", g->sandbox.state.name);
 	if (state_load(g->sandbox.state.name, &old.state))

@@ -3,6 +3,7 @@
 #include "base/jw.h"
 #include "inject/out.h"
 #include "inject/sandbox.h"
+#include "inject/sandbox_label.h"
 #include "limits.h"
 
 #include <stdio.h>
@@ -18,12 +19,13 @@ struct row {
 static void read_row(struct doc *d, struct json_val v, struct row *row)
 {
 	struct json_val labels = json_get(v, "Labels"), port, name = {0};
-	uint64_t own;
+	struct json_val host = json_get(v, "HostConfig");
+	uint16_t own;
 	int it = 0;
 
 	*row = (struct row){
 		.id = doc_str(d, json_get(v, "Id")),
-		.image = doc_str(d, json_get(labels, "od.sandbox.image")),
+		.image = sandbox_label_read(d, labels, SANDBOX_LABEL_IMAGE),
 		.state = doc_str(d, json_get(v, "State")),
 		.created = doc_int(json_get(v, "Created"), 0),
 	};
@@ -37,8 +39,9 @@ static void read_row(struct doc *d, struct json_val v, struct row *row)
 	while (json_next(json_get(v, "Ports"), &it, NULL, &port))
 		if (doc_int(json_get(port, "PrivatePort"), 0) == SANDBOX_PORT)
 			row->port = (uint16_t)doc_int(json_get(port, "PublicPort"), 0);
-	if (str_u64(doc_str(d, json_get(labels, SANDBOX_PORT_LABEL)), 65535, &own) == 0)
-		row->port = (uint16_t)own;
+	own = sandbox_host_port(d, labels, doc_str(d, json_get(host, "NetworkMode")));
+	if (own)
+		row->port = own;
 }
 
 static void print_age(int64_t created, struct buf *out)

@@ -4,6 +4,7 @@
 #include "inject/out.h"
 #include "inject/plan_part.h"
 #include "inject/probe.h"
+#include "inject/sandbox_label.h"
 #include "inject/tag.h"
 #include "inject/via.h"
 #include "limits.h"
@@ -36,6 +37,12 @@ static int write_container(struct plan *p, struct image *on, struct buf *out)
 	jw_key(&w, "Labels");
 	jw_object(&w);
 	r = labels_each(&labels, put_label, &w);
+	/* The image inherits the labels of the container, and that those of its image. */
+	for (size_t i = 0; i < SANDBOX_LABELS; i++)
+		if (image_label(on, sandbox_label_name(i)).n) {
+			jw_key(&w, sandbox_label_name(i));
+			jw_cstr(&w, "");
+		}
 	jw_end(&w);
 	if (image_has_healthcheck(p->base)) {
 		jw_key(&w, "Healthcheck");

@@ -9,6 +9,7 @@
 #include "inject/overlay.h"
 #include "inject/pin.h"
 #include "inject/plugin.h"
+#include "inject/sandbox_label.h"
 #include "inject/stop.h"
 #include "inject/tail.h"
 #include "limits.h"
@@ -128,37 +129,27 @@ static int put_label(void *w, const char *name, struct str value)
 	return 0;
 }
 
-/* The image says itself what it would start; the sandbox says it as those of ours do. */
-static void write_via(const struct launch *l, struct jw *w)
-{
-	const struct labels labels = {.base = l->via->image};
-
-	jw_key(w, "od.sandbox.via");
-	jw_cstr(w, via_word(l->via->way));
-	(void)!labels_originals(&labels, put_label, w);
-}
-
 static void write_labels(const struct launch *l, const struct making *m, struct jw *w)
 {
-	char number[24];
+	const struct labels originals = {.base = l->via ? l->via->image : NULL};
+	char number[24] = "";
+	const size_t number_n = m->host_port
+		? (size_t)snprintf(number, sizeof(number), "%u", m->host_port)
+		: 0;
+	const struct str values[SANDBOX_LABELS] = {
+		[SANDBOX_LABEL_MARK] = STR("1"),
+		[SANDBOX_LABEL_IMAGE] = str_c(l->shown_image),
+		[SANDBOX_LABEL_VIA] = str_c(l->via ? via_word(l->via->way) : ""),
+		[SANDBOX_LABEL_PORT] = {number, number_n},
+		[SANDBOX_LABEL_OVERLAY] = str_c(m->overlay.name),
+	};
 
 	jw_key(w, "Labels");
 	jw_object(w);
-	jw_key(w, "od.sandbox");
-	jw_cstr(w, "1");
-	jw_key(w, "od.sandbox.image");
-	jw_cstr(w, l->shown_image);
-	if (m->host_port) {
-		snprintf(number, sizeof(number), "%u", m->host_port);
-		jw_key(w, SANDBOX_PORT_LABEL);
-		jw_cstr(w, number);
-	}
-	if (m->overlay.name[0]) {
-		jw_key(w, SANDBOX_OVERLAY_LABEL);
-		jw_cstr(w, m->overlay.name);
-	}
+	sandbox_label_write_all(values, w);
+	/* The image states its own start command; the sandbox repeats it. */
 	if (l->via)
-		write_via(l, w);
+		(void)!labels_originals(&originals, put_label, w);
 	settings_write_labels(l->settings, w);
 	jw_end(w);
 }
@@ -517,7 +508,8 @@ static int make(const struct launch *l, struct making *m)
 	int r = choose_port(l, m);
 
 	if (!r)
-		r = overlay_make(l->engine, l->image, l->settings, &m->overlay);
+		r = overlay_make(
+			l->engine, l->image, m->state.name, l->settings, &m->overlay);
 	if (r)
 		return r;
 	return l->via ? create_via(l, m) : create(l, m);
@@ -533,7 +525,7 @@ int launch_run(const struct launch *l, struct timing *t, struct sandbox *s)
 		r = make(l, &m);
 	if (r) {
 		/* A container of that name that is not ours keeps what is its own. */
-		overlay_undo(l->engine, &m.overlay);
+		overlay_undo(l->engine, &m.overlay, m.state.name);
 		state_forget(&m.state);
 		return r;
 	}

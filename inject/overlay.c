@@ -4,13 +4,12 @@
 #include "file/pax.h"
 #include "inject/image.h"
 #include "inject/out.h"
+#include "inject/sandbox_label.h"
 #include "limits.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
-
-#define PREFIX "od-overlay-"
 
 static size_t count(const struct settings *s)
 {
@@ -21,8 +20,39 @@ static size_t count(const struct settings *s)
 	return n;
 }
 
+static void overlay_write_volume(const char *name, const char *sandbox, struct jw *w)
+{
+	jw_object(w);
+	jw_key(w, "Name");
+	jw_cstr(w, name);
+	jw_key(w, "Labels");
+	jw_object(w);
+	jw_key(w, sandbox_label_name(SANDBOX_LABEL_OVERLAY));
+	jw_cstr(w, "1");
+	jw_key(w, sandbox_label_name(SANDBOX_LABEL_OWNER));
+	jw_cstr(w, sandbox);
+	jw_end(w);
+	jw_end(w);
+}
+
+/*
+ * Takes where the volume lies, which becomes part of mount options: an absolute path
+ * without their separators.
+ */
+static void overlay_take_place(struct doc *d, struct buf *where)
+{
+	struct str place = doc_str(d, json_get(doc_root(d), "Mountpoint"));
+
+	for (size_t i = 0; i < place.n; i++)
+		if ((unsigned char)place.p[i] < ' ' || memchr(",:\\\"", place.p[i], 4))
+			return;
+	if (str_starts(place, STR("/")))
+		buf_str(where, place);
+}
+
 /* Creates the volume; its place on the engine's machine goes to where. */
-static int make_volume(const struct engine *e, struct overlay *o, struct buf *where)
+static int make_volume(
+	const struct engine *e, struct overlay *o, const char *sandbox, struct buf *where)
 {
 	const struct engine calm = engine_calm(e);
 	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
@@ -37,24 +67,16 @@ static int make_volume(const struct engine *e, struct overlay *o, struct buf *wh
 		return r;
 	/* Not the sandbox's name, which may turn out to be another's. */
 	hex_encode(random, sizeof(random), hex);
-	snprintf(o->name, sizeof(o->name), PREFIX "%s", hex);
+	snprintf(o->name, sizeof(o->name), "od-overlay-%s", hex);
 	jw_init(&w, &body);
-	jw_object(&w);
-	jw_key(&w, "Name");
-	jw_cstr(&w, o->name);
-	jw_key(&w, "Labels");
-	jw_object(&w);
-	jw_key(&w, "od.sandbox.overlay");
-	jw_cstr(&w, "1");
-	jw_end(&w);
-	jw_end(&w);
+	overlay_write_volume(o->name, sandbox, &w);
 	r = body.err
 		? body.err
 		: engine_ask(&calm, &reply, "POST", buf_view(&body), "/volumes/create");
 	if (!r && reply.status != 201)
 		r = engine_refused(&reply, NULL, "making a volume for the overlay");
 	if (!r && doc_parse(&d, buf_view(&reply.body)) == 0) {
-		buf_str(where, doc_str(&d, json_get(doc_root(&d), "Mountpoint")));
+		overlay_take_place(&d, where);
 		doc_free(&d);
 	}
 	if (!r && !where->n)
@@ -120,6 +142,7 @@ static int fill(
 static int make_carrier(
 	const struct engine *e, const char *image, const char *volume, struct buf *id)
 {
+	static const struct str no_labels[SANDBOX_LABELS];
 	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
 	struct jw_text t;
 	struct jw w;
@@ -132,6 +155,10 @@ static int make_carrier(
 	jw_key(&w, "Entrypoint");
 	jw_array(&w);
 	jw_cstr(&w, IMAGE_CLIENT);
+	jw_end(&w);
+	jw_key(&w, "Labels");
+	jw_object(&w);
+	sandbox_label_write_all(no_labels, &w);
 	jw_end(&w);
 	jw_key(&w, "HostConfig");
 	jw_object(&w);
@@ -190,8 +217,8 @@ static int put_folders(
 	return r;
 }
 
-int overlay_make(const struct engine *e, const char *image, const struct settings *s,
-	struct overlay *o)
+int overlay_make(const struct engine *e, const char *image, const char *sandbox,
+	const struct settings *s, struct overlay *o)
 {
 	struct buf where = BUF_INIT(4096), tar = BUF_INIT(INJECT_FILE_MAX);
 	size_t n = count(s);
@@ -202,7 +229,7 @@ int overlay_make(const struct engine *e, const char *image, const struct setting
 		return 0;
 	arena_init(&o->arena, INJECT_FILE_MAX);
 	o->dirs = arena_array(&o->arena, n, sizeof(*o->dirs));
-	r = o->dirs ? make_volume(e, o, &where) : -ENOMEM;
+	r = o->dirs ? make_volume(e, o, sandbox, &where) : -ENOMEM;
 	if (!r)
 		r = fill(s, buf_view(&where), o, &tar);
 	if (!r)
@@ -218,14 +245,37 @@ void overlay_free(struct overlay *o)
 	*o = (struct overlay){0};
 }
 
-void overlay_undo(const struct engine *e, struct overlay *o)
+void overlay_undo(const struct engine *e, struct overlay *o, const char *sandbox)
 {
-	overlay_remove(e, o->name);
+	overlay_remove(e, o->name, sandbox);
 	overlay_free(o);
 }
 
-void overlay_remove(const struct engine *e, const char *name)
+/* Whether the volume that the engine describes is one of ours, and sandbox's. */
+static bool overlay_is_owned(struct doc *d, const char *name, const char *sandbox)
 {
-	if (*name)
+	struct json_val root = doc_root(d), labels = json_get(root, "Labels");
+	struct json_val owner = json_get(labels, sandbox_label_name(SANDBOX_LABEL_OWNER));
+
+	return str_eq(doc_str(d, json_get(root, "Name")), str_c(name)) &&
+		sandbox_label_is_set(d, labels, SANDBOX_LABEL_OVERLAY) &&
+		(!json_type(owner) || str_eq(doc_str(d, owner), str_c(sandbox)));
+}
+
+void overlay_remove(const struct engine *e, const char *name, const char *sandbox)
+{
+	struct reply reply = {0};
+	struct doc d;
+	bool owned = false;
+
+	if (!sandbox_label_is_overlay(str_c(name)))
+		return;
+	if (engine_tidy(e, &reply, "GET", "/volumes/%s", name) == 0 &&
+		reply.status == 200 && doc_parse(&d, buf_view(&reply.body)) == 0) {
+		owned = overlay_is_owned(&d, name, sandbox);
+		doc_free(&d);
+	}
+	reply_free(&reply);
+	if (owned)
 		engine_tidy(e, NULL, "DELETE", "/volumes/%s", name);
 }

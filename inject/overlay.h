@@ -17,16 +17,20 @@ struct overlay {
 
 /*
  * Makes the volume for the overlays of s, if there are any, with an upper and a work
- * folder for each, by way of a container of image that is never started. 0; -EINTR,
- * -ENOMEM or FAIL_*. overlay_undo or overlay_free in any case.
+ * folder for each, by way of a container of image that is never started. Its labels name
+ * the sandbox as the owner. 0; -EINTR, -ENOMEM or FAIL_*. overlay_undo or overlay_free in
+ * any case.
  */
-int overlay_make(const struct engine *e, const char *image, const struct settings *s,
-	struct overlay *o) MUST_USE;
+int overlay_make(const struct engine *e, const char *image, const char *sandbox,
+	const struct settings *s, struct overlay *o) MUST_USE;
 void overlay_free(struct overlay *o);
-/* The same, and takes the volume away again. */
-void overlay_undo(const struct engine *e, struct overlay *o);
+/* The same, and removes the volume again. */
+void overlay_undo(const struct engine *e, struct overlay *o, const char *sandbox);
 
-/* Takes the volume called name away; nothing for an empty name. */
-void overlay_remove(const struct engine *e, const char *name);
+/*
+ * Removes the volume called name, if the engine reports our label on it and, unless the
+ * volume is of a version without that label, sandbox as its owner. Other volumes stay.
+ */
+void overlay_remove(const struct engine *e, const char *name, const char *sandbox);
 
 #endif

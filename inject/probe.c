@@ -3,6 +3,7 @@
 #include "base/b64.h"
 #include "base/jw.h"
 #include "inject/out.h"
+#include "inject/sandbox_label.h"
 #include "limits.h"
 #include "proc/shells.h"
 
@@ -161,6 +162,8 @@ int probe_container(const struct engine *e, const char *id, struct probe *p)
 	return r;
 }
 
+static const struct str probe_labels[SANDBOX_LABELS] = {[SANDBOX_LABEL_PROBE] = {"1", 1}};
+
 static void write_volume(struct jw *w, const char *volume)
 {
 	jw_key(w, "HostConfig");
@@ -200,8 +203,7 @@ int probe_open(
 	jw_end(&w);
 	jw_key(&w, "Labels");
 	jw_object(&w);
-	jw_key(&w, "od.probe");
-	jw_cstr(&w, "1");
+	sandbox_label_write_all(probe_labels, &w);
 	jw_end(&w);
 	jw_key(&w, "NetworkDisabled");
 	jw_bool(&w, true);

@@ -4,6 +4,7 @@
 #include "inject/out.h"
 #include "inject/overlay.h"
 #include "inject/pin.h"
+#include "inject/sandbox_label.h"
 #include "inject/tunnel.h"
 #include "limits.h"
 
@@ -22,10 +23,22 @@ static bool copy(char *out, size_t room, struct str s)
 	return true;
 }
 
+uint16_t sandbox_host_port(struct doc *d, struct json_val labels, struct str mode)
+{
+	uint64_t port;
+
+	if (!str_eq(mode, STR("host")) ||
+		!sandbox_label_is_set(d, labels, SANDBOX_LABEL_MARK) ||
+		str_u64(sandbox_label_read(d, labels, SANDBOX_LABEL_PORT), UINT16_MAX,
+			&port))
+		return 0;
+	return (uint16_t)port;
+}
+
 uint16_t sandbox_published(struct doc *d, uint16_t inside)
 {
-	struct json_val ports =
-		json_get(json_get(doc_root(d), "NetworkSettings"), "Ports");
+	struct json_val root = doc_root(d);
+	struct json_val ports = json_get(json_get(root, "NetworkSettings"), "Ports");
 	struct json_val list, binding;
 	char name[16];
 	uint64_t port;
@@ -36,10 +49,8 @@ uint16_t sandbox_published(struct doc *d, uint16_t inside)
 	while (json_next(list, &it, NULL, &binding))
 		if (str_u64(doc_str(d, json_get(binding, "HostPort")), 65535, &port) == 0)
 			return (uint16_t)port;
-	list = json_get(json_get(doc_root(d), "Config"), "Labels");
-	if (str_u64(doc_str(d, json_get(list, SANDBOX_PORT_LABEL)), 65535, &port) == 0)
-		return (uint16_t)port;
-	return 0;
+	return sandbox_host_port(d, json_get(json_get(root, "Config"), "Labels"),
+		doc_str(d, json_get(json_get(root, "HostConfig"), "NetworkMode")));
 }
 
 /* A container without our label is one of ours if we know the key of a server in it. */
@@ -64,19 +75,20 @@ static int read_container(struct doc *d, const char *asked, struct sandbox *s)
 	struct json_val root = doc_root(d), state = json_get(root, "State");
 	struct json_val labels = json_get(json_get(root, "Config"), "Labels");
 	struct str name = doc_str(d, json_get(root, "Name"));
+	struct str id = doc_str(d, json_get(root, "Id"));
 
 	if (str_starts(name, STR("/")))
 		name = str_skip(name, 1);
 	s->inside = SANDBOX_PORT;
-	if (!str_eq(doc_str(d, json_get(labels, "od.sandbox")), STR("1")) &&
+	if (!sandbox_label_is_set(d, labels, SANDBOX_LABEL_MARK) &&
 		!is_injected(d, name, s))
 		return out_fail("od-runtime ps shows those that are",
 			"the container %s is no sandbox of od-runtime", asked);
-	if (!copy(s->state.overlay, sizeof(s->state.overlay),
-		    doc_str(d, json_get(labels, SANDBOX_OVERLAY_LABEL))) ||
-		!state_is_name(name) ||
+	if (!state_is_name(name) || !state_is_name(id) ||
+		!copy(s->state.overlay, sizeof(s->state.overlay),
+			sandbox_label_read(d, labels, SANDBOX_LABEL_OVERLAY)) ||
 		!copy(s->state.name, sizeof(s->state.name), name) ||
-		!copy(s->state.id, sizeof(s->state.id), doc_str(d, json_get(root, "Id"))))
+		!copy(s->state.id, sizeof(s->state.id), id))
 		return out_fail(
 			NULL, "the engine's description of %s is not understood", asked);
 	s->running = doc_true(json_get(state, "Running"));
@@ -371,7 +383,7 @@ int sandbox_act(
 
 void sandbox_forget(const struct engine *e, const struct state *s)
 {
-	overlay_remove(e, s->overlay);
+	overlay_remove(e, s->overlay, s->name);
 	state_remove(s->name);
 }
 

@@ -8,10 +8,6 @@
 /* Inside; outside it is any port of 127.0.0.1. And as engines write it. */
 enum { SANDBOX_PORT = 8000 };
 #define SANDBOX_PORT_NAME "8000/tcp"
-/* Where it listens when it is in the host's network. */
-#define SANDBOX_PORT_LABEL "od.sandbox.port"
-/* The volume with what it has written over folders of the host. */
-#define SANDBOX_OVERLAY_LABEL "od.sandbox.overlay"
 
 struct sandbox {
 	struct state state; /* name, id, key */
@@ -33,8 +29,18 @@ struct sandbox {
  */
 int sandbox_find(const struct engine *e, const char *name, struct sandbox *s) MUST_USE;
 
-/* The port of 127.0.0.1 that an inspected container has for one inside; 0 for none. */
+/*
+ * The port of 127.0.0.1 that an inspected container has for one inside; 0 for none. The
+ * port of the label counts for a sandbox in the host's network alone, which no image
+ * can choose.
+ */
 uint16_t sandbox_published(struct doc *d, uint16_t inside);
+
+/*
+ * The port that the labels of a sandbox name for the host's network, where mode says that
+ * it shares that; 0 otherwise. Engines create the mode from our request alone.
+ */
+uint16_t sandbox_host_port(struct doc *d, struct json_val labels, struct str mode);
 
 /*
  * Whether the engine says, within idle_ms, that it does not run where it did: it was

@@ -4,6 +4,7 @@
 #include "base/jw.h"
 #include "file/untar.h"
 #include "inject/probe.h"
+#include "inject/sandbox_label.h"
 #include "inject/state.h"
 #include "inject/stop.h"
 
@@ -208,20 +209,32 @@ static int end_turn(struct via *v, struct turn *t)
 	return 0;
 }
 
+static bool is_probe(struct str text)
+{
+	struct doc d;
+	bool is;
+
+	if (doc_parse(&d, text))
+		return false;
+	is = sandbox_label_is_set(&d,
+		json_get(json_get(doc_root(&d), "Config"), "Labels"),
+		SANDBOX_LABEL_PROBE);
+	doc_free(&d);
+	return is;
+}
+
 /* Looks who has the turn: each one gets the same time. */
 static int watch_turn(struct via *v, struct turn *t)
 {
 	char id[STATE_ID_MAX + 1];
 	struct reply reply;
-	struct str text;
 	int r = engine_ask(v->engine, &reply, "GET", (struct str){0},
 		"/containers/%s/json", v->volume);
 
 	reply_id(&reply, id, sizeof(id));
-	text = buf_view(&reply.body);
 	if (r || reply.status != 200) {
 		/* He is done. */
-	} else if (str_find(text, STR("od.probe")) == text.n) {
+	} else if (!is_probe(buf_view(&reply.body))) {
 		r = in_the_way(v);
 	} else if (strcmp(id, t->id) != 0) {
 		*t = (struct turn){.until = clock_ms() + TURNS_MS};
@@ -233,10 +246,31 @@ static int watch_turn(struct via *v, struct turn *t)
 	return r;
 }
 
+/* A volume that the engine creates for our container has no labels, and is ours, too. */
+static bool via_volume_is_ours(const struct via *v)
+{
+	struct reply reply = {0};
+	struct json_val labels, first;
+	struct doc d;
+	bool ours = false;
+	int it = 0;
+
+	if (engine_tidy(v->engine, &reply, "GET", "/volumes/%s", v->volume) == 0 &&
+		reply.status == 200 && doc_parse(&d, buf_view(&reply.body)) == 0) {
+		labels = json_get(doc_root(&d), "Labels");
+		ours = !json_next(labels, &it, NULL, &first) ||
+			str_eq(doc_str(&d, json_get(labels, VOLUME_LABEL)),
+				str_c(v->client->sha256));
+		doc_free(&d);
+	}
+	reply_free(&reply);
+	return ours;
+}
+
 void via_undo(struct via *v)
 {
 	/* The engine refuses while another sandbox, or whoever fills it, has it. */
-	if (v->volume_is_poor)
+	if (v->volume_is_poor && via_volume_is_ours(v))
 		engine_tidy(v->engine, NULL, "DELETE", "/volumes/%s", v->volume);
 	v->volume_is_poor = false;
 }

@@ -254,6 +254,7 @@ class Engine:
         self.containers = {}
         self.volumes = {}  # name -> files, as those of a container
         self.volume_contents = {}  # name -> path -> bytes
+        self.volume_labels = {}  # name -> labels
         self.sees_files = True  # of the machine that the tests run on
         self.takes_files = True
         self.execs = {}
@@ -481,7 +482,14 @@ class Engine:
     def volume_create(self, request):
         doc = request.json()
         self.volumes.setdefault(doc["Name"], {})
+        self.volume_labels.setdefault(doc["Name"], doc.get("Labels"))
         return response(201, {"Name": doc["Name"], "Mountpoint": "/v/" + doc["Name"]})
+
+    def volume_inspect(self, request, name):
+        if name not in self.volumes:
+            return refusal(404, "no such volume")
+        return response(200, {"Name": name, "Mountpoint": "/v/" + name,
+                              "Labels": self.volume_labels.get(name)})
 
     def volume_delete(self, request, name):
         if name not in self.volumes:
@@ -565,6 +573,8 @@ class Engine:
             ports = [{"PrivatePort": 8000, "PublicPort": c.port, "Type": "tcp"}]
             out.append({"Id": c.id, "Names": ["/" + c.name], "Image": c.spec["Image"],
                         "Labels": c.spec["Labels"], "State": c.state, "Created": 1,
+                        "HostConfig": {"NetworkMode": c.spec.get("HostConfig", {}).get(
+                            "NetworkMode", "default")},
                         "Ports": ports if c.state == "running" else []})
         return response(200, out)
 
@@ -592,6 +602,7 @@ class Engine:
         ("POST", "/containers/(.+)/exec", exec_create),
         ("POST", "/exec/(.+)/start", exec_start),
         ("POST", "/volumes/create", volume_create),
+        ("GET", "/volumes/(.+)", volume_inspect),
         ("DELETE", "/volumes/(.+)", volume_delete),
         ("POST", "/containers/(.+)/start", container_start),
         ("POST", "/containers/(.+)/stop", container_stop),

@@ -214,25 +214,29 @@ def test_pull():
 def test_overlay():
     lower = os.path.join(TEMP, "lower")
     os.mkdir(lower)
-    made = response(201, {"Name": "v", "Mountpoint": "/vol/_data"})
-    e = engine(answers=[("POST", "/volumes/create", made),
-                        ("PUT", "/containers/.*/archive", response(200)),
-                        ("DELETE", "/volumes/.*", response(204))])
+    e = engine(answers=[("PUT", "/containers/.*/archive", response(200))])
     spec = spec_of(e, "-v", lower + ":/work:overlay")
     mount = spec["HostConfig"]["Mounts"][0]
-    eq(mount["VolumeOptions"]["DriverConfig"]["Options"]["o"],
-       f"lowerdir={lower},upperdir=/vol/_data/0-upper,workdir=/vol/_data/0-work",
-       "an overlay")
     name = spec["Labels"]["od.sandbox.overlay"]
-    eq(e.called("POST", "/volumes/create")[0].json()["Name"], name, "in a volume")
+    eq(mount["VolumeOptions"]["DriverConfig"]["Options"]["o"],
+       f"lowerdir={lower},upperdir=/v/{name}/0-upper,workdir=/v/{name}/0-work",
+       "an overlay")
+    eq(e.called("POST", "/volumes/create")[0].json(),
+       {"Name": name, "Labels": {"od.sandbox.overlay": "1", "od.sandbox.owner": "box"}},
+       "in a volume whose labels name the sandbox")
     eq([r.path for r in e.called("DELETE", "/volumes/.*")], ["/volumes/" + name],
        "that goes with the sandbox")
     eq(e.containers, {}, "and nothing is left")
     got = od(e, "run", "base:1", "-v", "/nonexistent:/work:overlay")
     has(got.stderr, b"/nonexistent", "a source that is not there")
+    for place in ("/v,lowerdir=/etc", "v", "/v:/w", "/v\n", ""):
+        made = response(201, {"Name": "v", "Mountpoint": place})
+        e = engine(answers=[("POST", "/volumes/create", made)])
+        got = od(e, "run", "base:1", "-v", lower + ":/work:overlay")
+        eq((got.returncode, e.containers), (111, {}), f"a mount point {place!r} is refused")
     for what, path in (("the volume", "/volumes/create"), ("its folders", "/cont.*/arch.*")):
         e = engine(answers=[("POST" if "vol" in path else "PUT", path,
-                             refusal(500, "no room")), *e.answers])
+                             refusal(500, "no room"))])
         got = od(e, "run", "base:1", "-v", lower + ":/work:overlay")
         eq((got.returncode, e.containers), (111, {}), f"{what} fails: nothing is left")
         has(got.stderr, b"no room", "and it is told")

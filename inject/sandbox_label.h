@@ -1,0 +1,39 @@
+/*
+ * The labels of the containers and volumes that od-runtime creates. A container inherits
+ * the labels of its image, so every label is written at creation, empty if unused, and a
+ * value that is read back counts only in the exact form of its row.
+ */
+#ifndef INJECT_SANDBOX_LABEL_H
+#define INJECT_SANDBOX_LABEL_H
+
+#include "base/jw.h"
+#include "inject/doc.h"
+
+enum sandbox_label {
+	SANDBOX_LABEL_MARK,    /* "1": a sandbox */
+	SANDBOX_LABEL_IMAGE,   /* the name of its image, as the user typed it */
+	SANDBOX_LABEL_VIA,     /* the injection method */
+	SANDBOX_LABEL_PORT,    /* where it listens in the host's network */
+	SANDBOX_LABEL_OVERLAY, /* its overlay volume; on that volume: "1" */
+	SANDBOX_LABEL_OWNER,   /* on an overlay volume: the name of its sandbox */
+	SANDBOX_LABEL_PROBE,   /* "1": a container that is never started */
+	SANDBOX_LABELS,
+};
+
+const char *sandbox_label_name(enum sandbox_label which);
+
+/* Writes all labels, as members of the object that the caller has begun. */
+void sandbox_label_write_all(const struct str values[SANDBOX_LABELS], struct jw *w);
+
+/* The value in labels, an object of d; empty if it is absent or not in its form. */
+struct str sandbox_label_read(
+	struct doc *d, struct json_val labels, enum sandbox_label which);
+
+/* Whether name is "od-overlay-" and 16 lower-case hex digits. */
+bool sandbox_label_is_overlay(struct str name);
+
+/* Whether the volume or container with these labels has the mark "1" in the label. */
+bool sandbox_label_is_set(
+	struct doc *d, struct json_val labels, enum sandbox_label which);
+
+#endif

@@ -1,0 +1,115 @@
+#include "inject/sandbox_label.h"
+#include "tests/tap.h"
+
+struct row {
+	enum sandbox_label which;
+	const char *json; /* the value, as JSON */
+	const char *want; /* empty: none */
+};
+
+static const struct row rows[] = {
+	{SANDBOX_LABEL_MARK, "\"1\"", "1"},
+	{SANDBOX_LABEL_MARK, "\"\"", ""},
+	{SANDBOX_LABEL_MARK, "\"01\"", ""},
+	{SANDBOX_LABEL_MARK, "1", ""},
+	{SANDBOX_LABEL_MARK, "null", ""},
+	{SANDBOX_LABEL_IMAGE, "\"debian:12\"", "debian:12"},
+	{SANDBOX_LABEL_IMAGE, "\"../x\"", ""},
+	{SANDBOX_LABEL_IMAGE, "\"a b\"", ""},
+	{SANDBOX_LABEL_IMAGE, "\"a\\u001b[2J\"", ""},
+	{SANDBOX_LABEL_VIA, "\"bind\"", "bind"},
+	{SANDBOX_LABEL_VIA, "\"bind2\"", ""},
+	{SANDBOX_LABEL_VIA, "\"\"", ""},
+	{SANDBOX_LABEL_PORT, "\"1\"", "1"},
+	{SANDBOX_LABEL_PORT, "\"65535\"", "65535"},
+	{SANDBOX_LABEL_PORT, "\"65536\"", ""},
+	{SANDBOX_LABEL_PORT, "\"0\"", ""},
+	{SANDBOX_LABEL_PORT, "\"-1\"", ""},
+	{SANDBOX_LABEL_PORT, "\" 80\"", ""},
+	{SANDBOX_LABEL_PORT, "\"\"", ""},
+	{SANDBOX_LABEL_PORT, "80", ""},
+	{SANDBOX_LABEL_OVERLAY, "\"od-overlay-0123456789abcdef\"",
+		"od-overlay-0123456789abcdef"},
+	{SANDBOX_LABEL_OVERLAY, "\"od-overlay-0123456789abcdeF\"", ""},
+	{SANDBOX_LABEL_OVERLAY, "\"od-overlay-0123456789abcde\"", ""},
+	{SANDBOX_LABEL_OVERLAY, "\"od-overlay-0123456789abcdef0\"", ""},
+	{SANDBOX_LABEL_OVERLAY, "\"od-overlay-0123456789abcde\\u0000\"", ""},
+	{SANDBOX_LABEL_OVERLAY, "\"od-overlay-0123456789abcdef\\r\\nX: y\"", ""},
+	{SANDBOX_LABEL_OVERLAY, "\"x/od-overlay-0123456789abcdef\"", ""},
+	{SANDBOX_LABEL_OVERLAY, "\"victim\"", ""},
+	{SANDBOX_LABEL_OVERLAY, "\"\"", ""},
+	{SANDBOX_LABEL_OVERLAY, "[\"od-overlay-0123456789abcdef\"]", ""},
+	{SANDBOX_LABEL_OWNER, "\"od-12ab\"", "od-12ab"},
+	{SANDBOX_LABEL_OWNER, "\"a/b\"", ""},
+	{SANDBOX_LABEL_PROBE, "\"1\"", "1"},
+	{SANDBOX_LABEL_PROBE, "\"2\"", ""},
+};
+
+static void test_read(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct buf text = BUF_INIT(1024);
+		struct json_val labels;
+		struct doc d;
+
+		buf_fmt(&text, "{\"x\":\"y\",\"%s\":%s}",
+			sandbox_label_name(rows[i].which), rows[i].json);
+		if (!is_int(doc_parse(&d, buf_view(&text)), 0, "row %zu is JSON", i)) {
+			buf_free(&text);
+			continue;
+		}
+		labels = doc_root(&d);
+		ok(str_eq(sandbox_label_read(&d, labels, rows[i].which),
+			   str_c(rows[i].want)),
+			"%s of %s", sandbox_label_name(rows[i].which), rows[i].json);
+		is_int(sandbox_label_is_set(&d, labels, rows[i].which),
+			strcmp(rows[i].json, "\"1\"") == 0, "it is set only if it is 1");
+		doc_free(&d);
+		buf_free(&text);
+	}
+}
+
+static void test_absent(void)
+{
+	static const char *const texts[] = {"{}", "[]", "{\"od.sandboxes\":\"1\"}"};
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct doc d;
+
+		is_int(doc_parse(&d, str_c(texts[i])), 0, "%s is JSON", texts[i]);
+		for (enum sandbox_label which = 0; which < SANDBOX_LABELS; which++)
+			ok(sandbox_label_read(&d, doc_root(&d), which).n == 0 &&
+					!sandbox_label_is_set(&d, doc_root(&d), which),
+				"%s has no label %s", texts[i],
+				sandbox_label_name(which));
+		doc_free(&d);
+	}
+}
+
+static void test_write(void)
+{
+	const struct str values[SANDBOX_LABELS] = {[SANDBOX_LABEL_MARK] = STR("1")};
+	struct buf out = BUF_INIT(4096);
+	struct doc d;
+	struct jw w;
+
+	jw_init(&w, &out);
+	jw_object(&w);
+	sandbox_label_write_all(values, &w);
+	jw_end(&w);
+	is_int(doc_parse(&d, buf_view(&out)), 0, "the labels are JSON");
+	for (enum sandbox_label which = 0; which < SANDBOX_LABELS; which++)
+		is_int(json_type(json_get(doc_root(&d), sandbox_label_name(which))),
+			JSON_STRING, "%s is written, used or not",
+			sandbox_label_name(which));
+	doc_free(&d);
+	buf_free(&out);
+}
+
+int main(void)
+{
+	test_read();
+	test_absent();
+	test_write();
+	return done_testing();
+}
