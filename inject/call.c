@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "inject/stop.h"
 #include "limits.h"
+#include "net/request_head.h"
 #include "net/tls_trust.h"
 
 #include <errno.h>
@@ -305,22 +306,25 @@ static size_t length_of(const struct call_request *q)
 
 static void write_head(const struct call_request *q, struct buf *out)
 {
-	buf_fmt(out, "%s ", q->method);
-	buf_puts(out, q->target);
-	buf_puts(out, " HTTP/1.1\r\nHost: ");
-	buf_puts(out, q->host ? q->host : "localhost");
-	buf_puts(out, q->keep ? "\r\n" : "\r\nConnection: close\r\n");
+	const struct request_line line = {
+		.method = q->method,
+		.target = str_c(q->target),
+		.host = str_c(q->host ? q->host : "localhost"),
+	};
+
+	request_head_begin(out, &line);
+	if (!q->keep)
+		buf_puts(out, "Connection: close\r\n");
 	buf_puts(out, "User-Agent: od-runtime/" OD_VERSION "\r\n");
 	if (q->type)
-		buf_fmt(out, "Content-Type: %s\r\n", q->type);
+		request_head_field(out, STR("Content-Type"), str_c(q->type));
 	if (q->chunked)
 		buf_puts(out, "Transfer-Encoding: chunked\r\n");
 	else if (q->type || strcmp(q->method, "POST") == 0 ||
 		strcmp(q->method, "PUT") == 0)
 		buf_fmt(out, "Content-Length: %llu\r\n",
 			(unsigned long long)(length_of(q) + q->put_n));
-	if (q->headers)
-		buf_puts(out, q->headers);
+	request_head_fields(out, str_c(q->headers));
 	buf_puts(out, "\r\n");
 }
 

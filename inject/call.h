@@ -77,7 +77,8 @@ int call_begin_pinned(
 const char *call_tls_error(const struct call *c);
 
 /*
- * Sends q and receives the head of the answer. A server may refuse before it has
+ * Sends q and receives the head of the answer. -EINVAL, before a byte is sent, for a
+ * method, target, host or field that cannot stand in a head. A server may refuse before it has
  * read all of the body and close: then the rest stays unsent and its answer
  * counts. 0 with c->head filled in; -ETIMEDOUT; -EINTR; ERR_CLOSED when the
  * connection ended without an answer; ERR_SYNTAX when that is no HTTP; -errno.

@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "limits.h"
+#include "net/request_head.h"
 #include "net/resolve.h"
 #include "net/url.h"
 #include "net/ws_hand.h"
@@ -187,13 +188,17 @@ static int read_version(struct endpoint *e, struct str body)
 
 static int ask_version(struct endpoint *e)
 {
+	const struct request_line line = {
+		.method = "GET",
+		.target = STR("/json/version"),
+		.host = buf_view(&e->host),
+	};
 	struct buf out = BUF_INIT(CDP_URL_MAX + HEAD_MAX), in = BUF_INIT(BODY_MAX);
 	struct http_response head;
 	int fd = -1, r = dial(e, &fd);
 
-	buf_fmt(&out,
-		"GET /json/version HTTP/1.1\r\nHost: %.*s\r\nConnection: close\r\n\r\n",
-		STR_ARG(buf_view(&e->host)));
+	request_head_begin(&out, &line);
+	buf_puts(&out, "Connection: close\r\n\r\n");
 	if (!r)
 		r = out.err ? out.err : send_all(fd, buf_view(&out), e->deadline);
 	if (!r)

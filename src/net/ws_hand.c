@@ -2,6 +2,7 @@
 
 #include "base/b64.h"
 #include "base/hash.h"
+#include "net/request_head.h"
 #include "net/resp.h"
 #include "net/ws.h"
 
@@ -117,17 +118,16 @@ int ws_hand_fields(char *out, size_t n, char key[WS_KEY_LEN])
 
 int ws_hand_request(struct buf *out, const struct ws_hand_ask *ask, char key[WS_KEY_LEN])
 {
+	const struct request_line line = {
+		.method = "GET", .target = ask->target, .host = ask->host};
 	char fields[256];
 	int r = ws_hand_fields(fields, sizeof(fields), key);
 
 	if (r)
 		return r;
-	buf_puts(out, "GET ");
-	buf_str(out, ask->target);
-	buf_puts(out, " HTTP/1.1\r\nHost: ");
-	buf_str(out, ask->host);
-	buf_fmt(out, "\r\n%s", fields);
-	buf_str(out, ask->fields);
+	request_head_begin(out, &line);
+	buf_puts(out, fields);
+	request_head_fields(out, ask->fields);
 	buf_puts(out, "\r\n");
 	return out->err;
 }

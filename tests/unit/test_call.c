@@ -138,6 +138,33 @@ static void test_tunnel_broken(void)
 	fd_close(&pair[1]);
 }
 
+/* What cannot stand in a head is refused before a byte is sent. */
+static void test_head_refused(void)
+{
+	static const struct call_request bad[] = {
+		{.method = "GET x", .target = "/"},
+		{.method = "GET", .target = "/volumes/x HTTP/1.1\r\nHost: h\r\n\r\nPOST /y"},
+		{.method = "GET", .target = "volumes"},
+		{.method = "GET", .target = "/", .host = "h\r\nX: y"},
+		{.method = "GET", .target = "/", .headers = "A: b\r\n\r\n"},
+		{.method = "POST", .target = "/", .type = "text/plain\r\nX: y"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		struct call c;
+		int pair[2];
+		char byte;
+
+		if (!ok(fd_socketpair(SOCK_STREAM, pair) == 0, "a pair"))
+			return;
+		call_begin(&c, pair[0], LONG_MS, false);
+		is_int(call_send(&c, &bad[i]), -EINVAL, "request %zu is refused", i);
+		call_close(&c);
+		is_int(read(pair[1], &byte, 1), 0, "request %zu sends no byte", i);
+		fd_close(&pair[1]);
+	}
+}
+
 /* Takes n bytes, and ends. */
 static void take(int fd, size_t n)
 {
@@ -193,6 +220,7 @@ int main(void)
 	tunnel(7);
 	tunnel(4096);
 	test_tunnel_broken();
+	test_head_refused();
 	test_push_amid_a_piece();
 	test_unix();
 	test_tcp();
