@@ -6,6 +6,7 @@
 #include "inject/cache.h"
 #include "inject/commit.h"
 #include "inject/context.h"
+#include "inject/engine_image.h"
 #include "inject/out.h"
 #include "inject/plan_part.h"
 #include "inject/pull.h"
@@ -47,10 +48,8 @@ static bool copies_from_image(const struct build *b, size_t i)
 
 static int lend(struct build *b, const char *id, char lent[48])
 {
-	const struct engine calm = engine_calm(b->plan->engine);
 	uint8_t random[8];
 	char hex[2 * sizeof(random) + 1];
-	struct reply reply;
 	int r = random_bytes(random, sizeof(random));
 
 	if (r)
@@ -58,12 +57,8 @@ static int lend(struct build *b, const char *id, char lent[48])
 	hex_encode(random, sizeof(random), hex);
 	/* Without an answer it may have the name all the same. */
 	snprintf(lent, 48, TAG_BASE_REPO ":%s", hex);
-	r = engine_ask(&calm, &reply, "POST", (struct str){0},
-		"/images/%s/tag?repo=" TAG_BASE_REPO "&tag=%s", id, hex);
-	if (!r && reply.status != 201)
-		r = engine_refused(&reply, NULL, "naming the base image");
-	reply_free(&reply);
-	return r;
+	return engine_image_tag(b->plan->engine, str_c(id), TAG_BASE_REPO, str_c(hex),
+		"naming the base image");
 }
 
 /*
@@ -109,8 +104,7 @@ static void take_names_back(struct build *b)
 {
 	for (size_t i = 0; i < ARRAY_LEN(b->lent); i++)
 		if (b->lent[i][0])
-			engine_tidy(b->plan->engine, NULL, "DELETE",
-				"/images/%s?noprune=1", b->lent[i]);
+			engine_image_remove(b->plan->engine, str_c(b->lent[i]));
 }
 
 static bool is_good(struct build *b, struct image *im)
@@ -136,7 +130,7 @@ static bool is_there(struct build *b)
 /* Takes away the images that have our key and no name. True if there was one. */
 static bool sweep_once(struct build *b)
 {
-	struct buf filters = BUF_INIT(1024), text = BUF_INIT(1024);
+	struct buf text = BUF_INIT(1024);
 	struct json_val image;
 	struct reply reply;
 	struct doc d;
@@ -147,24 +141,21 @@ static bool sweep_once(struct build *b)
 		"{\"dangling\":[\"true\"],\"label\":[\"%s=%.*s\",\"od.stage=%s\"]}",
 		marks[b->rung].key, STR_ARG(plan_tag(b->plan, b->rung)),
 		marks[b->rung].stage);
-	buf_percent(&filters, buf_view(&text), "");
 	if (engine_tidy(b->plan->engine, &reply, "GET", "/images/json?filters=%.*s",
-		    STR_ARG(buf_view(&filters))) == 0 &&
+		    STR_ARG(buf_view(&text))) == 0 &&
 		doc_parse(&d, buf_view(&reply.body)) == 0) {
 		while (json_next(doc_root(&d), &it, NULL, &image)) {
 			struct str id = doc_str(&d, json_get(image, "Id"));
 
 			/* Pruning would take a nameless base with it. */
 			if (ref_is_id(id) &&
-				engine_tidy(b->plan->engine, NULL, "DELETE",
-					"/images/%.*s?noprune=1", STR_ARG(id)) == 0)
+				engine_image_remove(b->plan->engine, id) == 0)
 				found = true;
 		}
 		doc_free(&d);
 	}
 	reply_free(&reply);
 	buf_free(&text);
-	buf_free(&filters);
 	return found;
 }
 
@@ -181,8 +172,7 @@ static void sweep(struct build *b, bool failed)
 	for (unsigned round = 0; round < SWEEP_ROUNDS && quiet; round++) {
 		/* A name that was there before is not ours to take, nor a good image. */
 		if (failed && !b->replaces && (stop_signal() || !is_there(b)))
-			engine_tidy(b->plan->engine, NULL, "DELETE",
-				"/images/%.*s?noprune=1", STR_ARG(buf_view(&b->name)));
+			engine_image_remove(b->plan->engine, buf_view(&b->name));
 		if (!sweep_once(b))
 			quiet--;
 		if (quiet && failed && stop_signal() &&
@@ -204,9 +194,10 @@ static int push_context(const void *context, struct call *c)
 static int send_context(struct build *b, const struct context *c)
 {
 	struct plan *p = b->plan;
-	struct buf target = BUF_INIT(ENGINE_TARGET_MAX);
+	struct target target;
 	struct call_request q = {
 		.method = "POST",
+		.target = &target,
 		.type = "application/x-tar",
 		.more = push_context,
 		.more_arg = c,
@@ -214,15 +205,15 @@ static int send_context(struct build *b, const struct context *c)
 	};
 	int r;
 
-	buf_puts(&target, "/build?dockerfile=Dockerfile&rm=1&forcerm=1&pull=0&t=");
-	buf_percent(&target, buf_view(&b->name), "");
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(&target,
+		"/build?dockerfile=Dockerfile&rm=1&forcerm=1&pull=0&t=%.*s&version=%d",
+		STR_ARG(buf_view(&b->name)), b->buildkit ? 2 : 1);
 	/* Extra dependencies alone have anything to fetch. */
-	buf_fmt(&target, "&version=%d%s%s", b->buildkit ? 2 : 1,
-		b->rung == RUNG_VERSIONED ? "" : "&networkmode=none",
-		p->options->force ? "&nocache=1" : "");
-	q.target = buf_cstr(&target);
-	r = q.target ? pull_lines(p->engine, &q, "building") : target.err;
-	buf_free(&target);
+	target_add(&target, b->rung == RUNG_VERSIONED ? "" : "&networkmode=none");
+	target_add(&target, p->options->force ? "&nocache=1" : "");
+	r = pull_lines(p->engine, &q, "building");
+	target_free(&target);
 	return r;
 }
 
@@ -349,15 +340,7 @@ static int make(struct build *b, struct image *im)
 /* A further name for an image that is here. */
 static int name_also(struct plan *p, struct str id, const char *repo, struct str tag)
 {
-	const struct engine calm = engine_calm(p->engine);
-	struct reply reply;
-	int r = engine_ask(&calm, &reply, "POST", (struct str){0},
-		"/images/%.*s/tag?repo=%s&tag=%.*s", STR_ARG(id), repo, STR_ARG(tag));
-
-	if (!r && reply.status != 201)
-		r = engine_refused(&reply, NULL, "naming the image");
-	reply_free(&reply);
-	return r;
+	return engine_image_tag(p->engine, id, repo, tag, "naming the image");
 }
 
 /* Every rung above the highest that is there and has something in it. */

@@ -308,7 +308,8 @@ static void write_head(const struct call_request *q, struct buf *out)
 {
 	const struct request_line line = {
 		.method = q->method,
-		.target = str_c(q->target),
+		.prefix = q->prefix,
+		.target = target_view(q->target),
 		.host = str_c(q->host ? q->host : "localhost"),
 	};
 
@@ -356,7 +357,9 @@ int call_start(struct call *c, const struct call_request *q)
 	http_response_init(&c->head, strcmp(q->method, "HEAD") == 0);
 	c->chunked = q->chunked;
 	write_head(q, &head);
-	r = head.err ? head.err : push(c, head.p, head.n);
+	r = target_error(q->target);
+	if (!r)
+		r = head.err ? head.err : push(c, head.p, head.n);
 	buf_free(&head);
 	for (size_t i = 0; i < q->parts_n && !r; i++)
 		r = call_push(c, q->parts[i]);

@@ -7,6 +7,7 @@
 
 #include "inject/stream.h"
 #include "net/body.h"
+#include "net/target.h"
 #include "net/transport.h"
 
 #include "base/buf.h"
@@ -15,7 +16,8 @@ struct call;
 
 struct call_request {
 	const char *method;
-	const char *target;      /* encoded, starts with '/' */
+	struct str prefix; /* of the target, such as an engine's version */
+	const struct target *target;
 	const char *headers;     /* more lines, each with its CR LF; NULL for none */
 	const char *type;        /* of the body; NULL when there is no body */
 	const struct str *parts; /* the body, borrowed */
@@ -77,11 +79,11 @@ int call_begin_pinned(
 const char *call_tls_error(const struct call *c);
 
 /*
- * Sends q and receives the head of the answer. -EINVAL, before a byte is sent, for a
- * method, target, host or field that cannot stand in a head. A server may refuse before it has
+ * Sends q and receives the head of the answer. A server may refuse before it has
  * read all of the body and close: then the rest stays unsent and its answer
- * counts. 0 with c->head filled in; -ETIMEDOUT; -EINTR; ERR_CLOSED when the
- * connection ended without an answer; ERR_SYNTAX when that is no HTTP; -errno.
+ * counts. 0 with c->head filled in; -EINVAL, before a byte is sent, for a method,
+ * target, host or field that cannot stand in a head; -ETIMEDOUT; -EINTR; ERR_CLOSED
+ * when the connection ended without an answer; ERR_SYNTAX when that is no HTTP; -errno.
  */
 int call_send(struct call *c, const struct call_request *q) MUST_USE;
 

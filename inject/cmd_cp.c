@@ -72,7 +72,7 @@ static int list(const struct sandbox *s, const char *path, struct reply *reply)
 	jw_end(&w);
 	reply_init(reply);
 	r = body.err ? body.err
-		     : sandbox_ask(s, "POST", "/list_files", buf_view(&body),
+		     : sandbox_ask(s, "POST", TARGET("/list_files"), buf_view(&body),
 			       INJECT_ENGINE_MS, reply);
 	if (!r && reply->status != 200)
 		r = sandbox_refused(s, reply);

@@ -132,9 +132,10 @@ static void read_info(struct doctor *d, struct doc *doc)
 			"it runs containers of %.*s", STR_ARG(os));
 }
 
-static int ask(struct doctor *d, struct reply *reply, struct doc *doc, const char *path)
+static int ask(struct doctor *d, struct reply *reply, struct doc *doc,
+	const struct target *target)
 {
-	int r = engine_ask(&d->engine, reply, "GET", (struct str){0}, "%s", path);
+	int r = engine_ask_at(&d->engine, reply, "GET", (struct str){0}, target);
 
 	if (!r && reply->status == 200)
 		r = doc_parse(doc, buf_view(&reply->body));
@@ -148,7 +149,7 @@ static int look_at_engine(struct doctor *d)
 	const struct engine *e = &d->engine;
 	struct reply reply;
 	struct doc doc;
-	int r = ask(d, &reply, &doc, "/version");
+	int r = ask(d, &reply, &doc, TARGET("/version"));
 
 	if (!r) {
 		struct json_val root = doc_root(&doc);
@@ -166,7 +167,7 @@ static int look_at_engine(struct doctor *d)
 		e->buildkit         ? "BuildKit"
 			: e->podman ? "Buildah"
 				    : "the classic one");
-	r = ask(d, &reply, &doc, "/info");
+	r = ask(d, &reply, &doc, TARGET("/info"));
 	if (!r) {
 		read_info(d, &doc);
 		doc_free(&doc);

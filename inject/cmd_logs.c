@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <time.h>
 
-/* "&since=1700000000", if the option was given. */
+/* "1700000000", if the option was given. */
 static int point(const char *value, const char *name, char *out, size_t room)
 {
 	int64_t seconds;
@@ -22,25 +22,31 @@ static int point(const char *value, const char *name, char *out, size_t room)
 		return out_fail_usage(
 			"seconds since 1970, or how long ago: 90s, 10m, 2h, 1d",
 			"--%s is '%s', not a time", name, value);
-	snprintf(out, room, "&%s=%lld", name, (long long)seconds);
+	snprintf(out, room, "%lld", (long long)seconds);
 	return 0;
 }
 
 static int copy_log(const struct options *o, const struct engine *e, const char *id)
 {
-	char target[512], tail[32] = "", since[48] = "", until[48] = "";
-	const struct call_request q = {.method = "GET", .target = target};
+	char since[24] = "", until[24] = "";
+	struct target target;
+	const struct call_request q = {.method = "GET", .target = &target};
 	struct call c;
 	int r = point(o->since, "since", since, sizeof(since));
 
 	if (!r)
 		r = point(o->until, "until", until, sizeof(until));
 	call_begin(&c, -1, 0, false);
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(&target,
+		"/containers/%s/logs?stdout=1&stderr=1&follow=%d&timestamps=%d", id,
+		o->follow, o->timestamps);
 	if (o->has_tail)
-		snprintf(tail, sizeof(tail), "&tail=%llu", (unsigned long long)o->tail);
-	snprintf(target, sizeof(target),
-		"/containers/%s/logs?stdout=1&stderr=1&follow=%d&timestamps=%d%s%s%s", id,
-		o->follow, o->timestamps, tail, since, until);
+		target_add(&target, "&tail=%llu", (unsigned long long)o->tail);
+	if (since[0])
+		target_add(&target, "&since=%s", since);
+	if (until[0])
+		target_add(&target, "&until=%s", until);
 	if (!r)
 		r = engine_stream(e, &c, &q, o->follow ? 0 : INJECT_ENGINE_MS);
 	if (!r && c.head.status != 200)
@@ -51,6 +57,7 @@ static int copy_log(const struct options *o, const struct engine *e, const char 
 		r = r == ERR_SYNTAX || r == ERR_CLOSED ? engine_fail(e, r) : r;
 	}
 	call_close(&c);
+	target_free(&target);
 	return r;
 }
 
@@ -68,13 +75,14 @@ int cmd_logs(const struct options *o)
 /* From now on, as docker attach, but without a way to type: it reads nothing. */
 static int copy_output(const struct engine *e, const struct sandbox *s)
 {
-	char target[256];
-	const struct call_request q = {.method = "POST", .target = target};
+	struct target target;
+	const struct call_request q = {.method = "POST", .target = &target};
 	struct call c;
 	int r;
 
-	snprintf(target, sizeof(target),
-		"/containers/%s/attach?stream=1&stdout=1&stderr=1", s->state.id);
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(
+		&target, "/containers/%s/attach?stream=1&stdout=1&stderr=1", s->state.id);
 	r = engine_stream(e, &c, &q, INJECT_ENGINE_MS);
 	/* Podman answers 200 and Docker 101, or 200 to who does not ask for it. */
 	if (!r && c.head.status != 200 && c.head.status != 101)
@@ -86,6 +94,7 @@ static int copy_output(const struct engine *e, const struct sandbox *s)
 		r = r == ERR_SYNTAX || r == ERR_CLOSED ? engine_fail(e, r) : r;
 	}
 	call_close(&c);
+	target_free(&target);
 	return r;
 }
 

@@ -5,7 +5,7 @@
 #include "inject/commands.h"
 
 #include "base/jw.h"
-#include "inject/engine.h"
+#include "inject/engine_image.h"
 #include "inject/out.h"
 #include "inject/ref.h"
 #include "inject/stop.h"
@@ -37,10 +37,10 @@ struct prune {
 	size_t n;
 };
 
-static int ask(
-	const struct engine *e, const char *target, struct reply *reply, struct doc *d)
+static int ask(const struct engine *e, const struct target *target, struct reply *reply,
+	struct doc *d)
 {
-	int r = engine_ask(e, reply, "GET", (struct str){0}, "%s", target);
+	int r = engine_ask_at(e, reply, "GET", (struct str){0}, target);
 
 	if (!r && reply->status != 200)
 		r = engine_refused(reply, NULL, "listing what there is");
@@ -169,8 +169,7 @@ static int read_nanos(struct prune *p, struct old *o)
 {
 	struct reply reply;
 	struct doc d;
-	int r = engine_ask(p->engine, &reply, "GET", (struct str){0}, "/images/%.*s/json",
-		STR_ARG(o->id));
+	int r = engine_image_inspect(p->engine, o->id, &reply);
 
 	if (!r && reply.status == 200 && doc_parse(&d, buf_view(&reply.body)) == 0) {
 		o->nanos = nanos_of(doc_str(&d, json_get(doc_root(&d), "Created")));
@@ -238,8 +237,7 @@ static bool remove_name(struct prune *p, struct str name)
 	struct ref ref;
 
 	return ref_parse(&ref, name, &why) == 0 &&
-		engine_tidy(p->engine, NULL, "DELETE", "/images/%.*s?noprune=1",
-			STR_ARG(name)) == 0;
+		engine_image_remove(p->engine, name) == 0;
 }
 
 static bool remove_image(struct prune *p, const struct old *o)
@@ -340,17 +338,19 @@ static size_t remove_all(struct prune *p)
 static int round_of(struct prune *p, bool first)
 {
 	struct reply images, containers;
+	struct target managed;
 	int r;
 
 	reply_init(&images);
 	reply_init(&containers);
 	p->n = 0;
-	/* {"label":["od.managed=1"]} */
-	r = ask(p->engine,
-		"/images/json?filters=%7B%22label%22%3A%5B%22od.managed%3D1%22%5D%7D",
-		&images, &p->images);
+	target_init(&managed, ENGINE_TARGET_MAX);
+	target_add(&managed, "/images/json?filters=%s", "{\"label\":[\"od.managed=1\"]}");
+	r = ask(p->engine, &managed, &images, &p->images);
+	target_free(&managed);
 	if (!r)
-		r = ask(p->engine, "/containers/json?all=1", &containers, &p->containers);
+		r = ask(p->engine, TARGET("/containers/json?all=1"), &containers,
+			&p->containers);
 	if (!r)
 		r = read_all(p);
 	if (!r) {

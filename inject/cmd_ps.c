@@ -200,20 +200,22 @@ static void write_filters(const struct options *o, struct buf *out)
 
 static int ask_list(const struct options *o, const struct engine *e, struct reply *reply)
 {
-	struct buf json = BUF_INIT(INJECT_TEXT_MAX), text = BUF_INIT(ENGINE_TARGET_MAX);
+	struct buf json = BUF_INIT(INJECT_TEXT_MAX);
+	struct target target;
 	int r;
 
 	reply_init(reply);
 	write_filters(o, &json);
-	buf_percent(&text, buf_view(&json), "");
-	r = json.err ? json.err : text.err;
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(
+		&target, "/containers/json?all=1&filters=%.*s", STR_ARG(buf_view(&json)));
+	r = json.err ? json.err : target_error(&target);
 	if (r == ERR_LIMIT)
 		r = out_fail_usage("give fewer", "the filters are too long");
 	if (!r)
-		r = engine_ask(e, reply, "GET", (struct str){0},
-			"/containers/json?all=1&filters=%.*s", STR_ARG(buf_view(&text)));
+		r = engine_ask_at(e, reply, "GET", (struct str){0}, &target);
 	buf_free(&json);
-	buf_free(&text);
+	target_free(&target);
 	return r;
 }
 

@@ -63,8 +63,8 @@ int cmd_screenshot(const struct options *o)
 		r = sandbox_open(&e, o->operand[0], &s);
 	if (r)
 		return r;
-	r = sandbox_ask(
-		&s, "GET", "/v1/browser/screen", STR(""), INJECT_ENGINE_MS, &reply);
+	r = sandbox_ask(&s, "GET", TARGET("/v1/browser/screen"), STR(""),
+		INJECT_ENGINE_MS, &reply);
 	if (!r && reply.status != 200)
 		r = sandbox_refused(&s, &reply);
 	if (!r)

@@ -121,20 +121,22 @@ static int create(struct session *x, const struct sandbox *s)
 /* From the head of the answer on, the connection carries the shell's bytes. */
 static int begin(struct session *x)
 {
-	char target[256];
+	struct target target;
 	struct str body = x->tty ? STR("{\"Detach\":false,\"Tty\":true}")
 				 : STR("{\"Detach\":false,\"Tty\":false}");
 	const struct call_request q = {
 		.method = "POST",
-		.target = target,
+		.target = &target,
 		.type = "application/json",
 		.parts = &body,
 		.parts_n = 1,
 	};
 	int r;
 
-	snprintf(target, sizeof(target), "/exec/%s/start", x->id);
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(&target, "/exec/%s/start", x->id);
 	r = engine_stream(x->engine, &x->call, &q, INJECT_ENGINE_MS);
+	target_free(&target);
 	if (!r && x->call.head.status != 200 && x->call.head.status != 101)
 		r = out_fail("the client in it may be of another version; run it again",
 			"the engine does not start a shell: status %u",

@@ -74,8 +74,8 @@ static int each(const struct options *o, each_fn *fn)
 }
 
 /* Asks and waits for an answer that may take ms of silence; 0 for any. */
-static int ask_slowly(
-	const struct engine *e, const char *target, uint32_t ms, struct reply *reply)
+static int ask_slowly(const struct engine *e, const struct target *target, uint32_t ms,
+	struct reply *reply)
 {
 	const struct call_request q = {.method = "POST", .target = target};
 	struct call c;
@@ -95,14 +95,16 @@ static int ask_slowly(
 /* The engine answers when it has stopped, which takes its time. */
 static int stop(const struct options *o, const struct engine *e, struct sandbox *s)
 {
-	char target[256];
+	struct target target;
 	struct reply reply;
 	int r;
 
 	out_step("stopping: %s", s->state.name);
-	snprintf(target, sizeof(target), "/containers/%s/stop?t=%llu", s->state.id,
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(&target, "/containers/%s/stop?t=%llu", s->state.id,
 		(unsigned long long)o->time);
-	r = ask_slowly(e, target, (uint32_t)o->time * 1000 + INJECT_ENGINE_MS, &reply);
+	r = ask_slowly(e, &target, (uint32_t)o->time * 1000 + INJECT_ENGINE_MS, &reply);
+	target_free(&target);
 	/* 304: stopped already; 404: it removed itself meanwhile. */
 	if (!r && reply.status >= 400 && reply.status != 404)
 		r = engine_refused(&reply, NULL, "stopping %s", s->state.name);
@@ -141,6 +143,15 @@ int cmd_rm(const struct options *o)
 	return each(o, remove_one);
 }
 
+static int answered(
+	int r, struct reply *reply, const struct sandbox *s, const char *doing)
+{
+	if (!r && reply->status >= 400)
+		r = engine_refused(reply, NULL, "%s %s", doing, s->state.name);
+	reply_free(reply);
+	return r;
+}
+
 /* POST /containers/ID/what */
 static int post(const struct engine *e, const struct sandbox *s, const char *what,
 	const char *doing)
@@ -149,10 +160,7 @@ static int post(const struct engine *e, const struct sandbox *s, const char *wha
 	int r = engine_ask(e, &reply, "POST", (struct str){0}, "/containers/%s/%s",
 		s->state.id, what);
 
-	if (!r && reply.status >= 400)
-		r = engine_refused(&reply, NULL, "%s %s", doing, s->state.name);
-	reply_free(&reply);
-	return r;
+	return answered(r, &reply, s, doing);
 }
 
 static int need_running(const struct sandbox *s)
@@ -192,16 +200,15 @@ int cmd_resume(const struct options *o)
 
 static int kill_one(const struct options *o, const struct engine *e, struct sandbox *s)
 {
-	struct buf what = BUF_INIT(256);
-	const char *target;
+	struct reply reply;
 	int r = need_running(s);
 
-	buf_puts(&what, "kill?signal=");
-	buf_percent(&what, str_c(o->signal ? o->signal : "KILL"), "");
-	target = buf_cstr(&what);
-	if (!r)
-		r = target ? post(e, s, target, "killing") : what.err;
-	buf_free(&what);
+	if (r)
+		return r;
+	r = engine_ask(e, &reply, "POST", (struct str){0},
+		"/containers/%s/kill?signal=%s", s->state.id,
+		o->signal ? o->signal : "KILL");
+	r = answered(r, &reply, s, "killing");
 	return r ? r : print(o, s, "killed");
 }
 
@@ -232,14 +239,16 @@ static int print_code(const struct options *o, const struct sandbox *s, int64_t 
 
 static int wait_one(const struct options *o, const struct engine *e, struct sandbox *s)
 {
-	char target[256];
+	struct target target;
 	struct reply reply;
 	int64_t code = s->exit_code;
 	struct doc d;
 	int r;
 
-	snprintf(target, sizeof(target), "/containers/%s/wait", s->state.id);
-	r = ask_slowly(e, target, 0, &reply);
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(&target, "/containers/%s/wait", s->state.id);
+	r = ask_slowly(e, &target, 0, &reply);
+	target_free(&target);
 	if (!r && reply.status != 200)
 		r = engine_refused(&reply, NULL, "waiting for %s", s->state.name);
 	if (!r && doc_parse(&d, buf_view(&reply.body)) == 0) {

@@ -51,29 +51,30 @@ int copy_fail(const struct copy *c, int r)
 int copy_begin(
 	const struct copy *c, const char *method, struct str path, struct call *call)
 {
-	struct buf target = BUF_INIT(ENGINE_TARGET_MAX);
+	struct target target;
 	bool puts = strcmp(method, "PUT") == 0;
-	struct call_request q = {
+	const struct call_request q = {
 		.method = method,
+		.target = &target,
 		.type = puts ? "application/x-tar" : NULL,
 		.chunked = puts,
 	};
 	int r;
 
+	target_init(&target, ENGINE_TARGET_MAX);
 	if (c->sandbox->running)
-		buf_puts(&target, "/v1/files/tar?any_link=1&path=");
+		target_add(&target, "/v1/files/tar?any_link=1&path=%.*s", STR_ARG(path));
 	else
-		buf_fmt(&target, "/containers/%s/archive?path=", c->sandbox->state.id);
-	buf_percent(&target, path, "");
-	q.target = buf_cstr(&target);
+		target_add(&target, "/containers/%s/archive?path=%.*s",
+			c->sandbox->state.id, STR_ARG(path));
 	call_begin(call, -1, 0, false);
-	if (!q.target)
+	if (target_error(&target))
 		r = out_fail(NULL, "the path is too long");
 	else if (c->sandbox->running)
 		r = sandbox_start(c->sandbox, call, &q, INJECT_STREAM_MS);
 	else
 		r = engine_start(c->engine, call, &q, INJECT_STREAM_MS);
-	buf_free(&target);
+	target_free(&target);
 	return r;
 }
 
@@ -95,21 +96,19 @@ int copy_refused(const struct copy *c, struct call *call)
 	return r;
 }
 
-/* Asks the server or the engine about path, for the head of its answer alone. */
-static int ask_head(const struct copy *c, const char *method, const char *before,
-	struct str path, const char *behind, unsigned *status)
+/*
+ * Asks the server or the engine about a path, for the head of its answer alone; takes the
+ * target over.
+ */
+static int ask_head_take(
+	const struct copy *c, const char *method, struct target *target, unsigned *status)
 {
-	struct buf target = BUF_INIT(ENGINE_TARGET_MAX);
-	struct call_request q = {.method = method};
+	const struct call_request q = {.method = method, .target = target};
 	struct call call;
 	int r;
 
-	buf_puts(&target, before);
-	buf_percent(&target, path, "");
-	buf_puts(&target, behind);
-	q.target = buf_cstr(&target);
 	call_begin(&call, -1, 0, false);
-	if (!q.target)
+	if (target_error(target))
 		r = out_fail(NULL, "the path is too long");
 	else if (c->sandbox->running)
 		r = sandbox_start(c->sandbox, &call, &q, INJECT_ENGINE_MS);
@@ -122,26 +121,34 @@ static int ask_head(const struct copy *c, const char *method, const char *before
 	if (!r)
 		*status = call.head.status;
 	call_close(&call);
-	buf_free(&target);
+	target_free(target);
 	return r;
+}
+
+static int ask_engine(
+	const struct copy *c, struct str path, bool folder, unsigned *status)
+{
+	struct target t;
+
+	target_init(&t, ENGINE_TARGET_MAX);
+	target_add(&t, "/containers/%s/archive?path=%.*s", c->sandbox->state.id,
+		STR_ARG(path));
+	target_add(&t, folder ? "%%2F." : "");
+	return ask_head_take(c, "HEAD", &t, status);
 }
 
 /* The engine finds nothing below what is no folder. */
 static int look_stopped(const struct copy *c, struct str path, enum copy_kind *kind)
 {
-	char before[256];
 	unsigned status = 0;
-	int r;
+	int r = ask_engine(c, path, true, &status);
 
-	snprintf(before, sizeof(before),
-		"/containers/%s/archive?path=", c->sandbox->state.id);
-	r = ask_head(c, "HEAD", before, path, "%2F.", &status);
 	if (!r && status == 200) {
 		*kind = COPY_FOLDER;
 		return 0;
 	}
 	if (!r)
-		r = ask_head(c, "HEAD", before, path, "", &status);
+		r = ask_engine(c, path, false, &status);
 	if (!r)
 		*kind = status == 200 ? COPY_FILE : COPY_ABSENT;
 	return r;
@@ -150,9 +157,13 @@ static int look_stopped(const struct copy *c, struct str path, enum copy_kind *k
 /* The server does not look through a link, but it tells what it cannot read. */
 static int look_running(const struct copy *c, struct str path, enum copy_kind *kind)
 {
+	struct target t;
 	unsigned status = 0;
-	int r = ask_head(c, "GET", "/v1/files?path=", path, "", &status);
+	int r;
 
+	target_init(&t, ENGINE_TARGET_MAX);
+	target_add(&t, "/v1/files?path=%.*s", STR_ARG(path));
+	r = ask_head_take(c, "GET", &t, &status);
 	if (!r)
 		*kind = status == 409   ? COPY_FOLDER
 			: status == 404 ? COPY_ABSENT

@@ -68,6 +68,11 @@ int engine_fail(const struct engine *e, int r)
 	case -EPERM:
 		return out_fail("run as a user who may use it, root or group docker",
 			"no permission for the engine's socket %s", e->path);
+	case -EINVAL:
+		return out_fail("give the engine's own name or id of it",
+			"an empty name, a path or control bytes cannot stand in a "
+			"request to the engine at %s",
+			e->path);
 	case -ECONNREFUSED:
 		return out_fail(NEXT_HOST, "nobody answers at %s", e->path);
 	case -ETIMEDOUT:
@@ -106,18 +111,11 @@ static int exchange(const struct engine *e, struct call *c, const struct call_re
 static int begin(const struct engine *e, struct call *c, const struct call_request *q,
 	uint32_t idle_ms)
 {
-	struct buf target = BUF_INIT(ENGINE_TARGET_MAX + 64);
 	struct call_request with = *q;
-	int r;
+	int r = reach(e, c, idle_ms);
 
-	buf_puts(&target, e->prefix);
-	buf_puts(&target, q->target);
-	with.target = buf_cstr(&target);
-	r = reach(e, c, idle_ms);
-	if (!r)
-		r = with.target ? call_start(c, &with) : target.err;
-	buf_free(&target);
-	return r;
+	with.prefix = str_c(e->prefix);
+	return r ? r : call_start(c, &with);
 }
 
 int engine_start(const struct engine *e, struct call *c, const struct call_request *q,
@@ -146,18 +144,21 @@ int engine_stream(const struct engine *e, struct call *c, const struct call_requ
 
 /* The answer whole, without a word to the user. */
 static int ask(const struct engine *e, struct reply *reply, const char *method,
-	const char *target, struct str body)
+	const struct target *target, struct str body)
 {
 	struct call_request q = {
 		.method = method,
+		.prefix = str_c(e->prefix),
 		.target = target,
 		.type = body.n ? "application/json" : NULL,
 		.parts = &body,
 		.parts_n = body.n ? 1 : 0,
 	};
 	struct call c;
-	int r = exchange(e, &c, &q, e->idle_ms ? e->idle_ms : INJECT_ENGINE_MS);
+	int r;
 
+	reply_init(reply);
+	r = exchange(e, &c, &q, e->idle_ms ? e->idle_ms : INJECT_ENGINE_MS);
 	if (!r)
 		r = call_collect(&c, &reply->body);
 	if (!r)
@@ -173,16 +174,22 @@ static int ask_fmt(const struct engine *e, struct reply *reply, const char *meth
 static int ask_fmt(const struct engine *e, struct reply *reply, const char *method,
 	struct str body, const char *fmt, va_list ap)
 {
-	char target[ENGINE_TARGET_MAX];
-	size_t n = strlen(e->prefix);
-	int m;
+	struct target target;
+	int r;
 
-	reply_init(reply);
-	memcpy(target, e->prefix, n);
-	m = vsnprintf(target + n, sizeof(target) - n, fmt, ap);
-	if (m < 0 || (size_t)m >= sizeof(target) - n)
-		return ERR_LIMIT;
-	return ask(e, reply, method, target, body);
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add_list(&target, fmt, ap);
+	r = ask(e, reply, method, &target, body);
+	target_free(&target);
+	return r;
+}
+
+int engine_ask_at(const struct engine *e, struct reply *reply, const char *method,
+	struct str body, const struct target *t)
+{
+	int r = ask(e, reply, method, t, body);
+
+	return r ? engine_fail(e, r) : 0;
 }
 
 int engine_ask(const struct engine *e, struct reply *reply, const char *method,
@@ -279,6 +286,12 @@ int engine_create(const struct engine *e, const struct buf *body, const char *na
 	return r;
 }
 
+/* What is not there to begin with is done. */
+static int tidied(int r, const struct reply *reply)
+{
+	return !r && reply->status >= 400 && reply->status != 404 ? ERR_TYPE : r;
+}
+
 int engine_tidy(const struct engine *e, struct reply *reply, const char *method,
 	const char *fmt, ...)
 {
@@ -289,10 +302,21 @@ int engine_tidy(const struct engine *e, struct reply *reply, const char *method,
 	int r;
 
 	va_start(ap, fmt);
-	r = ask_fmt(&calm, to, method, (struct str){0}, fmt, ap);
+	r = tidied(ask_fmt(&calm, to, method, (struct str){0}, fmt, ap), to);
 	va_end(ap);
-	if (!r && to->status >= 400 && to->status != 404)
-		r = ERR_TYPE;
+	if (!reply)
+		reply_free(&own);
+	return r;
+}
+
+int engine_tidy_at(const struct engine *e, struct reply *reply, const char *method,
+	const struct target *t)
+{
+	const struct engine calm = engine_calm(e);
+	struct reply own = {0};
+	struct reply *to = reply ? reply : &own;
+	int r = tidied(ask(&calm, to, method, t, (struct str){0}), to);
+
 	if (!reply)
 		reply_free(&own);
 	return r;
@@ -359,7 +383,7 @@ static int read_ping(struct engine *e, const struct call *c)
 
 static int ping(struct engine *e)
 {
-	const struct call_request q = {.method = "GET", .target = "/_ping"};
+	const struct call_request q = {.method = "GET", .target = TARGET("/_ping")};
 	struct call c;
 	int r = exchange(e, &c, &q, INJECT_ENGINE_MS);
 

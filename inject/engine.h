@@ -43,11 +43,13 @@ int engine_version(struct str text, unsigned *minor) MUST_USE;
 
 /*
  * One question with a JSON body (empty for none) and an answer that is kept whole.
- * The target is made from fmt, behind the version. 0 with any status, -EINTR, or
- * FAIL_*. reply_free in any case.
+ * The target is t, or made from fmt as target_add has it, behind the version. 0 with
+ * any status, -EINTR, or FAIL_*. reply_free in any case.
  */
 int engine_ask(const struct engine *e, struct reply *r, const char *method,
 	struct str body, const char *fmt, ...) PRINTF(5, 6) MUST_USE;
+int engine_ask_at(const struct engine *e, struct reply *r, const char *method,
+	struct str body, const struct target *t) MUST_USE;
 /*
  * The same for clean-up: signals do not end it and nothing is ever printed. The
  * answer goes to reply, which may be NULL. 0 when done or not there to begin with;
@@ -55,6 +57,8 @@ int engine_ask(const struct engine *e, struct reply *r, const char *method,
  */
 int engine_tidy(const struct engine *e, struct reply *reply, const char *method,
 	const char *fmt, ...) PRINTF(4, 5);
+int engine_tidy_at(const struct engine *e, struct reply *reply, const char *method,
+	const struct target *t);
 /*
  * e as it is used to make things: to be told to stop must not leave us in doubt
  * whether something was made. Ask stop_signal afterwards.

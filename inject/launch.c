@@ -247,6 +247,7 @@ static int create(const struct launch *l, struct making *m)
 	const struct engine calm = engine_calm(l->engine);
 	const char *platform = l->settings->options->platform;
 	struct buf body = BUF_INIT(INJECT_BODY_MAX);
+	struct target target;
 	struct reply reply;
 	int r;
 
@@ -260,9 +261,12 @@ static int create(const struct launch *l, struct making *m)
 						"than %d MiB to say",
 						INJECT_BODY_MAX >> 20);
 	}
-	r = engine_ask(&calm, &reply, "POST", buf_view(&body),
-		"/containers/create?name=%s%s%s", m->state.name,
-		platform ? "&platform=" : "", platform ? platform : "");
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(&target, "/containers/create?name=%s", m->state.name);
+	if (platform)
+		target_add(&target, "&platform=%s", platform);
+	r = engine_ask_at(&calm, &reply, "POST", buf_view(&body), &target);
+	target_free(&target);
 	if (r)
 		engine_take_back(l->engine, m->state.name, m->key_hash);
 	if (!r && reply.status == 409)
@@ -324,7 +328,7 @@ static int start(const struct launch *l, const struct state *s)
 static bool show_log(const struct launch *l, const struct state *s)
 {
 	struct call c;
-	bool format = tail_open(l->engine, s->id, "&stdout=1&tail=20", &c) == 0 &&
+	bool format = tail_open(l->engine, s->id, &c, "&stdout=1&tail=20") == 0 &&
 		c.head.status == 200 && tail_show(&c, TAIL_MS);
 
 	call_close(&c);
@@ -337,16 +341,16 @@ static bool show_log(const struct launch *l, const struct state *s)
  */
 static bool listen_in(const struct launch *l, const struct state *s, struct call *c)
 {
-	struct buf target = BUF_INIT(512);
-	struct call_request q = {.method = "POST"};
+	struct target target;
+	const struct call_request q = {.method = "POST", .target = &target};
 	int r = ERR_LIMIT;
 
 	call_begin(c, -1, 0, true);
-	buf_fmt(&target, "/containers/%s/attach?stream=1&stdout=1&stderr=1", s->id);
-	q.target = buf_cstr(&target);
-	if (l->auto_remove && q.target)
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(&target, "/containers/%s/attach?stream=1&stdout=1&stderr=1", s->id);
+	if (l->auto_remove)
 		r = engine_listen(l->engine, c, &q, INJECT_ENGINE_MS);
-	buf_free(&target);
+	target_free(&target);
 	return r == 0 && c->head.status == 200;
 }
 

@@ -424,7 +424,7 @@ static int begin(struct live *v)
 {
 	char headers[256], key[WS_KEY_LEN];
 	struct call_request q = {.method = "GET",
-		.target = "/v1/stream",
+		.target = TARGET("/v1/stream"),
 		.headers = headers,
 		.keep = true};
 	int r = ws_hand_fields(headers, sizeof(headers), key);

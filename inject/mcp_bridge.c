@@ -25,8 +25,6 @@ enum {
 	PUT_MAX = 4096, /* bytes that a pipe takes without waiting if it has room */
 };
 
-#define TARGET "/mcp/sandbox"
-
 /* What the client has said. On the heap. */
 struct message {
 	struct message *next; /* of those that wait */
@@ -128,7 +126,7 @@ static int start(struct bridge *b, struct call *c, const char *method, struct st
 	char headers[256];
 	const struct call_request q = {
 		.method = method,
-		.target = TARGET,
+		.target = TARGET("/mcp/sandbox"),
 		.headers = headers,
 		.type = body.n ? "application/json" : NULL,
 		.parts = &body,

@@ -180,12 +180,13 @@ static int put_folders(
 	const struct engine *e, const char *image, const char *volume, struct str tar)
 {
 	struct buf id = BUF_INIT(256);
-	struct buf target = BUF_INIT(ENGINE_TARGET_MAX);
+	struct target target;
 	struct reply reply = {0};
 	struct call c;
 	int r = make_carrier(e, image, volume, &id);
 	struct call_request q = {
 		.method = "PUT",
+		.target = &target,
 		.type = "application/x-tar",
 		.parts = &tar,
 		.parts_n = 1,
@@ -196,11 +197,11 @@ static int put_folders(
 		return r;
 	}
 	reply_init(&reply);
-	buf_fmt(&target, "/containers/%.*s/archive?path=/.od/overlay",
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(&target, "/containers/%.*s/archive?path=/.od/overlay",
 		STR_ARG(buf_view(&id)));
-	q.target = buf_cstr(&target);
 	call_begin(&c, -1, 0, false);
-	r = q.target ? engine_stream(e, &c, &q, INJECT_ENGINE_MS) : target.err;
+	r = engine_stream(e, &c, &q, INJECT_ENGINE_MS);
 	if (!r) {
 		reply.status = c.head.status;
 		r = call_collect(&c, &reply.body);
@@ -212,7 +213,7 @@ static int put_folders(
 	engine_tidy(
 		e, NULL, "DELETE", "/containers/%.*s?force=1", STR_ARG(buf_view(&id)));
 	reply_free(&reply);
-	buf_free(&target);
+	target_free(&target);
 	buf_free(&id);
 	return r;
 }

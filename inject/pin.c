@@ -54,7 +54,7 @@ static void point(const struct state *s, char *out, size_t room)
 
 	out[0] = '\0';
 	if (read_time(str_c(s->ended), &seconds, &nanos) && seconds > 0)
-		snprintf(out, room, "&since=%lld.%09u", (long long)seconds, nanos);
+		snprintf(out, room, "%lld.%09u", (long long)seconds, nanos);
 }
 
 int pin_learn(const struct engine *e, struct sandbox *s)
@@ -68,7 +68,8 @@ int pin_learn(const struct engine *e, struct sandbox *s)
 		return 0;
 	point(is, since, sizeof(since));
 	/* Engines do not keep the order between the two. */
-	r = tail_open(e, is->id, since, &c);
+	r = since[0] ? tail_open(e, is->id, &c, "&since=%s", since)
+		     : tail_open(e, is->id, &c, "&tail=all");
 	if (!r && c.head.status == 501)
 		r = out_fail("leave --tls out, or give the engine a log driver that "
 			     "can be read, such as json-file or local",

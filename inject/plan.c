@@ -1,5 +1,6 @@
 #include "inject/plan.h"
 
+#include "inject/engine_image.h"
 #include "inject/out.h"
 #include "inject/plan_part.h"
 #include "inject/probe.h"
@@ -15,7 +16,7 @@
 int plan_inspect(const struct engine *e, const char *name, struct image *im)
 {
 	struct reply reply;
-	int r = engine_ask(e, &reply, "GET", (struct str){0}, "/images/%s/json", name);
+	int r = engine_image_inspect(e, str_c(name), &reply);
 
 	if (!r && reply.status == 404)
 		r = 1;

@@ -49,10 +49,10 @@ int probe_read_stat(struct str header, struct probe_stat *st, struct buf *target
 }
 
 /* HEAD gives no words: the same question with GET does, and an error is short. */
-static int refused(const struct engine *e, const char *target, struct str path)
+static int refused(const struct engine *e, const struct target *target, struct str path)
 {
 	struct reply reply;
-	int r = engine_ask(e, &reply, "GET", (struct str){0}, "%s", target);
+	int r = engine_ask_at(e, &reply, "GET", (struct str){0}, target);
 
 	if (!r)
 		r = engine_refused(&reply, "od-runtime doctor tells what is in the way",
@@ -64,17 +64,16 @@ static int refused(const struct engine *e, const char *target, struct str path)
 int probe_path(const struct engine *e, const char *id, struct str path,
 	struct probe_stat *st, struct buf *target)
 {
-	struct buf line = BUF_INIT(ENGINE_TARGET_MAX);
-	struct call_request q = {.method = "HEAD"};
+	struct target at;
+	const struct call_request q = {.method = "HEAD", .target = &at};
 	struct str stat;
 	struct call c;
 	int r;
 
-	buf_fmt(&line, "/containers/%s/archive?path=", id);
-	buf_percent(&line, path, "");
-	q.target = buf_cstr(&line);
-	if (!q.target) {
-		buf_free(&line);
+	target_init(&at, ENGINE_TARGET_MAX);
+	target_add(&at, "/containers/%s/archive?path=%.*s", id, STR_ARG(path));
+	if (target_error(&at)) {
+		target_free(&at);
 		return ERR_LIMIT;
 	}
 	r = engine_stream(e, &c, &q, INJECT_ENGINE_MS);
@@ -89,7 +88,7 @@ int probe_path(const struct engine *e, const char *id, struct str path,
 		r = out_fail(NULL, "the engine's description of %.*s is not understood",
 			STR_ARG(path));
 	call_close(&c);
-	buf_free(&line);
+	target_free(&at);
 	return r;
 }
 

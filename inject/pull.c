@@ -116,10 +116,11 @@ static int put_login(struct str registry, struct buf *headers)
 
 int pull_image(const struct engine *e, const char *name, const char *platform)
 {
-	struct buf target = BUF_INIT(ENGINE_TARGET_MAX),
-		   headers = BUF_SECRET(HTTP_HEAD_MAX);
-	struct call_request q = {.method = "POST"};
+	struct buf headers = BUF_SECRET(HTTP_HEAD_MAX);
+	struct target target;
+	struct call_request q = {.method = "POST", .target = &target};
 	const char *why;
+	struct str tag;
 	struct ref ref;
 	int r = ref_parse(&ref, str_c(name), &why);
 
@@ -128,30 +129,23 @@ int pull_image(const struct engine *e, const char *name, const char *platform)
 			"give the name of the image", "an id cannot be pulled: %s", name);
 	if (r)
 		return r;
-	buf_puts(&target, "/images/create?fromImage=");
-	if (ref.domain.n) {
-		buf_percent(&target, ref.domain, "");
-		buf_puts(&target, "%2F");
-	}
-	buf_percent(&target, ref.path, "");
 	/* Without a tag the engine would fetch all of them. */
-	buf_puts(&target, "&tag=");
-	if (ref.digest.n)
-		buf_percent(&target, ref.digest, "");
+	tag = ref.digest.n ? ref.digest : ref.tag.n ? ref.tag : STR("latest");
+	target_init(&target, ENGINE_TARGET_MAX);
+	if (ref.domain.n)
+		target_add(&target, "/images/create?fromImage=%.*s%%2F%.*s&tag=%.*s",
+			STR_ARG(ref.domain), STR_ARG(ref.path), STR_ARG(tag));
 	else
-		buf_percent(&target, ref.tag.n ? ref.tag : STR("latest"), "");
-	if (platform) {
-		buf_puts(&target, "&platform=");
-		buf_percent(&target, str_c(platform), "");
-	}
-	q.target = buf_cstr(&target);
-	r = q.target ? put_login(ref.domain.n ? ref.domain : STR("docker.io"), &headers)
-		     : target.err;
+		target_add(&target, "/images/create?fromImage=%.*s&tag=%.*s",
+			STR_ARG(ref.path), STR_ARG(tag));
+	if (platform)
+		target_add(&target, "&platform=%s", platform);
+	r = put_login(ref.domain.n ? ref.domain : STR("docker.io"), &headers);
 	if (!r && headers.n)
 		q.headers = buf_cstr(&headers);
 	if (!r)
 		r = headers.err ? headers.err : pull_lines(e, &q, "pulling");
 	buf_free(&headers);
-	buf_free(&target);
+	target_free(&target);
 	return r;
 }

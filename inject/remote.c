@@ -271,6 +271,7 @@ int remote_fail(struct remote *r, int err)
 	return fail_at(&r->at_url,
 		err == ERR_TLS && c->secure ? call_tls_error(c)
 			: err == ERR_SYNTAX ? "what it answers is not HTTP"
+			: err == -EINVAL    ? "a value of the request cannot stand in one"
 			: err == ERR_CLOSED ? "it ends the connection too early"
 			: err == -ETIMEDOUT ? "it says nothing any more"
 					    : err_text(err));
@@ -281,9 +282,11 @@ int remote_fail(struct remote *r, int err)
 static int send_to(struct remote *r, const struct remote_request *q, struct call *c,
 	const char *headers)
 {
-	struct buf host = BUF_INIT(512), target = BUF_INIT(REGISTRY_URL_MAX);
+	struct buf host = BUF_INIT(512);
+	struct target target;
 	struct call_request out = {
 		.method = q->method,
+		.target = &target,
 		.headers = headers,
 		.type = q->type,
 		.parts = &q->body,
@@ -294,10 +297,10 @@ static int send_to(struct remote *r, const struct remote_request *q, struct call
 	int err;
 
 	url_put_host(&r->at_url, &host);
-	buf_str(&target, r->at_url.target);
+	target_init(&target, REGISTRY_URL_MAX);
+	target_set_url(&target, &r->at_url);
 	out.host = buf_cstr(&host);
-	out.target = buf_cstr(&target);
-	if (!out.host || !out.target)
+	if (!out.host)
 		err = -ENOMEM;
 	else if (!q->put)
 		err = call_send(c, &out);
@@ -309,7 +312,7 @@ static int send_to(struct remote *r, const struct remote_request *q, struct call
 			err = call_finish(c);
 	}
 	buf_free(&host);
-	buf_free(&target);
+	target_free(&target);
 	return err;
 }
 
@@ -521,7 +524,9 @@ int remote_ask(struct remote *r, const struct remote_request *q, struct call **c
 	const char *why;
 	int err;
 
-	err = go_to(r, q->target);
+	err = target_error(q->target);
+	if (!err)
+		err = go_to(r, target_view(q->target));
 	if (err)
 		return fail_at(&r->home, "it leads nowhere");
 	why = url_refuse_hop(&r->home, &r->at_url, 0);

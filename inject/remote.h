@@ -42,8 +42,8 @@ struct remote {
 
 struct remote_request {
 	const char *method;
-	struct str target; /* at the registry, or a Location of the last answer */
-	struct str scope;  /* of a token; see auth_header */
+	const struct target *target; /* at the registry; or a Location that it gave */
+	struct str scope;            /* of a token; see auth_header */
 	const char *headers;
 	const char *type; /* of the body, which is either of these: */
 	struct str body;

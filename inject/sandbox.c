@@ -263,7 +263,7 @@ static int reach(const struct sandbox *s, uint32_t idle_ms, struct call *c)
 
 int sandbox_alive(const struct sandbox *s, uint32_t idle_ms)
 {
-	const struct call_request q = {.method = "GET", .target = "/alive"};
+	const struct call_request q = {.method = "GET", .target = TARGET("/alive")};
 	struct reply reply;
 	struct call c;
 	struct doc d;
@@ -346,7 +346,7 @@ int sandbox_start(const struct sandbox *s, struct call *c, const struct call_req
 	return r ? sandbox_fail(s, r) : 0;
 }
 
-int sandbox_ask(const struct sandbox *s, const char *method, const char *target,
+int sandbox_ask(const struct sandbox *s, const char *method, const struct target *target,
 	struct str body, uint32_t idle_ms, struct reply *reply)
 {
 	const struct call_request q = {
@@ -376,7 +376,7 @@ int sandbox_ask(const struct sandbox *s, const char *method, const char *target,
 int sandbox_act(
 	const struct sandbox *s, struct str action, uint32_t idle_ms, struct reply *reply)
 {
-	int r = sandbox_ask(s, "POST", "/execute_action", action, idle_ms, reply);
+	int r = sandbox_ask(s, "POST", TARGET("/execute_action"), action, idle_ms, reply);
 
 	return r || reply->status == 200 ? r : sandbox_refused(s, reply);
 }

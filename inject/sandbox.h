@@ -76,7 +76,7 @@ int sandbox_act(const struct sandbox *s, struct str action, uint32_t idle_ms,
  * Any other question of it, with its key; a body is JSON. 0 with any status; errors as
  * above. sandbox_refused prints what it says in answer and returns FAIL_ENVIRONMENT.
  */
-int sandbox_ask(const struct sandbox *s, const char *method, const char *target,
+int sandbox_ask(const struct sandbox *s, const char *method, const struct target *target,
 	struct str body, uint32_t idle_ms, struct reply *reply) MUST_USE;
 int sandbox_refused(const struct sandbox *s, const struct reply *reply);
 

@@ -26,7 +26,7 @@ struct registry {
 	char tag[REF_TAG_MAX + 1];    /* empty when a digest was given */
 	char digest[DIGEST_MAX];      /* else empty */
 	char scope[SCOPE_MAX];
-	struct buf target; /* of the request at hand */
+	struct target target; /* of the request at hand */
 };
 
 /* --- Opening ------------------------------------------------------------------------ */
@@ -38,9 +38,11 @@ static struct str scope_of(const struct registry *g)
 
 static int set_target(struct registry *g, const char *kind, const char *what)
 {
-	buf_reset(&g->target);
-	buf_fmt(&g->target, "/v2/%s/%s/%s", g->name, kind, what);
-	return g->target.err;
+	target_reset(&g->target);
+	target_add(&g->target, "/v2/");
+	target_add_name(&g->target, str_c(g->name));
+	target_add(&g->target, "/%s/%s", kind, what);
+	return target_error(&g->target);
 }
 
 static int copy(char *to, size_t n, struct str from)
@@ -107,7 +109,7 @@ static int greet(struct registry *g)
 {
 	struct remote_request q = {
 		.method = "GET",
-		.target = STR("/v2/"),
+		.target = TARGET("/v2/"),
 		.scope = scope_of(g),
 		.follow = true,
 	};
@@ -136,7 +138,7 @@ static int registry_open(struct image_store *s)
 
 	if (!g)
 		return -ENOMEM;
-	buf_init(&g->target, REGISTRY_URL_MAX);
+	target_init(&g->target, REGISTRY_URL_MAX);
 	r = take_name(s, g, &conf);
 	if (r)
 		return r;
@@ -152,7 +154,7 @@ static void registry_close(struct image_store *s)
 	if (!g)
 		return;
 	remote_free(&g->remote);
-	buf_free(&g->target);
+	target_free(&g->target);
 	s->state = NULL;
 }
 
@@ -197,7 +199,7 @@ static int registry_manifest(
 	int r;
 
 	r = set_target(g, "manifests", digest[0] ? digest : by_tag ? g->tag : g->digest);
-	q.target = buf_view(&g->target);
+	q.target = &g->target;
 	if (!r)
 		r = remote_ask(&g->remote, &q, &c);
 	if (!r && c->head.status != 200)
@@ -232,7 +234,7 @@ static int registry_fetch(
 	struct call *c = NULL;
 	int put = 0, r = set_target(g, "blobs", content->digest);
 
-	q.target = buf_view(&g->target);
+	q.target = &g->target;
 	if (!r)
 		r = remote_ask(&g->remote, &q, &c);
 	if (!r && c->head.status != 200)
@@ -284,7 +286,7 @@ static int has_blob(struct registry *g, const char *digest)
 	unsigned status;
 	int r = set_target(g, "blobs", digest);
 
-	q.target = buf_view(&g->target);
+	q.target = &g->target;
 	if (!r)
 		r = ask(g, &q, &status, NULL);
 	return r ? r : status != 200;
@@ -311,16 +313,17 @@ static int begin_upload(struct registry *g, const struct store_item *i, const ch
 	char scope[SCOPE_MAX + REF_NAME_MAX + 64];
 	struct remote_request q = {.method = "POST", .scope = scope_of(g)};
 	unsigned status;
-	int r = set_target(g, "blobs", "uploads/");
+	int r = set_target(g, "blobs", "uploads");
 
+	target_add(&g->target, "/");
 	if (!r && from) {
 		/* The target first: some token servers see no other. */
 		snprintf(scope, sizeof(scope), "%s repository:%s:pull", g->scope, from);
 		q.scope = str_c(scope);
-		buf_fmt(&g->target, "?mount=%s&from=%s", i->content.digest, from);
-		r = g->target.err;
+		target_add(&g->target, "?mount=%s&from=%s", i->content.digest, from);
+		r = target_error(&g->target);
 	}
-	q.target = buf_view(&g->target);
+	q.target = &g->target;
 	if (!r)
 		r = ask(g, &q, &status, location);
 	if (r)
@@ -395,11 +398,10 @@ static int send_blob(struct registry *g, const struct store_item *i, struct buf 
 	int r;
 
 	/* Its query is the registry's own memory of the upload. */
-	buf_putc(location, memchr(location->p, '?', location->n) ? '&' : '?');
-	buf_fmt(location, "digest=%s", i->content.digest);
-	if (location->err)
-		return location->err;
-	q.target = buf_view(location);
+	target_set_reference(&g->target, buf_view(location));
+	target_add(&g->target, g->target.query ? "&digest=%s" : "?digest=%s",
+		i->content.digest);
+	q.target = &g->target;
 	r = remote_ask(&g->remote, &q, &c);
 	if (!r && c->head.status / 100 != 2)
 		r = remote_refused(&g->remote, c, "pushing %s", i->content.digest);
@@ -440,7 +442,7 @@ static int write_manifest(
 
 	if (!r)
 		r = set_target(g, "manifests", name);
-	q.target = buf_view(&g->target);
+	q.target = &g->target;
 	q.body = buf_view(&bytes);
 	if (!r)
 		r = remote_ask(&g->remote, &q, &c);

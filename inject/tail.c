@@ -6,17 +6,22 @@
 
 enum { SHOWN_LINES = 12 };
 
-int tail_open(const struct engine *e, const char *id, const char *more, struct call *c)
+int tail_open(
+	const struct engine *e, const char *id, struct call *c, const char *fmt, ...)
 {
-	struct buf target = BUF_INIT(512);
-	struct call_request q = {.method = "GET"};
+	struct target target;
+	const struct call_request q = {.method = "GET", .target = &target};
+	va_list ap;
 	int r;
 
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(&target, "/containers/%s/logs?stderr=1", id);
+	va_start(ap, fmt);
+	target_add_list(&target, fmt, ap);
+	va_end(ap);
 	call_begin(c, -1, 0, true);
-	buf_fmt(&target, "/containers/%s/logs?stderr=1%s", id, more);
-	q.target = buf_cstr(&target);
-	r = q.target ? engine_listen(e, c, &q, INJECT_ENGINE_MS) : target.err;
-	buf_free(&target);
+	r = engine_listen(e, c, &q, INJECT_ENGINE_MS);
+	target_free(&target);
 	return r;
 }
 

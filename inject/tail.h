@@ -5,12 +5,12 @@
 #include "inject/engine.h"
 
 /*
- * Asks for what a container has written to stderr up to now; more is the end of the
- * query, such as "&stdout=1". 0 with any status, or the error of the call without a
- * word. call_close in any case.
+ * Asks for what a container has written to stderr up to now; fmt and what follows are the
+ * end of the query, as target_add has it, such as "&stdout=1". 0 with any status, or the
+ * error of the call without a word. call_close in any case.
  */
-int tail_open(const struct engine *e, const char *id, const char *more,
-	struct call *c) MUST_USE;
+int tail_open(const struct engine *e, const char *id, struct call *c, const char *fmt,
+	...) PRINTF(4, 5) MUST_USE;
 
 /*
  * Reads the answer of c (its head is there) to its end and copies it to stdout and

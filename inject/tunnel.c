@@ -62,11 +62,11 @@ static void write_connect(void *arg, struct jw *w)
 /* The program's bytes must not come before the engine's answer, which may lose them. */
 static int start(const struct engine *e, const char *id, uint32_t idle_ms, struct call *c)
 {
-	char target[256];
+	struct target target;
 	const struct str body = STR("{\"Detach\":false,\"Tty\":false}");
 	const struct call_request q = {
 		.method = "POST",
-		.target = target,
+		.target = &target,
 		.headers = "Upgrade: tcp\r\n",
 		.type = "application/json",
 		.parts = &body,
@@ -74,8 +74,10 @@ static int start(const struct engine *e, const char *id, uint32_t idle_ms, struc
 	};
 	int r;
 
-	snprintf(target, sizeof(target), "/exec/%s/start", id);
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(&target, "/exec/%s/start", id);
 	r = engine_stream(e, c, &q, INJECT_ENGINE_MS);
+	target_free(&target);
 	if (!r && c->head.status != 200 && c->head.status != 101)
 		r = -ECONNREFUSED;
 	return r ? r : call_tunnel(c, idle_ms);

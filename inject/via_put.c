@@ -8,9 +8,10 @@ enum { PARTS = 5 };
 static int send(const struct engine *e, const char *id, const char *path,
 	const struct str *parts, struct reply *reply)
 {
-	struct buf target = BUF_INIT(ENGINE_TARGET_MAX);
+	struct target target;
 	struct call_request q = {
 		.method = "PUT",
+		.target = &target,
 		.type = "application/x-tar",
 		.parts = parts,
 		.parts_n = PARTS,
@@ -19,18 +20,18 @@ static int send(const struct engine *e, const char *id, const char *path,
 	int r;
 
 	/* Lest a link in the place of a folder of ours be replaced by that folder. */
-	buf_fmt(&target, "/containers/%s/archive?path=%s&noOverwriteDirNonDir=1", id,
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(&target, "/containers/%s/archive?path=%s&noOverwriteDirNonDir=1", id,
 		path);
-	q.target = buf_cstr(&target);
 	call_begin(&c, -1, 0, false);
-	r = q.target ? engine_stream(e, &c, &q, INJECT_ENGINE_MS) : target.err;
+	r = engine_stream(e, &c, &q, INJECT_ENGINE_MS);
 	if (!r) {
 		reply->status = c.head.status;
 		r = call_collect(&c, &reply->body);
 		r = r ? engine_fail(e, r) : 0;
 	}
 	call_close(&c);
-	buf_free(&target);
+	target_free(&target);
 	return r;
 }
 

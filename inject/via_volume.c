@@ -76,8 +76,8 @@ static int hash_piece(struct untar *t, struct str in, struct sha256 *h)
 /* The digest of the file at path; of something else if it cannot be read. */
 static int digest_of(struct via *v, const char *id, const char *path, char *hex)
 {
-	struct buf target = BUF_INIT(ENGINE_TARGET_MAX);
-	struct call_request q = {.method = "GET"};
+	struct target target;
+	const struct call_request q = {.method = "GET", .target = &target};
 	uint8_t digest[SHA256_LEN];
 	struct str piece = {0};
 	struct sha256 h;
@@ -87,10 +87,10 @@ static int digest_of(struct via *v, const char *id, const char *path, char *hex)
 
 	sha256_init(&h);
 	untar_init(&t);
-	buf_fmt(&target, "/containers/%s/archive?path=%s", id, path);
-	q.target = buf_cstr(&target);
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(&target, "/containers/%s/archive?path=%s", id, path);
 	call_begin(&c, -1, 0, false);
-	r = q.target ? engine_stream(v->engine, &c, &q, INJECT_ENGINE_MS) : target.err;
+	r = engine_stream(v->engine, &c, &q, INJECT_ENGINE_MS);
 	if (!r && c.head.status == 200) {
 		while ((r = call_read(&c, &piece)) == 1 && hash_piece(&t, piece, &h) == 0)
 			;
@@ -100,7 +100,7 @@ static int digest_of(struct via *v, const char *id, const char *path, char *hex)
 	hex_encode(digest, sizeof(digest), hex);
 	call_close(&c);
 	untar_free(&t);
-	buf_free(&target);
+	target_free(&target);
 	return r;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Writes the head of a request. Every byte is checked before anything is sent: a method is
- * a token, a target has visible ASCII alone, a field is one line. Without I/O.
+ * Writes the head of a request. Every byte is checked before anything is sent: a method
+ * is a token, a target has visible ASCII alone, a field is one line. Without I/O.
  */
 #ifndef NET_REQUEST_HEAD_H
 #define NET_REQUEST_HEAD_H
@@ -19,7 +19,7 @@ struct request_line {
 };
 void request_head_begin(struct buf *out, const struct request_line *line);
 
-/* Appends a field; -EINVAL in out for a name that is no token, or another line in value. */
+/* Appends a field; out fails with -EINVAL for a bad name, or control bytes in value. */
 void request_head_field(struct buf *out, struct str name, struct str value);
 
 /* Appends whole fields, each with its CR LF, that are checked in the same way. */

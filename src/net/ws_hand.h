@@ -35,8 +35,8 @@ struct ws_hand_ask {
  */
 int ws_hand_fields(char *out, size_t n, char key[WS_KEY_LEN]) MUST_USE;
 /*
- * Appends the request; key is made for it. -errno without random bytes; -EINVAL for a host,
- * target or field that cannot stand in a head.
+ * Appends the request; key is made for it. -errno without random bytes; -EINVAL for a
+ * host, target or field that cannot stand in a head.
  */
 int ws_hand_request(
 	struct buf *out, const struct ws_hand_ask *ask, char key[WS_KEY_LEN]) MUST_USE;

@@ -808,7 +808,7 @@ def test_push():
         # Our layer and the new configuration, and, if not mounted, what was there.
         eq(len([d for d in mock.pushed if d.startswith("sha256:")]),
            uploads, "uploads")
-    ok(any("mount=sha256" in q[1] and "from=r/img" in q[1] for q in mock.origin.log), "a mount names digest and origin")
+    ok(any("mount=sha256%3A" in q[1] and "from=r%2Fimg" in q[1] for q in mock.origin.log), "a mount names digest and origin")
     answer = mock.origin.answer
     mock.origin.answer = lambda q: (403, [], b'{"errors":[{"message":"read only\\u001b[31m"}]}') \
         if q.command == "POST" else answer(q)

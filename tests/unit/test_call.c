@@ -90,10 +90,10 @@ static void frame(struct buf *out, int stream, const char *p, size_t n)
 /* One answer through a tunnel, in frames of step bytes, with remarks on stderr. */
 static void tunnel(size_t step)
 {
-	static const char answer[] =
-		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-	const struct call_request open = {.method = "POST", .target = "/exec/1/start"};
-	const struct call_request ask = {.method = "GET", .target = "/alive"};
+	static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+	const struct call_request open = {
+		.method = "POST", .target = TARGET("/exec/1/start")};
+	const struct call_request ask = {.method = "GET", .target = TARGET("/alive")};
 	struct buf said = BUF_INIT(4096), got = BUF_INIT(64);
 	struct call c;
 	int pair[2];
@@ -124,7 +124,8 @@ static void tunnel(size_t step)
 static void test_tunnel_broken(void)
 {
 	static const char said[] = "HTTP/1.1 101 UPGRADED\r\n\r\nno frames at all";
-	const struct call_request open = {.method = "POST", .target = "/exec/1/start"};
+	const struct call_request open = {
+		.method = "POST", .target = TARGET("/exec/1/start")};
 	struct call c;
 	int pair[2];
 
@@ -141,13 +142,15 @@ static void test_tunnel_broken(void)
 /* What cannot stand in a head is refused before a byte is sent. */
 static void test_head_refused(void)
 {
-	static const struct call_request bad[] = {
-		{.method = "GET x", .target = "/"},
-		{.method = "GET", .target = "/volumes/x HTTP/1.1\r\nHost: h\r\n\r\nPOST /y"},
-		{.method = "GET", .target = "volumes"},
-		{.method = "GET", .target = "/", .host = "h\r\nX: y"},
-		{.method = "GET", .target = "/", .headers = "A: b\r\n\r\n"},
-		{.method = "POST", .target = "/", .type = "text/plain\r\nX: y"},
+	const struct call_request bad[] = {
+		{.method = "GET x", .target = TARGET("/")},
+		{.method = "GET",
+			.target =
+				TARGET("/volumes/x HTTP/1.1\r\nHost: h\r\n\r\nPOST /y")},
+		{.method = "GET", .target = TARGET("volumes")},
+		{.method = "GET", .target = TARGET("/"), .host = "h\r\nX: y"},
+		{.method = "GET", .target = TARGET("/"), .headers = "A: b\r\n\r\n"},
+		{.method = "POST", .target = TARGET("/"), .type = "text/plain\r\nX: y"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -187,7 +190,8 @@ static void test_push_amid_a_piece(void)
 {
 	static const char said[] = "HTTP/1.1 101 Switching Protocols\r\n\r\nfirst";
 	static char much[1 << 20];
-	const struct call_request open = {.method = "GET", .target = "/", .keep = true};
+	const struct call_request open = {
+		.method = "GET", .target = TARGET("/"), .keep = true};
 	struct str piece = {0};
 	struct call c;
 	int pair[2], status = -1, room = 4096;

@@ -1,0 +1,18 @@
+/* Requests to an engine whose path has the name or the id of an image in it. */
+#ifndef INJECT_ENGINE_IMAGE_H
+#define INJECT_ENGINE_IMAGE_H
+
+#include "inject/engine.h"
+
+/* As engine_ask, for the description of an image; reply_free in any case. */
+int engine_image_inspect(
+	const struct engine *e, struct str name, struct reply *reply) MUST_USE;
+
+/* Gives an image one more name, calmly. 0, -EINTR or FAIL_*, told as "doing: words". */
+int engine_image_tag(const struct engine *e, struct str image, const char *repo,
+	struct str tag, const char *doing) MUST_USE;
+
+/* As engine_tidy: removes the name, or the image, and not what it stands on. */
+int engine_image_remove(const struct engine *e, struct str name);
+
+#endif
