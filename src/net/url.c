@@ -5,7 +5,8 @@
 static bool is_clean(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
-		if ((unsigned char)s.p[i] <= ' ' || s.p[i] == 0x7F || s.p[i] == '\\')
+		if ((unsigned char)s.p[i] <= ' ' || (unsigned char)s.p[i] >= 0x7F ||
+			s.p[i] == '\\')
 			return false;
 	return true;
 }

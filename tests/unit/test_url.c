@@ -24,7 +24,8 @@ static void test_parse(void)
 		"http://a:0/", "http://a:70000/", "http://a:/", "http://a:1x/",
 		"http://a b/", "http://a/b c", "http://a/\r\nX: y", "http://a\\b/",
 		"http://[::1/", "http://[a]/", "http://127.1/", "http://a?b",
-		"http://a..b/", "http://[::1]x/", "javascript:x"};
+		"http://a..b/", "http://[::1]x/", "javascript:x", "http://a/\xc3\xa9",
+		"http://a/\x7f", "http://a/\x1b[2J"};
 	struct url u;
 
 	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
