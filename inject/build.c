@@ -84,6 +84,9 @@ static int lend_names(struct build *b)
 
 	b->buildkit = p->engine->buildkit && can_lend(b);
 	buf_str(&b->from, b->on->id);
+	/* It becomes a line of a Dockerfile. */
+	if (!ref_is_id(b->on->id))
+		return out_fail(NULL, "the engine's id of the base image is no id");
 	for (size_t i = 0; i < p->plugins.n; i++)
 		if (copies_from_image(b, i))
 			buf_fmt(&b->plugin[i], "sha256:%s", p->plugins.list[i].hash);
@@ -148,7 +151,7 @@ static bool sweep_once(struct build *b)
 			struct str id = doc_str(&d, json_get(image, "Id"));
 
 			/* Pruning would take a nameless base with it. */
-			if (ref_is_id(id) &&
+			if (ref_is_id(id) && engine_image_has_own_names(&d, image) &&
 				engine_image_remove(b->plan->engine, id) == 0)
 				found = true;
 		}

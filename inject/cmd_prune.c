@@ -119,28 +119,6 @@ static int take_one(struct prune *p, struct json_val image)
 	return 0;
 }
 
-/* Labels are inherited: what others have made from an image of ours is theirs. */
-static bool is_ours(struct prune *p, struct json_val image)
-{
-	struct json_val names = json_get(image, "RepoTags"), v;
-	int it = 0;
-
-	while (json_next(names, &it, NULL, &v)) {
-		struct str name = doc_str(&p->images, v);
-		size_t colon;
-
-		if (str_starts(name, STR("localhost/")))
-			name = str_skip(name, sizeof("localhost/") - 1);
-		colon = str_find_byte(name, ':');
-		name.n = colon;
-		if (is_name(name) && !str_eq(name, STR(TAG_REPO)) &&
-			!str_eq(name, STR(TAG_LEGACY_REPO)) &&
-			!str_eq(name, STR(TAG_LEGACY_DEV_REPO)))
-			return false;
-	}
-	return true;
-}
-
 static int by_age(const void *a, const void *b)
 {
 	const struct old *x = a, *y = b;
@@ -204,7 +182,7 @@ static int read_all(struct prune *p)
 		return -ENOMEM;
 	p->only = canonical(p, str_c(p->options->operand[0]));
 	while (!r && json_next(doc_root(&p->images), &it, NULL, &image))
-		if (is_ours(p, image))
+		if (engine_image_has_own_names(&p->images, image))
 			r = take_one(p, image);
 	for (size_t i = 0; i < p->n && !r; i++)
 		if (has_twin(p, &p->list[i]))

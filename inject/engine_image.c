@@ -1,5 +1,11 @@
 #include "inject/engine_image.h"
 
+#include "inject/tag.h"
+
+/* Names that od-runtime gives, and the words of engines for none. */
+static const char *const own_names[] = {
+	TAG_REPO, TAG_LEGACY_REPO, TAG_LEGACY_DEV_REPO, "<none>"};
+
 static void engine_image_target(struct target *t, struct str name)
 {
 	target_init(t, ENGINE_TARGET_MAX);
@@ -35,6 +41,34 @@ int engine_image_tag(const struct engine *e, struct str image, const char *repo,
 	reply_free(&reply);
 	target_free(&t);
 	return r;
+}
+
+static bool is_own_name(struct str name)
+{
+	if (str_starts(name, STR("localhost/")))
+		name = str_skip(name, sizeof("localhost/") - 1);
+	name.n = str_find_byte(name, '@');
+	name.n = str_find_byte(name, ':');
+	for (size_t i = 0; i < ARRAY_LEN(own_names); i++)
+		if (str_eq(name, str_c(own_names[i])))
+			return true;
+	return !name.n;
+}
+
+bool engine_image_has_own_names(struct doc *d, struct json_val image)
+{
+	static const char *const lists[] = {"RepoTags", "RepoDigests"};
+	struct json_val name;
+
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		struct json_val names = json_get(image, lists[i]);
+		int it = 0;
+
+		while (json_next(names, &it, NULL, &name))
+			if (!is_own_name(doc_str(d, name)))
+				return false;
+	}
+	return true;
 }
 
 int engine_image_remove(const struct engine *e, struct str name)

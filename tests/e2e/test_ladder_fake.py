@@ -25,7 +25,8 @@ class Ladder(Engine):
         rows = {}
         for name, doc in self.images.items():
             row = rows.setdefault(doc["Id"], {
-                "Id": doc["Id"], "RepoTags": [], "Labels": doc["Config"]["Labels"],
+                "Id": doc["Id"], "RepoTags": [],
+                "RepoDigests": doc["RepoDigests"], "Labels": doc["Config"]["Labels"],
                 "Created": doc.get("Created", 0), "Size": 1})
             if name != doc["Id"]:
                 row["RepoTags"].append(name)
@@ -486,12 +487,13 @@ def prune_engine():
             old("02", "docker.io/library/a:latest", 2, ["od-runtime:2"]),
             old("03", "a", 3, ["od-runtime:3"]), old("04", "b", 1, ["od-runtime:4"]),
             old("05", "a", 9, []), old("06", "a", 0, ["mine:1"]),
+            dict(old("09", "a", 9, []), RepoDigests=["mine@sha256:" + "0" * 64]),
             old("07", "a", 1, ["od-runtime:7"], **{"od.stage": "lock"}),
             old("08", "a", 0, ["od-runtime:8"])]
     for doc in rows:
         for name in doc["RepoTags"] or [doc["Id"]]:
             e.images[name] = doc
-    e.images["od_runtime:8"] = rows[7]
+    e.images["od_runtime:8"] = rows[8]
     e.containers["c"] = type("C", (), {"id": "c", "spec": {"Image": rows[0]["Id"]}})
     return e
 
@@ -506,8 +508,8 @@ def test_prune():
     got = od(e, "prune", "--keep", "1")
     eq(sorted(got.stdout.decode().splitlines()), want, "the old ones of each base go")
     eq(sorted(e.images), ["base:1", "mine:1", "od-runtime:1", "od-runtime:3", "od-runtime:4",
-                          "od-runtime:7"],
-       "the newest stay, those in use, and what others have made from ours")
+                          "od-runtime:7", "sha256:" + "09" * 32],
+       "the newest stay, those in use, and what others have made from ours or pulled")
     ok(all(r.query["noprune"] == "1" for r in e.called("DELETE", "/images/.*")),
        "nothing goes along with another")
     e = prune_engine()
