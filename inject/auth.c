@@ -86,30 +86,12 @@ static bool is_trusted_realm(const struct auth *a, const struct url *realm)
 	return false;
 }
 
-static void put_encoded(struct buf *out, struct str s)
-{
-	static const char digits[] = "0123456789ABCDEF";
-
-	for (size_t i = 0; i < s.n; i++) {
-		unsigned char c = (unsigned char)s.p[i];
-
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-			(c >= '0' && c <= '9') || memchr("-._~", c, 4)) {
-			buf_putc(out, (char)c);
-		} else {
-			buf_putc(out, '%');
-			buf_putc(out, digits[c >> 4]);
-			buf_putc(out, digits[c & 15]);
-		}
-	}
-}
-
 static void put_parameter(struct buf *out, const char *name, struct str value, bool first)
 {
 	if (!value.n)
 		return;
 	buf_fmt(out, "%s%s=", first ? "" : "&", name);
-	put_encoded(out, value);
+	buf_percent(out, value, "");
 }
 
 /* GET realm?service=&scope=&scope= */

@@ -93,7 +93,7 @@ static int print_names(const struct options *o, const struct reply *reply)
 	if (o->json)
 		buf_str(&out, buf_view(&reply->body));
 	while (!o->json && json_next(doc_root(&d), &it, NULL, &name)) {
-		buf_str(&out, doc_str(&d, name));
+		out_clean(&out, doc_str(&d, name), false);
 		buf_putc(&out, '\n');
 	}
 	if (o->json)

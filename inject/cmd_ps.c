@@ -126,10 +126,11 @@ static int print_list(const struct options *o, struct doc *d)
 		read_row(d, v, &row);
 		if (o->json)
 			json_row(&row, &w);
-		else if (o->quiet)
-			buf_fmt(&out, "%.*s\n", STR_ARG(row.name));
-		else
+		else if (!o->quiet)
 			print_row(&row, &out);
+		/* Shells complete with these names: they expand what is no name. */
+		else if (state_is_name(row.name))
+			buf_fmt(&out, "%.*s\n", STR_ARG(row.name));
 	}
 	if (o->json) {
 		jw_end(&w);

@@ -148,8 +148,7 @@ int out_text(int fd, struct str s)
 
 int out_buf(const struct buf *b)
 {
-	out_step_end();
-	return b->err ? b->err : fd_write_all(STDOUT_FILENO, b->p, b->n);
+	return b->err ? b->err : out_text(STDOUT_FILENO, buf_view(b));
 }
 
 int out_line_take(struct buf *b)
