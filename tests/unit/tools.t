@@ -80,6 +80,30 @@ sin "calloc outside ..._new" "calloc: " 'p = calloc(1, n);'
 sin exit "exit: " 'exit(n);'
 sin "a third label" "the only labels" 'goto again;'
 sin typedef "typedefs" 'typedef struct a a;'
+sin "a value encoded by hand" "buf_percent: " 'buf_percent(p, n, "");'
+sin "a target made by printf" "a target is built by target_add" \
+	'snprintf(p, n, "/containers/%s/json", p);'
+sin "a target made in pieces" "a target is built by target_add" 'buf_puts(p, "/v2/");'
+sin "a target that is no literal" "a target is made by TARGET" 'g(&(struct target){.text = p});'
+sin "a request line" "the head of a request is written by net/request_head" 'buf_fmt(p, "GET %s HTTP/1.1\r\n", p);'
+value() { # NAME WORDS STATEMENT: a value of an engine in a function of inject
+	printf 'int f(char *p, int n)\n{\n\tstruct str s = doc_str(p, n);\n\n\t%s\n\treturn n;\n}\n' \
+		"$3" | file inject/a.c
+	if [ "$2" ]; then
+		says "lint: $1" tools/lint "inject/a.c:[0-9]*: $2"
+	else
+		passes "lint: $1" tools/lint
+	fi
+}
+value "a value in a path" "f reads a value and uses a path" 'n = fd_open(s.p, 0, 0);'
+value "a value in a removal" "f reads a value and uses a path" 'unlinkat(n, s.p, 0);'
+value "a value straight in a text" "a value goes straight into a text" \
+	'buf_fmt(p, "%%s", doc_str(p, n));'
+value "a value in a target" "a value goes straight into a text" \
+	'target_add(p, "/x/%%.*s", STR_ARG(doc_str(p, n)));'
+value "a value whose form was checked" "" 'n = state_is_name(s) ? fd_open(s.p, 0, 0) : -1;'
+value "a value that is printed" "" 'out_note("%%.*s", STR_ARG(s));'
+rm -f inject/a.c
 sin "unfinished work" "TODO" '/* TODO */'
 sin "the workplace" "/work/main" '/* see /work/main/x */'
 sin "a long line" "[0-9]* columns" "$(printf 'n = %090d;' 1)"
