@@ -5,6 +5,7 @@
 #include "inject/certs.h"
 #include "inject/doc.h"
 #include "inject/out.h"
+#include "inject/remote_trust.h"
 #include "inject/stop.h"
 #include "net/resolve.h"
 #include "net/tls_credentials.h"
@@ -13,8 +14,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 /* --- Beginning and end -------------------------------------------------------------- */
 
@@ -69,80 +68,6 @@ void remote_free(struct remote *r)
 	arena_wipe(&r->arena);
 	buf_free(&r->at);
 	buf_free(&r->text);
-}
-
-/* --- Whom to trust ------------------------------------------------------------------ */
-
-static int read_file(const char *path, struct buf *out)
-{
-	int fd = fd_open(path, 0, 0);
-	char *room;
-	ssize_t n;
-
-	if (fd < 0)
-		return fd;
-	while ((room = buf_room(out, 65536)) && (n = read(fd, room, 65536)) > 0)
-		buf_commit(out, (size_t)n);
-	n = room && n < 0 ? -errno : 0;
-	fd_close(&fd);
-	return n ? (int)n : out->err;
-}
-
-/* The usual places of what the machine's owner trusts. */
-static const char *find_bundle(void)
-{
-	static const char *const usual[] = {
-		"/etc/ssl/certs/ca-certificates.crt", /* Debian, Alpine, Arch */
-		"/etc/pki/tls/certs/ca-bundle.crt",   /* Fedora, RHEL */
-		"/etc/ssl/ca-bundle.pem",             /* SUSE */
-		"/etc/ssl/cert.pem",                  /* Alpine, BSD */
-	};
-	const char *set = getenv("SSL_CERT_FILE");
-
-	if (set && *set)
-		return set;
-	for (size_t i = 0; i < ARRAY_LEN(usual); i++)
-		if (access(usual[i], R_OK) == 0)
-			return usual[i];
-	return NULL;
-}
-
-/* The authorities of --ca or of this machine; for the registry, with its own. */
-static int read_authorities(struct remote *r, bool home, struct buf *pem)
-{
-	const char *path = r->conf.ca ? r->conf.ca : find_bundle();
-	int err = path ? read_file(path, pem) : 0;
-
-	if (err)
-		return out_fail(NULL, "cannot read %s: %s", path, err_text(err));
-	buf_putc(pem, '\n');
-	if (home && !r->conf.ca)
-		err = certs_authority(&r->certs, &certs_of_registry, pem);
-	if (!err && pem->n == 1)
-		err = out_fail("name one with --ca",
-			"this machine has no file of certificate authorities");
-	return err ? err : pem->err;
-}
-
-/* Our certificate is for the registry, and for nobody to whom it leads us. */
-static int load_trust(struct remote *r, bool home, struct tls_trust **trust)
-{
-	struct buf pem = BUF_INIT(AUTHORITIES_FILE_MAX);
-	const char *why = "";
-	int err;
-
-	if (*trust)
-		return 0;
-	err = read_authorities(r, home, &pem);
-	if (!err && home)
-		err = certs_own(&r->certs, &certs_of_registry, &r->own);
-	if (!err && tls_trust_new(buf_view(&pem), NULL, &why, trust))
-		err = out_fail(NULL, "the authorities of %s: %s",
-			r->conf.ca ? r->conf.ca : "this machine", why);
-	if (!err && home)
-		tls_trust_prove(*trust, r->own);
-	buf_free(&pem);
-	return err;
 }
 
 /* --- Connections -------------------------------------------------------------------- */
@@ -223,7 +148,7 @@ static int connect_to(struct remote *r, const struct url *u, struct call *c)
 	bool home = url_same_origin(u, &r->home);
 	struct tls_trust **trust = home ? &r->trust : &r->others;
 	struct dns_addresses found;
-	int err = u->secure ? load_trust(r, home, trust) : 0;
+	int err = u->secure ? remote_load_trust(r, home, trust) : 0;
 	int fd;
 
 	if (err)
