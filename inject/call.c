@@ -55,9 +55,17 @@ int call_connect_address(const char *address, uint16_t port, uint32_t ms, bool c
 	return r ? r : fd;
 }
 
-static void begin(struct call *c, uint32_t idle_ms, bool calm)
+void call_limit(struct call *c, uint32_t idle_ms, uint32_t grace_ms)
 {
 	c->idle_ms = idle_ms;
+	c->grace_ms = grace_ms;
+	c->began = clock_ms();
+	c->moved = 0;
+}
+
+static void begin(struct call *c, uint32_t idle_ms, bool calm)
+{
+	call_limit(c, idle_ms, idle_ms);
 	c->calm = calm;
 	/* Keys and tokens come and go in heads and answers. */
 	c->in = (struct buf)BUF_SECRET(WINDOW);
@@ -114,16 +122,24 @@ const char *call_tls_error(const struct call *c)
 	return transport_tls_error(&c->way);
 }
 
+/* When the whole exchange has to be over, if not one more byte moves. */
+static uint64_t total_deadline(const struct call *c)
+{
+	return c->began + c->grace_ms + c->moved * 1000 / INJECT_RATE;
+}
+
 /* Waits for events; 0 once there are any, *got saying which. */
 static int await(struct call *c, short events, short *got)
 {
-	uint64_t deadline = c->idle_ms ? clock_ms() + c->idle_ms : 0;
-	int r = stop_wait(c->way.fd, events, deadline, c->calm);
+	uint64_t idle = c->idle_ms ? clock_ms() + c->idle_ms : 0;
+	uint64_t total = c->grace_ms ? total_deadline(c) : 0;
+	bool total_first = total && (!idle || total < idle);
+	int r = stop_wait(c->way.fd, events, total_first ? total : idle, c->calm);
 
 	if (r < 0)
 		return r;
 	if (r == 0)
-		return -ETIMEDOUT;
+		return total_first ? -ETIME : -ETIMEDOUT;
 	*got = (short)r;
 	return 0;
 }
@@ -148,7 +164,7 @@ int call_tunnel(struct call *c, uint32_t idle_ms)
 {
 	buf_consume(&c->in, c->at);
 	c->at = 0;
-	c->idle_ms = idle_ms;
+	call_limit(c, idle_ms, idle_ms);
 	c->answered = c->unwanted = false;
 	c->framed = true;
 	frames_init(&c->frames);
@@ -168,8 +184,10 @@ static int fill(struct call *c)
 	if (!room)
 		return n ? -ENOMEM : ERR_LIMIT;
 	got = transport_recv(&c->way, room, n);
-	if (got > 0)
+	if (got > 0) {
 		buf_commit(&c->in, (size_t)got);
+		c->moved += (size_t)got;
+	}
 	if (got > 0 && c->framed)
 		return unframe(c, at);
 	if (got > 0)
@@ -192,6 +210,9 @@ static int read_more(struct call *c)
 
 	if (c->ended)
 		return ERR_CLOSED;
+	/* A peer that sends without a pause is never waited for. */
+	if (stop_is_asked(c->calm))
+		return -EINTR;
 	for (;;) {
 		r = fill(c);
 		if (r <= 0)
@@ -264,6 +285,7 @@ static int push(struct call *c, const char *p, size_t n)
 		if (put > 0) {
 			p += put;
 			n -= (size_t)put;
+			c->moved += (size_t)put;
 			continue;
 		}
 		r = wanted(c, listen);
@@ -407,6 +429,7 @@ bool call_again(struct call *c)
 	c->answered = false;
 	c->at = 0;
 	buf_reset(&c->in);
+	call_limit(c, c->idle_ms, c->grace_ms);
 	return true;
 }
 

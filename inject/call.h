@@ -1,5 +1,6 @@
 /*
- * HTTP/1.1 exchanges over one connection, blocking, with a limit on silence. Used for
+ * HTTP/1.1 exchanges over one connection, blocking, with a limit on silence and one on
+ * the whole exchange, which grows with the bytes that move. Used for
  * engines (unix sockets), for sandboxes (TCP on loopback) and for registries (TLS).
  */
 #ifndef INJECT_CALL_H
@@ -35,7 +36,10 @@ struct call {
 	struct transport way;     /* owned */
 	bool secure;              /* it is TLS */
 	struct tls_trust *pinned; /* owned; NULL: whom to believe is the caller's */
-	uint32_t idle_ms;         /* longest silence; 0 for any */
+	uint32_t idle_ms;         /* longest silence; 0: no limit */
+	uint32_t grace_ms;        /* before INJECT_RATE counts; 0: no limit */
+	uint64_t began;           /* monotonic ms: when the exchange began */
+	uint64_t moved;           /* bytes sent and received since */
 	bool calm;                /* signals do not end it: clean-up */
 	struct http_response head;
 	struct body body;
@@ -60,7 +64,10 @@ int call_connect_tcp(uint16_t port, uint32_t ms) MUST_USE;
 int call_connect_address(
 	const char *address, uint16_t port, uint32_t ms, bool calm) MUST_USE;
 
-/* Takes over fd. Every call that was begun is closed, whatever happened to it. */
+/*
+ * Takes over fd. Every call that was begun is closed, whatever happened to it. idle_ms is
+ * the grace as well: the exchange may take so long, and longer at INJECT_RATE only.
+ */
 void call_begin(struct call *c, int fd, uint32_t idle_ms, bool calm);
 void call_close(struct call *c);
 /*
@@ -75,6 +82,11 @@ int call_begin_tls(struct call *c, int fd, uint32_t idle_ms,
  */
 int call_begin_pinned(
 	struct call *c, int fd, uint32_t idle_ms, const uint8_t pin[SHA256_LEN]) MUST_USE;
+/*
+ * Other limits, for an exchange that begins now, or for what is left of an answer that
+ * comes bit by bit: grace_ms 0 limits silence alone.
+ */
+void call_limit(struct call *c, uint32_t idle_ms, uint32_t grace_ms);
 /* Why TLS failed, after ERR_TLS. */
 const char *call_tls_error(const struct call *c);
 
@@ -82,8 +94,9 @@ const char *call_tls_error(const struct call *c);
  * Sends q and receives the head of the answer. A server may refuse before it has
  * read all of the body and close: then the rest stays unsent and its answer
  * counts. 0 with c->head filled in; -EINVAL, before a byte is sent, for a method,
- * target, host or field that cannot stand in a head; -ETIMEDOUT; -EINTR; ERR_CLOSED
- * when the connection ended without an answer; ERR_SYNTAX when that is no HTTP; -errno.
+ * target, host or field that cannot stand in a head; -ETIMEDOUT after silence; -ETIME
+ * when all of it takes too long; -EINTR; ERR_CLOSED when the connection ended without an
+ * answer; ERR_SYNTAX when that is no HTTP; -errno.
  */
 int call_send(struct call *c, const struct call_request *q) MUST_USE;
 

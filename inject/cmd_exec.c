@@ -4,13 +4,17 @@
 #include "inject/commands.h"
 #include "inject/observation.h"
 #include "inject/out.h"
+#include "inject/stop.h"
 #include "limits.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-/* How much longer than its action a request may take. */
-enum { GRACE_MS = 30000 };
+/*
+ * How much longer than its action a request may take: with the action's own timeout, and
+ * with --timeout, of which the sandbox knows, until its answer is here.
+ */
+enum { GRACE_MS = 30000, ANSWER_MS = 2000 };
 
 static int no_observation(const struct sandbox *s)
 {
@@ -69,22 +73,25 @@ static int put_raw(const struct reply *reply)
 	return r ? r : out_text(STDOUT_FILENO, STR("\n"));
 }
 
+void exec_limit(const struct options *o)
+{
+	if (o->timeout)
+		stop_set_limit(clock_ms() + o->timeout * 1000 + ANSWER_MS);
+}
+
 int exec_words(const struct options *o, const struct sandbox *s)
 {
 	struct buf request = BUF_INIT(INJECT_REPLY_MAX);
 	struct observation ob = {0};
 	struct reply reply;
-	uint32_t idle = o->timeout ? (uint32_t)(o->timeout * 1000 + GRACE_MS) : 0;
 	int r;
 
 	reply_init(&reply);
 	observation_request_run(
 		o->words, o->word_n, o->timeout ? o->timeout : SECONDS_MAX, &request);
-	if (o->timeout > UINT32_MAX / 1000 - GRACE_MS)
-		idle = 0;
 	r = request.err;
 	if (!r)
-		r = sandbox_act(s, buf_view(&request), idle, &reply);
+		r = sandbox_act(s, buf_view(&request), 0, &reply);
 	if (!r && observation_read(&ob, buf_view(&reply.body)))
 		r = no_observation(s);
 	if (!r && o->json)
@@ -101,8 +108,10 @@ int cmd_exec(const struct options *o)
 {
 	struct sandbox s;
 	struct engine e;
-	int r = engine_open(&e, o->host);
+	int r;
 
+	exec_limit(o);
+	r = engine_open(&e, o->host);
 	if (!r)
 		r = sandbox_open(&e, o->operand[0], &s);
 	if (r)
@@ -178,12 +187,14 @@ int cmd_action(const struct options *o)
 	struct reply reply;
 	struct sandbox s = {0};
 	struct engine e;
-	uint64_t began = clock_ms(), ms = o->timeout * 1000, own;
+	uint64_t own, ms = 0;
 	int r = make_request(o->operand[1], &request);
 
-	own = r || ms ? 0 : observation_timeout(buf_view(&request));
+	own = r || o->timeout ? 0 : observation_timeout(buf_view(&request));
 	if (own)
 		ms = own * 1000 + GRACE_MS;
+	if (o->timeout)
+		stop_set_limit(clock_ms() + o->timeout * 1000);
 	reply_init(&reply);
 	if (!r)
 		r = engine_open(&e, o->host);
@@ -192,8 +203,6 @@ int cmd_action(const struct options *o)
 	if (!r)
 		r = sandbox_act(&s, buf_view(&request),
 			ms > UINT32_MAX ? 0 : (uint32_t)ms, &reply);
-	if (r == FAIL_ENVIRONMENT && o->timeout && clock_ms() - began >= ms)
-		r = EXIT_TIMEOUT;
 	if (!r)
 		r = show_action(o, &s, &reply);
 	state_forget(&s.state);

@@ -5,9 +5,12 @@
 #include "inject/options.h"
 #include "inject/sandbox.h"
 
+/* From now on --timeout, if it was given, limits the whole command. */
+void exec_limit(const struct options *o);
+
 /*
  * Executes o->words and prints what comes of it. The command's exit code, 0 to
- * 255; EXIT_TIMEOUT; -EINTR, -ENOMEM, FAIL_*.
+ * 255; EXIT_TIMEOUT; -EINTR, also when --timeout ends, -ENOMEM, FAIL_*.
  */
 int exec_words(const struct options *o, const struct sandbox *s) MUST_USE;
 

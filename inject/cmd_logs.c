@@ -88,7 +88,7 @@ static int copy_output(const struct engine *e, const struct sandbox *s)
 	if (!r && c.head.status != 200 && c.head.status != 101)
 		r = out_fail(
 			NULL, "the engine does not attach: status %u", c.head.status);
-	c.idle_ms = 0;
+	call_limit(&c, 0, 0);
 	if (!r) {
 		r = tail_copy(&c);
 		r = r == ERR_SYNTAX || r == ERR_CLOSED ? engine_fail(e, r) : r;

@@ -108,6 +108,7 @@ static int use(const struct options *o, struct plan *p, const struct timing *t,
 		return print(o, s, p, t);
 	if (!o->remove)
 		out_note("sandbox %s", s->state.name);
+	exec_limit(o);
 	r = exec_words(o, s);
 	if (o->remove)
 		sandbox_remove(p->engine, &s->state);

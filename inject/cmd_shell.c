@@ -141,7 +141,7 @@ static int begin(struct session *x)
 		r = out_fail("the client in it may be of another version; run it again",
 			"the engine does not start a shell: status %u",
 			x->call.head.status);
-	x->call.idle_ms = 0;
+	call_limit(&x->call, 0, 0);
 	return r;
 }
 

@@ -78,6 +78,11 @@ int engine_fail(const struct engine *e, int r)
 	case -ETIMEDOUT:
 		return out_fail(
 			"look into its log", "the engine at %s stays silent", e->path);
+	case -ETIME:
+		return out_fail("look into its log",
+			"the engine at %s answers too slowly: fewer than %d bytes per "
+			"second",
+			e->path, INJECT_RATE);
 	case ERR_SYNTAX:
 		return out_fail(
 			NEXT_HOST, "what answers at %s is no container engine", e->path);

@@ -440,7 +440,7 @@ static int begin(struct live *v)
 	if (ws_hand_agrees(
 		    &v->call.head, v->call.in.p + v->call.at - v->call.head.head.n, key))
 		return LIVE_NONE;
-	v->call.idle_ms = WS_DEAD_MS;
+	call_limit(&v->call, WS_DEAD_MS, 0);
 	return 0;
 }
 

@@ -6,6 +6,8 @@
 #include "inject/program.h"
 #include "inject/stop.h"
 
+#include <errno.h>
+
 /* With the architectures of the clients that it has in it, for programs. */
 static int write_json(struct buf *out)
 {
@@ -44,6 +46,19 @@ static int print_version(bool json)
 	return r;
 }
 
+/* A wait was ended by a signal, or by --timeout, which has an exit code of its own. */
+static int end_interrupted(const struct options *o)
+{
+	if (stop_signal() || !stop_limit_ended())
+		return -EINTR;
+	out_fail(
+		"what it waited for may go on in the sandbox; od-runtime logs shows what "
+		"the sandbox's server has written",
+		"%s: no answer within --timeout %llu", o->command->name,
+		(unsigned long long)o->timeout);
+	return EXIT_TIMEOUT;
+}
+
 int main(int argc, char **argv)
 {
 	struct options o;
@@ -58,6 +73,8 @@ int main(int argc, char **argv)
 			r = options_help(o.command);
 		else
 			r = o.command->run(&o);
+		if (r == -EINTR)
+			r = end_interrupted(&o);
 	}
 	far_close();
 	return r < 0 ? out_exit_code(r) : r;

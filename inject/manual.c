@@ -22,7 +22,7 @@ const struct manual_row manual_exits[] = {
 	{"100", "the command line is wrong"},
 	{"101", "a bug of od-runtime"},
 	{"111", "the environment: no engine, no image, not ready, ..."},
-	{"124", "exec, run and action: it still ran when --timeout ended"},
+	{"124", "exec, run and action: --timeout ended before the answer was there"},
 	{"129 130 143",
 		"ended by SIGHUP, SIGINT, SIGTERM; nothing is left behind, but what "
 		"inject "

@@ -22,6 +22,7 @@ enum {
 	WAITING_BYTES = 2 * INJECT_BODY_MAX,
 	SESSION = 128,
 	READ = 65536,
+	HEAD_MS = 5000, /* from the first byte of an answer's head to its last */
 	PUT_MAX = 4096, /* bytes that a pipe takes without waiting if it has room */
 };
 
@@ -137,7 +138,7 @@ static int start(struct bridge *b, struct call *c, const char *method, struct st
 		"Accept: application/json, text/event-stream\r\n%s%s%s",
 		b->session[0] ? "Mcp-Session-Id: " : "", b->session,
 		b->session[0] ? "\r\n" : "");
-	return sandbox_start(b->sandbox, c, &q, 0);
+	return sandbox_start(b->sandbox, c, &q, INJECT_ENGINE_MS);
 }
 
 static void keep_session(struct bridge *b, const struct call *c)
@@ -216,6 +217,8 @@ static int send(struct bridge *b, struct ask *a)
 		r = put_failure(a, r);
 		release(a);
 	} else {
+		/* A tool may take any time to begin its answer. */
+		call_limit(&a->call, 0, 0);
 		a->state = ASK_SENT;
 	}
 	return r;
@@ -252,10 +255,14 @@ static int read_head(struct bridge *b, struct ask *a)
 {
 	struct str type = {0};
 	unsigned status;
-	int r = call_finish(&a->call);
+	int r;
 
+	/* All other calls wait for a head that has begun. */
+	call_limit(&a->call, HEAD_MS, HEAD_MS);
+	r = call_finish(&a->call);
 	if (r)
 		return r;
+	call_limit(&a->call, 0, 0);
 	status = a->call.head.status;
 	if (status == 200 || status == 202) {
 		keep_session(b, &a->call);

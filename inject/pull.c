@@ -82,6 +82,7 @@ int pull_lines(const struct engine *e, const struct call_request *q, const char 
 	lines_init(&rd.lines, INJECT_LINE_MAX);
 	arena_init(&rd.arena, INJECT_ARENA_MAX);
 	r = engine_stream(e, &c, q, INJECT_STREAM_MS);
+	call_limit(&c, INJECT_STREAM_MS, INJECT_PULL_MS);
 	if (!r && c.head.status != 200)
 		r = refused(&c, doing);
 	else if (!r)

@@ -199,6 +199,7 @@ int remote_fail(struct remote *r, int err)
 			: err == -EINVAL    ? "a value of the request cannot stand in one"
 			: err == ERR_CLOSED ? "it ends the connection too early"
 			: err == -ETIMEDOUT ? "it says nothing any more"
+			: err == -ETIME     ? "its answer takes too long"
 					    : err_text(err));
 }
 
@@ -241,6 +242,11 @@ static int send_to(struct remote *r, const struct remote_request *q, struct call
 	return err;
 }
 
+static bool is_read(const struct remote_request *q)
+{
+	return strcmp(q->method, "GET") == 0 || strcmp(q->method, "HEAD") == 0;
+}
+
 static int exchange(struct remote *r, const struct remote_request *q, struct call **c)
 {
 	bool home = url_same_origin(&r->at_url, &r->home);
@@ -263,6 +269,7 @@ static int exchange(struct remote *r, const struct remote_request *q, struct cal
 				break;
 			*(home ? &r->linked : &r->strayed) = true;
 		}
+		call_limit(*c, REGISTRY_MS, is_read(q) ? REGISTRY_READ_MS : REGISTRY_MS);
 		err = send_to(r, q, *c, lines);
 		/* It may have been closed, being idle, while our words were under way. */
 		if (!reused || (err != ERR_CLOSED && err != -ECONNRESET))

@@ -323,6 +323,11 @@ int sandbox_fail(const struct sandbox *s, int r)
 {
 	if (r == -EINTR || r == -ENOMEM || r <= FAIL_BASE)
 		return r;
+	if (r == -ETIME)
+		return out_fail("od-runtime logs shows what it says",
+			"the sandbox %s answers too slowly: fewer than %d bytes per "
+			"second",
+			s->state.name, INJECT_RATE);
 	return out_fail("od-runtime logs shows what it says",
 		"the sandbox %s did not answer: %s", s->state.name, err_text(r));
 }

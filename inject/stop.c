@@ -10,6 +10,7 @@
 static volatile sig_atomic_t asked, resized;
 static int wake[2] = {-1, -1};
 static uint64_t waited; /* microseconds */
+static uint64_t limit;  /* monotonic milliseconds; 0: none */
 
 /* A full pipe wakes as well as one byte more would. */
 static void wake_up(void)
@@ -55,6 +56,21 @@ int stop_signal(void)
 	return asked;
 }
 
+void stop_set_limit(uint64_t deadline)
+{
+	limit = deadline;
+}
+
+bool stop_limit_ended(void)
+{
+	return limit && clock_ms() >= limit;
+}
+
+bool stop_is_asked(bool calm)
+{
+	return !calm && (asked || stop_limit_ended());
+}
+
 static int remaining(uint64_t deadline)
 {
 	uint64_t now = clock_ms();
@@ -78,15 +94,18 @@ static void drain(void)
 static int poll_until(
 	struct pollfd *fds, size_t n, uint64_t deadline, bool calm, bool sizes)
 {
+	uint64_t until = deadline;
 	int r;
 
+	if (!calm && limit && (!until || limit < until))
+		until = limit;
 	fds[0] = (struct pollfd){.fd = calm ? -1 : wake[0], .events = POLLIN};
 	for (;;) {
-		if (asked && !calm)
+		if (stop_is_asked(calm))
 			return -EINTR;
 		if (resized && sizes)
 			return 0;
-		r = poll(fds, n, remaining(deadline));
+		r = poll(fds, n, remaining(until));
 		if (r < 0 && errno != EINTR)
 			return -errno;
 		if (r > 0 && !fds[0].revents)

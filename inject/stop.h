@@ -19,6 +19,16 @@ int stop_init(void) MUST_USE;
 int stop_signal(void);
 
 /*
+ * The user's limit on the whole command, in monotonic milliseconds: from then on every
+ * wait that is not calm ends with -EINTR, as after a signal. 0: no limit.
+ */
+void stop_set_limit(uint64_t deadline);
+/* Whether that limit has passed. */
+bool stop_limit_ended(void);
+/* Whether a signal or the limit ends what is not calm. */
+bool stop_is_asked(bool calm);
+
+/*
  * Waits until fd (or nothing, for -1) has one of poll's events, until the
  * monotonic millisecond deadline (0 for none), or for a signal. Returns the
  * events, 0 when the deadline passed, or -errno: -EINTR when told to stop, which

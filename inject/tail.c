@@ -1,10 +1,12 @@
 #include "inject/tail.h"
 
+#include "base/clock.h"
 #include "inject/out.h"
 #include "inject/stream.h"
 #include "limits.h"
 
-enum { SHOWN_LINES = 12 };
+/* A container that writes without a pause is listened to for so long. */
+enum { SHOWN_LINES = 12, GATHER_MS = 3000 };
 
 int tail_open(
 	const struct engine *e, const char *id, struct call *c, const char *fmt, ...)
@@ -47,12 +49,13 @@ int tail_copy(struct call *c)
 /* Keeps the end of what comes; whatever goes wrong only ends it. */
 static void gather(struct call *c, struct buf *kept)
 {
+	uint64_t until = clock_ms() + GATHER_MS;
 	struct frames f;
 	struct str in, piece;
 	int fd;
 
 	frames_init(&f);
-	while (call_read(c, &in) == 1) {
+	while (clock_ms() < until && call_read(c, &in) == 1) {
 		while (frames_next(&f, &in, &fd, &piece) == 0) {
 			if (piece.n > INJECT_LOG_KEEP)
 				piece = str_skip(piece, piece.n - INJECT_LOG_KEEP);
@@ -72,7 +75,7 @@ bool tail_find(struct call *c, uint32_t idle_ms, struct str mark, char *out, siz
 	int fd;
 	bool found = false;
 
-	c->idle_ms = idle_ms;
+	call_limit(c, idle_ms, idle_ms);
 	frames_init(&f);
 	while (!found && !text.err && call_read(c, &in) == 1) {
 		while (frames_next(&f, &in, &fd, &piece) == 0) {
@@ -113,7 +116,7 @@ bool tail_show(struct call *c, uint32_t idle_ms)
 	struct str rest;
 	bool format;
 
-	c->idle_ms = idle_ms;
+	call_limit(c, idle_ms, GATHER_MS);
 	gather(c, &kept);
 	rest = last_lines(str_trim(buf_view(&kept), "\r\n"), SHOWN_LINES);
 	format = str_find(rest, STR("exec format error")) < rest.n;

@@ -367,6 +367,8 @@ enum {
 	INJECT_LOG_KEEP = 8192,        /* last log bytes of a sandbox that died */
 	INJECT_ENGINE_MS = 30000,      /* longest silence of an engine that is asked */
 	INJECT_STREAM_MS = 600000,     /* the same while it builds or pulls */
+	INJECT_PULL_MS = 86400000,     /* a whole build or pull; 20 GB at 250 KB/s */
+	INJECT_RATE = 1024,            /* bytes per second of an answer, after a grace */
 	INJECT_CONNECT_MS = 5000,      /* until a socket's queue has room; it is local */
 	INJECT_ALIVE_MS = 1000,        /* one question for readiness */
 	ENGINE_PATH_MAX = 107,      /* of a unix socket: the kernel's field, less a NUL */
@@ -390,8 +392,9 @@ enum {
 
 /* Registries. */
 enum {
-	REGISTRY_MS = 60000,             /* longest silence; large pushes are digested */
-	REGISTRY_CONNECT_MS = 10000,     /* per address */
+	REGISTRY_MS = 60000,         /* longest silence; large pushes are digested */
+	REGISTRY_READ_MS = 30000,    /* grace of what is read before INJECT_RATE counts */
+	REGISTRY_CONNECT_MS = 10000, /* per address */
 	REGISTRY_ANSWER_MAX = 256 << 10, /* a token, an error */
 	REGISTRY_URL_MAX = 8192,         /* signed ones have 2,000 */
 	REGISTRY_TOKEN_MAX = 12 << 10,   /* its field has to fit a head */

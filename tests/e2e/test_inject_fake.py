@@ -869,7 +869,7 @@ def test_action():
     got = od(e, "action", "box", "--timeout", "1", json.dumps(bare))
     go_on.set()
     eq(got.returncode, 124, "an action that takes longer than --timeout")
-    has(got.stderr, b"the sandbox box did not answer", "and that is said")
+    has(got.stderr, b"no answer within --timeout 1", "and that is said")
     od(e, "rm", "-f", "box")
 
 

@@ -1,8 +1,9 @@
-/* Connecting: what nobody takes must not be waited for without end. */
+/* Connecting, and the time limits of an exchange. */
 #include "inject/call.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "inject/stop.h"
 #include "tests/tap.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SHORT_MS = 30, LONG_MS = 10000, CROWD = 8 };
+enum { SHORT_MS = 30, LONG_MS = 10000, CROWD = 8, DRIP_MS = 10, DRIPS = 900 };
 
 static void test_unix(void)
 {
@@ -218,8 +219,98 @@ static void test_push_amid_a_piece(void)
 	fd_close(&pair[1]);
 }
 
+/* Writes the text, and behind it DRIPS bytes, one every DRIP_MS. */
+static void drip(int fd, const char *text)
+{
+	alarm(2 * LONG_MS / 1000);
+	if (fd_write_all(fd, text, strlen(text)))
+		_exit(1);
+	for (int i = 0; i < DRIPS; i++) {
+		poll(NULL, 0, DRIP_MS);
+		if (write(fd, "x", 1) != 1)
+			_exit(2);
+	}
+	_exit(0);
+}
+
+/* An exchange with a peer that drips behind text; the result of it. */
+static int exchange_with_drip(const char *text, uint32_t grace_ms, size_t *got_n)
+{
+	const struct call_request q = {.method = "GET", .target = "/"};
+	struct buf got = BUF_INIT(1 << 20);
+	struct call c;
+	int pair[2], r;
+	pid_t pid;
+
+	if (!ok(fd_socketpair(SOCK_STREAM, pair) == 0, "a pair"))
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		fd_close(&pair[0]);
+		drip(pair[1], text);
+	}
+	fd_close(&pair[1]);
+	call_begin(&c, pair[0], LONG_MS, false);
+	call_limit(&c, LONG_MS, grace_ms);
+	r = call_send(&c, &q);
+	if (!r)
+		r = call_collect(&c, &got);
+	*got_n = got.n;
+	call_close(&c);
+	waitpid(pid, NULL, 0);
+	buf_free(&got);
+	return r;
+}
+
+static void test_drip(void)
+{
+	size_t n = 0;
+
+	is_int(exchange_with_drip("HTTP/1.1 200 OK\r\nX: ", SHORT_MS, &n), -ETIME,
+		"a head that comes byte by byte ends with -ETIME");
+	is_int(exchange_with_drip(
+		       "HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n", SHORT_MS, &n),
+		-ETIME, "a body that comes byte by byte ends with -ETIME");
+	ok(n < DRIPS, "before all of it is there");
+	is_int(exchange_with_drip("HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n", 0, &n),
+		0, "without a grace only silence is limited");
+	is_int(n, 90, "and the body is complete");
+}
+
+/* Bytes that have moved buy time: a second per INJECT_RATE. */
+static void test_rate(void)
+{
+	static char text[64 + 16 * INJECT_RATE];
+	size_t n = 0, head, body = 16 * (size_t)INJECT_RATE - 64;
+
+	snprintf(text, sizeof(text), "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n",
+		body + 20);
+	head = strlen(text);
+	memset(text + head, 'y', body);
+	is_int(exchange_with_drip(text, 1, &n), 0,
+		"a long answer may take longer than the grace");
+	is_int(n, body + 20, "and is complete");
+}
+
+static void test_user_limit(void)
+{
+	uint64_t now = clock_ms();
+
+	stop_set_limit(now + SHORT_MS);
+	is_int(stop_wait(-1, 0, now + LONG_MS, false), -EINTR,
+		"the user's limit ends a wait");
+	ok(stop_limit_ended() && !stop_signal(), "the limit ended it, and no signal");
+	is_int(stop_wait(-1, 0, clock_ms() + 1, true), 0, "a calm wait goes on");
+	ok(stop_is_asked(false) && !stop_is_asked(true), "only what is calm goes on");
+	stop_set_limit(0);
+	is_int(stop_wait(-1, 0, clock_ms() + 1, false), 0, "without a limit waits go on");
+}
+
 int main(void)
 {
+	test_drip();
+	test_rate();
+	test_user_limit();
 	tunnel(1);
 	tunnel(7);
 	tunnel(4096);

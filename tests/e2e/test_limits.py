@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Time limits of od-runtime: peers that stay silent, and peers that send a byte now and then."""
+import os
+import socket
+import struct
+import subprocess
+import threading
+
+import harness
+from fake_engine import Engine
+from harness import eq, has, ok, until
+
+TEMP = harness.scratch("od-limits-")
+CLIENT = os.path.join(TEMP, "client")
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+COUNT = 0
+
+
+class Slow:
+    """Accepts connections and reads what comes. It answers nothing, or, with first, those
+    bytes and then one byte every `pause` seconds, `bytes_n` of them; then it closes."""
+
+    def __init__(self, first=None, pause=0.1, bytes_n=300, address=("127.0.0.1", 0)):
+        self.first, self.pause, self.bytes_n = first, pause, bytes_n
+        self.left = threading.Event()   # the peer closed first
+        self.ended = threading.Event()  # all bytes were sent
+        if isinstance(address, str):
+            self.listener = socket.socket(socket.AF_UNIX)
+            self.listener.bind(address)
+            self.listener.listen(16)
+        else:
+            self.listener = socket.create_server(address)
+            self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        while True:
+            try:
+                conn, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(conn,), daemon=True).start()
+
+    def serve(self, conn):
+        with conn:
+            try:
+                self.answer(conn)
+            except OSError:
+                self.left.set()
+
+    def answer(self, conn):
+        conn.recv(65536)
+        if self.first is None:
+            while conn.recv(65536):
+                pass
+            self.left.set()
+            return
+        conn.sendall(self.first)
+        conn.settimeout(self.pause)
+        for _ in range(self.bytes_n):
+            try:
+                if not conn.recv(65536):
+                    self.left.set()
+                    return
+            except TimeoutError:
+                pass
+            conn.sendall(b" ")
+        self.ended.set()
+
+    def close(self):
+        self.listener.close()
+
+
+def slow_peers():
+    return (("silent", Slow()),
+            ("dripping in the head", Slow(HEAD + b"X: ")),
+            ("dripping in the body", Slow(HEAD + b"Content-Length: 1000000\r\n\r\n")))
+
+
+def write_client():
+    ident = b"\x7fELF\x02\x01\x01" + bytes(9)
+    head = ident + struct.pack("<HHI", 3, 62, 1) + bytes(8) + struct.pack("<Q", 64)
+    head += bytes(12) + struct.pack("<HH", 64, 56) + bytes(8)
+    with open(CLIENT, "wb") as f:
+        f.write(head + bytes(300000))
+
+
+def od(host, *argv):
+    """Runs the tool with the engine at this socket."""
+    env = {"PATH": "/bin:/usr/bin", "OD_STATE_DIR": os.path.join(TEMP, "state"),
+           "OD_RUNTIME_CLIENT": CLIENT, "DOCKER_HOST": "unix://" + host}
+    env.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
+    return subprocess.run([*harness.WRAP, harness.RUNTIME, *argv], capture_output=True,
+                          env=env, timeout=harness.DEADLINE * 6, text=True)
+
+
+def engine():
+    global COUNT
+    COUNT += 1
+    return Engine(os.path.join(TEMP, f"e{COUNT}"))
+
+
+def sandbox():
+    """An engine with a sandbox called box."""
+    e = engine()
+    got = od(e.path, "run", "--via", "build", "base:1", "--name", "box")
+    eq((got.returncode, got.stderr), (0, ""), "a sandbox is started")
+    return e
+
+
+def ended(got, peer, name, what):
+    eq(got.returncode, 124, f"{name}: {what} ends with 124")
+    has(got.stderr, "no answer within --timeout 1", f"{name}: the error names the limit")
+    until(peer.left.is_set)
+    ok(not peer.ended.is_set(), f"{name}: the connection is closed before the peer is done")
+
+
+def test_timeout_of_a_command():
+    e = sandbox()
+    box = e.find_container("box")
+    for name, peer in slow_peers():
+        box.port = peer.port
+        ended(od(e.path, "exec", "--timeout", "1", "box", "--", "ls"), peer, name, "exec")
+        peer.left.clear()
+        ended(od(e.path, "action", "--timeout", "1", "box",
+                 '{"action":"run","args":{"command":"ls"}}'), peer, name, "action")
+        peer.close()
+    od(e.path, "rm", "-f", "box")
+    e.close()
+
+
+def test_timeout_of_run():
+    e = engine()
+    gate = threading.Event()
+    e.execute = lambda request: gate.wait() and b""
+    got = od(e.path, "run", "--rm", "--timeout", "1", "--via", "build", "base:1", "--name",
+             "box", "--", "ls")
+    eq(got.returncode, 124, "run ends with 124 when the sandbox stays silent")
+    has(got.stderr, "no answer within --timeout 1", "the error names the limit")
+    eq(e.find_container("box"), None, "--rm removes the sandbox all the same")
+    gate.set()
+    e.close()
+
+
+def test_timeout_at_the_engine():
+    for i, (name, first) in enumerate((("silent", None), ("dripping", HEAD + b"X: "))):
+        path = os.path.join(TEMP, f"slow{i}")
+        peer = Slow(first, address=path)
+        ended(od(path, "exec", "--timeout", "1", "box", "--", "ls"), peer, name,
+              "exec at such an engine")
+        peer.close()
+
+
+def test_dripping_registry():
+    """Without --timeout: the grace for what is read, then a minimum rate."""
+    peer = Slow(HEAD + b"X: ", pause=0.5)
+    got = od("/nowhere", "build", f"registry:127.0.0.1:{peer.port}/r/img:1", "--output",
+             "oci:" + os.path.join(TEMP, "out"))
+    eq(got.returncode, 111, "a build from a registry that drips ends")
+    has(got.stderr, "its answer takes too long", "the error says why")
+    until(peer.left.is_set)
+    ok(not peer.ended.is_set(), "the connection is closed before the registry is done")
+
+
+write_client()
+harness.main()
