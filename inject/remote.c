@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "inject/certs.h"
 #include "inject/doc.h"
 #include "inject/out.h"
@@ -297,6 +298,52 @@ static int drain(struct call *c)
 	return err == -EINTR ? err : 0;
 }
 
+/* --- Again, after a pause ----------------------------------------------------------- */
+
+static enum retry_kind kind_of(const struct remote_request *q)
+{
+	return is_read(q) ? RETRY_READ : q->put ? RETRY_BYTES : RETRY_REPEAT;
+}
+
+/* 0: the pause is over, and the request is to be sent again; 1: its answer stands. */
+static int wait_for_retry(
+	struct remote *r, const struct remote_request *q, struct call *c)
+{
+	struct str after = {0};
+	uint32_t jitter = 0;
+	uint64_t ms;
+	int err = random_bytes(&jitter, sizeof(jitter));
+
+	if (find_field(c, STR("Retry-After"), &after))
+		after = STR("");
+	if (err ||
+		!retry_pause(&r->retry, kind_of(q), c->head.status, after,
+			clock_today_s(), jitter, &ms))
+		return err ? err : 1;
+	err = drain(c);
+	out_step("waiting: %.*s answers %u", STR_ARG(r->at_url.host), c->head.status);
+	remote_done(r);
+	if (!err)
+		err = stop_wait(-1, 0, clock_ms() + ms, false);
+	out_step_end();
+	return err;
+}
+
+static int exchange_retrying(
+	struct remote *r, const struct remote_request *q, struct call **c)
+{
+	int err;
+
+	r->retry.tries = 0;
+	r->retry.pause = 0;
+	do {
+		err = exchange(r, q, c);
+		if (!err)
+			err = wait_for_retry(r, q, *c);
+	} while (!err);
+	return err == 1 ? 0 : err;
+}
+
 /* --- Being let in ------------------------------------------------------------------- */
 
 static int fetch_token(struct remote *r, const struct auth_request *a, struct str scope)
@@ -316,7 +363,7 @@ static int fetch_token(struct remote *r, const struct auth_request *a, struct st
 		q.body = buf_view(&a->body);
 	}
 	r->at_url = a->url;
-	err = q.headers ? exchange(r, &q, &c) : -ENOMEM;
+	err = q.headers ? exchange_retrying(r, &q, &c) : -ENOMEM;
 	if (!err && c->head.status != 200)
 		err = remote_refused(r, c, "asking for a token");
 	if (!err) {
@@ -465,7 +512,7 @@ int remote_ask(struct remote *r, const struct remote_request *q, struct call **c
 	if (why)
 		return fail_at(&r->home, why);
 	for (;;) {
-		err = exchange(r, q, c);
+		err = exchange_retrying(r, q, c);
 		if (err)
 			return err;
 		if ((*c)->head.status == 401 && url_same_origin(&r->at_url, &r->home)) {
@@ -521,6 +568,8 @@ int remote_refused(struct remote *r, struct call *c, const char *fmt, ...)
 	url_put_host(&r->at_url, &where);
 	out_fail(c->head.status == 401 || c->head.status == 403
 			? "docker login, or check what the login may do"
+			: retry_is_temporary(c->head.status)
+			? "the registry refuses for now: try again later"
 			: NULL,
 		"%s: %.*s answers %u%s%.*s", doing, STR_ARG(buf_view(&where)),
 		c->head.status, words.n ? ": " : "", STR_ARG(buf_view(&words)));

@@ -9,6 +9,7 @@
 
 #include "inject/auth.h"
 #include "inject/call.h"
+#include "inject/retry.h"
 
 struct remote_conf {
 	struct str host;        /* "host" or "host:port", as in a name of an image */
@@ -37,6 +38,7 @@ struct remote {
 	bool strayed;      /* the answer is there */
 	struct buf at;     /* the address that at_url borrows */
 	struct url at_url; /* where the answer came from */
+	struct retry retry;
 	struct arena arena;
 };
 
@@ -58,7 +60,8 @@ int remote_init(struct remote *r, const struct remote_conf *conf) MUST_USE;
 void remote_free(struct remote *r);
 
 /*
- * Asks, as often as it takes to be let in. 0 with any status but 401 in *c, whose body is
+ * Asks, as often as it takes to be let in, and again after a pause where the registry
+ * refuses for now (retry.h). 0 with any status but 401 in *c, whose body is
  * to be read; then, and after errors, remote_done. -EINTR; FAIL_* with a line printed.
  */
 int remote_ask(

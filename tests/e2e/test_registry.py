@@ -12,6 +12,7 @@ import os
 import pty
 import re
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -818,6 +819,87 @@ def test_push():
     mock.origin.answer = lambda q: (413, [], b'{"errors":[{"message":"too big"}]}') \
         if q.command == "PUT" else answer(q)
     refused(push(mock), "too big", "an upload that is refused at its end")
+    mock.end()
+
+
+# --- Refused for now --------------------------------------------------------------
+
+class Busy:
+    """Answers the first requests of a kind with a status, and the others as before."""
+
+    def __init__(self, origin, status, times=1, fields=(), which=lambda q: True):
+        self.origin, self.before = origin, origin.answer
+        self.status, self.times, self.fields = status, times, list(fields)
+        self.which, self.seen = which, {}
+        origin.answer = self.answer
+
+    def answer(self, q):
+        key = q.command, q.path
+        if self.which(q):
+            self.seen[key] = self.seen.get(key, 0) + 1
+            if self.seen[key] <= self.times:
+                return self.status, self.fields, b'{"errors":[{"message":"slow down"}]}'
+        return self.before(q)
+
+    def end(self):
+        self.origin.answer = self.before
+
+
+def is_bytes(q):
+    return q.command == "PUT" and "/blobs/" in q.path
+
+
+def test_refused_for_now():
+    """Requests that a registry refuses for now are sent again, so often and so long."""
+    mock = Mock()
+    for status in (429, 502, 503, 504):
+        busy = Busy(mock.origin, status, which=lambda q: q.command == "GET")
+        good(pull(mock), f"a pull, each of whose requests is answered {status} once")
+        ok(all(n > 1 for n in busy.seen.values()), "each was sent again", str(busy.seen))
+        busy.end()
+    tokens = Tokens()
+    mock.challenge, mock.accepts = tokens.challenge(), ["Bearer " + TOKEN]
+    busy = Busy(tokens, 429, 2, [("Retry-After", "0")], lambda q: True)
+    tokens.reply = lambda q: (200, [], json.dumps({"token": TOKEN}).encode())
+    good(pull(mock), "a token server that answers 429 twice")
+    mock.challenge = None
+    busy = Busy(mock.origin, 503, which=lambda q: not is_bytes(q))
+    good(push(mock), "a push, whose requests are answered 503 once")
+    busy.end()
+    mock.pushed.clear()
+    busy = Busy(mock.origin, 429, which=is_bytes)
+    good(push(mock), "a push, whose uploads are answered 429 once")
+    ok(all(digest(data) == name for name, data in mock.pushed.items() if ":" in name),
+       "the uploads that were repeated are complete")
+    busy.end()
+    busy = Busy(mock.origin, 503, which=is_bytes)
+    refused(push(mock), "503", "an upload whose bytes the registry may have kept")
+    eq(set(busy.seen.values()), {1}, "is not sent again")
+    busy.end()
+    busy = Busy(mock.origin, 429, 99, which=lambda q: "/manifests/" in q.path)
+    refused(pull(mock), "try again later", "a registry that refuses for ever")
+    eq(list(busy.seen.values()), [5], "is asked five times")
+    busy.end()
+    busy = Busy(mock.origin, 429, 99, [("Retry-After", "3600")], lambda q: "/manifests/" in q.path)
+    refused(pull(mock), "slow down", "a pause of an hour")
+    eq(list(busy.seen.values()), [1], "is not waited for")
+    busy.end()
+    tokens.end()
+    mock.end()
+
+
+def test_interrupted_pause():
+    mock = Mock()
+    busy = Busy(mock.origin, 429, 99, [("Retry-After", "25")])
+    home = tempfile.mkdtemp(dir=TOP)
+    p = subprocess.Popen([RUNTIME, "build", f"registry:{mock.host}/r/img:1", "--output",
+                          f"oci:{home}/o"], stderr=subprocess.PIPE,
+                         env={"PATH": os.environ["PATH"], "HOME": home, "OD_RUNTIME_CLIENT": BOXED})
+    until(lambda: busy.seen)
+    p.send_signal(signal.SIGINT)
+    eq(p.wait(DEADLINE), 130, "^C ends a pause")
+    eq(list(busy.seen.values()), [1], "before the request is sent again")
+    p.stderr.close()
     mock.end()
 
 
