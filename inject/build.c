@@ -8,6 +8,7 @@
 #include "inject/context.h"
 #include "inject/engine_image.h"
 #include "inject/out.h"
+#include "inject/owner.h"
 #include "inject/plan_part.h"
 #include "inject/pull.h"
 #include "inject/ref.h"
@@ -17,6 +18,7 @@
 
 #include <stdio.h>
 
+enum { LENT_MAX = 48 + OWNER_MAX };
 enum { SWEEP_ROUNDS = 40, SWEEP_QUIET = 8, SWEEP_MS = 50 };
 
 /* One image on the way, and what a failure takes away again. */
@@ -29,7 +31,8 @@ struct build {
 	struct buf name;  /* of the product */
 	struct buf from;  /* what the FROM line names */
 	struct buf plugin[INJECT_PLUGINS]; /* what the lines COPY --from name */
-	char lent[1 + INJECT_PLUGINS][48]; /* the names lent to those; empty for none */
+	char lent[1 + INJECT_PLUGINS]
+		 [LENT_MAX]; /* the names lent to those; empty for none */
 };
 
 /* The labels that tell an image on the way from others. */
@@ -46,7 +49,7 @@ static bool copies_from_image(const struct build *b, size_t i)
 	return b->rung == RUNG_LOCK && b->plan->plugins.list[i].image;
 }
 
-static int lend(struct build *b, const char *id, char lent[48])
+static int lend(struct build *b, const char *id, char lent[LENT_MAX])
 {
 	uint8_t random[8];
 	char hex[2 * sizeof(random) + 1];
@@ -56,8 +59,9 @@ static int lend(struct build *b, const char *id, char lent[48])
 		return r;
 	hex_encode(random, sizeof(random), hex);
 	/* Without an answer it may have the name all the same. */
-	snprintf(lent, 48, TAG_BASE_REPO ":%s", hex);
-	return engine_image_tag(b->plan->engine, str_c(id), TAG_BASE_REPO, str_c(hex),
+	snprintf(lent, LENT_MAX, TAG_BASE_REPO ":%s.%s", hex, owner_text());
+	return engine_image_tag(b->plan->engine, str_c(id), TAG_BASE_REPO,
+		str_skip(str_c(lent), sizeof(TAG_BASE_REPO ":") - 1),
 		"naming the base image");
 }
 

@@ -3,6 +3,7 @@
 #include "inject/append.h"
 #include "inject/build.h"
 #include "inject/folder.h"
+#include "inject/leftovers.h"
 #include "inject/out.h"
 #include "inject/plan_part.h"
 #include "inject/timing.h"
@@ -83,6 +84,8 @@ int cmd_build(const struct options *o)
 		return append_run(o);
 	timing_start(&t);
 	r = engine_open(&e, o->host);
+	if (!r)
+		leftovers_collect(&e, LEFTOVERS_OF_RUN);
 	if (!r)
 		r = plan_make(&p, &e, o, o->operand[0]);
 	timing_step(&t, "resolve");

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/jw.h"
 #include "inject/image.h"
+#include "inject/leftovers.h"
 #include "inject/out.h"
 #include "inject/plan.h"
 #include "inject/probe.h"
@@ -307,6 +308,8 @@ int cmd_inject(const struct options *o)
 	int r = engine_open(&e, o->host);
 
 	reply_init(&g.about);
+	if (!r)
+		leftovers_collect(&e, LEFTOVERS_OF_RUN);
 	if (!r)
 		r = inject(&g);
 	state_forget(&g.sandbox.state);

@@ -6,6 +6,7 @@
 
 #include "base/jw.h"
 #include "inject/engine_image.h"
+#include "inject/leftovers.h"
 #include "inject/out.h"
 #include "inject/ref.h"
 #include "inject/stop.h"
@@ -357,6 +358,8 @@ int cmd_prune(const struct options *o)
 	int r = engine_open(&e, o->host);
 
 	p.engine = &e;
+	if (!r && !o->dry_run)
+		leftovers_collect(&e, LEFTOVERS_ALL);
 	if (!r)
 		r = round_of(&p, true);
 	for (unsigned i = 0; i < ROUNDS && r == 1 && !o->dry_run; i++)

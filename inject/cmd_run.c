@@ -4,6 +4,7 @@
 #include "inject/cmd_exec.h"
 #include "inject/labels.h"
 #include "inject/launch.h"
+#include "inject/leftovers.h"
 #include "inject/mcp_bridge.h"
 #include "inject/out.h"
 #include "limits.h"
@@ -68,6 +69,7 @@ static int launch(const struct settings *settings, struct plan *p, struct timing
 		.base = p->base,
 		/* With a command we know when it has ended, and see how. */
 		.auto_remove = o->remove && !o->word_n,
+		.bound = o->word_n ? o->remove : o->command->bit == FOR_MCP,
 	};
 	struct via via = {
 		.engine = p->engine,
@@ -154,6 +156,8 @@ static int run(const struct options *given, use_fn *then)
 			"the engine at %s is reached over TLS already, and carries what "
 			"goes to the sandbox",
 			e.path);
+	if (!r)
+		leftovers_collect(&e, LEFTOVERS_OF_RUN);
 	if (!r)
 		r = image ? plan_make(&p, &e, o, o->operand[0])
 			  : plan_base(&p, &e, o, o->operand[0]);

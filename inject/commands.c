@@ -15,7 +15,7 @@ const struct command commands[] = {
 		1, .subject = SUBJECT_IMAGE, .bit = FOR_TAGS, .run = cmd_tags},
 	{"prune", "[IMAGE] [OPTION...]",
 		"remove runtime images that nothing uses, but for the newest of each "
-		"base, or of IMAGE",
+		"base, or of IMAGE, and what commands that were killed have left",
 		1, .fewer = true, .subject = SUBJECT_IMAGE, .bit = FOR_PRUNE,
 		.run = cmd_prune},
 	{"run", "IMAGE [OPTION...] [-- CMD...]",

@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "inject/out.h"
+#include "inject/owner.h"
 #include "inject/state.h"
 #include "inject/stop.h"
 #include "limits.h"
@@ -17,6 +18,7 @@
 enum { MINOR_OLDEST = 24, MINOR_NEWEST = 47 };
 /* How long a container is awaited that may be made after all. */
 enum { LATE_ROUNDS = 20, LATE_MS = 100 };
+enum { ENGINE_OWN_MAX = 40 + OWNER_MAX };
 
 #define NEXT_HOST "start Docker or Podman, or say where it is: --host unix:///path"
 
@@ -244,8 +246,8 @@ void engine_take_back(const struct engine *e, const char *name, const char *mark
 	} while (!r && ++round < LATE_ROUNDS);
 }
 
-/* A name for what is gone again soon. */
-static int name_anew(char *name, size_t room)
+/* For what is gone again soon. A label with the owner would be inherited by an image. */
+static int name_anew(char name[ENGINE_OWN_MAX])
 {
 	uint8_t random[8];
 	char hex[2 * sizeof(random) + 1];
@@ -253,7 +255,7 @@ static int name_anew(char *name, size_t room)
 
 	if (!r) {
 		hex_encode(random, sizeof(random), hex);
-		snprintf(name, room, "od-runtime-%s", hex);
+		snprintf(name, ENGINE_OWN_MAX, ENGINE_OWN "%s.%s", hex, owner_text());
 	}
 	return r;
 }
@@ -262,13 +264,13 @@ int engine_create(const struct engine *e, const struct buf *body, const char *na
 	const char *doing, struct buf *id)
 {
 	const struct engine calm = engine_calm(e);
-	char made[STATE_ID_MAX + 1] = "", own[40];
+	char made[STATE_ID_MAX + 1] = "", own[ENGINE_OWN_MAX];
 	struct reply reply;
 	int r = body->err;
 
 	reply_init(&reply);
 	if (!r && !name)
-		r = name_anew(own, sizeof(own));
+		r = name_anew(own);
 	if (!r) {
 		r = engine_ask(&calm, &reply, "POST", buf_view(body),
 			"/containers/create?name=%s", name ? name : own);

@@ -11,6 +11,8 @@
 #include "limits.h"
 
 enum { ENGINE_TARGET_MAX = 2048 };
+/* How the names of containers begin that are gone again soon. */
+#define ENGINE_OWN "od-runtime-"
 
 struct engine {
 	char path[ENGINE_PATH_MAX + 1]; /* of the socket; or tcp://... */

@@ -7,6 +7,7 @@
 #include "inject/labels.h"
 #include "inject/out.h"
 #include "inject/overlay.h"
+#include "inject/owner.h"
 #include "inject/pin.h"
 #include "inject/plugin.h"
 #include "inject/sandbox_label.h"
@@ -136,7 +137,10 @@ static void write_labels(const struct launch *l, const struct making *m, struct 
 	const size_t number_n = m->host_port
 		? (size_t)snprintf(number, sizeof(number), "%u", m->host_port)
 		: 0;
-	const struct str values[SANDBOX_LABELS] = {
+	char owner[OWNER_LABEL_MAX];
+	const enum sandbox_label owned =
+		l->bound ? SANDBOX_LABEL_BOUND : SANDBOX_LABEL_OWNER;
+	struct str values[SANDBOX_LABELS] = {
 		[SANDBOX_LABEL_MARK] = STR("1"),
 		[SANDBOX_LABEL_IMAGE] = str_c(l->shown_image),
 		[SANDBOX_LABEL_VIA] = str_c(l->via ? via_word(l->via->way) : ""),
@@ -144,6 +148,8 @@ static void write_labels(const struct launch *l, const struct making *m, struct 
 		[SANDBOX_LABEL_OVERLAY] = str_c(m->overlay.name),
 	};
 
+	owner_label(m->state.name, owner);
+	values[owned] = str_c(owner);
 	jw_key(w, "Labels");
 	jw_object(w);
 	sandbox_label_write_all(values, w);

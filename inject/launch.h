@@ -16,6 +16,7 @@ struct launch {
 	struct image *base; /* whose entrypoint it is, if that shall run */
 	struct via *via;  /* how the client gets into it; NULL when it is in the image */
 	bool auto_remove; /* the engine removes it once it has stopped */
+	bool bound;       /* it is removed when this process ends, however that ends */
 };
 
 /*

@@ -4,6 +4,7 @@
 #include "file/pax.h"
 #include "inject/image.h"
 #include "inject/out.h"
+#include "inject/owner.h"
 #include "inject/sandbox_label.h"
 #include "limits.h"
 
@@ -22,6 +23,9 @@ static size_t count(const struct settings *s)
 
 static void overlay_write_volume(const char *name, const char *sandbox, struct jw *w)
 {
+	char owner[OWNER_LABEL_MAX];
+
+	owner_label(name, owner);
 	jw_object(w);
 	jw_key(w, "Name");
 	jw_cstr(w, name);
@@ -29,8 +33,10 @@ static void overlay_write_volume(const char *name, const char *sandbox, struct j
 	jw_object(w);
 	jw_key(w, sandbox_label_name(SANDBOX_LABEL_OVERLAY));
 	jw_cstr(w, "1");
-	jw_key(w, sandbox_label_name(SANDBOX_LABEL_OWNER));
+	jw_key(w, sandbox_label_name(SANDBOX_LABEL_NAME));
 	jw_cstr(w, sandbox);
+	jw_key(w, sandbox_label_name(SANDBOX_LABEL_OWNER));
+	jw_cstr(w, owner);
 	jw_end(w);
 	jw_end(w);
 }
@@ -256,11 +262,11 @@ void overlay_undo(const struct engine *e, struct overlay *o, const char *sandbox
 static bool overlay_is_owned(struct doc *d, const char *name, const char *sandbox)
 {
 	struct json_val root = doc_root(d), labels = json_get(root, "Labels");
-	struct json_val owner = json_get(labels, sandbox_label_name(SANDBOX_LABEL_OWNER));
+	struct json_val of = json_get(labels, sandbox_label_name(SANDBOX_LABEL_NAME));
 
 	return str_eq(doc_str(d, json_get(root, "Name")), str_c(name)) &&
 		sandbox_label_is_set(d, labels, SANDBOX_LABEL_OVERLAY) &&
-		(!json_type(owner) || str_eq(doc_str(d, owner), str_c(sandbox)));
+		(!json_type(of) || str_eq(doc_str(d, of), str_c(sandbox)));
 }
 
 void overlay_remove(const struct engine *e, const char *name, const char *sandbox)

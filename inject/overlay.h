@@ -9,6 +9,9 @@
 #include "inject/settings.h"
 #include "inject/state.h"
 
+/* How the names of such volumes begin. */
+#define OVERLAY_PREFIX "od-overlay-"
+
 struct overlay {
 	char name[STATE_OVERLAY_MAX + 1]; /* of the volume; empty for none */
 	struct arena arena;

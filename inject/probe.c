@@ -3,6 +3,7 @@
 #include "base/b64.h"
 #include "base/jw.h"
 #include "inject/out.h"
+#include "inject/owner.h"
 #include "inject/sandbox_label.h"
 #include "limits.h"
 #include "proc/shells.h"
@@ -161,8 +162,6 @@ int probe_container(const struct engine *e, const char *id, struct probe *p)
 	return r;
 }
 
-static const struct str probe_labels[SANDBOX_LABELS] = {[SANDBOX_LABEL_PROBE] = {"1", 1}};
-
 static void write_volume(struct jw *w, const char *volume)
 {
 	jw_key(w, "HostConfig");
@@ -184,10 +183,21 @@ static void write_volume(struct jw *w, const char *volume)
 		jw_end(w);
 }
 
+static void probe_write_labels(const char *owner, struct jw *w)
+{
+	const struct str values[SANDBOX_LABELS] = {
+		[SANDBOX_LABEL_OWNER] = str_c(owner),
+		[SANDBOX_LABEL_PROBE] = STR("1"),
+	};
+
+	sandbox_label_write_all(values, w);
+}
+
 int probe_open(
 	const struct engine *e, struct str image, const char *volume, struct buf *id)
 {
 	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
+	char owner[OWNER_LABEL_MAX];
 	struct jw w;
 	int r;
 
@@ -202,7 +212,8 @@ int probe_open(
 	jw_end(&w);
 	jw_key(&w, "Labels");
 	jw_object(&w);
-	sandbox_label_write_all(probe_labels, &w);
+	owner_label(volume, owner);
+	probe_write_labels(owner, &w);
 	jw_end(&w);
 	jw_key(&w, "NetworkDisabled");
 	jw_bool(&w, true);

@@ -1,5 +1,6 @@
 #include "inject/sandbox_label.h"
 
+#include "inject/owner.h"
 #include "inject/ref.h"
 #include "inject/state.h"
 
@@ -56,7 +57,9 @@ static const struct {
 	[SANDBOX_LABEL_VIA] = {"od.sandbox.via", label_is_word},
 	[SANDBOX_LABEL_PORT] = {"od.sandbox.port", label_is_port},
 	[SANDBOX_LABEL_OVERLAY] = {"od.sandbox.overlay", sandbox_label_is_overlay},
-	[SANDBOX_LABEL_OWNER] = {"od.sandbox.owner", state_is_name},
+	[SANDBOX_LABEL_NAME] = {"od.sandbox.name", state_is_name},
+	[SANDBOX_LABEL_OWNER] = {"od.sandbox.owner", owner_is_label},
+	[SANDBOX_LABEL_BOUND] = {"od.sandbox.bound", owner_is_label},
 	[SANDBOX_LABEL_PROBE] = {"od.probe", label_is_one},
 };
 

@@ -15,7 +15,9 @@ enum sandbox_label {
 	SANDBOX_LABEL_VIA,     /* the injection method */
 	SANDBOX_LABEL_PORT,    /* where it listens in the host's network */
 	SANDBOX_LABEL_OVERLAY, /* its overlay volume; on that volume: "1" */
-	SANDBOX_LABEL_OWNER,   /* on an overlay volume: the name of its sandbox */
+	SANDBOX_LABEL_NAME,    /* on an overlay volume: the name of its sandbox */
+	SANDBOX_LABEL_OWNER,   /* the process that created it, see owner.h */
+	SANDBOX_LABEL_BOUND,   /* the same, of a sandbox that ends with that process */
 	SANDBOX_LABEL_PROBE,   /* "1": a container that is never started */
 	SANDBOX_LABELS,
 };

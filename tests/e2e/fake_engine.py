@@ -567,12 +567,17 @@ class Engine:
 
     def container_list(self, request):
         wanted = json.loads(request.query["filters"])
-        assert wanted == {"label": ["od.sandbox=1"]}, wanted
+        assert wanted in ({"label": ["od.sandbox=1"]}, {"label": ["od.sandbox.bound"]},
+                          {"status": ["created"]}), wanted
         out = []
         for c in self.containers.values():
+            labels = c.spec.get("Labels") or {}
+            if ("status" in wanted and getattr(c, "state", "") not in wanted["status"] or
+                    any(w.partition("=")[0] not in labels for w in wanted.get("label", ()))):
+                continue
             ports = [{"PrivatePort": 8000, "PublicPort": c.port, "Type": "tcp"}]
-            out.append({"Id": c.id, "Names": ["/" + c.name], "Image": c.spec["Image"],
-                        "Labels": c.spec["Labels"], "State": c.state, "Created": 1,
+            out.append({"Id": c.id, "Names": ["/" + c.name], "Image": c.spec.get("Image"),
+                        "Labels": labels, "State": c.state, "Created": 1,
                         "HostConfig": {"NetworkMode": c.spec.get("HostConfig", {}).get(
                             "NetworkMode", "default")},
                         "Ports": ports if c.state == "running" else []})

@@ -14,8 +14,8 @@ import harness
 from harness import eq, ok
 
 OVERLAY = "od.sandbox.overlay"
-LABELS = ["od.probe", "od.sandbox", "od.sandbox.image", OVERLAY, "od.sandbox.owner",
-          "od.sandbox.port", "od.sandbox.via"]
+LABELS = ["od.probe", "od.sandbox", "od.sandbox.bound", "od.sandbox.image", OVERLAY,
+          "od.sandbox.name", "od.sandbox.port", "od.sandbox.via"]
 
 
 def hostile(**labels):
@@ -58,9 +58,11 @@ def test_volume():
     name = BOX.run(image)
     labels = ENGINE.container(name)["Config"]["Labels"]
     eq({k: labels.get(k) for k in LABELS}, {
-        "od.probe": "", "od.sandbox": "1", "od.sandbox.image": image, OVERLAY: "",
-        "od.sandbox.owner": "", "od.sandbox.port": "", "od.sandbox.via": "bind"},
+        "od.probe": "", "od.sandbox": "1", "od.sandbox.bound": "", "od.sandbox.image": image,
+        OVERLAY: "", "od.sandbox.name": "", "od.sandbox.port": "", "od.sandbox.via": "bind"},
        "every label is written, empty if it is unused")
+    ok(labels["od.sandbox.owner"].startswith(name + " "), "the owner's label names the sandbox",
+       labels["od.sandbox.owner"])
     eq(BOX.od("rm", "-f", name).returncode, 0, "rm removes the sandbox")
     ok(victim in volumes(), "rm keeps a volume that the image's label names")
     old = own_container(image, BOX.name())
@@ -72,7 +74,7 @@ def test_volume():
 def test_volume_of_ours():
     """A value in the exact form is bound to the sandbox that owns the volume."""
     other = volume("od-overlay-" + secrets.token_hex(8), od_sandbox_overlay="1",
-                   od_sandbox_owner="another")
+                   od_sandbox_name="another")
     plain = volume("od-overlay-" + secrets.token_hex(8))
     before = volume("od-overlay-" + secrets.token_hex(8), od_sandbox_overlay="1")
     for name, stays, words in (

@@ -33,10 +33,13 @@ class Ladder(Engine):
         found = []
         for row in rows.values():
             labels = row["Labels"] or {}
-            wanted = [w.partition("=")[::2] for w in filters["label"]]
+            wanted = [w.partition("=")[::2] for w in filters.get("label", ())]
             if all(labels.get(k) == v for k, v in wanted) and not (
                     "dangling" in filters and row["RepoTags"]):
                 found.append(row)
+        if "reference" in filters:
+            found = [r for r in found if any(n.startswith(filters["reference"][0] + ":")
+                                             for n in r["RepoTags"])]
         return response(200, found)
 
     def container_list(self, request):

@@ -93,10 +93,10 @@ def test_overlay():
 def test_overlay_of_another():
     name = "od-overlay-0123456789abcdef"
     doc = described(Config={"Labels": {"od.sandbox": "1", "od.sandbox.overlay": name}})
-    ours = {"od.sandbox.overlay": "1", "od.sandbox.owner": "box"}
+    ours = {"od.sandbox.overlay": "1", "od.sandbox.name": "box"}
     for volume, gone in (({"Labels": ours}, True),
                          ({"Labels": {"od.sandbox.overlay": "1"}}, True),
-                         ({"Labels": dict(ours, **{"od.sandbox.owner": "other"})}, False),
+                         ({"Labels": dict(ours, **{"od.sandbox.name": "other"})}, False),
                          ({"Labels": {"od.sandbox.overlay": "yes"}}, False),
                          ({"Labels": None}, False), ({}, False),
                          ({"Labels": ours, "Name": "victim"}, False)):
@@ -116,7 +116,7 @@ def test_created():
         got = od(e, "run", "--via", "put", "--name", "box", "base:1")
         eq(got.returncode, 111, f"run refuses an id {value!r:.40}")
         ok(all(r.path in ("/containers/create", "/containers/box/json", "/images/base:1/json",
-                          "/_ping", "/version") for r in e.log),
+                          "/containers/json", "/_ping", "/version") for r in e.log),
            "and asks for nothing at that id", [r.path for r in e.log])
 
 

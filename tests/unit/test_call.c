@@ -236,7 +236,7 @@ static void drip(int fd, const char *text)
 /* An exchange with a peer that drips behind text; the result of it. */
 static int exchange_with_drip(const char *text, uint32_t grace_ms, size_t *got_n)
 {
-	const struct call_request q = {.method = "GET", .target = "/"};
+	const struct call_request q = {.method = "GET", .target = TARGET("/")};
 	struct buf got = BUF_INIT(1 << 20);
 	struct call c;
 	int pair[2], r;

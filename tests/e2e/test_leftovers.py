@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+"""What od-runtime leaves at an engine when it is killed, and who takes it away."""
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import harness
+from engine import PREFIX, Box, archive, find
+from harness import eq, has, main, ok, until
+
+ENGINE = find()
+IMAGE = f"{PREFIX}-left:1"
+OWNER = "od.sandbox.owner"
+
+
+def usable(name):
+    busybox = "/bin/busybox"
+    if not ENGINE or not os.path.exists(busybox):
+        harness.skip(name, "no engine" if not ENGINE else "no busybox")
+        return False
+    if not any(IMAGE in (i["RepoTags"] or []) for i in ENGINE.call("GET", "/images/json")):
+        with open(busybox, "rb") as f:
+            data = f.read()
+        ENGINE.load(archive({"bin/": b"", "bin/busybox": data, "bin/sh": "busybox",
+                             "bin/sleep": "busybox", "tmp/": b""}), IMAGE, 'CMD ["sh"]')
+    return True
+
+
+class Killer:
+    """An engine's socket in front of the real one. The program that is set as process is
+    killed at the request number `at`: before the engine has it, or once the engine has
+    answered. With stall, that request waits for the event instead."""
+
+    def __init__(self, path, at, after, stall=None):
+        self.path, self.at, self.after, self.stall = path, at, after, stall
+        self.seen, self.process = 0, None
+        self.ready, self.done = threading.Event(), threading.Event()
+        self.requests = []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        self.listener.listen(64)
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        while True:
+            try:
+                conn, _ = self.listener.accept()
+            except OSError:
+                return
+            self.seen += 1
+            threading.Thread(target=self.serve, args=(conn, self.seen), daemon=True).start()
+
+    def kill(self):
+        self.ready.wait()
+        self.process.kill()
+        self.process.wait()
+        self.done.set()
+
+    def serve(self, conn, number):
+        engine = socket.socket(socket.AF_UNIX)
+        try:
+            engine.connect(ENGINE.path)
+            head = conn.recv(65536)
+            self.requests.append(head.split(b"\r\n")[0].decode())
+            if number == self.at and self.stall:
+                self.done.set()
+                self.stall.wait()
+            elif number == self.at and not self.after:
+                return self.kill()
+            up = threading.Thread(target=self.relay, args=(conn, engine, head), daemon=True)
+            up.start()
+            if number == self.at and self.after:
+                while engine.recv(65536):
+                    pass
+                return self.kill()
+            self.relay(engine, conn)
+        except OSError:
+            pass
+        finally:
+            conn.close()
+            engine.close()
+
+    @staticmethod
+    def relay(source, target, first=b""):
+        try:
+            if first:
+                target.sendall(first)
+            while data := source.recv(65536):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def close(self):
+        self.listener.close()
+        os.unlink(self.path)
+
+
+class Left(Box):
+    def begin(self, socket_path, *argv):
+        env = dict(os.environ, OD_STATE_DIR=self.state, OD_RUNTIME_CLIENT=harness.BOXED,
+                   DOCKER_HOST="unix://" + socket_path)
+        return subprocess.Popen([harness.RUNTIME, *argv], env=env, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def killed(self, at, after, *argv):
+        """Whether a command is killed at that request; else it has come to its end."""
+        killer = Killer(f"{self.top}/s{time.monotonic_ns()}", at, after)
+        p = killer.process = self.begin(killer.path, *argv)
+        killer.ready.set()
+        p.communicate(timeout=harness.DEADLINE * 6)
+        if p.returncode == -signal.SIGKILL:
+            killer.done.wait(harness.DEADLINE)
+        elif p.returncode:
+            raise RuntimeError(f"{argv}: {p.returncode} at request {at}")
+        killer.close()
+        self.last = killer.requests[-1] if killer.requests else ""
+        return p.returncode == -signal.SIGKILL
+
+    def states(self):
+        """What these tests have at the engine: (name, state)."""
+        return [(ENGINE.container(c)["Name"], ENGINE.container(c)["State"]["Status"])
+                for c in self.containers()]
+
+    def containers(self):
+        rows = ENGINE.call("GET", "/containers/json", query={"all": "1"})
+        return [c["Id"] for c in rows if c["Image"] in (IMAGE, ENGINE.image(IMAGE)["Id"])
+                or any(PREFIX in n for n in c["Names"])]
+
+    def volumes(self):
+        found = ENGINE.call("GET", "/volumes", query={
+            "filters": json.dumps({"label": [OWNER]})})["Volumes"] or []
+        return {v["Name"] for v in found}
+
+    def clear(self):
+        for c in self.containers():
+            ENGINE.remove(c)
+
+
+def kill_everywhere(box, name, *argv):
+    """Kills a command at each of its requests; the next one takes away what is left."""
+    left = points = 0
+    volumes = box.volumes()
+    for after in (False, True):
+        for at in range(1, 200):
+            if not box.killed(at, after, *argv):
+                break
+            points += 1
+            created = [s for _, s in box.states() if s == "created"]
+            left += bool(created) or bool(box.volumes() - volumes)
+            done = box.od("prune", f"{PREFIX}-none:1") if "overlay" in str(argv) \
+                else box.od("build", "--dry-run", IMAGE)
+            eq(done.returncode, 0, f"{name}: the next command, after {box.last[:60]}")
+            rest = [s for s in box.states() if s[1] != "running"]
+            eq((rest, box.volumes() - volumes if not any(
+                s[1] == "running" for s in box.states()) else set()), ([], set()),
+               f"{name}: nothing is left of request {at}, {'after' if after else 'before'} it")
+            box.clear()
+            for volume in box.volumes() - volumes:
+                ENGINE.call("DELETE", f"/volumes/{volume}", expect=(204, 404))
+        box.clear()
+    ok(left, f"{name}: {left} of {points} kills left something before")
+
+
+def test_killed_run():
+    if not usable("killed run"):
+        return
+    with Left(ENGINE) as box:
+        kill_everywhere(box, "run", "run", "--name", f"{PREFIX}-k", IMAGE)
+
+
+def test_killed_overlay():
+    if not usable("killed overlay"):
+        return
+    with Left(ENGINE) as box:
+        os.mkdir(box.top + "/source")
+        kill_everywhere(box, "an overlay", "run", "--name", f"{PREFIX}-k", "--via", "build",
+                        "-v", f"{box.top}/source:/src:overlay", IMAGE)
+
+
+def test_killed_build():
+    if not usable("killed build"):
+        return
+    with Left(ENGINE) as box:
+        kill_everywhere(box, "a commit", "build", "--force", IMAGE)
+
+
+def test_living():
+    """What a living process works on stays, though it was never started."""
+    if not usable("living"):
+        return
+    with Left(ENGINE) as box:
+        gate = threading.Event()
+        found = None
+        for at in range(1, 30):  # up to the request that starts it
+            box_path = f"{box.top}/l{at}"
+            probe = Killer(box_path, at, False)
+            p = probe.process = box.begin(box_path, "run", "--name", f"{PREFIX}-l", IMAGE)
+            probe.ready.set()
+            p.communicate(timeout=harness.DEADLINE * 6)
+            probe.close()
+            box.clear()
+            if "/start " in probe.requests[-1]:
+                found = at
+                break
+        ok(found, "the request that starts a sandbox is found")
+        stalled = Killer(f"{box.top}/l", found, False, gate)
+        p = box.begin(stalled.path, "run", "--name", f"{PREFIX}-l", IMAGE)
+        ok(stalled.done.wait(harness.DEADLINE), "a run that is about to start its sandbox")
+        eq(box.states(), [(f"/{PREFIX}-l", "created")], "has created it")
+        done = box.od("run", "--name", f"{PREFIX}-m", IMAGE)
+        eq(done.returncode, 0, "another run, meanwhile")
+        has(box.states(), (f"/{PREFIX}-l", "created"), "leaves it alone")
+        gate.set()
+        _, err = p.communicate(timeout=harness.DEADLINE * 3)
+        eq((p.returncode, err), (0, b""), "and it comes to its end")
+        has(box.states(), (f"/{PREFIX}-l", "running"), "with its sandbox running")
+        stalled.close()
+        box.clear()
+
+
+def test_bound():
+    """A sandbox that is removed when its command has ended goes when od-runtime was killed;
+    others that were started are handed over."""
+    if not usable("bound"):
+        return
+    with Left(ENGINE) as box:
+        kept = box.run(IMAGE)
+        p = box.begin(ENGINE.path, "run", "--rm", "--name", f"{PREFIX}-b", IMAGE, "--",
+                      "echo up; sleep 1000")
+        until(lambda: any(n == f"/{PREFIX}-b" and s == "running" for n, s in box.states()))
+        box.od("build", "--dry-run", IMAGE)
+        has(str(box.states()), f"/{PREFIX}-b", "it stays while od-runtime lives")
+        p.kill()
+        p.communicate()
+        box.od("build", "--dry-run", IMAGE)
+        eq(box.states(), [(f"/{kept}", "running")], "it goes once od-runtime was killed")
+        box.clear()
+
+
+def test_not_ours():
+    """Labels that say something else than that a process of this machine is gone."""
+    if not usable("not ours"):
+        return
+    with Left(ENGINE) as box:
+        for at in range(1, 30):
+            box.killed(at, True, "run", "--name", f"{PREFIX}-k", IMAGE)
+            if box.states():
+                break
+        made = box.containers()[0]
+        text = ENGINE.container(made)["Config"]["Labels"][OWNER]
+        box.clear()
+        machine, boot, space, pid, start, when = text.split(" ")[1].split(".")
+
+        def create(name, owner):
+            ENGINE.call("POST", "/containers/create", {
+                "Image": IMAGE, "Labels": {OWNER: owner}}, {"name": f"{PREFIX}-{name}"})
+
+        def value(**more):
+            parts = dict(machine=machine, boot=boot, space=space, pid=pid, start=start,
+                         when=when, **{})
+            parts.update(more)
+            return ".".join(parts.values())
+
+        other = "0123456789abcdef"
+        long_ago = str(int(when) - 7200)
+        stay = {"other": value(machine=other, boot=other), "space": value(space="7"),
+                "soon": value(boot=other), "none": "text"}
+        for name, owner in stay.items():
+            create(name, f"{PREFIX}-{name} {owner}")
+        create("inherited", f"{PREFIX}-elsewhere {value()}")
+        create("gone", f"{PREFIX}-gone {value()}")
+        create("before", f"{PREFIX}-before {value(boot=other, when=long_ago)}")
+        ENGINE.start(IMAGE, Labels={OWNER: f"{PREFIX}-k {value()}"})
+        box.od("build", "--dry-run", IMAGE)
+        names = {n.removeprefix(f"/{PREFIX}-") for n, s in box.states() if s == "created"}
+        eq(names, {*stay, "inherited"}, "only those whose process is gone are removed")
+        box.clear()
+
+
+def test_lent_names():
+    """Names that BuildKit is given for base images, until the build has ended."""
+    if not usable("lent names"):
+        return
+    with Left(ENGINE) as box:
+        for at in range(1, 30):
+            box.killed(at, True, "run", "--name", f"{PREFIX}-k", IMAGE)
+            if box.states():
+                break
+        label = ENGINE.container(box.containers()[0])["Config"]["Labels"][OWNER]
+        box.clear()
+        gone = label.split(" ")[1]
+        other = gone.replace(gone[:16], "0123456789abcdef").split(".")
+        other[1] = other[0]
+        tags = {f"{PREFIX[-8:]}1.{gone}", f"{PREFIX[-8:]}2.{'.'.join(other)}", f"{PREFIX[-8:]}3"}
+        for tag in tags:
+            ENGINE.call("POST", f"/images/{IMAGE}/tag", query={
+                "repo": "od-runtime-base", "tag": tag})
+        done = box.od("prune", "--dry-run", f"{PREFIX}-none:1")
+        eq(done.returncode, 0, "prune --dry-run")
+        names = ENGINE.image(IMAGE)["RepoTags"]
+        eq(len([n for n in names if n.startswith("od-runtime-base:")]), 3, "removes nothing")
+        box.od("prune", f"{PREFIX}-none:1")
+        names = set(ENGINE.image(IMAGE)["RepoTags"])
+        eq({t for t in tags if f"od-runtime-base:{t}" in names}, set(tags) - {
+            f"{PREFIX[-8:]}1.{gone}"}, "prune removes the name whose owner is gone")
+        has(names, IMAGE, "and leaves the image")
+        for tag in tags:
+            ENGINE.call("DELETE", f"/images/od-runtime-base:{tag}", expect=(200, 404))
+
+
+def test_zz_clean_up():
+    if ENGINE:
+        ENGINE.remove_image(IMAGE)
+
+
+if __name__ == "__main__":
+    main()
