@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "file/unpack.h"
 #include "file/untar.h"
+#include "inject/copy_space.h"
 #include "inject/out.h"
 #include "limits.h"
 
@@ -21,6 +22,7 @@ struct down {
 	struct untar tar;
 	struct unpack to;
 	int fd; /* of the file whose content comes */
+	struct copy_space space;
 };
 
 static int to_stdout(struct call *call)
@@ -66,6 +68,11 @@ static int take_entry(struct down *d)
 		target = buf_view(&kept);
 	}
 	name = rename_entry(d, e->name);
+	r = copy_space_take(&d->space, d->to.dest, 0, 1);
+	if (r) {
+		buf_free(&kept);
+		return r;
+	}
 	if (!name.n || d->name.err) {
 		buf_free(&kept);
 		return d->name.err;
@@ -116,7 +123,9 @@ static int take_piece(struct down *d, struct str in)
 			r = take_entry(d);
 			break;
 		case UNTAR_DATA:
-			r = fd_write_all(d->fd, content.p, content.n);
+			r = copy_space_take(&d->space, d->to.dest, content.n, 0);
+			if (!r)
+				r = fd_write_all(d->fd, content.p, content.n);
 			break;
 		case UNTAR_END:
 			r = end_file(d);
@@ -137,6 +146,11 @@ static int unpack_stream(struct down *d, struct call *call)
 
 	while ((r = call_read(call, &piece)) == 1) {
 		s = done ? 0 : take_piece(d, piece);
+		if (s == -ENOSPC)
+			return out_fail("make room, choose another place, or write an "
+					"archive elsewhere with - as the PATH here",
+				"%s: the disk of %s is nearly full; nothing was copied",
+				d->copy->remote, d->copy->local);
 		if (s < 0)
 			return out_fail(NULL, "%.*s: %s",
 				STR_ARG(d->name.n ? buf_view(&d->name)
@@ -162,6 +176,9 @@ static int unpack_at(struct down *d, struct call *call, struct str parent)
 		return out_fail("choose another place", "cannot write to %s: %s", path,
 			err_text(r));
 	}
+	/* A tree of the user's own choice may be of any size; the disk bounds it. */
+	d->to.entries_max = UINT64_MAX;
+	copy_space_init(&d->space);
 	untar_init(&d->tar);
 	r = unpack_stream(d, call);
 	if (!r) {

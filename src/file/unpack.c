@@ -28,7 +28,10 @@ int unpack_begin(struct unpack *u, int dest)
 	char hex[2 * SALT + 1];
 	int r = random_bytes(salt, sizeof(salt));
 
-	*u = (struct unpack){.dest = dest, .stage = -1, .parent = -1};
+	*u = (struct unpack){.dest = dest,
+		.stage = -1,
+		.parent = -1,
+		.entries_max = ARCHIVE_ENTRIES_MAX};
 	buf_init(&u->where, FILE_WORDS_MAX);
 	if (r)
 		return r;
@@ -86,7 +89,7 @@ static int enter_name(
 {
 	int r;
 
-	if (++u->entries > ARCHIVE_ENTRIES_MAX)
+	if (++u->entries > u->entries_max)
 		return ERR_LIMIT;
 	r = root_clean(name, path, FILE_PATH_MAX);
 	if (r)

@@ -22,10 +22,11 @@ struct unpack {
 	struct broom broom; /* removes the stage when this process is killed */
 	int parent; /* the folder of the last entry, which the next one often shares */
 	char parent_path[FILE_PATH_MAX];
-	uint64_t entries;  /* and folders above them */
-	unsigned in_place; /* files that unpack_commit has overwritten */
-	bool damaged;      /* one of them holds old and new bytes, after an error */
-	struct buf where;  /* after an error in unpack_commit: the path in question */
+	uint64_t entries;     /* and folders above them */
+	uint64_t entries_max; /* ARCHIVE_ENTRIES_MAX; the caller may change it */
+	unsigned in_place;    /* files that unpack_commit has overwritten */
+	bool damaged;         /* one of them holds old and new bytes, after an error */
+	struct buf where;     /* after an error in unpack_commit: the path in question */
 };
 
 /* dest is the fd of a folder, which must stay open. 0 or -errno. */

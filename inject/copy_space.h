@@ -1,0 +1,35 @@
+/*
+ * How much a copy from a sandbox may write here. docker cp has no bound, so that a
+ * sandbox that never ends its archive fills the disk, and other programs fail first.
+ * Here a copy ends while 1 % of the disk, or 1 GiB, is free: bytes and inodes. The first
+ * 16 MiB and 1,000 entries are never refused, so that small copies work on a full disk.
+ */
+#ifndef INJECT_COPY_SPACE_H
+#define INJECT_COPY_SPACE_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct copy_space {
+	uint64_t bytes, entries; /* that may be written before the next look */
+};
+
+void copy_space_init(struct copy_space *s);
+
+/*
+ * Before bytes and entries are written to the file system of the folder dir. 0; -ENOSPC:
+ * it would be nearly full then; -errno.
+ */
+int copy_space_take(
+	struct copy_space *s, int dir, uint64_t bytes, uint64_t entries) MUST_USE;
+
+/*
+ * What may be written before the next look where free of total are free; 0: nothing.
+ * reserve_max bounds what is left free, step what is given at once.
+ */
+uint64_t copy_space_allowed(
+	uint64_t free, uint64_t total, uint64_t reserve_max, uint64_t step);
+
+#endif
