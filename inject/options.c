@@ -142,11 +142,13 @@ static const struct option table[] = {
 		TEXT, AT(state_dir), .commands = RUNNING},
 	{"timeout-start", "SECONDS", "to wait until the sandbox is ready; else 30",
 		NUMBER(1, SECONDS_MAX), AT(timeout_start), .commands = STARTING},
-	{"timeout", "SECONDS", "to wait for CMD, which then goes on; else for ever",
+	{"timeout", "SECONDS",
+		"limit the whole command; CMD goes on, and the exit code is 124; "
+		"default: no limit",
 		NUMBER(1, SECONDS_MAX), AT(timeout), .commands = FOR_RUN | FOR_EXEC},
 	{"timeout", "SECONDS",
-		"to wait for the action, which then goes on; else 30 s longer than its "
-		"own timeout, if it has one",
+		"limit the whole command; the action goes on, and the exit code is 124; "
+		"default: the action's own timeout, if it has one, and 30 s",
 		NUMBER(1, SECONDS_MAX), AT(timeout), .commands = FOR_ACTION},
 	{"env", "NAME[=VALUE]", "for all in the sandbox; without a value, as it is here",
 		LIST(LIST_ENV), .letter = 'e', .commands = RUNNING},

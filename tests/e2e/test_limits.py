@@ -6,6 +6,7 @@ import struct
 import subprocess
 import threading
 
+import fake_engine
 import harness
 from fake_engine import Engine
 from harness import eq, has, ok, until
@@ -139,6 +140,31 @@ def test_timeout_of_run():
     has(got.stderr, "no answer within --timeout 1", "the error names the limit")
     eq(e.find_container("box"), None, "--rm removes the sandbox all the same")
     gate.set()
+    e.close()
+
+
+def test_dripping_readiness():
+    """A sandbox whose server begins an answer and never ends it is not ready."""
+    e = engine()
+    ended = threading.Event()
+
+    def serve(sandbox, conn):
+        conn.recv(65536)
+        conn.sendall(HEAD + b"X: ")
+        conn.settimeout(0.1)
+        for _ in range(600):
+            try:
+                if not conn.recv(65536):
+                    return
+            except TimeoutError:
+                conn.sendall(b" ")
+        ended.set()
+    kept, fake_engine.Sandbox.serve = fake_engine.Sandbox.serve, serve
+    got = od(e.path, "run", "--timeout-start", "2", "--via", "build", "base:1", "--name", "box")
+    fake_engine.Sandbox.serve = kept
+    eq(got.returncode, 111, "--timeout-start ends a run whose sandbox drips")
+    has(got.stderr, "was not ready after 2 s", "the error names the limit")
+    ok(not ended.is_set(), "before the sandbox is done")
     e.close()
 
 
