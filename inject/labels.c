@@ -48,10 +48,14 @@ int labels_originals(const struct labels *l,
 		struct json_val v = json_get(l->base->config, originals[i].member);
 		bool check = strcmp(originals[i].member, "Healthcheck") == 0;
 
-		if (is_empty(v) || (ours && originals[i].replaced) ||
+		if ((ours && originals[i].replaced) ||
 			(ours && check && !image_has_healthcheck(l->base)))
 			continue;
-		r = put(arg, originals[i].label, json_raw(v));
+		if (!is_empty(v))
+			r = put(arg, originals[i].label, json_raw(v));
+		/* The label of a base that is not ours is not what its setting is. */
+		else if (!ours && image_label(l->base, originals[i].label).n)
+			r = put(arg, originals[i].label, STR(""));
 	}
 	return r;
 }

@@ -799,6 +799,11 @@ def test_push():
     good(push(mock, config=login_for(mock.host)), "uploads to elsewhere")
     unheard(mock.store, "elsewhere")
     ok(layer in mock.pushed, "which got the layer")
+    mock.challenge = None
+    for where in ("/up a", "/up\xe9", "http://h ost/up", "up\\x", "mailto:x"):
+        mock.upload_to, asked = where, len(mock.origin.log)
+        refused(push(mock), "leads nowhere", f"an upload's Location {where!r}")
+        ok(not any(q[0] == "PUT" for q in mock.origin.log[asked:]), "gets no byte")
     mock.challenge = mock.upload_to = None
     both = ["build", f"registry:{mock.host}/r/img:1", "--output",
             f"registry:{mock.host}/r/out:2"]

@@ -121,6 +121,11 @@ static void test_originals(void)
 	ok(!has(&b, "od.orig.entrypoint") && has(&b, "od.orig.user"),
 		"our own entry point is nobody's original");
 	buf_free(&b);
+	b = text_of("{\"User\":\"u\",\"Labels\":{\"od.orig.cmd\":\"[1]\",\"od.orig."
+		    "user\":\"x\"}}");
+	ok(has(&b, "od.orig.cmd=\"\"") && has(&b, "od.orig.user=\"\\\"u\\\"\""),
+		"a label of the base is not taken for its setting");
+	buf_free(&b);
 }
 
 /* The rungs from below to upto of an image with this Config. */
