@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Values of an engine or a sandbox that is hostile: none becomes a request, a word of a
 shell or a control sequence of a terminal."""
+import io
 import json
 import os
 import pty
+import shutil
 import subprocess
+import tarfile
 
 import harness
 from fake_engine import Engine, response
@@ -154,6 +157,55 @@ def test_names_of_ls():
        ["plain", "two\\x0alines", "esc\\x1b[2J", "c1\\xc2\\x9b31m"],
        "ls prints a line for each name")
     has(od(e, "ls", "--json", "box").stdout, b"two\\nlines", "ls --json has the bytes")
+    od(e, "rm", "-f", "box")
+
+
+def archive(*entries):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for name, kind, more in entries:
+            info = tarfile.TarInfo()
+            info.name, info.type, info.mode = name, kind, 0o6777
+            if kind == tarfile.REGTYPE:
+                info.size = len(more)
+                tar.addfile(info, io.BytesIO(more))
+            else:
+                info.linkname = more
+                tar.addfile(info)
+    return out.getvalue()
+
+
+def test_names_of_cp():
+    """An archive of a sandbox writes below the folder that cp was given, and nowhere else."""
+    e = engine()
+    eq(od(e, "run", "--via", "put", "--name", "box", "base:1").returncode, 0, "a sandbox")
+    top = os.path.join(TEMP, "cp")
+    outside = os.path.join(top, "outside")
+    file, link, hard = tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE
+    for what, entries in (
+            ("a way up", [("../outside", file, b"new")]),
+            ("a hidden way up", [("a/../../outside", file, b"new")]),
+            ("an absolute name", [(outside, file, b"new")]),
+            ("a link that leads out, and a file behind it",
+             [("l", link, ".."), ("l/outside", file, b"new")]),
+            ("an absolute link, and a file behind it",
+             [("l", link, top), ("l/outside", file, b"new")]),
+            ("a link in the place of the file", [("f", link, outside), ("f", file, b"new")]),
+            ("a hard link that leads out", [("h", hard, "../outside"), ("h", file, b"new")])):
+        shutil.rmtree(top, ignore_errors=True)
+        os.makedirs(os.path.join(top, "to"))
+        with open(outside, "w") as f:
+            f.write("old")
+        body = archive(*entries)
+        e.execute = lambda request: (
+            response(200, body) if request.path == "/v1/files/tar" else response(409))
+        od(e, "cp", "box:/src/.", os.path.join(top, "to"))
+        with open(outside) as f:
+            eq((sorted(os.listdir(top)), f.read()), (["outside", "to"], "old"),
+               f"cp writes nothing outside: {what}")
+    body = archive(("f", file, b"new"))
+    od(e, "cp", "box:/src/.", os.path.join(top, "to"))
+    eq(os.stat(os.path.join(top, "to", "f")).st_mode & 0o7000, 0, "cp sets no setuid bit")
     od(e, "rm", "-f", "box")
 
 
