@@ -173,7 +173,7 @@ static int check_tagged(struct registry *g, const char *said, struct str bytes)
 	if (!str_starts(str_c(said), STR("sha256:")))
 		return 0;
 	content_of(bytes, &is);
-	if (strcmp(is.digest, said) == 0)
+	if (str_eq(str_c(is.digest), str_c(said)))
 		return 0;
 	return out_fail("try again",
 		"%s:%s is damaged: its manifest has another digest "
