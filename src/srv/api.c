@@ -3,6 +3,7 @@
 #include "act/session.h"
 #include "base/clock.h"
 #include "limits.h"
+#include "net/session_key.h"
 #include "plug/plug.h"
 #include "srv/files.h"
 #include "srv/info.h"
@@ -297,28 +298,6 @@ static const struct route *route_of(const struct request *rq, struct str *name)
 	return NULL;
 }
 
-/* The key that was shown, in one of three ways; 0 or what request_header says. */
-static int shown_key(const struct request *rq, struct str *key)
-{
-	const struct str scheme = STR("bearer ");
-	struct str value;
-	int r = request_header(rq, STR("x-session-api-key"), key);
-
-	if (r != 1)
-		return r;
-	r = request_header(rq, STR("authorization"), &value);
-	if (r == 0 &&
-		!(value.n > scheme.n &&
-			str_eq_nocase(str_make(value.p, scheme.n), scheme)))
-		r = 1;
-	if (r == 0)
-		*key = str_trim(str_skip(value, scheme.n), " ");
-	/* A page's WebSocket has no other field for it. */
-	else if (streams_key(rq, key))
-		r = 0;
-	return r;
-}
-
 /* Compares digests, so that time tells nothing of how much of a key was right. */
 bool api_knows_key(const struct api *api, struct str key)
 {
@@ -334,7 +313,7 @@ static bool shows_key(const struct api *api, const struct request *rq)
 	struct str key;
 
 	return !api->box->config->has_key ||
-		(shown_key(rq, &key) == 0 && api_knows_key(api, key));
+		(session_key_find(rq, &key) == 0 && api_knows_key(api, key));
 }
 
 static bool is_path(const struct api *api, struct str path)

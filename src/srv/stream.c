@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #define PROTOCOL "od.stream.v1"
-#define PROTOCOL_KEY "od.key."
 
 struct api *stream_api(const struct stream *s)
 {
@@ -418,11 +417,6 @@ void streams_open(struct api *api, struct request *rq, struct str name)
 		stream_del(s);
 	else
 		stream_begin(s, ws);
-}
-
-bool streams_key(const struct request *rq, struct str *key)
-{
-	return ws_hand_offered(rq, STR(PROTOCOL_KEY), key);
 }
 
 struct streams *streams_new(struct api *api)

@@ -25,11 +25,6 @@ void streams_fence(struct api *api);
 
 /* GET /v1/stream: becomes one. */
 void streams_open(struct api *api, struct request *rq, struct str name);
-/*
- * The key that a client shows as a subprotocol, where it cannot set other fields; false
- * for none.
- */
-bool streams_key(const struct request *rq, struct str *key);
 
 /*
  * For a connection that this server makes: the conf for ws_conn_dial, whose connection is

@@ -1,0 +1,13 @@
+/*
+ * The session key in a request: the header X-Session-API-Key, else a bearer token, else
+ * a WebSocket subprotocol for pages, whose WebSocket sets no other header.
+ */
+#ifndef NET_SESSION_KEY_H
+#define NET_SESSION_KEY_H
+
+#include "net/request.h"
+
+/* 0 with *key; 1: the request has none; ERR_DUPLICATE: a header stands twice. */
+int session_key_find(const struct request *rq, struct str *key) MUST_USE;
+
+#endif
