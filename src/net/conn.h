@@ -60,6 +60,7 @@ struct exchange {
 struct conn {
 	enum conn_state state;
 	enum conn_rank rank;
+	bool authorized; /* see request_is_authorized */
 	struct server *server;
 	struct conn *prev, *next; /* oldest first */
 	uint64_t born;            /* monotonic ms */

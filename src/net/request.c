@@ -282,6 +282,11 @@ void request_trust(struct request *rq)
 	exchange_of(rq)->conn->rank = RANK_TRUSTED;
 }
 
+bool request_is_authorized(const struct request *rq)
+{
+	return exchange_of(rq)->conn->authorized;
+}
+
 bool request_half_closed(const struct request *rq)
 {
 	const struct exchange *x = container_of(rq, const struct exchange, rq);

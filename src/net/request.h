@@ -51,6 +51,9 @@ bool request_is_at_home(const struct request *rq);
  */
 void request_trust(struct request *rq);
 
+/* Whether the layer above has authorized the connection as a whole, see server_take. */
+bool request_is_authorized(const struct request *rq);
+
 /*
  * Whether the peer has closed its side of the connection. It may still read an
  * answer, but as a rule it has given up.

@@ -241,12 +241,18 @@ static int accept_one(struct listener *l)
 	return fd < 0 ? fd : conn_open(s, fd, l->tls);
 }
 
-int server_take(struct server *s, int fd)
+int server_take(struct server *s, int fd, bool authorized)
 {
-	if (s->conns_n < s->conf.conns_max && !s->stopping)
-		return conn_open(s, fd, NULL);
-	fd_close(&fd);
-	return ERR_LIMIT;
+	int r;
+
+	if (s->conns_n >= s->conf.conns_max || s->stopping) {
+		fd_close(&fd);
+		return ERR_LIMIT;
+	}
+	r = conn_open(s, fd, NULL);
+	if (!r)
+		s->last->authorized = authorized;
+	return r;
 }
 
 static void on_listener(struct io *io, uint32_t events)

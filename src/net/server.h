@@ -81,9 +81,9 @@ void server_del(struct server *s);
 int server_listen(struct server *s, int fd, const struct tls_credentials *tls) MUST_USE;
 /*
  * Serves a connection that is there already, plain; fd belongs to s, also on failure.
- * ERR_LIMIT: there are too many; -errno.
+ * authorized is for request_is_authorized. ERR_LIMIT: there are too many; -errno.
  */
-int server_take(struct server *s, int fd) MUST_USE;
+int server_take(struct server *s, int fd, bool authorized) MUST_USE;
 /*
  * Closes the listeners and idle connections and lets running requests end; then, or
  * at once, drained is called, which may delete s.

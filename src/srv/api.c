@@ -312,7 +312,7 @@ static bool shows_key(const struct api *api, const struct request *rq)
 {
 	struct str key;
 
-	return !api->box->config->has_key ||
+	return !api->box->config->has_key || request_is_authorized(rq) ||
 		(session_key_find(rq, &key) == 0 && api_knows_key(api, key));
 }
 

@@ -442,15 +442,20 @@ const struct channel_kind channel_terminal = {
 static struct channel *begin_http(struct stream *s, const struct stream_ask *ask,
 	struct jw *w, struct channel_refusal *why)
 {
-	struct pipe *p = pipe_new(s->all);
-	int pair[2];
-	int r = p ? fd_socketpair(SOCK_STREAM, pair) : -ENOMEM;
+	struct pipe *p;
+	int pair[2], r;
 
-	(void)ask;
 	(void)w;
+	if (ask->authorized && s->proof.step != STREAM_PROOF_DONE) {
+		*why = (struct channel_refusal){
+			403, "The peer has not proved the session key.", ""};
+		return NULL;
+	}
+	p = pipe_new(s->all);
+	r = p ? fd_socketpair(SOCK_STREAM, pair) : -ENOMEM;
 	if (!r) {
 		p->fd = pair[0];
-		r = server_take(stream_api(s)->server, pair[1]);
+		r = server_take(stream_api(s)->server, pair[1], ask->authorized);
 		if (r)
 			fd_close(&p->fd);
 	}

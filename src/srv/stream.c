@@ -16,6 +16,13 @@ struct api *stream_api(const struct stream *s)
 	return s->all->api;
 }
 
+const char *stream_sandbox_name(const struct stream *s)
+{
+	const struct box *box = s->all->api->box;
+
+	return box->config->connect_id ? box->config->connect_id : box->host_name;
+}
+
 const char *stream_epoch(const struct stream *s)
 {
 	return s->all->epoch;
@@ -109,7 +116,6 @@ static void put_memory(struct jw *w, const struct once *o)
 
 static void hello(struct stream *s)
 {
-	const struct box *box = s->all->api->box;
 	struct jw w;
 
 	if (once_make_ready(s->all->api->once))
@@ -118,9 +124,10 @@ static void hello(struct stream *s)
 	jw_key(&w, "version");
 	jw_uint(&w, 1);
 	jw_key(&w, "box");
-	jw_cstr(&w, box->config->connect_id ? box->config->connect_id : box->host_name);
+	jw_cstr(&w, stream_sandbox_name(s));
 	jw_key(&w, "epoch");
 	jw_cstr(&w, s->all->epoch);
+	stream_proof_put_nonce(s, &w);
 	put_memory(&w, s->all->api->once);
 	jw_key(&w, "window");
 	jw_uint(&w, STREAM_WINDOW);
@@ -329,8 +336,10 @@ void stream_del(struct stream *s)
 	loop_free_later(l, &s->later, free_now);
 }
 
+/* Of a stream that the sandbox has opened. */
 static void on_opened(void *arg)
 {
+	stream_proof_offer(arg);
 	hello(arg);
 }
 

@@ -188,6 +188,8 @@ enum {
 	ASK_HEARTBEAT,
 	ASK_KEY,
 	ASK_LEASE,
+	ASK_PROVE,
+	ASK_PROOF,
 	ASKS,
 };
 
@@ -201,6 +203,8 @@ static const char *const types[ASKS + 1] = {
 	[ASK_HEARTBEAT] = "heartbeat",
 	[ASK_KEY] = "key",
 	[ASK_LEASE] = "lease",
+	[ASK_PROVE] = "prove",
+	[ASK_PROOF] = "proof",
 };
 
 static void (*const handlers[ASKS])(struct stream *s, const struct stream_ask *ask) = {
@@ -213,6 +217,8 @@ static void (*const handlers[ASKS])(struct stream *s, const struct stream_ask *a
 	[ASK_HEARTBEAT] = on_heartbeat,
 	[ASK_KEY] = on_key,
 	[ASK_LEASE] = on_lease,
+	[ASK_PROVE] = stream_proof_answer,
+	[ASK_PROOF] = stream_proof_check,
 };
 
 #define AT(member) .at = offsetof(struct stream_ask, member)
@@ -234,6 +240,9 @@ static const struct param members[] = {
 	{"epoch", PARAM_TEXT, false, AT(epoch)},
 	{"session", PARAM_TEXT, false, AT(session)},
 	{"key", PARAM_TEXT, false, AT(key)},
+	{"authorized", PARAM_BOOL, false, AT(authorized)},
+	{"nonce", PARAM_TEXT, false, AT(nonce)},
+	{"proof", PARAM_TEXT, false, AT(proof)},
 };
 
 void stream_take_text(struct stream *s, struct str text)

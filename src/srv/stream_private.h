@@ -6,6 +6,7 @@
 
 #include "base/jw.h"
 #include "net/channel_frame.h"
+#include "net/proof.h"
 #include "srv/once.h"
 
 /* A text frame of the peer. */
@@ -19,7 +20,8 @@ struct stream_ask {
 	uint64_t lease;
 	unsigned mode; /* of a cancellation, as once_modes */
 	bool keep;
-	struct str epoch, session, key, terminal;
+	bool authorized; /* an http channel whose requests need no key */
+	struct str epoch, session, key, terminal, nonce, proof;
 	struct str action_id, action; /* the latter is the JSON of an object, or empty */
 };
 
@@ -126,14 +128,28 @@ struct streams {
 	struct buf text; /* a frame that is being written */
 };
 
+/* How far the mutual proof has come; in this order. */
+enum stream_proof_step {
+	STREAM_PROOF_NONE, /* none is possible, or the backend has failed */
+	STREAM_PROOF_OFFERED,
+	STREAM_PROOF_ANSWERED,
+	STREAM_PROOF_DONE,
+};
+
+struct stream_proof {
+	enum stream_proof_step step;
+	struct proof_nonces nonces;
+};
+
 struct stream {
 	struct streams *all;
 	struct stream **at, *next; /* in the list */
 	struct ws_conn *ws;        /* NULL before it has begun, and at its end */
 	bool lost;                 /* without a word of the peer */
-	bool trusted;              /* the peer has shown the key */
-	uint64_t lease;            /* it has shown; 0: none */
-	struct channel *channels;  /* oldest first */
+	bool trusted;              /* the peer has shown the key, or proved it */
+	struct stream_proof proof;
+	uint64_t lease;           /* it has shown; 0: none */
+	struct channel *channels; /* oldest first */
 	unsigned channels_n;
 	struct channel *turn; /* who is asked next for output; NULL: the first */
 	struct timer timer;   /* of those who were woken */
@@ -155,7 +171,16 @@ struct channel *stream_find(const struct stream *s, uint64_t id);
 void stream_take_text(struct stream *s, struct str text);
 void stream_take_bytes(struct stream *s, struct str frame);
 
+/* stream_proof.c: the nonce of a stream that the sandbox has opened, before its hello. */
+void stream_proof_offer(struct stream *s);
+void stream_proof_put_nonce(const struct stream *s, struct jw *w);
+/* The frames "prove" and "proof" of the backend. */
+void stream_proof_answer(struct stream *s, const struct stream_ask *ask);
+void stream_proof_check(struct stream *s, const struct stream_ask *ask);
+
 struct api *stream_api(const struct stream *s);
+/* The name of the sandbox, as its hello has it. */
+const char *stream_sandbox_name(const struct stream *s);
 /* Differs from one process of the server to the next: offsets begin anew with it. */
 const char *stream_epoch(const struct stream *s);
 

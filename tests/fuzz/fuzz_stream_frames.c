@@ -4,9 +4,9 @@
  * answers them. What it says is JSON, of a channel that it said is open, within the
  * credit; and nothing is left.
  *
- * The first byte chooses whether there is a key, and how the stream ends. A line that
- * begins with '<' is an id and how many KiB of input, one with '>' bytes for a binary
- * frame, '!' room to send, '~' a beat.
+ * The first byte chooses whether there is a key, how the stream ends, and who opened it.
+ * A line that begins with '<' is an id and how many KiB of input, with '>' bytes for a
+ * binary frame, '!' room to send, '~' a beat.
  */
 #include "config.h"
 #include "limits.h"
@@ -106,7 +106,8 @@ size_t ws_conn_queued(const struct ws_conn *c)
 void ws_conn_close(struct ws_conn *c, unsigned code, struct str reason)
 {
 	(void)c;
-	assert(reason.n && (code == WS_PROTOCOL || code == STREAM_FENCED));
+	assert(reason.n &&
+		(code == WS_PROTOCOL || code == STREAM_FENCED || code == WS_POLICY));
 	closing = true;
 }
 
@@ -175,6 +176,8 @@ static struct channel *begin(struct stream *s, const struct stream_ask *ask, str
 	assert(ask->kind < 5 && ask->window >= STREAM_WINDOW_MIN);
 	assert(ask->offset <= INT64_MAX || ask->offset == UINT64_MAX);
 	assert(s->trusted || ask->kind == 2);
+	/* Nobody finds a proof. */
+	assert(s->proof.step != STREAM_PROOF_DONE);
 	if (sum(ask->epoch) + sum(ask->session) + sum(ask->action) == 1) {
 		*why = (struct channel_refusal){404, "There is none.", ""};
 		return NULL;
@@ -364,7 +367,7 @@ static void check(void)
 	assert(!stream->turn || stream_find(stream, stream->turn->id) == stream->turn);
 }
 
-static void talk(struct str *in, bool lost)
+static void talk(struct str *in, bool lost, bool dialled)
 {
 	struct ws_conf conf;
 
@@ -375,6 +378,8 @@ static void talk(struct str *in, bool lost)
 	conf = stream_conf(stream);
 	/* Of no type that anybody could look into. */
 	stream_begin(stream, (struct ws_conn *)stream);
+	if (dialled)
+		conf.ops->open(conf.arg);
 	while (in->n && !closing) {
 		struct str line = str_cut(in, '\n');
 
@@ -402,7 +407,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(box.loop && api.streams);
 	/* An empty line, and there is another one, who may find what waits. */
 	while (in.n)
-		talk(&in, data[0] & 2);
+		talk(&in, data[0] & 2, data[0] & 4);
 	streams_del(api.streams);
 	assert(!alive);
 	return 0;
