@@ -3,6 +3,7 @@
 
 #include "base/fd.h"
 #include "inject/listen.h"
+#include "inject/listen_secret.h"
 #include "inject/out.h"
 #include "limits.h"
 #include "net/tls_credentials.h"
@@ -22,42 +23,27 @@ struct listen {
 	struct loop *loop;
 	struct hub *hub;
 	struct tls_credentials *tls;
-	struct buf token;
+	struct buf secret;
 	char address[64];
 	uint16_t port;
 };
 
-/* A file that an option names, into text. */
-static int load(const char *option, const char *path, struct buf *text)
+/* Without a secret sandboxes could take each other's names, so that has to be said. */
+static int listen_load_secret(struct listen *l, const struct options *o)
 {
-	int fd = fd_open(path, O_RDONLY, 0);
-	ssize_t n = fd < 0 ? fd : 1;
-
-	while (n > 0) {
-		/* All of it at once: one that grows would leave copies of a secret. */
-		char *room = buf_room(text, text->max - text->n);
-
-		n = room ? read(fd, room, text->max - text->n) : text->err;
-		if (n > 0)
-			buf_commit(text, (size_t)n);
-		else if (room && n < 0)
-			n = -errno;
-		if (n > 0 && text->n == text->max)
-			n = ERR_LIMIT;
-	}
-	fd_close(&fd);
-	return n < 0 ? out_fail(NULL, "--%s %s: %s", option, path, err_text((int)n)) : 0;
-}
-
-static int load_token(struct listen *l, const char *path)
-{
-	struct str token;
-	int r = path ? load("token", path, &l->token) : 0;
-
-	token = str_trim(buf_view(&l->token), " \t\r\n");
-	if (!r && path && !token.n)
-		return out_fail_usage(NULL, "--token %s: the file is empty", path);
-	return r;
+	if (o->token && o->no_token)
+		return out_fail_usage(NULL, "--token and --no-token exclude each other");
+	if (o->token)
+		return listen_secret_load("--token", o->token, &l->secret);
+	if (!o->no_token)
+		return out_fail_usage(
+			"make a secret (openssl rand -hex 32 >FILE), or accept the risk "
+			"with --no-token",
+			"--token FILE is missing: without a secret every program that "
+			"reaches the backend can pose as any sandbox");
+	out_note("warning: --no-token: every program that reaches the backend can pose "
+		 "as any sandbox");
+	return 0;
 }
 
 static int load_clients(struct listen *l, const char *path)
@@ -65,7 +51,7 @@ static int load_clients(struct listen *l, const char *path)
 	struct buf text = BUF_INIT(AUTHORITIES_FILE_MAX);
 	struct tls_trust *clients;
 	const char *why;
-	int r = load("tls-client-ca", path, &text);
+	int r = listen_file_read("--tls-client-ca", path, &text);
 
 	if (!r && tls_trust_new(buf_view(&text), NULL, &why, &clients))
 		r = out_fail(NULL, "--tls-client-ca %s: %s", path, why);
@@ -87,9 +73,9 @@ static int load_tls(struct listen *l, const struct options *o)
 		return out_fail_usage(NULL, "--tls-client-ca goes with --tls-cert");
 	if (!o->tls_cert)
 		return 0;
-	r = load("tls-cert", o->tls_cert, &chain);
+	r = listen_file_read("--tls-cert", o->tls_cert, &chain);
 	if (!r)
-		r = load("tls-key", o->tls_key, &key);
+		r = listen_file_read("--tls-key", o->tls_key, &key);
 	if (!r && tls_credentials_new(buf_view(&chain), buf_view(&key), &why, &l->tls))
 		r = out_fail(NULL, "--tls-cert %s --tls-key %s: %s", o->tls_cert,
 			o->tls_key, why);
@@ -162,7 +148,7 @@ static int open_hub(struct listen *l)
 		.loop = l->loop,
 		.fd = fd_listen_tcp(l->address, l->port, LISTEN_BACKLOG),
 		.tls = l->tls,
-		.token = str_trim(buf_view(&l->token), " \t\r\n"),
+		.secret = str_trim(buf_view(&l->secret), " \t\r\n"),
 	};
 	int err;
 
@@ -178,13 +164,13 @@ static int open_hub(struct listen *l)
 
 int cmd_listen(const struct options *o)
 {
-	struct listen l = {.token = BUF_SECRET(DIAL_TOKEN_MAX)};
+	struct listen l = {.secret = BUF_SECRET(DIAL_TOKEN_MAX)};
 	int err = 0, r = read_address(&l, o->address);
 
 	if (!r)
-		r = load_token(&l, o->token);
-	if (!r)
 		r = load_tls(&l, o);
+	if (!r)
+		r = listen_load_secret(&l, o);
 	if (!r) {
 		raise_limit();
 		l.loop = loop_new(&err);
@@ -203,6 +189,6 @@ int cmd_listen(const struct options *o)
 	if (l.loop)
 		loop_del(l.loop);
 	tls_credentials_del(l.tls);
-	buf_free(&l.token);
+	buf_free(&l.secret);
 	return r;
 }

@@ -79,9 +79,13 @@ const struct command commands[] = {
 	{"rm", "SANDBOX... [OPTION...]", "remove sandboxes", 1, .several = true,
 		.subject = SUBJECT_SANDBOX, .bit = FOR_RM, .run = cmd_rm},
 	{"listen", "[OPTION...]",
-		"be a backend that sandboxes dial in to, each with its API under "
-		"/sandboxes/ID/",
+		"run a backend that sandboxes dial in to; it serves the API of each "
+		"under /sandboxes/NAME/",
 		0, .bit = FOR_LISTEN, .run = cmd_listen},
+	{"token", "FILE NAME | FILE --operator",
+		"print the token with which sandbox NAME dials in to listen --token "
+		"FILE",
+		2, .fewer = true, .bit = FOR_TOKEN, .run = cmd_token},
 	{"completion", "bash|zsh|fish", "print what makes a shell complete our words", 1,
 		.hidden = true, .subject = SUBJECT_WORD, .bit = FOR_COMPLETION,
 		.run = cmd_completion},

@@ -14,6 +14,7 @@ int cmd_inject(const struct options *o);
 int cmd_doctor(const struct options *o);
 int cmd_run(const struct options *given);
 int cmd_listen(const struct options *o);
+int cmd_token(const struct options *o);
 int cmd_mcp(const struct options *o);
 int cmd_exec(const struct options *o);
 int cmd_action(const struct options *o);

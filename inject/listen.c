@@ -37,17 +37,6 @@ void link_said(struct link *l, struct jw *w)
 
 /* --- Sandboxes ------------------------------------------------------------------ */
 
-static bool is_id(struct str id)
-{
-	static const char legal[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				    "0123456789._-";
-
-	for (size_t i = 0; i < id.n; i++)
-		if (!memchr(legal, id.p[i], sizeof(legal) - 1))
-			return false;
-	return id.n && id.n <= CONNECT_ID_MAX && id.p[0] != '.';
-}
-
 static struct place *place_find(const struct hub *h, struct str id)
 {
 	struct place *p = h->places;
@@ -131,14 +120,18 @@ static void on_hello(struct link *l, struct doc *d)
 {
 	struct json_val root = doc_root(d);
 	struct str id = doc_str(d, json_get(root, "box"));
-	struct place *p = is_id(id) ? place_find(l->hub, id) : NULL;
+	struct place *p = listen_name_is_valid(id) ? place_find(l->hub, id) : NULL;
 	struct guest g = {.boot = doc_uint(json_get(root, "boot"), UINT32_MAX)};
 
 	if (l->place)
 		return;
+	if (l->name[0] && !str_eq(id, str_c(l->name))) {
+		ws_conn_close(l->ws, WS_POLICY, STR("the token is that of another name"));
+		return;
+	}
 	put_name(g.sandbox, doc_str(d, json_get(root, "sandbox")));
 	put_name(g.epoch, doc_str(d, json_get(root, "epoch")));
-	if (!p && is_id(id))
+	if (!p && listen_name_is_valid(id))
 		p = place_new(l->hub, id);
 	if (p)
 		take_place(l, p, &g);
@@ -232,7 +225,8 @@ static void on_ended(void *arg, unsigned code, const char *why)
 	bury(l);
 }
 
-static void link_new(struct hub *h, struct request *rq)
+/* name is that in the token. */
+static void link_new(struct hub *h, struct request *rq, struct str name)
 {
 	static const struct ws_ops ops = {.message = on_message,
 		.room = on_room,
@@ -246,6 +240,7 @@ static void link_new(struct hub *h, struct request *rq)
 		request_fail(rq, 503, STR("There are too many sandboxes."));
 		return;
 	}
+	put_name(l->name, name);
 	if (ws_conn_accept(h->loop, rq, &conf, STR(""), &l->ws)) {
 		free(l);
 		return;
@@ -261,7 +256,19 @@ static void link_new(struct hub *h, struct request *rq)
 
 /* --- Clients -------------------------------------------------------------------- */
 
-static void list(struct hub *h, struct request *rq)
+/* The bearer token of a request; empty for none. */
+static struct str listen_read_bearer(const struct request *rq)
+{
+	const struct str scheme = STR("Bearer ");
+	struct str value;
+
+	if (request_header(rq, STR("authorization"), &value) ||
+		!str_starts(value, scheme))
+		return STR("");
+	return str_skip(value, scheme.n);
+}
+
+static void listen_write_list(const struct hub *h, struct request *rq)
 {
 	struct jw w;
 
@@ -284,20 +291,21 @@ static void list(struct hub *h, struct request *rq)
 	request_reply(rq, 200, "application/json");
 }
 
-static bool shows_token(const struct hub *h, const struct request *rq)
+static void list(struct hub *h, struct request *rq)
 {
-	const struct str scheme = STR("Bearer ");
-	uint8_t want[SHA256_LEN], got[SHA256_LEN];
-	struct str value;
-
-	if (!h->conf.token.n)
-		return true;
-	if (request_header(rq, STR("authorization"), &value) ||
-		!str_starts(value, scheme))
-		return false;
-	sha256_of(h->conf.token, want);
-	sha256_of(str_skip(value, scheme.n), got);
-	return hash_equal(want, got, sizeof(want));
+	if (!h->conf.secret.n) {
+		request_fail(rq, 403,
+			STR("This backend has no secret, so it lists no sandboxes: start "
+			    "it with --token."));
+	} else if (!listen_token_is_operator(&h->tokens, listen_read_bearer(rq))) {
+		request_add_field(
+			rq, STR("www-authenticate"), STR("Bearer realm=\"od-runtime\""));
+		request_fail(rq, 401,
+			STR("The list of sandboxes needs the operator's token, which "
+			    "\"od-runtime token FILE --operator\" prints."));
+	} else {
+		listen_write_list(h, rq);
+	}
 }
 
 /* What stands behind the sandbox's name, encoded again, with its query. */
@@ -374,10 +382,15 @@ static void on_head(void *arg, struct request *rq)
 
 static void let_in(struct hub *h, struct request *rq)
 {
-	if (shows_token(h, rq))
-		link_new(h, rq);
+	struct str name = STR("");
+
+	if (!h->conf.secret.n ||
+		listen_token_is_sandbox(&h->tokens, listen_read_bearer(rq), &name))
+		link_new(h, rq, name);
 	else
-		request_fail(rq, 403, STR("Invalid token"));
+		request_fail(rq, 403,
+			STR("Invalid token: a sandbox dials in with its own, which "
+			    "\"od-runtime token FILE NAME\" prints."));
 }
 
 static void alive(struct hub *h, struct request *rq)
@@ -427,6 +440,7 @@ struct hub *hub_new(const struct hub_conf *conf, int *err)
 	h->conf = *conf;
 	if (!h->conf.stall_ms)
 		h->conf.stall_ms = HTTP_STALL_MS;
+	listen_tokens_init(&h->tokens, conf->secret);
 	buf_init(&h->text, LISTEN_TEXT_OUT);
 	h->server = server_new(h->loop, &sc, err);
 	if (!h->server)

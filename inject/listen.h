@@ -16,7 +16,7 @@ struct hub_conf {
 	int fd; /* listening; the hub's from now on */
 	const struct tls_credentials
 		*tls;      /* NULL: plain; borrowed until hub_del, as is... */
-	struct str token;  /* that sandboxes have to show; empty: none */
+	struct str secret; /* see listen_token.h; empty: sandboxes need no token */
 	unsigned stall_ms; /* for a client to take any of his answer; 0: HTTP_STALL_MS */
 };
 

@@ -3,6 +3,7 @@
 #define INJECT_LISTEN_PRIVATE_H
 
 #include "inject/listen.h"
+#include "inject/listen_token.h"
 
 #include "base/jw.h"
 #include "limits.h"
@@ -31,6 +32,7 @@ struct link {
 	struct hub *hub;
 	struct ws_conn *ws;  /* NULL at its end */
 	struct place *place; /* NULL: it has not said hello yet, or another took over */
+	char name[CONNECT_ID_MAX + 1]; /* in the token; empty: there is none */
 	struct relay *relays;
 	unsigned relays_n;
 	uint32_t last_id; /* of a channel */
@@ -43,6 +45,7 @@ struct relay;
 struct hub {
 	struct loop *loop;
 	struct hub_conf conf;
+	struct listen_tokens tokens; /* where conf.secret is not empty */
 	struct server *server;
 	struct place *places;
 	unsigned places_n;

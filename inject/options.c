@@ -229,8 +229,17 @@ static const struct option table[] = {
 	{"address", "ADDRESS:PORT",
 		"to listen on; else 127.0.0.1:8787; port 0 is any free one", TEXT,
 		AT(address), .commands = FOR_LISTEN},
-	{"token", "FILE", "what sandboxes that dial in have to show; else nothing", TEXT,
-		FILES, AT(token), .commands = FOR_LISTEN},
+	{"token", "FILE",
+		"the secret from which the tokens of sandboxes are derived, 16 bytes or "
+		"more (\"openssl rand -hex 32\"); it stays on this machine; od-runtime "
+		"token prints the tokens",
+		TEXT, FILES, AT(token), .commands = FOR_LISTEN},
+	{"no-token", NULL,
+		"let sandboxes dial in without a token: the first to use a name keeps it "
+		"while it is connected",
+		FLAG, AT(no_token), .commands = FOR_LISTEN},
+	{"operator", NULL, "print the token that lists the sandboxes", FLAG, AT(operator),
+		.commands = FOR_TOKEN},
 	{"tls-cert", "FILE", "certificate chain (PEM), with --tls-key: TLS 1.2 only",
 		TEXT, FILES, AT(tls_cert), .commands = FOR_LISTEN},
 	{"tls-key", "FILE", "its private key (PEM)", TEXT, FILES, AT(tls_key),

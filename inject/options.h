@@ -53,7 +53,7 @@ struct options {
 		*hostname, *signal, *since, *until, *state_dir, *address, *token,
 		*session, *tls_cert, *tls_key, *tls_client_ca;
 	bool plain_http, json, timings, help, version, force, remove, follow, no_busybox;
-	bool dry_run, verify, tls;
+	bool dry_run, verify, tls, no_token, operator;
 	bool detach, init, read_only, all, quiet, timestamps;
 	uint64_t port, user_id, timeout, timeout_start, tail, time;
 	uint64_t memory, shm_size, nano_cpus, pids;
@@ -165,7 +165,8 @@ enum {
 	FOR_MCP = 1 << 25,
 	FOR_LISTEN = 1 << 26,
 	FOR_SCREENSHOT = 1 << 27,
-	FOR_ALL = (1 << 28) - 1,
+	FOR_TOKEN = 1 << 28,
+	FOR_ALL = (1 << 29) - 1,
 };
 
 /* All commands, ended by a row without a name; defined with them. */

@@ -189,12 +189,11 @@ def dialled():
         url = f"ws://127.0.0.1:{l.port}/connect"
         boxes = [subprocess.Popen(
             [harness.CLIENT, "serve", str(BOXES_FROM + i), "--address", "127.0.0.1", "--connect", url,
-             "--connect-id", f"b{i}"], env={**os.environ, "SU_TO_USER": "0"}, stdin=subprocess.DEVNULL,
+             *l.token_of(f"b{i}")], env={**os.environ, "SU_TO_USER": "0"}, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for i in range(BOXES - 1)]
         try:
-            with Client("--connect", url, "--connect-id", "me") as c:
-                there = harness.until(lambda: sum(b["connected"] for b in l.ask("GET", "/sandboxes").json()["sandboxes"])
-                                      == BOXES, 120, step=0.5)
+            with Client("--connect", url, *l.token_of("me")) as c:
+                there = harness.until(lambda: sum(b["connected"] for b in l.list()) == BOXES, 120, step=0.5)
                 row("sandboxes that have dialled in", BOXES if there else 0, "", BOXES, most=False)
                 row("od-runtime listen, memory (PSS)", own_kib(l.process.pid) / 1024, "MiB", 64)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """od-runtime listen: sandboxes dial in, clients that know nothing of it use their API."""
 import hashlib
+import hmac
 import json
 import os
 import resource
@@ -10,7 +11,6 @@ import socket
 import ssl
 import struct
 import subprocess
-import tempfile
 import threading
 import zlib
 
@@ -24,7 +24,13 @@ DIGEST = hashlib.sha256(KEY.encode()).hexdigest()
 
 
 class Listen:
-    def __init__(self, *options, port=0):
+    """A backend with a secret of its own, or that of another one, unless the options say --no-token."""
+
+    def __init__(self, *options, port=0, secret=None):
+        self.top = harness.scratch()
+        self.secret = secret or os.urandom(32).hex()
+        if "--no-token" not in options:
+            options = ("--token", self.put("secret", self.secret), *options)
         self.process = subprocess.Popen(
             [RUNTIME, "listen", "--address", f"127.0.0.1:{port}", *options],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -38,23 +44,45 @@ class Listen:
         self.process.kill()
         self.process.communicate()
 
+    def put(self, name, text):
+        path = os.path.join(self.top, name)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
+            f.write(text + "\n")
+        return path
+
+    def mac(self, text):
+        return hmac.new(self.secret.encode(), text, hashlib.sha256).hexdigest()
+
+    def token(self, box):
+        return f"{box}~" + self.mac(b"od-runtime sandbox token\0" + box.encode())
+
+    def token_of(self, box):
+        """The options with which a sandbox of that name dials in."""
+        return "--connect-id", box, "--connect-token", self.put("token-" + box, self.token(box))
+
     def ask(self, method, path, body=b"", **fields):
         with Conn(self.port) as conn:
             conn.send(request(method, path, body, X_Session_API_Key=KEY, **fields))
             return conn.response()
+
+    def list(self):
+        with Conn(self.port) as conn:
+            token = self.mac(b"od-runtime operator token")
+            conn.send(request("GET", "/sandboxes", Authorization="Bearer " + token))
+            return conn.response().json()["sandboxes"]
 
     def run(self, box, command, **fields):
         return self.ask("POST", f"/sandboxes/{box}/execute_action",
                         action("run", command=command), **fields)
 
     def connected(self, box):
-        boxes = self.ask("GET", "/sandboxes").json()["sandboxes"]
-        return any(b["id"] == box and b["connected"] for b in boxes)
+        return any(b["id"] == box and b["connected"] for b in self.list())
 
 
-def dialled(listen, box, *options):
-    c = Client("--key-sha256", DIGEST, "--connect", f"ws://127.0.0.1:{listen.port}/connect",
-               "--connect-id", box, *options)
+def dialled(listen, box, *options, port=None):
+    """A sandbox that has dialled in, by way of another port if there is one."""
+    c = Client("--key-sha256", DIGEST, "--connect", f"ws://127.0.0.1:{port or listen.port}/connect",
+               *listen.token_of(box), *options)
     if not until(lambda: listen.connected(box)):
         raise RuntimeError(f"{box} does not dial in: {c.log()}")
     return c
@@ -67,7 +95,7 @@ def test_api():
             eq(got.status, 200, "an unmodified request")
             has(got.json()["content"], f"this-is-{box}", "reaches the sandbox that it names")
         eq(l.ask("GET", "/sandboxes/c/alive").status, 404, "one that nobody knows")
-        eq(l.ask("GET", "/sandboxes").json()["sandboxes"][0],
+        eq(l.list()[0],
            {"id": "a", "connected": True, "requests": 0}, "the list")
         with Conn(l.port) as conn:
             conn.send(request("GET", "/sandboxes/a/v1/sessions"))
@@ -95,10 +123,10 @@ def test_api():
                     HTTP2_Settings="AAMAAABkAAQAAP__")
         eq((got.status, got.field("connection")), (200, "close"),
            "an offer of HTTP/2 keeps no connection for requests to others")
-        got = l.ask("GET", "/sandboxes", Origin="http://evil.test")
+        got = l.ask("GET", "/sandboxes/a/alive", Origin="http://evil.test")
         eq(got.status, 403, "a foreign page")
         for method, path, status in (("GET", "/nowhere", 404), ("POST", "/sandboxes", 405),
-                                     ("GET", "/connect", 426), ("GET", "/alive", 200)):
+                                     ("GET", "/connect", 403), ("GET", "/sandboxes", 401), ("GET", "/alive", 200)):
             eq(l.ask(method, path).status, status, f"{method} {path}")
 
 
@@ -108,7 +136,7 @@ def test_many_at_once():
         busy = Conn(l.port)
         busy.send(request("POST", "/sandboxes/a/execute_action",
                           action("run", command=f"cat {gate}; echo end"), X_Session_API_Key=KEY))
-        until(lambda: l.ask("GET", "/sandboxes").json()["sandboxes"][0]["requests"] == 1)
+        until(lambda: l.list()[0]["requests"] == 1)
         # Clients that do not read, or leave.
         path = os.path.join(c.work, "big")
         with open(path, "wb") as f:
@@ -130,7 +158,7 @@ def test_many_at_once():
         gate.go(b"")
         has(busy.response().json()["content"], "end", "the one who waits has his answer")
         busy.close()
-        ok(until(lambda: l.ask("GET", "/sandboxes").json()["sandboxes"][0]["requests"] == 0),
+        ok(until(lambda: l.list()[0]["requests"] == 0),
            "nothing is left of those who left")
         eq(l.run("a", "echo fine").status, 200, "and all is well")
 
@@ -189,7 +217,7 @@ def test_loss():
         l.process.communicate()
         ok(conn.closed(), "a backend that dies takes the connection with it")
         conn.close()
-        with Listen(port=port) as again:
+        with Listen(port=port, secret=l.secret) as again:
             ok(until(lambda: again.connected("a")), "the sandbox comes back to another one")
             gate.go(b"")
             got = again.ask("POST", "/sandboxes/a/execute_action", body,
@@ -207,9 +235,9 @@ def test_loss():
             eq([got.status, got.field("retry-after")], [503, "1"], "is away, not unknown")
 
 
-def guest(l, box="g", **hello):
-    """Plays a sandbox."""
-    conn, answer = upgrade(l.port, "/connect")
+def guest(l, box="g", token=None, **hello):
+    """Plays a sandbox; without a box it says nothing."""
+    conn, answer = upgrade(l.port, "/connect", Authorization="Bearer " + (token or l.token(box or "g")))
     eq(answer.status, 101, "a sandbox of ours dials in")
     ws = WebSocket(conn)
     if box:
@@ -281,7 +309,7 @@ def test_hostile_sandboxes():
             except (Closed, OSError):
                 ok(True, "half an answer is none")
         with Conn(l.port) as conn:
-            until(lambda: l.ask("GET", "/sandboxes").json()["sandboxes"][0]["connected"] is False)
+            until(lambda: l.list()[0]["connected"] is False)
             greedy = guest(l)
             until(lambda: l.connected("g"))
             conn.send(request("GET", "/sandboxes/g/"))
@@ -297,7 +325,7 @@ def test_hostile_sandboxes():
                     at += 16384
             except OSError:
                 pass
-            ok(until(lambda: l.ask("GET", "/sandboxes").json()["sandboxes"][0]["requests"] == 0),
+            ok(until(lambda: l.list()[0]["requests"] == 0),
                "who sends more than there is room for is cut")
             for _ in range(20000):
                 greedy.frame(9, b"x" * 100)
@@ -347,7 +375,7 @@ def test_one_name():
         other.conn.close()
         with dialled(l, "twice") as a, \
                 Client("--key-sha256", DIGEST, "--connect", f"ws://127.0.0.1:{l.port}/connect",
-                       "--connect-id", "twice") as b:
+                       *l.token_of("twice")) as b:
             ok(until(lambda: "another sandbox has this name there" in b.log()),
                "who comes second is told, and tells it")
             for _ in range(20):
@@ -383,7 +411,7 @@ def shares(nth):
             answered.register(asked[-1].sock, select.POLLIN)
 
         def taken():
-            return [b["requests"] for b in l.ask("GET", "/sandboxes").json()["sandboxes"]
+            return [b["requests"] for b in l.list()
                     if b["id"] != "well"]
         ok(until(lambda: sum(taken()) + len(answered.poll(0)) == len(asked)), "are asked 64 times each")
         got = taken()
@@ -408,43 +436,42 @@ def shares(nth):
             conn.close()
 
 
-def test_token_and_tls():
-    top = tempfile.mkdtemp(prefix="od-e2e-")
-    token = os.path.join(top, "token")
-    with open(token, "w") as f:
-        f.write("tell-nobody\n")
-    with Listen("--token", token) as l:
-        _, answer = upgrade(l.port, "/connect")
-        eq(answer.status, 403, "without the token nobody dials in")
-        _, answer = upgrade(l.port, "/connect", Authorization="Bearer tell-nobod")
-        eq(answer.status, 403, "nor with another")
-        with dialled(l, "t", "--connect-token", token):
-            eq(l.run("t", "echo").status, 200, "with it they do")
-    if shutil.which("openssl"):
-        cert, pin, _ = certificate(top)
-        key = os.path.join(top, "k.pem")
-        with Listen("--tls-cert", cert, "--tls-key", key) as l, \
-                Client("--connect", f"wss://localhost:{l.port}/connect", "--connect-id", "s",
-                       "--connect-ca", cert, "--connect-pin", pin):
+def test_tls():
+    if not shutil.which("openssl"):
+        harness.skip("over TLS", "openssl is missing")
+        return
+    top = harness.scratch()
+    cert, pin, _ = certificate(top)
+    key = os.path.join(top, "k.pem")
+    with Listen("--tls-cert", cert, "--tls-key", key) as l, \
+            Client("--connect", f"wss://localhost:{l.port}/connect", *l.token_of("s"),
+                   "--connect-ca", cert, "--connect-pin", pin):
+        def get():
             with ssl.create_default_context(cafile=cert).wrap_socket(
                     socket.create_connection(("127.0.0.1", l.port), harness.DEADLINE),
                     server_hostname="localhost") as sock:
                 conn = Conn.__new__(Conn)
                 conn.sock, conn.data = sock, b""
+                return conn.send(request("GET", "/sandboxes/s/alive")).response()
+        ok(until(lambda: get().status == 200, step=0.05), "a sandbox dials in over TLS")
+        eq(get().json(), {"status": "ok"}, "a request reaches it over TLS")
 
-                def get(path):
-                    conn.send(request("GET", path))
-                    return conn.response()
-                ok(until(lambda: b'"connected":true' in get("/sandboxes").body),
-                   "a sandbox dials in over TLS")
-                eq(get("/sandboxes/s/alive").json(), {"status": "ok"}, "and is reached over it")
-    for words in (("--token", "/nowhere"), ("--tls-cert", token), ("--address", "here"),
-                  ("--tls-cert", token, "--tls-key", token)):
-        done = subprocess.run([RUNTIME, "listen", *words], capture_output=True,
+
+def test_command_line():
+    top = harness.scratch()
+    short, secret = os.path.join(top, "short"), os.path.join(top, "secret")
+    for path, text in ((short, "x" * 15 + "\n"), (secret, "x" * 16 + "\n")):
+        with open(path, "w") as f:
+            f.write(text)
+    for words, why in (((), "--token FILE is missing"), (("--token", "/nowhere"), "/nowhere"),
+                       (("--token", short), "16 are the least"), (("--tls-cert", secret), "go together"),
+                       (("--token", secret, "--no-token"), "exclude each other"),
+                       (("--token", secret, "--address", "here"), "no address and port"),
+                       (("--token", secret, "--tls-cert", secret, "--tls-key", secret), "--tls-cert")):
+        done = subprocess.run([RUNTIME, "listen", *words], capture_output=True, text=True,
                               timeout=harness.DEADLINE)
-        ok(done.returncode in (100, 111) and done.stderr, f"{' '.join(words)} is refused",
-           done.stderr)
-    shutil.rmtree(top)
+        ok(done.returncode in (100, 111), f"listen {' '.join(words)} is refused", done)
+        has(done.stderr, why, "the error says why")
 
 
 if __name__ == "__main__":

@@ -323,7 +323,7 @@ def test_listen():
     scert, skey = made()["server"]
     with Listen("--tls-cert", scert, "--tls-key", skey, "--tls-client-ca", made()["ca"]) as l:
         to = ("--connect", f"wss://localhost:{l.port}/connect", "--connect-ca", made()["ca"],
-              "--connect-id", "s")
+              *l.token_of("s"))
         with Client(*to) as client:
             ok(until(lambda: "asks for a certificate" in client.log()), "listen lets nobody in without",
                client.log())

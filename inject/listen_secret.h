@@ -1,0 +1,16 @@
+/* Files of "listen" and "token". */
+#ifndef INJECT_LISTEN_SECRET_H
+#define INJECT_LISTEN_SECRET_H
+
+#include "base/buf.h"
+
+/*
+ * Reads a file into text, up to its maximum. origin is the option or operand that names
+ * it. 0, or the exit code, with the reason printed; so below.
+ */
+int listen_file_read(const char *origin, const char *path, struct buf *text) MUST_USE;
+
+/* The same for the secret of a backend, which has a least length; blanks do not count. */
+int listen_secret_load(const char *origin, const char *path, struct buf *secret) MUST_USE;
+
+#endif
