@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "inject/doc.h"
 #include "inject/engine.h"
+#include "net/session_key.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@ void link_say(struct link *l, struct jw *w, const char *type, uint32_t id)
 	jw_object(w);
 	jw_key(w, "type");
 	jw_cstr(w, type);
+	if (!id)
+		return;
 	jw_key(w, "id");
 	jw_uint(w, id);
 }
@@ -129,6 +132,7 @@ static void on_hello(struct link *l, struct doc *d)
 		ws_conn_close(l->ws, WS_POLICY, STR("the token is that of another name"));
 		return;
 	}
+	link_proof_take_nonce(l, doc_str(d, json_get(root, "nonce")));
 	put_name(g.sandbox, doc_str(d, json_get(root, "sandbox")));
 	put_name(g.epoch, doc_str(d, json_get(root, "epoch")));
 	if (!p && listen_name_is_valid(id))
@@ -159,6 +163,8 @@ static void take_text(struct link *l, struct str text)
 	to = relay_find(l, (uint32_t)doc_uint(json_get(root, "id"), UINT32_MAX));
 	if (str_eq(type, STR("hello")))
 		on_hello(l, &d);
+	else if (str_eq(type, STR("proof")))
+		link_proof_take(l, doc_str(&d, json_get(root, "proof")));
 	else if (to && str_eq(type, STR("ack")))
 		relay_acked(to, doc_uint(json_get(root, "bytes"), INT64_MAX));
 	else if (to && str_eq(type, STR("closed")))
@@ -342,31 +348,50 @@ static bool has_its_share(const struct link *l)
 		(left <= LISTEN_SPARE && l->relays_n >= share);
 }
 
+/* Sends the request on; its key stays here, whose verifier the sandbox has to prove. */
+static void relay_start(struct link *l, struct request *rq, struct str rest)
+{
+	struct buf target = BUF_INIT(3 * HTTP_TARGET_MAX);
+	const struct http_fault *fault = NULL;
+	uint8_t verifier[SHA256_LEN];
+	struct str key;
+	int r = session_key_find(rq, &key);
+	bool shown = r == 0 && key.n;
+
+	write_target(rq, rest, &target);
+	if (shown) {
+		sha256_of(key, verifier);
+		fault = link_proof_check(l, verifier);
+	}
+	if (r < 0)
+		request_fail(rq, 403,
+			STR("A header that can hold the session key stands twice."));
+	else if (target.err)
+		request_fail(rq, 414, STR("The target is too long."));
+	else if (fault && fault != &link_proof_pending)
+		request_fail(rq, fault->status, str_c(fault->words));
+	else
+		relay_new(l, rq, buf_view(&target), shown ? verifier : NULL);
+	buf_free(&target);
+}
+
 static void relay(struct hub *h, struct request *rq, struct str path)
 {
 	struct str id = str_make(path.p, str_find_byte(path, '/'));
-	struct str rest = str_skip(path, id.n);
 	struct place *p = place_find(h, id);
-	struct buf target = BUF_INIT(3 * HTTP_TARGET_MAX);
 
-	if (!p) {
+	if (!p)
 		request_fail(rq, 404, STR("No sandbox of that name has dialled in."));
-	} else if (!p->link) {
+	else if (!p->link)
 		refuse_for_now(rq, STR("The sandbox is not connected now."));
-	} else if (h->relays_n == LISTEN_RELAYS_MAX) {
+	else if (h->relays_n == LISTEN_RELAYS_MAX)
 		refuse_for_now(rq, STR("There are too many requests."));
-	} else if (has_its_share(p->link)) {
+	else if (has_its_share(p->link))
 		refuse_for_now(rq,
 			STR("There are too many requests for this sandbox, which has not "
 			    "answered them yet."));
-	} else {
-		write_target(rq, rest, &target);
-		if (target.err)
-			request_fail(rq, 414, STR("The target is too long."));
-		else
-			relay_new(p->link, rq, buf_view(&target));
-	}
-	buf_free(&target);
+	else
+		relay_start(p->link, rq, str_skip(path, id.n));
 }
 
 static void on_head(void *arg, struct request *rq)

@@ -1,6 +1,8 @@
 #include "inject/listen_private.h"
 
+#include "inject/relay_input.h"
 #include "net/conn.h"
+#include "net/resp.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -8,6 +10,7 @@
 #include <sys/socket.h>
 
 enum relay_state {
+	RELAY_PROVE, /* the sandbox has to prove the key first; there is no channel */
 	RELAY_CARRY,
 	RELAY_FLUSH,  /* the sandbox has said all */
 	RELAY_LINGER, /* so have we; the client shall close first */
@@ -20,7 +23,8 @@ struct relay {
 	struct relay *next;              /* of the link */
 	struct relay **at, *next_of_all; /* of the hub */
 	struct hub *hub;
-	uint32_t id;
+	uint32_t id;                  /* of the channel; 0: there was none yet */
+	uint8_t verifier[SHA256_LEN]; /* of the key, for RELAY_PROVE */
 	struct transport front;
 	struct io io;
 	struct timer timer;
@@ -28,15 +32,17 @@ struct relay {
 	bool ended;      /* the client has said all */
 	bool told_ended; /* and the sandbox knows */
 	bool answered;   /* a byte has come back */
-	struct buf in;   /* for the sandbox */
-	uint64_t put;    /* bytes sent there */
-	uint64_t taken;  /* of these, dealt with */
-	struct buf out;  /* for the client */
-	size_t sent;     /* of out */
-	uint64_t got;    /* bytes that came for him */
-	uint64_t done;   /* of these, handed over */
-	uint64_t told;   /* of those, as far as the sandbox knows */
-	uint64_t stuck;  /* what done was when the timer of a stall was set */
+	struct relay_input input;
+	struct buf in;  /* for the sandbox */
+	size_t held;    /* its last bytes, which wait for the WebSocket to open */
+	uint64_t put;   /* bytes sent there */
+	uint64_t taken; /* of these, dealt with */
+	struct buf out; /* for the client */
+	size_t sent;    /* of out */
+	uint64_t got;   /* bytes that came for him */
+	uint64_t done;  /* of these, handed over */
+	uint64_t told;  /* of those, as far as the sandbox knows */
+	uint64_t stuck; /* what done was when the timer of a stall was set */
 };
 
 static void enter(struct relay *r, enum relay_state to)
@@ -59,12 +65,14 @@ static void leave(struct relay *r, bool tell)
 
 	if (!l)
 		return;
+	if (r->state == RELAY_PROVE)
+		timer_cancel(r->hub->loop, &r->timer);
 	for (at = &l->relays; *at != r; at = &(*at)->next)
 		;
 	*at = r->next;
 	l->relays_n--;
 	r->link = NULL;
-	if (tell) {
+	if (tell && r->id) {
 		link_say(l, &w, "close", r->id);
 		link_said(l, &w);
 	}
@@ -90,7 +98,7 @@ static void bury(struct relay *r)
 
 static bool may_send(const struct relay *r)
 {
-	return r->link && r->link->ws && r->put - r->taken < STREAM_INPUT &&
+	return r->id && r->link && r->link->ws && r->put - r->taken < STREAM_INPUT &&
 		ws_conn_queued(r->link->ws) < WS_QUEUE;
 }
 
@@ -100,7 +108,7 @@ static void send_piece(struct relay *r)
 	struct channel_frame f = {.kind = CHANNEL_INPUT,
 		.id = r->id,
 		.at = r->put,
-		.bytes = buf_view(&r->in)};
+		.bytes = str_make(r->in.p, r->in.n - r->held)};
 	uint8_t head[CHANNEL_HEAD];
 
 	if (f.bytes.n > STREAM_PIECE)
@@ -119,9 +127,9 @@ static void push(struct relay *r)
 {
 	struct jw w;
 
-	while (r->in.n && may_send(r))
+	while (r->in.n > r->held && may_send(r))
 		send_piece(r);
-	if (!r->in.n && r->ended && !r->told_ended && r->link) {
+	if (!r->in.n && r->ended && !r->told_ended && r->link && r->id) {
 		r->told_ended = true;
 		link_say(r->link, &w, "end", r->id);
 		link_said(r->link, &w);
@@ -196,7 +204,8 @@ static void stalled(struct timer *t)
  */
 static int watch_stall(struct relay *r, bool waits)
 {
-	if (r->state == RELAY_LINGER || (waits && r->timer.slot && r->done == r->stuck))
+	if (r->state == RELAY_PROVE || r->state == RELAY_LINGER ||
+		(waits && r->timer.slot && r->done == r->stuck))
 		return 0;
 	r->stuck = r->done;
 	if (waits)
@@ -208,7 +217,8 @@ static int watch_stall(struct relay *r, bool waits)
 static bool reads(const struct relay *r)
 {
 	return r->state == RELAY_LINGER ||
-		(r->state == RELAY_CARRY && !r->ended && !r->in.n && may_send(r));
+		(r->state == RELAY_CARRY && r->input.state != RELAY_INPUT_UPGRADE &&
+			!r->ended && !r->in.n && may_send(r));
 }
 
 static void settle(struct relay *r)
@@ -240,7 +250,7 @@ static void settle(struct relay *r)
 }
 
 /* The answer to a client who has none yet. */
-static void answer(struct relay *r, unsigned status, const char *words)
+static void answer(struct relay *r, const struct http_fault *fault)
 {
 	struct buf body = BUF_INIT(512);
 	struct jw w;
@@ -248,27 +258,48 @@ static void answer(struct relay *r, unsigned status, const char *words)
 	jw_init(&w, &body);
 	jw_object(&w);
 	jw_key(&w, "detail");
-	jw_cstr(&w, words);
+	jw_cstr(&w, fault->words);
 	jw_end(&w);
-	buf_fmt(&r->out,
-		"HTTP/1.1 %u %s\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
-		"connection: close\r\ncontent-length: %zu\r\n\r\n",
-		status, status == 502 ? "Bad Gateway" : "Service Unavailable", body.n);
+	resp_start(&r->out, fault->status);
+	resp_field(&r->out, STR("content-type"), STR("application/json"));
+	if (fault->status > 500)
+		resp_field(&r->out, STR("retry-after"), STR("1"));
+	resp_field(&r->out, STR("connection"), STR("close"));
+	resp_length(&r->out, body.n);
+	resp_end(&r->out);
 	buf_str(&r->out, buf_view(&body));
 	buf_free(&body);
 }
 
+/* Answers in place of the sandbox, which gets no more of the request. */
+static void relay_refuse(struct relay *r, const struct http_fault *fault)
+{
+	leave(r, true);
+	answer(r, fault);
+	enter(r, RELAY_FLUSH);
+	settle(r);
+}
+
 void relay_closed(struct relay *r)
 {
+	static const struct http_fault busy = {
+		503, "The sandbox does not take the request now."};
+
 	leave(r, false);
 	if (!r->answered)
-		answer(r, 503, "The sandbox does not take the request now.");
+		answer(r, &busy);
 	enter(r, RELAY_FLUSH);
 	settle(r);
 }
 
 void relays_lost(struct link *l)
 {
+	static const struct http_fault lost = {502,
+		"The connection to the sandbox was lost. What was asked for may have "
+		"been begun."};
+	static const struct http_fault away = {
+		503, "The connection to the sandbox was lost before the request."};
+
 	while (l->relays) {
 		struct relay *r = l->relays;
 
@@ -277,12 +308,25 @@ void relays_lost(struct link *l)
 			cut(r);
 			continue;
 		}
-		answer(r, 502,
-			"The connection to the sandbox was lost. What was asked for may "
-			"have been begun.");
+		answer(r, r->id ? &lost : &away);
 		enter(r, RELAY_FLUSH);
 		settle(r);
 	}
+}
+
+/* A WebSocket that the sandbox refuses gets nothing more from its client. */
+static void relay_read_answer(struct relay *r, struct str bytes)
+{
+	if (r->input.state != RELAY_INPUT_UPGRADE)
+		return;
+	relay_input_read_answer(&r->input, r->got, bytes);
+	if (r->input.state == RELAY_INPUT_DONE) {
+		r->in.n -= r->held;
+		r->ended = true;
+	}
+	if (r->input.state != RELAY_INPUT_UPGRADE)
+		r->held = 0;
+	push(r);
 }
 
 void relay_output(struct relay *r, const struct channel_frame *f)
@@ -292,6 +336,7 @@ void relay_output(struct relay *r, const struct channel_frame *f)
 		cut(r);
 		return;
 	}
+	relay_read_answer(r, f->bytes);
 	r->got += f->bytes.n;
 	r->answered = true;
 	/* What is out already shall not count against the maximum. */
@@ -328,11 +373,21 @@ void relays_go_on(struct link *l)
 
 struct relay *relay_find(const struct link *l, uint32_t id)
 {
-	struct relay *r = l->relays;
+	struct relay *r = id ? l->relays : NULL;
 
 	while (r && r->id != id)
 		r = r->next;
 	return r;
+}
+
+/* How many of the bytes behind r->in are the sandbox's; negative: none can be. */
+static int relay_commit(struct relay *r, size_t n)
+{
+	ssize_t taken = relay_input_take(&r->input, str_make(r->in.p + r->in.n, n));
+
+	if (taken > 0)
+		buf_commit(&r->in, (size_t)taken);
+	return taken < 0 ? (int)taken : 0;
 }
 
 /* What the client says: 0, or negative at the end of the connection. */
@@ -348,8 +403,19 @@ static int receive(struct relay *r)
 	if (n == 0)
 		r->ended = true;
 	else if (r->state == RELAY_CARRY)
-		buf_commit(&r->in, (size_t)n);
+		return relay_commit(r, (size_t)n);
 	return 0;
+}
+
+static void relay_fail_input(struct relay *r)
+{
+	static const struct http_fault bad = {
+		400, "The chunks of the body are malformed."};
+
+	if (r->answered)
+		cut(r);
+	else
+		relay_refuse(r, &bad);
 }
 
 static void on_front(struct io *io, uint32_t events)
@@ -359,6 +425,10 @@ static void on_front(struct io *io, uint32_t events)
 
 	if (!e && reads(r))
 		e = receive(r);
+	if (e == ERR_SYNTAX || e == ERR_LIMIT) {
+		relay_fail_input(r);
+		return;
+	}
 	if (e) {
 		bury(r);
 		return;
@@ -367,25 +437,64 @@ static void on_front(struct io *io, uint32_t events)
 	settle(r);
 }
 
-void relay_new(struct link *l, struct request *rq, struct str target)
+/* --- The beginning -------------------------------------------------------------- */
+
+static void relay_open_channel(struct relay *r, bool authorized)
 {
-	struct relay *r = calloc(1, sizeof(*r));
+	struct link *l = r->link;
+	uint32_t id;
 	struct jw w;
 
-	if (!r) {
-		request_fail(rq, 503, STR("Out of memory."));
-		return;
-	}
-	buf_init(&r->in, 2 * (HTTP_HEAD_MAX + HTTP_WINDOW));
-	buf_init(&r->out, RELAY_WINDOW + HTTP_REPLY_HEAD_MAX);
-	r->hub = l->hub;
-	r->io.fd = -1;
-	request_forward(rq, target, &r->in);
-	request_take_over(rq, &r->front, &r->in);
 	/* Of one that was used 4 billion requests ago the sandbox may know yet. */
 	do
-		r->id = ++l->last_id;
-	while (!r->id || relay_find(l, r->id));
+		id = ++l->last_id;
+	while (!id || relay_find(l, id));
+	r->id = id;
+	timer_cancel(r->hub->loop, &r->timer);
+	enter(r, RELAY_CARRY);
+	link_say(l, &w, "open", r->id);
+	jw_key(&w, "kind");
+	jw_cstr(&w, "http");
+	jw_key(&w, "window");
+	jw_uint(&w, RELAY_WINDOW);
+	if (authorized) {
+		jw_key(&w, "authorized");
+		jw_bool(&w, true);
+	}
+	link_said(l, &w);
+	push(r);
+	settle(r);
+}
+
+static void relay_expire_proof(struct timer *t)
+{
+	relay_refuse(container_of(t, struct relay, timer), &link_proof_pending);
+}
+
+static void relay_check_proof(struct relay *r)
+{
+	const struct http_fault *fault = link_proof_check(r->link, r->verifier);
+
+	if (!fault)
+		relay_open_channel(r, true);
+	else if (fault != &link_proof_pending)
+		relay_refuse(r, fault);
+	else if (timer_set(r->hub->loop, &r->timer, LISTEN_PROOF_MS, relay_expire_proof))
+		bury(r);
+}
+
+void relays_check_proof(struct link *l)
+{
+	for (struct relay *r = l->relays, *next; r; r = next) {
+		next = r->next;
+		if (r->state == RELAY_PROVE)
+			relay_check_proof(r);
+	}
+}
+
+static void relay_link(struct relay *r, struct link *l)
+{
+	r->hub = l->hub;
 	r->link = l;
 	r->next = l->relays;
 	l->relays = r;
@@ -396,16 +505,55 @@ void relay_new(struct link *l, struct request *rq, struct str target)
 		r->next_of_all->at = &r->next_of_all;
 	l->hub->relays = r;
 	l->hub->relays_n++;
-	link_say(l, &w, "open", r->id);
-	jw_key(&w, "kind");
-	jw_cstr(&w, "http");
-	jw_key(&w, "window");
-	jw_uint(&w, RELAY_WINDOW);
-	link_said(l, &w);
-	if (r->in.err || loop_add(l->hub->loop, &r->io, r->front.fd, 0, on_front)) {
-		bury(r);
+}
+
+/*
+ * Writes the request with another target and without its key into r->in. 0, or negative
+ * if what has come of its body is malformed.
+ */
+static int relay_take_request(struct relay *r, struct request *rq, struct str target)
+{
+	struct buf rest = BUF_INIT(HTTP_HEAD_MAX + HTTP_WINDOW);
+	ssize_t n;
+
+	relay_input_init(&r->input, rq);
+	request_forward(rq, target, &r->in);
+	request_take_over(rq, &r->front, &rest);
+	if (r->input.state == RELAY_INPUT_UPGRADE)
+		n = (ssize_t)(r->held = rest.n);
+	else
+		n = relay_input_take(&r->input, buf_view(&rest));
+	if (n > 0)
+		buf_put(&r->in, rest.p, (size_t)n);
+	if (rest.err)
+		r->in.err = rest.err;
+	buf_free(&rest);
+	return n < 0 ? (int)n : 0;
+}
+
+void relay_new(
+	struct link *l, struct request *rq, struct str target, const uint8_t *verifier)
+{
+	struct relay *r = calloc(1, sizeof(*r));
+	int e;
+
+	if (!r) {
+		request_fail(rq, 503, STR("Out of memory."));
 		return;
 	}
-	push(r);
-	settle(r);
+	buf_init(&r->in, 2 * (HTTP_HEAD_MAX + HTTP_WINDOW));
+	buf_init(&r->out, RELAY_WINDOW + HTTP_REPLY_HEAD_MAX);
+	r->io.fd = -1;
+	e = relay_take_request(r, rq, target);
+	relay_link(r, l);
+	if (r->in.err || loop_add(l->hub->loop, &r->io, r->front.fd, 0, on_front)) {
+		bury(r);
+	} else if (e) {
+		relay_fail_input(r);
+	} else if (!verifier) {
+		relay_open_channel(r, false);
+	} else {
+		memcpy(r->verifier, verifier, sizeof(r->verifier));
+		relay_check_proof(r);
+	}
 }

@@ -85,6 +85,7 @@ enum {
 	LISTEN_RELAYS_MAX = 1024,  /* requests on their way... */
 	LISTEN_SPARE = 256,        /* the last of them, in shares... */
 	LISTEN_SHARE_MIN = 4,      /* of so many at least */
+	LISTEN_PROOF_MS = 5000,    /* for the proof of a sandbox; it takes a round trip */
 	RELAY_WINDOW = 131072,     /* ...each with so much of an answer */
 	DIAL_PAUSE_MS = 100,       /* at most, after the first failure; doubling... */
 	DIAL_PAUSE_MAX_MS = 10000, /* ...up to this */

@@ -1,6 +1,7 @@
 #include "base/jw.h"
 #include "net/conn.h"
 #include "net/resp.h"
+#include "net/session_key.h"
 #include "net/uri.h"
 
 #include <assert.h>
@@ -485,14 +486,30 @@ void request_fail(struct request *rq, unsigned status, struct str words)
 	answered(x->conn);
 }
 
+enum http_framing request_framing(const struct request *rq, uint64_t *length)
+{
+	const struct http_head *h = &exchange_of(rq)->http.head;
+
+	*length = h->framing == HTTP_LENGTH ? h->length : 0;
+	return h->framing;
+}
+
+bool request_asks_websocket(const struct request *rq)
+{
+	struct str upgrade;
+
+	return request_header(rq, STR("upgrade"), &upgrade) == 0 &&
+		str_eq_nocase(upgrade, STR("websocket")) &&
+		str_eq(rq->method, STR("GET")) &&
+		exchange_of(rq)->http.head.framing == HTTP_NO_BODY;
+}
+
 void request_forward(const struct request *rq, struct str target, struct buf *out)
 {
 	const struct exchange *x = exchange_of(rq);
 	const struct http_head *h = &x->http.head;
-	struct str upgrade;
 	/* That of a WebSocket is about the whole way; other upgrades are only offers. */
-	bool keeps = request_header(rq, STR("upgrade"), &upgrade) == 0 &&
-		str_eq_nocase(upgrade, STR("websocket"));
+	bool keeps = request_asks_websocket(rq);
 
 	buf_fmt(out, "%.*s ", STR_ARG(rq->method));
 	buf_str(out, target);
@@ -501,7 +518,8 @@ void request_forward(const struct request *rq, struct str target, struct buf *ou
 		struct str name = http_text(x->in.p, h->fields[i].name);
 
 		if (keeps || !str_eq_nocase(name, STR("connection")))
-			resp_field(out, name, http_text(x->in.p, h->fields[i].value));
+			session_key_strip_field(
+				out, name, http_text(x->in.p, h->fields[i].value));
 	}
 	if (!keeps)
 		resp_field(out, STR("connection"), STR("close"));

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "net/http.h"
 
 struct request {
 	struct str method;
@@ -108,9 +109,15 @@ void request_cut(struct request *rq);
 /* Answers {"detail": words} in place of anything written before; fields stay. */
 void request_fail(struct request *rq, unsigned status, struct str words);
 
+/* How the body is delimited; length is set for HTTP_LENGTH. */
+enum http_framing request_framing(const struct request *rq, uint64_t *length);
+
+/* Whether it is a GET that asks for a WebSocket and has no body. */
+bool request_asks_websocket(const struct request *rq);
+
 /*
- * Appends the head as it came, but with another target (encoded), for a server behind
- * this one that shall close the connection after its answer.
+ * Appends the head as it came, but with another target (encoded) and without the session
+ * key, for a server behind this one that shall close the connection after its answer.
  */
 void request_forward(const struct request *rq, struct str target, struct buf *out);
 

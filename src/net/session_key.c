@@ -1,5 +1,6 @@
 #include "net/session_key.h"
 
+#include "net/resp.h"
 #include "net/ws_hand.h"
 
 #define HEADER "x-session-api-key"
@@ -31,4 +32,39 @@ int session_key_find(const struct request *rq, struct str *key)
 	else if (ws_hand_offered(rq, STR(PROTOCOL_PREFIX), key))
 		r = 0;
 	return r;
+}
+
+/* The subprotocols but those that are keys; no header if none is left. */
+static void session_key_strip_protocols(struct buf *out, struct str name, struct str list)
+{
+	struct buf rest = BUF_INIT(HTTP_HEAD_MAX);
+
+	while (list.n) {
+		struct str one = str_trim(str_cut(&list, ','), " \t");
+
+		if (!one.n || str_starts(one, STR(PROTOCOL_PREFIX)))
+			continue;
+		if (rest.n)
+			buf_puts(&rest, ", ");
+		buf_str(&rest, one);
+	}
+	if (rest.err)
+		out->err = rest.err;
+	else if (rest.n)
+		resp_field(out, name, buf_view(&rest));
+	buf_free(&rest);
+}
+
+void session_key_strip_field(struct buf *out, struct str name, struct str value)
+{
+	if (str_eq_nocase(name, STR(HEADER)))
+		return;
+	/* Every bearer token is stripped, also one behind another blank. */
+	if (str_eq_nocase(name, STR(AUTHORIZATION)) && value.n >= sizeof(SCHEME) - 1 &&
+		str_eq_nocase(str_make(value.p, sizeof(SCHEME) - 1), STR(SCHEME)))
+		return;
+	if (str_eq_nocase(name, STR(PROTOCOLS)))
+		session_key_strip_protocols(out, name, value);
+	else
+		resp_field(out, name, value);
 }

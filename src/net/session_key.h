@@ -10,4 +10,10 @@
 /* 0 with *key; 1: the request has none; ERR_DUPLICATE: a header stands twice. */
 int session_key_find(const struct request *rq, struct str *key) MUST_USE;
 
+/*
+ * Appends a header of a request as resp_field does, but without whatever session_key_find
+ * could read as a key.
+ */
+void session_key_strip_field(struct buf *out, struct str name, struct str value);
+
 #endif
