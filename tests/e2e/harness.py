@@ -30,6 +30,8 @@ import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
+# Peers that tests of several folders share. The one place that names this folder.
+sys.path.insert(1, os.path.join(TOP, "tests", "support"))
 BUILD = os.environ.get("OD_BUILD") or os.path.join(TOP, "build", os.uname().machine)
 CLIENT = os.environ.get("OD_CLIENT") or os.path.join(BUILD, "od-runtime-client")
 # The client inside of containers: what ships, even where CLIENT has sanitizers.

@@ -11,7 +11,7 @@ import harness
 from harness import (DEADLINE, RUNTIME, Client, Closed, action, eq, has, main, ok, own_kib, request,
                      skip, until)
 from certificates import EKU, Cert, x509
-from test_dial import Backend
+from backend import Backend
 from test_listen import Listen
 
 TOP = harness.scratch("od-e2e-mutual-")
