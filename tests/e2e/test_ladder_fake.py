@@ -9,61 +9,13 @@ import struct
 import subprocess
 
 import harness
-from fake_engine import BASE_ID, Engine, image, refusal, response
+from fake_engine import BASE_ID, image, refusal, response
 from harness import eq, has, ok
+from whole_engine import WholeEngine
 
 TEMP = harness.scratch("od-ladder-")
 CLIENT = os.path.join(TEMP, "client")
 COUNT = 0
-
-
-class Ladder(Engine):
-    """An engine that lists and commits as a real one does."""
-
-    def image_list(self, request):
-        filters = json.loads(request.query["filters"])
-        rows = {}
-        for name, doc in self.images.items():
-            row = rows.setdefault(doc["Id"], {
-                "Id": doc["Id"], "RepoTags": [],
-                "RepoDigests": doc["RepoDigests"], "Labels": doc["Config"]["Labels"],
-                "Created": doc.get("Created", 0), "Size": 1})
-            if name != doc["Id"]:
-                row["RepoTags"].append(name)
-        found = []
-        for row in rows.values():
-            labels = row["Labels"] or {}
-            wanted = [w.partition("=")[::2] for w in filters.get("label", ())]
-            if all(labels.get(k) == v for k, v in wanted) and not (
-                    "dangling" in filters and row["RepoTags"]):
-                found.append(row)
-        if "reference" in filters:
-            found = [r for r in found if any(n.startswith(filters["reference"][0] + ":")
-                                             for n in r["RepoTags"])]
-        return response(200, found)
-
-    def container_list(self, request):
-        if request.query.get("filters"):
-            return super().container_list(request)
-        return response(200, [{"Id": c.id, "ImageID": c.spec["Image"]}
-                              for c in self.containers.values()])
-
-    def commit(self, request):
-        c = self.find_container(request.query["container"])
-        spec = c.spec
-        _, base = self.find_image(c.spec["Image"])
-        config = dict(base["Config"], OnBuild=None, Entrypoint=spec["Entrypoint"],
-                      Labels=dict(base["Config"]["Labels"] or {}, **spec["Labels"]),
-                      Healthcheck=spec.get("Healthcheck"))
-        name = f"{request.query['repo']}:{request.query['tag']}"
-        self.committed = dict(c.files)
-        made = image("sha256:" + hashlib.sha256(request.body).hexdigest(),
-                     base["RootFS"]["Layers"] + ["ours"], [name], config)
-        self.images[name] = made
-        return response(201, {"Id": made["Id"]})
-
-    ROUTES = [("GET", "/images/json", image_list), ("POST", "/commit", commit),
-              ("GET", "/containers/json", container_list)] + Engine.ROUTES
 
 
 def write_client(more=b"", path=CLIENT):
@@ -77,7 +29,7 @@ def write_client(more=b"", path=CLIENT):
 def engine(**options):
     global COUNT
     COUNT += 1
-    return Ladder(os.path.join(TEMP, f"s{COUNT}"), **options)
+    return WholeEngine(os.path.join(TEMP, f"s{COUNT}"), **options)
 
 
 def od(e, *argv, **more):
