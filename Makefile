@@ -5,7 +5,7 @@
 #   make test         unit tests with sanitizers, then tests/e2e
 #   make test-release the unit tests against musl (under qemu for a foreign ARCH)
 #   make check        the link gate, layers, lint
-#   make fuzz         each tests/fuzz/*.c for FUZZ_SECONDS (default 60)
+#   make fuzz         runs each tests/fuzz/*.c for FUZZ_SECONDS (default 60); fuzz-NAME runs one
 #   make bench        tests/bench
 #   make dist         dist/od-runtime-VERSION.tar.gz, which builds without a network
 #   make format       lays out src and inject as .clang-format says
@@ -272,12 +272,13 @@ EMULATED_NOT = $(if $(RUN),$(addprefix %/test_,init store tree tree_end split ru
 test-release: $(filter-out $(EMULATED_NOT),$(call unit_of,release))
 	$(call prove,$(RUN),$^)
 
-fuzz: $(patsubst tests/fuzz/fuzz_%.c,fuzz-%,$(FUZZ_SRC))
+FUZZ_PROGRAMS := $(patsubst tests/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
+fuzz-build: $(FUZZ_PROGRAMS)
+fuzz: export FUZZ_SECONDS := $(FUZZ_SECONDS)
+fuzz: $(FUZZ_PROGRAMS)
+	$(PROVE) -e tests/fuzz/run $(or $(strip $(ONLY)),$^)
 fuzz-%: $(B)/fuzz/fuzz/fuzz_%
-	@mkdir -p $(B)/corpus/$*
-	$(Q)cd $(B)/corpus && $(abspath $<) -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
-		-rss_limit_mb=2048 -print_final_stats=1 -verbosity=0 -artifact_prefix=$*- \
-		$* $(wildcard $(CURDIR)/tests/fuzz/corpus/$*)
+	FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $<
 
 # What figures.py measures with is in C; bench_*.c are run, too.
 BENCH_PROGRAMS := $(patsubst tests/%.c,$(B)/release/%,$(wildcard tests/bench/*.c))
@@ -347,5 +348,5 @@ docs: $(B)/od-runtime
 clean:
 	rm -rf $(BUILD) dist
 
-.PHONY: all both asan valgrind third_party test unit e2e e2e-run test-release fuzz bench check \
+.PHONY: all both asan valgrind third_party test unit e2e e2e-run test-release fuzz fuzz-build bench check \
 	linkgate layers lint format repro dist install docs clean

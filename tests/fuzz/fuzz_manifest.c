@@ -36,7 +36,8 @@ static void read_manifest(struct str text)
 
 static void edit(struct str text)
 {
-	const struct edit edits[] = {{"a", STR("7")}, {"b", {NULL, 0}}};
+	const struct edit edits[] = {
+		{.key = "a", .value = STR("7")}, {.key = "b", .value = {NULL, 0}}};
 	struct buf out = BUF_INIT(1 << 20);
 	struct doc before, after;
 

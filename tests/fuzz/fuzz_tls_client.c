@@ -3,6 +3,7 @@
  * that asks for a certificate, in pieces of its first byte's length: certificates come
  * before anything is encrypted. Then as a file of authorities.
  */
+#include "net/tls.h"
 #include "net/tls_credentials.h"
 #include "net/tls_trust.h"
 #include "tests/unit/tls_pem.h"

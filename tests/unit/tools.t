@@ -184,4 +184,17 @@ says_of "what fails alone, too, counts" "good.t bad.t" "^FAILED: step" \
 says_of "one of each" "crowded.t bad.t" "^FAILED: step" "^2 passed, 1 failed"
 says_of "nothing to run" "" "^FAILED: step"
 
+# A fuzz target in the place of one that libFuzzer links: it runs, finds something, or does not run at all.
+mkdir -p build/x/fuzz/fuzz tests/fuzz
+cp "$OD_SOURCE/tests/fuzz/run" tests/fuzz/
+target() { # LINES of the program
+	printf '#!/bin/sh\n%s\n' "$1" >build/x/fuzz/fuzz/fuzz_a
+	chmod +x build/x/fuzz/fuzz/fuzz_a
+}
+target 'echo stat::number_of_executed_units: 7'
+passes "a fuzz target that finds nothing passes" "tests/fuzz/run build/x/fuzz/fuzz/fuzz_a"
+target 'printf bad >a-crash; echo "Test unit written to a-crash" >&2; exit 77'
+says "a finding fails and shows its input" "tests/fuzz/run build/x/fuzz/fuzz/fuzz_a" '^#     YmFk$'
+target 'exit 0'
+says "a fuzz target that runs nothing fails" "tests/fuzz/run build/x/fuzz/fuzz/fuzz_a" '^not ok'
 echo "1..$n"
