@@ -21,6 +21,7 @@ enum {
 	LOCATOR_SIZE = 20,
 	COMMENT_MAX = 65535,
 	FLAG_ENCRYPTED = 1 | 1 << 6 | 1 << 13,
+	FLAG_SIZES_FOLLOW = 1 << 3,
 	STORED = 0,
 	DEFLATED = 8,
 	HOST_UNIX = 3,
@@ -205,10 +206,27 @@ static uint32_t mode_of(const char *p, struct str name)
 	return mode;
 }
 
+/*
+ * Why a name is refused, or NULL. Readers cut a name at a NUL; some take a backslash for a
+ * slash and a letter with a colon for a drive.
+ */
+static const char *unzip_check_name(struct str name)
+{
+	if (str_find_byte(name, '\0') < name.n)
+		return "has a name with a NUL";
+	if (str_find_byte(name, '\\') < name.n)
+		return "has a name with a backslash; a tar archive can have it";
+	if (name.n > 1 && name.p[1] == ':' && (name.p[0] | 32) >= 'a' &&
+		(name.p[0] | 32) <= 'z')
+		return "has a name with a drive letter; a tar archive can have it";
+	return NULL;
+}
+
 static int read_entry(struct unzip *u, struct str in, struct unzip_entry *e, size_t *n)
 {
 	size_t name_n, extra_n;
 	uint64_t method;
+	const char *why;
 
 	if (in.n < CENTRAL_SIZE || number(in.p, 4) != CENTRAL_SIGN)
 		return bad(u, "has a damaged directory", STR(""));
@@ -225,6 +243,9 @@ static int read_entry(struct unzip *u, struct str in, struct unzip_entry *e, siz
 		.size = number(in.p + 24, 4),
 		.local = number(in.p + 42, 4),
 	};
+	why = unzip_check_name(e->name);
+	if (why)
+		return bad(u, why, e->name);
 	e->mode = mode_of(in.p, e->name);
 	if (number(in.p + 8, 2) & FLAG_ENCRYPTED)
 		return bad(u, "is encrypted", e->name);
@@ -254,6 +275,25 @@ int unzip_next(struct unzip *u, struct unzip_entry *e)
 	return 0;
 }
 
+/*
+ * Whether a local header has other sizes or another checksum than the directory. Zeros are
+ * right where they follow the content, and all ones where they stand in an extra field.
+ */
+static bool unzip_sizes_differ(const char *p, const struct unzip_entry *e)
+{
+	const uint64_t want[] = {e->crc, e->packed, e->size};
+
+	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+		uint64_t got = number(p + 14 + 4 * i, 4);
+
+		if (got != want[i] &&
+			!(got == 0 && number(p + 6, 2) & FLAG_SIZES_FOLLOW) &&
+			!(i > 0 && got == long32))
+			return true;
+	}
+	return false;
+}
+
 /* Where the content begins; the local header must say what the directory says. */
 static int find_content(struct unzip *u, const struct unzip_entry *e, uint64_t *at)
 {
@@ -266,7 +306,8 @@ static int find_content(struct unzip *u, const struct unzip_entry *e, uint64_t *
 		return r;
 	if (number(p, 4) != LOCAL_SIGN ||
 		number(p + 8, 2) != (e->deflated ? DEFLATED : STORED) ||
-		number(p + 6, 2) & FLAG_ENCRYPTED || number(p + 26, 2) != e->name.n)
+		number(p + 6, 2) & FLAG_ENCRYPTED || number(p + 26, 2) != e->name.n ||
+		unzip_sizes_differ(p, e))
 		return bad(u, "is described in two ways", e->name);
 	from += LOCAL_SIZE;
 	while (done < e->name.n) {

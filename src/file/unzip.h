@@ -2,7 +2,8 @@
  * A reader of zip archives by their central directory, over any source of bytes.
  *
  * What two readers could understand in two ways is refused: headers that disagree,
- * content that overlaps, names that stand twice. So is what cannot be read here
+ * content that overlaps, names that stand twice, names with a NUL, a backslash or a
+ * drive letter. So is what cannot be read here
  * (encryption, other methods than stored and deflate, several disks), and what is
  * larger than ARCHIVE_ENTRIES_MAX, ARCHIVE_BYTES_MAX or ARCHIVE_RATIO_MAX allow.
  */
@@ -23,7 +24,7 @@ struct unzip_source {
 };
 
 struct unzip_entry {
-	struct str name; /* lives as long as the unzip; may be anything but empty */
+	struct str name; /* lives as long as the unzip; not empty, no NUL, no backslash */
 	uint32_t mode;   /* as in struct stat */
 	int64_t mtime;   /* seconds since 1970 */
 	bool deflated;

@@ -170,7 +170,7 @@ static int read_at(void *arg, uint64_t at, void *p, size_t n)
 /* What upstream passes over in silence. */
 static bool is_passed_over(struct str name)
 {
-	if (str_starts(name, STR("/")) || str_find_byte(name, '\0') < name.n)
+	if (str_starts(name, STR("/")))
 		return true;
 	while (name.n)
 		if (str_eq(str_cut(&name, '/'), STR("..")))

@@ -216,6 +216,30 @@ def damaged(data, at, new):
     return data[:at] + new + data[at + len(new):]
 
 
+def zipped_raw(*entries):
+    """An archive with names that zipfile would change."""
+    stand_ins = [chr(ord("q") + i) * max(1, len(name)) for i, (name, _) in enumerate(entries)]
+    data = zipped(*[(s, text) for s, (_, text) in zip(stand_ins, entries)])
+    for s, (name, _) in zip(stand_ins, entries):
+        data = data.replace(s.encode(), name.encode() or s.encode())
+        if not name:  # both headers say that it has no byte, and one of an extra field
+            local, central = data.index(b"PK\3\4"), data.index(b"PK\1\2")
+            data = damaged(damaged(data, local + 26, b"\0\0\1\0"), central + 28, b"\0\0\1\0")
+    return data
+
+
+def zip64(data, central, extra):
+    """The archive with an extra field in one entry of its directory, whose size stands there."""
+    name = int.from_bytes(data[central + 28:central + 30], "little")
+    at = central + 46 + name
+    head = damaged(data[central:at], 24, b"\xff\xff\xff\xff")
+    head = damaged(head, 30, len(extra).to_bytes(2, "little"))
+    end = data.rindex(b"PK\5\6")
+    size = int.from_bytes(data[end + 12:end + 16], "little") + len(extra)
+    tail = damaged(data[at:], end - at + 12, size.to_bytes(4, "little"))
+    return data[:central] + head + extra + tail
+
+
 def test_hostile_zips():
     with Client() as client:
         top = client.work
@@ -268,11 +292,25 @@ def test_hostile_zips():
                 ("a wrong directory", damaged(good, len(good) - 6, b"\1"), "another place"),
                 ("a bomb", bomb, "too well"),
                 ("two sizes", damaged(good, second + 24, b"\1"), "sizes"),
+                ("a size in the local header alone", damaged(good, local + 22, b"\1"), "two ways"),
+                ("a packed size in the local header alone", damaged(good, local + 18, b"\1"), "two ways"),
+                ("a checksum in the local header alone", damaged(good, local + 14, b"abcd"), "two ways"),
+                ("a method in the local header alone", damaged(good, local + 8, b"\10"), "two ways"),
+                ("a name with a NUL", zipped_raw(("a\0b", "1")), "a NUL"),
+                ("a name that ends with a NUL", zipped_raw(("a.txt\0", "1")), "a NUL"),
+                ("a name with a backslash", zipped_raw(("a\\b", "1")), "a backslash"),
+                ("a way up with backslashes", zipped_raw(("..\\..\\x", "1")), "a backslash"),
+                ("a name with a drive letter", zipped_raw(("C:x", "1")), "a drive letter"),
+                ("a good one before a bad one", zipped_raw(("ok", "1"), ("c:/x", "1")), "a drive letter"),
+                ("an empty name", zipped_raw(("", "1")), "damaged directory"),
+                ("a name of 4,097 bytes", zipped_raw(("n/" * 2048 + "x", "1")), ""),
+                ("a zip64 size that is cut off", zip64(good, second, b"\1\0\4\0aaaa"), "damaged extra"),
+                ("a zip64 size of 2^63", zip64(good, second, b"\1\0\10\0" + b"\0" * 7 + b"\x80"), "sizes"),
                 ("more than can be",
                  damaged(many, len(many) - 14, b"\xfe\xff\xfe\xff"), "")):
             answer = upload(client, work, "bad.zip", data)
             eq(answer.status, 500, name)
-            has(answer.json()["detail"], words, "is told")
+            has(answer.json().get("detail", ""), words, "is told")
             eq(names_below(top), before, "and nothing of it is there")
         for cut in range(1, len(good), 7):
             upload(client, work, "bad.zip", good[:cut])
