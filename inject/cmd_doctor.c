@@ -10,6 +10,7 @@
 #include "inject/sandbox_label.h"
 #include "limits.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -132,16 +133,21 @@ static void read_info(struct doctor *d, struct doc *doc)
 			"it runs containers of %.*s", STR_ARG(os));
 }
 
+/* 0 with the document; 1 when the engine has none to give; an error. */
 static int ask(struct doctor *d, struct reply *reply, struct doc *doc,
 	const struct target *target)
 {
 	int r = engine_ask_at(&d->engine, reply, "GET", (struct str){0}, target);
 
-	if (!r && reply->status == 200)
-		r = doc_parse(doc, buf_view(&reply->body));
-	else if (!r)
-		r = 1;
-	return r;
+	if (r || reply->status != 200)
+		return r ? r : 1;
+	r = doc_parse(doc, buf_view(&reply->body));
+	if (!r || r == -ENOMEM)
+		return r;
+	say(d, PROBLEM, "engine", "look into its log",
+		"its answer to %.*s is no JSON: %s", STR_ARG(target_view(target)),
+		err_text(r));
+	return 1;
 }
 
 static int look_at_engine(struct doctor *d)

@@ -929,6 +929,18 @@ def test_ps_logs_stop():
         fails(od(e, *argv, "box", *more), 111, "there is no sandbox box", f"{argv}")
 
 
+def test_doctor_of_a_liar():
+    """An answer that doctor cannot read is a line of its report, and no bug of od-runtime."""
+    for path in "/version", "/info":
+        for body in (b"{", b"[" * 100000, b'{"a":"\xff"}', b'{"a":1,"a":2}', b""):
+            # The first answer to /version is for the beginning of every command.
+            said = [response(200, {"Components": []})] if path == "/version" else []
+            e = engine(answers=[("GET", path, lambda _: said.pop() if said else response(200, body))])
+            got = od(e, "doctor")
+            eq((got.returncode, got.stderr), (111, b""), f"doctor with {body[:10]} for {path}")
+            has(got.stdout, f"its answer to {path} is no JSON".encode(), "the report says which answer")
+
+
 def test_foreign_container():
     e = engine()
     od(e, "run", "base:1", "--name", "box")
