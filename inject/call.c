@@ -214,6 +214,9 @@ static int read_more(struct call *c)
 	if (stop_is_asked(c->calm))
 		return -EINTR;
 	for (;;) {
+		/* A peer that always has bytes to read leaves nothing to wait for. */
+		if (!c->calm && stop_signal())
+			return -EINTR;
 		r = fill(c);
 		if (r <= 0)
 			return r;
