@@ -207,8 +207,8 @@ static uint32_t mode_of(const char *p, struct str name)
 }
 
 /*
- * Why a name is refused, or NULL. Readers cut a name at a NUL; some take a backslash for a
- * slash and a letter with a colon for a drive.
+ * Why a name is refused, or NULL. Readers cut a name at a NUL; some take a backslash
+ * for a slash and a letter with a colon for a drive.
  */
 static const char *unzip_check_name(struct str name)
 {
@@ -276,8 +276,8 @@ int unzip_next(struct unzip *u, struct unzip_entry *e)
 }
 
 /*
- * Whether a local header has other sizes or another checksum than the directory. Zeros are
- * right where they follow the content, and all ones where they stand in an extra field.
+ * Whether a local header has other sizes or another checksum than the directory. Zeros
+ * are right where they follow the content, all ones where an extra field has them.
  */
 static bool unzip_sizes_differ(const char *p, const struct unzip_entry *e)
 {

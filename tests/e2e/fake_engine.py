@@ -139,12 +139,12 @@ class Container:
         return bool(self.spec.get("HostConfig", {}).get("PortBindings"))
 
     def inspect(self):
-        running = self.state == "running"
+        running = self.state in ("running", "paused")
         ports = {"8000/tcp": [{"HostIp": "127.0.0.1", "HostPort": str(self.port)}]}
         return {
             "Id": self.id, "Name": "/" + self.name,
             "State": {"Status": self.state, "Running": running,
-                      "ExitCode": self.exit_code},
+                      "Paused": self.state == "paused", "ExitCode": self.exit_code},
             "Image": self.image,
             "Config": {"Labels": self.spec.get("Labels"), "Cmd": self.spec.get("Cmd")},
             "HostConfig": self.spec.get("HostConfig", {}),

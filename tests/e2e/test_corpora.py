@@ -13,7 +13,7 @@ import time
 import harness
 import hostile_files
 import http_cases
-from harness import BUILD, HERE, TOP, Client, Closed, Conn, eq, free_port, main, note, ok, request, skip, until
+from harness import BUILD, TOP, Client, Closed, Conn, eq, free_port, main, note, ok, request, skip
 from test_transfer import names_below, quote, upload
 
 SEED = int(os.environ.get("OD_SEED", "1"))
