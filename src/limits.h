@@ -35,7 +35,8 @@ enum {
 	HTTP_MOVE = 1 << 20,     /* of a body, past our memory: about 0.1 ms */
 	HTTP_TURN_BYTES = 65536, /* one connection's share of a wake-up... */
 	HTTP_TURN_REPLIES = 32,  /* ...about 0.3 ms of small replies */
-	HTTP_ACCEPTS = 64,       /* connections taken in one wake-up */
+	HTTP_ACCEPTS = 64,       /* connections accepted in one wake-up... */
+	HTTP_ACCEPT_US = 1000,   /* ...with the requests that have come with them */
 	HTTP_HEAD_MS = 10000,    /* absolute, from accept or first byte: slow loris */
 	HTTP_IDLE_MS = 75000,    /* clients that reuse a connection drop it earlier */
 	HTTP_BODY_MS = 10000,    /* grace before HTTP_BODY_RATE counts */
@@ -209,7 +210,7 @@ enum {
 enum {
 	SERVE_DATA_MAX = 256 << 20, /* of memory: then requests fail, not the process */
 	WHO_MEMORY_MAX = 4 << 20,   /* the shell's environment; the kernel takes 2 MB */
-	LISTEN_BACKLOG = 512,       /* clients wait here while serve is restarted */
+	LISTEN_BACKLOG = 4096,      /* as the kernel's somaxconn: see docs/protocol.md */
 	PEER_IDLE_S = 30,           /* then a peer is asked whether it is there... */
 	PEER_ASK_S = 10,            /* ...and again... */
 	PEER_ASKS = 3,              /* ...as often, before it is lost */

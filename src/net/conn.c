@@ -62,6 +62,7 @@ void conn_enter(struct conn *c, enum conn_state next)
 {
 	assert(traits[c->state].next & TO(next));
 	c->state = next;
+	conn_requeue(c);
 	if (c->server->ms[next])
 		conn_set_deadline(c, c->server->ms[next]);
 }
@@ -450,6 +451,11 @@ void conn_resume(struct conn *c)
 		settle(c, c->state == C_HEAD);
 }
 
+void conn_start(struct conn *c)
+{
+	go_on(c);
+}
+
 static void on_event(struct io *io, uint32_t events)
 {
 	struct conn *c = container_of(io, struct conn, io);
@@ -484,7 +490,6 @@ static int conn_new(
 	if (!c)
 		return -ENOMEM;
 	c->server = s;
-	c->born = loop_now(s->loop);
 	if (tls)
 		r = transport_tls(&c->transport, fd, tls);
 	else
@@ -496,7 +501,8 @@ static int conn_new(
 	return r;
 }
 
-int conn_open(struct server *s, int fd, const struct tls_credentials *tls)
+int conn_open(
+	struct server *s, int fd, const struct tls_credentials *tls, struct conn **out)
 {
 	struct conn *c;
 	int r = conn_new(s, fd, tls, &c);
@@ -519,5 +525,6 @@ int conn_open(struct server *s, int fd, const struct tls_credentials *tls)
 	s->last = c;
 	s->conns_n++;
 	conn_enter(c, C_HEAD);
+	*out = c;
 	return 0;
 }

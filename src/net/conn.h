@@ -29,6 +29,16 @@ enum conn_rank {
 	RANK_TRUSTED, /* see request_trust */
 };
 
+/* Connections that may be closed for a new one, each queue in order of entry. */
+enum evict_queue {
+	EVICT_NONE,
+	EVICT_NEW,     /* RANK_NEW, without an unanswered request */
+	EVICT_IDLE,    /* RANK_SERVED, between requests */
+	EVICT_PART,    /* RANK_SERVED, with an incomplete request */
+	EVICT_TRUSTED, /* RANK_TRUSTED, between requests */
+	EVICT_QUEUES
+};
+
 /*
  * The memory of a request and its reply. A connection has one only from the first
  * byte of a request to the last of the reply; idle connections cost little.
@@ -63,7 +73,9 @@ struct conn {
 	bool authorized; /* see request_is_authorized */
 	struct server *server;
 	struct conn *prev, *next; /* oldest first */
-	uint64_t born;            /* monotonic ms */
+	enum evict_queue queue;
+	struct conn *queue_prev, *queue_next;
+	uint64_t queued; /* when it entered its queue, monotonic ms */
 	struct transport transport;
 	struct io io;
 	struct timer timer;
@@ -76,6 +88,11 @@ struct listener {
 	int fd;
 	struct server *server;
 	const struct tls_credentials *tls; /* NULL: plain */
+};
+
+struct conn_queue {
+	struct conn *first, *last;
+	unsigned n;
 };
 
 /* What the operator hears of, but not more than once a minute. */
@@ -91,6 +108,7 @@ struct server {
 	unsigned ms[C_STATES];   /* deadline of each state; 0: keeps the last one */
 	struct conn *first, *last;
 	unsigned conns_n;
+	struct conn_queue queues[EVICT_QUEUES];
 	struct exchange *spares;
 	unsigned spares_n;
 	struct listener listeners[HTTP_LISTENERS_MAX];
@@ -101,8 +119,15 @@ struct server {
 	bool stopping;
 };
 
-/* Takes fd and starts to read a head. -errno or ERR_TLS, with fd closed. */
-int conn_open(struct server *s, int fd, const struct tls_credentials *tls) MUST_USE;
+/* Takes fd and waits for a head. -errno or ERR_TLS, with fd closed. */
+int conn_open(struct server *s, int fd, const struct tls_credentials *tls,
+	struct conn **out) MUST_USE;
+/* Handles what the peer has sent already; c may be gone afterwards. */
+void conn_start(struct conn *c);
+/* Moves c to the queue that its state and its rank demand. O(1). */
+void conn_requeue(struct conn *c);
+/* The connection whose end costs least; NULL if each of them is in use. O(1). */
+struct conn *server_victim(const struct server *s);
 /* Ends c at once; its memory goes after the batch. Always ERR_CLOSED. */
 int conn_drop(struct conn *c);
 /* The same, but its transport lives on, with somebody else. */

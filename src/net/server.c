@@ -1,10 +1,12 @@
 #include "net/server.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "net/conn.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -140,32 +142,14 @@ static void pause_accepts(struct server *s)
 		want_accepts(s, 0);
 }
 
-/* Whether c may be closed so that another peer gets its place. */
-static bool is_cheap(const struct conn *c)
+/* Closes the connection whose end costs least. False if each of them is in use. */
+static bool server_evict(struct server *s)
 {
-	if (c->rank == RANK_TRUSTED)
-		return c->state == C_IDLE;
-	return c->state == C_IDLE || c->state == C_HEAD || c->state == C_BODY ||
-		c->state == C_LINGER;
-}
+	struct conn *victim = server_victim(s);
 
-/*
- * Closes the oldest connection of those with the least to lose. 0; 1 when each of
- * them is too young to tell a slow peer from a good one; ERR_LIMIT when there is none.
- */
-static int make_room(struct server *s)
-{
-	struct conn *worst = NULL;
-
-	for (struct conn *c = s->first; c; c = c->next)
-		if (is_cheap(c) && (!worst || c->rank < worst->rank))
-			worst = c;
-	if (!worst)
-		return ERR_LIMIT;
-	if (loop_now(s->loop) - worst->born < s->conf.young_ms)
-		return 1;
-	conn_drop(worst);
-	return 0;
+	if (victim)
+		conn_drop(victim);
+	return victim;
 }
 
 /* Tells the peer of fd why, as far as it goes without waiting, and closes fd. */
@@ -173,6 +157,7 @@ static void turn_away(int fd)
 {
 	static const char busy[] = "HTTP/1.1 503 Service Unavailable\r\n"
 				   "content-type: application/json\r\n"
+				   "retry-after: 1\r\n"
 				   "content-length: 34\r\nconnection: close\r\n\r\n"
 				   "{\"detail\":\"Too many connections.\"}";
 	struct iovec v = {
@@ -201,84 +186,102 @@ void server_warn(struct server *s, enum trouble what, const char *why)
 	log_warn("%s: %s", words[what], why);
 }
 
+/* A TLS peer gets no answer: it would have to wait for the handshake. */
+static void listener_refuse(struct listener *l, int fd, const char *why)
+{
+	server_warn(l->server, TROUBLE_FULL, why);
+	if (l->tls)
+		fd_close(&fd);
+	else
+		turn_away(fd);
+}
+
 /* The process has no fd left: the spare one serves to accept and refuse. */
-static void refuse_one(struct listener *l, int err)
+static void listener_refuse_next(struct listener *l)
 {
 	struct server *s = l->server;
 	int fd;
 
-	server_warn(s, TROUBLE_FULL,
-		err == ERR_LIMIT ? "all are busy" : "out of file descriptors");
 	fd_close(&s->spare_fd);
 	fd = fd_accept(l->fd);
-	/* Words would have to wait for a handshake. */
-	if (fd >= 0 && l->tls)
-		fd_close(&fd);
-	else if (fd >= 0)
-		turn_away(fd);
+	if (fd >= 0)
+		listener_refuse(l, fd, "out of file descriptors");
 	s->spare_fd = fd_dup(l->fd, SPARE_FD_MIN);
 	if (s->spare_fd < 0)
 		pause_accepts(s);
 }
 
-/* Somebody waits who cannot be accepted. 0: now he can; 1: not in this wake-up. */
-static int on_full(struct listener *l, int err)
+/* Whether a peer waits: accept reports a lack of fds before it looks for a peer. */
+static bool listener_is_readable(const struct listener *l)
 {
-	int r = make_room(l->server);
+	struct pollfd p = {.fd = l->fd, .events = POLLIN};
 
-	if (r > 0)
-		pause_accepts(l->server);
-	else if (r < 0)
-		refuse_one(l, err);
-	return r != 0;
+	return poll(&p, 1, 0) > 0 && p.revents & POLLIN;
 }
 
-static int accept_one(struct listener *l)
+/* 0: a connection was closed, so that accept has an fd; 1: there is nothing to do. */
+static int listener_free_fd(struct listener *l)
+{
+	if (!listener_is_readable(l))
+		return 1;
+	if (server_evict(l->server))
+		return 0;
+	listener_refuse_next(l);
+	return 1;
+}
+
+/* 0: a peer was accepted, or refused; or the -errno of accept. */
+static int listener_accept(struct listener *l)
 {
 	struct server *s = l->server;
-	int fd = s->conns_n < s->conf.conns_max ? fd_accept(l->fd) : ERR_LIMIT;
+	struct conn *c;
+	int fd = fd_accept(l->fd), r;
 
-	return fd < 0 ? fd : conn_open(s, fd, l->tls);
+	if (fd < 0)
+		return fd;
+	if (s->conns_n >= s->conf.conns_max && !server_evict(s)) {
+		listener_refuse(l, fd, "all are busy");
+		return 0;
+	}
+	r = conn_open(s, fd, l->tls, &c);
+	/* The request of a peer that has waited to be accepted is there, as a rule. */
+	if (r == 0)
+		conn_start(c);
+	return r;
 }
 
 int server_take(struct server *s, int fd, bool authorized)
 {
+	struct conn *c;
 	int r;
 
 	if (s->conns_n >= s->conf.conns_max || s->stopping) {
 		fd_close(&fd);
 		return ERR_LIMIT;
 	}
-	r = conn_open(s, fd, NULL);
+	r = conn_open(s, fd, NULL, &c);
 	if (!r)
-		s->last->authorized = authorized;
+		c->authorized = authorized;
 	return r;
 }
 
 static void on_listener(struct io *io, uint32_t events)
 {
 	struct listener *l = container_of(io, struct listener, io);
+	uint64_t until = clock_us() + HTTP_ACCEPT_US;
+	int r = 0;
 
 	(void)events;
-	for (int i = 0; i < HTTP_ACCEPTS; i++) {
-		int r = accept_one(l);
-
-		if (r == 0)
-			continue;
-		/*
-		 * That somebody waits is sure for the first only: accept looks for an
-		 * fd before it looks for a peer.
-		 */
-		if (r == ERR_LIMIT || r == -EMFILE || r == -ENFILE) {
-			if (i > 0 || on_full(l, r))
-				return;
-			continue;
-		}
-		/* Out of memory, or a listener that is broken and stays readable. */
-		if (r != -EAGAIN)
-			pause_accepts(l->server);
-		return;
+	for (int i = 0; i < HTTP_ACCEPTS && r == 0 && l->fd >= 0; i++) {
+		r = listener_accept(l);
+		if (r == -EMFILE || r == -ENFILE)
+			r = listener_free_fd(l);
+		if (clock_us() >= until)
+			return;
 	}
+	/* Out of memory, or a listener that is broken and stays readable. */
+	if (r < 0 && r != -EAGAIN)
+		pause_accepts(l->server);
 }
 
 int server_listen(struct server *s, int fd, const struct tls_credentials *tls)

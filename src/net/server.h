@@ -62,7 +62,7 @@ struct server_conf {
 	unsigned stall_ms;  /* pause within a body or a reply */
 	unsigned wait_ms;   /* for the layer above: an answer, or a part of it */
 	unsigned linger_ms; /* after the last reply, for the peer to close */
-	unsigned young_ms;  /* a connection this young is not closed to make room */
+	unsigned young_ms;  /* younger peers are spared while others can go */
 };
 
 /* NULL with *err set to -errno. */

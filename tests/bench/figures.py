@@ -19,7 +19,7 @@ import time
 import urllib.parse
 
 import rows
-from rows import BUILD, LOAD, bare_environment, load, row
+from rows import BUILD, CROWD, LOAD, bare_environment, load, row
 
 import appends
 import browser
@@ -254,6 +254,27 @@ def requests():
         "a server that does not parse")
 
 
+def crowd(port, peers, mode):
+    done = subprocess.run([CROWD, str(port), str(peers), "5", mode], capture_output=True, text=True,
+                          timeout=120)
+    if done.returncode:
+        raise RuntimeError(f"crowd {mode}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def peers():
+    """A new connection's /alive beside 10,000 others; the floor is the same without them."""
+    with harness.Client(role="init") as client:
+        floor = crowd(client.port, 0, "idle")["p99_us"] / 1000
+    for mode, what in (("idle", "idle peers"), ("again", "peers that connect again when closed"),
+                       ("silent", "silent peers that connect again when closed")):
+        with harness.Client(role="init") as client:
+            got = crowd(client.port, 10000, mode)
+        row(f"/alive on a new connection, 10,000 {what}, p99", got["p99_us"] / 1000, "ms",
+            100 if mode == "idle" else None, floor, "without them")
+        row(f"probes without an answer, 10,000 {what}", got["unanswered"], "", 0)
+
+
 def first_answer(client):
     """Seconds from a kill -9 of serve to the first answer to somebody new."""
     request = harness.request("GET", "/alive")
@@ -381,7 +402,7 @@ def run_row(engine, box, name):
 
 
 def main():
-    steps = {f.__name__: f for f in (size, memory, start, latency, throughput, sessions, requests,
+    steps = {f.__name__: f for f in (size, memory, start, latency, throughput, sessions, requests, peers,
                                      restart, grep, tls.tls, *transfers.STEPS, *cells.STEPS,
                                      *browser.STEPS, *events.STEPS,
                                      appends.appends, engine_rows, many.images)}

@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
 
 
 LOAD = os.path.join(BUILD, "release", "bench", "load")
+CROWD = os.path.join(BUILD, "release", "bench", "crowd")
 ROWS = []
 
 

@@ -165,6 +165,7 @@ static void test_cap_busy(void)
 	ok(peer_has(&next, "503 Service Unavailable") &&
 			peer_has(&next, "\r\n\r\n{\"detail\":\"Too many connections.\"}"),
 		"is said at once");
+	ok(peer_has(&next, "\r\nretry-after: 1\r\n"), "the answer has Retry-After");
 	peer_close(&next);
 	for (unsigned i = 0; i < 2; i++) {
 		request_reply(parked[i], 204, NULL);
@@ -174,23 +175,86 @@ static void test_cap_busy(void)
 	server_down();
 }
 
-/* Nobody has had time to speak: the new peer waits instead of taking a place. */
-static void test_cap_young(void)
+/* Opens a connection on which a request has been answered. */
+static void idle_open(struct peer *p, const char *request)
 {
-	struct peer first, second;
+	peer_open(p);
+	peer_say(p, request);
+	peer_expect(p, "\r\n\r\nok", "a peer is served");
+}
 
-	server_up((struct server_conf){.conns_max = 1, .young_ms = 3600000});
-	peer_open(&first);
-	ok(poll_until(is_count, 1), "a new one");
-	peer_open(&second);
-	peer_say(&second, GET("/x"));
-	for (int i = 0; i < 20; i++)
+static void test_cap_idle(void)
+{
+	struct peer old, next[3];
+
+	server_up((struct server_conf){.conns_max = 3, .young_ms = 3600000});
+	idle_open(&old, GET("/x"));
+	for (int i = 0; i < 2; i++)
+		idle_open(&next[i], GET("/x"));
+	peer_say(&old, GET("/x"));
+	peer_expect(&old, "\r\n\r\nok", "the oldest connection is used again");
+	idle_open(&next[2], GET("/x"));
+	peer_expect_end(&next[0], "the connection that is idle for longest is closed");
+	peer_say(&old, GET("/x"));
+	peer_expect(&old, "\r\n\r\nok", "the one used again is not");
+	peer_close(&old);
+	for (int i = 0; i < 3; i++)
+		peer_close(&next[i]);
+	server_down();
+}
+
+/* Peers that have waited in the backlog are served in the wake-up that accepts them. */
+static void test_cap_one_wake_up(void)
+{
+	enum { IDLE = 8 };
+	struct peer idle[IDLE], next[IDLE];
+
+	server_up((struct server_conf){.conns_max = IDLE, .young_ms = 3600000});
+	for (int i = 0; i < IDLE; i++)
+		idle_open(&idle[i], GET("/x"));
+	for (int i = 0; i < IDLE; i++) {
+		peer_open(&next[i]);
+		peer_say(&next[i], GET("/x"));
+	}
+	ready_n = 0;
+	tick();
+	is_int(ready_n, IDLE, "one wake-up serves all peers that wait");
+	for (int i = 0; i < IDLE; i++) {
+		peer_expect(
+			&next[i], "\r\n\r\nok", "a peer of the backlog has its answer");
+		peer_expect_end(&idle[i], "an idle connection is closed for it");
+		peer_close(&next[i]);
+		peer_close(&idle[i]);
+	}
+	server_down();
+}
+
+/* A flood of silent peers takes half of the places at most from trusted idle peers. */
+static void test_cap_flood(void)
+{
+	enum { CAP = 8, FLOOD = 40 };
+	struct peer trusted[CAP], flood[FLOOD], next;
+
+	server_up((struct server_conf){.conns_max = CAP, .young_ms = 3600000});
+	for (int i = 0; i < CAP; i++)
+		idle_open(&trusted[i], GET("/trust"));
+	for (int i = 0; i < FLOOD; i++) {
+		peer_open(&flood[i]);
 		tick();
-	peer_say(&first, GET("/x"));
-	peer_expect(&first, "\r\n\r\nok", "keeps its place");
-	peer_close(&first);
-	peer_expect(&second, "\r\n\r\nok", "the second gets it afterwards");
-	peer_close(&second);
+	}
+	idle_open(&next, GET("/x"));
+	for (int i = CAP / 2 + 1; i < CAP; i++) {
+		peer_say(&trusted[i], GET("/x"));
+		peer_expect(&trusted[i], "\r\n\r\nok", "a trusted idle peer stays");
+	}
+	peer_expect_end(&trusted[0], "the oldest trusted idle peer is closed");
+	peer_expect_end(&flood[0], "the flood replaces its own oldest connection");
+	is_int(server_conns(server), CAP, "the cap holds");
+	for (int i = 0; i < CAP; i++)
+		peer_close(&trusted[i]);
+	for (int i = 0; i < FLOOD; i++)
+		peer_close(&flood[i]);
+	peer_close(&next);
 	server_down();
 }
 
@@ -381,7 +445,9 @@ int main(void)
 	test_cap_silent();
 	test_cap_ranks();
 	test_cap_busy();
-	test_cap_young();
+	test_cap_idle();
+	test_cap_one_wake_up();
+	test_cap_flood();
 	if (under_valgrind()) {
 		skip("out of file descriptors", "valgrind");
 	} else {
