@@ -177,10 +177,20 @@ static int reply_err(const struct exchange *x)
 	return x->fields.err ? x->fields.err : x->head.err;
 }
 
+/* A peer that is told 503 may come again (RFC 9110, 15.6.4). */
+static void add_retry_after(struct exchange *x)
+{
+	const struct str name = STR("retry-after");
+
+	if (str_find(buf_view(&x->fields), name) == x->fields.n)
+		resp_field(&x->fields, name, STR("1"));
+}
+
 static void reply_trouble(struct exchange *x, int err)
 {
 	recycle(&x->fields);
 	if (err == -ENOMEM) {
+		add_retry_after(x);
 		write_detail(x, STR("Out of memory."));
 		write_head(x, 503, JSON_TYPE, HTTP_LENGTH, x->out.n);
 	} else {
@@ -226,6 +236,8 @@ static void begin_reply(
 
 void exchange_fail(struct exchange *x, unsigned status, struct str words)
 {
+	if (status == 503)
+		add_retry_after(x);
 	write_detail(x, words);
 	write_reply(x, status, JSON_TYPE);
 }
