@@ -45,6 +45,8 @@ static const char usage[] =
 	"  --user-id N         its id, if it has to be made (default 1000)\n"
 	"  --shell PATH        shell to use (default: bash, else any sh)\n"
 	"  --key-sha256 HEX    SHA-256 of the session key that requests must carry\n"
+	"  --no-key            serve without a session key on an address that others "
+	"reach\n"
 	"  --tls-cert FILE     certificate chain (PEM), with --tls-key: serve TLS 1.2\n"
 	"  --tls-key FILE      private key (PEM)\n"
 	"  --tls-client-ca FILE  let in who shows a certificate of this authority (PEM) "
@@ -154,6 +156,12 @@ static void set_key_sha256(struct reader *r, const char *v)
 	if (hex_decode(str_c(v), r->c->key, sizeof(r->c->key)) < 0)
 		complain(r, "--key-sha256", v, "must be 64 hexadecimal digits");
 	r->c->has_key = true;
+}
+
+static void set_no_key(struct reader *r, const char *v)
+{
+	(void)v;
+	r->c->no_key = true;
 }
 
 static void set_tls_self(struct reader *r, const char *v)
@@ -343,6 +351,7 @@ static const struct option {
 	{"--user-id", ONE, .set = set_user_id},
 	{"--shell", ONE, .set = set_shell},
 	{"--key-sha256", ONE, .set = set_key_sha256},
+	{"--no-key", NONE, .set = set_no_key},
 	{"--tls-cert", ONE, .at = AT(tls_cert)},
 	{"--tls-key", ONE, .at = AT(tls_key)},
 	{"--tls-client-ca", ONE, .at = AT(tls_client_ca)},
@@ -485,22 +494,6 @@ static bool read_role(struct reader *r)
 	return false;
 }
 
-/* The key in the clear is overwritten where it stands, for /proc to show no more. */
-static void take_key(struct config *c)
-{
-	static const char name[] = "SESSION_API_KEY";
-	char *key = getenv(name);
-
-	if (!key)
-		return;
-	/* One of the command line is ours; this one may be any program's of the image. */
-	if (*key && !c->has_key)
-		sha256_of(str_c(key), c->key);
-	c->has_key = c->has_key || *key;
-	explicit_bzero(key, strlen(key));
-	unsetenv(name);
-}
-
 static bool truthy(const char *text)
 {
 	static const char *const words[] = {"1", "true", "t", "yes", "y", "on"};
@@ -520,7 +513,7 @@ static void read_environment(struct reader *r)
 	const char *extra = getenv("RUNTIME_USERNAME");
 	const char *plugin_time = getenv("INIT_PLUGIN_TIMEOUT");
 
-	take_key(c);
+	config_take_key(c);
 	if (no_change)
 		number(r, "NO_CHANGE_TIMEOUT_SECONDS", no_change, NO_CHANGE_MAX_S,
 			&c->no_change_s);
@@ -595,5 +588,8 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 			"--connect wss:...: whom to believe? --connect-ca or "
 			"--connect-pin\n");
 	read_environment(&r);
+	/* Backends start the drop-in without a key. */
+	if (!r.lenient && !r.errors->n && c->role <= ROLE_INIT)
+		config_check_key(c, r.errors);
 	return r.errors->n ? -EINVAL : 0;
 }

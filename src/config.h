@@ -44,6 +44,7 @@ struct config {
 	const char *address; /* numeric */
 	uint16_t port;
 	bool has_key;
+	bool no_key; /* the server may start without one, see config_is_open */
 	uint8_t key[SHA256_LEN]; /* the SHA-256 of the session key */
 	const char *tls_cert;    /* PEM files; both or none */
 	const char *tls_key;
@@ -86,6 +87,13 @@ struct config {
  * errors, a line each. The strings belong to argv and the environment.
  */
 int config_read(struct config *c, int argc, char **argv, struct buf *errors) MUST_USE;
+
+/* Whether everyone who can connect to the server may run commands. */
+bool config_is_open(const struct config *c);
+
+/* Parts of config_read: the key of the environment, and whether there must be one. */
+void config_take_key(struct config *c);
+void config_check_key(const struct config *c, struct buf *errors);
 
 /* The usage text of the client. */
 const char *config_usage(void);

@@ -217,6 +217,10 @@ static int open_listener(struct serve *s)
 		err = store_put(s->store, KEPT_LISTENER, fd, 0);
 		if (err < 0)
 			log_warn("init does not keep the listener: %s", err_text(err));
+		if (config_is_open(c))
+			log_warn("no session key: everyone who reaches %s port %u can "
+				 "run commands here",
+				c->address, c->port);
 	}
 	s->kept.listener = -1;
 	return server_listen(s->server, fd, s->tls);

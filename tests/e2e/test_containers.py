@@ -197,7 +197,7 @@ def by_hand(image, *options, **config):
     """A container of a runtime image, started past od-runtime; a way to act in it."""
     host = dict({"PortBindings": {"8000/tcp": [{"HostIp": "127.0.0.1", "HostPort": ""}]}},
                 **config.pop("HostConfig", {}))
-    made = ENGINE.start(image, Cmd=["8000", *options], ExposedPorts={"8000/tcp": {}},
+    made = ENGINE.start(image, Cmd=["8000", "--no-key", *options], ExposedPorts={"8000/tcp": {}},
                         HostConfig=host, **config)
 
     def act(action_name, timeout=10.0, **args):

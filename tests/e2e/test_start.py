@@ -60,9 +60,37 @@ def test_port_taken():
             eq(code, 111, f"{role}: 111 when the port is taken")
             has(err, str(port), f"{role}: and the port is named")
             eq(out, "", f"{role}: and it does not call itself ready")
-    code, out, err = run_client("serve", str(free_port()), "--address", "203.0.113.1",
+    code, out, err = run_client("serve", str(free_port()), "--address", "203.0.113.1", "--no-key",
                                 "--username", ME, env={"SU_TO_USER": "0"})
     ok(code == 111 and "203.0.113.1" in err, "111 for an address that is not ours", err)
+
+
+def test_open_server():
+    """Without a key an address that others reach needs --no-key, but for the drop-in."""
+    key = {"SESSION_API_KEY": "k"}
+    for argv, env in ((("serve", "8000"), {}), (("init", "8000"), {}), (("8000",), {}),
+                      (("serve", "8000", "--address", "::"), {}),
+                      (("serve", "8000", "--address", "10.0.0.7"), {"SESSION_API_KEY": ""})):
+        code, out, err = run_client(*argv, env=env)
+        ok(code == 100 and not out and all(part in err for part in (
+            "no session key", "--no-key", "SESSION_API_KEY", "--key-sha256")),
+           f"{' '.join(argv)}: a start without a key is refused", f"status {code}", err)
+    code, out, err = run_client("serve", "8000", "--no-key", env=key)
+    ok(code == 100 and "--no-key" in err, "--no-key beside a key is refused", err)
+    port = free_port()
+    warning = f"no session key: everyone who reaches 0.0.0.0 port {port} can run commands here"
+    with Client(argv=[CLIENT, "init", str(port), "--no-key", "--username", ME], user=False) as client:
+        eq(client.log().count(warning), 1, "--no-key: the log has one warning")
+        client.port = port
+        eq(client.run("echo hi")["content"], "hi", "and the server works")
+        os.kill(client.serve_pid(), 9)
+        client.shared = None
+        ok(until(lambda: listening(port)), "it restarts after a crash")
+        eq(client.log().count(warning), 1, "a restart does not repeat the warning")
+    with Client() as client:
+        ok("session key" not in client.log(), "the loopback needs neither key nor warning")
+    with Client(env=key) as client:
+        ok("session key" not in client.log(), "a key needs no warning")
 
 
 def test_ready():
@@ -137,6 +165,7 @@ def test_drop_in():
         client, link = start_as(name, launcher, options)
         with client:
             eq(client.run("pwd")["content"], "/tmp", f"started as {name}: {what}")
+            eq(client.log().count("no session key"), 1, "without a key the log has one warning")
             ok(children(client.pid), "it supervises a server")
             eq(proc(client.pid, "cmdline").split(b"\0")[0].decode(), link, "its name stays")
         os.unlink(link)

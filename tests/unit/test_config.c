@@ -20,7 +20,7 @@ static struct config c;
 static struct buf errors = BUF_INIT(1 << 16);
 
 /* Reads a command line whose words are cut at blanks. */
-static int read_line(const char *line)
+static int read_line_as_is(const char *line)
 {
 	static char words[4096];
 	static char *argv[WORDS + 1]; /* some of it is pointed to */
@@ -32,6 +32,20 @@ static int read_line(const char *line)
 	argv[argc] = NULL;
 	buf_reset(&errors);
 	return config_read(&c, argc, argv, &errors);
+}
+
+/* With --no-key behind the port: most tests are not about the key. */
+static int read_line(const char *line)
+{
+	static char more[4096];
+	const char *port = strstr(line, " 3000");
+	int n = port ? (int)(port - line) + (int)strlen(" 3000") : 0;
+
+	if (n && (line[n] == '\0' || line[n] == ' '))
+		snprintf(more, sizeof(more), "%.*s --no-key%s", n, line, line + n);
+	else
+		snprintf(more, sizeof(more), "%s", line);
+	return read_line_as_is(more);
 }
 
 struct row {
@@ -87,8 +101,8 @@ static const struct row rows[] = {
 	{US " health 3000", ROLE_HEALTH, 3000, NULL, NULL, 0, false},
 	{US " shell 3000 --username me --plugins jupyter vscode", ROLE_SHELL, 3000, NULL,
 		"me", 0, false},
-	{US " 1", ROLE_SERVE, 1, NULL, NULL, 0, false},
-	{US " 65535", ROLE_SERVE, 65535, NULL, NULL, 0, false},
+	{US " 1 --no-key", ROLE_SERVE, 1, NULL, NULL, 0, false},
+	{US " 65535 --no-key", ROLE_SERVE, 65535, NULL, NULL, 0, false},
 	{US " --working-dir /w 3000 --username me.too_-1", ROLE_SERVE, 3000, "/w",
 		"me.too_-1", 0, false},
 	{US " --working-dir=/w=x --username=me --user-id=12 3000", ROLE_SERVE, 3000,
@@ -216,7 +230,7 @@ static void check_options(void)
 	ok(!c.has_key && !c.tls_cert && !c.tls_key && !c.shell,
 		"no key, no TLS, any shell");
 	is_int(c.no_change_s, 10, "ten seconds of silence");
-	is_int(read_line(US
+	is_int(read_line_as_is(US
 		       " 3000 --address ::1 --shell /bin/dash --tls-cert /c --tls-key /k "
 		       "--tls-client-ca=/a --connect-cert /d --connect-key /e "
 		       "--key-sha256 "
@@ -311,7 +325,7 @@ static int with_key(void)
 	ssize_t n;
 
 	sha256_of(STR("s3cret-in-the-environment"), digest);
-	if (read_line(US " 3000") != 0 || !c.has_key ||
+	if (read_line_as_is(US " 3000") != 0 || !c.has_key ||
 		!hash_equal(c.key, digest, sizeof(digest)))
 		return 1;
 	if (getenv("SESSION_API_KEY"))
@@ -346,6 +360,46 @@ static int run_again(const char *key)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+static const struct key_row {
+	const char *line;
+	int result;
+	bool open;
+} key_rows[] = {
+	{US " 3000", -EINVAL, true},
+	{US " serve 3000 --address 0.0.0.0", -EINVAL, true},
+	{US " init 3000 --address ::", -EINVAL, true},
+	{US " init 3000 --address 128.0.0.1", -EINVAL, true},
+	{US " init 3000 --address ::2", -EINVAL, true},
+	{US " init 3000 --address ::ffff:1.2.3.4", -EINVAL, true},
+	{US " 3000 --no-key", 0, true},
+	{US " 3000 --address 127.0.0.1", 0, false},
+	{US " 3000 --address 127.9.9.9", 0, false},
+	{US " 3000 --address ::1", 0, false},
+	{US " 3000 --address ::ffff:127.0.0.1", 0, false},
+	{US " 3000 --tls-self --tls-client-ca /a", 0, false},
+	{US " 3000 --tls-self", -EINVAL, true},
+	{US " shell 3000", 0, true},
+	{US " health 3000", 0, true},
+	{US " connect 3000", 0, true},
+	{MICROMAMBA MODULE " 3000", 0, true},
+};
+
+static void check_key_rows(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(key_rows); i++) {
+		const struct key_row *row = &key_rows[i];
+
+		is_int(read_line_as_is(row->line), row->result, "%s", row->line);
+		ok(config_is_open(&c) == row->open, "it is %s",
+			row->open ? "open" : "not open");
+	}
+	read_line_as_is(US " 3000");
+	is_view(buf_view(&errors),
+		"no session key: everyone who reaches 0.0.0.0 could run commands here. "
+		"Set SESSION_API_KEY or --key-sha256, or accept it with --no-key\n",
+		"the error has the ways out");
+}
+
 #define HEX_KEY "1111111111111111111111111111111111111111111111111111111111111111"
 
 static void check_key(void)
@@ -362,7 +416,11 @@ static void check_key(void)
 	ok(!c.has_key, "is none");
 	ok(!getenv("SESSION_API_KEY"), "and not passed on");
 	setenv("SESSION_API_KEY", "k", 1);
-	is_int(read_line(US " 3000 --key-sha256 " HEX_KEY), 0, "two keys");
+	is_int(read_line_as_is(US " 3000 --no-key"), -EINVAL, "--no-key beside a key");
+	is_int(read_line_as_is(US " 3000 --key-sha256 " HEX_KEY " --no-key"), -EINVAL,
+		"--no-key beside a digest");
+	setenv("SESSION_API_KEY", "k", 1);
+	is_int(read_line_as_is(US " 3000 --key-sha256 " HEX_KEY), 0, "two keys");
 	ok(c.has_key && c.key[0] == 0x11 && c.key[31] == 0x11, "the option's counts");
 	ok(!getenv("SESSION_API_KEY"), "and the other is not passed on");
 	setenv("SESSION_API_KEY", "k", 1);
@@ -384,6 +442,8 @@ int main(int argc, char **argv)
 	check_options();
 	check_environment();
 	check_key();
+	unsetenv("SESSION_API_KEY");
+	check_key_rows();
 	buf_free(&errors);
 	return done_testing();
 }
