@@ -540,7 +540,7 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 		.plugin_ms = PLUGIN_TIMEOUT_S * 1000,
 	};
 	if (argc > 0 && is_drop_in(argv[0])) {
-		r.lenient = true;
+		r.lenient = c->drop_in = true;
 		r.argv = skip_launcher(r.argv);
 		c->role = ROLE_INIT;
 	} else if (!read_role(&r)) {

@@ -44,7 +44,8 @@ struct config {
 	const char *address; /* numeric */
 	uint16_t port;
 	bool has_key;
-	bool no_key; /* the server may start without one, see config_is_open */
+	bool drop_in; /* an unmodified backend has started the program */
+	bool no_key;  /* the server may start without one, see config_is_open */
 	uint8_t key[SHA256_LEN]; /* the SHA-256 of the session key */
 	const char *tls_cert;    /* PEM files; both or none */
 	const char *tls_key;

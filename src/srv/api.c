@@ -374,9 +374,20 @@ static bool lease_holds(struct api *api, struct request *rq)
 static bool is_welcome(const struct api *api, struct request *rq)
 {
 	bool mcp = str_starts(rq->path, STR("/mcp")) || str_eq(rq->path, STR("/sse"));
-	unsigned status = api->box->config->has_key ? 0 : origin_check(rq, mcp);
+	const struct origin_names names = {
+		.own = str_c(api->box->host_name),
+		.drop_in = api->box->config->drop_in,
+	};
+	unsigned status = 0;
 
-	if (status)
+	if (!api->box->config->has_key)
+		status = origin_check(rq, &names, mcp);
+	if (status == 421)
+		request_fail(rq, status,
+			STR("No page of elsewhere may ask. Without a session key the "
+			    "sandbox must be called by an address, localhost or its "
+			    "host name: set a key, or use one of these."));
+	else if (status)
 		request_fail(rq, status, STR("No page of elsewhere may ask."));
 	return !status;
 }

@@ -1,33 +1,51 @@
 #include "srv/origin.h"
 
-/* An address: digits and dots do not end in anything else, an IPv6 has brackets. */
-static bool is_address(struct str host)
+#include <arpa/inet.h>
+#include <string.h>
+
+/* "10.0.0.7", or an IPv6 address in brackets. */
+static bool origin_is_address(struct str name)
 {
-	return str_starts(host, STR("[")) ||
-		(host.n && host.p[host.n - 1] >= '0' && host.p[host.n - 1] <= '9');
+	unsigned char address[sizeof(struct in6_addr)];
+	char text[INET6_ADDRSTRLEN];
+	bool six = str_starts(name, STR("[")) && str_ends(name, STR("]"));
+
+	if (six)
+		name = str_make(name.p + 1, name.n - 2);
+	if (name.n >= sizeof(text) || memchr(name.p, '\0', name.n))
+		return false;
+	memcpy(text, name.p, name.n);
+	text[name.n] = '\0';
+	return inet_pton(six ? AF_INET6 : AF_INET, text, address) == 1;
 }
 
-/* Nobody can have these in the public DNS: names of this network, or for it alone. */
-static bool is_private(struct str name)
+/*
+ * The names by which unmodified backends reach a sandbox without a key: their app image
+ * uses host.docker.internal, their Kubernetes runtime the DNS name of a Service. A page
+ * cannot own either: neither .internal nor .local is delegated in the public DNS.
+ */
+static bool origin_is_backend_name(struct str name)
 {
-	static const char *const tops[] = {".localhost", ".local", ".internal"};
+	const struct str service = STR(".svc.cluster.local");
 
-	if (str_find_byte(name, '.') == name.n)
-		return true;
-	for (size_t i = 0; i < ARRAY_LEN(tops); i++) {
-		struct str top = str_c(tops[i]);
-
-		if (name.n > top.n && str_eq_nocase(str_skip(name, name.n - top.n), top))
-			return true;
-	}
-	return false;
+	return str_eq_nocase(name, STR("host.docker.internal")) ||
+		(name.n > service.n &&
+			str_eq_nocase(str_skip(name, name.n - service.n), service));
 }
 
-/* Of "name:port". */
-static struct str name_of(struct str host)
+static bool origin_is_known(const struct origin_names *names, struct str name)
 {
-	return str_starts(host, STR("[")) ? host
-					  : str_make(host.p, str_find_byte(host, ':'));
+	return origin_is_address(name) || str_eq_nocase(name, STR("localhost")) ||
+		(name.n && str_eq_nocase(name, names->own)) ||
+		(names->drop_in && origin_is_backend_name(name));
+}
+
+/* The name in "name:port". */
+static struct str origin_name_of(struct str host)
+{
+	size_t n = str_starts(host, STR("[")) ? str_find_byte(host, ']') : 0;
+
+	return str_make(host.p, n + str_find_byte(str_skip(host, n), ':'));
 }
 
 /* A page that we have sent ourselves. */
@@ -49,13 +67,13 @@ static bool is_foreign_part(const struct request *rq)
 			!str_eq(site, STR("none")));
 }
 
-unsigned origin_check(const struct request *rq, bool elsewhere)
+unsigned origin_check(
+	const struct request *rq, const struct origin_names *names, bool elsewhere)
 {
-	struct str host = STR(""), origin, name;
+	struct str host = STR(""), origin;
 	int r = request_header(rq, STR("host"), &host);
 
-	name = name_of(host);
-	if (r < 0 || (r == 0 && !is_address(name) && !is_private(name)))
+	if (r < 0 || (host.n && !origin_is_known(names, origin_name_of(host))))
 		return 421;
 	if (elsewhere)
 		return 0;

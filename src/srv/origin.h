@@ -8,11 +8,18 @@
 
 #include "net/request.h"
 
+/* By which names the sandbox may be called, beside addresses and localhost. */
+struct origin_names {
+	struct str own; /* the host's name; empty: none */
+	bool drop_in;   /* also those that unmodified backends use */
+};
+
 /*
- * Whether no foreign page asks: 0, or the status of the answer. A name that may be
- * anybody's, and lead here, is 421; a page that is not ours is 403, unless pages may be
- * from elsewhere and are looked at by their route.
+ * Whether no foreign page asks: 0, or the status of the answer. Any other name in Host
+ * is 421, because its owner may have it lead here; a page that is not ours is 403, unless
+ * pages may be from elsewhere and their route checks them.
  */
-unsigned origin_check(const struct request *rq, bool elsewhere) MUST_USE;
+unsigned origin_check(const struct request *rq, const struct origin_names *names,
+	bool elsewhere) MUST_USE;
 
 #endif

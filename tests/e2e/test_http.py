@@ -181,53 +181,53 @@ def test_pieces():
 
 BAD_HEADS = (
     ("nonsense", b"HELLO\r\n\r\n", {400}),
-    ("no version", b"GET /alive\r\nHost: x\r\n\r\n", {400}),
-    ("version 2", b"GET /alive HTTP/2.0\r\nHost: x\r\n\r\n", {400, 505}),
-    ("version 1.2", b"GET /alive HTTP/1.2\r\nHost: x\r\n\r\n", {400, 505}),
-    ("lower case version", b"GET /alive http/1.1\r\nHost: x\r\n\r\n", {400}),
-    ("two blanks", b"GET  /alive HTTP/1.1\r\nHost: x\r\n\r\n", {400}),
-    ("a tab", b"GET\t/alive HTTP/1.1\r\nHost: x\r\n\r\n", {400}),
+    ("no version", b"GET /alive\r\nHost: localhost\r\n\r\n", {400}),
+    ("version 2", b"GET /alive HTTP/2.0\r\nHost: localhost\r\n\r\n", {400, 505}),
+    ("version 1.2", b"GET /alive HTTP/1.2\r\nHost: localhost\r\n\r\n", {400, 505}),
+    ("lower case version", b"GET /alive http/1.1\r\nHost: localhost\r\n\r\n", {400}),
+    ("two blanks", b"GET  /alive HTTP/1.1\r\nHost: localhost\r\n\r\n", {400}),
+    ("a tab", b"GET\t/alive HTTP/1.1\r\nHost: localhost\r\n\r\n", {400}),
     ("bare line feeds", b"GET /alive HTTP/1.1\nHost: x\n\n", {400}),
-    ("a bare return", b"GET /alive HTTP/1.1\rHost: x\r\n\r\n", {400}),
-    ("a folded field", b"GET /alive HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n", {400}),
+    ("a bare return", b"GET /alive HTTP/1.1\rHost: localhost\r\n\r\n", {400}),
+    ("a folded field", b"GET /alive HTTP/1.1\r\nHost: localhost\r\nA: b\r\n c\r\n\r\n", {400}),
     ("a blank before the colon", b"GET /alive HTTP/1.1\r\nHost : x\r\n\r\n", {400}),
-    ("no colon", b"GET /alive HTTP/1.1\r\nHost: x\r\nfoo\r\n\r\n", {400}),
-    ("an empty name", b"GET /alive HTTP/1.1\r\nHost: x\r\n: y\r\n\r\n", {400}),
-    ("a NUL in a field", b"GET /alive HTTP/1.1\r\nHost: x\r\nA: \0\r\n\r\n", {400}),
-    ("a control byte in the target", b"GET /al\x01ive HTTP/1.1\r\nHost: x\r\n\r\n", {400}),
+    ("no colon", b"GET /alive HTTP/1.1\r\nHost: localhost\r\nfoo\r\n\r\n", {400}),
+    ("an empty name", b"GET /alive HTTP/1.1\r\nHost: localhost\r\n: y\r\n\r\n", {400}),
+    ("a NUL in a field", b"GET /alive HTTP/1.1\r\nHost: localhost\r\nA: \0\r\n\r\n", {400}),
+    ("a control byte in the target", b"GET /al\x01ive HTTP/1.1\r\nHost: localhost\r\n\r\n", {400}),
     ("no Host", b"GET /alive HTTP/1.1\r\n\r\n", {400}),
-    ("two Hosts", b"GET /alive HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", {400}),
+    ("two Hosts", b"GET /alive HTTP/1.1\r\nHost: localhost\r\nHost: y\r\n\r\n", {400}),
     ("a bad Host", b"GET /alive HTTP/1.1\r\nHost: a b\r\n\r\n", {400}),
-    ("a relative target", b"GET alive HTTP/1.1\r\nHost: x\r\n\r\n", {400}),
-    ("two lengths", b"POST /execute_action HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n"
+    ("a relative target", b"GET alive HTTP/1.1\r\nHost: localhost\r\n\r\n", {400}),
+    ("two lengths", b"POST /execute_action HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
      b"Content-Length: 3\r\n\r\n{}", {400}),
-    ("a list of lengths", b"POST /execute_action HTTP/1.1\r\nHost: x\r\n"
+    ("a list of lengths", b"POST /execute_action HTTP/1.1\r\nHost: localhost\r\n"
      b"Content-Length: 2, 3\r\n\r\n{}", {400}),
-    ("a signed length", b"POST /execute_action HTTP/1.1\r\nHost: x\r\n"
+    ("a signed length", b"POST /execute_action HTTP/1.1\r\nHost: localhost\r\n"
      b"Content-Length: +2\r\n\r\n{}", {400}),
-    ("a negative length", b"POST /execute_action HTTP/1.1\r\nHost: x\r\n"
+    ("a negative length", b"POST /execute_action HTTP/1.1\r\nHost: localhost\r\n"
      b"Content-Length: -1\r\n\r\n{}", {400}),
-    ("a length in hex", b"POST /execute_action HTTP/1.1\r\nHost: x\r\n"
+    ("a length in hex", b"POST /execute_action HTTP/1.1\r\nHost: localhost\r\n"
      b"Content-Length: 0x2\r\n\r\n{}", {400}),
-    ("an endless length", b"POST /execute_action HTTP/1.1\r\nHost: x\r\n"
+    ("an endless length", b"POST /execute_action HTTP/1.1\r\nHost: localhost\r\n"
      b"Content-Length: 99999999999999999999\r\n\r\n{}", {400, 413}),
-    ("length and chunks", b"POST /execute_action HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n"
+    ("length and chunks", b"POST /execute_action HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
      b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", {400}),
-    ("an unknown coding", b"POST /execute_action HTTP/1.1\r\nHost: x\r\n"
+    ("an unknown coding", b"POST /execute_action HTTP/1.1\r\nHost: localhost\r\n"
      b"Transfer-Encoding: gzip\r\n\r\n", {400, 501}),
-    ("chunked twice", b"POST /execute_action HTTP/1.1\r\nHost: x\r\n"
+    ("chunked twice", b"POST /execute_action HTTP/1.1\r\nHost: localhost\r\n"
      b"Transfer-Encoding: chunked, chunked\r\n\r\n", {400, 501}),
-    ("chunks in 1.0", b"POST /execute_action HTTP/1.0\r\nHost: x\r\n"
+    ("chunks in 1.0", b"POST /execute_action HTTP/1.0\r\nHost: localhost\r\n"
      b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", {400}),
-    ("a chunk size that is none", b"POST /execute_action HTTP/1.1\r\nHost: x\r\n"
+    ("a chunk size that is none", b"POST /execute_action HTTP/1.1\r\nHost: localhost\r\n"
      b"Transfer-Encoding: chunked\r\n\r\nzz\r\n\r\n", {400}),
-    ("a chunk without its end", b"POST /execute_action HTTP/1.1\r\nHost: x\r\n"
+    ("a chunk without its end", b"POST /execute_action HTTP/1.1\r\nHost: localhost\r\n"
      b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}X0\r\n\r\n", {400}),
-    ("a head without an end", b"GET /alive HTTP/1.1\r\nHost: x\r\n" + b"A: b\r\n" * 20000, {400, 431}),
-    ("a field of 20 KB", b"GET /alive HTTP/1.1\r\nHost: x\r\nA: " + b"b" * 20000 + b"\r\n\r\n",
+    ("a head without an end", b"GET /alive HTTP/1.1\r\nHost: localhost\r\n" + b"A: b\r\n" * 20000, {400, 431}),
+    ("a field of 20 KB", b"GET /alive HTTP/1.1\r\nHost: localhost\r\nA: " + b"b" * 20000 + b"\r\n\r\n",
      {400, 431}),
-    ("101 fields", b"GET /alive HTTP/1.1\r\nHost: x\r\n" + b"A: b\r\n" * 101 + b"\r\n", {400, 431}),
-    ("a target of 9 KB", b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", {400, 414}),
+    ("101 fields", b"GET /alive HTTP/1.1\r\nHost: localhost\r\n" + b"A: b\r\n" * 101 + b"\r\n", {400, 431}),
+    ("a target of 9 KB", b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", {400, 414}),
     ("a TLS hello", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 50 + b"\r\n\r\n", {400}),
     ("bytes of all kinds", bytes(range(256)) + b"\r\n\r\n", {400}),
 )
@@ -238,7 +238,7 @@ def test_bad_heads():
         for name, data, statuses in BAD_HEADS:
             refused(client, data, statuses, name)
         with client.conn() as c:
-            c.send(b"POST /execute_action HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n"
+            c.send(b"POST /execute_action HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
                    b"Content-Length: 2\r\n\r\n{}" + ALIVE)
             answer = c.response()
             ok(answer.status == 400 and c.closed(), "nothing behind a bad head is served",

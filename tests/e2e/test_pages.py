@@ -2,12 +2,14 @@
 """Pages in the sandbox's own browser that try to ask its server, by foreign names that lead to it, too."""
 import json
 import os
+import socket
 
 import browsers
 from browsers import Site, do, needs_browser, start
 from harness import Client, action, eq, has, main, ok, request, until
 
 # All names lead here, as in an attack by DNS.
+OWN = socket.gethostname().split(".")[0]
 FLAGS = "--host-resolver-rules=MAP * 127.0.0.1"
 # What one page tries; each way tells what it has seen.
 ATTACK = """<!doctype html><title>Evil</title><body><iframe name=sink></iframe><pre id=out>wait</pre><script>
@@ -106,10 +108,11 @@ def test_fields():
         port = client.port
         for host, origin, status in (
                 ("localhost", None, 200), (f"127.0.0.1:{port}", None, 200), (f"[::1]:{port}", None, 200),
-                ("sandbox", None, 200), ("sandbox:80", None, 200), ("10.0.0.7:8000", None, 200),
-                ("host.docker.internal:8000", None, 200), ("box.default.svc.cluster.local", None, 200),
+                (OWN, None, 200), (f"{OWN}:80", None, 200), ("10.0.0.7:8000", None, 200),
+                ("sandbox", None, 421), ("x.internal", None, 421), ("evil.test.1", None, 421),
+                ("host.docker.internal:8000", None, 421), ("box.default.svc.cluster.local", None, 421),
                 ("evil.test", None, 421), (f"evil.test:{port}", None, 421), ("localhost.evil.test", None, 421),
-                ("127.0.0.1.evil.test", None, 421), ("local", None, 200), ("evillocal.test", None, 421),
+                ("127.0.0.1.evil.test", None, 421), ("local", None, 421), ("evillocal.test", None, 421),
                 (f"localhost:{port}", f"http://localhost:{port}", 200),
                 (f"localhost:{port}", f"http://localhost:{port + 1}", 403), (f"localhost:{port}", "null", 403),
                 (f"localhost:{port}", "http://evil.test", 403), (f"localhost:{port}", "", 403),

@@ -166,6 +166,9 @@ def test_drop_in():
         with client:
             eq(client.run("pwd")["content"], "/tmp", f"started as {name}: {what}")
             eq(client.log().count("no session key"), 1, "without a key the log has one warning")
+            for host, status in (("host.docker.internal:1", 200), ("a-svc.ns.svc.cluster.local:1", 200),
+                                 ("172.17.0.2:1", 200), ("other", 421), ("evil.test", 421)):
+                eq(client.get("/v1/status", Host=host).status, status, f"the drop-in is called {host}")
             ok(children(client.pid), "it supervises a server")
             eq(proc(client.pid, "cmdline").split(b"\0")[0].decode(), link, "its name stays")
         os.unlink(link)

@@ -34,11 +34,38 @@ static const struct row {
 	{{"127.0.0.1:8000", NULL, NULL}, 0, 0},
 	{{"10.0.0.7", NULL, NULL}, 0, 0},
 	{{"[::1]:8000", NULL, NULL}, 0, 0},
+	{{"[::1]", NULL, NULL}, 0, 0},
+	{{"[2001:db8::1]", NULL, NULL}, 0, 0},
+	{{"LocalHost", NULL, NULL}, 0, 0},
 	{{"sandbox", NULL, NULL}, 0, 0},
-	{{"sandbox:80", NULL, NULL}, 0, 0},
-	{{"box.ns.svc.cluster.LOCAL", NULL, NULL}, 0, 0},
-	{{"host.docker.internal:1", NULL, NULL}, 0, 0},
+	{{"Sandbox:80", NULL, NULL}, 0, 0},
 	{{"", NULL, NULL}, 0, 0},
+
+	/* Names of the network, which are not the sandbox's. */
+	{{"other", NULL, NULL}, 421, 421},
+	{{"sandbox.", NULL, NULL}, 421, 421},
+	{{"sandbox2", NULL, NULL}, 421, 421},
+	{{"sandbox.internal", NULL, NULL}, 421, 421},
+	{{"box.ns.svc.cluster.local", NULL, NULL}, 421, 421},
+	{{"host.docker.internal:1", NULL, NULL}, 421, 421},
+	{{"x.internal", NULL, NULL}, 421, 421},
+	{{"x.local", NULL, NULL}, 421, 421},
+	{{"x.localhost", NULL, NULL}, 421, 421},
+
+	/* What only looks like an address. */
+	{{"evil.test.1", NULL, NULL}, 421, 421},
+	{{"evil1", NULL, NULL}, 421, 421},
+	{{"1.2.3", NULL, NULL}, 421, 421},
+	{{"1.2.3.4.5", NULL, NULL}, 421, 421},
+	{{"1.2.3.256", NULL, NULL}, 421, 421},
+	{{"2130706433", NULL, NULL}, 421, 421},
+	{{"::1", NULL, NULL}, 421, 421},
+	{{":80", NULL, NULL}, 421, 421},
+	{{"[::1", NULL, NULL}, 421, 421},
+	{{"[]", NULL, NULL}, 421, 421},
+	{{"[evil.test]", NULL, NULL}, 421, 421},
+	{{"[127.0.0.1]", NULL, NULL}, 421, 421},
+	{{"[::1]evil.test", NULL, NULL}, 421, 421},
 
 	/* Names that anybody may have. */
 	{{"evil.test", NULL, NULL}, 421, 421},
@@ -79,14 +106,48 @@ static const char *shown(const char *s)
 	return s ? s : "-";
 }
 
+/* The names of a drop-in, and the verdicts where the program is none. */
+static void check_drop_in(void)
+{
+	static const struct {
+		const char *host;
+		unsigned status;
+	} hosts[] = {
+		{"host.docker.internal:34512", 0},
+		{"Host.Docker.Internal", 0},
+		{"openhands-runtime-1-svc.ns.svc.cluster.LOCAL:8080", 0},
+		{"localhost:34512", 0},
+		{"172.17.0.2:34512", 0},
+		{"sandbox", 0},
+		{"other", 421},
+		{"evil.host.docker.internal", 421},
+		{"evilhost.docker.internal", 421},
+		{".svc.cluster.local", 421},
+		{"svc.cluster.local", 421},
+		{"evil.svc.cluster.local.evil.test", 421},
+		{"evil.test", 421},
+	};
+	const struct origin_names names = {.own = STR("sandbox"), .drop_in = true};
+
+	for (size_t i = 0; i < ARRAY_LEN(hosts); i++) {
+		now = (struct fields){.host = hosts[i].host};
+		is_int(origin_check(NULL, &names, false), hosts[i].status,
+			"the drop-in: Host %s", hosts[i].host);
+	}
+}
+
 int main(void)
 {
+	const struct origin_names names = {.own = STR("sandbox")};
+
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		now = rows[i].fields;
-		is_int(origin_check(NULL, false), rows[i].status,
+		is_int(origin_check(NULL, &names, false), rows[i].status,
 			"Host %s, Origin %s, %s", shown(now.host), shown(now.origin),
 			shown(now.site));
-		is_int(origin_check(NULL, true), rows[i].elsewhere, "...elsewhere");
+		is_int(origin_check(NULL, &names, true), rows[i].elsewhere,
+			"...elsewhere");
 	}
+	check_drop_in();
 	return done_testing();
 }
