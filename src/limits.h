@@ -34,7 +34,9 @@ enum {
 	HTTP_READ_FIRST = 4096,  /* one page holds nearly every head */
 	HTTP_MOVE = 1 << 20,     /* of a body, past our memory: about 0.1 ms */
 	HTTP_TURN_BYTES = 65536, /* one connection's share of a wake-up... */
-	HTTP_TURN_REPLIES = 32,  /* ...about 0.3 ms of small replies */
+	HTTP_TURN_REPLIES = 32,  /* ...about 0.3 ms of small replies... */
+	HTTP_TURN_US = 300,      /* ...and no further reply after this time */
+	HTTP_BATCH_US = 2000,    /* all connections of a wake-up; then one reply each */
 	HTTP_ACCEPTS = 64,       /* connections accepted in one wake-up... */
 	HTTP_ACCEPT_US = 1000,   /* ...with the requests that have come with them */
 	HTTP_HEAD_MS = 10000,    /* absolute, from accept or first byte: slow loris */
@@ -210,6 +212,8 @@ enum {
 enum {
 	SERVE_DATA_MAX = 256 << 20, /* of memory: then requests fail, not the process */
 	WHO_MEMORY_MAX = 4 << 20,   /* the shell's environment; the kernel takes 2 MB */
+	INFO_CACHE_MS = 500,        /* resources change slowly; anyone may ask */
+	INFO_CACHE_MAX = 1024,      /* eleven numbers and their names */
 	LISTEN_BACKLOG = 4096,      /* as the kernel's somaxconn: see docs/protocol.md */
 	PEER_IDLE_S = 30,           /* then a peer is asked whether it is there... */
 	PEER_ASK_S = 10,            /* ...and again... */

@@ -123,6 +123,11 @@ uint64_t loop_now(const struct loop *l)
 	return l->now;
 }
 
+uint64_t loop_batch(const struct loop *l)
+{
+	return l->batch;
+}
+
 void loop_stop(struct loop *l)
 {
 	l->stop = true;

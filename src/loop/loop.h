@@ -70,6 +70,8 @@ void loop_stop(struct loop *l);
 void loop_stay_awake(struct loop *l, unsigned us);
 /* The time at which the present batch was woken, monotonic ms. */
 uint64_t loop_now(const struct loop *l);
+/* The number of the present batch of events: another one for each wake-up. */
+uint64_t loop_batch(const struct loop *l);
 
 /* Starts watching fd. io stays the caller's and must not move. */
 int loop_add(struct loop *l, struct io *io, int fd, uint32_t events, io_fn *fn) MUST_USE;

@@ -116,6 +116,8 @@ struct server {
 	struct timer pause;
 	int spare_fd; /* given up for a moment to refuse a peer when fds are out */
 	uint64_t warned[TROUBLES]; /* monotonic ms; 0: never */
+	uint64_t batch;            /* of the loop, see HTTP_BATCH_US */
+	uint64_t batch_until;      /* monotonic us */
 	bool stopping;
 };
 
@@ -144,8 +146,12 @@ void conn_wake(struct conn *c);
 struct turn {
 	size_t bytes;
 	unsigned replies;
-	bool dry; /* the socket had less than was asked for */
+	uint64_t until; /* monotonic us: no further reply after it */
+	bool dry;       /* the socket had less than was asked for */
 };
+
+/* A turn ends at the latest when the connections of this wake-up have had their time. */
+struct turn turn_begin(struct server *s);
 
 static inline void turn_spend(struct turn *turn, ssize_t n)
 {

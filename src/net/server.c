@@ -65,6 +65,20 @@ unsigned server_conns(const struct server *s)
 	return s->conns_n;
 }
 
+struct turn turn_begin(struct server *s)
+{
+	uint64_t now = clock_us(), until = now + HTTP_TURN_US;
+
+	if (s->batch != loop_batch(s->loop)) {
+		s->batch = loop_batch(s->loop);
+		s->batch_until = now + HTTP_BATCH_US;
+	}
+	if (until > s->batch_until)
+		until = s->batch_until;
+	return (struct turn){
+		.bytes = HTTP_TURN_BYTES, .replies = HTTP_TURN_REPLIES, .until = until};
+}
+
 static void drained(struct server *s)
 {
 	if (s->conf.ops->drained)

@@ -21,12 +21,20 @@ struct asked {
 	void (*room)(struct request *rq); /* see server_ops; NULL where nothing streams */
 };
 
+/* The member resources of /server_info, which takes a dozen system calls. */
+struct info_cache {
+	char text[INFO_CACHE_MAX];
+	size_t n;
+	uint64_t until; /* monotonic ms */
+};
+
 struct api {
 	struct box *box;
 	struct once *once; /* actions that have an id */
 	const struct entrypoint *entrypoint;
-	uint64_t started;      /* monotonic ms */
-	uint64_t last_action;  /* when the last action was accepted, monotonic ms */
+	uint64_t started;     /* monotonic ms */
+	uint64_t last_action; /* when the last action was accepted, monotonic ms */
+	struct info_cache info;
 	struct mcp_server mcp; /* the sandbox as one */
 	struct server *server;
 	struct streams *streams;

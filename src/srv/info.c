@@ -107,7 +107,35 @@ static void write_io(struct jw *w)
 	jw_end(w);
 }
 
-void info_write(struct buf *out, const struct api *api)
+static void write_resources(struct jw *w, double uptime)
+{
+	jw_object(w);
+	write_cpu(w, uptime);
+	write_memory(w);
+	write_disk(w);
+	write_io(w);
+	jw_end(w);
+}
+
+/* Anyone may ask as often as they like: the system is asked twice a second at most. */
+static void info_refresh(struct info_cache *cache, uint64_t now, double uptime)
+{
+	struct buf text = BUF_INIT(INFO_CACHE_MAX);
+	struct jw w;
+
+	if (now < cache->until)
+		return;
+	jw_init(&w, &text);
+	write_resources(&w, uptime);
+	if (!text.err && text.n) {
+		memcpy(cache->text, text.p, text.n);
+		cache->n = text.n;
+		cache->until = now + INFO_CACHE_MS;
+	}
+	buf_free(&text);
+}
+
+void info_write(struct buf *out, struct api *api)
 {
 	uint64_t now = clock_ms();
 	double uptime = (double)(now - api->started) / 1000.0;
@@ -120,12 +148,11 @@ void info_write(struct buf *out, const struct api *api)
 	jw_key(&w, "idle_time");
 	jw_double(&w, (double)(now - api->last_action) / 1000.0);
 	jw_key(&w, "resources");
-	jw_object(&w);
-	write_cpu(&w, uptime);
-	write_memory(&w);
-	write_disk(&w);
-	write_io(&w);
-	jw_end(&w);
+	info_refresh(&api->info, now, uptime);
+	if (api->info.n)
+		jw_raw(&w, str_make(api->info.text, api->info.n));
+	else
+		jw_null(&w);
 	plugs_write_info(api->box->plugs, &w);
 	entrypoint_write_info(api->entrypoint, &w);
 	jw_end(&w);

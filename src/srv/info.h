@@ -5,6 +5,6 @@
 #include "srv/api.h"
 
 /* Writes the body of the answer. */
-void info_write(struct buf *out, const struct api *api);
+void info_write(struct buf *out, struct api *api);
 
 #endif

@@ -40,6 +40,9 @@ def test_routes():
            "GET /server_info: its resources")
         eq((0 <= info["idle_time"] <= info["uptime"] + 1, info["resources"]["memory"]["rss"] > 0),
            (True, True), "GET /server_info: sensible figures")
+        shown = [client.get("/server_info").json() for _ in range(50)]
+        ok(len({str(s["resources"]) for s in shown}) < 5, "GET /server_info: resources are kept for half a second")
+        ok(len({s["uptime"] for s in shown}) > 1, "but the uptime is that of the request")
         for method, path, status, detail in (
                 ("GET", "/nope", 404, "Not Found"), ("POST", "/nope", 404, "Not Found"),
                 ("GET", "/", 404, "Not Found"), ("GET", "//alive", 404, "Not Found"),

@@ -5,6 +5,7 @@
 #ifndef TESTS_UNIT_HTTP_PEER_H
 #define TESTS_UNIT_HTTP_PEER_H
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "net/server.h"
 #include "tests/tap.h"
@@ -97,6 +98,12 @@ static inline void route(struct request *rq)
 	} else if (str_eq(rq->path, STR("/big"))) {
 		big(rq);
 	} else if (str_eq(rq->path, STR("/empty"))) {
+		request_reply(rq, 204, NULL);
+	} else if (str_eq(rq->path, STR("/costly"))) {
+		uint64_t end = clock_us() + 2 * HTTP_TURN_US;
+
+		while (clock_us() < end)
+			;
 		request_reply(rq, 204, NULL);
 	} else if (str_eq(rq->path, STR("/moved"))) {
 		request_add_field(rq, STR("location"), STR("/echo"));

@@ -258,6 +258,32 @@ static void test_cap_flood(void)
 	server_down();
 }
 
+/* The share of a wake-up is a time, whatever a reply costs. */
+static void test_turn_time(void)
+{
+	enum { REQUESTS = 8, PEERS = 3 };
+	unsigned before, most = 0, ticks = 0;
+	struct peer p[PEERS];
+
+	server_up((struct server_conf){0});
+	for (int i = 0; i < PEERS; i++) {
+		peer_open(&p[i]);
+		for (int k = 0; k < REQUESTS; k++)
+			peer_say(&p[i], GET("/costly"));
+	}
+	while (ticks++ < 1000 && ready_n < REQUESTS * PEERS) {
+		before = ready_n;
+		tick();
+		if (ready_n - before > most)
+			most = ready_n - before;
+	}
+	is_int(ready_n, REQUESTS * PEERS, "all costly requests are answered");
+	ok(most <= PEERS, "a wake-up answers one of each peer: %u", most);
+	for (int i = 0; i < PEERS; i++)
+		peer_close(&p[i]);
+	server_down();
+}
+
 /* Its own idea of RLIMIT_NOFILE closes a connection that the kernel has accepted. */
 static bool under_valgrind(void)
 {
@@ -445,6 +471,7 @@ int main(void)
 	test_cap_silent();
 	test_cap_ranks();
 	test_cap_busy();
+	test_turn_time();
 	test_cap_idle();
 	test_cap_one_wake_up();
 	test_cap_flood();
