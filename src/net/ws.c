@@ -2,6 +2,7 @@
 
 #include "base/b64.h"
 #include "base/utf8.h"
+#include "limits.h"
 
 #include <assert.h>
 #include <bearssl_hash.h>
@@ -121,7 +122,11 @@ static int begin_frame(struct ws *w)
 	if (w->op != WS_CONTINUATION) {
 		w->message = w->op;
 		w->size = 0;
+		w->fragments = 0;
 	}
+	/* A frame costs far more than the byte that it may carry. */
+	if (++w->fragments > WS_FRAGMENTS_MAX)
+		return fail(w, WS_POLICY, ERR_LIMIT);
 	if (w->left > w->max - w->size)
 		return fail(w, WS_TOO_BIG, ERR_LIMIT);
 	w->size += w->left;

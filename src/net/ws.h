@@ -51,8 +51,9 @@ struct ws {
 	uint8_t utf8_hi;
 	uint8_t mask[4];
 	uint8_t mask_at;
-	uint64_t left; /* of the frame's payload */
-	uint64_t size; /* of the message so far */
+	unsigned fragments; /* frames of the message so far */
+	uint64_t left;      /* of the frame's payload */
+	uint64_t size;      /* of the message so far */
 	uint64_t max;
 	char head[WS_HEAD_MAX];
 	char control[WS_CONTROL_MAX];

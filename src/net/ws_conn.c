@@ -36,8 +36,9 @@ struct ws_conn {
 	struct buf in;    /* a message in pieces; before OPEN, what the server says */
 	struct buf early; /* what had come with the request */
 	struct buf out;
-	size_t sent;    /* of out */
-	uint64_t heard; /* when the peer was, monotonic ms */
+	size_t sent;             /* of out */
+	uint64_t heard;          /* when the peer was, monotonic ms */
+	uint64_t controls_until; /* see ws_conn_may_control */
 	struct io io;
 	struct timer timer;
 	struct later later;
@@ -237,8 +238,26 @@ static void take_piece(struct ws_conn *c, const struct ws_event *e)
 		buf_free(&c->in);
 }
 
+/*
+ * A token bucket of WS_CONTROLS frames, filled again at as many a second. What is stored
+ * is the time at which the bucket is full.
+ */
+static bool ws_conn_may_control(struct ws_conn *c)
+{
+	uint64_t now = loop_now(c->loop);
+
+	if (c->controls_until < now)
+		c->controls_until = now;
+	c->controls_until += 1000 / WS_CONTROLS;
+	return c->controls_until - now <= 1000;
+}
+
 static void take_event(struct ws_conn *c, const struct ws_event *e)
 {
+	if ((e->op == WS_PING || e->op == WS_PONG) && !ws_conn_may_control(c)) {
+		fail(c, WS_POLICY, "too many pings");
+		return;
+	}
 	switch (e->op) {
 	case WS_PING:
 		if (c->state == OPEN)
@@ -254,11 +273,12 @@ static void take_event(struct ws_conn *c, const struct ws_event *e)
 	}
 }
 
-static const char *words_of(int err)
+static const char *words_of(int err, unsigned code)
 {
 	switch (err) {
 	case ERR_LIMIT:
-		return "the message is too large";
+		return code == WS_POLICY ? "the message has too many fragments"
+					 : "the message is too large";
 	case ERR_UTF8:
 		return "the text is not UTF-8";
 	default:
@@ -276,7 +296,7 @@ static void take_frames(struct ws_conn *c, char *p, size_t n)
 		if (r == 0)
 			take_event(c, &e);
 		else if (r < 0)
-			fail(c, c->ws.code, words_of(r));
+			fail(c, c->ws.code, words_of(r, c->ws.code));
 	}
 }
 

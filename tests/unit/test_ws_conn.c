@@ -115,6 +115,57 @@ static void test_too_large(void)
 	down();
 }
 
+/* --- Floods --------------------------------------------------------------------- */
+
+/* n frames are one more than is allowed. */
+static void flooded(
+	bool as_server, unsigned first, unsigned next, size_t n, const char *why)
+{
+	struct buf in = BUF_INIT(1 << 20);
+
+	up(as_server);
+	for (size_t i = 0; i < n; i++)
+		frame(&in, as_server, i ? next : first, STR("x"));
+	say(buf_view(&in));
+	/* A client waits for the server to close the connection. */
+	while (conn && !peer_closed && !late &&
+		(as_server || str_find(buf_view(&got), STR("\x88")) == got.n))
+		turn();
+	fd_close(&peer);
+	while (conn && !late)
+		turn();
+	is_int(ended_code, WS_POLICY, "%s as %s: 1008", why,
+		as_server ? "server" : "client");
+	is_str(ended_why, why, "the reason is given");
+	down();
+	buf_free(&in);
+}
+
+static void test_floods(bool as_server)
+{
+	struct buf in = BUF_INIT(1 << 20);
+
+	flooded(as_server, 0x02, 0x00, WS_FRAGMENTS_MAX + 1,
+		"the message has too many fragments");
+	flooded(as_server, 0x89, 0x89, WS_CONTROLS + 1, "too many pings");
+	flooded(as_server, 0x8a, 0x8a, WS_CONTROLS + 1, "too many pings");
+
+	up(as_server);
+	for (size_t i = 0; i < WS_FRAGMENTS_MAX; i++)
+		frame(&in, as_server,
+			(i ? 0U : 2U) | (i == WS_FRAGMENTS_MAX - 1 ? 0x80U : 0U),
+			STR("x"));
+	for (size_t i = 0; i < WS_CONTROLS; i++)
+		frame(&in, as_server, 0x89, STR(""));
+	say(buf_view(&in));
+	wait_for(4 + WS_FRAGMENTS_MAX + (size_t)WS_CONTROLS * 2 +
+		(as_server ? 0 : 4 * (WS_CONTROLS + 1)));
+	is_int(messages_n, 1, "1,024 fragments are a message");
+	ok(conn && !late, "100 pings at once are answered");
+	down();
+	buf_free(&in);
+}
+
 /* --- The handshake -------------------------------------------------------------- */
 
 static const struct {
@@ -360,6 +411,8 @@ int main(void)
 		test_large(role);
 		test_close(role);
 	}
+	test_floods(true);
+	test_floods(false);
 	test_too_large();
 	test_asked();
 	test_early();
