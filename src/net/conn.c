@@ -27,8 +27,9 @@ static const struct trait traits[C_STATES] = {
 	[C_IDLE] = {step_head, EPOLLIN, TO(C_HEAD) | TO(C_LINGER) | TO(C_FREE)},
 	[C_HEAD] = {step_head, EPOLLIN,
 		TO(C_ROUTE) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE)},
-	[C_ROUTE] = {.next = TO(C_BODY) | TO(C_READY) | TO(C_SEND) | TO(C_PART) |
-			TO(C_FREE)},
+	[C_ROUTE] = {.next = TO(C_BODY) | TO(C_READY) | TO(C_DELAY) | TO(C_SEND) |
+			TO(C_PART) | TO(C_FREE)},
+	[C_DELAY] = {step_wait, 0, TO(C_SEND) | TO(C_FREE)},
 	[C_BODY] = {conn_step_body, EPOLLIN,
 		TO(C_FULL) | TO(C_READY) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE)},
 	/* Hang-ups are reported without being asked for. */
@@ -479,6 +480,9 @@ static void on_deadline(struct timer *t)
 
 	if (c->state == C_BODY || (c->state == C_HEAD && c->x)) {
 		conn_refuse(c, &too_slow);
+		go_on(c);
+	} else if (c->state == C_DELAY) {
+		conn_enter(c, C_SEND);
 		go_on(c);
 	} else {
 		conn_drop(c);

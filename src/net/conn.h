@@ -15,6 +15,7 @@ enum conn_state {
 	C_FULL,   /* the same, and the layer above takes no more of it for now */
 	C_READY,  /* inside server_ops.ready */
 	C_WAIT,   /* the layer above owes the answer */
+	C_DELAY,  /* the reply is ready, and due later */
 	C_SEND,   /* the reply is on its way */
 	C_PART,   /* a part of it is, and may grow */
 	C_OWED,   /* that part is sent; the layer above owes the next */
@@ -99,6 +100,7 @@ struct conn_queue {
 enum trouble {
 	TROUBLE_FULL,
 	TROUBLE_TLS,
+	TROUBLE_KEY,
 	TROUBLES,
 };
 

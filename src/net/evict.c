@@ -12,6 +12,8 @@ static enum evict_queue queue_of(const struct conn *c)
 	const unsigned part = STATE(C_HEAD) | STATE(C_BODY);
 	unsigned state = STATE(c->state);
 
+	if (c->state == C_DELAY)
+		return EVICT_NEW;
 	if (!(state & (idle | part)))
 		return EVICT_NONE;
 	if (c->rank == RANK_NEW)

@@ -1,9 +1,11 @@
 #include "base/jw.h"
 #include "net/conn.h"
+#include "net/penalty.h"
 #include "net/resp.h"
 #include "net/session_key.h"
 #include "net/uri.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
@@ -514,6 +516,49 @@ bool request_asks_websocket(const struct request *rq)
 		str_eq_nocase(upgrade, STR("websocket")) &&
 		str_eq(rq->method, STR("GET")) &&
 		exchange_of(rq)->http.head.framing == HTTP_NO_BODY;
+}
+
+static const char *peer_text(const struct sockaddr *a, char text[INET6_ADDRSTRLEN])
+{
+	const void *at = &((const struct sockaddr_in *)(const void *)a)->sin_addr;
+
+	if (a->sa_family == AF_INET6)
+		at = &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr;
+	return inet_ntop(a->sa_family, at, text, INET6_ADDRSTRLEN);
+}
+
+/* By how many ms the answer is to be delayed. */
+static unsigned deny_delay(struct conn *c, struct penalty *p)
+{
+	struct sockaddr_storage a = {0};
+	socklen_t n = sizeof(a);
+	char text[INET6_ADDRSTRLEN] = "";
+	unsigned ms;
+
+	if (getpeername(c->transport.fd, (struct sockaddr *)&a, &n) < 0)
+		return 0;
+	ms = penalty_fail(p, (struct sockaddr *)&a, loop_now(c->server->loop));
+	if (ms && peer_text((struct sockaddr *)&a, text))
+		server_warn(c->server, TROUBLE_KEY, text);
+	return ms;
+}
+
+void request_deny(
+	struct request *rq, struct penalty *p, unsigned status, struct str words)
+{
+	struct exchange *x = exchange_of(rq);
+	struct conn *c = x->conn;
+	unsigned ms = deny_delay(c, p);
+
+	assert(c->state == C_ROUTE);
+	if (!ms) {
+		request_fail(rq, status, words);
+		return;
+	}
+	settle_end(x);
+	exchange_fail(x, status, words);
+	conn_enter(c, C_DELAY);
+	conn_set_deadline(c, ms);
 }
 
 void request_forward(const struct request *rq, struct str target, struct buf *out)

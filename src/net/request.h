@@ -115,6 +115,16 @@ enum http_framing request_framing(const struct request *rq, uint64_t *length);
 /* Whether it is a GET that asks for a WebSocket and has no body. */
 bool request_asks_websocket(const struct request *rq);
 
+struct penalty;
+
+/*
+ * The same for a peer that has failed to authenticate, in server_ops.head: the failure
+ * counts for its address, and after some of them the answer is sent later. Nobody else
+ * waits for it, and the connection is the first to go if the server needs its place.
+ */
+void request_deny(
+	struct request *rq, struct penalty *p, unsigned status, struct str words);
+
 /*
  * Appends the head as it came, but with another target (encoded) and without the session
  * key, for a server behind this one that shall close the connection after its answer.

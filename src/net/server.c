@@ -191,6 +191,7 @@ void server_warn(struct server *s, enum trouble what, const char *why)
 	static const char *const words[TROUBLES] = {
 		[TROUBLE_FULL] = "connections are turned away",
 		[TROUBLE_TLS] = "a TLS connection failed",
+		[TROUBLE_KEY] = "requests without the right key are answered slowly",
 	};
 	uint64_t now = loop_now(s->loop);
 

@@ -404,7 +404,7 @@ static void on_head(void *arg, struct request *rq)
 		return;
 	if (!known || known->access == KEY) {
 		if (!shows_key(api, rq)) {
-			request_fail(rq, 403, STR("Invalid API Key"));
+			request_deny(rq, &api->penalty, 403, STR("Invalid API Key"));
 			return;
 		}
 		request_trust(rq);

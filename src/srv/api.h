@@ -6,6 +6,7 @@
 #define SRV_API_H
 
 #include "act/act.h"
+#include "net/penalty.h"
 #include "net/server.h"
 #include "plug/mcp_server.h"
 
@@ -35,7 +36,8 @@ struct api {
 	uint64_t started;     /* monotonic ms */
 	uint64_t last_action; /* when the last action was accepted, monotonic ms */
 	struct info_cache info;
-	struct mcp_server mcp; /* the sandbox as one */
+	struct penalty penalty; /* of peers that show no key, or a wrong one */
+	struct mcp_server mcp;  /* the sandbox as one */
 	struct server *server;
 	struct streams *streams;
 };

@@ -65,6 +65,31 @@ def test_by_digest():
         eq(a.status, 200, "the digest may be in capital letters")
 
 
+def test_failures():
+    """After ten wrong keys of an address further ones are answered late; nobody else waits."""
+    wrong = request("GET", "/v1/status", X_Session_API_Key="wrong")
+    right = request("GET", "/v1/status", X_Session_API_Key=KEY)
+    with Client(env={"SESSION_API_KEY": KEY}) as client:
+        with client.conn() as c:
+            eq({c.send(wrong).response().status for _ in range(14)}, {403}, "14 wrong keys are refused")
+        with client.conn() as late, client.conn() as known, client.conn() as other:
+            late.send(wrong)
+            # the server handles one connection after the other: an answer to known is later
+            for conn, data, what in ((known, right, "the right key"), (other, request("GET", "/alive"), "/alive")):
+                eq([conn.send(data).response().status for _ in range(5)], [200] * 5,
+                   f"{what} from the same address is answered")
+            ok(late.idle(), "before the answer to a wrong key")
+            eq(late.response().status, 403, "which comes in the end")
+            eq(late.send(right).response().status, 200, "then the right key counts on this connection, too")
+            many = [client.conn().send(wrong) for _ in range(200)]
+            eq(known.send(right).response().status, 200, "the right key beside 200 wrong ones")
+            ok(sum(c.idle() for c in many) > 100, "which wait", sum(c.idle() for c in many))
+            eq({c.response().status for c in many}, {403}, "all of them are refused in the end")
+            for c in many:
+                c.close()
+        ok(client.log().count("without the right key") == 1, "the log has one line about it", client.log())
+
+
 def test_no_key():
     for env in ({}, {"SESSION_API_KEY": ""}):
         with Client(env=env) as client:
