@@ -33,6 +33,7 @@ static struct server_conf complete(const struct server_conf *given)
 	c.wait_ms = pick(c.wait_ms, HTTP_WAIT_MS);
 	c.linger_ms = pick(c.linger_ms, HTTP_LINGER_MS);
 	c.young_ms = pick(c.young_ms, HTTP_YOUNG_MS);
+	c.turn_us = pick(c.turn_us, HTTP_TURN_US);
 	return c;
 }
 
@@ -67,11 +68,12 @@ unsigned server_conns(const struct server *s)
 
 struct turn turn_begin(struct server *s)
 {
-	uint64_t now = clock_us(), until = now + HTTP_TURN_US;
+	unsigned us = s->conf.turn_us;
+	uint64_t now = clock_us(), until = now + us;
 
 	if (s->batch != loop_batch(s->loop)) {
 		s->batch = loop_batch(s->loop);
-		s->batch_until = now + HTTP_BATCH_US;
+		s->batch_until = now + (us > HTTP_BATCH_US ? us : HTTP_BATCH_US);
 	}
 	if (until > s->batch_until)
 		until = s->batch_until;

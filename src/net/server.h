@@ -62,6 +62,7 @@ struct server_conf {
 	unsigned stall_ms;  /* pause within a body or a reply */
 	unsigned wait_ms;   /* for the layer above: an answer, or a part of it */
 	unsigned linger_ms; /* after the last reply, for the peer to close */
+	unsigned turn_us;   /* of a connection in one wake-up, see HTTP_TURN_US */
 	unsigned young_ms;  /* younger peers are spared while others can go */
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "limits.h"
 #include "net/server.h"
 #include "tests/tap.h"
 
