@@ -426,6 +426,7 @@ enum {
 	VT_MEMORY_MAX = VT_CHUNKS * VT_CHUNK, /* 2 MB: text and open rows together */
 	VT_PARAMS = 16,                       /* of one sequence, as xterm */
 	VT_PARAM_MAX = 9999,                  /* beyond any screen */
+	VT_WORK_STEP = 16384, /* units of one sequence: it may drop all lines kept */
 };
 
 /* TLS. */

@@ -46,8 +46,20 @@ void vt_reset(struct vt *vt)
 		.standing = vt->standing,
 		.moved = UINT64_MAX,
 		.report = 1,
+		.work = vt->work,
+		.limit = UINT64_MAX,
 	};
 	vt_defaults(vt);
+}
+
+uint64_t vt_work(const struct vt *vt)
+{
+	return vt->work;
+}
+
+int vt_feed(struct vt *vt, struct str bytes)
+{
+	return vt_feed_some(vt, &bytes, UINT64_MAX);
 }
 
 #define NONE SIZE_MAX

@@ -63,6 +63,21 @@ void vt_set_newline(struct vt *vt, bool on);
 int vt_feed(struct vt *vt, struct str bytes) MUST_USE;
 
 /*
+ * The work of all feeds so far. A unit takes about 10 ns: a row that is created, cleared
+ * or closed is a unit, 32 rows or cells that only move are another. Plain text that is
+ * added to the last row costs none, so that a caller also bounds its bytes.
+ */
+uint64_t vt_work(const struct vt *vt);
+
+/*
+ * Shows bytes until the work reaches limit, and takes what it has shown off *bytes. 0:
+ * all is shown; 1: the rest waits for a call with a higher limit; -ENOMEM as vt_feed,
+ * with the same *bytes as 0 or 1 would leave. The last sequence may exceed the limit,
+ * by VT_WORK_STEP at most.
+ */
+int vt_feed_some(struct vt *vt, struct str *bytes, uint64_t limit) MUST_USE;
+
+/*
  * Appends what is new since the mark and moves the mark. Lines end in '\n', but
  * for the last; rows that the terminal wrapped are one line again; blanks at the
  * end of a line are left out.

@@ -50,6 +50,7 @@ static bool cells_room(struct vt *vt, struct row *row, size_t cols)
 	c->glyphs_n = old->glyphs_n;
 	c->glyphs_cap = old->glyphs_cap;
 	c->n = old->n;
+	vt_work_block(vt, old->n);
 	memcpy(c->c, old->c, old->n * sizeof(*old->c));
 	vt_block_free(vt, old, block_size(old->cap));
 	row->cells = c;
@@ -88,6 +89,7 @@ static bool glyphs_move(struct vt *vt, struct row *row, size_t cap)
 
 	if (!to)
 		return false;
+	vt->work += 1 + glyph_columns(c) / 4;
 	for (size_t i = 0; i < glyph_columns(c); i++) {
 		const struct glyph *g;
 		size_t k;
@@ -185,6 +187,7 @@ static struct cells *span(struct vt *vt, struct row *row, size_t col, size_t n)
 		blank(c, c->n, col);
 	if (c->n < col + n)
 		c->n = (uint16_t)(col + n);
+	vt_work_block(vt, n);
 	return c;
 }
 
@@ -214,6 +217,26 @@ void vt_cells_put(struct vt *vt, struct row *row, size_t col, uint32_t cp, size_
 		c->c[col + 1] = CELL_RIGHT;
 }
 
+void vt_cells_fill(
+	struct vt *vt, struct row *row, size_t col, uint32_t cp, size_t width, size_t k)
+{
+	struct cells *c;
+
+	/* Each cell has a glyph of its own, because what joins one changes it. */
+	if (cp > 0xffff) {
+		vt->work += k;
+		for (; k; k--, col += width)
+			vt_cells_put(vt, row, col, cp, width);
+		return;
+	}
+	c = span(vt, row, col, k * width);
+	for (; c && k; k--, col += width) {
+		c->c[col] = (uint16_t)cp;
+		if (width == 2)
+			c->c[col + 1] = CELL_RIGHT;
+	}
+}
+
 bool vt_cells_join(struct vt *vt, struct row *row, size_t col, struct str utf8)
 {
 	struct cells *c = row->cells;
@@ -241,12 +264,13 @@ bool vt_cells_join(struct vt *vt, struct row *row, size_t col, struct str utf8)
 	return true;
 }
 
-void vt_cells_erase(struct row *row, size_t from, size_t to)
+void vt_cells_erase(struct vt *vt, struct row *row, size_t from, size_t to)
 {
 	struct cells *c = row->cells;
 
 	if (from >= c->n)
 		return;
+	vt_work_block(vt, c->n - from);
 	split(c, from);
 	split(c, to);
 	if (to < c->n)
@@ -270,6 +294,7 @@ void vt_cells_insert(struct vt *vt, struct row *row, size_t col, size_t n)
 	if (!cells_room(vt, row, end + n))
 		return;
 	c = row->cells;
+	vt_work_block(vt, 2 * (end - col) + n);
 	split(c, col);
 	split(c, end);
 	/* Twice, because musl's memmove is slow towards the end. */
@@ -279,7 +304,7 @@ void vt_cells_insert(struct vt *vt, struct row *row, size_t col, size_t n)
 	c->n = (uint16_t)(end + n);
 }
 
-void vt_cells_delete(struct row *row, size_t col, size_t n)
+void vt_cells_delete(struct vt *vt, struct row *row, size_t col, size_t n)
 {
 	struct cells *c = row->cells;
 
@@ -287,6 +312,7 @@ void vt_cells_delete(struct row *row, size_t col, size_t n)
 		return;
 	if (n > c->n - col)
 		n = c->n - col;
+	vt_work_block(vt, c->n - col);
 	split(c, col);
 	split(c, col + n);
 	memmove(c->c + col, c->c + col + n, (c->n - col - n) * sizeof(*c->c));

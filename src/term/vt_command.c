@@ -139,7 +139,7 @@ static void tab(struct vt *vt, unsigned n)
 	unsigned x = vt->screen->at.x;
 
 	/* A cursor that waits to wrap stays where it is. */
-	for (; n && x < VT_COLUMNS - 1; n--)
+	for (; n && x < VT_COLUMNS - 1; n--, vt->work++)
 		x = stop_after(vt, x);
 	vt->screen->at.x = x;
 }
@@ -153,7 +153,7 @@ static void back_tabs(struct vt *vt)
 {
 	unsigned x = vt->screen->at.x;
 
-	for (unsigned n = param(vt, 0, 1); n && x > 0; n--)
+	for (unsigned n = param(vt, 0, 1); n && x > 0; n--, vt->work++)
 		x = stop_before(vt, x);
 	vt->screen->at.x = x;
 }
@@ -257,7 +257,7 @@ static void delete_chars(struct vt *vt)
 	if (!r)
 		return;
 	r->wrapped = false;
-	vt_cells_delete(r, vt->screen->at.x, param(vt, 0, 1));
+	vt_cells_delete(vt, r, vt->screen->at.x, param(vt, 0, 1));
 }
 
 static bool in_region(const struct screen *s)
@@ -306,18 +306,9 @@ static void reverse_index(struct vt *vt)
 static void repeat(struct vt *vt)
 {
 	unsigned x = least(vt->screen->at.x, VT_COLUMNS - 1);
-	unsigned n = least(param(vt, 0, 1), VT_COLUMNS - x);
-	char run[VT_COLUMNS];
 
-	if (vt->last == 0)
-		return;
-	if (vt->last < 0x80) {
-		memset(run, (int)vt->last, n);
-		vt_print_ascii(vt, str_make(run, n));
-		return;
-	}
-	for (; n; n--)
-		vt_print(vt, vt->last);
+	if (vt->last)
+		vt_print_repeat(vt, vt->last, least(param(vt, 0, 1), VT_COLUMNS - x));
 }
 
 /* --- Modes --- */

@@ -170,7 +170,16 @@ struct vt {
 	uint64_t moved;  /* rows from this number on may have another place */
 	uint32_t report; /* number of the report to come */
 	int err;
+
+	uint64_t work;  /* units, see vt_work */
+	uint64_t limit; /* at which the present feed stops */
 };
+
+/* Counts n rows or cells that are moved or overwritten as one block. */
+static inline void vt_work_block(struct vt *vt, size_t n)
+{
+	vt->work += 1 + n / 32;
+}
 
 /* --- vt_width.c --- */
 
@@ -240,11 +249,14 @@ void vt_cells_free(struct vt *vt, struct cells *c);
 /* Writes ASCII, or one character, over what is there. */
 void vt_cells_write(struct vt *vt, struct row *row, size_t col, struct str ascii);
 void vt_cells_put(struct vt *vt, struct row *row, size_t col, uint32_t cp, size_t width);
+/* Writes k characters that are the same. */
+void vt_cells_fill(
+	struct vt *vt, struct row *row, size_t col, uint32_t cp, size_t width, size_t k);
 /* Adds to the character at or around col; false when it is full. */
 bool vt_cells_join(struct vt *vt, struct row *row, size_t col, struct str utf8);
-void vt_cells_erase(struct row *row, size_t from, size_t to);
+void vt_cells_erase(struct vt *vt, struct row *row, size_t from, size_t to);
 void vt_cells_insert(struct vt *vt, struct row *row, size_t col, size_t n);
-void vt_cells_delete(struct row *row, size_t col, size_t n);
+void vt_cells_delete(struct vt *vt, struct row *row, size_t col, size_t n);
 /* Length as UTF-8, and that text. */
 size_t vt_cells_bytes(const struct cells *c);
 void vt_cells_copy(const struct cells *c, char *to);
@@ -255,6 +267,8 @@ void vt_print_ascii(struct vt *vt, struct str text);
 void vt_print(struct vt *vt, uint32_t cp);
 /* Characters that stand alone and fit into the row: cols columns, the last is cp. */
 void vt_print_run(struct vt *vt, struct str utf8, size_t cols, uint32_t cp);
+/* Prints cp n times. */
+void vt_print_repeat(struct vt *vt, uint32_t cp, size_t n);
 void vt_linefeed(struct vt *vt);
 /* Moves the scroll region up; what leaves the top of the screen is history. */
 void vt_scroll(struct vt *vt, unsigned n);

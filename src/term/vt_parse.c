@@ -352,23 +352,27 @@ static const char *plain(struct vt *vt, const char *p, const char *end)
 		vt_linefeed(vt);
 		vt->tail = 0;
 		p += 2;
+		if (vt->work >= vt->limit)
+			return p;
 	}
 }
 
-int vt_feed(struct vt *vt, struct str bytes)
+int vt_feed_some(struct vt *vt, struct str *bytes, uint64_t limit)
 {
-	const char *p = bytes.p, *end = p + bytes.n;
+	const char *p = bytes->p, *end = p + bytes->n;
 	int err;
 
-	while (p < end) {
+	vt->limit = limit;
+	while (p < end && vt->work < limit) {
 		if (vt->state == GROUND) {
 			p = plain(vt, p, end);
-			if (p == end)
+			if (p == end || vt->work >= limit)
 				break;
 		}
 		byte(vt, (unsigned char)*p++);
 	}
+	*bytes = str_skip(*bytes, (size_t)(p - bytes->p));
 	err = vt->err;
 	vt->err = 0;
-	return err;
+	return err ? err : bytes->n > 0;
 }

@@ -78,6 +78,7 @@ static char *text_room(struct vt *vt, struct row *row, size_t n)
 	row->chunk = (uint8_t)vt->chunk;
 	c->rows++;
 	c->used += old.n;
+	vt_work_block(vt, old.n / 2);
 	if (old.n)
 		memcpy(row->text, old.text, old.n);
 	release(vt, &old);
@@ -108,6 +109,7 @@ bool vt_row_append(
 
 void vt_row_clear(struct vt *vt, struct row *row)
 {
+	vt->work++;
 	if (row->kind == ROW_CELLS)
 		vt_cells_free(vt, row->cells);
 	else
@@ -149,11 +151,13 @@ static void fill(struct vt *vt, struct row *row, struct str text)
 		n = ascii_prefix(text);
 		if (n > 0) {
 			vt_cells_write(vt, row, col, str_make(text.p, n));
+			vt->work++;
 			prev = (unsigned char)text.p[n - 1];
 			tail = 1;
 			continue;
 		}
 		cp = utf8_next(&rest);
+		vt->work += 2;
 		n = text.n - rest.n;
 		width = vt_width(cp);
 		if (vt_joins(prev, tail, cp, width) &&
@@ -195,6 +199,7 @@ void vt_row_close(struct vt *vt, struct row *row)
 
 	if (row->kind == ROW_TEXT)
 		return;
+	vt->work += 1 + c->n / 4;
 	n = vt_cells_bytes(c);
 	*row = (struct row){.edited = row->edited, .wrapped = row->wrapped};
 	to = n ? text_room(vt, row, n) : NULL;

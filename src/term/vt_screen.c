@@ -53,6 +53,7 @@ static void clear_rows(struct vt *vt, struct row *row, size_t n)
 /* Rows whose content has moved elsewhere. */
 static void new_rows(struct vt *vt, struct row *row, size_t n)
 {
+	vt->work += 1 + n / 4;
 	for (; n; n--, row++) {
 		*row = (struct row){0};
 		touch(vt, row);
@@ -75,6 +76,7 @@ static void moved(struct vt *vt, const struct row *first)
 
 static void move_rows(struct vt *vt, struct row *to, struct row *from, size_t n)
 {
+	vt_work_block(vt, n);
 	if (to < from)
 		memmove(to, from, n * sizeof(*to));
 	else
@@ -127,6 +129,7 @@ static void scroll_off(struct vt *vt, unsigned n)
 		n = (unsigned)on_screen(s);
 	for (unsigned y = 0; y < n; y++)
 		vt_row_close(vt, row_seen(s, y));
+	vt->work += n;
 	vt_rows_pass(&s->rows, n);
 	end = on_screen(s);
 	if (end > at && vt_rows_add(vt, s, n)) {
@@ -381,6 +384,62 @@ void vt_print_run(struct vt *vt, struct str utf8, size_t cols, uint32_t cp)
 		vt_print(vt, utf8_next(&utf8));
 }
 
+/* k copies of one character. */
+static struct str vt_fill_run(char *run, struct str one, size_t k)
+{
+	size_t all = k * one.n;
+
+	memcpy(run, one.p, one.n);
+	for (size_t n = one.n; n < all; n *= 2)
+		memcpy(run + n, run, n < all - n ? n : all - n);
+	return str_make(run, all);
+}
+
+/* Prints k characters that fit into the row of the cursor and stand alone. */
+static void vt_repeat_in_row(
+	struct vt *vt, uint32_t cp, size_t width, struct str utf8, size_t k)
+{
+	struct screen *s = vt->screen;
+	struct row *row = row_for(vt, k * width);
+	char run[VT_COLUMNS * 4];
+
+	if (!row)
+		return;
+	if (row->kind == ROW_CELLS)
+		vt_cells_fill(vt, row, s->at.x, cp, width, k);
+	else if (!vt_row_append(vt, row, s->at.x - row->cols, vt_fill_run(run, utf8, k),
+			 k * width))
+		return;
+	vt_work_block(vt, k * width);
+	s->at.x += (unsigned)(k * width);
+	vt->tail = utf8.n;
+}
+
+void vt_print_repeat(struct vt *vt, uint32_t cp, size_t n)
+{
+	const struct screen *s = vt->screen;
+	size_t width = vt_width(cp) == 2 ? 2 : 1;
+	char room[4];
+	struct str utf8 = str_make(room, utf8_encode(cp, room));
+
+	while (n && !vt->err) {
+		size_t k = (VT_COLUMNS - s->at.x) / width;
+
+		/* The first one may join what stands before it, or wrap. */
+		if (k == 0 || vt->prev != cp || vt->tail != utf8.n ||
+			vt_joins(cp, utf8.n, cp, (int)width)) {
+			vt->work += 4;
+			vt_print(vt, cp);
+			n--;
+			continue;
+		}
+		if (k > n)
+			k = n;
+		vt_repeat_in_row(vt, cp, width, utf8, k);
+		n -= k;
+	}
+}
+
 /* --- Erasing and editing --- */
 
 void vt_erase(struct vt *vt, unsigned y, size_t from, size_t to)
@@ -397,7 +456,7 @@ void vt_erase(struct vt *vt, unsigned y, size_t from, size_t to)
 	if (to >= vt_row_columns(row))
 		row->wrapped = false;
 	if (vt_row_open(vt, row))
-		vt_cells_erase(row, from, to);
+		vt_cells_erase(vt, row, from, to);
 }
 
 void vt_erase_rows(struct vt *vt, unsigned from, unsigned to)

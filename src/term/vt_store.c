@@ -16,6 +16,7 @@ enum {
 static void empty_rows(
 	struct vt *vt, struct screen *s, size_t target, const struct row *keep)
 {
+	vt_work_block(vt, s->rows.n - s->rows.top);
 	for (size_t i = s->rows.top; i < s->rows.n && vt->memory > target; i++) {
 		struct row *row = vt_row_at(&s->rows, i);
 
@@ -118,8 +119,9 @@ static struct row *list_new(size_t cap)
 }
 
 /* Moves all rows to the front of v, which may be their own list. */
-static void rows_to(struct rows *r, struct row *v)
+static void rows_to(struct vt *vt, struct rows *r, struct row *v)
 {
+	vt_work_block(vt, r->n);
 	if (r->n) {
 		struct row *screen = vt_row_at(r, r->top);
 
@@ -139,7 +141,7 @@ static bool room(struct vt *vt, struct rows *r, size_t k)
 	if (r->head + r->gap + r->n + k <= r->cap)
 		return true;
 	if (r->head + r->gap >= r->cap / 4 && r->n + k <= r->cap) {
-		rows_to(r, r->v);
+		rows_to(vt, r, r->v);
 		return true;
 	}
 	while (cap < r->n + k)
@@ -155,10 +157,10 @@ static bool room(struct vt *vt, struct rows *r, size_t k)
 			vt->err = -ENOMEM;
 			return false;
 		}
-		rows_to(r, r->v);
+		rows_to(vt, r, r->v);
 		return true;
 	}
-	rows_to(r, v);
+	rows_to(vt, r, v);
 	free(r->v);
 	r->v = v;
 	r->cap = cap;
@@ -183,10 +185,12 @@ bool vt_rows_rotate(struct vt *vt, struct screen *s, size_t k)
 		if (!room(vt, r, more))
 			return false;
 		row = vt_row_at(r, r->top);
+		vt_work_block(vt, r->n - r->top);
 		memmove(row + more, row, (r->n - r->top) * sizeof(*row));
 		r->gap += more;
 	}
 	r->gap -= k;
+	vt->work += k;
 	for (size_t i = 0; i < k; i++)
 		*vt_row_at(r, r->top + i) = (struct row){.edited = vt->report};
 	return true;
@@ -198,6 +202,7 @@ bool vt_rows_add(struct vt *vt, struct screen *s, size_t k)
 
 	if (!room(vt, r, k))
 		return false;
+	vt->work += k;
 	for (; k; k--)
 		*vt_row_at(r, r->n++) = (struct row){.edited = vt->report};
 	s->changed = vt->report;

@@ -1,13 +1,24 @@
 /*
  * The terminal model: same text whole and split, within its caps, and reports at
  * any time are harmless. Long input repeats itself, to fill the screen.
+ *
+ * The work is linear in the bytes: at most WORK_PER_BYTE units per byte (three bytes may
+ * clear and fill all rows of the screen) and WORK_START in addition. A feed exceeds its
+ * limit by no more than VT_WORK_STEP.
  */
 #include "term/vt_impl.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-enum { OUT_MAX = 16 << 20, SPLIT_MAX = 37, ROUNDS_MAX = 64 };
+enum {
+	OUT_MAX = 16 << 20,
+	SPLIT_MAX = 37,
+	ROUNDS_MAX = 64,
+	WORK_PER_BYTE = VT_ROWS,
+	WORK_START = VT_WORK_STEP,
+	WORK_LIMIT = 997, /* units of one feed */
+};
 
 static void check(struct vt *vt)
 {
@@ -28,6 +39,23 @@ static void feed(struct vt *vt, const uint8_t *p, size_t n)
 		memcpy(copy, p, n);
 	assert(vt_feed(vt, str_make(copy, n)) == 0);
 	free(copy);
+}
+
+/* In feeds that stop when their work is done. */
+static void feed_some(struct vt *vt, const uint8_t *p, size_t n)
+{
+	struct str rest = str_make((const char *)p, n);
+	int r;
+
+	do {
+		size_t before = rest.n;
+		uint64_t work = vt_work(vt);
+
+		r = vt_feed_some(vt, &rest, work + WORK_LIMIT);
+		assert(r >= 0 && (r == 1) == (rest.n > 0));
+		assert(rest.n < before || before == 0);
+		assert(vt_work(vt) - work <= WORK_LIMIT + VT_WORK_STEP);
+	} while (r == 1);
 }
 
 static void report(struct vt *vt, struct vt_mark *mark, struct buf *out)
@@ -53,12 +81,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 		feed(whole, p, n);
 		for (size_t at = 0; at < n; at += step)
 			feed(split, p + at, n - at < step ? n - at : step);
-		feed(polled, p, n);
+		feed_some(polled, p, n);
 		buf_reset(&rest);
 		report(polled, &c, &rest);
 	}
 	check(whole);
 	check(polled);
+	assert(vt_work(whole) <= (uint64_t)WORK_PER_BYTE * rounds * n + WORK_START);
 	report(whole, &a, &text);
 	report(split, &b, &other);
 	assert(str_eq(buf_view(&text), buf_view(&other)));
