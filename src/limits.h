@@ -128,6 +128,8 @@ enum {
 	SHELL_HANG_MAX_MS = 6400,  /* doubling up to this: it may be busy until then */
 	SHELL_FRESH_MAX = 65536,   /* a read, and what was held back of a mark */
 	SHELL_READ_BUDGET = 65536, /* per wake-up, so that others get their turn */
+	SHELL_WORK = 32768,        /* the same in units of vt_work: about 0.3 ms */
+	SHELL_LAST_MAX = 1 << 20,  /* read of a terminal after its shell has ended */
 	SHELL_RESTORE = 16384,     /* the same when it is shown again after a crash */
 	SHELL_ROWS = 1000,         /* the terminal size of the wire contract */
 	SHELL_COLUMNS = 1000,

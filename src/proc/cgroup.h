@@ -31,7 +31,7 @@ void cgroup_find(struct cgroup *g, const char *mount);
 int cgroup_memory_limit(const struct cgroup *g, uint64_t *bytes) MUST_USE;
 /* Includes the page cache. */
 int cgroup_memory_usage(const struct cgroup *g, uint64_t *bytes) MUST_USE;
-/* The bytes below the limit that are free or hold page cache, which the kernel reclaims. */
+/* The bytes below the limit that are free or hold page cache (the kernel reclaims it). */
 int cgroup_memory_available(const struct cgroup *g, uint64_t *bytes) MUST_USE;
 /* Processes of the group that the out-of-memory killer has ended so far. */
 int cgroup_oom_kills(const struct cgroup *g, uint64_t *kills) MUST_USE;

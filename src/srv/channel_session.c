@@ -111,7 +111,7 @@ static void send_screen(struct live *v)
 	struct buf screen = BUF_INIT(RUN_OUTPUT_MAX);
 	struct str text;
 
-	v->known = v->at = output_end(v->shell);
+	v->known = v->at = shell_forgotten(v->shell) + shell_screen_end(v->shell);
 	if (shell_screen(v->shell, &screen) < 0)
 		buf_reset(&screen);
 	text = buf_view(&screen);

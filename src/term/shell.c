@@ -155,7 +155,7 @@ static void old_prompt(struct shell *s)
 		not_run(s);
 }
 
-static void on_mark(struct shell *s, const struct mark_event *e)
+void shell_on_mark(struct shell *s, const struct mark_event *e)
 {
 	struct record *rec = s->rec;
 
@@ -193,118 +193,9 @@ static void on_mark(struct shell *s, const struct mark_event *e)
 	}
 }
 
-uint64_t shell_fed(const struct shell *s)
-{
-	uint64_t end = spool_end(&s->spool);
-	size_t pending = mark_pending(&s->marks);
-
-	/* Half a mark is not told: its other half alone would be text. */
-	return end > pending ? end - pending : 0;
-}
-
 uint64_t shell_begun(const struct shell *s)
 {
 	return s->rec->begun;
-}
-
-static void tell_printed(struct shell *s)
-{
-	if (s->fresh.err)
-		log_warn("shell %s: out of memory, output is lost", s->setup.name);
-	if (s->fresh.n)
-		s->ops.printed(s->arg, buf_view(&s->fresh), shell_fed(s));
-	buf_reset(&s->fresh);
-}
-
-/* Feeds what the terminal printed. True when there was something to show. */
-bool shell_feed(struct shell *s, struct str in)
-{
-	struct mark_event e;
-	struct str data;
-	enum mark_step step;
-	bool shown = false;
-
-	while ((step = mark_next(&s->marks, &in, &data, &e)) != MARK_MORE) {
-		if (step == MARK_EVENT) {
-			on_mark(s, &e);
-		} else if (s->rec->state != SHELL_STARTING) {
-			shown = true;
-			if (s->rec->state == SHELL_RUNNING && s->ops.printed &&
-				!s->restoring.under_way)
-				buf_str(&s->fresh, data);
-			if (vt_feed(s->vt, data) < 0)
-				log_warn("shell %s: out of memory, output is lost",
-					s->setup.name);
-		}
-	}
-	if (s->fresh.n || s->fresh.err)
-		tell_printed(s);
-	if (shown)
-		shell_tell(s, false);
-	return shown;
-}
-
-/*
- * Tells the owner what the bytes just fed have changed. Not done while they are
- * looked at: the owner may begin the next command, which clears the spool.
- */
-static void settle(struct shell *s, enum shell_state before)
-{
-	if (before == SHELL_STARTING && s->rec->state == SHELL_IDLE) {
-		shell_forget(s, spool_end(&s->spool));
-		s->ops.ready(s->arg, 0, NULL);
-	} else if (before == SHELL_RUNNING && s->rec->state == SHELL_DONE) {
-		s->ops.done(s->arg);
-	}
-}
-
-/*
- * Reads and feeds until the state changes. 0 when the terminal has no more for
- * now, positive when the budget is used up. *shown: something was printed.
- */
-static int pump(struct shell *s, bool *shown)
-{
-	enum shell_state before = s->rec->state;
-	size_t total = 0;
-
-	while (total < SHELL_READ_BUDGET && s->rec->state == before) {
-		size_t room;
-		char *p = spool_room(&s->spool, &room);
-		ssize_t n = read(s->master, p, room);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n == 0 ? ERR_CLOSED : errno == EAGAIN ? 0 : -errno;
-		total += (size_t)n;
-		*shown |= shell_feed(s, spool_commit(&s->spool, (size_t)n));
-	}
-	return 1;
-}
-
-static void pty_ready(struct io *io, uint32_t events)
-{
-	struct shell *s = container_of(io, struct shell, io);
-	enum shell_state before = s->rec->state;
-	bool shown = false;
-
-	(void)events;
-	/*
-	 * EIO, or the end of a socket, means that nobody holds the terminal now. The
-	 * end of the shell is told by its status; the next command looks here again.
-	 */
-	if (pump(s, &shown) < 0 || shell_flush(s) < 0)
-		loop_remove(s->loop, &s->io);
-	if (shown && s->rec->state == SHELL_RUNNING)
-		s->ops.output(s->arg);
-	settle(s, before);
-}
-
-int shell_watch(struct shell *s)
-{
-	if (s->io.fd >= 0)
-		return 0;
-	return loop_add(s->loop, &s->io, s->master, EPOLLIN, pty_ready);
 }
 
 /* The shell that ran a command has ended, perhaps before it came to that. */
@@ -342,24 +233,10 @@ static void ended_starting(struct shell *s)
 		shell_start_clean(s);
 }
 
-void shell_exited(struct shell *s, int status)
+void shell_finish_exit(struct shell *s, enum shell_state before)
 {
-	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	enum shell_state before = s->rec->state;
-	bool shown = false;
-
-	children_forget(&s->child);
-	if (s->restoring.under_way) {
-		s->restoring.exited = true;
-		s->restoring.status = status;
-		s->rec->pid = 0;
-		return;
-	}
-	/* Its last words lie in the terminal; who writes on after it may not keep us. */
-	for (int i = 0; i < 16 && s->master >= 0 && pump(s, &shown) > 0; i++)
-		;
+	s->exit.under_way = false;
 	s->rec->ended = true;
-	s->rec->pid = 0;
 	shell_close_pty(s);
 	switch (before) {
 	case SHELL_STARTING:
@@ -370,7 +247,7 @@ void shell_exited(struct shell *s, int status)
 		shell_enter(s, SHELL_GONE);
 		break;
 	case SHELL_RUNNING:
-		ended_running(s, code);
+		ended_running(s, s->exit.code);
 		break;
 	case SHELL_DONE:
 		s->note = note_ended;
@@ -381,6 +258,21 @@ void shell_exited(struct shell *s, int status)
 	case SHELL_GONE:
 		break;
 	}
+}
+
+void shell_exited(struct shell *s, int status)
+{
+	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+
+	children_forget(&s->child);
+	s->rec->pid = 0;
+	if (s->restoring.under_way) {
+		s->restoring.exited = true;
+		s->restoring.status = status;
+		return;
+	}
+	s->exit = (struct shell_exit){.under_way = true, .code = code};
+	shell_read_last(s);
 }
 
 void shell_kill(struct shell *s)
@@ -420,20 +312,6 @@ struct shell_result shell_take(struct shell *s)
 	return result;
 }
 
-/* What came after the last report is background noise of the next command. */
-static void keep_noise(struct shell *s)
-{
-	struct str part;
-
-	shell_forget(s, s->told);
-	vt_reset(s->vt);
-	mark_restart(&s->marks);
-	s->shown = (struct vt_mark){0};
-	s->told = 0;
-	for (uint64_t at = 0; (part = spool_at(&s->spool, at)).n; at += part.n)
-		shell_feed(s, part);
-}
-
 void shell_confirm(struct shell *s)
 {
 	struct record *rec = s->rec;
@@ -445,7 +323,7 @@ void shell_confirm(struct shell *s)
 	rec->reports = 0;
 	rec->reported = 0;
 	rec->again = false;
-	keep_noise(s);
+	shell_keep_noise(s);
 	shell_enter(s, rec->ended ? SHELL_GONE : SHELL_IDLE);
 }
 
@@ -528,6 +406,7 @@ void shell_del(struct shell *s)
 	timer_cancel(s->loop, &s->end.timer);
 	timer_cancel(s->loop, &s->hang.timer);
 	timer_cancel(s->loop, &s->restoring.timer);
+	timer_cancel(s->loop, &s->turn);
 	shell_remove_handover(s);
 	shell_close_pty(s);
 	spawn_report_close(&s->report);

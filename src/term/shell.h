@@ -192,6 +192,8 @@ void shell_unfollow(struct shell *s, struct shell_follower *f);
 uint64_t shell_forgotten(const struct shell *s);
 /* The offset behind the last byte of output. */
 uint64_t shell_output_end(const struct shell *s);
+/* The offset behind the output that the screen shows, of which more may wait. */
+uint64_t shell_screen_end(const struct shell *s);
 /* The screen, from its first row on, as text with '\n' between the rows. */
 int shell_screen(struct shell *s, struct buf *out) MUST_USE;
 /* Tells programs in it how large the screen of a person who looks on is. */

@@ -30,7 +30,7 @@ static void show_gap(struct shell *s, struct spool_gap gap)
 		(unsigned long long)(gap.to - gap.from));
 
 	s->marks.matched = 0;
-	shell_feed(s, str_make(words, (size_t)n));
+	shell_feed_all(s, str_make(words, (size_t)n));
 }
 
 /* Shows the next of what was seen: the head, and then the tail. */
@@ -39,14 +39,14 @@ static void show_next(struct shell *s)
 	uint64_t told = s->rec->reported, from = s->restoring.at, at = from;
 	struct spool_gap gap = spool_gap(&s->spool);
 	struct str part = spool_at(&s->spool, at);
+	bool shown = false;
 
 	if (part.n > SHELL_RESTORE)
 		part.n = SHELL_RESTORE;
 	/* Stop where the last report stopped, to mark it as shown. */
 	if (at < told && part.n > told - at)
 		part.n = (size_t)(told - at);
-	shell_feed(s, part);
-	at += part.n;
+	at += shell_feed(s, part, &shown);
 	if (at == gap.from && at < gap.to) {
 		show_gap(s, gap);
 		at = gap.to;
@@ -187,6 +187,7 @@ int shell_adopt(struct shell *s, int master, pid_t pid, const int *status, int s
 	}
 	spool_free(&s->spool);
 	s->spool = old;
+	s->fed = spool_end(&old);
 	s->rec = spool_state(&s->spool);
 	s->rec->pid = status ? 0 : pid;
 	mark_init(&s->marks, s->rec->nonce);

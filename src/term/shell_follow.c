@@ -38,7 +38,9 @@ void shell_forget(struct shell *s, uint64_t from)
 	uint64_t end = spool_end(&s->spool);
 
 	spool_keep(&s->spool, from);
-	s->forgotten += end - spool_end(&s->spool);
+	end -= spool_end(&s->spool);
+	s->forgotten += end;
+	s->fed = s->fed > end ? s->fed - end : 0;
 }
 
 uint64_t shell_forgotten(const struct shell *s)
@@ -49,6 +51,11 @@ uint64_t shell_forgotten(const struct shell *s)
 uint64_t shell_output_end(const struct shell *s)
 {
 	return spool_end(&s->spool);
+}
+
+uint64_t shell_screen_end(const struct shell *s)
+{
+	return s->fed;
 }
 
 int shell_screen(struct shell *s, struct buf *out)

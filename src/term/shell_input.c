@@ -67,17 +67,13 @@ bool shell_takes_keys(const struct shell *s)
 static void echo_key(struct shell *s, char key)
 {
 	char text[2] = {'^', key};
-	size_t room;
 
 	if (!strchr("CZ\\", key) || !pty_signals_on(s->master))
 		return;
 	/* Not into the middle of a mark, nor where nobody knows whether one is open. */
-	if (s->marks.matched || shell_is_restoring(s))
+	if (s->marks.matched || shell_is_restoring(s) || shell_has_backlog(s))
 		return;
-	for (size_t i = 0; i < sizeof(text); i++) {
-		*spool_room(&s->spool, &room) = text[i];
-		shell_feed(s, spool_commit(&s->spool, 1));
-	}
+	shell_print(s, str_make(text, sizeof(text)));
 }
 
 void shell_set_up_again(struct shell *s)

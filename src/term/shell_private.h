@@ -61,6 +61,13 @@ struct shell_restoring {
 	int status;
 };
 
+/* The shell has ended, and its last output is being read. */
+struct shell_exit {
+	bool under_way;
+	int code;
+	size_t bytes; /* read since */
+};
+
 /* After a key, whether the shell has hung itself up over it. */
 struct shell_hang {
 	struct timer timer;
@@ -101,6 +108,9 @@ struct shell {
 	struct shell_ending end;
 	struct shell_hang hang;
 	struct shell_restoring restoring;
+	struct shell_exit exit;
+	struct timer turn; /* goes on with what the spool holds */
+	uint64_t fed;      /* what stands before in the spool was fed */
 	struct shell_follower *followers;
 	uint64_t forgotten; /* bytes of output before offset 0 of the spool */
 };
@@ -168,7 +178,25 @@ bool shell_reaches_tty(const struct shell *s);
 int shell_type_line(struct shell *s, struct str line) MUST_USE;
 /* The offset behind all that was taken for data or for a mark. */
 uint64_t shell_fed(const struct shell *s);
-/* Feeds bytes of the spool; true when they held something to show. */
-bool shell_feed(struct shell *s, struct str in);
+/* Whether bytes of the spool wait for their turn. */
+bool shell_has_backlog(const struct shell *s);
+/*
+ * Feeds bytes to the mark splitter and the terminal model until the model has done
+ * SHELL_WORK more units of work, and returns how many bytes were taken. *shown is set
+ * when they held something to show.
+ */
+size_t shell_feed(struct shell *s, struct str in, bool *shown);
+/* Feeds all of them. */
+void shell_feed_all(struct shell *s, struct str in);
+/* Adds bytes to the spool as if the terminal had printed them, and feeds them. */
+void shell_print(struct shell *s, struct str bytes);
+/* After the answer: what came after the last report is noise of the next command. */
+void shell_keep_noise(struct shell *s);
+/* What a mark says; see mark.h. */
+void shell_on_mark(struct shell *s, const struct mark_event *e);
+/* The shell has ended: reads what its terminal holds, then shell_finish_exit follows. */
+void shell_read_last(struct shell *s);
+/* before: the state when the shell ended. */
+void shell_finish_exit(struct shell *s, enum shell_state before);
 
 #endif

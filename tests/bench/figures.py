@@ -26,6 +26,7 @@ import browser
 import cells
 import engine as engines
 import events
+import floods
 import harness
 import many
 import tls
@@ -402,7 +403,8 @@ def run_row(engine, box, name):
 
 
 def main():
-    steps = {f.__name__: f for f in (size, memory, start, latency, throughput, sessions, requests, peers,
+    steps = {f.__name__: f for f in (size, memory, start, latency, throughput, sessions, requests,
+                                     peers, floods.floods,
                                      restart, grep, tls.tls, *transfers.STEPS, *cells.STEPS,
                                      *browser.STEPS, *events.STEPS,
                                      appends.appends, engine_rows, many.images)}

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Terminal sequences that change the whole screen do not hold up the server."""
+import os
+import shutil
+import sys
+import tempfile
+import time
+
+from harness import DEADLINE, SLOW, Client, eq, has, main, request
+
+FILL = "\x1b#8"
+# name, before, and the sequence that is repeated
+FLOODS = (
+    ("DECALN", FILL, FILL),
+    ("SD", FILL, "\x1b[999T"),
+    ("IL", FILL + "\x1b[H", "\x1b[999L"),
+    ("DL", FILL + "\x1b[H", "\x1b[999M\x1b[999Bx\x1b[H"),
+    ("SU", FILL + "\x1b[1;999r\x1b[999H", "\x1b[999S"),
+    ("REP of an emoji, inserted", "\x1b[4h\U0001f600", "\x1b[G\x1b[999b"),
+    ("REP of a wide character", "\u4e2d", "\x1b[G\x1b[999b"),
+    ("RI in a region", FILL + "\x1b[2;999r\x1b[2H", "\x1bM"),
+)
+
+
+class Floods:
+    """A folder with a file for each flood of about size bytes."""
+
+    def __init__(self, size=1 << 18):
+        self.path = tempfile.mkdtemp(prefix="od-e2e-")
+        for i, (_, before, unit) in enumerate(FLOODS):
+            with open(self.file(i), "w", encoding="utf-8") as f:
+                f.write(before + unit * (size // len(unit)))
+
+    def file(self, i):
+        return os.path.join(self.path, f"flood{i}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path)
+
+
+def code_of(o):
+    return o["extras"]["metadata"]["exit_code"]
+
+
+def suffix_of(o):
+    return o["extras"]["metadata"]["suffix"]
+
+
+def end_of(client, session):
+    """The observation after C-c, polled until the flood is over."""
+    deadline = time.monotonic() + DEADLINE * SLOW
+    o = client.run("C-c", session=session, is_input=True)
+    while code_of(o) == -1 and time.monotonic() < deadline:
+        o = client.run("", 1.0, session=session)
+    return o
+
+
+def test_eight_floods():
+    with Floods() as floods, Client() as client:
+        for i in range(len(FLOODS)):
+            o = client.run(f"while :; do cat {floods.file(i)}; done", 0.2, session=f"f{i}")
+            eq(code_of(o), -1, f"the flood of {FLOODS[i][0]} runs")
+        answers = {client.ask(request("GET", "/alive")).status for _ in range(100)}
+        eq(answers, {200}, "/alive answers while eight sessions print floods")
+        eq(client.run("echo still here").get("content"), "still here",
+           "another session runs a command meanwhile")
+        for i in range(len(FLOODS)):
+            eq(code_of(end_of(client, f"f{i}")), 130, f"C-c ends the flood of {FLOODS[i][0]}")
+            o = client.run("printf '\\033c'; echo next", session=f"f{i}")
+            has(o["content"], "next", f"the shell of {FLOODS[i][0]} runs the next command")
+
+
+def test_last_output():
+    """A shell that ends right behind a flood: all of its output is still shown."""
+    with Floods(1 << 14) as floods, Client() as client:
+        for i, (name, _, _) in enumerate(FLOODS):
+            o = client.run(f"cat {floods.file(i)}; printf '\\033c'; echo the end; exit 3",
+                           30.0 * SLOW, session="last", blocking=True)
+            eq(code_of(o), 3, f"{name}: the shell's exit code is the command's")
+            has(o["content"], "the end", f"{name}: the last line is shown")
+            has(suffix_of(o), "The shell has ended", f"{name}: the end of the shell is reported")
+
+
+def test_noise():
+    """A background job that floods: commands of its session end, and /alive answers."""
+    with Floods() as floods, Client() as client:
+        o = client.run(f"(while :; do cat {floods.file(0)}; done) & echo $!")
+        eq(code_of(o), 0, "the command ends before its background job")
+        for i in range(3):
+            eq(code_of(client.run(f"(exit {i})")), i, f"command {i} ends with its exit code")
+            eq(client.ask(request("GET", "/alive")).status, 200, "/alive answers behind it")
+        eq(code_of(client.run("kill %1; wait", 30.0 * SLOW)), 0, "the background job ends")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
