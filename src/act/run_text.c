@@ -34,10 +34,32 @@ char run_key(struct str command)
 	return is ? command.p[2] : '\0';
 }
 
+void run_note_oom(struct buf *out, const struct shell_result *r)
+{
+	buf_fmt(out,
+		"[While the command ran, the kernel's out-of-memory killer ended %llu "
+		"%s of the sandbox.",
+		(unsigned long long)r->oom_kills,
+		r->oom_kills == 1 ? "process" : "processes");
+	if (r->memory_limit)
+		buf_fmt(out, " The memory limit is %llu MiB.",
+			(unsigned long long)(r->memory_limit >> 20));
+	buf_putc(out, ']');
+}
+
+static void run_suffix_oom(struct buf *out, const struct shell_result *r)
+{
+	if (r->oom_kills == 0)
+		return;
+	buf_putc(out, '\n');
+	run_note_oom(out, r);
+}
+
 void run_suffix_finished(struct buf *out, const struct shell_result *r, char key)
 {
 	if (r->status < 0) {
 		buf_fmt(out, "\n[%s]", r->note ? r->note : "The command was not run.");
+		run_suffix_oom(out, r);
 		return;
 	}
 	buf_fmt(out, "\n[The command completed with exit code %d.", r->status);
@@ -47,6 +69,7 @@ void run_suffix_finished(struct buf *out, const struct shell_result *r, char key
 	buf_putc(out, ']');
 	if (r->note)
 		buf_fmt(out, "\n[%s]", r->note);
+	run_suffix_oom(out, r);
 }
 
 void run_suffix_no_change(struct buf *out, unsigned seconds)

@@ -18,6 +18,8 @@ char run_key(struct str command);
 
 /* Suffixes; each is appended to out. key is 0, or the key that was sent. */
 void run_suffix_finished(struct buf *out, const struct shell_result *r, char key);
+/* In brackets: processes of the sandbox were ended by the out-of-memory killer. */
+void run_note_oom(struct buf *out, const struct shell_result *r);
 void run_suffix_no_change(struct buf *out, unsigned seconds);
 void run_suffix_timed_out(struct buf *out, double seconds);
 void run_suffix_refused(struct buf *out, struct str command);

@@ -253,6 +253,10 @@ static void take_leftover(struct session *s, struct run *r)
 		left.n ? "\n" : "", res.status);
 	if (res.note)
 		buf_fmt(&r->before, "[%s]\n", res.note);
+	if (res.oom_kills) {
+		run_note_oom(&r->before, &res);
+		buf_putc(&r->before, '\n');
+	}
 	buf_free(&text);
 	session_handle(s, r);
 }

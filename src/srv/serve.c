@@ -44,6 +44,7 @@ struct serve {
 	struct io store_io;
 	struct box box;
 	struct who who;
+	struct cgroup cgroup;
 	struct api api;
 	struct entrypoint entrypoint;
 	struct tls_credentials *tls; /* NULL: plain HTTP */
@@ -318,6 +319,8 @@ static int build(struct serve *s)
 	if (err < 0)
 		return err;
 	s->box.user = s->who.setup.user;
+	cgroup_find(&s->cgroup, CGROUP_MOUNT);
+	s->who.setup.cgroup = &s->cgroup;
 	s->box.shell_setup = &s->who.setup;
 	s->box.user_name = s->who.user.name;
 	host_name(s->box.host_name, sizeof(s->box.host_name));

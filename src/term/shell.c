@@ -109,6 +109,17 @@ static void at_prompt(struct shell *s, const struct mark_event *e)
 	find_python(s, e->path);
 }
 
+/* The kernel counts a kill before the signal goes out, so none is missed here. */
+static void shell_count_oom_kills(struct shell *s)
+{
+	struct record *rec = s->rec;
+	uint64_t now;
+
+	if (rec->oom_known && cgroup_oom_kills(s->setup.cgroup, &now) == 0 &&
+		now > rec->oom_before)
+		rec->oom_kills = now - rec->oom_before;
+}
+
 void shell_finish(struct shell *s)
 {
 	/* What the command has not read is not meant for the next one. */
@@ -118,6 +129,7 @@ void shell_finish(struct shell *s)
 	/* Who has several commands sends the next one at once. */
 	loop_stay_awake(s->loop, SHELL_AWAKE_US);
 	shell_remove_handover(s);
+	shell_count_oom_kills(s);
 	shell_enter(s, SHELL_DONE);
 }
 
@@ -302,8 +314,12 @@ struct shell_result shell_take(struct shell *s)
 		.ended = s->rec->ended,
 		.background = s->rec->background,
 		.note = s->note,
+		.oom_kills = s->rec->oom_kills,
 	};
 
+	if (result.oom_kills &&
+		cgroup_memory_limit(s->setup.cgroup, &result.memory_limit) < 0)
+		result.memory_limit = 0;
 	/* The words of an earlier process are not kept, but they can be known. */
 	if (result.ended && !result.note)
 		result.note = note_ended;

@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "loop/loop.h"
+#include "proc/cgroup.h"
 #include "proc/shells.h"
 #include "proc/spawn.h"
 #include "proc/store.h"
@@ -41,6 +42,7 @@ struct shell_setup {
 	bool cwd_needed; /* and if it cannot, there is none; else it starts in "/" */
 	const char *const *env;
 	const struct spawn_user *user; /* NULL: the present identity */
+	const struct cgroup *cgroup;   /* the sandbox's; NULL: unknown */
 };
 
 struct shell;
@@ -152,6 +154,9 @@ struct shell_result {
 	bool ended;         /* the shell itself has ended with that status */
 	int64_t background; /* process of the last background job, -1 for none */
 	const char *note;   /* why the shell was replaced, or NULL */
+	/* Processes of the sandbox that the OOM killer ended meanwhile, as far as known. */
+	uint64_t oom_kills;
+	uint64_t memory_limit; /* of the sandbox, if there are any; 0: unknown */
 };
 /* DONE: the result; the session is TOLD then. */
 struct shell_result shell_take(struct shell *s);

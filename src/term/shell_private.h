@@ -31,6 +31,9 @@ struct record {
 	unsigned reports;     /* made about the present command */
 	uint64_t reported;    /* raw bytes covered by them */
 	uint64_t begun;       /* raw bytes before the present command */
+	bool oom_known;       /* the count of OOM kills as the command began */
+	uint64_t oom_before;  /* is this, */
+	uint64_t oom_kills;   /* and so many came until it ended */
 	char command[SHELL_COMMAND_SHOWN + 1];
 	char tag[SHELL_TAG_MAX + 1]; /* of the command; "": none */
 	char handover[HANDOVER_PATH];

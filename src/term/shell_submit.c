@@ -111,6 +111,8 @@ int shell_begin(struct shell *s, struct str tag)
 	s->cancelled = false;
 	s->verdict = 0;
 	rec->reports = 0;
+	rec->oom_known = cgroup_oom_kills(s->setup.cgroup, &rec->oom_before) == 0;
+	rec->oom_kills = 0;
 	pty_reset_modes(s->master);
 	shell_enter(s, SHELL_RUNNING);
 	return shell_watch(s);
