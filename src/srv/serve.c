@@ -366,6 +366,7 @@ int serve_run(struct store *store, const struct config *config)
 		.box = {.store = store, .config = config},
 		.api = {.started = clock_ms(), .last_action = clock_ms()},
 		.entrypoint = {.report.fd = -1},
+		.cgroup.kills = -1,
 	};
 	int err;
 
@@ -410,6 +411,7 @@ int serve_run(struct store *store, const struct config *config)
 	kept_free(&s.kept);
 	entrypoint_free(&s.entrypoint);
 	who_free(&s.who);
+	cgroup_close(&s.cgroup);
 	loop_del(s.loop);
 	return s.code;
 }

@@ -75,8 +75,10 @@ static void test_version_2(void)
 	put("memory.events", "oom_kill x\n");
 	is_int(cgroup_oom_kills(&g, &n), ERR_SYNTAX,
 		"a value that is no number is an error");
+	cgroup_close(&g);
 	take_away("memory.events");
-	is_int(cgroup_oom_kills(&g, &n), -ENOENT, "a missing file is unknown");
+	cgroup_find(&g, mount);
+	ok(cgroup_oom_kills(&g, &n) < 0, "a missing file is unknown");
 	take_away("memory.current");
 	take_away("memory.max");
 	take_away("memory.stat");
@@ -108,6 +110,7 @@ static void test_version_1(void)
 		"memory.limit_in_bytes is the limit");
 	ok(cgroup_memory_available(&g, &n) == 0 && n == 1300,
 		"page cache of version 1 counts as available");
+	cgroup_close(&g);
 	take_away("memory/memory.usage_in_bytes");
 	take_away("memory/memory.limit_in_bytes");
 	take_away("memory/memory.oom_control");
