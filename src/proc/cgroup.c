@@ -115,7 +115,7 @@ void cgroup_find(struct cgroup *g, const char *mount)
 	if (!cgroup_try(g, CGROUP_V2, mount, "") &&
 		!cgroup_try(g, CGROUP_V1, mount, "/memory"))
 		return;
-	/* It is read twice per command: a file that stays open takes a sixth of the time. */
+	/* It is read twice per command: an open file takes a sixth of the time. */
 	g->kills = cgroup_open_file(g, cgroup_values[g->version][ITEM_KILLS].file);
 }
 

@@ -18,7 +18,7 @@ enum cgroup_version { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
 struct cgroup {
 	enum cgroup_version version;
 	char folder[64]; /* of the memory controller */
-	int kills;       /* the open file with the count of kills, -1: none */
+	int kills;       /* the open file with their count; -1: none */
 };
 
 /* Finds the controller below mount (CGROUP_MOUNT, or a folder of a test). */
@@ -26,8 +26,9 @@ void cgroup_find(struct cgroup *g, const char *mount);
 void cgroup_close(struct cgroup *g);
 
 /*
- * Each reads files of the kernel, 7 us per file, or 1 us for the kills. 0; -ENODATA where the group has
- * no limit; or another negative error where the value is unknown. g may be NULL: unknown.
+ * Each reads files of the kernel, 7 us per file, or 1 us for the kills. 0; -ENODATA
+ * where the group has no limit; or another negative error where the value is unknown.
+ * g may be NULL: unknown.
  */
 int cgroup_memory_limit(const struct cgroup *g, uint64_t *bytes) MUST_USE;
 /* Includes the page cache. */

@@ -154,7 +154,7 @@ struct shell_result {
 	bool ended;         /* the shell itself has ended with that status */
 	int64_t background; /* process of the last background job, -1 for none */
 	const char *note;   /* why the shell was replaced, or NULL */
-	/* Processes of the sandbox that the OOM killer ended meanwhile, as far as known. */
+	/* Processes of the sandbox that the OOM killer ended meanwhile, if known. */
 	uint64_t oom_kills;
 	uint64_t memory_limit; /* of the sandbox, if there are any; 0: unknown */
 };
