@@ -2,6 +2,7 @@
 
 #include "base/float.h"
 #include "cdp/endpoint.h"
+#include "drop_in.h"
 #include "limits.h"
 #include "plug/manifest.h"
 #include "plug/table.h"
@@ -43,6 +44,7 @@ static const char usage[] =
 	"  --state-sync        force what is remembered to the disk, each time\n"
 	"  --username NAME     user of the shell (default openhands)\n"
 	"  --user-id N         its id, if it has to be made (default 1000)\n"
+	"  --[no-]manage-users add that user to /etc if absent (default: in containers)\n"
 	"  --shell PATH        shell to use (default: bash, else any sh)\n"
 	"  --key-sha256 HEX    SHA-256 of the session key that requests must carry\n"
 	"  --no-key            serve without a session key on an address that others "
@@ -142,6 +144,18 @@ static void set_username(struct reader *r, const char *v)
 static void set_user_id(struct reader *r, const char *v)
 {
 	number(r, "--user-id", v, UID_MAX_TEXT, &r->c->uid);
+}
+
+static void set_manage(struct reader *r, const char *v)
+{
+	(void)v;
+	r->c->manage_users = CONFIG_MANAGE_ON;
+}
+
+static void set_no_manage(struct reader *r, const char *v)
+{
+	(void)v;
+	r->c->manage_users = CONFIG_MANAGE_OFF;
 }
 
 static void set_shell(struct reader *r, const char *v)
@@ -349,6 +363,8 @@ static const struct option {
 	{"--state-sync", NONE, .set = set_state_sync},
 	{"--username", ONE, .set = set_username},
 	{"--user-id", ONE, .set = set_user_id},
+	{"--manage-users", NONE, .set = set_manage},
+	{"--no-manage-users", NONE, .set = set_no_manage},
 	{"--shell", ONE, .set = set_shell},
 	{"--key-sha256", ONE, .set = set_key_sha256},
 	{"--no-key", NONE, .set = set_no_key},
@@ -444,27 +460,6 @@ static void read_word(struct reader *r, char *word)
 	}
 }
 
-/*
- * The command line of an unmodified backend starts with a launcher and a Python
- * module in whose place we stand; what counts comes after the module's name.
- */
-static char **skip_launcher(char **argv)
-{
-	for (char **word = argv; *word; word++)
-		if (str_ends(str_c(*word), STR("action_execution_server")) ||
-			str_ends(str_c(*word), STR("client.client")))
-			return word + 1;
-	return argv;
-}
-
-static bool is_drop_in(const char *argv0)
-{
-	const char *slash = strrchr(argv0, '/');
-	const char *base = slash ? slash + 1 : argv0;
-
-	return !strcmp(base, "micromamba") || !strcmp(base, "mamba");
-}
-
 static const struct role_word {
 	const char *word;
 	enum config_role role;
@@ -538,13 +533,16 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 		.no_change_s = NO_CHANGE_DEFAULT_S,
 		.plugin_dir = "/.od/plugins",
 		.plugin_ms = PLUGIN_TIMEOUT_S * 1000,
+		.is_first = getpid() == 1,
 	};
-	if (argc > 0 && is_drop_in(argv[0])) {
+	if (argc > 0 && drop_in_is_name(argv[0])) {
 		r.lenient = c->drop_in = true;
-		r.argv = skip_launcher(r.argv);
+		if (drop_in_is_place(argv[0]))
+			c->manage_users = CONFIG_MANAGE_ON;
+		r.argv = drop_in_skip_launcher(r.argv);
 		c->role = ROLE_INIT;
 	} else if (!read_role(&r)) {
-		c->role = getpid() == 1 ? ROLE_INIT : ROLE_SERVE;
+		c->role = c->is_first ? ROLE_INIT : ROLE_SERVE;
 	}
 	if (c->role == ROLE_COPY_SELF) {
 		c->copy_to = *r.argv;

@@ -35,6 +35,13 @@ enum config_browser {
 	CONFIG_BROWSER_OFF,
 };
 
+/* Whether a user that is absent is added to /etc. */
+enum config_manage {
+	CONFIG_MANAGE_AUTO, /* if this is a container, see proc/container.h */
+	CONFIG_MANAGE_ON,
+	CONFIG_MANAGE_OFF,
+};
+
 struct config {
 	enum config_role role;
 	enum config_entrypoint entrypoint;
@@ -57,6 +64,8 @@ struct config {
 	const char *working_dir; /* absolute */
 	const char *username;
 	uint32_t uid;
+	enum config_manage manage_users;
+	bool is_first;     /* started as process 1 */
 	const char *shell; /* NULL: the ladder */
 	bool as_user;      /* shells run as username */
 	bool state_sync;   /* what is written there outlives the machine's end */

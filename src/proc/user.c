@@ -347,11 +347,8 @@ static void add_user(
 	bool shadow = exists(w->root, shadow_path);
 	/* What would break the line is nobody's shell. */
 	const char *shell = strpbrk(u->shell, ":\n") ? "/bin/sh" : u->shell;
-	struct userdb_user other;
 	int r;
 
-	if (userdb_find_uid(buf_view(&db->passwd), u->uid, &other))
-		buf_fmt(notes, "uid %u is %.*s's as well\n", u->uid, STR_ARG(other.name));
 	snprintf(line, sizeof(line), "%s:%s:%u:%u::%s:%s\n", u->name, shadow ? "x" : "*",
 		u->uid, u->gid, u->home, shell);
 	r = append_or_make(w->root, passwd_path, "root:*:0:0:root:/root:/bin/sh\n", line);
@@ -369,7 +366,8 @@ static void add_user(
 		r = append(w->root, group_path, O_CREAT, "root:x:0:\n");
 		note(notes, r, "make", group_path);
 	}
-	allow_sudo(w->root, u, join_sudo(w->root, u, db, notes), notes);
+	if (w->sudo)
+		allow_sudo(w->root, u, join_sudo(w->root, u, db, notes), notes);
 }
 
 /* A user without an entry. */
@@ -412,7 +410,20 @@ static void be_self(const struct user_want *w, const struct db *db, struct user 
 static void make(const struct user_want *w, const struct db *db, struct user *out,
 	struct buf *notes)
 {
+	struct userdb_user other;
+
 	*out = by_number(w, w->uid, 0);
+	if (userdb_find_uid(buf_view(&db->passwd), out->uid, &other))
+		buf_fmt(notes, "uid %u is %.*s's as well\n", out->uid,
+			STR_ARG(other.name));
+	if (!w->manage) {
+		buf_fmt(notes,
+			"user %.*s is not in %s and is not added: commands run as uid "
+			"%u. "
+			"--manage-users adds the user (default in a container)\n",
+			STR_ARG(w->name), passwd_path, out->uid);
+		return;
+	}
 	if (!userdb_name_is_good(w->name) || !str_eq(w->name, str_c(out->name))) {
 		buf_puts(notes, "add the user: no name for an entry\n");
 		return;

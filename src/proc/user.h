@@ -46,12 +46,15 @@ struct user_want {
 	uid_t uid;            /* of a user that must be added; ignored for root */
 	const char *shell;    /* the same; for its entry */
 	const char *env_user; /* $USER, or NULL */
+	bool manage;          /* a user that is absent may be added to /etc */
+	bool sudo;            /* a user that is added becomes root without a password */
 };
 
 /*
- * Finds the user, or adds him as useradd would: primary group root, group sudo
- * when there is one, a locked password, a sudoers line when sudo is installed,
- * a home under /home. An existing user keeps his uid; a uid may be shared. A
+ * Finds the user, or with manage adds him as useradd would: primary group root, a locked
+ * password, a home under /home; with sudo also the group sudo when there is one, and a
+ * sudoers line when sudo is installed. Without manage no file is changed, and an
+ * absent user is its uid alone. An existing user keeps his uid; a uid may be shared. A
  * name that is $USER, and neither root nor openhands, is taken without any
  * setting up. Always gives a user; notes receives a line for each thing that
  * was done or could not be, each ended by LF.

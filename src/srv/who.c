@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "limits.h"
+#include "proc/container.h"
 #include "skill/state.h"
 #include "srv/skill_path.h"
 
@@ -53,6 +54,13 @@ static void log_notes(struct buf *notes)
 	buf_reset(notes);
 }
 
+static bool may_manage_users(const struct config *c)
+{
+	if (c->manage_users == CONFIG_MANAGE_AUTO)
+		return container_detect(c->is_first);
+	return c->manage_users == CONFIG_MANAGE_ON;
+}
+
 static void find_user(struct who *w, const struct config *c, struct buf *notes)
 {
 	struct user_want want = {
@@ -61,6 +69,8 @@ static void find_user(struct who *w, const struct config *c, struct buf *notes)
 		.uid = c->uid,
 		.shell = "/bin/sh",
 		.env_user = getenv("USER"),
+		.manage = may_manage_users(c),
+		.sudo = c->drop_in,
 	};
 
 	if (!c->as_user && user_find_uid("", geteuid(), &w->user) == 0)

@@ -12,6 +12,7 @@ them. Programs under test:
 Nothing here waits for a fixed time: a wait names its event and has a deadline.
 """
 import atexit
+import ctypes
 import errno
 import hashlib
 import json
@@ -45,6 +46,56 @@ DEADLINE = 10 * SLOW
 PATIENCE = int(os.environ.get("OD_PATIENCE", "300"))
 READY = b"Runtime client initialized.\n"
 ME = pwd.getpwuid(os.geteuid()).pw_name
+
+# --- The machine ----------------------------------------------------------------
+
+CLONE_NEWNS = 0x20000
+MS_BIND, MS_MOVE, MS_REC, MS_SLAVE, MNT_DETACH = 4096, 8192, 16384, 1 << 19, 2
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def mount(source, target, kind=None, flags=0, data=None):
+    words = [w and os.fsencode(w) for w in (source, target, kind)]
+    if _libc.mount(*words, ctypes.c_ulong(flags), data and os.fsencode(data)):
+        e = ctypes.get_errno()
+        raise OSError(e, os.strerror(e), target)
+
+
+def shield(folder, layers):
+    """What is written to the folder from now on goes to memory; what must stay below it stays."""
+    kept = [p for p in {TOP, os.path.expanduser("~")} if os.path.realpath(p).startswith(folder + "/")]
+    upper, work = (os.path.join(layers, folder.strip("/") + part) for part in ("-upper", "-work"))
+    os.mkdir(upper)
+    os.mkdir(work)
+    for i, path in enumerate(kept):
+        os.mkdir(f"{layers}/{i}")
+        mount(path, f"{layers}/{i}", flags=MS_BIND | MS_REC)
+    mount("overlay", folder, "overlay", data=f"lowerdir={folder},upperdir={upper},workdir={work}")
+    for i, path in enumerate(kept):
+        mount(f"{layers}/{i}", path, flags=MS_MOVE)
+
+
+def shield_machine():
+    """Moves this process into a mount namespace where /etc and /home are overlays, as the client and
+    programs beside it may add users. False where that is not permitted."""
+    if os.geteuid() or _libc.unshare(CLONE_NEWNS):
+        return False
+    layers = tempfile.mkdtemp(prefix="od-e2e-layers-")
+    try:
+        mount("none", "/", flags=MS_REC | MS_SLAVE)
+        mount("none", layers, "tmpfs")
+        for folder in "/etc", "/home":
+            shield(folder, layers)
+    except OSError as e:
+        print(f"# the machine is not shielded: {e}", flush=True)
+        return False
+    finally:
+        _libc.umount2(os.fsencode(layers), MNT_DETACH)
+        os.rmdir(layers)
+    return True
+
+
+SHIELDED = shield_machine()
 
 # --- TAP ----------------------------------------------------------------------
 

@@ -55,7 +55,7 @@ def box(more="", user="openhands", **env):
         return ["unshare", "-m", "sh", "-ec", f"TOP={client.top}\n{BOX}{more}\n{ENTER}", "sh"]
     env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": None, "SU_TO_USER": None, "VIRTUAL_ENV": None,
            "PYTHONPATH": None, **env}
-    return Client("--plugins", "agent_skills", "jupyter", "--username", user, "--user-id", UID,
+    return Client("--plugins", "agent_skills", "jupyter", "--username", user, "--user-id", UID, "--manage-users",
                   "--working-dir", WORK, prefix=prefix, user=False, env=env)
 
 

@@ -287,6 +287,35 @@ static void check_su(const char *value, const char *line, bool as_user)
 	unsetenv("SU_TO_USER");
 }
 
+static const struct {
+	const char *line;
+	enum config_manage manage;
+	bool drop_in;
+} manage_rows[] = {
+	{US " 3000", CONFIG_MANAGE_AUTO, false},
+	{US " 3000 --manage-users", CONFIG_MANAGE_ON, false},
+	{US " 3000 --no-manage-users", CONFIG_MANAGE_OFF, false},
+	{US " 3000 --no-manage-users --manage-users", CONFIG_MANAGE_ON, false},
+	{"/openhands/micromamba/bin/micromamba run -m x.action_execution_server 3000",
+		CONFIG_MANAGE_ON, true},
+	{"/opendevin/miniforge3/bin/mamba run python -m x.client.client 3000",
+		CONFIG_MANAGE_ON, true},
+	{"/openhands/x/micromamba run x.client.client 3000 --no-manage-users",
+		CONFIG_MANAGE_OFF, true},
+	{"/usr/bin/micromamba run -m x.client.client 3000", CONFIG_MANAGE_AUTO, true},
+	{"/openhands/od-runtime-client 3000", CONFIG_MANAGE_AUTO, false},
+};
+
+static void check_manage(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(manage_rows); i++) {
+		is_int(read_line(manage_rows[i].line), 0, "%s", manage_rows[i].line);
+		is_int(c.manage_users, manage_rows[i].manage, "whether users are added");
+		ok(c.drop_in == manage_rows[i].drop_in, "whether it is the drop-in");
+		ok(!c.is_first, "this is not process 1");
+	}
+}
+
 static void check_environment(void)
 {
 	static const char *const yes[] = {"1", "true", "T", "yes", "Y", "ON"};
@@ -440,6 +469,7 @@ int main(int argc, char **argv)
 		check_row(&rows[i]);
 	check_bad();
 	check_options();
+	check_manage();
 	check_environment();
 	check_key();
 	unsetenv("SESSION_API_KEY");

@@ -57,6 +57,9 @@ static const char *content_of(const char *path)
 	return n < 0 ? NULL : text;
 }
 
+/* Started under the drop-in's name in a container. */
+static bool manage = true, sudo = true;
+
 static void ensure_named(const char *name, uid_t uid, const char *env_user)
 {
 	struct user_want w = {
@@ -65,6 +68,8 @@ static void ensure_named(const char *name, uid_t uid, const char *env_user)
 		.uid = uid,
 		.shell = "/bin/bash",
 		.env_user = env_user,
+		.manage = manage,
+		.sudo = sudo,
 	};
 
 	buf_reset(&notes);
@@ -298,9 +303,46 @@ static void check_given(void)
 	is_int(user.origin, USER_MADE, "nor is openhands");
 }
 
+/* Not in a container: the files and homes of the machine stay as they are. */
+static void check_unmanaged(void)
+{
+	debian("unmanaged");
+	manage = false;
+	ensure();
+	is_int(user.origin, USER_NUMBER, "without manage an absent user is its uid");
+	is_int(user.uid, 1000, "which is the one wanted");
+	is_int(user.groups_n, 1, "in no group but root");
+	is_str(user.home, "/", "without a home");
+	is_str(content_of("etc/passwd"), debian_passwd, "passwd is not changed");
+	is_str(content_of("etc/group"), debian_group, "group is not changed");
+	is_str(content_of("etc/shadow"), "root:*:1::::::\n", "shadow is not changed");
+	is_str(content_of("etc/sudoers"), debian_sudoers, "sudoers is not changed");
+	is_int(access("home/openhands", F_OK), -1, "no home is made");
+	is_str(told(),
+		"uid 1000 is ubuntu's as well\n"
+		"user openhands is not in /etc/passwd and is not added: commands run as "
+		"uid 1000. --manage-users adds the user (default in a container)\n",
+		"the message names the option");
+	ensure_named("ubuntu", 1000, NULL);
+	is_int(user.origin, USER_FOUND, "a user that is there is used");
+	manage = true;
+}
+
+static void check_no_sudo(void)
+{
+	debian("no-sudo");
+	sudo = false;
+	ensure();
+	is_int(user.origin, USER_MADE, "without sudo a user is added");
+	is_int(user.groups_n, 1, "but to no group");
+	is_str(content_of("etc/group"), debian_group, "group is not changed");
+	is_str(content_of("etc/sudoers"), debian_sudoers, "sudoers is not changed");
+	sudo = true;
+}
+
 static void check_shell_field(void)
 {
-	struct user_want w = {root, STR("odd"), 1000, "/x:y", NULL};
+	struct user_want w = {root, STR("odd"), 1000, "/x:y", NULL, true, false};
 
 	debian("shell");
 	w.root = root;
@@ -445,6 +487,8 @@ int main(void)
 	check_odd();
 	check_large();
 	check_given();
+	check_unmanaged();
+	check_no_sudo();
 	check_shell_field();
 	check_rights();
 	is_int(nftw(top, remove_entry, 128, FTW_DEPTH | FTW_PHYS | FTW_MOUNT), 0,

@@ -197,4 +197,32 @@ target 'printf bad >a-crash; echo "Test unit written to a-crash" >&2; exit 77'
 says "a finding fails and shows its input" "tests/fuzz/run build/x/fuzz/fuzz/fuzz_a" '^#     YmFk$'
 target 'exit 0'
 says "a fuzz target that runs nothing fails" "tests/fuzz/run build/x/fuzz/fuzz/fuzz_a" '^not ok'
+
+# What tools/test compares before and after all tests.
+mkdir -p machine/etc/sudoers.d machine/home/me
+for name in passwd group shadow sudoers sudoers.d/a; do
+	echo "$name" >machine/etc/$name
+done
+changes() { # NAME COMMAND: the state is another one afterwards
+	n=$((n + 1))
+	"$tools/machine-state" machine >before
+	sh -c "cd machine && $2"
+	if "$tools/machine-state" machine | cmp -s before -; then
+		echo "not ok $n - machine-state: $1 is not seen"
+	else
+		echo "ok $n - machine-state: $1 is seen"
+	fi
+}
+changes "a user that is added" 'echo x >>etc/passwd'
+changes "a member of a group" 'echo x >>etc/group'
+changes "a password" 'echo x >>etc/shadow'
+changes "a line of sudoers" 'echo x >>etc/sudoers'
+changes "a mode" 'chmod 600 etc/sudoers'
+changes "a file of sudoers.d" ': >etc/sudoers.d/b'
+changes "a line in sudoers.d" 'echo x >>etc/sudoers.d/a'
+changes "a home" 'mkdir home/you'
+n=$((n + 1))
+"$tools/machine-state" machine >before
+"$tools/machine-state" machine | cmp -s before - || printf 'not '
+echo "ok $n - machine-state: without a change nothing differs"
 echo "1..$n"

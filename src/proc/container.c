@@ -1,0 +1,106 @@
+#include "proc/container.h"
+
+#include "base/buf.h"
+#include "base/fd.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+enum {
+	MOUNTS_MAX = 256 << 10, /* 1,000 mounts; a container has about 30 */
+	MOUNTS_PIECE = 4096,
+	MOUNT_POINT_FIELD = 4, /* of a line of mountinfo, from 0 */
+	ENGINE_MOUNTS = 2,     /* so many of engine_files, at least */
+};
+
+/* The kernel's numbers for the first namespace of a kind, as of Linux 3.8. */
+static const uint64_t first_pid_ns = 0xeffffffc;
+static const uint64_t first_ipc_ns = 0xefffffff;
+static const uint64_t first_uts_ns = 0xeffffffe;
+
+/* Docker, containerd, CRI-O and Podman mount these into each container. */
+static const char *const engine_files[] = {
+	"/etc/hosts",
+	"/etc/hostname",
+	"/etc/resolv.conf",
+};
+
+static struct str mount_point(struct str line)
+{
+	for (int i = 0; i < MOUNT_POINT_FIELD; i++)
+		str_cut(&line, ' ');
+	return str_cut(&line, ' ');
+}
+
+static size_t engine_mounts_count(struct str mounts)
+{
+	bool seen[ARRAY_LEN(engine_files)] = {false};
+	size_t n = 0;
+
+	while (mounts.n) {
+		struct str point = mount_point(str_cut(&mounts, '\n'));
+
+		for (size_t i = 0; i < ARRAY_LEN(engine_files); i++) {
+			if (seen[i] || !str_eq(point, str_c(engine_files[i])))
+				continue;
+			seen[i] = true;
+			n++;
+		}
+	}
+	return n;
+}
+
+static bool is_own(uint64_t ns, uint64_t first)
+{
+	return ns && ns != first;
+}
+
+bool container_is_proved(const struct container_facts *f)
+{
+	if (f->is_first && f->pid_ns == first_pid_ns)
+		return true;
+	return (is_own(f->pid_ns, first_pid_ns) || is_own(f->ipc_ns, first_ipc_ns) ||
+		       is_own(f->uts_ns, first_uts_ns)) &&
+		engine_mounts_count(f->mounts) >= ENGINE_MOUNTS;
+}
+
+static uint64_t namespace_number(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) < 0 ? 0 : st.st_ino;
+}
+
+/* Mounts above the maximum are not read: they prove nothing. */
+static void mounts_load(struct buf *out)
+{
+	int fd = fd_open("/proc/self/mountinfo", O_RDONLY, 0);
+	ssize_t n = fd < 0 ? 0 : 1;
+
+	while (n > 0) {
+		char *space = buf_room(out, MOUNTS_PIECE);
+
+		n = space ? fd_read_full(fd, space, MOUNTS_PIECE) : 0;
+		if (n > 0)
+			buf_commit(out, (size_t)n);
+	}
+	fd_close(&fd);
+}
+
+bool container_detect(bool is_first)
+{
+	struct buf text = BUF_INIT(MOUNTS_MAX);
+	struct container_facts facts = {
+		.pid_ns = namespace_number("/proc/self/ns/pid"),
+		.ipc_ns = namespace_number("/proc/self/ns/ipc"),
+		.uts_ns = namespace_number("/proc/self/ns/uts"),
+		.is_first = is_first,
+	};
+	bool proved;
+
+	mounts_load(&text);
+	facts.mounts = buf_view(&text);
+	proved = container_is_proved(&facts);
+	buf_free(&text);
+	return proved;
+}
