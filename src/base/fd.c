@@ -331,6 +331,16 @@ int fd_sync_folder(int dir, const char *path)
 	return r;
 }
 
+int fd_process(pid_t pid)
+{
+#ifdef SYS_pidfd_open
+	return result((int)syscall(SYS_pidfd_open, pid, 0));
+#else
+	(void)pid;
+	return -ENOSYS;
+#endif
+}
+
 int fd_wait(int fd, short events, uint64_t deadline)
 {
 	struct pollfd p = {.fd = fd, .events = events};

@@ -22,6 +22,8 @@ int fd_pipe(int pair[2]) MUST_USE;
 void fd_widen_pipe(int fd, int n);
 /* A connected pair of AF_UNIX sockets; type is SOCK_STREAM or SOCK_SEQPACKET. */
 int fd_socketpair(int type, int pair[2]) MUST_USE;
+/* A process: readable from its end on. -ESRCH; -ENOSYS before Linux 5.3. */
+int fd_process(pid_t pid) MUST_USE;
 /* An instance of inotify. */
 int fd_inotify(void) MUST_USE;
 /* A copy with a number of at least min. */

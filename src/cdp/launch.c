@@ -1,15 +1,17 @@
 #include "cdp/launch.h"
 
+#include "base/clock.h"
 #include "base/env.h"
 #include "base/fd.h"
 #include "file/root.h"
 #include "proc/burial.h"
+#include "proc/peek.h"
+#include "proc/pidwait.h"
 #include "proc/spawn.h"
 #include "proc/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,12 +24,10 @@ enum {
 	ARGS_MAX = 96,
 	ENV_MAX = 1024,
 	MORE_MAX = 4096,
-	TEMP_MAX = 60,       /* a path below which sockets may be */
-	SWEEPS = 50,         /* while its processes end and still write */
-	SWEEPS_BEHIND = 500, /* the same, where they have to notice first */
-	SWEEP_MS = 20,
-	STATUS_LOOKS = 10, /* for one whose pipe has ended */
-	STATUS_MS = 10,
+	TEMP_MAX = 60,     /* a path below which sockets may be */
+	KILLED_MS = 1000,  /* for its processes to end, which may write until then */
+	BEHIND_MS = 10000, /* the same, where they have to notice first */
+	STATUS_MS = 100,   /* for the end of a browser whose pipe has ended */
 };
 
 /*
@@ -88,26 +88,32 @@ static bool is_gone(int dir, const char *name)
 		fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0;
 }
 
-/* Those that were killed may write until they have ended. */
-static bool sweep(int dir, const char *name)
+/*
+ * Until the last process of the browser has ended they may write to its folder, and make
+ * it anew if it is removed. Each of them has the browser's standard error.
+ */
+static bool sweep(int dir, const char *name, const struct stat *words, uint64_t ms)
 {
-	bool gone = false;
+	uint64_t deadline = clock_ms() + ms;
+	pid_t pid;
 
-	for (int i = 0; i < SWEEPS && !(gone = is_gone(dir, name)); i++)
-		poll(NULL, 0, SWEEP_MS);
-	return gone;
+	while (words->st_ino && clock_ms() < deadline &&
+		(pid = peek_find_stderr(words->st_dev, words->st_ino)) > 0)
+		pidwait_end(pid, deadline);
+	return is_gone(dir, name);
 }
 
-/*
- * Where nobody has killed them they end when they notice that the browser has, and may
- * make the folder anew until then.
- */
-static void sweep_behind(int dir, const char *name)
+/* Its processes were not killed: they end when they notice that the browser has. */
+static void sweep_behind(int dir, const char *name, const void *words)
 {
-	for (int i = 0, quiet = 0; i < SWEEPS_BEHIND && quiet < SWEEPS; i++) {
-		quiet = is_gone(dir, name) ? quiet + 1 : 0;
-		poll(NULL, 0, SWEEP_MS);
-	}
+	(void)!sweep(dir, name, words, BEHIND_MS);
+}
+
+/* All zero if the browser's standard error goes nowhere. */
+static void identify_words(const struct launch *l, struct stat *st)
+{
+	if (l->words < 0 || fstat(l->words, st) < 0)
+		*st = (struct stat){0};
 }
 
 /* The name of the folder, and the one that it is in. */
@@ -172,6 +178,7 @@ static int make_folder(struct launch *l, const char *const *env)
 static int begin_folder(struct launch *l, const char *const *env)
 {
 	const char *name;
+	struct stat words;
 	int dir, r = make_folder(l, env);
 
 	if (r)
@@ -179,7 +186,8 @@ static int begin_folder(struct launch *l, const char *const *env)
 	name = split_folder(l, &dir);
 	if (dir < 0)
 		return dir;
-	broom_begin(&l->broom, dir, name, sweep_behind);
+	identify_words(l, &words);
+	broom_begin(&l->broom, dir, name, sweep_behind, &words);
 	fd_close(&dir);
 	return 0;
 }
@@ -187,12 +195,14 @@ static int begin_folder(struct launch *l, const char *const *env)
 static void end_folder(struct launch *l)
 {
 	const char *name;
+	struct stat words;
 	int dir;
 
 	if (!l->folder[0])
 		return;
 	name = split_folder(l, &dir);
-	broom_end(&l->broom, dir >= 0 && sweep(dir, name));
+	identify_words(l, &words);
+	broom_end(&l->broom, dir >= 0 && sweep(dir, name, &words, KILLED_MS));
 	fd_close(&dir);
 	l->folder[0] = '\0';
 }
@@ -300,12 +310,12 @@ int launch_begin(
 
 int launch_status(struct launch *l)
 {
-	int status = -1;
+	uint64_t deadline = clock_ms() + STATUS_MS;
+	int status = l->pid ? burial_peek(l->pid) : -1;
 
-	for (int i = 0; l->pid && i < STATUS_LOOKS && status < 0; i++) {
+	while (l->pid && status < 0 && clock_ms() < deadline) {
+		pidwait_end(l->pid, deadline);
 		status = burial_peek(l->pid);
-		if (status < 0)
-			poll(NULL, 0, STATUS_MS);
 	}
 	return status;
 }
@@ -319,8 +329,8 @@ void launch_end(struct launch *l)
 	}
 	fd_close(&l->in);
 	fd_close(&l->out);
-	fd_close(&l->words);
 	end_folder(l);
+	fd_close(&l->words);
 }
 
 void launch_words(const struct launch *l, struct buf *out)

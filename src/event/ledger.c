@@ -2,16 +2,15 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/lock.h"
 #include "base/swap.h"
 #include "limits.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -119,12 +118,10 @@ static int begin_boot(struct ledger *l)
 	return 0;
 }
 
-int ledger_claim(int fd)
+int ledger_claim(int fd, uint64_t deadline)
 {
 	/* Not every file system has locks: then it has to go without. */
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-		return 0;
-	return -EBUSY;
+	return lock_file(fd, deadline) == -EBUSY ? -EBUSY : 0;
 }
 
 /* Whether that is the file of this name, still. */
@@ -137,22 +134,23 @@ static bool is_called(int fd, int dir, const char *name)
 		here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
-/* Whoever had it may be about to end, or to give its name to a new one. */
+/*
+ * The process that has the lock may be about to end, or to give the name to a new file:
+ * then the lock is that of a file without a name.
+ */
 static int open_name(int dir, const char *name)
 {
-	uint64_t until = clock_ms() + LEDGER_CLAIM_MS;
+	uint64_t deadline = clock_ms() + LEDGER_CLAIM_MS;
 	int fd, r;
 
-	for (;;) {
+	do {
 		fd = fd_openat(dir, name, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
-		r = fd < 0 ? fd : ledger_claim(fd);
+		r = fd < 0 ? fd : ledger_claim(fd, deadline);
 		if (!r && is_called(fd, dir, name))
 			return fd;
 		fd_close(&fd);
-		if ((r && r != -EBUSY) || clock_ms() >= until)
-			return r ? r : -EBUSY;
-		(void)!poll(NULL, 0, LEDGER_CLAIM_MS / 50);
-	}
+	} while (!r && clock_ms() < deadline);
+	return r ? r : -EBUSY;
 }
 
 /* The key of the box, which the first record is about; false: there is none. */
@@ -186,7 +184,7 @@ static int follow_name(int dir, const char *name, int fd)
 	}
 	fd_close(&fd);
 	/* It is ours, even if one who died with that process has it for a moment. */
-	(void)!ledger_claim(named);
+	(void)!ledger_claim(named, 0);
 	return named;
 }
 

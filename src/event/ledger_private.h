@@ -54,10 +54,10 @@ void ledger_untell(struct ledger *l, uint64_t seq);
 struct ledger_event ledger_event_of(struct str record);
 
 /*
- * ledger.c: nobody else may write to that file while it is open: 0; -EBUSY: one does.
- * Copies of the descriptor hold it as well.
+ * ledger.c: no other process may write to that file while it is open: 0; -EBUSY: one
+ * does at the deadline. Copies of the descriptor hold the lock as well.
  */
-int ledger_claim(int fd) MUST_USE;
+int ledger_claim(int fd, uint64_t deadline) MUST_USE;
 
 /* ledger_shrink.c: an entry is there no more; nor is the new file wanted. */
 void ledger_shrink_pass(struct ledger *l, const struct ledger_entry *e);

@@ -196,7 +196,7 @@ static int open_file(struct shrink *s, const struct ledger *l)
 	if (fd < 0)
 		return fd;
 	s->to.journal.fd = fd;
-	r = l->dir < 0 ? 0 : ledger_claim(fd);
+	r = l->dir < 0 ? 0 : ledger_claim(fd, 0);
 	if (!r)
 		r = journal_begin(&s->to.journal, fd, no_entry, NULL, &torn);
 	journal_collect(&s->to.journal, &s->late);

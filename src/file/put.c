@@ -217,15 +217,16 @@ int put_begin(struct put *p, int dir, const char *name)
 	return r;
 }
 
-static void sweep(int dir, const char *name)
+static void sweep(int dir, const char *name, const void *arg)
 {
+	(void)arg;
 	unlinkat(dir, name, 0);
 }
 
 void put_guard(struct put *p)
 {
 	if (p->swap.name[0])
-		broom_begin(&p->broom, p->dir, p->swap.name, sweep);
+		broom_begin(&p->broom, p->dir, p->swap.name, sweep, NULL);
 }
 
 int put_data(struct put *p, struct str piece)

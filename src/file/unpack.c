@@ -17,8 +17,9 @@
 enum { MODE_BITS = 0777, SALT = 8 };
 
 /* What cannot be removed now, either, is the user's to remove. */
-static void sweep(int dest, const char *name)
+static void sweep(int dest, const char *name, const void *arg)
 {
+	(void)arg;
 	(void)!root_remove(dest, name);
 }
 
@@ -39,7 +40,7 @@ int unpack_begin(struct unpack *u, int dest)
 	umask(0);
 	hex_encode(salt, sizeof(salt), hex);
 	snprintf(u->stage_name, sizeof(u->stage_name), ".od-unpack-%s", hex);
-	broom_begin(&u->broom, dest, u->stage_name, sweep);
+	broom_begin(&u->broom, dest, u->stage_name, sweep, NULL);
 	r = mkdirat(dest, u->stage_name, 0700) < 0 ? -errno : 0;
 	if (!r)
 		u->stage = root_open(dest, u->stage_name, NULL);

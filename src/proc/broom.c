@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 /* Waits in 0 for the end; the folder is at 1. */
-static _Noreturn void child(int in, int dir, const char *name, broom_fn *fn)
+static _Noreturn void child(
+	int in, int dir, const char *name, broom_fn *fn, const void *arg)
 {
 	ssize_t n = -1;
 	char nothing;
@@ -27,11 +28,12 @@ static _Noreturn void child(int in, int dir, const char *name, broom_fn *fn)
 		while (n < 0 && errno == EINTR);
 	}
 	if (n == 0)
-		fn(1, name);
+		fn(1, name, arg);
 	_exit(0);
 }
 
-void broom_begin(struct broom *b, int dir, const char *name, broom_fn *fn)
+void broom_begin(
+	struct broom *b, int dir, const char *name, broom_fn *fn, const void *arg)
 {
 	int pair[2];
 	pid_t pid;
@@ -41,7 +43,7 @@ void broom_begin(struct broom *b, int dir, const char *name, broom_fn *fn)
 		return;
 	pid = fork();
 	if (pid == 0)
-		child(pair[0], dir, name, fn);
+		child(pair[0], dir, name, fn, arg);
 	fd_close(&pair[0]);
 	if (pid < 0)
 		fd_close(&pair[1]);

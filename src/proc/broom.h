@@ -14,14 +14,15 @@ struct broom {
 };
 
 /* Removes what is called name in the folder dir. */
-typedef void broom_fn(int dir, const char *name);
+typedef void broom_fn(int dir, const char *name, const void *arg);
 
 /*
  * From now on fn is called, in another process with the same rights, when this one ends
- * without broom_end. What name says now counts. Where there is no process to be had,
- * nobody tidies up.
+ * without broom_end. What name and arg point to is as of now. Where no process can be
+ * made, nothing is removed.
  */
-void broom_begin(struct broom *b, int dir, const char *name, broom_fn *fn);
+void broom_begin(
+	struct broom *b, int dir, const char *name, broom_fn *fn, const void *arg);
 /*
  * Ends it; done: there is nothing left to tidy up, otherwise it does that first. Legal
  * on a zeroed broom and twice.

@@ -1,7 +1,9 @@
 #include "proc/peek.h"
 
 #include "base/fd.h"
+#include "base/str.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <stdio.h>
@@ -40,6 +42,29 @@ static unsigned long long status_field(pid_t pid, const char *field, int base)
 bool peek_ignores(pid_t pid, int signo)
 {
 	return status_field(pid, "\nSigIgn:", 16) >> (signo - 1) & 1;
+}
+
+pid_t peek_find_stderr(dev_t dev, ino_t ino)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	pid_t found = 0;
+
+	while (d && !found && (e = readdir(d))) {
+		char path[32 + sizeof(e->d_name)];
+		struct stat st;
+		uint64_t pid;
+
+		if (str_u64(str_c(e->d_name), INT32_MAX, &pid) < 0 ||
+			(pid_t)pid == getpid())
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/fd/2", e->d_name);
+		if (stat(path, &st) == 0 && st.st_dev == dev && st.st_ino == ino)
+			found = (pid_t)pid;
+	}
+	if (d)
+		closedir(d);
+	return found;
 }
 
 static bool executes(pid_t pid, const char *program)

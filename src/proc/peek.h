@@ -7,6 +7,12 @@
 
 enum { PEEK_WHERE = 256 };
 
+/*
+ * Another process whose standard error is this file, the first that is found; 0: there
+ * is none that may be inspected.
+ */
+pid_t peek_find_stderr(dev_t dev, ino_t ino);
+
 /* True if the process ignores the signal; false where nobody can tell. */
 bool peek_ignores(pid_t pid, int signo);
 

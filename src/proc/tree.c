@@ -5,12 +5,12 @@
 #include "base/str.h"
 #include "limits.h"
 #include "proc/peek.h"
+#include "proc/pidwait.h"
 
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,12 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-enum { STAT_ROOM = 512, ROUNDS = 8, POLL_MS = 5 };
+enum {
+	STAT_ROOM = 512,
+	ROUNDS = 8,
+	LOOK_MS = 20,     /* of a wait: another process may have been forked meanwhile */
+	KILL_LOOK_MS = 2, /* the same, where new ones are to be killed, too */
+};
 
 enum kin { KIN_UNKNOWN, KIN_OURS, KIN_OTHER };
 
@@ -371,15 +376,21 @@ int tree_ask(pid_t root)
 	return n;
 }
 
-bool tree_heeds(pid_t root)
+/* A process that SIGTERM may end; 0: there is none; -errno. */
+static pid_t find_ending(pid_t root)
 {
-	if (snapshot(root) < 0)
-		return true;
-	for (size_t i = 0; i < procs_n; i++)
+	int r = snapshot(root);
+
+	for (size_t i = 0; r == 0 && i < procs_n; i++)
 		if (procs[i].kin == KIN_OURS && procs[i].state != 'T' &&
 			!peek_ignores(procs[i].pid, SIGTERM))
-			return true;
-	return false;
+			return procs[i].pid;
+	return r;
+}
+
+bool tree_heeds(pid_t root)
+{
+	return find_ending(root) != 0;
 }
 
 int tree_hang_up(pid_t root)
@@ -389,23 +400,50 @@ int tree_hang_up(pid_t root)
 	return n > 0 ? tree_signal(root, SIGCONT) : n;
 }
 
+/* Waits for one process: a tree has ended when each of its processes has. */
+static void wait_for(pid_t pid, uint64_t deadline, uint64_t look_ms)
+{
+	uint64_t look = clock_ms() + look_ms;
+
+	pidwait_end(pid, look < deadline ? look : deadline);
+}
+
+/* One of the last snapshot; 0: there was none. */
+static pid_t find_any(void)
+{
+	for (size_t i = 0; i < procs_n; i++)
+		if (procs[i].kin == KIN_OURS)
+			return procs[i].pid;
+	return 0;
+}
+
+/* A process that has been killed and is still there; 0: none is known. */
+static pid_t find_killed(const struct tree *t)
+{
+	for (size_t i = 0; i < t->left_n; i++)
+		if (t->left[i].err == 0)
+			return t->left[i].pid;
+	return 0;
+}
+
 void tree_end(struct tree *t, uint64_t grace_ms)
 {
 	uint64_t now = clock_ms(), half = now + grace_ms / 2, end = now + grace_ms;
 	int n = grace_ms ? tree_ask(t->root) : 0;
+	pid_t pid;
 
-	while (n > 0 && tree_heeds(t->root) && clock_ms() < half)
-		poll(NULL, 0, POLL_MS);
+	while (n > 0 && clock_ms() < half && (pid = find_ending(t->root)) > 0)
+		wait_for(pid, half, LOOK_MS);
 	/* Even if not all could be asked: shells are stopped. */
 	if (n)
 		n = tree_hang_up(t->root);
 	while (n > 0 && clock_ms() < end) {
-		poll(NULL, 0, POLL_MS);
+		wait_for(find_any(), end, LOOK_MS);
 		n = tree_signal(t->root, 0);
 	}
 	end = clock_ms() + TREE_KILL_MS;
 	while (tree_kill(t) > 0 && clock_ms() < end)
-		poll(NULL, 0, 1);
+		wait_for(find_killed(t), end, KILL_LOOK_MS);
 }
 
 int tree_adopt_orphans(void)

@@ -4,6 +4,7 @@
 #include "base/exit.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/pause.h"
 #include "base/str.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { WAIT_MS = 2000, AGAIN_MS = 5, CHUNK = 65536 };
+enum { WAIT_MS = 2000, CHUNK = 65536 };
 
 /* One direction. What was read and not yet written lies in bytes[at..n). */
 struct flow {
@@ -40,7 +41,8 @@ static int reach(uint16_t port)
 		fd_close(&fd);
 		if (r != -ECONNREFUSED || clock_ms() >= deadline)
 			return r;
-		poll(NULL, 0, AGAIN_MS);
+		/* No event tells that a port is being listened on. */
+		pause_until(deadline);
 	}
 }
 

@@ -75,6 +75,12 @@ sin strcpy "strcpy: " 'strcpy(p, "a");'
 sin open "open: " 'n = open(p, n);'
 sin fork "fork: " 'n = fork();'
 sin sleep "sleep: " 'sleep(n);'
+sin "a poll of no descriptors" "poll of no descriptors" 'poll(NULL, 0, n);'
+sin "a ppoll of no descriptors" "poll of no descriptors" 'ppoll(0, 0, NULL, NULL);'
+sin "a poll of none of them" "poll of no descriptors" 'poll((void *)p, 0, n);'
+sin "a pause where there is an event" "pause_until: " 'pause_until((unsigned)n);'
+printf 'int f(void *p, int n)\n{\n\treturn poll(p, 1, n);\n}\n' | file src/net/a.c
+passes "lint: a poll of a descriptor" tools/lint
 sin malloc "malloc: " 'p = malloc(n);'
 sin "calloc outside ..._new" "calloc: " 'p = calloc(1, n);'
 sin exit "exit: " 'exit(n);'

@@ -1,0 +1,15 @@
+/* The end of any process, not only of a child. */
+#ifndef PROC_PIDWAIT_H
+#define PROC_PIDWAIT_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * Returns when the process has ended, reaped or not, or at the deadline, in monotonic
+ * ms. On a kernel without pidfd_open (before Linux 5.3, old gVisor) it returns sooner, so
+ * that the caller looks again: call it in a loop.
+ */
+void pidwait_end(pid_t pid, uint64_t deadline);
+
+#endif
