@@ -36,8 +36,9 @@ struct ws_conn {
 	struct buf in;    /* a message in pieces; before OPEN, what the server says */
 	struct buf early; /* what had come with the request */
 	struct buf out;
-	size_t sent;             /* of out */
-	uint64_t heard;          /* when the peer was, monotonic ms */
+	size_t sent; /* of out */
+	/* In beats that have passed: a process that was stopped counts one of them. */
+	uint64_t silent_ms;      /* since bytes of the peer came */
 	uint64_t controls_until; /* see ws_conn_may_control */
 	struct io io;
 	struct timer timer;
@@ -334,7 +335,7 @@ static void take_answer(struct ws_conn *c, const char *p, size_t n)
 
 static void take(struct ws_conn *c, char *p, size_t n)
 {
-	c->heard = loop_now(c->loop);
+	c->silent_ms = 0;
 	if (c->state == ASK)
 		take_answer(c, p, n);
 	else
@@ -386,7 +387,7 @@ static int connected(struct ws_conn *c)
 	int r = c->state == CONNECT ? fd_connected(c->transport.fd) : 0;
 
 	if (!r && c->state == CONNECT) {
-		c->heard = loop_now(c->loop);
+		c->silent_ms = 0;
 		enter(c, ASK);
 	}
 	return r;
@@ -465,7 +466,8 @@ static void on_time(struct timer *t)
 		drop(c, WS_LOST, "the peer does not close");
 		return;
 	}
-	if (loop_now(c->loop) - c->heard >= c->conf.dead_ms) {
+	c->silent_ms += c->conf.beat_ms;
+	if (c->silent_ms > c->conf.dead_ms) {
 		drop(c, WS_LOST, "the peer is silent");
 		return;
 	}
@@ -505,7 +507,6 @@ static struct ws_conn *ws_conn_new(
 	c->conf.close_ms = pick(conf->close_ms, WS_CLOSE_MS);
 	c->masks = !server;
 	c->io.fd = -1;
-	c->heard = loop_now(l);
 	c->transport = *t;
 	ws_init(&c->ws, server, c->conf.message_max);
 	buf_init(&c->in, server ? c->conf.message_max : HTTP_HEAD_MAX + HTTP_WINDOW);

@@ -43,7 +43,7 @@ struct ws_conf {
 	size_t message_max; /* of one that comes */
 	size_t queue_max;   /* of what is to be sent; more ends the connection */
 	unsigned beat_ms;   /* between pings */
-	unsigned dead_ms;   /* without a byte of the peer, which is dead then */
+	unsigned dead_ms;   /* in beats without a byte of the peer, which is dead then */
 	unsigned open_ms;   /* for a client, to the end of the handshake */
 	unsigned close_ms;  /* for the peer to close, too */
 };

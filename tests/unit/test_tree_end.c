@@ -4,18 +4,26 @@
 
 #include <stdio.h>
 
-/* One that hears, one that does not; the caller is the root, as init is. */
+/* Of these, half is waited for in vain if an end is not noticed. */
+enum { POLITE_MS = 120000 };
+
+/*
+ * One that ignores signals; without grace also one that does not, as it would have to
+ * end in time. The caller is the root, as init is.
+ */
 static int last_words(uint64_t grace)
 {
 	struct tree t = {.root = getpid()};
-	uint64_t before = clock_ms();
+	uint64_t before;
 
 	if (tree_adopt_orphans() < 0)
 		return 1;
 	child(daemonized);
-	child(own_session);
-	if (!come(2))
+	if (!grace)
+		child(own_session);
+	if (!come(grace ? 1 : 2))
 		return 5;
+	before = clock_ms();
 	tree_end(&t, grace);
 	if (t.live || t.left_n)
 		return 2;
@@ -74,8 +82,8 @@ static int polite(void)
 		return 2;
 	if (!tree_heeds(t.root))
 		return 3;
-	tree_end(&t, WAIT_MS);
-	return t.killed ? 4 : clock_ms() - before < WAIT_MS / 2 ? 0 : 5;
+	tree_end(&t, POLITE_MS);
+	return t.killed ? 4 : clock_ms() - before < POLITE_MS / 2 ? 0 : 5;
 }
 
 static void check_polite(void)

@@ -2,7 +2,9 @@
 #ifndef TESTS_TREE_STAGE_H
 #define TESTS_TREE_STAGE_H
 
+#include "base/clock.h"
 #include "base/fd.h"
+#include "proc/pidwait.h"
 #include "proc/tree.h"
 #include "tests/tap.h"
 
@@ -87,12 +89,21 @@ static void deaf(void)
 		signal(s, SIG_IGN);
 }
 
-/* As daemon(3): its parent ends, and it is nobody's child but the subreaper's. */
+/*
+ * As daemon(3): its parent ends, and it becomes the child of the subreaper. Returns when
+ * the parent has ended, which would be counted among the living otherwise.
+ */
 static void daemonized(void)
 {
+	pid_t parent;
+
 	setsid();
+	parent = getpid();
 	if (fork())
 		_exit(0);
+	while (getppid() == parent)
+		pidwait_end(parent, clock_ms() + WAIT_MS);
+	pidwait_end(parent, clock_ms() + WAIT_MS);
 	deaf();
 }
 
