@@ -3,7 +3,8 @@ package TapCount;
 # prove --harness TapCount: as ever, and adds a line "passed failed skipped" to the
 # file named by TAP_COUNTS. A program that ends badly counts as one more failure. In
 # CI a skip whose reason is a thing that could have been installed is a failure too.
-# With TAP_AGAIN programs that fail are not counted, but named in that file.
+# With TAP_AGAIN programs that fail are not counted, but named in that file; with
+# TAP_FAILED they are counted and named.
 
 use strict;
 use warnings;
@@ -31,7 +32,7 @@ sub summary {
 	my ($self, $result, @more) = @_;
 	my $lacking = ($ENV{CI} // '') eq 'true' ? $self->{lacking} : [];
 	my ($passed, $failed, $skipped) = (0, scalar @$lacking, -@$lacking);
-	my @again;
+	my (@again, @bad);
 
 	for my $name ($result->descriptions) {
 		my ($parser) = $result->parsers($name);
@@ -41,6 +42,7 @@ sub summary {
 			push @again, $name;
 			next;
 		}
+		push @bad, $name if $bad;
 		$passed += scalar($parser->passed) - scalar($parser->skipped);
 		$failed += scalar($parser->failed) || ($bad ? 1 : 0);
 		$skipped += scalar($parser->skipped);
@@ -48,6 +50,7 @@ sub summary {
 	print "In CI this must not be skipped: $_\n" for @$lacking;
 	append($ENV{TAP_COUNTS}, "$passed $failed $skipped\n");
 	append($ENV{TAP_AGAIN}, map { "$_\n" } @again) if @again;
+	append($ENV{TAP_FAILED}, map { "$_\n" } @bad) if @bad && $ENV{TAP_FAILED};
 	return $self->SUPER::summary($result, @more);
 }
 
