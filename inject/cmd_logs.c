@@ -1,7 +1,8 @@
 /* What a sandbox's server writes: logs and attach. */
 #include "inject/commands.h"
-#include "inject/live.h"
 
+#include "base/clock.h"
+#include "inject/live.h"
 #include "inject/out.h"
 #include "inject/sandbox.h"
 #include "inject/spec.h"
@@ -9,7 +10,6 @@
 #include "limits.h"
 
 #include <stdio.h>
-#include <time.h>
 
 /* "1700000000", if the option was given. */
 static int point(const char *value, const char *name, char *out, size_t room)
@@ -18,7 +18,7 @@ static int point(const char *value, const char *name, char *out, size_t room)
 
 	if (!value)
 		return 0;
-	if (spec_time(str_c(value), (int64_t)time(NULL), &seconds))
+	if (spec_time(str_c(value), clock_today_s(), &seconds))
 		return out_fail_usage(
 			"seconds since 1970, or how long ago: 90s, 10m, 2h, 1d",
 			"--%s is '%s', not a time", name, value);

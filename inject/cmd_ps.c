@@ -1,5 +1,6 @@
 #include "inject/commands.h"
 
+#include "base/clock.h"
 #include "base/jw.h"
 #include "inject/out.h"
 #include "inject/sandbox.h"
@@ -7,7 +8,6 @@
 #include "limits.h"
 
 #include <stdio.h>
-#include <time.h>
 
 /* One container of the engine's list; the strings live as long as its doc. */
 struct row {
@@ -50,7 +50,7 @@ static void print_age(int64_t created, struct buf *out)
 		int64_t seconds;
 		char unit;
 	} units[] = {{86400, 'd'}, {3600, 'h'}, {60, 'm'}, {1, 's'}};
-	int64_t age = (int64_t)time(NULL) - created;
+	int64_t age = clock_today_s() - created;
 
 	age = age < 0 ? 0 : age;
 	for (size_t i = 0; i < ARRAY_LEN(units); i++) {

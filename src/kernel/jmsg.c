@@ -1,5 +1,6 @@
 #include "kernel/jmsg.h"
 
+#include "base/clock.h"
 #include "base/json_text.h"
 #include "base/jw.h"
 #include "base/utf8.h"
@@ -30,7 +31,7 @@ int jmsg_session_init(struct jmsg_session *s, struct str key)
 static void put_header(
 	const struct jmsg_session *s, const char *type, const char *id, struct buf *out)
 {
-	time_t now = time(NULL);
+	time_t now = clock_today_s();
 	struct tm tm = {0};
 	char date[32] = "";
 	struct jw w;

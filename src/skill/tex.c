@@ -1,4 +1,5 @@
 /* The skill that reads LaTeX. */
+#include "base/clock.h"
 #include "file/strip.h"
 #include "limits.h"
 #include "skill/latex.h"
@@ -16,7 +17,7 @@ static void put_today(struct buf *out)
 	static const char *const months[] = {"January", "February", "March", "April",
 		"May", "June", "July", "August", "September", "October", "November",
 		"December"};
-	time_t now = time(NULL);
+	time_t now = clock_today_s();
 	struct tm t;
 
 	if (gmtime_r(&now, &t))
