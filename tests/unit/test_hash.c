@@ -188,6 +188,43 @@ static void test_random(void)
 	is_int(random_bytes(a, 0), 0, "no bytes are no error");
 }
 
+/*
+ * Copies of one process go on like machines that are resumed from one snapshot: a
+ * generator in the process would give all of them the same bytes.
+ */
+static void test_forked(void)
+{
+	enum { COPIES = 8 };
+	uint8_t got[COPIES][16], before[16];
+	int ends[2];
+
+	if (!is_int(random_bytes(before, sizeof(before)), 0, "the parent has a seed"))
+		return;
+	if (!ok(pipe(ends) == 0, "a pipe"))
+		return;
+	for (int i = 0; i < COPIES; i++) {
+		uint8_t bytes[16];
+
+		if (fork())
+			continue;
+		if (random_bytes(bytes, sizeof(bytes)) ||
+			write(ends[1], bytes, sizeof(bytes)) != sizeof(bytes))
+			_exit(1);
+		_exit(0);
+	}
+	for (int i = 0; i < COPIES; i++)
+		is_int(read(ends[0], got[i], sizeof(got[i])), sizeof(got[i]),
+			"a copy has random bytes");
+	for (int i = 0; i < COPIES; i++)
+		for (int k = 0; k < i; k++)
+			ok(!hash_equal(got[i], got[k], sizeof(got[i])),
+				"copies %d and %d of a process get other bytes", k, i);
+	while (wait(NULL) > 0)
+		;
+	close(ends[0]);
+	close(ends[1]);
+}
+
 /* Makes the kernel answer two system calls with an error from now on. */
 static bool refuse(unsigned call1, unsigned call2, unsigned err)
 {
@@ -259,6 +296,7 @@ int main(void)
 	test_hex();
 	test_equal();
 	test_random();
+	test_forked();
 	test_old_kernels();
 	return done_testing();
 }
