@@ -504,7 +504,6 @@ static void read_environment(struct reader *r)
 	struct config *c = r->c;
 	const char *no_change = getenv("NO_CHANGE_TIMEOUT_SECONDS");
 	const char *group = getenv("SANDBOX_GROUP_ID");
-	const char *su = getenv("SU_TO_USER");
 	const char *extra = getenv("RUNTIME_USERNAME");
 	const char *plugin_time = getenv("INIT_PLUGIN_TIMEOUT");
 
@@ -516,8 +515,9 @@ static void read_environment(struct reader *r)
 		set_plugin_time(r, plugin_time);
 	if (group && strcmp(group, "root") != 0)
 		number(r, "SANDBOX_GROUP_ID", group, UID_MAX_TEXT, &c->work_gid);
-	c->as_user = (!su || truthy(su)) &&
-		(!strcmp(c->username, "root") || !strcmp(c->username, "openhands") ||
+	c->as_user = (!getenv("SU_TO_USER") || truthy(getenv("SU_TO_USER"))) &&
+		(!r->lenient || !strcmp(c->username, "root") ||
+			!strcmp(c->username, "openhands") ||
 			(extra && !strcmp(c->username, extra)));
 }
 

@@ -333,14 +333,17 @@ static void check_environment(void)
 	check_group("4294967295", -EINVAL, 0);
 	check_su(NULL, US " 3000", true);
 	check_su(NULL, US " 3000 --username root", true);
-	check_su(NULL, US " 3000 --username other", false);
+	check_su(NULL, US " 3000 --username other", true);
+	check_su("no", US " 3000 --username other", false);
+	check_su(NULL, MICROMAMBA MODULE " 3000 --username root", true);
+	check_su(NULL, MICROMAMBA MODULE " 3000 --username other", false);
 	for (size_t i = 0; i < ARRAY_LEN(yes); i++)
 		check_su(yes[i], US " 3000", true);
 	for (size_t i = 0; i < ARRAY_LEN(no); i++)
 		check_su(no[i], US " 3000", false);
 	setenv("RUNTIME_USERNAME", "other", 1);
-	check_su(NULL, US " 3000 --username other", true);
-	check_su("no", US " 3000 --username other", false);
+	check_su(NULL, MICROMAMBA MODULE " 3000 --username other", true);
+	check_su("no", MICROMAMBA MODULE " 3000 --username other", false);
 	check_su(NULL, US " 3000", true);
 	unsetenv("RUNTIME_USERNAME");
 }
