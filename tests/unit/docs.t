@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""docs/security.md names only tests and files that exist, and has a row for each threat.
+
+Every check runs on made-up pages first, which shows that it can fail."""
+import glob
+import os
+import re
+
+TOP = os.environ.get("OD_SOURCE") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+PAGE = "docs/security.md"
+THREATS = [f"T{n:02}" for n in range(1, 47)]
+
+# `test_key.py:test_by_digest`, `test_log.c`, `tls_client.t`, `fuzz_vt.c`
+TEST = re.compile(r"`((?:test|fuzz)_\w+\.(?:py|c)|\w+\.t)(?::(\w+))?`")
+PATH = re.compile(r"`((?:src|inject|tests|tools|docs|third_party)/[\w./-]+)`")
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+CODE = re.compile(r"`[^`\n]*`")
+ROW = re.compile(r"^\| (T\d\d) \|(.*)\|$", re.M)
+NO_PROMISE = "Not promised:"
+
+
+def read(path):
+    with open(os.path.join(TOP, path), encoding="utf-8") as f:
+        return f.read()
+
+
+def defines(path, name):
+    """Whether the file defines the function at its top level."""
+    if path.endswith(".py"):
+        return re.search(rf"^def {name}\(", read(path), re.M)
+    return re.search(rf"^(?:static )?[a-z][\w \*]*\b{name}\([^;]*$", read(path), re.M)
+
+
+def wrong_tests(text):
+    found = {os.path.basename(p): os.path.relpath(p, TOP)
+             for p in glob.glob(os.path.join(TOP, "tests/*/*"))}
+    for name, function in set(TEST.findall(text)):
+        if name not in found:
+            yield f"there is no test {name}"
+        elif function and not defines(found[name], function):
+            yield f"{found[name]} has no function {function}"
+        elif not function and name.endswith(".py"):
+            yield f"{name} is named without a function"
+
+
+def wrong_paths(text, folder="docs"):
+    for path in set(PATH.findall(text)):
+        if not os.path.exists(os.path.join(TOP, path)):
+            yield f"there is no {path}"
+    for path in set(LINK.findall(CODE.sub("", text))):
+        if not os.path.exists(os.path.join(TOP, folder, path)):
+            yield f"a link leads to {path}, which does not exist"
+
+
+def wrong_rows(text):
+    rows = ROW.findall(text)
+    names = [name for name, _ in rows]
+    if names != THREATS:
+        yield f"the rows are {names}"
+    for name, rest in rows:
+        if not TEST.search(rest) and NO_PROMISE not in rest:
+            yield f"{name} names no test and does not say '{NO_PROMISE}'"
+
+
+def long_lines(text):
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > 120 and not line.startswith("|"):
+            yield f"line {number} has {len(line)} columns, 120 at most"
+
+
+run = 0
+
+
+def check(name, problems):
+    global run
+    run += 1
+    problems = sorted(problems)
+    print(f"{'not ' if problems else ''}ok {run} - {name}")
+    for problem in problems:
+        print(f"#   {problem}")
+
+
+def fails(name, problems, words):
+    """The check reports exactly one problem, with these words."""
+    got = list(problems)
+    check(f"the check fails for {name}",
+          [] if len(got) == 1 and words in got[0] else [f"it reports {got}, wanted '{words}'"])
+
+
+def table(rest="`fuzz_vt.c`"):
+    return "".join(f"| {name} | {rest} |\n" for name in THREATS)
+
+
+fails("a test file that does not exist", wrong_tests("`test_nothing.py:test_a`"), "no test test_nothing.py")
+fails("a test function that does not exist", wrong_tests("`test_key.py:test_nothing`"), "no function test_nothing")
+fails("a C function that does not exist", wrong_tests("`test_hash.c:test_nothing`"), "no function test_nothing")
+fails("an end-to-end test without a function", wrong_tests("`test_key.py`"), "without a function")
+fails("a source file that does not exist", wrong_paths("`src/net/nothing.c`"), "no src/net/nothing.c")
+fails("a link to no page", wrong_paths("[a page](nothing.md#there)"), "nothing.md")
+fails("a missing row", wrong_rows(table().replace("| T07", "| T08")), "the rows are")
+fails("a row without a test", wrong_rows(table().replace("`fuzz_vt.c`", "none", 1)), "T01 names no test")
+fails("a long line", long_lines("a" * 121), "121 columns")
+check("a good page passes the checks",
+      [*wrong_tests("`test_key.py:test_by_digest` `test_hash.c:test_random` `tls_client.t` `fuzz_vt.c`"),
+       *wrong_paths("`src/net/tls.c` [protocol](protocol.md#tls)"), *wrong_rows(table(NO_PROMISE))])
+
+page = read(PAGE)
+check(f"{PAGE}: every test that it names exists", wrong_tests(page))
+check(f"{PAGE}: every file that it names exists, and every link leads to a file", wrong_paths(page))
+check(f"{PAGE}: it has the rows T01 to T46, each with a test or a reason", wrong_rows(page))
+check(f"{PAGE}: no line is too long", long_lines(page))
+check("SECURITY.md: every link leads to a file", wrong_paths(read("SECURITY.md"), ""))
+for path in sorted(glob.glob(os.path.join(TOP, "docs/*.md"))) + [os.path.join(TOP, "README.md")]:
+    path = os.path.relpath(path, TOP)
+    links = [p for p in wrong_paths(read(path), os.path.dirname(path)) if "link" in p]
+    check(f"{path}: every link leads to a file", links)
+print(f"1..{run}")
