@@ -119,6 +119,11 @@ static void write_object(struct jw *w, struct str json)
 	jw_raw(w, json.n ? json : STR("{}"));
 }
 
+/*
+ * A client fails on a member that its version does not know. goal_image_urls came with
+ * 0.22 and filter_visible_only with 0.47; both are left out, since [] and false are
+ * their defaults.
+ */
 static void write_extras(struct jw *w, const struct answer *a)
 {
 	jw_key(w, "url");
@@ -127,15 +132,14 @@ static void write_extras(struct jw *w, const struct answer *a)
 	jw_cstr(w, a->visit ? "browse" : "browse_interactive");
 	jw_key(w, "screenshot");
 	write_picture(w, a->screenshot);
-	jw_key(w, "screenshot_path");
-	write_or_null(w, a->path.n ? a->path : str_make(NULL, 0));
+	if (a->knows_path) {
+		jw_key(w, "screenshot_path");
+		write_or_null(w, a->path.n ? a->path : str_make(NULL, 0));
+	}
 	jw_key(w, "set_of_marks");
 	write_picture(w, a->marks);
 	jw_key(w, "error");
 	jw_bool(w, a->error.n > 0);
-	jw_key(w, "goal_image_urls");
-	jw_array(w);
-	jw_end(w);
 	jw_key(w, "open_pages_urls");
 	jw_array(w);
 	for (size_t i = 0; i < a->urls_n; i++)
@@ -155,8 +159,6 @@ static void write_extras(struct jw *w, const struct answer *a)
 	jw_str(w, a->error);
 	jw_key(w, "focused_element_bid");
 	write_or_null(w, a->focused);
-	jw_key(w, "filter_visible_only");
-	jw_bool(w, false);
 }
 
 /* An observation up to the value of its content; the message is words and what. */

@@ -35,6 +35,7 @@ struct drive_task {
 	bool visit;      /* of a URL; else a text with calls */
 	struct str what; /* one or the other */
 	bool wants_tree; /* the whole of it, with the properties of elements */
+	bool knows_path; /* see struct answer */
 	uint64_t deadline;
 };
 

@@ -144,6 +144,7 @@ static int look(struct drive *d, const struct drive_task *task, const struct ans
 	if (!r) {
 		drive_save(d, buf_view(&s.picture), path);
 		answer.path = str_c(path);
+		answer.knows_path = task->knows_path;
 		answer.screenshot = buf_view(&s.picture);
 		answer.marks = buf_view(&s.marks);
 		answer.text = buf_view(&s.text);

@@ -183,14 +183,15 @@ int cell_content(const struct cell *c, struct buf *out)
 	return out->err;
 }
 
+bool cell_has_images(const struct cell *c)
+{
+	return c->images.n > 0;
+}
+
 void cell_write_images(const struct cell *c, struct jw *w)
 {
 	struct buf list = BUF_INIT(CELL_IMAGES_MAX + 2);
 
-	if (!c->images.n) {
-		jw_null(w);
-		return;
-	}
 	buf_putc(&list, '[');
 	buf_str(&list, buf_view(&c->images));
 	buf_putc(&list, ']');

@@ -32,7 +32,8 @@ void cell_image(struct cell *c, struct str base64);
  * words for a cell without output. -ENOMEM.
  */
 int cell_content(const struct cell *c, struct buf *out) MUST_USE;
-/* Writes the value of image_urls: null, or the list. */
+bool cell_has_images(const struct cell *c);
+/* Writes the value of image_urls: the list of images. */
 void cell_write_images(const struct cell *c, struct jw *w);
 
 /* s without the blanks of Unicode at its end, as Python's rstrip. */

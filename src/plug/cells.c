@@ -66,11 +66,11 @@ static void observe(struct cells *c, struct cell_run *r, struct buf *content,
 		buf_view(content));
 	jw_key(&w, "code");
 	jw_str(&w, r->code);
-	jw_key(&w, "image_urls");
-	if (images)
+	/* Clients before 0.40 fail on a member image_urls; null is its default. */
+	if (images && cell_has_images(images)) {
+		jw_key(&w, "image_urls");
 		cell_write_images(images, &w);
-	else
-		jw_null(&w);
+	}
 	jw_end(&w);
 	jw_key(&w, "success");
 	jw_bool(&w, true);

@@ -269,6 +269,8 @@ static int read_task(struct json_val root, struct arena *a, struct drive_task *t
 		timeout = CALL_MS / 1000.0;
 	task->deadline = clock_ms() + (uint64_t)(timeout * 1000) - TIDY_MS;
 	task->visit = str_eq(action, STR("browse"));
+	/* Clients send return_axtree from 0.43 on, whatever its value. */
+	task->knows_path = json_type(json_get(args, "return_axtree")) != JSON_ABSENT;
 	/* As elsewhere, a text that means it is as good. */
 	if (json_bool(json_get(args, "return_axtree"), &task->wants_tree))
 		task->wants_tree = false;

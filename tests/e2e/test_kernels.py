@@ -353,7 +353,7 @@ def test_rich():
             empty = client.get("/v1/kernels/outputs").json()
             eq(empty, {"kernel": name, "cell": 0, "outputs": [], "left_out": 0}, f"{name}: none yet")
             got = client.act("run_ipython", LIMIT, code=RICH, include_extra=False)
-            eq((got["content"], got["extras"]), ("<Rich><Rich>", {"code": RICH, "image_urls": None}),
+            eq((got["content"], got["extras"]), ("<Rich><Rich>", {"code": RICH}),
                f"{name}: the observation has texts alone")
             eq(client.get(f"/v1/kernels/outputs?kernel={name}").json(),
                {"kernel": name, "cell": 1, "outputs": [want, want], "left_out": 0}, f"{name}: the rest")

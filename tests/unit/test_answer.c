@@ -14,7 +14,6 @@ static void is_answer(const struct answer *a, const char *want, const char *name
 
 #define EXTRAS_FRONT(URL, KIND) \
 	"\"extras\":{\"url\":\"" URL "\",\"trigger_by_action\":\"" KIND "\","
-#define EXTRAS_MIDDLE "\"goal_image_urls\":[],"
 
 static void check_interactive(void)
 {
@@ -25,6 +24,7 @@ static void check_interactive(void)
 		.screenshot = STR("png"),
 		.marks = STR("abc"),
 		.path = STR("/w/s.png"),
+		.knows_path = true,
 		.urls = urls,
 		.urls_n = 2,
 		.active = 0,
@@ -52,7 +52,7 @@ static void check_interactive(void)
 					      "\"screenshot_path\":\"/w/s.png\","
 					      "\"set_of_marks\":\"data:image/"
 					      "png;base64,YWJj\","
-					      "\"error\":false," EXTRAS_MIDDLE
+					      "\"error\":false,"
 					      "\"open_pages_urls\":[\"http://a/"
 					      "\",\"about:blank\"],"
 					      "\"active_page_index\":0,\"dom_object\":{},"
@@ -60,13 +60,19 @@ static void check_interactive(void)
 					      "\"extra_element_properties\":{\"5\":{}},"
 					      "\"last_browser_action\":\"click('5')\","
 					      "\"last_browser_action_error\":\"\","
-					      "\"focused_element_bid\":\"5\","
-					      "\"filter_visible_only\":false}}",
+					      "\"focused_element_bid\":\"5\"}}",
 		"an action");
 	a.error = STR("ValueError: x\n");
 	a.focused = str_make(NULL, 0);
 	buf_reset(&out);
 	answer_write(&a, &out);
+	ok(str_find(buf_view(&out), STR("\"screenshot_path\":\"/w/s.png\"")) < out.n,
+		"a client that knows screenshot_path gets it");
+	a.knows_path = false;
+	buf_reset(&out);
+	answer_write(&a, &out);
+	ok(str_find(buf_view(&out), STR("screenshot_path")) == out.n,
+		"a client of an unknown age gets no screenshot_path");
 	ok(str_find(buf_view(&out), STR("[Focused element bid: None]")) < out.n,
 		"nothing that has a bid has the focus");
 	ok(str_find(buf_view(&out), STR("\"focused_element_bid\":null")) < out.n,
@@ -110,17 +116,15 @@ static void check_others(void)
 		"================ END error message ===============\\n\\n"
 		"[Error encountered when processing the accessibility tree: "
 		"'nodes']\"," EXTRAS_FRONT(
-			"", "browse_interactive") "\"screenshot\":\"\",\"screenshot_"
-						  "path\":null,\"set_of_marks\":\"\","
-						  "\"error\":true," EXTRAS_MIDDLE
+			"", "browse_interactive") "\"screenshot\":\"\","
+						  "\"set_of_marks\":\"\",\"error\":true,"
 						  "\"open_pages_urls\":[],\"active_page_"
 						  "index\":-1,\"dom_object\":{},"
 						  "\"axtree_object\":{},\"extra_element_"
 						  "properties\":{},"
 						  "\"last_browser_action\":\"\",\"last_"
 						  "browser_action_error\":\"gone\","
-						  "\"focused_element_bid\":\"\",\"filter_"
-						  "visible_only\":false}}",
+						  "\"focused_element_bid\":\"\"}}",
 		"a failure");
 	buf_reset(&out);
 	answer_failure(true, STR("http://x"), STR("gone"), &out);

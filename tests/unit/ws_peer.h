@@ -208,7 +208,7 @@ static inline void open_server(struct str ask)
 
 	reset();
 	pair(&fd);
-	is_int(server_take(server, fd), 0, "a connection");
+	is_int(server_take(server, fd, false), 0, "a connection");
 	say(ask);
 }
 

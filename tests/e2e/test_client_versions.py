@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Answers that clients of every version from 0.24 to 0.62 can read.
+
+An old client makes an object of an answer's extras, member by member, and fails on one
+that its version does not know. Each version's requests are played here as that version
+sends them, and the answers are read as it reads them, by the table of members.
+"""
+import json
+
+import harness
+from browsers import needs_browser, start
+from harness import Client, action, eq, ok, request
+
+# The first version that knows a member; those of 0.23 and before need no number.
+MEMBERS = {
+    "run": {"command": 0, "metadata": 0, "hidden": 0},
+    "read": {"path": 0, "impl_source": 0},
+    "write": {"path": 0},
+    "edit": {"path": 0, "prev_exist": 0, "old_content": 0, "new_content": 0, "impl_source": 0,
+             "_diff_cache": 24, "diff": 28},
+    "run_ipython": {"code": 0, "image_urls": 40},
+    "browse": {"url": 0, "screenshot": 0, "error": 0, "open_pages_urls": 0,
+               "active_page_index": 0, "dom_object": 0, "axtree_object": 0,
+               "extra_element_properties": 0, "last_browser_action": 0,
+               "last_browser_action_error": 0, "focused_element_bid": 0,
+               "trigger_by_action": 0, "set_of_marks": 0, "goal_image_urls": 0,
+               "screenshot_path": 38, "filter_visible_only": 47},
+    "error": {"error_id": 0},
+}
+# Members without a default: their absence is as fatal.
+REQUIRED = {
+    "run": {"command"}, "read": {"path"}, "write": {"path"}, "run_ipython": {"code"},
+    "edit": {"path"}, "browse": {"url", "trigger_by_action"}, "error": set(),
+}
+# Those where something has changed, one before and one after each change.
+VERSIONS = [24, 27, 28, 30, 31, 37, 38, 39, 40, 42, 43, 46, 47, 50, 53, 62]
+
+
+def user_agent(version):
+    return "python-requests/2.32.3" if version <= 30 else "python-httpx/0.28.1"
+
+
+def unknown(version, answer):
+    """What a client of this version fails on; empty when it can read the answer."""
+    kind = answer["observation"]
+    if kind not in MEMBERS:
+        return {"observation " + kind}
+    got = set(answer["extras"])
+    return ({m for m in got if MEMBERS[kind].get(m, 99) > version} |
+            {m + " is missing" for m in REQUIRED[kind] - got})
+
+
+def play(client, version, name, **args):
+    data = request("POST", "/execute_action", action(name, 60, **args),
+                   User_Agent=user_agent(version))
+    got = client.ask(data, 60 * harness.SLOW)
+    eq(got.status, 200, f"0.{version}: {name} is answered with 200")
+    answer = json.loads(got.body)
+    eq(unknown(version, answer), set(), f"0.{version} can read the answer to {name}")
+    return answer
+
+
+def test_shell_and_files():
+    with Client() as client:
+        for version in VERSIONS:
+            play(client, version, "run", command="true")
+            play(client, version, "write", path=f"{client.work}/f", content="a\nb\n")
+            play(client, version, "read", path=f"{client.work}/f")
+            play(client, version, "read", path=f"{client.work}/none")
+            play(client, version, "edit", path=f"{client.work}/f", command="str_replace",
+                 old_str="a", new_str=f"{version}")
+
+
+def test_cells():
+    with Client("--plugins", "jupyter") as client:
+        for version in VERSIONS:
+            answer = play(client, version, "run_ipython", code="print(1)")
+            ok(answer["content"].startswith("1"), "the cell was executed", answer)
+
+
+@needs_browser
+def test_pages():
+    with start() as client:
+        for version in VERSIONS:
+            args = {"return_axtree": False} if version >= 43 else {}
+            answer = play(client, version, "browse", url="data:text/html,hello", **args)
+            ok("hello" in answer["content"], "the page was read", answer["content"])
+            eq("screenshot_path" in answer["extras"], version >= 43,
+               "the screenshot's path is told to a client that is known to know it")
+            play(client, version, "browse_interactive", browser_actions="noop(1)", **args)
+            play(client, version, "browse_interactive", browser_actions="click('none')",
+                 **args)
+
+
+if __name__ == "__main__":
+    harness.main()
