@@ -100,10 +100,18 @@ static inline void tick(struct timer *t)
 	loop_stop(loop);
 }
 
+/* The guard ends a test in which nothing moves, however long the rest takes. */
+static inline void guard_set(void)
+{
+	if (timer_set(loop, &guard, GUARD_MS, on_guard))
+		late = true;
+}
+
 /* One round of the loop, then the peer takes and gives what it can. */
 static inline void turn(void)
 {
 	static struct timer soon;
+	size_t to_say_n = to_say.n, got_n = got.n;
 	ssize_t n;
 	char *room;
 
@@ -125,6 +133,8 @@ static inline void turn(void)
 		else
 			buf_commit(&got, (size_t)n);
 	}
+	if (to_say.n != to_say_n || got.n != got_n)
+		guard_set();
 }
 
 static inline bool wait_for(size_t n)
@@ -188,8 +198,7 @@ static inline void reset(void)
 	flood = 0;
 	buf_free(&got);
 	buf_free(&to_say);
-	if (timer_set(loop, &guard, GUARD_MS, on_guard))
-		late = true;
+	guard_set();
 }
 
 static inline void pair(int *theirs)
