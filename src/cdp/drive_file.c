@@ -19,24 +19,28 @@ enum {
 
 /* --- Screenshots ------------------------------------------------------------------ */
 
+/*
+ * The name has the time in UTC. Time zones and strftime would add 11 KB of the C library
+ * to the program.
+ */
 void drive_save(const struct drive *d, struct str png, char path[FILE_PATH_MAX])
 {
 	struct timespec now;
 	struct tm t;
-	char stamp[32];
 	int fd = -1, n, r = -EINVAL;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	if (png.n && localtime_r(&now.tv_sec, &t) &&
-		strftime(stamp, sizeof(stamp), "%Y%m%d_%H%M%S", &t)) {
+	if (png.n && gmtime_r(&now.tv_sec, &t)) {
 		n = snprintf(path, FILE_PATH_MAX, "%s/.browser_screenshots", d->cwd);
 		if (n < FILE_PATH_MAX && (mkdir(path, 0777) == 0 || errno == EEXIST))
 			r = 0;
 	}
 	if (!r) {
 		n = snprintf(path, FILE_PATH_MAX,
-			"%s/.browser_screenshots/screenshot_%s_%06ld.png", d->cwd, stamp,
-			now.tv_nsec / 1000);
+			"%s/.browser_screenshots/"
+			"screenshot_%04d%02d%02d_%02d%02d%02d_%06ld.png",
+			d->cwd, t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour,
+			t.tm_min, t.tm_sec, now.tv_nsec / 1000);
 		r = n < FILE_PATH_MAX ? 0 : -ENAMETOOLONG;
 	}
 	if (!r)

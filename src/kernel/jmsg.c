@@ -33,11 +33,13 @@ static void put_header(
 {
 	time_t now = clock_today_s();
 	struct tm tm = {0};
-	char date[32] = "";
+	char date[64] = "";
 	struct jw w;
 
 	if (gmtime_r(&now, &tm))
-		strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &tm);
+		snprintf(date, sizeof(date), "%04d-%02d-%02dT%02d:%02d:%02dZ",
+			tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
+			tm.tm_min, tm.tm_sec);
 	jw_init(&w, out);
 	jw_object(&w);
 	jw_key(&w, "msg_id");
