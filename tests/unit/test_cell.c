@@ -122,8 +122,9 @@ static void check_images(void)
 	struct cell c;
 
 	cell_init(&c);
-	ok(str_eq(images(&c), STR("null")), "no images");
+	ok(!cell_has_images(&c), "no images");
 	cell_image(&c, STR("iVBO\n"));
+	ok(cell_has_images(&c), "an image");
 	cell_image(&c, STR("a\"b"));
 	ok(str_eq(images(&c),
 		   STR("[\"data:image/png;base64,iVBO\","
