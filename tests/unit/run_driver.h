@@ -8,6 +8,7 @@
 
 #include "act/act.h"
 #include "act/session.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "proc/children.h"
 #include "tests/tap.h"
@@ -161,6 +162,17 @@ static void driver_pause(struct timer *t)
 static inline void let_pass(uint64_t ms)
 {
 	driver_loop(ms, driver_pause);
+}
+
+/* Runs the loop until the shell of the first session is in this state. */
+static inline void await_state(enum shell_state state)
+{
+	const uint64_t limit = clock_ms() + DRIVER_LIMIT_MS;
+
+	while (shell_state(session_shell(drv.box.session)) != state && clock_ms() < limit)
+		let_pass(5);
+	is_int(shell_state(session_shell(drv.box.session)), state,
+		"%s: the shell comes into the state", drv.row->name);
 }
 
 static void driver_done(struct act *a)

@@ -527,15 +527,15 @@ static void check_leftover(void)
 
 	RUN("read x <go; echo left; (exit 9)", .timeout = "0.1");
 	go();
-	let_pass(300);
+	await_state(SHELL_DONE);
 	is_done(POLL(), 9, "left", "an end that nobody waited for");
 	RUN("read x <go; echo left; (exit 9)", .timeout = "0.1");
 	go();
-	let_pass(300);
+	await_state(SHELL_DONE);
 	is_done(INPUT("echo no"), 9, "left", "input that comes too late is not executed");
 	RUN("read x <go; echo left; (exit 9)", .timeout = "0.1");
 	go();
-	let_pass(300);
+	await_state(SHELL_DONE);
 	s = RUN("echo new");
 	is_view(s.content,
 		"left\n[The previous command completed with exit code 9.]\nnew",
