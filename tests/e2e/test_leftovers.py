@@ -15,6 +15,7 @@ from harness import eq, has, main, ok, until
 ENGINE = find()
 IMAGE = f"{PREFIX}-left:1"
 OWNER = "od.sandbox.owner"
+TAG = PREFIX[-8:].lstrip("-.")
 
 
 def usable(name):
@@ -123,8 +124,10 @@ class Left(Box):
 
     def states(self):
         """What these tests have at the engine: (name, state)."""
-        return [(ENGINE.container(c)["Name"], ENGINE.container(c)["State"]["Status"])
+        rows = [ENGINE.call("GET", f"/containers/{c}/json", expect=(200, 404))
                 for c in self.containers()]
+        # A container may be removed between the list and the request.
+        return [(r["Name"], r["State"]["Status"]) for r in rows if "Name" in r]
 
     def containers(self):
         rows = ENGINE.call("GET", "/containers/json", query={"all": "1"})
@@ -296,7 +299,7 @@ def test_lent_names():
         gone = label.split(" ")[1]
         other = gone.replace(gone[:16], "0123456789abcdef").split(".")
         other[1] = other[0]
-        tags = {f"{PREFIX[-8:]}1.{gone}", f"{PREFIX[-8:]}2.{'.'.join(other)}", f"{PREFIX[-8:]}3"}
+        tags = {f"{TAG}1.{gone}", f"{TAG}2.{'.'.join(other)}", f"{TAG}3"}
         for tag in tags:
             ENGINE.call("POST", f"/images/{IMAGE}/tag", query={
                 "repo": "od-runtime-base", "tag": tag})
@@ -307,7 +310,7 @@ def test_lent_names():
         box.od("prune", f"{PREFIX}-none:1")
         names = set(ENGINE.image(IMAGE)["RepoTags"])
         eq({t for t in tags if f"od-runtime-base:{t}" in names}, set(tags) - {
-            f"{PREFIX[-8:]}1.{gone}"}, "prune removes the name whose owner is gone")
+            f"{TAG}1.{gone}"}, "prune removes the name whose owner is gone")
         has(names, IMAGE, "and leaves the image")
         for tag in tags:
             ENGINE.call("DELETE", f"/images/od-runtime-base:{tag}", expect=(200, 404))
