@@ -123,7 +123,7 @@ const char *call_tls_error(const struct call *c)
 }
 
 /* When the whole exchange has to be over, if not one more byte moves. */
-static uint64_t total_deadline(const struct call *c)
+static uint64_t call_total_deadline(const struct call *c)
 {
 	return c->began + c->grace_ms + c->moved * 1000 / INJECT_RATE;
 }
@@ -132,7 +132,7 @@ static uint64_t total_deadline(const struct call *c)
 static int await(struct call *c, short events, short *got)
 {
 	uint64_t idle = c->idle_ms ? clock_ms() + c->idle_ms : 0;
-	uint64_t total = c->grace_ms ? total_deadline(c) : 0;
+	uint64_t total = c->grace_ms ? call_total_deadline(c) : 0;
 	bool total_first = total && (!idle || total < idle);
 	int r = stop_wait(c->way.fd, events, total_first ? total : idle, c->calm);
 

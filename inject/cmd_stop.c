@@ -143,7 +143,7 @@ int cmd_rm(const struct options *o)
 	return each(o, remove_one);
 }
 
-static int answered(
+static int stop_take_answer(
 	int r, struct reply *reply, const struct sandbox *s, const char *doing)
 {
 	if (!r && reply->status >= 400)
@@ -160,7 +160,7 @@ static int post(const struct engine *e, const struct sandbox *s, const char *wha
 	int r = engine_ask(e, &reply, "POST", (struct str){0}, "/containers/%s/%s",
 		s->state.id, what);
 
-	return answered(r, &reply, s, doing);
+	return stop_take_answer(r, &reply, s, doing);
 }
 
 static int need_running(const struct sandbox *s)
@@ -208,7 +208,7 @@ static int kill_one(const struct options *o, const struct engine *e, struct sand
 	r = engine_ask(e, &reply, "POST", (struct str){0},
 		"/containers/%s/kill?signal=%s", s->state.id,
 		o->signal ? o->signal : "KILL");
-	r = answered(r, &reply, s, "killing");
+	r = stop_take_answer(r, &reply, s, "killing");
 	return r ? r : print(o, s, "killed");
 }
 

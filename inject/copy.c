@@ -100,7 +100,7 @@ int copy_refused(const struct copy *c, struct call *call)
  * Asks the server or the engine about a path, for the head of its answer alone; takes the
  * target over.
  */
-static int ask_head_take(
+static int copy_ask_head_take(
 	const struct copy *c, const char *method, struct target *target, unsigned *status)
 {
 	const struct call_request q = {.method = method, .target = target};
@@ -125,7 +125,7 @@ static int ask_head_take(
 	return r;
 }
 
-static int ask_engine(
+static int copy_ask_engine(
 	const struct copy *c, struct str path, bool folder, unsigned *status)
 {
 	struct target t;
@@ -134,21 +134,21 @@ static int ask_engine(
 	target_add(&t, "/containers/%s/archive?path=%.*s", c->sandbox->state.id,
 		STR_ARG(path));
 	target_add(&t, folder ? "%%2F." : "");
-	return ask_head_take(c, "HEAD", &t, status);
+	return copy_ask_head_take(c, "HEAD", &t, status);
 }
 
 /* The engine finds nothing below what is no folder. */
 static int look_stopped(const struct copy *c, struct str path, enum copy_kind *kind)
 {
 	unsigned status = 0;
-	int r = ask_engine(c, path, true, &status);
+	int r = copy_ask_engine(c, path, true, &status);
 
 	if (!r && status == 200) {
 		*kind = COPY_FOLDER;
 		return 0;
 	}
 	if (!r)
-		r = ask_engine(c, path, false, &status);
+		r = copy_ask_engine(c, path, false, &status);
 	if (!r)
 		*kind = status == 200 ? COPY_FILE : COPY_ABSENT;
 	return r;
@@ -163,7 +163,7 @@ static int look_running(const struct copy *c, struct str path, enum copy_kind *k
 
 	target_init(&t, ENGINE_TARGET_MAX);
 	target_add(&t, "/v1/files?path=%.*s", STR_ARG(path));
-	r = ask_head_take(c, "GET", &t, &status);
+	r = copy_ask_head_take(c, "GET", &t, &status);
 	if (!r)
 		*kind = status == 409   ? COPY_FOLDER
 			: status == 404 ? COPY_ABSENT

@@ -294,7 +294,7 @@ int engine_create(const struct engine *e, const struct buf *body, const char *na
 }
 
 /* What is not there to begin with is done. */
-static int tidied(int r, const struct reply *reply)
+static int engine_check_tidied(int r, const struct reply *reply)
 {
 	return !r && reply->status >= 400 && reply->status != 404 ? ERR_TYPE : r;
 }
@@ -309,7 +309,7 @@ int engine_tidy(const struct engine *e, struct reply *reply, const char *method,
 	int r;
 
 	va_start(ap, fmt);
-	r = tidied(ask_fmt(&calm, to, method, (struct str){0}, fmt, ap), to);
+	r = engine_check_tidied(ask_fmt(&calm, to, method, (struct str){0}, fmt, ap), to);
 	va_end(ap);
 	if (!reply)
 		reply_free(&own);
@@ -322,7 +322,7 @@ int engine_tidy_at(const struct engine *e, struct reply *reply, const char *meth
 	const struct engine calm = engine_calm(e);
 	struct reply own = {0};
 	struct reply *to = reply ? reply : &own;
-	int r = tidied(ask(&calm, to, method, t, (struct str){0}), to);
+	int r = engine_check_tidied(ask(&calm, to, method, t, (struct str){0}), to);
 
 	if (!reply)
 		reply_free(&own);

@@ -43,7 +43,7 @@ int engine_image_tag(const struct engine *e, struct str image, const char *repo,
 	return r;
 }
 
-static bool is_own_name(struct str name)
+static bool engine_image_is_own_name(struct str name)
 {
 	if (str_starts(name, STR("localhost/")))
 		name = str_skip(name, sizeof("localhost/") - 1);
@@ -65,7 +65,7 @@ bool engine_image_has_own_names(struct doc *d, struct json_val image)
 		int it = 0;
 
 		while (json_next(names, &it, NULL, &name))
-			if (!is_own_name(doc_str(d, name)))
+			if (!engine_image_is_own_name(doc_str(d, name)))
 				return false;
 	}
 	return true;

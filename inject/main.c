@@ -47,7 +47,7 @@ static int print_version(bool json)
 }
 
 /* A wait was ended by a signal, or by --timeout, which has an exit code of its own. */
-static int end_interrupted(const struct options *o)
+static int main_end_interrupted(const struct options *o)
 {
 	if (stop_signal() || !stop_limit_ended())
 		return -EINTR;
@@ -74,7 +74,7 @@ int main(int argc, char **argv)
 		else
 			r = o.command->run(&o);
 		if (r == -EINTR)
-			r = end_interrupted(&o);
+			r = main_end_interrupted(&o);
 	}
 	far_close();
 	return r < 0 ? out_exit_code(r) : r;

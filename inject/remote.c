@@ -243,7 +243,7 @@ static int send_to(struct remote *r, const struct remote_request *q, struct call
 	return err;
 }
 
-static bool is_read(const struct remote_request *q)
+static bool remote_is_read(const struct remote_request *q)
 {
 	return strcmp(q->method, "GET") == 0 || strcmp(q->method, "HEAD") == 0;
 }
@@ -270,7 +270,8 @@ static int exchange(struct remote *r, const struct remote_request *q, struct cal
 				break;
 			*(home ? &r->linked : &r->strayed) = true;
 		}
-		call_limit(*c, REGISTRY_MS, is_read(q) ? REGISTRY_READ_MS : REGISTRY_MS);
+		call_limit(*c, REGISTRY_MS,
+			remote_is_read(q) ? REGISTRY_READ_MS : REGISTRY_MS);
 		err = send_to(r, q, *c, lines);
 		/* It may have been closed, being idle, while our words were under way. */
 		if (!reused || (err != ERR_CLOSED && err != -ECONNRESET))
@@ -300,13 +301,13 @@ static int drain(struct call *c)
 
 /* --- Again, after a pause ----------------------------------------------------------- */
 
-static enum retry_kind kind_of(const struct remote_request *q)
+static enum retry_kind remote_kind_of(const struct remote_request *q)
 {
-	return is_read(q) ? RETRY_READ : q->put ? RETRY_BYTES : RETRY_REPEAT;
+	return remote_is_read(q) ? RETRY_READ : q->put ? RETRY_BYTES : RETRY_REPEAT;
 }
 
 /* 0: the pause is over, and the request is to be sent again; 1: its answer stands. */
-static int wait_for_retry(
+static int remote_wait_for_retry(
 	struct remote *r, const struct remote_request *q, struct call *c)
 {
 	struct str after = {0};
@@ -317,7 +318,7 @@ static int wait_for_retry(
 	if (find_field(c, STR("Retry-After"), &after))
 		after = STR("");
 	if (err ||
-		!retry_pause(&r->retry, kind_of(q), c->head.status, after,
+		!retry_pause(&r->retry, remote_kind_of(q), c->head.status, after,
 			clock_today_s(), jitter, &ms))
 		return err ? err : 1;
 	err = drain(c);
@@ -329,7 +330,7 @@ static int wait_for_retry(
 	return err;
 }
 
-static int exchange_retrying(
+static int remote_exchange_retrying(
 	struct remote *r, const struct remote_request *q, struct call **c)
 {
 	int err;
@@ -339,7 +340,7 @@ static int exchange_retrying(
 	do {
 		err = exchange(r, q, c);
 		if (!err)
-			err = wait_for_retry(r, q, *c);
+			err = remote_wait_for_retry(r, q, *c);
 	} while (!err);
 	return err == 1 ? 0 : err;
 }
@@ -363,7 +364,7 @@ static int fetch_token(struct remote *r, const struct auth_request *a, struct st
 		q.body = buf_view(&a->body);
 	}
 	r->at_url = a->url;
-	err = q.headers ? exchange_retrying(r, &q, &c) : -ENOMEM;
+	err = q.headers ? remote_exchange_retrying(r, &q, &c) : -ENOMEM;
 	if (!err && c->head.status != 200)
 		err = remote_refused(r, c, "asking for a token");
 	if (!err) {
@@ -512,7 +513,7 @@ int remote_ask(struct remote *r, const struct remote_request *q, struct call **c
 	if (why)
 		return fail_at(&r->home, why);
 	for (;;) {
-		err = exchange_retrying(r, q, c);
+		err = remote_exchange_retrying(r, q, c);
 		if (err)
 			return err;
 		if ((*c)->head.status == 401 && url_same_origin(&r->at_url, &r->home)) {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int trust_read_file(const char *path, struct buf *out)
+static int remote_trust_read_file(const char *path, struct buf *out)
 {
 	int fd = fd_open(path, 0, 0);
 	char *room;
@@ -27,7 +27,7 @@ static int trust_read_file(const char *path, struct buf *out)
 }
 
 /* The bundle of certificate authorities of this machine; NULL: none is found. */
-static const char *trust_find_bundle(void)
+static const char *remote_trust_find_bundle(void)
 {
 	static const char *const usual[] = {
 		"/etc/ssl/certs/ca-certificates.crt", /* Debian, Alpine, Arch */
@@ -46,10 +46,10 @@ static const char *trust_find_bundle(void)
 }
 
 /* The authorities of --ca or of this machine, and of the registry's own folder. */
-static int trust_read_authorities(struct remote *r, bool home, struct buf *pem)
+static int remote_trust_read_authorities(struct remote *r, bool home, struct buf *pem)
 {
-	const char *path = r->conf.ca ? r->conf.ca : trust_find_bundle();
-	int err = path ? trust_read_file(path, pem) : 0;
+	const char *path = r->conf.ca ? r->conf.ca : remote_trust_find_bundle();
+	int err = path ? remote_trust_read_file(path, pem) : 0;
 
 	if (err)
 		return out_fail(NULL, "cannot read %s: %s", path, err_text(err));
@@ -70,7 +70,7 @@ int remote_load_trust(struct remote *r, bool home, struct tls_trust **trust)
 
 	if (*trust)
 		return 0;
-	err = trust_read_authorities(r, home, &pem);
+	err = remote_trust_read_authorities(r, home, &pem);
 	if (!err && home)
 		err = certs_own(&r->certs, &certs_of_registry, &r->own);
 	if (!err && tls_trust_new(buf_view(&pem), NULL, &why, trust))

@@ -8,12 +8,12 @@
 
 enum { OVERLAY_DIGITS = 16 };
 
-static bool label_is_one(struct str s)
+static bool sandbox_label_is_one(struct str s)
 {
 	return str_eq(s, STR("1"));
 }
 
-static bool label_is_image(struct str s)
+static bool sandbox_label_is_image(struct str s)
 {
 	const char *why;
 	struct ref ref;
@@ -21,7 +21,7 @@ static bool label_is_image(struct str s)
 	return ref_parse(&ref, s, &why) == 0;
 }
 
-static bool label_is_word(struct str s)
+static bool sandbox_label_is_word(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if (s.p[i] < 'a' || s.p[i] > 'z')
@@ -29,7 +29,7 @@ static bool label_is_word(struct str s)
 	return s.n > 0;
 }
 
-static bool label_is_port(struct str s)
+static bool sandbox_label_is_port(struct str s)
 {
 	uint64_t port;
 
@@ -52,15 +52,15 @@ static const struct {
 	const char *name;
 	bool (*is_valid)(struct str value);
 } rows[SANDBOX_LABELS] = {
-	[SANDBOX_LABEL_MARK] = {"od.sandbox", label_is_one},
-	[SANDBOX_LABEL_IMAGE] = {"od.sandbox.image", label_is_image},
-	[SANDBOX_LABEL_VIA] = {"od.sandbox.via", label_is_word},
-	[SANDBOX_LABEL_PORT] = {"od.sandbox.port", label_is_port},
+	[SANDBOX_LABEL_MARK] = {"od.sandbox", sandbox_label_is_one},
+	[SANDBOX_LABEL_IMAGE] = {"od.sandbox.image", sandbox_label_is_image},
+	[SANDBOX_LABEL_VIA] = {"od.sandbox.via", sandbox_label_is_word},
+	[SANDBOX_LABEL_PORT] = {"od.sandbox.port", sandbox_label_is_port},
 	[SANDBOX_LABEL_OVERLAY] = {"od.sandbox.overlay", sandbox_label_is_overlay},
 	[SANDBOX_LABEL_NAME] = {"od.sandbox.name", state_is_name},
 	[SANDBOX_LABEL_OWNER] = {"od.sandbox.owner", owner_is_label},
 	[SANDBOX_LABEL_BOUND] = {"od.sandbox.bound", owner_is_label},
-	[SANDBOX_LABEL_PROBE] = {"od.probe", label_is_one},
+	[SANDBOX_LABEL_PROBE] = {"od.probe", sandbox_label_is_one},
 };
 
 const char *sandbox_label_name(enum sandbox_label which)
@@ -76,7 +76,7 @@ void sandbox_label_write_all(const struct str values[SANDBOX_LABELS], struct jw 
 	}
 }
 
-static struct str label_find(
+static struct str sandbox_label_find(
 	struct doc *d, struct json_val labels, enum sandbox_label which)
 {
 	return doc_str(d, json_get(labels, rows[which].name));
@@ -85,12 +85,12 @@ static struct str label_find(
 struct str sandbox_label_read(
 	struct doc *d, struct json_val labels, enum sandbox_label which)
 {
-	struct str value = label_find(d, labels, which);
+	struct str value = sandbox_label_find(d, labels, which);
 
 	return rows[which].is_valid(value) ? value : (struct str){0};
 }
 
 bool sandbox_label_is_set(struct doc *d, struct json_val labels, enum sandbox_label which)
 {
-	return label_is_one(label_find(d, labels, which));
+	return sandbox_label_is_one(sandbox_label_find(d, labels, which));
 }

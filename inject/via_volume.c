@@ -209,7 +209,7 @@ static int end_turn(struct via *v, struct turn *t)
 	return 0;
 }
 
-static bool is_probe(struct str text)
+static bool via_volume_is_probe(struct str text)
 {
 	struct doc d;
 	bool is;
@@ -234,7 +234,7 @@ static int watch_turn(struct via *v, struct turn *t)
 	reply_id(&reply, id, sizeof(id));
 	if (r || reply.status != 200) {
 		/* He is done. */
-	} else if (!is_probe(buf_view(&reply.body))) {
+	} else if (!via_volume_is_probe(buf_view(&reply.body))) {
 		r = in_the_way(v);
 	} else if (strcmp(id, t->id) != 0) {
 		*t = (struct turn){.until = clock_ms() + TURNS_MS};

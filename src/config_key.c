@@ -20,7 +20,7 @@ void config_take_key(struct config *c)
 	unsetenv(name);
 }
 
-static bool address_is_loopback(const char *text)
+static bool config_address_is_loopback(const char *text)
 {
 	struct in6_addr six;
 	struct in_addr four;
@@ -35,7 +35,8 @@ static bool address_is_loopback(const char *text)
 
 bool config_is_open(const struct config *c)
 {
-	return !c->has_key && !c->tls_client_ca && !address_is_loopback(c->address);
+	return !c->has_key && !c->tls_client_ca &&
+		!config_address_is_loopback(c->address);
 }
 
 void config_check_key(const struct config *c, struct buf *errors)

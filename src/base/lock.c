@@ -11,12 +11,12 @@
 /* A signal just before flock interrupts nothing; the next one does. */
 enum { ALARM_AGAIN_US = 10000 };
 
-static void on_alarm(int signo)
+static void lock_on_alarm(int signo)
 {
 	(void)signo;
 }
 
-static void alarm_set(uint64_t ms)
+static void lock_set_alarm(uint64_t ms)
 {
 	struct itimerval timer = {
 		.it_interval = {.tv_usec = ms ? ALARM_AGAIN_US : 0},
@@ -38,7 +38,7 @@ static int lock_wait(int fd, uint64_t deadline)
 
 int lock_file(int fd, uint64_t deadline)
 {
-	struct sigaction act = {.sa_handler = on_alarm}, old_act;
+	struct sigaction act = {.sa_handler = lock_on_alarm}, old_act;
 	sigset_t alarm_only, old_mask;
 	uint64_t now;
 	int r = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
@@ -52,9 +52,9 @@ int lock_file(int fd, uint64_t deadline)
 	sigaddset(&alarm_only, SIGALRM);
 	sigaction(SIGALRM, &act, &old_act);
 	sigprocmask(SIG_UNBLOCK, &alarm_only, &old_mask);
-	alarm_set(deadline - now);
+	lock_set_alarm(deadline - now);
 	r = lock_wait(fd, deadline);
-	alarm_set(0);
+	lock_set_alarm(0);
 	sigprocmask(SIG_SETMASK, &old_mask, NULL);
 	sigaction(SIGALRM, &old_act, NULL);
 	return r;

@@ -110,7 +110,7 @@ static void sweep_behind(int dir, const char *name, const void *words)
 }
 
 /* All zero if the browser's standard error goes nowhere. */
-static void identify_words(const struct launch *l, struct stat *st)
+static void launch_identify_words(const struct launch *l, struct stat *st)
 {
 	if (l->words < 0 || fstat(l->words, st) < 0)
 		*st = (struct stat){0};
@@ -186,7 +186,7 @@ static int begin_folder(struct launch *l, const char *const *env)
 	name = split_folder(l, &dir);
 	if (dir < 0)
 		return dir;
-	identify_words(l, &words);
+	launch_identify_words(l, &words);
 	broom_begin(&l->broom, dir, name, sweep_behind, &words);
 	fd_close(&dir);
 	return 0;
@@ -201,7 +201,7 @@ static void end_folder(struct launch *l)
 	if (!l->folder[0])
 		return;
 	name = split_folder(l, &dir);
-	identify_words(l, &words);
+	launch_identify_words(l, &words);
 	broom_end(&l->broom, dir >= 0 && sweep(dir, name, &words, KILLED_MS));
 	fd_close(&dir);
 	l->folder[0] = '\0';

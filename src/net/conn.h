@@ -131,7 +131,7 @@ void conn_start(struct conn *c);
 /* Moves c to the queue that its state and its rank demand. O(1). */
 void conn_requeue(struct conn *c);
 /* The connection whose end costs least; NULL if each of them is in use. O(1). */
-struct conn *server_victim(const struct server *s);
+struct conn *server_find_victim(const struct server *s);
 /* Ends c at once; its memory goes after the batch. Always ERR_CLOSED. */
 int conn_drop(struct conn *c);
 /* The same, but its transport lives on, with somebody else. */

@@ -6,7 +6,7 @@
 
 #define STATE(state) (1u << (state))
 
-static enum evict_queue queue_of(const struct conn *c)
+static enum evict_queue evict_choose_queue(const struct conn *c)
 {
 	const unsigned idle = STATE(C_IDLE) | STATE(C_LINGER);
 	const unsigned part = STATE(C_HEAD) | STATE(C_BODY);
@@ -23,14 +23,14 @@ static enum evict_queue queue_of(const struct conn *c)
 	return state & idle ? EVICT_IDLE : EVICT_PART;
 }
 
-static void queue_remove(struct conn_queue *q, struct conn *c)
+static void evict_remove(struct conn_queue *q, struct conn *c)
 {
 	*(c->queue_prev ? &c->queue_prev->queue_next : &q->first) = c->queue_next;
 	*(c->queue_next ? &c->queue_next->queue_prev : &q->last) = c->queue_prev;
 	q->n--;
 }
 
-static void queue_append(struct conn_queue *q, struct conn *c)
+static void evict_append(struct conn_queue *q, struct conn *c)
 {
 	c->queue_prev = q->last;
 	c->queue_next = NULL;
@@ -44,15 +44,15 @@ void conn_requeue(struct conn *c)
 	struct server *s = c->server;
 
 	if (c->queue != EVICT_NONE)
-		queue_remove(&s->queues[c->queue], c);
-	c->queue = queue_of(c);
+		evict_remove(&s->queues[c->queue], c);
+	c->queue = evict_choose_queue(c);
 	c->queued = loop_now(s->loop);
 	if (c->queue != EVICT_NONE)
-		queue_append(&s->queues[c->queue], c);
+		evict_append(&s->queues[c->queue], c);
 }
 
 /* The oldest connection of a queue if a peer in good faith had time to send. */
-static struct conn *queue_overdue(const struct server *s, enum evict_queue queue)
+static struct conn *evict_find_overdue(const struct server *s, enum evict_queue queue)
 {
 	struct conn *c = s->queues[queue].first;
 
@@ -64,15 +64,15 @@ static struct conn *queue_overdue(const struct server *s, enum evict_queue queue
  * such peers takes at most half of the connections from idle peers that are trusted;
  * from there on the flood replaces its own connections, oldest first.
  */
-struct conn *server_victim(const struct server *s)
+struct conn *server_find_victim(const struct server *s)
 {
 	const struct conn_queue *q = s->queues;
-	struct conn *c = queue_overdue(s, EVICT_NEW);
+	struct conn *c = evict_find_overdue(s, EVICT_NEW);
 
 	if (!c)
 		c = q[EVICT_IDLE].first;
 	if (!c)
-		c = queue_overdue(s, EVICT_PART);
+		c = evict_find_overdue(s, EVICT_PART);
 	if (!c && q[EVICT_NEW].n + q[EVICT_PART].n <= s->conns_n / 2)
 		c = q[EVICT_TRUSTED].first;
 	if (!c)

@@ -180,7 +180,7 @@ static int reply_err(const struct exchange *x)
 }
 
 /* A peer that is told 503 may come again (RFC 9110, 15.6.4). */
-static void add_retry_after(struct exchange *x)
+static void request_add_retry_after(struct exchange *x)
 {
 	const struct str name = STR("retry-after");
 
@@ -192,7 +192,7 @@ static void reply_trouble(struct exchange *x, int err)
 {
 	recycle(&x->fields);
 	if (err == -ENOMEM) {
-		add_retry_after(x);
+		request_add_retry_after(x);
 		write_detail(x, STR("Out of memory."));
 		write_head(x, 503, JSON_TYPE, HTTP_LENGTH, x->out.n);
 	} else {
@@ -239,7 +239,7 @@ static void begin_reply(
 void exchange_fail(struct exchange *x, unsigned status, struct str words)
 {
 	if (status == 503)
-		add_retry_after(x);
+		request_add_retry_after(x);
 	write_detail(x, words);
 	write_reply(x, status, JSON_TYPE);
 }
@@ -518,7 +518,8 @@ bool request_asks_websocket(const struct request *rq)
 		exchange_of(rq)->http.head.framing == HTTP_NO_BODY;
 }
 
-static const char *peer_text(const struct sockaddr *a, char text[INET6_ADDRSTRLEN])
+static const char *request_format_peer(
+	const struct sockaddr *a, char text[INET6_ADDRSTRLEN])
 {
 	const void *at = &((const struct sockaddr_in *)(const void *)a)->sin_addr;
 
@@ -528,7 +529,7 @@ static const char *peer_text(const struct sockaddr *a, char text[INET6_ADDRSTRLE
 }
 
 /* By how many ms the answer is to be delayed. */
-static unsigned deny_delay(struct conn *c, struct penalty *p)
+static unsigned request_count_failure(struct conn *c, struct penalty *p)
 {
 	struct sockaddr_storage a = {0};
 	socklen_t n = sizeof(a);
@@ -538,7 +539,7 @@ static unsigned deny_delay(struct conn *c, struct penalty *p)
 	if (getpeername(c->transport.fd, (struct sockaddr *)&a, &n) < 0)
 		return 0;
 	ms = penalty_fail(p, (struct sockaddr *)&a, loop_now(c->server->loop));
-	if (ms && peer_text((struct sockaddr *)&a, text))
+	if (ms && request_format_peer((struct sockaddr *)&a, text))
 		server_warn(c->server, TROUBLE_KEY, text);
 	return ms;
 }
@@ -548,7 +549,7 @@ void request_deny(
 {
 	struct exchange *x = exchange_of(rq);
 	struct conn *c = x->conn;
-	unsigned ms = deny_delay(c, p);
+	unsigned ms = request_count_failure(c, p);
 
 	assert(c->state == C_ROUTE);
 	if (!ms) {

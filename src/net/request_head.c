@@ -10,7 +10,7 @@ static void request_head_fail(struct buf *out)
 		out->err = -EINVAL;
 }
 
-static bool is_token(struct str s)
+static bool request_head_is_token(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if (!http_is_token_char((unsigned char)s.p[i]))
@@ -18,7 +18,7 @@ static bool is_token(struct str s)
 	return s.n > 0;
 }
 
-static bool is_visible(struct str s)
+static bool request_head_is_visible(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if (s.p[i] <= ' ' || s.p[i] >= 0x7f || s.p[i] == '#')
@@ -26,7 +26,7 @@ static bool is_visible(struct str s)
 	return true;
 }
 
-static bool is_value(struct str s)
+static bool request_head_is_value(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if (!http_is_value_char((unsigned char)s.p[i]))
@@ -38,9 +38,10 @@ void request_head_begin(struct buf *out, const struct request_line *l)
 {
 	struct str first = l->prefix.n ? l->prefix : l->target;
 
-	if (!is_token(str_c(l->method)) || !str_starts(first, STR("/")) ||
-		!is_visible(l->prefix) || !is_visible(l->target) || !l->target.n ||
-		!is_visible(l->host) || !l->host.n) {
+	if (!request_head_is_token(str_c(l->method)) || !str_starts(first, STR("/")) ||
+		!request_head_is_visible(l->prefix) ||
+		!request_head_is_visible(l->target) || !l->target.n ||
+		!request_head_is_visible(l->host) || !l->host.n) {
 		request_head_fail(out);
 		return;
 	}
@@ -55,7 +56,7 @@ void request_head_begin(struct buf *out, const struct request_line *l)
 
 void request_head_field(struct buf *out, struct str name, struct str value)
 {
-	if (!is_token(name) || !is_value(value)) {
+	if (!request_head_is_token(name) || !request_head_is_value(value)) {
 		request_head_fail(out);
 		return;
 	}

@@ -161,7 +161,7 @@ static void pause_accepts(struct server *s)
 /* Closes the connection whose end costs least. False if each of them is in use. */
 static bool server_evict(struct server *s)
 {
-	struct conn *victim = server_victim(s);
+	struct conn *victim = server_find_victim(s);
 
 	if (victim)
 		conn_drop(victim);

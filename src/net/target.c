@@ -30,7 +30,7 @@ static void target_fail(struct target *t)
 		t->text.err = -EINVAL;
 }
 
-static bool is_control(char c)
+static bool target_is_control(char c)
 {
 	return (unsigned char)c < ' ' || c == 0x7f;
 }
@@ -40,7 +40,7 @@ static void target_put_segment(struct target *t, struct str s)
 	bool bad = !s.n || str_eq(s, STR(".")) || str_eq(s, STR(".."));
 
 	for (size_t i = 0; i < s.n && !bad; i++)
-		bad = s.p[i] == '/' || is_control(s.p[i]);
+		bad = s.p[i] == '/' || target_is_control(s.p[i]);
 	if (bad)
 		target_fail(t);
 	else

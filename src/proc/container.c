@@ -25,20 +25,20 @@ static const char *const engine_files[] = {
 	"/etc/resolv.conf",
 };
 
-static struct str mount_point(struct str line)
+static struct str container_mount_point(struct str line)
 {
 	for (int i = 0; i < MOUNT_POINT_FIELD; i++)
 		str_cut(&line, ' ');
 	return str_cut(&line, ' ');
 }
 
-static size_t engine_mounts_count(struct str mounts)
+static size_t container_count_mounts(struct str mounts)
 {
 	bool seen[ARRAY_LEN(engine_files)] = {false};
 	size_t n = 0;
 
 	while (mounts.n) {
-		struct str point = mount_point(str_cut(&mounts, '\n'));
+		struct str point = container_mount_point(str_cut(&mounts, '\n'));
 
 		for (size_t i = 0; i < ARRAY_LEN(engine_files); i++) {
 			if (seen[i] || !str_eq(point, str_c(engine_files[i])))
@@ -50,7 +50,7 @@ static size_t engine_mounts_count(struct str mounts)
 	return n;
 }
 
-static bool is_own(uint64_t ns, uint64_t first)
+static bool container_is_own(uint64_t ns, uint64_t first)
 {
 	return ns && ns != first;
 }
@@ -59,12 +59,13 @@ bool container_is_proved(const struct container_facts *f)
 {
 	if (f->is_first && f->pid_ns == first_pid_ns)
 		return true;
-	return (is_own(f->pid_ns, first_pid_ns) || is_own(f->ipc_ns, first_ipc_ns) ||
-		       is_own(f->uts_ns, first_uts_ns)) &&
-		engine_mounts_count(f->mounts) >= ENGINE_MOUNTS;
+	return (container_is_own(f->pid_ns, first_pid_ns) ||
+		       container_is_own(f->ipc_ns, first_ipc_ns) ||
+		       container_is_own(f->uts_ns, first_uts_ns)) &&
+		container_count_mounts(f->mounts) >= ENGINE_MOUNTS;
 }
 
-static uint64_t namespace_number(const char *path)
+static uint64_t container_read_namespace(const char *path)
 {
 	struct stat st;
 
@@ -72,7 +73,7 @@ static uint64_t namespace_number(const char *path)
 }
 
 /* Mounts above the maximum are not read: they prove nothing. */
-static void mounts_load(struct buf *out)
+static void container_load_mounts(struct buf *out)
 {
 	int fd = fd_open("/proc/self/mountinfo", O_RDONLY, 0);
 	ssize_t n = fd < 0 ? 0 : 1;
@@ -91,14 +92,14 @@ bool container_detect(bool is_first)
 {
 	struct buf text = BUF_INIT(MOUNTS_MAX);
 	struct container_facts facts = {
-		.pid_ns = namespace_number("/proc/self/ns/pid"),
-		.ipc_ns = namespace_number("/proc/self/ns/ipc"),
-		.uts_ns = namespace_number("/proc/self/ns/uts"),
+		.pid_ns = container_read_namespace("/proc/self/ns/pid"),
+		.ipc_ns = container_read_namespace("/proc/self/ns/ipc"),
+		.uts_ns = container_read_namespace("/proc/self/ns/uts"),
 		.is_first = is_first,
 	};
 	bool proved;
 
-	mounts_load(&text);
+	container_load_mounts(&text);
 	facts.mounts = buf_view(&text);
 	proved = container_is_proved(&facts);
 	buf_free(&text);

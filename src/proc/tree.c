@@ -377,7 +377,7 @@ int tree_ask(pid_t root)
 }
 
 /* A process that SIGTERM may end; 0: there is none; -errno. */
-static pid_t find_ending(pid_t root)
+static pid_t tree_find_ending(pid_t root)
 {
 	int r = snapshot(root);
 
@@ -390,7 +390,7 @@ static pid_t find_ending(pid_t root)
 
 bool tree_heeds(pid_t root)
 {
-	return find_ending(root) != 0;
+	return tree_find_ending(root) != 0;
 }
 
 int tree_hang_up(pid_t root)
@@ -401,7 +401,7 @@ int tree_hang_up(pid_t root)
 }
 
 /* Waits for one process: a tree has ended when each of its processes has. */
-static void wait_for(pid_t pid, uint64_t deadline, uint64_t look_ms)
+static void tree_wait(pid_t pid, uint64_t deadline, uint64_t look_ms)
 {
 	uint64_t look = clock_ms() + look_ms;
 
@@ -409,7 +409,7 @@ static void wait_for(pid_t pid, uint64_t deadline, uint64_t look_ms)
 }
 
 /* One of the last snapshot; 0: there was none. */
-static pid_t find_any(void)
+static pid_t tree_find_any(void)
 {
 	for (size_t i = 0; i < procs_n; i++)
 		if (procs[i].kin == KIN_OURS)
@@ -418,7 +418,7 @@ static pid_t find_any(void)
 }
 
 /* A process that has been killed and is still there; 0: none is known. */
-static pid_t find_killed(const struct tree *t)
+static pid_t tree_find_killed(const struct tree *t)
 {
 	for (size_t i = 0; i < t->left_n; i++)
 		if (t->left[i].err == 0)
@@ -432,18 +432,18 @@ void tree_end(struct tree *t, uint64_t grace_ms)
 	int n = grace_ms ? tree_ask(t->root) : 0;
 	pid_t pid;
 
-	while (n > 0 && clock_ms() < half && (pid = find_ending(t->root)) > 0)
-		wait_for(pid, half, LOOK_MS);
+	while (n > 0 && clock_ms() < half && (pid = tree_find_ending(t->root)) > 0)
+		tree_wait(pid, half, LOOK_MS);
 	/* Even if not all could be asked: shells are stopped. */
 	if (n)
 		n = tree_hang_up(t->root);
 	while (n > 0 && clock_ms() < end) {
-		wait_for(find_any(), end, LOOK_MS);
+		tree_wait(tree_find_any(), end, LOOK_MS);
 		n = tree_signal(t->root, 0);
 	}
 	end = clock_ms() + TREE_KILL_MS;
 	while (tree_kill(t) > 0 && clock_ms() < end)
-		wait_for(find_killed(t), end, KILL_LOOK_MS);
+		tree_wait(tree_find_killed(t), end, KILL_LOOK_MS);
 }
 
 int tree_adopt_orphans(void)

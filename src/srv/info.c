@@ -107,7 +107,7 @@ static void write_io(struct jw *w)
 	jw_end(w);
 }
 
-static void write_resources(struct jw *w, double uptime)
+static void info_write_resources(struct jw *w, double uptime)
 {
 	jw_object(w);
 	write_cpu(w, uptime);
@@ -126,7 +126,7 @@ static void info_refresh(struct info_cache *cache, uint64_t now, double uptime)
 	if (now < cache->until)
 		return;
 	jw_init(&w, &text);
-	write_resources(&w, uptime);
+	info_write_resources(&w, uptime);
 	if (!text.err && text.n) {
 		memcpy(cache->text, text.p, text.n);
 		cache->n = text.n;

@@ -54,7 +54,7 @@ static void log_notes(struct buf *notes)
 	buf_reset(notes);
 }
 
-static bool may_manage_users(const struct config *c)
+static bool who_may_manage_users(const struct config *c)
 {
 	if (c->manage_users == CONFIG_MANAGE_AUTO)
 		return container_detect(c->is_first);
@@ -69,7 +69,7 @@ static void find_user(struct who *w, const struct config *c, struct buf *notes)
 		.uid = c->uid,
 		.shell = "/bin/sh",
 		.env_user = getenv("USER"),
-		.manage = may_manage_users(c),
+		.manage = who_may_manage_users(c),
 		.sudo = c->drop_in,
 	};
 
