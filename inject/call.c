@@ -210,12 +210,9 @@ static int read_more(struct call *c)
 
 	if (c->ended)
 		return ERR_CLOSED;
-	/* A peer that sends without a pause is never waited for. */
-	if (stop_is_asked(c->calm))
-		return -EINTR;
 	for (;;) {
 		/* A peer that always has bytes to read leaves nothing to wait for. */
-		if (!c->calm && stop_signal())
+		if (stop_is_asked(c->calm))
 			return -EINTR;
 		r = fill(c);
 		if (r <= 0)
