@@ -29,7 +29,7 @@ static struct str owner_read_file(const char *path, char room[FILE_MAX])
 	return n > 0 ? str_trim(str_make(room, (size_t)n), " \n") : STR("");
 }
 
-/* A machine id is not to be shown; "-" for a file that is not there. */
+/* A hash, because a machine id is confidential; "-" for a missing file. */
 static void owner_hash_file(const char *path, char out[HASH_DIGITS + 1])
 {
 	static const char salt[] = "od-runtime owner ";
@@ -50,8 +50,8 @@ static void owner_hash_file(const char *path, char out[HASH_DIGITS + 1])
 }
 
 /*
- * When a process started, in ticks since the boot; 0: the kernel does not say; 1, which
- * is that of none: it has ended and waits for its parent.
+ * The time at which a process started, in ticks since the boot; 0: the kernel does not
+ * show it; 1, which no process has: it has ended and waits for its parent.
  */
 static uint64_t owner_read_start(uint64_t pid)
 {
@@ -85,11 +85,12 @@ const char *owner_text(void)
 {
 	static char text[OWNER_MAX];
 	char machine[HASH_DIGITS + 1], boot[HASH_DIGITS + 1];
-	uint64_t start = owner_read_start((uint64_t)getpid());
-	uint64_t space = owner_read_space();
+	uint64_t start, space;
 
 	if (text[0])
 		return text;
+	start = owner_read_start((uint64_t)getpid());
+	space = owner_read_space();
 	owner_hash_file("/etc/machine-id", machine);
 	owner_hash_file("/proc/sys/kernel/random/boot_id", boot);
 	if (start && space && boot[0] != '-')
@@ -122,7 +123,7 @@ static int owner_parse(struct str text, struct owner *o)
 	return 0;
 }
 
-/* Files of a process of others may be hidden, so that its pid is asked for first. */
+/* /proc may hide processes of other users, so the pid is checked first. */
 static bool owner_is_running(const struct owner *o)
 {
 	uint64_t start;
