@@ -73,7 +73,7 @@ static int make_volume(
 		return r;
 	/* Not the sandbox's name, which may turn out to be another's. */
 	hex_encode(random, sizeof(random), hex);
-	snprintf(o->name, sizeof(o->name), "od-overlay-%s", hex);
+	snprintf(o->name, sizeof(o->name), SANDBOX_OVERLAY_PREFIX "%s", hex);
 	jw_init(&w, &body);
 	overlay_write_volume(o->name, sandbox, &w);
 	r = body.err

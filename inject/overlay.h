@@ -9,9 +9,6 @@
 #include "inject/settings.h"
 #include "inject/state.h"
 
-/* How the names of such volumes begin. */
-#define OVERLAY_PREFIX "od-overlay-"
-
 struct overlay {
 	char name[STATE_OVERLAY_MAX + 1]; /* of the volume; empty for none */
 	struct arena arena;
@@ -27,7 +24,7 @@ struct overlay {
 int overlay_make(const struct engine *e, const char *image, const char *sandbox,
 	const struct settings *s, struct overlay *o) MUST_USE;
 void overlay_free(struct overlay *o);
-/* The same, and removes the volume again. */
+/* Removes the volume and frees o. */
 void overlay_undo(const struct engine *e, struct overlay *o, const char *sandbox);
 
 /*

@@ -4,8 +4,6 @@
 #include "inject/ref.h"
 #include "inject/state.h"
 
-#define OVERLAY_PREFIX "od-overlay-"
-
 enum { OVERLAY_DIGITS = 16 };
 
 static bool sandbox_label_is_one(struct str s)
@@ -38,16 +36,16 @@ static bool sandbox_label_is_port(struct str s)
 
 bool sandbox_label_is_overlay(struct str s)
 {
-	if (!str_starts(s, STR(OVERLAY_PREFIX)))
+	if (!str_starts(s, STR(SANDBOX_OVERLAY_PREFIX)))
 		return false;
-	s = str_skip(s, sizeof(OVERLAY_PREFIX) - 1);
+	s = str_skip(s, sizeof(SANDBOX_OVERLAY_PREFIX) - 1);
 	for (size_t i = 0; i < s.n; i++)
 		if (!memchr("0123456789abcdef", s.p[i], 16))
 			return false;
 	return s.n == OVERLAY_DIGITS;
 }
 
-/* One line per label. */
+/* A row per label. */
 static const struct {
 	const char *name;
 	bool (*is_valid)(struct str value);

@@ -9,6 +9,9 @@
 #include "base/jw.h"
 #include "inject/doc.h"
 
+/* The prefix of the names of overlay volumes. */
+#define SANDBOX_OVERLAY_PREFIX "od-overlay-"
+
 enum sandbox_label {
 	SANDBOX_LABEL_MARK,    /* "1": a sandbox */
 	SANDBOX_LABEL_IMAGE,   /* the name of its image, as the user typed it */
