@@ -384,9 +384,9 @@ static bool is_welcome(const struct api *api, struct request *rq)
 		status = origin_check(rq, &names, mcp);
 	if (status == 421)
 		request_fail(rq, status,
-			STR("No page of elsewhere may ask. Without a session key the "
-			    "sandbox must be called by an address, localhost or its "
-			    "host name: set a key, or use one of these."));
+			STR("The Host field does not name this sandbox. Without a "
+			    "session key it must be an address, localhost or the "
+			    "sandbox's host name: set a key, or use one of these."));
 	else if (status)
 		request_fail(rq, status, STR("No page of elsewhere may ask."));
 	return !status;
