@@ -31,8 +31,8 @@ struct build {
 	struct buf name;  /* of the product */
 	struct buf from;  /* what the FROM line names */
 	struct buf plugin[INJECT_PLUGINS]; /* what the lines COPY --from name */
-	char lent[1 + INJECT_PLUGINS]
-		 [LENT_MAX]; /* the names lent to those; empty for none */
+	/* The names lent to those; empty for none. */
+	char lent[1 + INJECT_PLUGINS][LENT_MAX];
 };
 
 /* The labels that tell an image on the way from others. */

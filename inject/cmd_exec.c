@@ -12,7 +12,7 @@
 
 /*
  * How much longer than its action a request may take: with the action's own timeout, and
- * with --timeout, of which the sandbox knows, until its answer is here.
+ * with --timeout, which the sandbox applies itself.
  */
 enum { GRACE_MS = 30000, ANSWER_MS = 2000 };
 

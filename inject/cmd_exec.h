@@ -5,7 +5,7 @@
 #include "inject/options.h"
 #include "inject/sandbox.h"
 
-/* From now on --timeout, if it was given, limits the whole command. */
+/* Starts the limit of --timeout on the whole command, if the option is given. */
 void exec_limit(const struct options *o);
 
 /*

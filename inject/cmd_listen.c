@@ -28,7 +28,7 @@ struct listen {
 	uint16_t port;
 };
 
-/* Without a secret sandboxes could take each other's names, so that has to be said. */
+/* Without a secret sandboxes can take each other's names: an option must allow that. */
 static int listen_load_secret(struct listen *l, const struct options *o)
 {
 	if (o->token && o->no_token)

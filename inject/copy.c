@@ -97,8 +97,8 @@ int copy_refused(const struct copy *c, struct call *call)
 }
 
 /*
- * Asks the server or the engine about a path, for the head of its answer alone; takes the
- * target over.
+ * Requests the target, which it takes over, from the server or the engine. Reads the head
+ * of the answer alone.
  */
 static int copy_ask_head_take(
 	const struct copy *c, const char *method, struct target *target, unsigned *status)

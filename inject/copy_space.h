@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 struct copy_space {
-	uint64_t bytes, entries; /* that may be written before the next look */
+	uint64_t bytes, entries; /* that may be written before the next statvfs */
 };
 
 void copy_space_init(struct copy_space *s);
@@ -26,8 +26,8 @@ int copy_space_take(
 	struct copy_space *s, int dir, uint64_t bytes, uint64_t entries) MUST_USE;
 
 /*
- * What may be written before the next look where free of total are free; 0: nothing.
- * reserve_max bounds what is left free, step what is given at once.
+ * The part of free, of total, that may be written before free is read again; 0: nothing.
+ * reserve_max bounds the part that stays free, step the part that is given at once.
  */
 uint64_t copy_space_allowed(
 	uint64_t free, uint64_t total, uint64_t reserve_max, uint64_t step);

@@ -293,7 +293,7 @@ int engine_create(const struct engine *e, const struct buf *body, const char *na
 	return r;
 }
 
-/* What is not there to begin with is done. */
+/* A missing object counts as removed. */
 static int engine_check_tidied(int r, const struct reply *reply)
 {
 	return !r && reply->status >= 400 && reply->status != 404 ? ERR_TYPE : r;

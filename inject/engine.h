@@ -11,7 +11,7 @@
 #include "limits.h"
 
 enum { ENGINE_TARGET_MAX = 2048 };
-/* How the names of containers begin that are gone again soon. */
+/* The prefix of the names of temporary containers. */
 #define ENGINE_OWN "od-runtime-"
 
 struct engine {

@@ -8,18 +8,18 @@
 int engine_image_inspect(
 	const struct engine *e, struct str name, struct reply *reply) MUST_USE;
 
-/* Gives an image one more name, calmly. 0, -EINTR or FAIL_*, told as "doing: words". */
+/* Gives an image one more name, calmly. 0; -EINTR; FAIL_* with "doing: reason" printed. */
 int engine_image_tag(const struct engine *e, struct str image, const char *repo,
 	struct str tag, const char *doing) MUST_USE;
 
 /*
  * Whether an image of the engine's list, in d, has only names that od-runtime gives.
- * Labels are inherited: what others have made from an image of ours is theirs. An image
- * that was pulled by its digest has no tag, and its label can say anything.
+ * Labels are inherited: an image that others have made from ours is theirs. An image that
+ * was pulled by its digest has no tag, and its label can have any value.
  */
 bool engine_image_has_own_names(struct doc *d, struct json_val image);
 
-/* As engine_tidy: removes the name, or the image, and not what it stands on. */
+/* As engine_tidy: removes the name, or the image, and not its parents. */
 int engine_image_remove(const struct engine *e, struct str name);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-/* For all of it: a slow engine must not hold up what the user asked for. */
+/* For the whole collection: a slow engine must not delay the user's command. */
 enum { COLLECT_MS = 2000 };
 
 struct collection {
@@ -148,7 +148,7 @@ static void leftovers_look_at_image(
 static const struct {
 	const char *path, *filters, *member;
 	void (*look)(struct collection *c, struct doc *d, struct json_val it, bool bound);
-	enum leftovers from; /* what asks for it, and all behind that */
+	enum leftovers from; /* this one and those behind it read the list */
 	bool bound;
 } lists[] = {
 	{"containers", "{\"status\":[\"created\"]}", NULL, leftovers_look_at_container,

@@ -1,6 +1,6 @@
 /*
- * What od-runtime leaves at an engine when it is killed: containers that were never
- * started, sandboxes that end with their command, volumes, names lent to images.
+ * Removes objects that a killed od-runtime has left at an engine: containers that were
+ * never started, sandboxes that end with their command, volumes, names lent to images.
  */
 #ifndef INJECT_LEFTOVERS_H
 #define INJECT_LEFTOVERS_H

@@ -11,8 +11,7 @@ const struct http_fault link_proof_pending = {
 static const struct http_fault no_random = {503, "There are no random bytes."};
 static const struct http_fault no_proof = {502,
 	"The sandbox offers no proof of its session key, so the key is not used. Start "
-	"it "
-	"with a session key, or update its od-runtime-client; or send no key."};
+	"it with a session key, or update its od-runtime-client; or send no key."};
 static const struct http_fault wrong_key = {
 	403, "Invalid API Key: the sandbox has not proved that it knows this key."};
 

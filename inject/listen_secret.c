@@ -15,8 +15,7 @@ static void listen_file_warn(const char *origin, const char *path, int fd)
 
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & S_IRWXO)
 		out_note("warning: %s %s: every user of this machine can read or change "
-			 "it "
-			 "(mode %03o)",
+			 "it (mode %03o)",
 			origin, path, st.st_mode & 07777U);
 }
 

@@ -10,7 +10,7 @@
  */
 int listen_file_read(const char *origin, const char *path, struct buf *text) MUST_USE;
 
-/* The same for the secret of a backend, which has a least length; blanks do not count. */
+/* Reads the secret of a backend, of LISTEN_SECRET_MIN bytes without outer blanks. */
 int listen_secret_load(const char *origin, const char *path, struct buf *secret) MUST_USE;
 
 #endif

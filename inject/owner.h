@@ -1,6 +1,6 @@
 /*
- * The process that makes something at an engine, as text for a label or a name: what it
- * leaves behind when it is killed can be told from what a living process works on.
+ * The process that makes an object at an engine, as text for a label or a name. The text
+ * separates objects of a process that was killed from those of a living process.
  */
 #ifndef INJECT_OWNER_H
 #define INJECT_OWNER_H
@@ -14,21 +14,21 @@ enum { OWNER_MAX = 96, OWNER_LABEL_MAX = STATE_NAME_MAX + 1 + OWNER_MAX };
  * "MACHINE.BOOT.NAMESPACE.PID.START.TIME" of this process: 16 digits of hashes of
  * /etc/machine-id ("-" without) and the kernel's boot id, the inode of the namespace of
  * process ids, the pid and when it started, and the time in seconds since 1970. Only
- * [0-9a-f.-]. "" where the kernel does not say; then nothing is known to be left.
+ * [0-9a-f.-]. "" where the kernel does not show these; then no object counts as left.
  */
 const char *owner_text(void);
 
 /*
  * The value of a label for the container or volume called name: the name, a blank, and
- * owner_text; "" for an owner that is not known, or a name that is NULL.
+ * owner_text; "" if owner_text is empty or name is NULL.
  */
 void owner_label(const char *name, char out[OWNER_LABEL_MAX]);
 /* Whether text is such a value. */
 bool owner_is_label(struct str text);
 
 /*
- * What an owner's text says of its process, compared with this machine: OWNER_GONE: it
- * ran in this boot, and runs no more; OWNER_BEFORE: it ran here before a boot, an hour
+ * Compares the process in an owner's text with this machine. OWNER_GONE: it ran in this
+ * boot and has ended; OWNER_BEFORE: it ran here before a boot, an hour
  * ago or more. A process of another machine or namespace, and text that is none, may
  * live. An hour, because copies of a virtual machine may share their machine id.
  */
@@ -40,7 +40,7 @@ enum owner_state owner_look(struct str text);
  * another thing, from which it was inherited by way of an image.
  */
 struct str owner_of_label(struct str label, struct str name);
-/* The same in a name of ours: "NAME.TEXT". */
+/* The owner's text in a name of the form "NAME.TEXT". */
 struct str owner_of_name(struct str name);
 
 #endif

@@ -60,9 +60,9 @@ int remote_init(struct remote *r, const struct remote_conf *conf) MUST_USE;
 void remote_free(struct remote *r);
 
 /*
- * Asks, as often as it takes to be let in, and again after a pause where the registry
- * refuses for now (retry.h). 0 with any status but 401 in *c, whose body is
- * to be read; then, and after errors, remote_done. -EINTR; FAIL_* with a line printed.
+ * Sends a request; again with a token after 401, and after a pause where the registry
+ * refuses for now (retry.h). 0 with any status but 401 in *c, whose body is to be read;
+ * then, and after errors, remote_done. -EINTR; FAIL_* with a line printed.
  */
 int remote_ask(
 	struct remote *r, const struct remote_request *q, struct call **c) MUST_USE;

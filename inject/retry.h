@@ -1,6 +1,6 @@
 /*
  * When a request that a registry refuses for now (RFC 6585 section 4, RFC 9110 section
- * 15.6) is sent again. An engine: it says whether and after which pause.
+ * 15.6) is sent again. Without I/O: it computes whether and after which pause.
  */
 #ifndef INJECT_RETRY_H
 #define INJECT_RETRY_H
@@ -32,7 +32,7 @@ struct retry {
 bool retry_pause(struct retry *r, enum retry_kind kind, unsigned status, struct str after,
 	int64_t now, uint32_t jitter, uint64_t *ms) MUST_USE;
 
-/* The status says that the registry refuses for now. */
+/* Whether a status means that the registry refuses for now. */
 bool retry_is_temporary(unsigned status);
 
 #endif

@@ -208,7 +208,7 @@ static int learn_again(const struct engine *e, struct sandbox *s)
 	int r = pin_learn(e, s);
 
 	if (r == 1)
-		return out_fail("od-runtime logs shows what it says",
+		return out_fail("od-runtime logs prints its log",
 			"the server of %s has not told yet by what key it is known",
 			s->state.name);
 	return r ? r : state_save(&s->state);
@@ -324,11 +324,11 @@ int sandbox_fail(const struct sandbox *s, int r)
 	if (r == -EINTR || r == -ENOMEM || r <= FAIL_BASE)
 		return r;
 	if (r == -ETIME)
-		return out_fail("od-runtime logs shows what it says",
+		return out_fail("od-runtime logs prints its log",
 			"the sandbox %s answers too slowly: fewer than %d bytes per "
 			"second",
 			s->state.name, INJECT_RATE);
-	return out_fail("od-runtime logs shows what it says",
+	return out_fail("od-runtime logs prints its log",
 		"the sandbox %s did not answer: %s", s->state.name, err_text(r));
 }
 

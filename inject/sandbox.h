@@ -37,8 +37,8 @@ int sandbox_find(const struct engine *e, const char *name, struct sandbox *s) MU
 uint16_t sandbox_published(struct doc *d, uint16_t inside);
 
 /*
- * The port that the labels of a sandbox name for the host's network, where mode says that
- * it shares that; 0 otherwise. Engines create the mode from our request alone.
+ * The port that the labels of a sandbox name for the host's network, where mode is that
+ * network; 0 otherwise. Engines create the mode from our request alone.
  */
 uint16_t sandbox_host_port(struct doc *d, struct json_val labels, struct str mode);
 

@@ -5,9 +5,9 @@
 #include "inject/engine.h"
 
 /*
- * Asks for what a container has written to stderr up to now; fmt and what follows are the
- * end of the query, as target_add has it, such as "&stdout=1". 0 with any status, or the
- * error of the call without a word. call_close in any case.
+ * Requests the text that a container has written to stderr so far. fmt and its arguments
+ * are the end of the query, as in target_add, such as "&stdout=1". 0 with any status, or
+ * the error of the call, which is not printed. call_close in any case.
  */
 int tail_open(const struct engine *e, const char *id, struct call *c, const char *fmt,
 	...) PRINTF(4, 5) MUST_USE;

@@ -216,7 +216,7 @@ enum {
 enum {
 	SERVE_DATA_MAX = 256 << 20, /* of memory: then requests fail, not the process */
 	WHO_MEMORY_MAX = 4 << 20,   /* the shell's environment; the kernel takes 2 MB */
-	INFO_CACHE_MS = 500,        /* resources change slowly; anyone may ask */
+	INFO_CACHE_MS = 500,        /* resources change slowly; no key is needed */
 	INFO_CACHE_MAX = 1024,      /* eleven numbers and their names */
 	LISTEN_BACKLOG = 4096,      /* as the kernel's somaxconn: see docs/protocol.md */
 	PEER_IDLE_S = 30,           /* then a peer is asked whether it is there... */

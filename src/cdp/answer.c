@@ -120,7 +120,7 @@ static void write_object(struct jw *w, struct str json)
 }
 
 /*
- * A client fails on a member that its version does not know. goal_image_urls came with
+ * A client fails on a member that its version does not have. goal_image_urls came with
  * 0.22 and filter_visible_only with 0.47; both are left out, since [] and false are
  * their defaults.
  */

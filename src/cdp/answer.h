@@ -15,7 +15,7 @@ struct answer {
 	struct str screenshot;  /* PNG; empty: there is none */
 	struct str marks;       /* the same with marks drawn */
 	struct str path;        /* of the screenshot's file; empty: none was written */
-	bool knows_path;        /* the client knows screenshot_path (0.38 or later) */
+	bool knows_path;        /* the client accepts screenshot_path (0.38 or later) */
 	const struct str *urls; /* of all pages */
 	size_t urls_n;
 	int active;         /* the one that is active; -1: unknown */

@@ -6,7 +6,7 @@
 
 enum { NETWORK_BYTES = 8 /* of an IPv6 address: one subscriber has a /64 */ };
 
-/* The row's name for a; false: a has none. */
+/* The address by which a row counts; false: a has none. */
 static bool penalty_key(const struct sockaddr *a, uint8_t key[PENALTY_ADDRESS_BYTES])
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};

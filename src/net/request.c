@@ -179,7 +179,7 @@ static int reply_err(const struct exchange *x)
 	return x->fields.err ? x->fields.err : x->head.err;
 }
 
-/* A peer that is told 503 may come again (RFC 9110, 15.6.4). */
+/* A peer that receives 503 may send its request again (RFC 9110, 15.6.4). */
 static void request_add_retry_after(struct exchange *x)
 {
 	const struct str name = STR("retry-after");

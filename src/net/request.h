@@ -109,7 +109,7 @@ void request_cut(struct request *rq);
 /* Answers {"detail": words} in place of anything written before; fields stay. */
 void request_fail(struct request *rq, unsigned status, struct str words);
 
-/* How the body is delimited; length is set for HTTP_LENGTH. */
+/* How the body is delimited; *length is 0 unless that is HTTP_LENGTH. */
 enum http_framing request_framing(const struct request *rq, uint64_t *length);
 
 /* Whether it is a GET that asks for a WebSocket and has no body. */
@@ -118,9 +118,9 @@ bool request_asks_websocket(const struct request *rq);
 struct penalty;
 
 /*
- * The same for a peer that has failed to authenticate, in server_ops.head: the failure
- * counts for its address, and after some of them the answer is sent later. Nobody else
- * waits for it, and the connection is the first to go if the server needs its place.
+ * request_fail for a peer that has failed to authenticate, in server_ops.head: the
+ * failure counts for its address, and after some failures the answer is sent later. No
+ * other peer waits for it, and the server evicts such a connection first.
  */
 void request_deny(
 	struct request *rq, struct penalty *p, unsigned status, struct str words);

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
-/* What stays as it is in a segment besides unreserved bytes (RFC 3986, 3.3). */
+/* A segment keeps these besides unreserved bytes (RFC 3986, 3.3). */
 #define SEGMENT_BYTES ":@"
 
 void target_init(struct target *t, size_t max)
@@ -131,7 +131,7 @@ void target_add_name(struct target *t, struct str name)
 		if (n < name.n)
 			buf_putc(&t->text, '/');
 		name = str_skip(name, n < name.n ? n + 1 : n);
-		/* What ends in a slash has an empty segment behind it. */
+		/* A name that ends in a slash has an empty last segment. */
 		if (!name.n && t->text.n && t->text.p[t->text.n - 1] == '/')
 			target_fail(t);
 	} while (name.n);

@@ -1,7 +1,7 @@
 /*
  * The target of a request (RFC 9112, 3.2.1): literal text and values. A value is
- * percent-encoded where it stands and cannot leave its place: what an image, an engine or
- * a registry says never becomes another path, query or request. Without I/O.
+ * percent-encoded where it stands and cannot leave its place: a value from an image, an
+ * engine or a registry never becomes another path, query or request. Without I/O.
  */
 #ifndef NET_TARGET_H
 #define NET_TARGET_H
@@ -27,10 +27,10 @@ void target_reset(struct target *t);
 void target_free(struct target *t);
 
 /*
- * Appends fmt, a string literal that knows %s, %.*s, %d, %u, %llu and %%. A string before
- * the '?' is one segment of the path: it must not be empty, "." or "..", nor contain '/'
- * or control bytes. A string behind it is a value of the query: it must not contain NUL.
- * Otherwise the target fails with -EINVAL; ERR_LIMIT for a longer one.
+ * Appends fmt, a string literal that supports %s, %.*s, %d, %u, %llu and %%. A string
+ * before the '?' is one segment of the path: it must not be empty, "." or "..", nor
+ * contain '/' or control bytes. A string behind it is a value of the query: it must not
+ * contain NUL. Otherwise the target fails with -EINVAL; ERR_LIMIT for a longer one.
  */
 void target_add(struct target *t, const char *fmt, ...) PRINTF(2, 3);
 void target_add_list(struct target *t, const char *fmt, va_list ap)

@@ -17,7 +17,7 @@ struct url {
 /*
  * Reads an absolute http or https address, which *u borrows. 0 or ERR_SYNTAX: also for
  * user:password@, for blanks, control bytes and bytes beyond ASCII, and for a bad host.
- * What follows a # is left out.
+ * A fragment is left out.
  */
 int url_parse(struct url *u, struct str text) MUST_USE;
 /* The same of a ws or wss address (RFC 6455 3), which mirrors one of those. */

@@ -240,8 +240,8 @@ static void take_piece(struct ws_conn *c, const struct ws_event *e)
 }
 
 /*
- * A token bucket of WS_CONTROLS frames, filled again at as many a second. What is stored
- * is the time at which the bucket is full.
+ * A token bucket of WS_CONTROLS frames, filled again at as many a second.
+ * controls_until is the time at which the bucket is full.
  */
 static bool ws_conn_may_control(struct ws_conn *c)
 {

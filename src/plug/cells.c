@@ -66,7 +66,7 @@ static void observe(struct cells *c, struct cell_run *r, struct buf *content,
 		buf_view(content));
 	jw_key(&w, "code");
 	jw_str(&w, r->code);
-	/* Clients before 0.40 fail on a member image_urls; null is its default. */
+	/* Clients before 0.40 fail on image_urls; null is the default. */
 	if (images && cell_has_images(images)) {
 		jw_key(&w, "image_urls");
 		cell_write_images(images, &w);

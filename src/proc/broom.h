@@ -18,8 +18,8 @@ typedef void broom_fn(int dir, const char *name, const void *arg);
 
 /*
  * From now on fn is called, in another process with the same rights, when this one ends
- * without broom_end. What name and arg point to is as of now. Where no process can be
- * made, nothing is removed.
+ * without broom_end. That process has copies of name and of what arg points to. If it
+ * cannot be made, nothing is removed.
  */
 void broom_begin(
 	struct broom *b, int dir, const char *name, broom_fn *fn, const void *arg);

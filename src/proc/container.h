@@ -27,7 +27,7 @@ struct container_facts {
  */
 bool container_is_proved(const struct container_facts *f);
 
-/* The same for this process. */
+/* Reads the facts of this process and judges them. */
 bool container_detect(bool is_first);
 
 #endif

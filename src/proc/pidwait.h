@@ -7,8 +7,8 @@
 
 /*
  * Returns when the process has ended, reaped or not, or at the deadline, in monotonic
- * ms. On a kernel without pidfd_open (before Linux 5.3, old gVisor) it returns sooner, so
- * that the caller looks again: call it in a loop.
+ * ms. On a kernel without pidfd_open (before Linux 5.3, old gVisor) it returns sooner:
+ * call it in a loop that reads its condition each time.
  */
 void pidwait_end(pid_t pid, uint64_t deadline);
 

@@ -22,7 +22,7 @@ enum {
 	STAT_ROOM = 512,
 	ROUNDS = 8,
 	LOOK_MS = 20,     /* of a wait: another process may have been forked meanwhile */
-	KILL_LOOK_MS = 2, /* the same, where new ones are to be killed, too */
+	KILL_LOOK_MS = 2, /* of a wait during which new processes are killed, too */
 };
 
 enum kin { KIN_UNKNOWN, KIN_OURS, KIN_OTHER };
@@ -408,7 +408,7 @@ static void tree_wait(pid_t pid, uint64_t deadline, uint64_t look_ms)
 	pidwait_end(pid, look < deadline ? look : deadline);
 }
 
-/* One of the last snapshot; 0: there was none. */
+/* A process of the last snapshot; 0: there was none. */
 static pid_t tree_find_any(void)
 {
 	for (size_t i = 0; i < procs_n; i++)

@@ -419,8 +419,7 @@ static void make(const struct user_want *w, const struct db *db, struct user *ou
 	if (!w->manage) {
 		buf_fmt(notes,
 			"user %.*s is not in %s and is not added: commands run as uid "
-			"%u. "
-			"--manage-users adds the user (default in a container)\n",
+			"%u. --manage-users adds the user (default in a container)\n",
 			STR_ARG(w->name), passwd_path, out->uid);
 		return;
 	}

@@ -117,7 +117,7 @@ static void info_write_resources(struct jw *w, double uptime)
 	jw_end(w);
 }
 
-/* Anyone may ask as often as they like: the system is asked twice a second at most. */
+/* A request needs no key, so the kernel's files are read twice a second at most. */
 static void info_refresh(struct info_cache *cache, uint64_t now, double uptime)
 {
 	struct buf text = BUF_INIT(INFO_CACHE_MAX);

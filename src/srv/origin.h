@@ -15,9 +15,9 @@ struct origin_names {
 };
 
 /*
- * Whether no foreign page asks: 0, or the status of the answer. Any other name in Host
- * is 421, because its owner may have it lead here; a page that is not ours is 403, unless
- * pages may be from elsewhere and their route checks them.
+ * Refuses requests of foreign pages: 0, or the status of the answer. Any other name in
+ * Host is 421, because its owner may resolve it to this address. A page that this server
+ * has not sent is 403, unless elsewhere says that the route checks the origin itself.
  */
 unsigned origin_check(const struct request *rq, const struct origin_names *names,
 	bool elsewhere) MUST_USE;

@@ -41,7 +41,7 @@ static int reach(uint16_t port)
 		fd_close(&fd);
 		if (r != -ECONNREFUSED || clock_ms() >= deadline)
 			return r;
-		/* No event tells that a port is being listened on. */
+		/* The kernel reports no event when a port gets a listener. */
 		pause_until(deadline);
 	}
 }

@@ -336,7 +336,7 @@ void stream_del(struct stream *s)
 	loop_free_later(l, &s->later, free_now);
 }
 
-/* Of a stream that the sandbox has opened. */
+/* A stream that the sandbox has opened begins with the offer of a proof. */
 static void on_opened(void *arg)
 {
 	stream_proof_offer(arg);

@@ -128,7 +128,7 @@ struct streams {
 	struct buf text; /* a frame that is being written */
 };
 
-/* How far the mutual proof has come; in this order. */
+/* The steps of the mutual proof, in order. */
 enum stream_proof_step {
 	STREAM_PROOF_NONE, /* none is possible, or the backend has failed */
 	STREAM_PROOF_OFFERED,

@@ -112,8 +112,8 @@ struct shell {
 	struct shell_hang hang;
 	struct shell_restoring restoring;
 	struct shell_exit exit;
-	struct timer turn; /* goes on with what the spool holds */
-	uint64_t fed;      /* what stands before in the spool was fed */
+	struct timer turn; /* feeds the backlog, see shell_read.c */
+	uint64_t fed;      /* bytes of the spool that were fed */
 	struct shell_follower *followers;
 	uint64_t forgotten; /* bytes of output before offset 0 of the spool */
 };
@@ -195,7 +195,7 @@ void shell_feed_all(struct shell *s, struct str in);
 void shell_print(struct shell *s, struct str bytes);
 /* After the answer: what came after the last report is noise of the next command. */
 void shell_keep_noise(struct shell *s);
-/* What a mark says; see mark.h. */
+/* Handles a mark; see mark.h. */
 void shell_on_mark(struct shell *s, const struct mark_event *e);
 /* The shell has ended: reads what its terminal holds, then shell_finish_exit follows. */
 void shell_read_last(struct shell *s);

@@ -15,7 +15,7 @@ uint64_t shell_fed(const struct shell *s)
 {
 	size_t pending = mark_pending(&s->marks);
 
-	/* Half a mark is not told: its other half alone would be text. */
+	/* Half a mark does not count: its other half alone would be text. */
 	return s->fed > pending ? s->fed - pending : 0;
 }
 
@@ -24,7 +24,7 @@ bool shell_has_backlog(const struct shell *s)
 	return s->fed < spool_end(&s->spool);
 }
 
-/* Shows data, which came before *in; what has to wait is put back in front of that. */
+/* Shows data, which came before *in; data that has to wait is put back in front. */
 static void shell_feed_data(
 	struct shell *s, struct str data, struct str *in, uint64_t limit)
 {
@@ -76,7 +76,7 @@ void shell_feed_all(struct shell *s, struct str in)
 	shell_feed_until(s, &in, UINT64_MAX, &shown);
 }
 
-/* Tells those who look on what the bytes that were just fed have held. */
+/* Notifies the owner and followers of the text in the bytes that were just fed. */
 static void shell_tell_printed(struct shell *s, bool shown)
 {
 	if (s->fresh.err)
@@ -152,8 +152,8 @@ static int shell_pump(struct shell *s, bool *shown)
 }
 
 /*
- * Tells the owner what the bytes just fed have changed. Not done while they are
- * looked at: the owner may begin the next command, which clears the spool.
+ * Notifies the owner of a change of state. Never during a feed: the owner may begin the
+ * next command, which clears the spool.
  */
 static void shell_settle(struct shell *s, enum shell_state before)
 {
@@ -198,8 +198,8 @@ static void shell_take_turn(struct shell *s)
 	bool shown = false;
 
 	/*
-	 * EIO, or the end of a socket, means that nobody holds the terminal now. The
-	 * end of the shell is told by its status; the next command looks here again.
+	 * EIO, or the end of a socket, means that no process holds the terminal now.
+	 * The shell's exit status reports its end; the next command watches again.
 	 */
 	if (shell_pump(s, &shown) < 0 || shell_flush(s) < 0)
 		loop_remove(s->loop, &s->io);
