@@ -8,7 +8,7 @@
 int engine_image_inspect(
 	const struct engine *e, struct str name, struct reply *reply) MUST_USE;
 
-/* Gives an image one more name, calmly. 0; -EINTR; FAIL_* with "doing: reason" printed. */
+/* Gives an image one more name, calmly. 0; -EINTR; FAIL_* with doing and the reason. */
 int engine_image_tag(const struct engine *e, struct str image, const char *repo,
 	struct str tag, const char *doing) MUST_USE;
 
