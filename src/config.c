@@ -51,19 +51,21 @@ static const char usage[] =
 	"reach\n"
 	"  --tls-cert FILE     certificate chain (PEM), with --tls-key: serve TLS 1.2\n"
 	"  --tls-key FILE      private key (PEM)\n"
-	"  --tls-client-ca FILE  let in who shows a certificate of this authority (PEM) "
-	"alone\n"
-	"  --tls-self          the same with a certificate made at the start; the log "
+	"  --tls-client-ca FILE  accept only clients with a certificate of this "
+	"authority "
+	"(PEM)\n"
+	"  --tls-self          serve TLS with a self-signed certificate; the log "
 	"tells\n"
 	"                      the SHA-256 of its key\n"
 	"  --connect URL       dial out to a backend: ws://..., wss://..., unix:/PATH\n"
 	"  --connect-id NAME   the sandbox's name there (default: the host's)\n"
-	"  --connect-token FILE  what to show it, as a bearer\n"
+	"  --connect-token FILE  the token that the backend asks for (Authorization: "
+	"Bearer)\n"
 	"  --connect-cert FILE, --connect-key FILE\n"
 	"                      a certificate (PEM) and its key, to show it as well\n"
 	"  --connect-ca FILE, --connect-pin HEX\n"
-	"                      whom to believe at the other end of wss: authorities "
-	"(PEM),\n"
+	"                      trust a backend at wss://... by its authority (PEM), or "
+	"by\n"
 	"                      the SHA-256 of its SubjectPublicKeyInfo\n"
 	"  --file-viewer       show images and PDF files to browsers in the sandbox, on\n"
 	"                      a port of 127.0.0.1 behind PORT, without a key\n"
@@ -583,8 +585,7 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 	if (c->connect && !strncmp(c->connect, "wss:", 4) && !c->connect_ca &&
 		!c->has_pin)
 		buf_puts(r.errors,
-			"--connect wss:...: whom to believe? --connect-ca or "
-			"--connect-pin\n");
+			"--connect wss://... needs --connect-ca or --connect-pin\n");
 	read_environment(&r);
 	/* Backends start the drop-in without a key. */
 	if (!r.lenient && !r.errors->n && c->role <= ROLE_INIT)

@@ -215,7 +215,7 @@ static void fail(struct ws_conn *c, unsigned code, const char *why)
 static void closed(struct ws_conn *c, const struct ws_event *e)
 {
 	c->code = e->code;
-	c->why = "the peer has closed it";
+	c->why = c->state == CLOSING ? "closed by this side" : "the peer has closed it";
 	if (c->state == OPEN)
 		put_close(c, e->code, STR(""));
 	enter(c, ENDING);

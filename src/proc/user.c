@@ -414,7 +414,7 @@ static void make(const struct user_want *w, const struct db *db, struct user *ou
 
 	*out = by_number(w, w->uid, 0);
 	if (userdb_find_uid(buf_view(&db->passwd), out->uid, &other))
-		buf_fmt(notes, "uid %u is %.*s's as well\n", out->uid,
+		buf_fmt(notes, "uid %u also belongs to user %.*s\n", out->uid,
 			STR_ARG(other.name));
 	if (!w->manage) {
 		buf_fmt(notes,

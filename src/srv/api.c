@@ -384,11 +384,13 @@ static bool is_welcome(const struct api *api, struct request *rq)
 		status = origin_check(rq, &names, mcp);
 	if (status == 421)
 		request_fail(rq, status,
-			STR("The Host field does not name this sandbox. Without a "
-			    "session key it must be an address, localhost or the "
-			    "sandbox's host name: set a key, or use one of these."));
+			STR("Without a session key, Host must be an IP address, "
+			    "localhost "
+			    "or the sandbox's host name. Use one of these, or set a "
+			    "key."));
 	else if (status)
-		request_fail(rq, status, STR("No page of elsewhere may ask."));
+		request_fail(rq, status,
+			STR("Without a session key, cross-origin requests are refused."));
 	return !status;
 }
 

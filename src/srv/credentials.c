@@ -18,8 +18,8 @@ int credentials_text(const char *option, const char *path, struct buf *text)
 	if (!r && !buf_room(text, (size_t)st.st_size + 1))
 		r = text->err;
 	if (!r && text->secret && st.st_mode & S_IRWXO)
-		log_warn("%s %s: anybody here may read or change it (mode %03o)", option,
-			path, (unsigned)st.st_mode & 0777u);
+		log_warn("%s %s: other users have access to it (mode %03o)", option, path,
+			(unsigned)st.st_mode & 0777u);
 	if (!r)
 		r = load_part(fd, 0, (size_t)st.st_size, text);
 	fd_close(&fd);

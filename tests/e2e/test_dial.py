@@ -210,7 +210,7 @@ def test_command_line():
     token = tempfile.NamedTemporaryFile("w", prefix="od-token-")
     token.write("one two")
     token.flush()
-    for words, why in ((("--connect", "wss://x/"), "whom to believe"),
+    for words, why in ((("--connect", "wss://x/"), "needs --connect-ca or --connect-pin"),
                        (("--connect", "http://x/"), "it must be"),
                        (("--connect", "unix:x"), "it must be"),
                        (("--connect", "ws://a b/"), "it must be"),

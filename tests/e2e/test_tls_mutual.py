@@ -215,7 +215,7 @@ def test_command_line():
 
 def test_open_key():
     cert, key = made()["server"]
-    told = f"--tls-key {key}: anybody here may read or change it (mode 644)"
+    told = f"--tls-key {key}: other users have access to it (mode 644)"
     os.chmod(key, 0o644)
     with server() as client:
         has(client.log(), told, "a key that lies open is told of")

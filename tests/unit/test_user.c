@@ -145,7 +145,7 @@ static void check_debian(void)
 			st.st_mode != (S_IFDIR | 0755),
 		0, "the home is his");
 	is_str(told(),
-		"uid 1000 is ubuntu's as well\n"
+		"uid 1000 also belongs to user ubuntu\n"
 		"add the user to /etc/passwd: done\n"
 		"add the user to /etc/shadow: done\n"
 		"join the group sudo in /etc/group: done\n"
@@ -319,7 +319,7 @@ static void check_unmanaged(void)
 	is_str(content_of("etc/sudoers"), debian_sudoers, "sudoers is not changed");
 	is_int(access("home/openhands", F_OK), -1, "no home is made");
 	is_str(told(),
-		"uid 1000 is ubuntu's as well\n"
+		"uid 1000 also belongs to user ubuntu\n"
 		"user openhands is not in /etc/passwd and is not added: commands run as "
 		"uid 1000. --manage-users adds the user (default in a container)\n",
 		"the message names the option");
