@@ -113,8 +113,8 @@ static int check_folder(const struct sandbox *s, const char *path)
 
 	if (r || kind == COPY_FOLDER)
 		return r;
-	return out_fail("od-runtime ls lists folders", "%s %s", path,
-		kind == COPY_FILE ? "is no folder" : "is not there");
+	return out_fail(NULL, "%s %s", path,
+		kind == COPY_FILE ? "is not a folder" : "does not exist");
 }
 
 int cmd_ls(const struct options *o)

@@ -30,6 +30,11 @@ static int put_line(int fd, struct str text)
 	return r ? r : out_text(fd, STR("\n"));
 }
 
+/* The next step while a command is still running in the sandbox. */
+#define NEXT_INTERRUPT \
+	"interrupt it: od-runtime action SANDBOX " \
+	"'{\"action\":\"run\",\"args\":{\"command\":\"C-c\",\"is_input\":true}}'"
+
 /* Bracketed remarks of the server, such as that output was cut. */
 static int put_remark(struct str remark)
 {
@@ -39,14 +44,22 @@ static int put_remark(struct str remark)
 
 static int exit_code(const struct options *o, const struct observation *ob)
 {
+	const char *next = o->remove ? NULL : NEXT_INTERRUPT;
 	struct str timed_out = STR("[The command timed out");
+	struct str refused = STR("is NOT executed");
 
 	if (ob->exit_code >= 0)
 		return (int)(ob->exit_code & 255);
-	if (o->timeout && str_find(ob->suffix, timed_out) < ob->suffix.n)
+	if (o->timeout && str_find(ob->suffix, timed_out) < ob->suffix.n) {
+		out_fail(next, "the command has not ended within --timeout %llu",
+			(unsigned long long)o->timeout);
 		return EXIT_TIMEOUT;
-	return out_fail("it may still run; od-runtime action can talk to it",
-		"the command has not ended");
+	}
+	if (str_find(ob->suffix, refused) < ob->suffix.n)
+		return out_fail(next,
+			"the command was not executed: an earlier one is "
+			"still running in the sandbox's shell");
+	return out_fail(next, "the command has not ended");
 }
 
 static int show_run(const struct options *o, const struct observation *ob)

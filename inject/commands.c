@@ -14,8 +14,8 @@ const struct command commands[] = {
 		"from",
 		1, .subject = SUBJECT_IMAGE, .bit = FOR_TAGS, .run = cmd_tags},
 	{"prune", "[IMAGE] [OPTION...]",
-		"remove runtime images that nothing uses, but for the newest of each "
-		"base, or of IMAGE, and what commands that were killed have left",
+		"remove unused runtime images except the newest of each base (or of "
+		"IMAGE) and print them; also remove what killed commands have left",
 		1, .fewer = true, .subject = SUBJECT_IMAGE, .bit = FOR_PRUNE,
 		.run = cmd_prune},
 	{"run", "IMAGE [OPTION...] [-- CMD...]",
@@ -30,8 +30,9 @@ const struct command commands[] = {
 		.fewer = true, .subject = SUBJECT_ANY, .bit = FOR_DOCTOR,
 		.run = cmd_doctor},
 	{"exec", "SANDBOX [OPTION...] -- CMD...",
-		"execute CMD, joined by blanks as ssh does, in the sandbox's shell", 1,
-		.words = WORDS_MUST, .subject = SUBJECT_SANDBOX, .bit = FOR_EXEC,
+		"execute CMD, its words joined by blanks as in ssh, in the sandbox's "
+		"shell",
+		1, .words = WORDS_MUST, .subject = SUBJECT_SANDBOX, .bit = FOR_EXEC,
 		.run = cmd_exec},
 	{"shell", "SANDBOX [OPTION...]",
 		"a terminal in the sandbox, or a script from stdin", 1,
@@ -43,7 +44,8 @@ const struct command commands[] = {
 	{"action", "SANDBOX JSON|-", "send one action and print its observation", 2,
 		.subject = SUBJECT_SANDBOX, .bit = FOR_ACTION, .run = cmd_action},
 	{"cp", "SANDBOX:PATH PATH|- | PATH|- SANDBOX:PATH",
-		"copy files from a sandbox or to one, as docker cp; - is a tar archive",
+		"copy files as docker cp does, but make missing folders; - is a tar "
+		"archive",
 		2, .subject = SUBJECT_COPY, .bit = FOR_CP, .run = cmd_cp},
 	{"ls", "SANDBOX [PATH]", "list the files of a folder in the sandbox", 2,
 		.fewer = true, .subject = SUBJECT_SANDBOX, .bit = FOR_LS, .run = cmd_ls},
@@ -86,7 +88,7 @@ const struct command commands[] = {
 		"print the token with which sandbox NAME dials in to listen --token "
 		"FILE",
 		2, .fewer = true, .bit = FOR_TOKEN, .run = cmd_token},
-	{"completion", "bash|zsh|fish", "print what makes a shell complete our words", 1,
+	{"completion", "bash|zsh|fish", "print the completion script of a shell", 1,
 		.hidden = true, .subject = SUBJECT_WORD, .bit = FOR_COMPLETION,
 		.run = cmd_completion},
 	{"man", "[roff|markdown]", "print the manual page", 1, .fewer = true,

@@ -76,12 +76,12 @@ int engine_fail(const struct engine *e, int r)
 			"request to the engine at %s",
 			e->path);
 	case -ECONNREFUSED:
-		return out_fail(NEXT_HOST, "nobody answers at %s", e->path);
+		return out_fail(NEXT_HOST, "no engine answers at %s", e->path);
 	case -ETIMEDOUT:
-		return out_fail(
-			"look into its log", "the engine at %s stays silent", e->path);
+		return out_fail("look into the engine's log",
+			"the engine at %s does not answer", e->path);
 	case -ETIME:
-		return out_fail("look into its log",
+		return out_fail("look into the engine's log",
 			"the engine at %s answers too slowly: fewer than %d bytes per "
 			"second",
 			e->path, INJECT_RATE);
@@ -91,8 +91,8 @@ int engine_fail(const struct engine *e, int r)
 	default:
 		if (r <= FAIL_BASE)
 			return r;
-		return out_fail("look into its log", "talking to the engine at %s: %s",
-			e->path, err_text(r));
+		return out_fail("look into the engine's log",
+			"talking to the engine at %s: %s", e->path, err_text(r));
 	}
 }
 

@@ -129,6 +129,9 @@ static void on_hello(struct link *l, struct doc *d)
 	if (l->place)
 		return;
 	if (l->name[0] && !str_eq(id, str_c(l->name))) {
+		log_warn("sandbox %s: refused: its --connect-id is not the name in its "
+			 "token",
+			l->name);
 		ws_conn_close(l->ws, WS_POLICY, STR("the token is that of another name"));
 		return;
 	}
@@ -227,7 +230,9 @@ static void on_ended(void *arg, unsigned code, const char *why)
 {
 	struct link *l = arg;
 
-	log_info("sandbox %s: %s (%u)", l->place ? l->place->id : "-", why, code);
+	const char *name = l->name[0] ? l->name : "-";
+
+	log_info("sandbox %s: %s (%u)", l->place ? l->place->id : name, why, code);
 	bury(l);
 }
 

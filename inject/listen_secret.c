@@ -14,8 +14,8 @@ static void listen_file_warn(const char *origin, const char *path, int fd)
 	struct stat st;
 
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & S_IRWXO)
-		out_note("warning: %s %s: every user of this machine can read or change "
-			 "it (mode %03o)",
+		out_note("warning: %s %s: other users of this machine have access to it "
+			 "(mode %03o): chmod 600",
 			origin, path, st.st_mode & 07777U);
 }
 

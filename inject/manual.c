@@ -24,9 +24,8 @@ const struct manual_row manual_exits[] = {
 	{"111", "the environment: no engine, no image, not ready, ..."},
 	{"124", "exec, run and action: --timeout ended before the answer was there"},
 	{"129 130 143",
-		"ended by SIGHUP, SIGINT, SIGTERM; nothing is left behind, but what "
-		"inject "
-		"has started"},
+		"ended by SIGHUP, SIGINT, SIGTERM; nothing is left behind but a sandbox "
+		"that was ready (run without --rm) and what inject has started"},
 	{"other",
 		"exec, shell, and run with CMD, end with the code of what they ran, 0 to "
 		"255, as ssh does. It may be one of the codes above; only those of "

@@ -145,7 +145,7 @@ def test_not_let_in():
         deaf.bind(("127.0.0.1", 0))
         far.port = deaf.getsockname()[1]
         got = od(far, "ps")
-    ok(got.returncode == 111 and "nobody answers at tcp://" in got.stderr, "nobody there", got.stderr)
+    ok(got.returncode == 111 and "no engine answers at tcp://" in got.stderr, "nobody there", got.stderr)
     for host in "", "a b:1", "x:99999", "x/y", "u@x":
         got = od(far, "ps", DOCKER_HOST="tcp://" + host)
         ok(got.returncode == 100 and "tcp://" in got.stderr, f"no address: tcp://{host}", got.stderr)

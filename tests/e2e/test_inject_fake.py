@@ -130,7 +130,7 @@ def test_no_engine():
     path = os.path.join(TEMP, "refuses")
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
-    fails(od(path, "ps"), 111, "nobody answers at", "a socket that refuses")
+    fails(od(path, "ps"), 111, "no engine answers at", "a socket that refuses")
     listener.close()
     for name, answer in (
             ("garbage", b"SSH-2.0-OpenSSH\r\n"), ("silence", b""),
@@ -822,14 +822,16 @@ def test_exec():
     e.execute = lambda request: run_observation("part", -1, "\n[The command timed out "
                                                 "after 2.0 seconds. T]")
     got = od(e, "exec", "box", "--timeout", "2", "--", "c")
-    eq((got.returncode, got.stdout, got.stderr),
-       (124, b"part\n", b"[The command timed out after 2.0 seconds. T]\n"), "--timeout")
+    eq((got.returncode, got.stdout), (124, b"part\n"), "--timeout")
+    has(got.stderr, b"[The command timed out after 2.0 seconds. T]\nod-runtime: the command has not ended",
+        "stderr says that the limit is over")
     eq(e.sandbox_log[-1].json()["action"]["timeout"], 2, "is sent along")
     e.execute = lambda request: run_observation("", -1, "\n[Your command \"c\" is NOT "
                                                 "executed.]")
     got = od(e, "exec", "box", "--", "c")
     eq(got.returncode, 111, "a command that was not executed")
     has(got.stderr, b"NOT executed", "says why")
+    has(got.stderr, b"od-runtime: the command was not executed", "says it in a line of od-runtime")
     e.execute = lambda request: run_observation("x", 0, prefix="[cut]\n")
     eq(od(e, "exec", "box", "--", "c").stderr, b"[cut]\n", "a prefix is shown")
     e.execute = lambda request: {"observation": "error", "content": "no \x1b[1mway",

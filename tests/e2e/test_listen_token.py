@@ -62,7 +62,7 @@ def test_list():
         os.chmod(os.path.join(l.top, "secret"), 0o644)
         done = subprocess.run([RUNTIME, "token", os.path.join(l.top, "secret"), "v"], capture_output=True, text=True,
                               timeout=harness.DEADLINE)
-        has(done.stderr, "every user of this machine can read", "a secret that all can read is warned of")
+        has(done.stderr, "other users of this machine have access", "a secret that all can read is warned of")
     for words, why in ((("v", "--operator"), "needs its NAME, or --operator"), ((), "needs its NAME, or --operator"), (("../v",), "cannot be the name"),
                        (("." * 3,), "cannot be the name"), (("v" * 65,), "cannot be the name")):
         done = subprocess.run([RUNTIME, "token", "/dev/null", *words], capture_output=True, text=True,
