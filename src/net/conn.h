@@ -33,9 +33,9 @@ enum conn_rank {
 /* Connections that may be closed for a new one, each queue in order of entry. */
 enum evict_queue {
 	EVICT_NONE,
-	EVICT_NEW,     /* RANK_NEW, without an unanswered request */
+	EVICT_NEW,     /* RANK_NEW, while the server owes it no reply */
 	EVICT_IDLE,    /* RANK_SERVED, between requests */
-	EVICT_PART,    /* RANK_SERVED, with an incomplete request */
+	EVICT_PART,    /* RANK_SERVED, with an incomplete request or an unread reply */
 	EVICT_TRUSTED, /* RANK_TRUSTED, between requests */
 	EVICT_QUEUES
 };

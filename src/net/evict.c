@@ -9,7 +9,8 @@
 static enum evict_queue evict_choose_queue(const struct conn *c)
 {
 	const unsigned idle = STATE(C_IDLE) | STATE(C_LINGER);
-	const unsigned part = STATE(C_HEAD) | STATE(C_BODY);
+	/* A peer that does not read its reply could stay for HTTP_STALL_MS. */
+	const unsigned part = STATE(C_HEAD) | STATE(C_BODY) | STATE(C_SEND);
 	unsigned state = STATE(c->state);
 
 	if (c->state == C_DELAY)

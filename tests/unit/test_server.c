@@ -258,6 +258,46 @@ static void test_cap_flood(void)
 	server_down();
 }
 
+/* Runs the loop until the connections that are open now are no longer new. */
+static void grow_old(void)
+{
+	uint64_t until = clock_ms() + 2;
+
+	while (clock_ms() <= until)
+		tick();
+}
+
+static void test_cap_unread(void)
+{
+	enum { CAP = 3 };
+	struct peer unread[CAP], next[CAP - 1];
+
+	server_up((struct server_conf){.conns_max = CAP, .young_ms = 1});
+	idle_open(&unread[0], GET("/x"));
+	peer_open(&unread[1]);
+	idle_open(&unread[2], GET("/trust"));
+	ready_n = 0;
+	for (int i = 0; i < CAP; i++) {
+		loop_remove(loop, &unread[i].io);
+		peer_say(&unread[i], GET("/big?n=30000000"));
+	}
+	while (ready_n < CAP)
+		tick();
+	grow_old();
+	for (int i = 0; i < CAP - 1; i++)
+		idle_open(&next[i], GET("/trust"));
+	peer_expect_end(&unread[0], "a served peer with an unread reply is closed");
+	peer_expect_end(&unread[1], "a new peer with an unread reply is closed");
+	peer_say(&unread[2], GET("/x"));
+	peer_expect(&unread[2], "\r\n\r\nok", "a trusted peer gets its reply");
+	is_int(server_conns(server), CAP, "the cap holds");
+	for (int i = 0; i < CAP; i++)
+		peer_close(&unread[i]);
+	for (int i = 0; i < CAP - 1; i++)
+		peer_close(&next[i]);
+	server_down();
+}
+
 /* The share of a wake-up is a time, whatever a reply costs. */
 static void test_turn_time(void)
 {
@@ -475,6 +515,7 @@ int main(void)
 	test_cap_idle();
 	test_cap_one_wake_up();
 	test_cap_flood();
+	test_cap_unread();
 	if (under_valgrind()) {
 		skip("out of file descriptors", "valgrind");
 	} else {
