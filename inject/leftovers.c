@@ -68,7 +68,8 @@ static void leftovers_remove_container(struct collection *c, struct str id,
 		overlay_remove(&c->engine, own_overlay, own_name);
 }
 
-static struct str leftovers_owner(
+/* The owner in the labels of a container or an image; empty for none. */
+static struct str leftovers_label_owner(
 	struct doc *d, struct json_val labels, struct str name, bool bound)
 {
 	static const enum sandbox_label all[] = {
@@ -81,16 +82,40 @@ static struct str leftovers_owner(
 		if (text.n)
 			return text;
 	}
-	if (!bound && str_starts(name, STR(ENGINE_OWN)))
-		return owner_of_name(name);
 	return STR("");
+}
+
+/*
+ * Whether the image of a container has the same owner. An image that was committed from
+ * a sandbox has the sandbox's labels, and so has each container of that image. An image
+ * that cannot be read counts as one.
+ */
+static bool leftovers_is_inherited(struct collection *c, struct str image,
+	struct str owner, struct str name, bool bound)
+{
+	struct reply reply = {0};
+	bool inherited = true;
+	struct doc d;
+
+	if (leftovers_have_time(c) &&
+		engine_tidy(&c->engine, &reply, "GET", "/images/%.*s/json",
+			STR_ARG(image)) == 0 &&
+		reply.status == 200 && doc_parse(&d, buf_view(&reply.body)) == 0) {
+		struct json_val config = json_get(doc_root(&d), "Config");
+		struct json_val labels = json_get(config, "Labels");
+
+		inherited = str_eq(leftovers_label_owner(&d, labels, name, bound), owner);
+		doc_free(&d);
+	}
+	reply_free(&reply);
+	return inherited;
 }
 
 static void leftovers_look_at_container(
 	struct collection *c, struct doc *d, struct json_val it, bool bound)
 {
 	struct json_val labels = json_get(it, "Labels"), first;
-	struct str name = STR("");
+	struct str name = STR(""), owner;
 	enum owner_state state;
 	int at = 0;
 
@@ -98,9 +123,15 @@ static void leftovers_look_at_container(
 		name = doc_str(d, first);
 	if (str_starts(name, STR("/")))
 		name = str_skip(name, 1);
-	state = owner_look(leftovers_owner(d, labels, name, bound));
+	owner = leftovers_label_owner(d, labels, name, bound);
+	if (!owner.n && !bound && str_starts(name, STR(ENGINE_OWN)))
+		owner = owner_of_name(name);
+	state = owner_look(owner);
 	/* A running one is removed only if its owner ended within this boot. */
-	if (state == OWNER_GONE || (state == OWNER_BEFORE && !bound))
+	if (state != OWNER_GONE && (state != OWNER_BEFORE || bound))
+		return;
+	if (!leftovers_is_inherited(
+		    c, doc_str(d, json_get(it, "ImageID")), owner, name, bound))
 		leftovers_remove_container(c, doc_str(d, json_get(it, "Id")), name,
 			sandbox_label_read(d, labels, SANDBOX_LABEL_OVERLAY), bound);
 }

@@ -285,6 +285,32 @@ def test_not_ours():
         box.clear()
 
 
+def test_committed():
+    """Labels of a sandbox that an image of it hands on to containers of the same name."""
+    if not usable("committed"):
+        return
+    with Left(ENGINE) as box:
+        name, image = f"{PREFIX}-c", f"{PREFIX}-left:committed"
+        p = box.begin(ENGINE.path, "run", "--rm", "--name", name, IMAGE, "--",
+                      "echo up; sleep 1000")
+        until(lambda: (f"/{name}", "running") in box.states())
+        sandbox, = box.containers()
+        repo, tag = image.split(":")
+        ENGINE.call("POST", "/commit", query={"container": sandbox, "repo": repo, "tag": tag})
+        p.kill()
+        p.communicate()
+        ENGINE.remove(sandbox)
+        made = ENGINE.call("POST", "/containers/create", {
+            "Image": image, "Entrypoint": ["sleep", "1000"]}, {"name": name})["Id"]
+        box.od("build", "--dry-run", IMAGE)
+        eq(box.states(), [(f"/{name}", "created")], "a created container of the image stays")
+        ENGINE.call("POST", f"/containers/{made}/start")
+        box.od("build", "--dry-run", IMAGE)
+        eq(box.states(), [(f"/{name}", "running")], "a running container of the image stays")
+        box.clear()
+        ENGINE.remove_image(image)
+
+
 def test_lent_names():
     """Names that BuildKit is given for base images, until the build has ended."""
     if not usable("lent names"):
