@@ -236,6 +236,22 @@ static void on_ended(void *arg, unsigned code, const char *why)
 	bury(l);
 }
 
+static void refuse_for_now(struct request *rq, struct str why)
+{
+	request_add_field(rq, STR("retry-after"), STR("1"));
+	request_fail(rq, 503, why);
+}
+
+/* Whether the sandbox that this token names has as many connections as it may have. */
+static bool link_has_most(const struct hub *h, struct str name)
+{
+	unsigned n = 0;
+
+	for (const struct link *l = h->links; l; l = l->next)
+		n += str_eq(name, str_c(l->name));
+	return name.n && n >= LISTEN_NAME_LINKS_MAX;
+}
+
 /* name is that in the token. */
 static void link_new(struct hub *h, struct request *rq, struct str name)
 {
@@ -243,12 +259,17 @@ static void link_new(struct hub *h, struct request *rq, struct str name)
 		.room = on_room,
 		.beat = on_beat,
 		.ended = on_ended};
-	struct link *l = h->links_n < LISTEN_LINKS_MAX ? calloc(1, sizeof(*l)) : NULL;
-	struct ws_conf conf = {
-		.ops = &ops, .arg = l, .message_max = STREAM_PIECE + WS_QUEUE};
+	struct link *l = NULL;
+	struct ws_conf conf = {.ops = &ops, .message_max = STREAM_PIECE + WS_QUEUE};
 
+	if (link_has_most(h, name)) {
+		refuse_for_now(rq, STR("This sandbox has too many connections."));
+		return;
+	}
+	if (h->links_n < LISTEN_LINKS_MAX)
+		l = conf.arg = calloc(1, sizeof(*l));
 	if (!l) {
-		request_fail(rq, 503, STR("There are too many sandboxes."));
+		refuse_for_now(rq, STR("There are too many sandboxes."));
 		return;
 	}
 	put_name(l->name, name);
@@ -332,12 +353,6 @@ static void write_target(const struct request *rq, struct str rest, struct buf *
 		buf_putc(target, '?');
 		buf_str(target, rq->query);
 	}
-}
-
-static void refuse_for_now(struct request *rq, struct str why)
-{
-	request_add_field(rq, STR("retry-after"), STR("1"));
-	request_fail(rq, 503, why);
 }
 
 /*

@@ -85,7 +85,8 @@ enum {
 /* The reference backend, and dialling out to one. */
 enum {
 	LISTEN_PLACES_MAX = 4096,  /* names of sandboxes that are remembered */
-	LISTEN_LINKS_MAX = 2048,   /* connections of sandboxes */
+	LISTEN_LINKS_MAX = 2048,   /* connections of sandboxes... */
+	LISTEN_NAME_LINKS_MAX = 8, /* ...of one name: its old ones take time to end */
 	LISTEN_TEXT_OUT = 1024,    /* a text frame that goes to one */
 	LISTEN_RELAYS_MAX = 1024,  /* requests on their way... */
 	LISTEN_SPARE = 256,        /* the last of them, in shares... */

@@ -71,6 +71,20 @@ def test_list():
         has(done.stderr, why, "the error says why")
 
 
+def test_links_of_one_name():
+    """A sandbox opens connections without an end, and says nothing on them."""
+    with Listen() as l, dialled(l, "v"):
+        mine = [upgrade(l.port, "/connect", Authorization="Bearer " + l.token("evil")) for _ in range(20)]
+        eq([answer.status for _, answer in mine], [101] * 8 + [503] * 12, "a sandbox has eight connections at most")
+        eq(mine[-1][1].field("retry-after"), "1", "the answer has Retry-After")
+        with dialled(l, "w"):
+            eq([l.run(name, "echo").status for name in "vw"], [200, 200], "other sandboxes dial in and are served")
+        for conn, _ in mine:
+            conn.close()
+        ok(until(lambda: upgrade(l.port, "/connect", Authorization="Bearer " + l.token("evil"))[1].status == 101, step=0.05),
+           "connections that have ended make room")
+
+
 def test_without_tokens():
     with Listen("--no-token") as l:
         eq(l.ask("GET", "/sandboxes").status, 403, "without a secret no sandboxes are listed")
