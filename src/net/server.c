@@ -272,7 +272,7 @@ int server_take(struct server *s, int fd, bool authorized)
 	struct conn *c;
 	int r;
 
-	if (s->conns_n >= s->conf.conns_max || s->stopping) {
+	if (s->stopping || (s->conns_n >= s->conf.conns_max && !server_evict(s))) {
 		fd_close(&fd);
 		return ERR_LIMIT;
 	}

@@ -82,7 +82,8 @@ void server_del(struct server *s);
 int server_listen(struct server *s, int fd, const struct tls_credentials *tls) MUST_USE;
 /*
  * Serves a connection that is there already, plain; fd belongs to s, also on failure.
- * authorized is for request_is_authorized. ERR_LIMIT: there are too many; -errno.
+ * authorized is for request_is_authorized. Another connection makes room as it does for
+ * one that is accepted. ERR_LIMIT: there are too many in use; -errno.
  */
 int server_take(struct server *s, int fd, bool authorized) MUST_USE;
 /*

@@ -258,6 +258,33 @@ static void test_cap_flood(void)
 	server_down();
 }
 
+/* A connection that the server is given. */
+static void test_cap_given(void)
+{
+	struct peer silent, busy;
+	int pair[2][2];
+
+	server_up((struct server_conf){.conns_max = 2, .young_ms = 1});
+	peer_open(&silent);
+	peer_open(&busy);
+	peer_say(&busy, GET("/later"));
+	ok(poll_until(is_parked, 1), "one of two connections is busy");
+	if (fd_socketpair(SOCK_STREAM, pair[0]) || fd_socketpair(SOCK_STREAM, pair[1]))
+		abort();
+	is_int(server_take(server, pair[0][1], false), 0, "a given connection is served");
+	peer_expect_end(&silent, "a silent connection is closed for it");
+	peer_put(&(struct peer){.fd = pair[0][0]}, GET("/later"),
+		sizeof(GET("/later")) - 1);
+	ok(poll_until(is_parked, 2), "both connections are busy");
+	is_int(server_take(server, pair[1][1], false), ERR_LIMIT,
+		"a given connection is refused while all are busy");
+	fd_close(&pair[0][0]);
+	fd_close(&pair[1][0]);
+	peer_close(&silent);
+	peer_close(&busy);
+	server_down();
+}
+
 /* Runs the loop until the connections that are open now are no longer new. */
 static void grow_old(void)
 {
@@ -516,6 +543,7 @@ int main(void)
 	test_cap_one_wake_up();
 	test_cap_flood();
 	test_cap_unread();
+	test_cap_given();
 	if (under_valgrind()) {
 		skip("out of file descriptors", "valgrind");
 	} else {
