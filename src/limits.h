@@ -25,6 +25,9 @@ enum {
 	HTTP_REPLY_HEAD_MAX = 16384, /* a redirect repeats the target at most */
 	HTTP_ARENA_MAX = 12 << 20,   /* a body of HTTP_BODY_MAX, decoded, and its index */
 	HTTP_BODY_MAX = 8 << 20,     /* buffered bodies; a handler asks for less */
+	HTTP_BODY_STEP =
+		256 << 10, /* of a body between two checks of memory: 30 us each */
+	HTTP_BODY_RESERVE = 4 << 20, /* memory that large bodies leave to all others */
 
 	/* HTTP connections. */
 	HTTP_CONNS_MAX = 1024,   /* 4 KB each while a head is unfinished */

@@ -44,6 +44,9 @@ static const struct trait traits[C_STATES] = {
 };
 
 const struct http_fault conn_no_memory = {503, "Out of memory."};
+const struct http_fault conn_body_no_memory = {503,
+	"The sandbox has too little free memory for a request body of this size: free "
+	"some of its memory, or try again."};
 static const struct http_fault bad_escape = {
 	400, "The request target has a malformed escape."};
 const struct http_fault conn_too_large = {413, "The request body is too large."};
@@ -213,7 +216,10 @@ static int route(struct conn *c)
 		return conn_ready(c);
 	if (h->framing == HTTP_LENGTH && h->length > x->rq.body_max)
 		return conn_refuse(c, &conn_too_large);
+	if (h->framing == HTTP_LENGTH && !conn_has_memory(x, h->length))
+		return conn_refuse(c, &conn_body_no_memory);
 	body_init(&x->decoder, h->framing, h->length);
+	x->body_checked = 0;
 	x->body.max = x->rq.body_max;
 	x->body_from = loop_now(c->server->loop);
 	conn_enter(c, C_BODY);

@@ -54,9 +54,10 @@ struct exchange {
 	struct http_request http;
 	struct body decoder;
 	struct buf body;
-	struct str kept;    /* a piece of a body that streams and was not taken; in in */
-	uint64_t body_from; /* when the body was due, monotonic ms */
-	uint64_t full_from; /* when it was held up by us; that does not count */
+	size_t body_checked; /* bytes of it for which conn_has_memory was asked */
+	struct str kept;     /* a piece of a body that streams and was not taken; in in */
+	uint64_t body_from;  /* when the body was due, monotonic ms */
+	uint64_t full_from;  /* when it was held up by us; that does not count */
 
 	struct buf head, fields, out; /* of the reply */
 	size_t sent;
@@ -164,6 +165,11 @@ static inline void turn_spend(struct turn *turn, ssize_t n)
 int conn_step_body(struct conn *c, struct turn *turn);
 /* Up to n more bytes of input. */
 int conn_fill(struct conn *c, struct turn *turn, size_t n);
+/*
+ * Whether memory is available for a body of total bytes. The body is held once as it
+ * comes and once decoded; what is held already is subtracted.
+ */
+bool conn_has_memory(const struct exchange *x, uint64_t total);
 /* The body is complete. */
 int conn_ready(struct conn *c);
 /* The peer will send no more; it may still wait for an answer. */
@@ -171,7 +177,7 @@ int conn_ended(struct conn *c);
 /* Answers what cannot be understood, or not in time; the connection ends with it. */
 int conn_refuse(struct conn *c, const struct http_fault *fault);
 void conn_set_deadline(struct conn *c, unsigned ms);
-extern const struct http_fault conn_no_memory, conn_too_large;
+extern const struct http_fault conn_no_memory, conn_body_no_memory, conn_too_large;
 
 /* A fresh or recycled exchange of c; NULL when out of memory. */
 struct exchange *exchange_take(struct conn *c) MUST_USE;

@@ -6,6 +6,31 @@
 
 static const struct http_fault bad_chunks = {400, "The chunked body is malformed."};
 
+bool conn_has_memory(const struct exchange *x, uint64_t total)
+{
+	const struct server_conf *conf = &x->conn->server->conf;
+
+	if (total <= HTTP_BODY_STEP || x->rq.body_streams || !conf->ops->has_memory)
+		return true;
+	return conf->ops->has_memory(conf->arg, 2 * total - x->body.n);
+}
+
+/*
+ * Checks each further HTTP_BODY_STEP of a body before it is buffered: other bodies
+ * grow at the same time, and the length of chunks is not known before.
+ */
+static bool is_growth_allowed(struct exchange *x, size_t n)
+{
+	const struct http_head *h = &x->http.head;
+	size_t total = x->body.n + n;
+
+	if (total <= x->body_checked + HTTP_BODY_STEP)
+		return true;
+	x->body_checked = total;
+	return conn_has_memory(
+		x, h->framing == HTTP_LENGTH ? h->length : total + HTTP_BODY_STEP);
+}
+
 /* Into the buffer, or up as it comes; false when not all of it was taken. */
 static bool put_body(struct exchange *x, struct str piece)
 {
@@ -38,6 +63,8 @@ static int take_body(struct exchange *x, const struct http_fault **fault)
 			*fault = &bad_chunks;
 		else if (x->decoder.data > x->rq.body_max)
 			*fault = &conn_too_large;
+		else if (!is_growth_allowed(x, piece.n))
+			*fault = &conn_body_no_memory;
 		else if (piece.n && !put_body(x, piece))
 			return 2;
 		if (!*fault && x->body.err)

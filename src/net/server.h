@@ -22,6 +22,12 @@ struct server_ops {
 	/* The head is in; no byte of the body is read. Sets rq->body_max, or answers. */
 	void (*head)(void *arg, struct request *rq);
 	/*
+	 * Whether n bytes of memory are available. It is asked before a body of more
+	 * than HTTP_BODY_STEP is buffered, and again as the body grows; if not, the
+	 * request is answered with 503. May be NULL.
+	 */
+	bool (*has_memory)(void *arg, uint64_t n);
+	/*
 	 * A piece of the body, for requests with body_streams; returns how much of it
 	 * is taken. If that is not all, nothing more comes before request_take_more.
 	 */

@@ -33,7 +33,10 @@ void cgroup_close(struct cgroup *g);
 int cgroup_memory_limit(const struct cgroup *g, uint64_t *bytes) MUST_USE;
 /* Includes the page cache. */
 int cgroup_memory_usage(const struct cgroup *g, uint64_t *bytes) MUST_USE;
-/* The bytes below the limit that are free or hold page cache (the kernel reclaims it). */
+/*
+ * The bytes below the limit that are free or hold page cache, which the kernel reclaims.
+ * Shared memory and other files of tmpfs count as used: they are on no list of files.
+ */
 int cgroup_memory_available(const struct cgroup *g, uint64_t *bytes) MUST_USE;
 /* Processes of the group that the out-of-memory killer has ended so far. */
 int cgroup_oom_kills(const struct cgroup *g, uint64_t *kills) MUST_USE;

@@ -426,6 +426,16 @@ static void on_head(void *arg, struct request *rq)
 		route->handle(api, rq, name);
 }
 
+/* Where the memory of the sandbox is unknown or has no limit, any body is taken. */
+static bool on_has_memory(void *arg, uint64_t n)
+{
+	const struct api *api = arg;
+	uint64_t available;
+
+	return cgroup_memory_available(api->box->shell_setup->cgroup, &available) < 0 ||
+		n + HTTP_BODY_RESERVE <= available;
+}
+
 static size_t on_body(void *arg, struct request *rq, struct str piece)
 {
 	(void)arg;
@@ -504,6 +514,7 @@ static void on_drained(void *arg)
 
 const struct server_ops api_ops = {
 	.head = on_head,
+	.has_memory = on_has_memory,
 	.body = on_body,
 	.move = on_move,
 	.hand = on_hand,

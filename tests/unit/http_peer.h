@@ -25,13 +25,15 @@ static struct server *server;
 static uint16_t port;
 static struct request *parked[PARKED]; /* by /later, to be answered by the test */
 static unsigned parked_n, gone_n, drained_n, ready_n, room_n, depth, deepest;
-static size_t sink_room;   /* what /sink takes now */
-static bool moves;         /* server_ops.move does, too */
-static size_t moved_n;     /* bytes that it took */
-static struct buf sink;    /* what it has got */
-static struct str offered; /* what server_ops.hand sends */
-static size_t hand_most;   /* of it, at once */
-static ssize_t hand_says;  /* instead, unless that is 1 */
+static size_t sink_room;      /* what /sink takes now */
+static bool moves;            /* server_ops.move does, too */
+static size_t moved_n;        /* bytes that it took */
+static struct buf sink;       /* what it has got */
+static struct str offered;    /* what server_ops.hand sends */
+static size_t hand_most;      /* of it, at once */
+static ssize_t hand_says;     /* instead, unless that is 1 */
+static uint64_t memory;       /* bytes that server_ops.has_memory reports as available */
+static uint64_t memory_asked; /* bytes of its last question; 0: there was none */
 
 static inline void on_head(void *arg, struct request *rq)
 {
@@ -137,6 +139,13 @@ static inline void on_ready(void *arg, struct request *rq)
 	depth--;
 }
 
+static inline bool on_has_memory(void *arg, uint64_t n)
+{
+	(void)arg;
+	memory_asked = n;
+	return n <= memory;
+}
+
 static inline size_t on_body(void *arg, struct request *rq, struct str piece)
 {
 	size_t n = piece.n < sink_room ? piece.n : sink_room;
@@ -216,6 +225,7 @@ static inline void on_drained(void *arg)
 
 static const struct server_ops ops = {
 	.head = on_head,
+	.has_memory = on_has_memory,
 	.body = on_body,
 	.move = on_move,
 	.ready = on_ready,
@@ -227,7 +237,7 @@ static const struct server_ops ops = {
 
 static inline void server_up(struct server_conf conf)
 {
-	struct sockaddr_in a;
+	struct sockaddr_in a = {0};
 	socklen_t a_n = sizeof(a);
 	int fd, err = 0;
 
@@ -239,6 +249,8 @@ static inline void server_up(struct server_conf conf)
 	offered = STR("");
 	hand_most = SIZE_MAX;
 	hand_says = 1;
+	memory = UINT64_MAX;
+	memory_asked = 0;
 	loop = loop_new(&err);
 	server = loop ? server_new(loop, &conf, &err) : NULL;
 	fd = fd_listen_tcp("127.0.0.1", 0, 64);

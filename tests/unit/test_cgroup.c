@@ -54,7 +54,8 @@ static void test_version_2(void)
 	put("memory.events",
 		"low 0\nhigh 0\nmax 812\noom 3\noom_kill 2\noom_group_kill 0\n");
 	put("memory.stat",
-		"anon 1\nfile 20000000\ninactive_file 6000000\n"
+		"anon 1\nfile 20000000\nshmem 10000000\n"
+		"inactive_anon 10000001\ninactive_file 6000000\n"
 		"active_file 4000000\n");
 	cgroup_find(&g, mount);
 	is_int(g.version, CGROUP_V2, "version 2 is found at the mount itself");
@@ -64,7 +65,7 @@ static void test_version_2(void)
 	ok(cgroup_oom_kills(&g, &n) == 0 && n == 2,
 		"oom_kill of memory.events is the count, and not oom or oom_group_kill");
 	ok(cgroup_memory_available(&g, &n) == 0 && n == 67108864 - 40000000,
-		"page cache counts as available");
+		"page cache is available, shared memory is not");
 	put("memory.max", "max\n");
 	is_int(cgroup_memory_limit(&g, &n), -ENODATA, "\"max\" is no limit");
 	put("memory.max", "1000\n");
@@ -97,8 +98,8 @@ static void test_version_1(void)
 	put("memory/memory.limit_in_bytes", "9223372036854771712\n");
 	put("memory/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n");
 	put("memory/memory.stat",
-		"cache 9\ninactive_file 1\ntotal_inactive_file 100\n"
-		"total_active_file 200\n");
+		"cache 9\ninactive_file 1\ntotal_cache 800\ntotal_shmem 500\n"
+		"total_inactive_file 100\ntotal_active_file 200\n");
 	cgroup_find(&g, mount);
 	is_int(g.version, CGROUP_V1, "version 1 is found in the folder memory");
 	is_int(cgroup_memory_limit(&g, &n), -ENODATA,
@@ -109,7 +110,7 @@ static void test_version_1(void)
 	ok(cgroup_memory_limit(&g, &n) == 0 && n == 4000,
 		"memory.limit_in_bytes is the limit");
 	ok(cgroup_memory_available(&g, &n) == 0 && n == 1300,
-		"page cache of version 1 counts as available");
+		"page cache of version 1 is available, shared memory is not");
 	cgroup_close(&g);
 	take_away("memory/memory.usage_in_bytes");
 	take_away("memory/memory.limit_in_bytes");
