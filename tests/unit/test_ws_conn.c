@@ -241,8 +241,8 @@ static void test_refused_client(void)
 		const char *head, *why;
 	} all[] = {
 		{"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n",
-			"the server refuses the WebSocket (status 401 or 403): is the token "
-			"right?"},
+			"the server refuses the WebSocket (status 401 or 403): "
+			"is the token right?"},
 		{"HTTP/1.1 101 Hi\r\nUpgrade: tcp\r\nConnection: Upgrade\r\n"
 		 "Sec-WebSocket-Accept: @\r\n\r\n",
 			"the server does not upgrade the connection"},
