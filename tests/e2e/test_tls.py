@@ -195,7 +195,7 @@ def test_cut():
         with Conn(client.port) as c:
             c.reset()
         c = client.conn()
-        c.send(b"POST /execute_action HTTP/1.1\r\nHost: h\r\nContent-Length: 50\r\n\r\n{")
+        c.send(b"POST /execute_action HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n{")
         c.sock.detach()
         c = client.conn()
         c.send(request("POST", "/execute_action", action("run", command="sleep 0.3; echo x > y")))

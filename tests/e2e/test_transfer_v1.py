@@ -53,7 +53,7 @@ def test_put():
         shutil.rmtree(client.work + "/new")
         big = random.Random(5).randbytes(3000000)
         with Conn(client.port) as c:
-            c.send("PUT /v1/files?path=big HTTP/1.1\r\nHost: h\r\n"
+            c.send("PUT /v1/files?path=big HTTP/1.1\r\nHost: localhost\r\n"
                    "Transfer-Encoding: chunked\r\n\r\n".encode())
             for at in range(0, len(big), 70000):
                 piece = big[at:at + 70000]
@@ -88,7 +88,7 @@ def test_conditions():
             eq(put(client, path, b"0", If_None_Match=value).status, 412, f"If-None-Match: {value}")
         eq(put(client, path, b"0", If_None_Match=other, If_Match=tag).status, 200, "both are met")
         eq(put(client, client.work + "/g", b"0", If_None_Match=tag).status, 201, "nothing has no tag")
-        twice = (f"PUT /v1/files?path=f HTTP/1.1\r\nHost: h\r\nIf-Match: {other}\r\nIf-Match: {other}\r\n"
+        twice = (f"PUT /v1/files?path=f HTTP/1.1\r\nHost: localhost\r\nIf-Match: {other}\r\nIf-Match: {other}\r\n"
                  "Content-Length: 1\r\n\r\nX")
         with Conn(client.port) as c:
             eq(c.send(twice.encode()).response().status, 422, "a condition given twice")

@@ -25,7 +25,7 @@ class Stream:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         self.sock.connect(("127.0.0.1", client.port))
         target = "/v1/watch?" + urlencode({"path": client.work, **params})
-        self.sock.sendall(f"GET {target} HTTP/1.0\r\nHost: x\r\n\r\n".encode())
+        self.sock.sendall(f"GET {target} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
         self.data = b""
         self.comments = 0
         self.last = 0

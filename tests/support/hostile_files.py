@@ -47,7 +47,7 @@ def forms():
 def requests():
     yield b"POST /x?a=%20b HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nConnection: keep-alive\r\n\r\nabc"
     yield b"GET http://localhost:80/ HTTP/1.1\r\nHost: localhost:80\r\nTransfer-Encoding: chunked\r\nX: \t y \r\n\r\n"
-    yield b"GET /v1/stream HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n" \
+    yield b"GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n" \
           b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 
 
