@@ -303,6 +303,22 @@ static void test_close(bool as_server)
 	down();
 }
 
+/* A peer that answers each ping: more pongs would be too many. */
+static void test_answered(void)
+{
+	unsigned answered = 0;
+
+	up(false);
+	while (beats_n < 3 * conf.dead_ms / conf.beat_ms && conn && !late) {
+		if (answered != beats_n)
+			frame(&to_say, false, PONG, STR(""));
+		answered = beats_n;
+		turn();
+	}
+	ok(conn && !late, "a peer that answers each ping is not dead");
+	down();
+}
+
 static void test_deadlines(void)
 {
 	conf.close_ms = 20;
@@ -323,15 +339,7 @@ static void test_deadlines(void)
 	is_int(beats_n, conf.dead_ms / conf.beat_ms, "after so many pings");
 	ok(got.n >= 4 && !memcmp(got.p, "\x89\0\x89\0", 4), "that it was sent");
 	down();
-	up(false);
-	for (unsigned answered = 0;
-		beats_n < 3 * conf.dead_ms / conf.beat_ms && conn && !late; turn())
-		if (answered < beats_n) {
-			answered = beats_n;
-			frame(&to_say, false, PONG, STR(""));
-		}
-	ok(conn, "one that answers is not");
-	down();
+	test_answered();
 	up(true);
 	/* As a container that is paused: the peer was not asked meanwhile. */
 	poll(NULL, 0, (int)conf.dead_ms + 20);
@@ -402,18 +410,7 @@ static void test_room(void)
 
 int main(void)
 {
-	static const struct server_ops server_ops = {
-		.head = http_head, .ready = http_ready, .gone = http_gone};
-	struct server_conf sc = {.ops = &server_ops};
-	int err;
-
-	buf_init(&got, 4 * BIG);
-	buf_init(&to_say, 4 * BIG);
-	peer = -1;
-	loop_ignore(SIGPIPE);
-	loop = loop_new(&err);
-	server = server_new(loop, &sc, &err);
-	conf.ops = &ops;
+	ws_peer_begin();
 	for (int role = 0; role < 2; role++) {
 		for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 			run_row(&rows[i], role, 1 << 20);
@@ -432,9 +429,5 @@ int main(void)
 	test_deadlines();
 	test_lost();
 	test_room();
-	reset();
-	timer_cancel(loop, &guard);
-	server_del(server);
-	loop_del(loop);
-	return done_testing();
+	return ws_peer_end();
 }

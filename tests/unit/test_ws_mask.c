@@ -64,27 +64,12 @@ static void check_repeats(void)
 
 int main(void)
 {
-	static const struct server_ops server_ops = {
-		.head = http_head, .ready = http_ready, .gone = http_gone};
-	struct server_conf sc = {.ops = &server_ops};
-	int err;
-
-	buf_init(&got, 4 * BIG);
-	buf_init(&to_say, 4 * BIG);
-	peer = -1;
-	loop_ignore(SIGPIPE);
-	loop = loop_new(&err);
-	server = server_new(loop, &sc, &err);
-	conf.ops = &ops;
+	ws_peer_begin();
 	up(false);
 	for (size_t i = 0; i < FRAMES; i += BATCH)
 		send_batch(i);
 	check_bits();
 	check_repeats();
 	down();
-	reset();
-	timer_cancel(loop, &guard);
-	server_del(server);
-	loop_del(loop);
-	return done_testing();
+	return ws_peer_end();
 }

@@ -328,4 +328,31 @@ static inline void unmask_got(void)
 	got = plain;
 }
 
+/* The loop, the server and the options that each test begins with. */
+static inline void ws_peer_begin(void)
+{
+	static const struct server_ops server_ops = {
+		.head = http_head, .ready = http_ready, .gone = http_gone};
+	struct server_conf sc = {.ops = &server_ops};
+	int err;
+
+	buf_init(&got, 4 * BIG);
+	buf_init(&to_say, 4 * BIG);
+	peer = -1;
+	loop_ignore(SIGPIPE);
+	loop = loop_new(&err);
+	server = server_new(loop, &sc, &err);
+	conf.ops = &ops;
+}
+
+/* Frees what ws_peer_begin has made: the last step of a test. */
+static inline int ws_peer_end(void)
+{
+	reset();
+	timer_cancel(loop, &guard);
+	server_del(server);
+	loop_del(loop);
+	return done_testing();
+}
+
 #endif
