@@ -3,26 +3,18 @@
 import os
 import shutil
 import socket
-import struct
 import subprocess
-import threading
 
 import harness
+from accept import serve_each
 from fake_engine import Engine, read_head
 from harness import Client, eq, has, ok, skip
+from program import write_program
 
 TEMP = harness.scratch("od-copy-")
 FAKE = os.path.join(TEMP, "client")
 MANY = 150000
 COUNT = 0
-
-
-def write_client():
-    ident = b"\x7fELF\x02\x01\x01" + bytes(9)
-    head = ident + struct.pack("<HHI", 3, 62, 1) + bytes(8) + struct.pack("<Q", 64)
-    head += bytes(12) + struct.pack("<HH", 64, 56) + bytes(8)
-    with open(FAKE, "wb") as f:
-        f.write(head + bytes(300000))
 
 
 def od(e, *argv, before=(), seconds=200):
@@ -76,15 +68,7 @@ class Endless:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.parts = []
-        threading.Thread(target=self.run, daemon=True).start()
-
-    def run(self):
-        while True:
-            try:
-                conn, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.serve, args=(conn,), daemon=True).start()
+        serve_each(self.listener, self.serve)
 
     @staticmethod
     def header(name, size):
@@ -157,5 +141,5 @@ def test_endless():
         e.close()
 
 
-write_client()
+write_program(FAKE)
 harness.main()

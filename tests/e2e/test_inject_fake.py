@@ -17,6 +17,7 @@ import harness
 from fake_engine import (BASE_ID, EARLY, Container, Engine, chunked, image, lines, refusal,
                          response, run_observation)
 from harness import eq, has, ok
+from program import X86_64, write_program
 
 TEMP = harness.scratch("od-inject-")
 STATE = os.path.join(TEMP, "state")
@@ -27,18 +28,7 @@ DIR = 1 << 31
 RISCV = 243  # a machine for which this host has nothing
 
 
-def write_program(path, machine=62, size=300000):
-    """The head of a static x86-64 program; nobody starts it."""
-    ident = b"\x7fELF\x02\x01\x01" + bytes(9)
-    head = ident + (3).to_bytes(2, "little") + machine.to_bytes(2, "little")
-    head += (1).to_bytes(4, "little") + bytes(8) + (64).to_bytes(8, "little")
-    head += bytes(12) + (64).to_bytes(2, "little") + (56).to_bytes(2, "little")
-    head += bytes(8)
-    with open(path, "wb") as f:
-        f.write(head + bytes(size))
-
-
-def write_client(machine=62):
+def write_client(machine=X86_64):
     write_program(CLIENT, machine)
 
 

@@ -5,12 +5,12 @@ import json
 import os
 import re
 import shutil
-import struct
 import subprocess
 
 import harness
 from fake_engine import BASE_ID, image, refusal, response
 from harness import eq, has, ok
+from program import write_program
 from whole_engine import WholeEngine
 
 TEMP = harness.scratch("od-ladder-")
@@ -18,12 +18,8 @@ CLIENT = os.path.join(TEMP, "client")
 COUNT = 0
 
 
-def write_client(more=b"", path=CLIENT):
-    ident = b"\x7fELF\x02\x01\x01" + bytes(9)
-    head = ident + struct.pack("<HHI", 3, 62, 1) + bytes(8) + struct.pack("<Q", 64)
-    head += bytes(12) + struct.pack("<HH", 64, 56) + bytes(8)
-    with open(path, "wb") as f:
-        f.write(head + bytes(3000) + more)
+def write_client(more=b""):
+    write_program(CLIENT, size=3000, more=more)
 
 
 def engine(**options):

@@ -3,24 +3,16 @@
 import json
 import os
 import pty
-import struct
 import subprocess
 
 import harness
 from fake_engine import Engine, chunked, frames, lines, refusal, response
 from harness import eq, has, ok
+from program import write_program
 
 TEMP = harness.scratch("od-launch-")
 CLIENT = os.path.join(TEMP, "client")
 COUNT = 0
-
-
-def write_client():
-    ident = b"\x7fELF\x02\x01\x01" + bytes(9)
-    head = ident + struct.pack("<HHI", 3, 62, 1) + bytes(8) + struct.pack("<Q", 64)
-    head += bytes(12) + struct.pack("<HH", 64, 56) + bytes(8)
-    with open(CLIENT, "wb") as f:
-        f.write(head + bytes(300000))
 
 
 def engine(**options):
@@ -398,5 +390,5 @@ def test_progress():
     has(out, b"\r\x1b[K", "that is taken away")
 
 
-write_client()
+write_program(CLIENT)
 harness.main()

@@ -2,14 +2,15 @@
 """Time limits of od-runtime: peers that stay silent, and peers that send a byte now and then."""
 import os
 import socket
-import struct
 import subprocess
 import threading
 
 import fake_engine
 import harness
+from accept import serve_each
 from fake_engine import Engine
 from harness import eq, has, ok, until
+from program import write_program
 
 TEMP = harness.scratch("od-limits-")
 CLIENT = os.path.join(TEMP, "client")
@@ -32,15 +33,7 @@ class Slow:
         else:
             self.listener = socket.create_server(address)
             self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.run, daemon=True).start()
-
-    def run(self):
-        while True:
-            try:
-                conn, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.serve, args=(conn,), daemon=True).start()
+        serve_each(self.listener, self.serve)
 
     def serve(self, conn):
         with conn:
@@ -76,14 +69,6 @@ def slow_peers():
     return (("silent", Slow()),
             ("dripping in the head", Slow(HEAD + b"X: ")),
             ("dripping in the body", Slow(HEAD + b"Content-Length: 1000000\r\n\r\n")))
-
-
-def write_client():
-    ident = b"\x7fELF\x02\x01\x01" + bytes(9)
-    head = ident + struct.pack("<HHI", 3, 62, 1) + bytes(8) + struct.pack("<Q", 64)
-    head += bytes(12) + struct.pack("<HH", 64, 56) + bytes(8)
-    with open(CLIENT, "wb") as f:
-        f.write(head + bytes(300000))
 
 
 def od(host, *argv):
@@ -188,5 +173,5 @@ def test_dripping_registry():
     ok(not peer.ended.is_set(), "the connection is closed before the registry is done")
 
 
-write_client()
+write_program(CLIENT)
 harness.main()

@@ -13,19 +13,11 @@ import fake_engine
 import harness
 from harness import DEADLINE, Client, children, eq, has, main, ok, until, wait_exit
 from mcp import packages, sdk
+from program import write_program
 
 TEMP = harness.scratch("od-mcp-")
 PROGRAM = os.path.join(TEMP, "client")
 COUNT = 0
-
-
-def write_program():
-    """What goes into the image: any program of this machine."""
-    head = b"\x7fELF\x02\x01\x01" + bytes(9)
-    head += struct.pack("<HHI", 3, 62, 1) + bytes(8) + struct.pack("<Q", 64)
-    head += bytes(12) + struct.pack("<HH", 64, 56) + bytes(8)
-    with open(PROGRAM, "wb") as f:
-        f.write(head + bytes(300000))
 
 
 class Engine(fake_engine.Engine):
@@ -302,6 +294,6 @@ def test_wrong():
         ok("--env is for a new sandbox" in words, "and that is said", words)
 
 
-write_program()
+write_program(PROGRAM)
 if __name__ == "__main__":
     main()

@@ -8,7 +8,8 @@ import os
 import re
 import select
 import socket
-import threading
+
+from accept import serve_each
 
 DRIP_SECONDS = 0.05  # between two bytes of a peer that drips
 WAIT_SECONDS = 300   # longest wait for either side; a test ends long before
@@ -200,7 +201,7 @@ class Proxy:
         else:
             self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
             self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
+        serve_each(self.listener, self.serve)
 
     def __enter__(self):
         return self
@@ -222,16 +223,8 @@ class Proxy:
         if self.path:
             os.unlink(self.path)
 
-    def accept(self):
-        while True:
-            try:
-                sock, _ = self.listener.accept()
-            except OSError:
-                return
-            self.open.add(sock)
-            threading.Thread(target=self.serve, args=(sock,), daemon=True).start()
-
     def serve(self, sock):
+        self.open.add(sock)
         try:
             reader = Reader(sock)
             while self.exchange(sock, reader):

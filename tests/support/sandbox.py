@@ -10,10 +10,10 @@ import os
 import socket
 import struct
 import tarfile
-import threading
 import urllib.parse
 import zlib
 
+from accept import serve_each
 from proxy import Reader, Request, fields_of, read_request
 
 FOLDER = "/work"
@@ -85,15 +85,7 @@ class Sandbox:
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                sock, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.serve, args=(sock,), daemon=True).start()
+        serve_each(self.listener, self.serve)
 
     def serve(self, sock):
         try:
