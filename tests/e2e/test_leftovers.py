@@ -113,35 +113,46 @@ class Left(Box):
         killer = Killer(f"{self.top}/s{time.monotonic_ns()}", at, after)
         p = killer.process = self.begin(killer.path, *argv)
         killer.ready.set()
-        p.communicate(timeout=harness.DEADLINE * 6)
+        _, err = p.communicate(timeout=harness.DEADLINE * 6)
         if p.returncode == -signal.SIGKILL:
             killer.done.wait(harness.DEADLINE)
         elif p.returncode:
-            raise RuntimeError(f"{argv}: {p.returncode} at request {at}")
+            raise RuntimeError(f"{argv}: {p.returncode} at request {at}: {err}")
         killer.close()
         self.last = killer.requests[-1] if killer.requests else ""
         return p.returncode == -signal.SIGKILL
 
     def states(self):
-        """What these tests have at the engine: (name, state)."""
-        rows = [ENGINE.call("GET", f"/containers/{c}/json", expect=(200, 404))
-                for c in self.containers()]
-        # A container may be removed between the list and the request.
-        return [(r["Name"], r["State"]["Status"]) for r in rows if "Name" in r]
+        """The containers of these tests: (name, state)."""
+        return [(c["Names"][0], c["State"]) for c in self.rows()]
 
-    def containers(self):
+    def rows(self):
         rows = ENGINE.call("GET", "/containers/json", query={"all": "1"})
-        return [c["Id"] for c in rows if c["Image"] in (IMAGE, ENGINE.image(IMAGE)["Id"])
+        return [c for c in rows if c["Image"] in (IMAGE, ENGINE.image(IMAGE)["Id"])
                 or any(PREFIX in n for n in c["Names"])]
 
+    def containers(self):
+        return [c["Id"] for c in self.rows()]
+
     def volumes(self):
+        """Those for sandboxes of these tests: others may use the engine, too."""
         found = ENGINE.call("GET", "/volumes", query={
             "filters": json.dumps({"label": [OWNER]})})["Volumes"] or []
-        return {v["Name"] for v in found}
+        return {v["Name"] for v in found if v["Labels"].get("od.sandbox.name", "").startswith(PREFIX)}
 
     def clear(self):
         for c in self.containers():
             ENGINE.remove(c)
+
+    def owner(self):
+        """The owner's text of a process that was killed."""
+        for at in range(1, 30):
+            self.killed(at, True, "run", "--name", f"{PREFIX}-k", IMAGE)
+            if self.states():
+                break
+        label = ENGINE.container(self.containers()[0])["Config"]["Labels"][OWNER]
+        self.clear()
+        return label.split(" ")[1]
 
 
 def kill_everywhere(box, name, *argv):
@@ -250,14 +261,7 @@ def test_not_ours():
     if not usable("not ours"):
         return
     with Left(ENGINE) as box:
-        for at in range(1, 30):
-            box.killed(at, True, "run", "--name", f"{PREFIX}-k", IMAGE)
-            if box.states():
-                break
-        made = box.containers()[0]
-        text = ENGINE.container(made)["Config"]["Labels"][OWNER]
-        box.clear()
-        machine, boot, space, pid, start, when = text.split(" ")[1].split(".")
+        machine, boot, space, pid, start, when = box.owner().split(".")
 
         def create(name, owner):
             ENGINE.call("POST", "/containers/create", {
@@ -316,13 +320,7 @@ def test_lent_names():
     if not usable("lent names"):
         return
     with Left(ENGINE) as box:
-        for at in range(1, 30):
-            box.killed(at, True, "run", "--name", f"{PREFIX}-k", IMAGE)
-            if box.states():
-                break
-        label = ENGINE.container(box.containers()[0])["Config"]["Labels"][OWNER]
-        box.clear()
-        gone = label.split(" ")[1]
+        gone = box.owner()
         other = gone.replace(gone[:16], "0123456789abcdef").split(".")
         other[1] = other[0]
         tags = {f"{TAG}1.{gone}", f"{TAG}2.{'.'.join(other)}", f"{TAG}3"}
