@@ -1,33 +1,21 @@
-"""/alive while eight sessions print what costs the terminal model most."""
+"""/alive while sessions print the sequences that cost the terminal model most."""
 import os
 import shutil
 import tempfile
 import time
 
 import harness
+from flood_texts import FLOODS, flood_text
 from rows import bare_environment, row
 
 SECONDS = 5
-FILL = "\x1b#8"
-REGION = FILL + "\x1b[2;999r"
-# before, and the sequence that is repeated
-FLOODS = (
-    (FILL, FILL),
-    (FILL, "\x1b[999T"),
-    (FILL + "\x1b[H", "\x1b[999L"),
-    (FILL + "\x1b[1;999r\x1b[999H", "\x1b[999S"),
-    ("\x1b[4h\U0001f600", "\x1b[G\x1b[999b"),
-    ("\u4e2d", "\x1b[G\x1b[999b"),
-    (REGION + "\x1b[2H", "\x1bM"),
-    ("", "\x1b[2J\x1b[999Bx\x1b[H"),
-)
-PLAIN = (("", "The quick brown fox jumps over the lazy dog\n"),) * len(FLOODS)
+PLAIN = (("plain", "", "The quick brown fox jumps over the lazy dog\n"),) * len(FLOODS)
 
 
 def write_flood(folder, name, before, unit):
     path = os.path.join(folder, name)
     with open(path, "w", encoding="utf-8") as f:
-        f.write(before + unit * (1 + (1 << 18) // len(unit)))
+        f.write(flood_text(before, unit, 1 << 18))
     return path
 
 
@@ -50,7 +38,7 @@ def measure(floods):
     home, env = bare_environment()
     folder = tempfile.mkdtemp(prefix="od-bench-")
     with harness.Client(role="init", env=env) as client:
-        for i, (before, unit) in enumerate(floods):
+        for i, (_, before, unit) in enumerate(floods):
             path = write_flood(folder, f"flood{i}", before, unit)
             client.run(f"while :; do cat {path}; done", 0.2, session=f"flood{i}")
         most = alive_max_ms(client)
@@ -60,5 +48,5 @@ def measure(floods):
 
 
 def floods():
-    row("/alive while 8 sessions print the worst sequences known, max", measure(FLOODS), "ms",
+    row(f"/alive while {len(FLOODS)} sessions print the worst sequences, max", measure(FLOODS), "ms",
         100, measure(PLAIN), "the same while they print plain lines")
