@@ -122,7 +122,7 @@ static void check_images(void)
 	struct cell c;
 
 	cell_init(&c);
-	ok(!cell_has_images(&c), "no images");
+	ok(!cell_has_images(&c), "a new cell has no images");
 	cell_image(&c, STR("iVBO\n"));
 	ok(cell_has_images(&c), "an image");
 	cell_image(&c, STR("a\"b"));
@@ -130,6 +130,7 @@ static void check_images(void)
 		   STR("[\"data:image/png;base64,iVBO\","
 		       "\"data:image/png;base64,a\\\"b\"]")),
 		"two, without blanks at their ends");
+	ok(cell_has_images(&c), "a cell with images has some");
 	ok(!c.any, "an image is no text");
 	if (room) {
 		memset(room, 'A', big);
