@@ -179,8 +179,8 @@ static void look(struct timer *t)
 	struct shell *s = container_of(t, struct shell, end.timer);
 	uint64_t pause;
 
-	/* Its command has ended before it is told that all has. */
-	if (climb(s, loop_now(s->loop)) && !shell_is_restoring(s)) {
+	/* The end of the command is reported before the end of all. */
+	if (climb(s, loop_now(s->loop)) && !shell_is_restoring(s) && !s->exit.under_way) {
 		finish(s);
 		return;
 	}

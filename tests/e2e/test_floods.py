@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 
-from harness import DEADLINE, SLOW, Client, eq, has, main, request
+from harness import DEADLINE, SLOW, Client, action, eq, has, main, ok, request, until
 from flood_texts import FLOODS, flood_text
 
 
@@ -70,6 +70,22 @@ def test_last_output():
             eq(code_of(o), 3, f"{name}: the shell's exit code is the command's")
             has(o["content"], "the end", f"{name}: the last line is shown")
             has(suffix_of(o), "The shell has ended", f"{name}: the end of the shell is reported")
+
+
+def test_end_within_last_output():
+    """A session is deleted while the last output of its shell, which has ended, is still being read."""
+    with Floods() as floods, Client() as client, client.conn() as conn:
+        pid_file = os.path.join(client.work, "pid")
+        command = f"echo $$ >{pid_file}.new; mv {pid_file}.new {pid_file}; cat {floods.file(0)}; exit 3"
+        conn.send(request("POST", "/execute_action", action("run", 30.0 * SLOW, command=command, session="last")))
+        ok(until(lambda: os.path.exists(pid_file)), "the command runs")
+        with open(pid_file, encoding="ascii") as f:
+            pid = f.read().strip()
+        ok(until(lambda: not os.path.exists(f"/proc/{pid}"), DEADLINE * SLOW), "the shell has ended")
+        eq(client.ask(request("DELETE", "/v1/sessions/last")).status, 200, "its session is deleted")
+        eq(code_of(conn.response(DEADLINE * SLOW).json()), 3, "the command is answered with its exit code")
+        eq([s["name"] for s in client.get("/v1/sessions").json()["sessions"]], ["default"],
+           "the session is not listed any more")
 
 
 def test_noise():
