@@ -248,6 +248,7 @@ static void ended_starting(struct shell *s)
 void shell_finish_exit(struct shell *s, enum shell_state before)
 {
 	s->exit.under_way = false;
+	s->rec->exited = false;
 	s->rec->ended = true;
 	shell_close_pty(s);
 	switch (before) {
@@ -278,6 +279,9 @@ void shell_exited(struct shell *s, int status)
 
 	children_forget(&s->child);
 	s->rec->pid = 0;
+	/* Init has no status of a process that this one has reaped. */
+	s->rec->exited = true;
+	s->rec->exit_status = status;
 	if (s->restoring.under_way) {
 		s->restoring.exited = true;
 		s->restoring.status = status;

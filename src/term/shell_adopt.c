@@ -189,6 +189,8 @@ int shell_adopt(struct shell *s, int master, pid_t pid, const int *status, int s
 	s->spool = old;
 	s->fed = spool_end(&old);
 	s->rec = spool_state(&s->spool);
+	if (!status && s->rec->exited)
+		status = &s->rec->exit_status;
 	s->rec->pid = status ? 0 : pid;
 	mark_init(&s->marks, s->rec->nonce);
 	vt_set_newline(s->vt, s->rec->no_tty);

@@ -196,7 +196,7 @@ static void start(struct shell *s, bool clean)
 	shell_enter(s, SHELL_STARTING);
 	s->clean = clean;
 	s->told = 0;
-	s->rec->ended = false;
+	s->rec->ended = s->rec->exited = false;
 	shell_forget(s, spool_end(&s->spool));
 	vt_reset(s->vt);
 	s->shown = (struct vt_mark){0};

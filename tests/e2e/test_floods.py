@@ -2,6 +2,7 @@
 """Terminal sequences that change the whole screen do not hold up the server."""
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -72,16 +73,34 @@ def test_last_output():
             has(suffix_of(o), "The shell has ended", f"{name}: the end of the shell is reported")
 
 
+def flood_and_exit(client, conn, floods):
+    """Sends a command whose shell prints a flood and ends; returns when the shell has been reaped."""
+    pid_file = os.path.join(client.work, "pid")
+    command = f"echo $$ >{pid_file}.new; mv {pid_file}.new {pid_file}; cat {floods.file(0)}; exit 3"
+    conn.send(request("POST", "/execute_action", action("run", 30.0 * SLOW, command=command, session="last")))
+    ok(until(lambda: os.path.exists(pid_file)), "the command runs")
+    with open(pid_file, encoding="ascii") as f:
+        pid = f.read().strip()
+    ok(until(lambda: not os.path.exists(f"/proc/{pid}"), DEADLINE * SLOW), "the shell has ended")
+
+
+def test_crash_within_last_output():
+    """The server is killed while the last output of a shell, which it has reaped, is still being read."""
+    with Floods() as floods, Client(role="init") as client:
+        serve = client.serve_pid()
+        with client.conn() as conn:
+            flood_and_exit(client, conn, floods)
+            os.kill(serve, signal.SIGKILL)
+        o = client.run("", 30.0 * SLOW, session="last")
+        eq(code_of(o), 3, "the next server reports the exit code")
+        has(suffix_of(o), "The shell has ended", "and the end of the shell")
+        eq(client.run("echo next", session="last")["content"], "next", "the session gets a new shell")
+
+
 def test_end_within_last_output():
     """A session is deleted while the last output of its shell, which has ended, is still being read."""
     with Floods() as floods, Client() as client, client.conn() as conn:
-        pid_file = os.path.join(client.work, "pid")
-        command = f"echo $$ >{pid_file}.new; mv {pid_file}.new {pid_file}; cat {floods.file(0)}; exit 3"
-        conn.send(request("POST", "/execute_action", action("run", 30.0 * SLOW, command=command, session="last")))
-        ok(until(lambda: os.path.exists(pid_file)), "the command runs")
-        with open(pid_file, encoding="ascii") as f:
-            pid = f.read().strip()
-        ok(until(lambda: not os.path.exists(f"/proc/{pid}"), DEADLINE * SLOW), "the shell has ended")
+        flood_and_exit(client, conn, floods)
         eq(client.ask(request("DELETE", "/v1/sessions/last")).status, 200, "its session is deleted")
         eq(code_of(conn.response(DEADLINE * SLOW).json()), 3, "the command is answered with its exit code")
         eq([s["name"] for s in client.get("/v1/sessions").json()["sessions"]], ["default"],
