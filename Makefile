@@ -148,6 +148,7 @@ $(B)/$1/lib.a $(B)/$1/inject.a:
 
 # What is included as it stands (base/embed.h); the compiler does not tell of it.
 $(B)/$1/obj/src/kernel/driver_text.o: $(addprefix $(EMBED)/src/kernel/,driver.py.gz skills.py.gz)
+$(B)/$1/obj/src/config.o: $(EMBED)/src/usage.txt.gz
 $(B)/$1/obj/src/cdp/element.o: $(EMBED)/src/cdp/element.js.gz
 $(B)/$1/obj/src/cdp/observe.o: $(EMBED)/src/cdp/mark.js.gz
 

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "base/embed.h"
 #include "base/float.h"
 #include "cdp/endpoint.h"
 #include "drop_in.h"
@@ -24,68 +25,11 @@ struct reader {
 	char **argv; /* what is left */
 };
 
-static const char usage[] =
-	"usage: od-runtime-client [ROLE] PORT [OPTION...]\n"
-	"\n"
-	"roles\n"
-	"  init              supervise serve (default as process 1)\n"
-	"  serve             the server (default otherwise)\n"
-	"  shell             the user's shell on this terminal, with serve's options\n"
-	"  health            exit 0 if the server on PORT answers; with --tls: if it\n"
-	"                    answers a TLS handshake (its certificate is not looked at)\n"
-	"  connect           carry bytes between stdin, stdout and the server on PORT\n"
-	"  copy-self DEST    copy this program to DEST, a file or a folder\n"
-	"  --version, --licences, --help\n"
-	"\n"
-	"options\n"
-	"  --address ADDR      address to listen on (default 0.0.0.0)\n"
-	"  --working-dir DIR   where the shell starts (default: the current directory)\n"
-	"  --state-dir DIR     remember actions with an id there, over restarts\n"
-	"  --state-sync        force what is remembered to the disk, each time\n"
-	"  --username NAME     user of the shell (default openhands)\n"
-	"  --user-id N         its id, if it has to be made (default 1000)\n"
-	"  --[no-]manage-users add that user to /etc if absent (default: in containers)\n"
-	"  --shell PATH        shell to use (default: bash, else any sh)\n"
-	"  --key-sha256 HEX    SHA-256 of the session key that requests must carry\n"
-	"  --no-key            serve without a session key on an address that others "
-	"reach\n"
-	"  --tls-cert FILE     certificate chain (PEM), with --tls-key: serve TLS 1.2\n"
-	"  --tls-key FILE      private key (PEM)\n"
-	"  --tls-client-ca FILE  accept only clients with a certificate of this "
-	"authority "
-	"(PEM)\n"
-	"  --tls-self          serve TLS with a self-signed certificate; the log "
-	"tells\n"
-	"                      the SHA-256 of its key\n"
-	"  --connect URL       dial out to a backend: ws://..., wss://..., unix:/PATH\n"
-	"  --connect-id NAME   the sandbox's name there (default: the host's)\n"
-	"  --connect-token FILE  the token that the backend asks for (Authorization: "
-	"Bearer)\n"
-	"  --connect-cert FILE, --connect-key FILE\n"
-	"                      a certificate (PEM) and its key, to show it as well\n"
-	"  --connect-ca FILE, --connect-pin HEX\n"
-	"                      trust a backend at wss://... by its authority (PEM), or "
-	"by\n"
-	"                      the SHA-256 of its SubjectPublicKeyInfo\n"
-	"  --file-viewer       show images and PDF files to browsers in the sandbox, on\n"
-	"                      a port of 127.0.0.1 behind PORT, without a key\n"
-	"  --entrypoint none|run|wait [...] -- WORD...\n"
-	"                      run the image's program, WORD..., beside the server, or\n"
-	"                      to its end before it\n"
-	"  --plugins NAME...   start them: agent_skills, jupyter (Python cells), mcp, "
-	"vscode,\n"
-	"                      or folders in --plugin-dir DIR (default /.od/plugins)\n"
-	"  --[no-]enable-browser\n"
-	"                      start one at once, or none (default: when it is needed)\n"
-	"  --cdp URL           use the browser at ws://... or http://... in its place\n"
-	"\n"
-	"environment: SESSION_API_KEY, NO_CHANGE_TIMEOUT_SECONDS, SU_TO_USER,\n"
-	"RUNTIME_USERNAME, SANDBOX_GROUP_ID, INIT_PLUGIN_TIMEOUT, OD_PYTHON,\n"
-	"JUPYTER_KERNEL, VSCODE_PORT\n";
+EMBED(usage_text, "src/usage.txt");
 
 const char *config_usage(void)
 {
-	return usage;
+	return embed_text(&usage_text).p;
 }
 
 static void complain(
