@@ -18,7 +18,7 @@ typedef void broom_fn(int dir, const char *name, const void *arg);
 
 /*
  * From now on fn is called, in another process with the same rights, when this one ends
- * without broom_end. That process has copies of name and of what arg points to. If it
+ * without broom_end. The process has copies of name and of what arg points to. If it
  * cannot be made, nothing is removed.
  */
 void broom_begin(

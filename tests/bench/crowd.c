@@ -1,6 +1,7 @@
 /*
- * What a new peer waits for while many others hold connections. Prints a JSON object
- * with the time from connect to the answer of /alive, each on a connection of its own.
+ * Measures the wait of a new peer while many others hold connections. Prints a JSON
+ * object with the time from connect to the answer of /alive, each on a connection of its
+ * own.
  *
  *   crowd PORT PEERS SECONDS idle     each peer has had an answer and is silent then;
  *                                     a peer that is closed stays so

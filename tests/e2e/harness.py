@@ -62,7 +62,7 @@ def mount(source, target, kind=None, flags=0, data=None):
 
 
 def shield(folder, layers):
-    """What is written to the folder from now on goes to memory; what must stay below it stays."""
+    """Sends writes to the folder to memory from now on, but for the folders below it that must stay."""
     kept = [p for p in {TOP, os.path.expanduser("~")} if os.path.realpath(p).startswith(folder + "/")]
     upper, work = (os.path.join(layers, folder.strip("/") + part) for part in ("-upper", "-work"))
     os.mkdir(upper)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a child of the client begins with: its descriptors and signals; and the file of the program itself."""
+"""Descriptors and signals with which a child of the client begins, and the file of the program itself."""
 import errno
 import os
 import shutil
@@ -11,7 +11,7 @@ from harness import (CLIENT, ME, WRAP, Client, Conn, eq, free_port, main, ok, re
 FDS = "ls /proc/self/fd | tr '\\n' ' '"
 # By a program that changes no signal; grep catches SIGSEGV.
 SIGNALS = "cat /proc/self/status"
-# Those that the C library keeps for threads are neither.
+# Signals that the C library keeps for its threads do not count.
 OWN_OF_LIBC = 0x180000000
 
 
@@ -77,7 +77,7 @@ def test_signals():
 
 
 def test_program_file():
-    """What is done to the file of the program does not reach the program that runs."""
+    """A change of the file does not reach the program that runs."""
     if WRAP:
         skip("the program's file", "the wrapper's is another one")
         return

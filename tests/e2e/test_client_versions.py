@@ -32,7 +32,7 @@ REQUIRED = {
     "run": {"command"}, "read": {"path"}, "write": {"path"}, "run_ipython": {"code"},
     "edit": {"path"}, "browse": {"url", "trigger_by_action"}, "error": set(),
 }
-# Those where something has changed, one before and one after each change.
+# Versions before and after each change.
 VERSIONS = [24, 27, 28, 30, 31, 37, 38, 39, 40, 42, 43, 46, 47, 50, 53, 62]
 
 
@@ -41,7 +41,7 @@ def user_agent(version):
 
 
 def unknown(version, answer):
-    """What a client of this version fails on; empty when it can read the answer."""
+    """The members on which a client of this version fails; empty when it can read the answer."""
     kind = answer["observation"]
     if kind not in MEMBERS:
         return {"observation " + kind}

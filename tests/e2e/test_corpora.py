@@ -31,7 +31,7 @@ def well(client, name):
 
 
 def verdict(client, message, pieces):
-    """What becomes of one message, sent in pieces: a status that closes, or the body that was written."""
+    """The result of one message, sent in pieces: a status that closes, or the body that was written."""
     path = os.path.join(client.work, "target")
     if os.path.exists(path):
         os.unlink(path)
@@ -88,7 +88,7 @@ def test_messages():
 
 
 def test_differential():
-    """What two servers accept, both read in one way."""
+    """Messages that two servers accept are read by both in one way."""
     if not shutil.which("node"):
         skip("messages against Node", "node is not installed")
         return

@@ -81,7 +81,7 @@ def test_all_at_once():
             s = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
             s.connect_ex(("127.0.0.1", client.port))
             peers.append(s)
-        served(client, 20, "new peers are answered amid 3,000 connects")
+        served(client, 20, "new peers are answered beside 3,000 connects")
         for s in peers:
             s.close()
         served(client, 20, "new peers are answered when the others have gone")

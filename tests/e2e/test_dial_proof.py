@@ -19,7 +19,7 @@ def proof(role, nonce, challenge, box, verifier=VERIFIER):
 
 
 def test_proof():
-    """What the sandbox accepts from a backend."""
+    """The sandbox accepts a valid proof of a backend, once."""
     with Backend() as b, Client("--key-sha256", DIGEST, "--connect", f"ws://127.0.0.1:{b.port}/", "--connect-id", "v") as c:
         def meet():
             s = b.stream()

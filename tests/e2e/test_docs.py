@@ -52,7 +52,7 @@ def words(text):
 
 
 def run_step(box, folder, image, command):
-    """What a command of a page prints."""
+    """The output of a command of a page."""
     env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "OD_STATE_DIR": box.state,
            "OD_RUNTIME_CLIENT": harness.BOXED}
     done = subprocess.run(["sh", "-c", command.replace(IMAGE, image)], env=env, stdin=subprocess.DEVNULL,

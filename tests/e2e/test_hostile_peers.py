@@ -35,7 +35,7 @@ PROGRAM = os.path.join(BUILD, "od-runtime-client")
 PLAIN, BOX = "a1" * 32, "a2" * 32
 ENGINE, SANDBOX, REGISTRY = "engine", "sandbox", "registry"
 SEED = int(os.environ.get("OD_SEED", "1"))
-# Of the commands that talk to a peer, how many meet each behaviour of it: ones that end, and endless ones.
+# Commands that meet each behaviour of a peer: of behaviours that end, and of endless ones.
 SOME = {ENGINE: (8, 2), SANDBOX: (6, 2), REGISTRY: (3, 1)}
 # Faults that are known: (pattern of the fault, pattern of the case's name, what is missing).
 OPEN = (
@@ -197,7 +197,7 @@ class World:
         return sum(p.changed for p in self.proxies.values())
 
     def damage(self, command):
-        """What a lie has led the program to do: texts."""
+        """Actions to which a lie has led the program, as texts."""
         out = []
         for peer, proxy in self.proxies.items():
             for request in proxy.requests:

@@ -128,7 +128,7 @@ def test_nul_in_a_body():
 
 
 def test_malformed():
-    """What is no text at all is refused before an action sees it."""
+    """Bytes that are no text are refused before an action receives them."""
     box = Sandbox()
     for name, member, template in fields():
         good = json.dumps(body_of(name, member, "MARK")).encode()

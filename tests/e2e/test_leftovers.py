@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What od-runtime leaves at an engine when it is killed, and who takes it away."""
+"""Objects that a killed od-runtime leaves at an engine are removed by a later command."""
 import json
 import os
 import signal
@@ -135,7 +135,7 @@ class Left(Box):
         return [c["Id"] for c in self.rows()]
 
     def volumes(self):
-        """Those for sandboxes of these tests: others may use the engine, too."""
+        """Volumes for sandboxes of these tests: other programs may use the engine, too."""
         found = ENGINE.call("GET", "/volumes", query={
             "filters": json.dumps({"label": [OWNER]})})["Volumes"] or []
         return {v["Name"] for v in found if v["Labels"].get("od.sandbox.name", "").startswith(PREFIX)}
@@ -204,7 +204,7 @@ def test_killed_build():
 
 
 def test_living():
-    """What a living process works on stays, though it was never started."""
+    """A container of a living process stays, though it was never started."""
     if not usable("living"):
         return
     with Left(ENGINE) as box:

@@ -152,7 +152,7 @@ class Sniffer(Wire):
 
 
 def payloads(data):
-    """What a WebSocket's client has sent, without its masks."""
+    """The frames of a WebSocket's client, without their masks."""
     data, out = data.split(b"\r\n\r\n", 1)[1], b""
     while len(data) >= 6:
         n, at = data[1] & 127, 2

@@ -9,7 +9,7 @@ from harness import SLOW, Client, action, eq, main, ok, request
 ROUNDS = int(1000 / SLOW)
 HANDSHAKES = int(100 / SLOW)
 LOG_MAX = 4096  # a few lines, not one for each request
-# One failing request each; {} is the number of the round, so that no line is like the one before.
+# A failing request each; {} is the number of the round, so that no line is like the one before.
 FAILING = [
     b"NONSENSE {}\r\n\r\n",
     b"GET /alive HTTP/1.1\r\nHost: x\r\nHost: {}\r\n\r\n",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What root of a sandbox with CAP_NET_RAW reads on the wire: the key over HTTP, nothing of it over TLS."""
+"""Root of a sandbox with CAP_NET_RAW reads the key on the wire over HTTP, and nothing of it over TLS."""
 import os
 import select
 import socket

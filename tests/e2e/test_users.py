@@ -12,7 +12,7 @@ from harness import CLIENT, TOP, WRAP, Client, eq, free_port, has, main, ok, scr
 NAME = "od-absent"
 FIRST_PID_NAMESPACE = 0xeffffffc
 AS_USER = {"SU_TO_USER": None, "RUNTIME_USERNAME": NAME}
-# What an engine does: namespaces, and files of its own over those of the image.
+# An engine makes namespaces, and files of its own over those of the image.
 ENGINE = """mount --make-rprivate /
 for name in hosts hostname; do touch /etc/$name; mount --bind /etc/$name /etc/$name; done
 exec "$@\""""

@@ -16,7 +16,7 @@ from harness import eq, has, ok
 TEMP = harness.scratch("od-values-")
 COUNT = 0
 ID = "ab" * 32
-# What an id, a name or a volume must not be.
+# Values that no id, name or volume may have.
 HOSTILE = ["", "x", "..", "a/b", "../volumes/victim", "a?force=1", "a#b", "a b", "a%2fb",
            "x HTTP/1.1\r\nHost: a\r\n\r\nDELETE /containers/victim", "a\nb", "a\u001b[2J",
            "\u009b31m", "a" * 500]
@@ -43,7 +43,7 @@ def od(e, *argv):
 
 
 def on_terminal(e, *argv):
-    """What it writes to a terminal."""
+    """The bytes that it writes to a terminal."""
     ours, theirs = pty.openpty()
     with subprocess.Popen([*harness.WRAP, harness.RUNTIME, *argv], stdout=theirs,
                           stderr=subprocess.DEVNULL, env=environment(e)) as p:
@@ -67,7 +67,7 @@ def described(**more):
 
 
 def paths(e):
-    """What was asked after the engine was found."""
+    """The requests after the engine was found."""
     return [(r.method, r.path) for r in e.log if r.path not in ("/_ping", "/version")]
 
 

@@ -52,7 +52,7 @@ static void check_forwarded(const struct exchange *x, struct str head)
 	assert(session_key_find(&again.rq, &found) != 0);
 	assert(request_asks_websocket(&again.rq) == request_asks_websocket(&x->rq));
 	assert(again.http.head.framing == x->http.head.framing);
-	/* Of all places that had it the one that showed it is gone. */
+	/* The place that showed the key has lost it. */
 	if (shown && key.n >= KEY_MIN)
 		assert(count(buf_view(&out), key) < count(head, key));
 	buf_free(&out);

@@ -176,7 +176,7 @@ static struct channel *begin(struct stream *s, const struct stream_ask *ask, str
 	assert(ask->kind < 5 && ask->window >= STREAM_WINDOW_MIN);
 	assert(ask->offset <= INT64_MAX || ask->offset == UINT64_MAX);
 	assert(s->trusted || ask->kind == 2);
-	/* Nobody finds a proof. */
+	/* No input can hold a valid proof. */
 	assert(s->proof.step != STREAM_PROOF_DONE);
 	if (sum(ask->epoch) + sum(ask->session) + sum(ask->action) == 1) {
 		*why = (struct channel_refusal){404, "There is none.", ""};

@@ -115,7 +115,7 @@ STATUSES = tuple(Behaviour(f"status-{n}", LIE, f"the status is {n}", with_status
 def documents(a):
     """The JSON of an answer: (documents, function that makes the answer's bytes of them), or None.
 
-    That is a body, or one document per line, or the field in which an engine describes a path."""
+    The JSON is a body, or one document per line, or the field in which an engine describes a path."""
     stat = a.field("X-Docker-Container-Path-Stat")
     if stat:
         def put_stat(docs):
@@ -438,7 +438,7 @@ def member(name, kind=tarfile.REGTYPE, link="", mode=0o644, data=b"injected\n"):
 
 
 def with_members(*made):
-    """What the archive has, and before that the members; their names are relative to its first."""
+    """The members in front of the content of the archive; their names are relative to its first."""
     def apply(a):
         have = archive(a)
         if not have:

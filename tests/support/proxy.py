@@ -16,7 +16,7 @@ WAIT_SECONDS = 300   # longest wait for either side; a test ends long before
 
 
 class Request:
-    """One request, as it came: raw is the head with its blank line."""
+    """A request, as it came: raw is the head with its blank line."""
 
     def __init__(self, raw, body):
         self.raw, self.body = raw, body
@@ -26,7 +26,7 @@ class Request:
         self.path = re.sub(r"^/v1\.\d+", "", self.target).split("?")[0]
 
     def illegal(self):
-        """What no peer may receive: the reason, or None."""
+        """Why no peer may receive this request, or None."""
         first, *lines = self.raw[:-4].split(b"\r\n")
         if not re.fullmatch(rb"[A-Z]+ /[!-~]* HTTP/1\.1", first):
             return f"request line {first[:200]!r}"
@@ -86,7 +86,7 @@ class Answer:
 
 
 def readable(socks, seconds):
-    """Those of the sockets from which something can be read, or that have an error; poll has no limit of fds."""
+    """The sockets from which something can be read, or that have an error; poll has no limit of fds."""
     poll = select.poll()
     for sock in socks:
         poll.register(sock, select.POLLIN)
@@ -236,7 +236,7 @@ class Proxy:
             sock.close()
 
     def exchange(self, sock, reader):
-        """One request; whether another one can follow on the connection."""
+        """Handles a request; whether another one can follow on the connection."""
         request, sent = read_request(reader)
         self.requests.append(request)
         with connect(self.to) as far:

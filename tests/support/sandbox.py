@@ -68,7 +68,7 @@ def frame(op, data):
 
 
 def session():
-    """What a stream sends to a client that opens a session: its screen, a line, the end."""
+    """Frames of a stream for a client that opens a session: its screen, a line, the end."""
     text = b"hello\r\n"
     yield frame(1, json.dumps({"type": "hello", "version": 1, "box": "b", "epoch": "e", "window": 1 << 20,
                                "input_window": 1 << 18}).encode())

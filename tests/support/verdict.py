@@ -75,7 +75,7 @@ def write_some(fd, data):
 
 
 def faults(got, codes, ends, data=False, rss_kib=0, report=False):
-    """What is wrong with an outcome, as texts.
+    """The faults of an outcome, as texts.
 
     codes are the exit codes that are allowed; ends says whether it has to end by itself; data says that its output is
     content of the sandbox, which a pipe gets as it is; rss_kib bounds the memory, 0 for no bound; report says that

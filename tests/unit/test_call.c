@@ -140,7 +140,7 @@ static void test_tunnel_broken(void)
 	fd_close(&pair[1]);
 }
 
-/* What cannot stand in a head is refused before a byte is sent. */
+/* A value that cannot stand in a head is refused before a byte is sent. */
 static void test_head_refused(void)
 {
 	const struct call_request bad[] = {

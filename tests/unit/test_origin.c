@@ -52,7 +52,7 @@ static const struct row {
 	{{"x.local", NULL, NULL}, 421, 421},
 	{{"x.localhost", NULL, NULL}, 421, 421},
 
-	/* What only looks like an address. */
+	/* Names that resemble an address. */
 	{{"evil.test.1", NULL, NULL}, 421, 421},
 	{{"evil1", NULL, NULL}, 421, 421},
 	{{"1.2.3", NULL, NULL}, 421, 421},

@@ -1,4 +1,4 @@
-/* What an observation says of the out-of-memory killer; files stand for the cgroup. */
+/* The out-of-memory killer in observations; files stand for the cgroup. */
 #include "tests/unit/run_driver.h"
 
 #define FINISHED(code) "\n[The command completed with exit code " #code ".]"

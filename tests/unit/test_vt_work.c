@@ -102,7 +102,7 @@ static void test_flood(size_t i)
 	buf_free(&text);
 }
 
-/* What a program prints that does nothing unusual. */
+/* The output of a program that does nothing unusual. */
 static void test_plain(void)
 {
 	struct buf text = BUF_INIT(OUT_MAX);

@@ -208,7 +208,7 @@ says "a finding fails and shows its input" "tests/fuzz/run build/x/fuzz/fuzz/fuz
 target 'exit 0'
 says "a fuzz target that runs nothing fails" "tests/fuzz/run build/x/fuzz/fuzz/fuzz_a" '^not ok'
 
-# What tools/test compares before and after all tests.
+# The state that tools/test compares before and after all tests.
 mkdir -p machine/etc/sudoers.d machine/home/me
 for name in passwd group shadow sudoers sudoers.d/a; do
 	echo "$name" >machine/etc/$name
