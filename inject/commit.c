@@ -38,7 +38,7 @@ static int write_container(struct plan *p, struct image *on, struct buf *out)
 	jw_object(&w);
 	r = labels_each(&labels, put_label, &w);
 	/* The image inherits the labels of the container, and that those of its image. */
-	for (size_t i = 0; i < SANDBOX_LABELS; i++)
+	for (enum sandbox_label i = 0; i < SANDBOX_LABELS; i++)
 		if (image_label(on, sandbox_label_name(i)).n) {
 			jw_key(&w, sandbox_label_name(i));
 			jw_cstr(&w, "");
