@@ -42,7 +42,6 @@ OPEN = (
     ("does not end by (itself|SIGINT)", "drip|silent|endless", "one deadline for every request and for all clean-up"),
     ("no next step", "", "a next step in each error about what a peer answers"),
     ("line of error of more than", "", "a limit on what a peer says in an error"),
-    ("dot segment|request line|bystander", " engine ", "ids of an engine are checked before they become a path"),
     ("dot segment|request line", " registry ", "a Location is checked before it becomes a request"),
     ("control characters", "inject", "control characters in what a peer says"),
 )
