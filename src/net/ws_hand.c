@@ -140,9 +140,8 @@ const char *ws_hand_agrees(
 	bool same;
 
 	if (r->status == 401 || r->status == 403)
-		return "the server refuses the WebSocket (status 401 or 403): is the "
-		       "token "
-		       "right?";
+		return "the server refuses the WebSocket (status 401 or 403): "
+		       "is the token right?";
 	if (r->status != 101)
 		return "the server refuses the WebSocket";
 	if (http_field_find(&r->head, p, STR("upgrade"), &v) ||

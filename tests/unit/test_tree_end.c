@@ -1,15 +1,15 @@
-/* The end of a program: who is asked to end, in which order, and who is killed. */
+/* The end of a program: the order of SIGTERM, SIGHUP and SIGKILL to its descendants. */
 #include "base/clock.h"
 #include "tests/unit/tree_stage.h"
 
 #include <stdio.h>
 
-/* Of these, half is waited for in vain if an end is not noticed. */
+/* The grace: if tree_end misses the end of a process, it waits for half of it. */
 enum { POLITE_MS = 120000 };
 
 /*
- * One that ignores signals; without grace also one that does not, as it would have to
- * end in time. The caller is the root, as init is.
+ * Ends a child that ignores signals, and without grace also a child that does not, which
+ * would have to end in time. The caller is the root, as init is.
  */
 static int last_words(uint64_t grace)
 {
