@@ -1,6 +1,6 @@
-# od-runtime: two static programs from one tree.
+# od-runtime: three static programs from one tree.
 #
-#   make              build/ARCH/od-runtime-client and build/ARCH/od-runtime
+#   make              build/ARCH/od-runtime-client, od-plugins and od-runtime
 #   make both         the same, with clients for both architectures in od-runtime
 #   make test         unit tests with sanitizers, then tests/e2e
 #   make test-release the unit tests against musl (under qemu for a foreign ARCH)
@@ -39,12 +39,15 @@ endif
 
 # --- Sources ------------------------------------------------------------------
 
-LIB_SRC := $(filter-out src/main.c,$(sort $(wildcard src/*.c src/*/*.c)))
-INJECT_SRC := $(filter-out inject/main.c,$(sort $(wildcard inject/*.c)))
+MAINS = src/main.c src/plugins_main.c inject/main.c
+LIB_SRC := $(filter-out $(MAINS),$(sort $(wildcard src/*.c src/*/*.c)))
+INJECT_SRC := $(filter-out $(MAINS),$(sort $(wildcard inject/*.c)))
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c tests/patches/test_*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 
-PROGRAMS = $(B)/od-runtime-client $(B)/od-runtime
+# What goes into a sandbox, and what brings it there.
+BOXED = od-runtime-client od-plugins
+PROGRAMS = $(addprefix $(B)/,$(BOXED) od-runtime)
 
 all: $(PROGRAMS)
 
@@ -161,6 +164,8 @@ $(B)/$1/third_party.a: Makefile third_party/build.mk third_party/src/.stamp | $(
 	@touch $$@
 
 $(B)/$1/od-runtime-client: $(B)/$1/obj/src/main.o $(B)/$1/lib.a $(B)/$1/third_party.a
+$(B)/$1/od-plugins: $(B)/$1/obj/src/plugins_main.o $(B)/$1/lib.a $(B)/$1/third_party.a
+$(addprefix $(B)/$1/,$(BOXED)):
 	@echo "  LINK $$@"
 	$$(Q)$$(call LINK_$1,$$^)
 
@@ -204,7 +209,7 @@ third_party/src/.stamp: third_party/pins third_party/fetch \
 # --- Programs -----------------------------------------------------------------
 
 # The unstripped twins stay in release/ for debuggers and for the link gate.
-$(B)/od-runtime-client: $(B)/release/od-runtime-client
+$(addprefix $(B)/,$(BOXED)): $(B)/%: $(B)/release/%
 	@$(STRIP) -o $@ $<
 	@printf '  DONE %s (%s bytes)\n' $@ "$$(stat -c %s $@)"
 
@@ -224,11 +229,11 @@ both:
 	+$(Q)$(MAKE) --no-print-directory ARCH=$(OTHER_ARCH) $(BUILD)/$(OTHER_ARCH)/od-runtime-client
 	+$(Q)$(MAKE) --no-print-directory ARCH=$(ARCH) all
 
-# asan: the client with sanitizers; valgrind: plain, against glibc
-asan: $(B)/asan/od-runtime-client $(B)/asan/od-runtime
+# asan: the programs with sanitizers; valgrind: plain, against glibc
+asan: $(addprefix $(B)/asan/,$(BOXED) od-runtime)
 $(B)/asan/%: $(B)/test/%
 	@mkdir -p $(@D) && cp $< $@
-valgrind: $(B)/valgrind/od-runtime-client
+valgrind: $(addprefix $(B)/valgrind/,$(BOXED))
 
 third_party: $(foreach k,release test,$(B)/$k/third_party.a)
 
@@ -293,15 +298,14 @@ bench: all $(BENCH_PROGRAMS)
 check: linkgate layers lint
 
 linkgate: $(PROGRAMS) $(B)/release/lib.a $(B)/release/inject.a
-	tools/linkgate $(B)/od-runtime-client $(B)/release
-	tools/linkgate $(B)/od-runtime $(B)/release
+	$(foreach p,$(PROGRAMS),tools/linkgate $p $(B)/release &&) true
 	tools/size $(B)/od-runtime-client $(CLIENT_MAX_BYTES)
 
 layers:
 	tools/layers
 
 # The text rules at once; the analysers file by file, again only after a change.
-ANALYSED = $(LIB_SRC) $(INJECT_SRC) $(wildcard src/main.c inject/main.c)
+ANALYSED = $(LIB_SRC) $(INJECT_SRC) $(wildcard $(MAINS))
 lint: $(ANALYSED:%=$(B)/lint/%.ok) third_party/src/.stamp
 	tools/lint
 	tools/lint --cppcheck -DOD_VERSION='"$(VERSION)"'

@@ -416,7 +416,6 @@ static const struct role_word {
 	{"connect", ROLE_CONNECT},
 	{"health", ROLE_HEALTH},
 	{"copy-self", ROLE_COPY_SELF},
-	{"browser", ROLE_BROWSER},
 	{"--version", ROLE_VERSION},
 	{"--licences", ROLE_LICENCES},
 	{"--help", ROLE_HELP},

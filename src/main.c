@@ -4,13 +4,10 @@
 #include "base/log.h"
 #include "config.h"
 #include "proc/init.h"
-#include "skill/skill.h"
-#include "srv/role_browser.h"
 #include "srv/role_shell.h"
 #include "srv/roles.h"
 #include "srv/serve.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -42,11 +39,6 @@ int main(int argc, char **argv)
 
 	fd_hold_standard();
 	log_name("od-runtime-client");
-	if (skill_is(argv[0])) {
-		/* A file that may not grow so much is an error, and no death. */
-		signal(SIGXFSZ, SIG_IGN);
-		return skill_run(argc, argv);
-	}
 	if (config_read(&config, argc, argv, &errors) < 0)
 		return usage_error(&errors);
 	switch (config.role) {
@@ -62,14 +54,10 @@ int main(int argc, char **argv)
 		return role_health(config.port, config.tls);
 	case ROLE_COPY_SELF:
 		return role_copy_self(config.copy_to);
-	case ROLE_BROWSER:
-		/* A browser that has ended is told by what it does not answer. */
-		signal(SIGPIPE, SIG_IGN);
-		return role_browser();
 	case ROLE_VERSION:
 		return role_print("od-runtime-client " OD_VERSION "\n");
 	case ROLE_LICENCES:
-		return role_licences();
+		return role_licences("od-runtime-client");
 	case ROLE_HELP:
 		return role_print(config_usage());
 	}

@@ -6,6 +6,7 @@
 #include "kernel/calls.h"
 #include "limits.h"
 #include "proc/children.h"
+#include "proc/plugins_program.h"
 #include "proc/tree.h"
 
 #include <assert.h>
@@ -83,6 +84,23 @@ static void put_words(struct native *n, const char *what, const char *why)
 	cell_text(&n->cell, str_c(why));
 }
 
+/* In place of what a skill prints: err is why there is no process. */
+static void native_put_failure(struct native *n, int err)
+{
+	struct buf why = BUF_INIT(2 * FILE_PATH_MAX);
+	char path[FILE_PATH_MAX];
+	int r = plugins_program_find(path);
+
+	if (r)
+		plugins_program_explain(path, r, &why);
+	else
+		buf_puts(&why, err_text(err));
+	cell_text(&n->cell, STR("[The skill could not be started: "));
+	cell_text(&n->cell, buf_view(&why));
+	cell_text(&n->cell, STR("]"));
+	buf_free(&why);
+}
+
 /* What Python would show when the function returns; false: an exception. */
 static bool show_value(struct native *n, int status)
 {
@@ -129,8 +147,7 @@ static void ended(struct child *c, int status)
 	loop_close(n->loop, &n->out);
 	spawn_report_close(&n->report);
 	if (err < 0 && err != -EAGAIN && err != -EINTR) {
-		put_words(n, "[The skill could not be started: ", err_text(err));
-		cell_text(&n->cell, STR("]"));
+		native_put_failure(n, err);
 		finish(n);
 	} else if (show_value(n, status)) {
 		next(n);
@@ -181,9 +198,15 @@ static int launch(struct native *n, int in, int out)
 
 static int call(struct native *n)
 {
+	char program[FILE_PATH_MAX];
 	int out[2] = {-1, -1};
-	int in = put_arguments(n);
-	int r = in < 0 ? in : fd_pipe(out);
+	int r = plugins_program_find(program);
+	int in = r ? r : put_arguments(n);
+
+	/* Without od-plugins the PATH ends in a folder of somebody else's. */
+	if (in < 0)
+		return in;
+	r = fd_pipe(out);
 
 	buf_reset(&n->text);
 	if (r == 0)
@@ -216,10 +239,8 @@ static void next(struct native *n)
 		if (n->step.kind == CALLS_ERROR)
 			break;
 	}
-	if (r < 0) {
-		put_words(n, "[The skill could not be started: ", err_text(r));
-		cell_text(&n->cell, STR("]"));
-	}
+	if (r < 0)
+		native_put_failure(n, r);
 	finish(n);
 }
 

@@ -32,8 +32,12 @@ def call(name, **args):
     env = dict(os.environ)
     if state:
         env[STATE] = state  # a cell may have changed its environment
-    child = subprocess.Popen([os.path.join(folder, name), "--json"], env=env,
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        child = subprocess.Popen([os.path.join(folder, name), "--json"], env=env, stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    except FileNotFoundError as e:
+        raise RuntimeError("there is no %s: od-plugins is missing beside od-runtime-client"
+                           % e.filename) from None
     try:
         out, err = child.communicate(json.dumps(args, default=str).encode())
     except BaseException:

@@ -1,6 +1,6 @@
 /*
- * The browser: a process of this program, in the role "browser", that drives Chromium
- * for the actions browse and browse_interactive. It comes when the first of them does.
+ * The browser: a process of od-plugins that drives Chromium for the actions browse and
+ * browse_interactive. The first of them starts it.
  */
 #include "plug/external.h"
 #include "plug/screen.h"
@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "cdp/answer.h"
 #include "cdp/find.h"
+#include "proc/plugins_program.h"
 #include "term/shell.h"
 
 #include <stdio.h>
@@ -19,6 +20,9 @@ enum {
 	PLACES_MAX = 65536, /* that were looked at */
 	LINE = 380,         /* of the log */
 };
+
+/* The path of od-plugins, found before each start: it may be put there later. */
+static char driver[FILE_PATH_MAX];
 
 static bool is_visit(const struct act *a)
 {
@@ -44,7 +48,9 @@ static void fail(struct act *a, enum external_failure how, const char *words)
 	struct str what = STR(""), said = str_c(words);
 
 	if (how == EXTERNAL_NOT_THERE || how == EXTERNAL_FAILED) {
-		no_browser(a, how == EXTERNAL_FAILED ? words : "");
+		bool tell = how == EXTERNAL_FAILED || plugins_program_find(driver) < 0;
+
+		no_browser(a, tell ? words : "");
 		return;
 	}
 	/* What is too long to be read once more is not repeated. */
@@ -92,6 +98,15 @@ static void log_places(struct str places)
 	log_info("no browser is in %s", line);
 }
 
+static bool browser_find_driver(struct buf *why)
+{
+	int r = plugins_program_find(driver);
+
+	if (r)
+		plugins_program_explain(driver, r, why);
+	return r == 0;
+}
+
 /* Where it was searched is told when somebody has missed it. */
 static bool look(const struct box *box, bool again, struct buf *why)
 {
@@ -100,6 +115,8 @@ static bool look(const struct box *box, bool again, struct buf *why)
 	struct arena a;
 	int r;
 
+	if (!browser_find_driver(why))
+		return false;
 	if (box->config->cdp)
 		return true;
 	arena_init(&a, PLACES_MAX);
@@ -119,7 +136,7 @@ static bool look(const struct box *box, bool again, struct buf *why)
 
 static int start(struct plug *p)
 {
-	static const char *const argv[] = {"/proc/self/exe", "browser", NULL};
+	static const char *const argv[] = {driver, "browser", NULL};
 	static char cdp[sizeof("OD_CDP=") + CDP_URL_MAX];
 	static const char *env[] = {NULL, NULL, NULL};
 	static const struct external_own lazily = {

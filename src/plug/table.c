@@ -1,10 +1,29 @@
 #include "plug/table.h"
 
+#include "proc/plugins_program.h"
+
 /*
  * The skills are programs on the PATH, and modules of each Python: there is nothing to
  * start. Where both were asked for, cells have their functions without an import.
  */
-const struct plugin plugin_agent_skills = {.name = "agent_skills"};
+static int table_start_skills(struct plug *p)
+{
+	struct buf why = BUF_INIT(2 * FILE_PATH_MAX);
+	char path[FILE_PATH_MAX];
+	int r = plugins_program_find(path);
+
+	if (r)
+		plugins_program_explain(path, r, &why);
+	if (!r)
+		plug_ready(p);
+	else
+		plug_unavailable(p, buf_cstr(&why) ? why.p : err_text(r));
+	buf_free(&why);
+	return 0;
+}
+
+const struct plugin plugin_agent_skills = {.name = "agent_skills",
+	.start = table_start_skills};
 
 const struct plugin *const plugins[] = {
 	&plugin_agent_skills,

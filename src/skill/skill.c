@@ -6,6 +6,7 @@
 #include "limits.h"
 #include "skill/private.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,46 +22,42 @@ static void parse_pdf(struct skill_call *c)
 }
 
 static const struct skill {
-	const char *name;
 	void (*run)(struct skill_call *c);
 	size_t needed;                    /* of the arguments */
 	const char *args[SKILL_ARGS_MAX]; /* their names */
-} skills[] = {
-	{"open_file", skill_open_file, 1, {"path", "line_number", "context_lines"}},
-	{"goto_line", skill_goto_line, 1, {"line_number"}},
-	{"scroll_down", skill_scroll_down, 0, {NULL}},
-	{"scroll_up", skill_scroll_up, 0, {NULL}},
-	{"search_dir", skill_search_dir, 1, {"search_term", "dir_path"}},
-	{"search_file", skill_search_file, 1, {"search_term", "file_path"}},
-	{"find_file", skill_find_file, 1, {"file_name", "dir_path"}},
-	{"file_editor", skill_file_editor, 2,
+} skills[SKILLS] = {
+	[SKILL_OPEN_FILE] = {skill_open_file, 1,
+		{"path", "line_number", "context_lines"}},
+	[SKILL_GOTO_LINE] = {skill_goto_line, 1, {"line_number"}},
+	[SKILL_SCROLL_DOWN] = {skill_scroll_down, 0, {NULL}},
+	[SKILL_SCROLL_UP] = {skill_scroll_up, 0, {NULL}},
+	[SKILL_SEARCH_DIR] = {skill_search_dir, 1, {"search_term", "dir_path"}},
+	[SKILL_SEARCH_FILE] = {skill_search_file, 1, {"search_term", "file_path"}},
+	[SKILL_FIND_FILE] = {skill_find_file, 1, {"file_name", "dir_path"}},
+	[SKILL_FILE_EDITOR] = {skill_file_editor, 2,
 		{"command", "path", "file_text", "view_range", "old_str", "new_str",
 			"insert_line", "enable_linting"}},
-	{"parse_pdf", parse_pdf, 1, {"file_path"}},
-	{"parse_docx", skill_parse_docx, 1, {"file_path"}},
-	{"parse_latex", skill_parse_latex, 1, {"file_path"}},
-	{"parse_pptx", skill_parse_pptx, 1, {"file_path"}},
+	[SKILL_PARSE_PDF] = {parse_pdf, 1, {"file_path"}},
+	[SKILL_PARSE_DOCX] = {skill_parse_docx, 1, {"file_path"}},
+	[SKILL_PARSE_LATEX] = {skill_parse_latex, 1, {"file_path"}},
+	[SKILL_PARSE_PPTX] = {skill_parse_pptx, 1, {"file_path"}},
 };
 
-const char *skill_name(size_t i)
-{
-	return i < ARRAY_LEN(skills) ? skills[i].name : NULL;
-}
-
-static const struct skill *find(const char *argv0)
+/* The place of the skill that argv0 names; SKILLS for none. */
+static size_t find(const char *argv0)
 {
 	const char *slash = argv0 ? strrchr(argv0, '/') : NULL;
 	struct str name = str_c(slash ? slash + 1 : argv0);
+	size_t i = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(skills); i++)
-		if (str_eq(name, str_c(skills[i].name)))
-			return &skills[i];
-	return NULL;
+	while (i < SKILLS && !str_eq(name, str_c(skill_name(i))))
+		i++;
+	return i;
 }
 
 bool skill_is(const char *argv0)
 {
-	return find(argv0) != NULL;
+	return find(argv0) < SKILLS;
 }
 
 void skill_error(struct skill_call *c, const char *fmt, ...)
@@ -193,7 +190,7 @@ static int print_usage(const struct skill *k)
 	struct buf out = BUF_INIT(1024);
 	int r;
 
-	buf_fmt(&out, "usage: %s", k->name);
+	buf_fmt(&out, "usage: %s", skill_name((size_t)(k - skills)));
 	for (size_t i = 0; i < SKILL_ARGS_MAX && k->args[i]; i++)
 		buf_fmt(&out, i < k->needed ? " %s" : " [%s]", k->args[i]);
 	buf_putc(&out, '\n');
@@ -204,10 +201,12 @@ static int print_usage(const struct skill *k)
 
 int skill_run(int argc, char **argv)
 {
-	const struct skill *k = find(argv[0]);
+	size_t id = find(argv[0]);
+	const struct skill *k = &skills[id];
 	struct skill_call c = {.failed = false};
 	int r;
 
+	assert(id < SKILLS);
 	buf_init(&c.out, SKILL_OUT_MAX);
 	arena_init(&c.memory, 2 * SKILL_OUT_MAX);
 	if (!read_args(k, argc, argv, &c)) {

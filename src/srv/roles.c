@@ -3,6 +3,7 @@
 #include "base/exit.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "proc/plugins_program.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -95,16 +96,6 @@ static int copy(int from, int to)
 	return 0;
 }
 
-/* A folder gets a file of our usual name; 0 with the file's path in out. */
-static int target(const char *dest, char *out, size_t room)
-{
-	struct stat st;
-	bool folder = stat(dest, &st) == 0 && S_ISDIR(st.st_mode);
-	int n = snprintf(out, room, "%s%s", dest, folder ? "/od-runtime-client" : "");
-
-	return n < 0 || (size_t)n >= room ? -ENAMETOOLONG : 0;
-}
-
 /* What nobody can execute is of no use to those who wait for it. */
 static int check_exec(int fd)
 {
@@ -116,73 +107,120 @@ static int check_exec(int fd)
 	return -EACCES;
 }
 
-int role_copy_self(const char *to_where)
+/* Puts a copy of the file at from where dest says. *what is the path that failed. */
+static int role_copy_program(const char *from, const char *dest, const char **what)
 {
-	char dest[DEST_MAX] = "", temp[DEST_MAX + 16];
-	const char *what = "/proc/self/exe";
-	int from = fd_open(what, O_RDONLY, 0);
+	char temp[DEST_MAX + 16];
+	int in = fd_open(from, O_RDONLY, 0);
 	int to = -1;
-	int r = from;
+	int r = in;
 
+	*what = r < 0 ? from : dest;
 	if (r >= 0) {
-		what = to_where;
-		r = target(to_where, dest, sizeof(dest));
-	}
-	if (r >= 0) {
-		what = dest;
 		snprintf(temp, sizeof(temp), "%s.%d", dest, (int)getpid());
 		r = to = fd_open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0700);
 	}
 	if (r >= 0)
 		r = check_exec(to);
 	if (r >= 0)
-		r = copy(from, to);
+		r = copy(in, to);
 	if (r >= 0 && rename(temp, dest) < 0)
 		r = -errno;
 	/* What was there under that name before is not ours to take away. */
 	if (r < 0 && to >= 0)
 		unlink(temp);
-	fd_close(&from);
+	fd_close(&in);
 	fd_close(&to);
-	if (r >= 0)
+	return r < 0 ? r : 0;
+}
+
+/*
+ * Copies the program at from to dest, which is a folder if name is not empty, for a file
+ * of that name in it.
+ */
+static int role_copy_to(const char *from, const char *dest, const char *name)
+{
+	char path[DEST_MAX];
+	int n = snprintf(path, sizeof(path), "%s%s%s", dest, *name ? "/" : "", name);
+	const char *what = dest;
+	int r = -ENAMETOOLONG;
+
+	if (n >= 0 && n < (int)sizeof(path))
+		r = role_copy_program(from, path, &what);
+	if (!r)
 		return EXIT_DONE;
 	log_error("copy-self: %s: %s", what, err_text(r));
 	return EXIT_ENVIRONMENT;
 }
 
-int role_licences(void)
+/* The client comes last: whoever waits for it finds the other program there. */
+int role_copy_self(const char *to_where)
 {
-	return role_print(
-		"od-runtime-client is under the MIT licence.\n"
-		"Copyright (c) 2026 The od-runtime authors\n"
-		"\n"
-		"It holds, linked into this one file:\n"
-		"  musl      MIT   Copyright (c) 2005-2020 Rich Felker, et al.\n"
-		"  BearSSL   MIT   Copyright (c) 2016 Thomas Pornin <pornin@bolet.org>\n"
-		"  jsmn      MIT   Copyright (c) 2010 Serge Zaitsev\n"
-		"  zlib      Zlib  Copyright (C) 1995-2022 Jean-loup Gailly, Mark Adler\n"
-		"\n"
-		"The MIT licence:\n"
-		"Permission is hereby granted, free of charge, to any person obtaining "
-		"a\n"
-		"copy of this software and associated documentation files (the\n"
-		"\"Software\"), to deal in the Software without restriction, including\n"
-		"without limitation the rights to use, copy, modify, merge, publish,\n"
-		"distribute, sublicense, and/or sell copies of the Software, and to "
-		"permit\n"
-		"persons to whom the Software is furnished to do so, subject to the\n"
-		"following conditions: The above copyright notice and this permission\n"
-		"notice shall be included in all copies or substantial portions of the\n"
-		"Software.\n"
-		"THE SOFTWARE IS PROVIDED \"AS IS\", WITHOUT WARRANTY OF ANY KIND, "
-		"EXPRESS\n"
-		"OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF\n"
-		"MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. "
-		"IN\n"
-		"NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY "
-		"CLAIM,\n"
-		"DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR\n"
-		"OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR "
-		"THE\n"
-		"USE OR OTHER DEALINGS IN THE SOFTWARE.\n");
+	char plugins[FILE_PATH_MAX];
+	struct stat st;
+	bool folder = stat(to_where, &st) == 0 && S_ISDIR(st.st_mode);
+	int code = EXIT_DONE;
+
+	if (folder && plugins_program_find(plugins) == 0)
+		code = role_copy_to(plugins, to_where, PLUGINS_PROGRAM);
+	if (code)
+		return code;
+	return role_copy_to(
+		"/proc/self/exe", to_where, folder ? "od-runtime-client" : "");
+}
+
+int role_licences(const char *program)
+{
+	int r = role_print(program);
+
+	return r ? r
+		 : role_print(
+			   " is under the MIT licence.\n"
+			   "Copyright (c) 2026 The od-runtime authors\n"
+			   "\n"
+			   "It holds, linked into this one file:\n"
+			   "  musl      MIT   Copyright (c) 2005-2020 Rich Felker, et "
+			   "al.\n"
+			   "  BearSSL   MIT   Copyright (c) 2016 Thomas Pornin "
+			   "<pornin@bolet.org>\n"
+			   "  jsmn      MIT   Copyright (c) 2010 Serge Zaitsev\n"
+			   "  zlib      Zlib  Copyright (C) 1995-2022 Jean-loup Gailly, "
+			   "Mark Adler\n"
+			   "\n"
+			   "The MIT licence:\n"
+			   "Permission is hereby granted, free of charge, to any person "
+			   "obtaining "
+			   "a\n"
+			   "copy of this software and associated documentation files "
+			   "(the\n"
+			   "\"Software\"), to deal in the Software without restriction, "
+			   "including\n"
+			   "without limitation the rights to use, copy, modify, merge, "
+			   "publish,\n"
+			   "distribute, sublicense, and/or sell copies of the Software, "
+			   "and to "
+			   "permit\n"
+			   "persons to whom the Software is furnished to do so, subject "
+			   "to the\n"
+			   "following conditions: The above copyright notice and this "
+			   "permission\n"
+			   "notice shall be included in all copies or substantial "
+			   "portions of the\n"
+			   "Software.\n"
+			   "THE SOFTWARE IS PROVIDED \"AS IS\", WITHOUT WARRANTY OF ANY "
+			   "KIND, "
+			   "EXPRESS\n"
+			   "OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF\n"
+			   "MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND "
+			   "NONINFRINGEMENT. "
+			   "IN\n"
+			   "NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE "
+			   "FOR ANY "
+			   "CLAIM,\n"
+			   "DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF "
+			   "CONTRACT, TORT OR\n"
+			   "OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE "
+			   "SOFTWARE OR "
+			   "THE\n"
+			   "USE OR OTHER DEALINGS IN THE SOFTWARE.\n");
 }

@@ -19,11 +19,12 @@ int role_health(uint16_t port, bool tls);
 int role_connect(uint16_t port);
 /*
  * Copies this program to a file, or into a folder under its usual name, mode 0555, by a
- * temporary file and rename; not to where nothing may be executed.
+ * temporary file and rename; not to where nothing may be executed. A folder also gets
+ * od-plugins, if that lies beside this program.
  */
 int role_copy_self(const char *to_where);
-/* The licences of everything that this static binary holds. */
-int role_licences(void);
+/* Prints the licences of everything that the static binary called program holds. */
+int role_licences(const char *program);
 /* text to stdout. */
 int role_print(const char *text);
 

@@ -9,19 +9,6 @@
 
 static const char home[] = "/.od/";
 
-static int find_self(char out[USER_PATH_MAX])
-{
-	ssize_t n = readlink("/proc/self/exe", out, USER_PATH_MAX - 1);
-
-	if (n < 0)
-		return -errno;
-	if (n == USER_PATH_MAX - 1)
-		return -ENAMETOOLONG;
-	out[n] = '\0';
-	/* A program that was replaced has " (deleted)" behind its name. */
-	return access(out, X_OK) < 0 ? -errno : 0;
-}
-
 /* A folder of ours, and of nobody who could put other programs into it. */
 static int make_folder(const char *path)
 {
@@ -36,26 +23,26 @@ static int make_folder(const char *path)
 	return 0;
 }
 
-static bool leads_to(const char *link, const char *self)
+static bool leads_to(const char *link, const char *program)
 {
 	char now[USER_PATH_MAX];
 	ssize_t n = readlink(link, now, sizeof(now));
 
-	return n > 0 && str_eq(str_make(now, (size_t)n), str_c(self));
+	return n > 0 && str_eq(str_make(now, (size_t)n), str_c(program));
 }
 
 /* Old or new at any time: another server may have the same folder. */
-static int make_link(const char *folder, const char *name, const char *self)
+static int make_link(const char *folder, const char *name, const char *program)
 {
 	char path[USER_PATH_MAX], temp[USER_PATH_MAX + 16];
 	int n = snprintf(path, sizeof(path), "%s/%s", folder, name);
 
 	if (n < 0 || n >= (int)sizeof(path))
 		return -ENAMETOOLONG;
-	if (leads_to(path, self))
+	if (leads_to(path, program))
 		return 0;
 	snprintf(temp, sizeof(temp), "%s.%d", path, (int)getpid());
-	if (symlink(self, temp) < 0)
+	if (symlink(program, temp) < 0)
 		return -errno;
 	if (rename(temp, path) < 0) {
 		int r = -errno;
@@ -66,31 +53,28 @@ static int make_link(const char *folder, const char *name, const char *self)
 	return 0;
 }
 
-static int fill(const char *folder, const char *self)
+static int fill(const char *folder, const char *program)
 {
 	int r = make_folder(folder);
 
 	for (size_t i = 0; !r && skill_name(i); i++)
-		r = make_link(folder, skill_name(i), self);
+		r = make_link(folder, skill_name(i), program);
 	return r;
 }
 
-int skill_path_make(const char *state, char out[USER_PATH_MAX])
+int skill_path_make(const char *program, const char *state, char out[USER_PATH_MAX])
 {
-	char self[USER_PATH_MAX], folder[USER_PATH_MAX];
-	int r = find_self(self);
-	int n;
+	char folder[USER_PATH_MAX];
+	int n = snprintf(folder, sizeof(folder), "%sbin", home);
+	int r = 0;
 
-	if (r)
-		return r;
-	n = snprintf(folder, sizeof(folder), "%sbin", home);
-	if (strncmp(self, home, sizeof(home) - 1) != 0 || fill(folder, self) < 0) {
+	if (strncmp(program, home, sizeof(home) - 1) != 0 || fill(folder, program) < 0) {
 		n = snprintf(folder, sizeof(folder), "%s/bin", state);
 		if (n < 0 || n >= (int)sizeof(folder))
 			return -ENAMETOOLONG;
 		if (mkdir(state, 0755) < 0 && errno != EEXIST)
 			return -errno;
-		r = fill(folder, self);
+		r = fill(folder, program);
 	}
 	if (!r)
 		memcpy(out, folder, (size_t)n + 1);

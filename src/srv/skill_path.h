@@ -5,10 +5,11 @@
 #include "proc/user.h"
 
 /*
- * Makes a folder with a link to this program for each skill: /.od/bin if the program
- * lies in /.od and that can be written, else STATE/bin. 0 with its path; -errno when
- * there is no place for it or nobody knows where this program is.
+ * Makes a folder with a link to program, the path of od-plugins, for each skill:
+ * /.od/bin if the program lies in /.od and that can be written, else STATE/bin. 0 with
+ * the folder's path; -errno when there is no place for it.
  */
-int skill_path_make(const char *state, char out[USER_PATH_MAX]) MUST_USE;
+int skill_path_make(
+	const char *program, const char *state, char out[USER_PATH_MAX]) MUST_USE;
 
 #endif

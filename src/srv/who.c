@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "limits.h"
 #include "proc/container.h"
+#include "proc/plugins_program.h"
 #include "skill/state.h"
 #include "srv/skill_path.h"
 
@@ -150,6 +151,23 @@ static int add(
 	return 0;
 }
 
+/* False, with a line in the log: the shells have no skills. */
+static bool who_make_skills(char folder[USER_PATH_MAX])
+{
+	char program[FILE_PATH_MAX];
+	struct buf why = BUF_INIT(2 * FILE_PATH_MAX);
+	int r = plugins_program_find(program);
+
+	if (r)
+		plugins_program_explain(program, r, &why);
+	else if ((r = skill_path_make(program, state_dir(), folder)))
+		buf_puts(&why, err_text(r));
+	if (r)
+		log_info("no skills for the shells: %.*s", STR_ARG(buf_view(&why)));
+	buf_free(&why);
+	return !r;
+}
+
 /*
  * The skills come last on the PATH, so that they hide no program of the image; what
  * they remember lies in files whose names nobody can guess.
@@ -162,12 +180,10 @@ static int add_skills(struct who *w, const char **env, size_t *n, const char *tm
 	uint8_t nonce[16];
 	size_t room = strlen(path) + sizeof(folder) + 1;
 	char *both;
-	int r = skill_path_make(state_dir(), folder);
+	int r;
 
-	if (r) {
-		log_info("no skills for the shells: %s", err_text(r));
+	if (!who_make_skills(folder))
 		return add(w, env, n, "PATH", path);
-	}
 	both = arena_alloc(&w->memory, room);
 	if (!both)
 		return -ENOMEM;

@@ -35,8 +35,11 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(1, os.path.join(TOP, "tests", "support"))
 BUILD = os.environ.get("OD_BUILD") or os.path.join(TOP, "build", os.uname().machine)
 CLIENT = os.environ.get("OD_CLIENT") or os.path.join(BUILD, "od-runtime-client")
+# The program beside it, with the browser driver and the skills.
+PLUGINS = os.path.join(os.path.dirname(CLIENT), "od-plugins")
 # The client inside of containers: what ships, even where CLIENT has sanitizers.
 BOXED = os.environ.get("OD_RUNTIME_CLIENT") or CLIENT
+BOXED_PLUGINS = os.path.join(os.path.dirname(BOXED), "od-plugins")
 RUNTIME = os.environ.get("OD_RUNTIME") or os.path.join(BUILD, "od-runtime")
 WRAP = shlex.split(os.environ.get("OD_WRAP", ""))
 SLOW = float(os.environ.get("OD_SLOW", "1"))

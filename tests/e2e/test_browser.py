@@ -14,7 +14,7 @@ import time
 import browsers
 from browsers import (BROWSERS, TEMP, Site, bid_of, browser_of, do, elements, error, helpers, needs_browser, plugin,
                       start)
-from harness import (CLIENT, action, alive, descendants, eq, free_port, has, main, note, ok, own_kib, request, skip,
+from harness import (CLIENT, PLUGINS, action, alive, descendants, eq, free_port, has, main, note, ok, own_kib, request, skip,
                      until)
 
 NO_BROWSER = "Browser functionality is not supported or disabled."
@@ -438,8 +438,9 @@ def test_stranger():
         return
     os.chmod(TEMP, 0o755)
     program = os.path.join(TEMP, "client")
-    shutil.copy(CLIENT, program)
-    os.chmod(program, 0o755)
+    for source, copy in ((CLIENT, program), (PLUGINS, os.path.join(TEMP, "od-plugins"))):
+        shutil.copy(source, copy)
+        os.chmod(copy, 0o755)
     place = tempfile.mkdtemp(dir=TEMP)
     os.chmod(place, 0o777)
 

@@ -28,7 +28,7 @@ mkdir "$TOP/root"; mount -t tmpfs root "$TOP/root"; cd "$TOP/root"
 mkdir -p .od/plugins/python tmp dev proc "./$TOP/work" "./$TOP/home"
 mount --bind "$FOLDER" .od/plugins/python; mount -o remount,bind,ro .od/plugins/python
 for dir in dev proc "$TOP/work" "$TOP/home"; do mount --rbind "/$dir" "./$dir"; done
-cp "$BOXED" .od/od-runtime-client; shift
+cp "$BOXED" .od/od-runtime-client; cp "${BOXED%/*}/od-plugins" .od/; shift
 """
 ENTER = 'exec chroot . /.od/od-runtime-client "$@"\n'
 # What is there under the names of our libraries is none of ours.
@@ -155,7 +155,7 @@ def test_shell():
     with boxed(SHELL) as client:
         eq(client.run("echo hi")["content"], "hi", "the bash tool has it")
         eq(cell(client, "!echo hi; (exit 3)\n_exit_code"), "hi\n3", "a line with ! has it")
-        eq(cell(client, "x = !echo a; ls /.od\nx"), "['a', 'bin', 'od-runtime-client', 'plugins']", "x = !...")
+        eq(cell(client, "x = !echo a; ls /.od\nx"), "['a', 'bin', 'od-plugins', 'od-runtime-client', 'plugins']", "x = !...")
 
 
 @where

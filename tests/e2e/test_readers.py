@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import zipfile
 
-from harness import CLIENT, WRAP, eq, main, ok, skip
+from harness import CLIENT, PLUGINS, WRAP, eq, main, ok, skip
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 P = "http://schemas.openxmlformats.org/presentationml/2006/main"
@@ -78,7 +78,7 @@ class Readers:
         link = self.path("skill-" + name)
         if not os.path.lexists(link):
             os.mkdir(link)
-            os.symlink(CLIENT, link + "/" + name)
+            os.symlink(PLUGINS, link + "/" + name)
         done = subprocess.run([f"{link}/{name}", *args], cwd=self.top, capture_output=True)
         return done.stdout.decode(), done.returncode
 

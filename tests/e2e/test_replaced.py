@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 
-from harness import CLIENT, Client, eq, main, ok, scratch, until
+from harness import CLIENT, PLUGINS, Client, eq, has, main, ok, scratch, until
 
 OTHER = b"#!/bin/sh\necho replaced\n"
 
@@ -36,6 +36,7 @@ def test_replaced():
     place = scratch("od-replaced-")
     program = os.path.join(place, "od-runtime-client")
     shutil.copy(CLIENT, program)
+    shutil.copy(PLUGINS, os.path.join(place, "od-plugins"))
     digest = sha256(program)
     with Client(role="init", prefix=["sh", "-c", 'shift; exec "$0" "$@"', program]) as client:
         check_works(client, "at first")
@@ -52,6 +53,9 @@ def test_replaced():
         ok(until(lambda: client.serve_pid() not in (None, serve)), "init starts the server again")
         client.shared = None
         check_works(client, "after a crash of the server")
+        client.run("echo a line >lines")
+        has(client.run("open_file lines", session="new")["content"], "1|a line",
+            "a shell of the new server has the skills of od-plugins beside the old program")
         for name, pid in (("init", client.pid), ("serve", client.serve_pid())):
             eq(sha256(f"/proc/{pid}/exe"), digest, f"{name} is the old program")
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import CLIENT, SLOW, TOP, WRAP, Client, children, eq, has, main, ok, proc, skip, until
+from harness import PLUGINS, SLOW, TOP, WRAP, Client, children, eq, has, main, ok, proc, skip, until
 
 CALLS = os.path.join(TOP, "..", "shared", "data", "agentskills", "fileops.txt")
 
@@ -41,7 +41,7 @@ class Skills:
     def call(self, name, *args, given=b""):
         link = os.path.join(self.bin, name)
         if not os.path.lexists(link):
-            os.symlink(CLIENT, link)
+            os.symlink(PLUGINS, link)
         done = subprocess.run([*WRAP, link, *map(str, args)], cwd=self.work, capture_output=True, input=given,
                               env={**os.environ, "OD_SKILLS": self.top + "/state"})
         return done.stdout.decode(), done.returncode

@@ -4,7 +4,7 @@ import os
 import socket
 import subprocess
 
-from harness import (CLIENT, DEADLINE, ME, WRAP, Client, children, eq, free_port, has, listening,
+from harness import (CLIENT, DEADLINE, ME, PLUGINS, WRAP, Client, children, eq, free_port, has, listening,
                      main, ok, proc, run_client, scratch, skip, until)
 
 LAUNCHER = ("run", "-n", "openhands", "poetry", "run", "python", "-u", "-m",
@@ -209,6 +209,16 @@ def test_copy_self():
     code, out, err = run_client("copy-self", top)
     inside = os.path.join(top, "od-runtime-client")
     ok(code == 0 and os.stat(inside).st_mode & 0o7777 == 0o555, "a folder gets a file", err)
+    beside = os.path.join(top, "od-plugins")
+    ok(os.stat(beside).st_mode & 0o7777 == 0o555, "a folder gets od-plugins as well")
+    if not WRAP:
+        with open(PLUGINS, "rb") as a, open(beside, "rb") as b:
+            ok(a.read() == b.read(), "od-plugins is copied byte by byte")
+    os.unlink(beside)
+    if not WRAP:
+        got = subprocess.run([inside, "copy-self", top], capture_output=True, timeout=DEADLINE)
+        eq((got.returncode, sorted(os.listdir(top))), (0, ["copy", "od-runtime-client"]),
+           "a client without od-plugins copies itself alone")
     os.unlink(inside)
     os.unlink(dest)
     code, out, err = run_client("copy-self", "/proc/self")

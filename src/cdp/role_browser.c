@@ -1,4 +1,4 @@
-#include "srv/role_browser.h"
+#include "cdp/role_browser.h"
 
 #include "base/b64.h"
 #include "base/clock.h"

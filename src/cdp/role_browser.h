@@ -1,6 +1,6 @@
 /* The role that drives a browser. */
-#ifndef SRV_ROLE_BROWSER_H
-#define SRV_ROLE_BROWSER_H
+#ifndef CDP_ROLE_BROWSER_H
+#define CDP_ROLE_BROWSER_H
 
 /*
  * Drives a browser for a server, which speaks with it by descriptor 3 in the frames of
