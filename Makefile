@@ -1,7 +1,7 @@
 # od-runtime: three static programs from one tree.
 #
 #   make              build/ARCH/od-runtime-client, od-plugins and od-runtime
-#   make both         the same, with clients for both architectures in od-runtime
+#   make both         the same, with the programs for both architectures in od-runtime
 #   make test         unit tests with sanitizers, then tests/e2e
 #   make test-release the unit tests against musl (under qemu for a foreign ARCH)
 #   make check        the link gate, layers, lint
@@ -213,20 +213,22 @@ $(addprefix $(B)/,$(BOXED)): $(B)/%: $(B)/release/%
 	@$(STRIP) -o $@ $<
 	@printf '  DONE %s (%s bytes)\n' $@ "$$(stat -c %s $@)"
 
-# The client goes into the host tool, and so does that of the other architecture if it
-# has been built from these sources: "make both" sees to that.
+# The programs of a sandbox go into the host tool, and so do those of the other architecture
+# if they are built from these sources; "make both" builds them.
 OTHER_ARCH = $(filter-out $(ARCH),x86_64 aarch64)
-OTHER_CLIENT = $(wildcard $(BUILD)/$(OTHER_ARCH)/od-runtime-client)
-$(B)/od-runtime: $(B)/release/od-runtime $(B)/od-runtime-client $(OTHER_CLIENT) tools/carry
+OTHER_BOXED = $(wildcard $(addprefix $(BUILD)/$(OTHER_ARCH)/,$(BOXED)))
+$(B)/od-runtime: $(B)/release/od-runtime $(addprefix $(B)/,$(BOXED)) $(OTHER_BOXED) tools/carry
 	@$(STRIP) -o $@ $<
-	@other=$(OTHER_CLIENT); \
-	if [ "$$other" ] && [ "$$(find src third_party/pins -newer $$other -print -quit)" ]; then \
-		echo "  $$other is older than the sources: left out"; other=; \
-	fi; tools/carry $(OBJCOPY) $@ $(B)/od-runtime-client $$other
+	@others=; for other in $(OTHER_BOXED); do \
+		if [ "$$(find src third_party/pins -newer $$other -print -quit)" ]; then \
+			echo "  $$other is older than the sources: left out"; \
+		else others="$$others $$other"; fi; \
+	done; tools/carry $(OBJCOPY) $@ $(addprefix $(B)/,$(BOXED)) $$others
 	@printf '  DONE %s (%s bytes)\n' $@ "$$(stat -c %s $@)"
 
 both:
-	+$(Q)$(MAKE) --no-print-directory ARCH=$(OTHER_ARCH) $(BUILD)/$(OTHER_ARCH)/od-runtime-client
+	+$(Q)$(MAKE) --no-print-directory ARCH=$(OTHER_ARCH) \
+		$(addprefix $(BUILD)/$(OTHER_ARCH)/,$(BOXED))
 	+$(Q)$(MAKE) --no-print-directory ARCH=$(ARCH) all
 
 # asan: the programs with sanitizers; valgrind: plain, against glibc

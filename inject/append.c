@@ -42,7 +42,7 @@ int append_client(struct append *a, struct str arch, const struct program **clie
 	if (a->clients_n == APPEND_CLIENTS)
 		return append_refuse(a, "it has images for too many architectures");
 	p = &a->clients[a->clients_n];
-	r = program_find_other(p, a->options->client, arch);
+	r = program_find_other(p, a->options->client, arch, !a->options->no_od_plugins);
 	if (r)
 		return r;
 	a->clients_n++;
@@ -273,7 +273,8 @@ static int run(struct append *a)
 	int r = check_tag(o);
 
 	if (!r)
-		r = program_find_client(&a->clients[0], o->client, (struct str){0});
+		r = program_find_client(
+			&a->clients[0], o->client, (struct str){0}, !o->no_od_plugins);
 	if (r)
 		return r;
 	a->clients_n = 1;

@@ -209,6 +209,7 @@ static int make_layer(struct product *p)
 	const struct rootfs files = {
 		.prefix = "",
 		.client = buf_view(&p->client->bytes),
+		.plugins_program = program_plugins(p->client),
 		.busybox = buf_view(&p->busybox.bytes),
 		.drop_in = p->drop_in,
 	};
@@ -293,12 +294,14 @@ static int write_labels(struct product *p, struct buf *out)
 		.client_sha256 = str_c(p->client->sha256),
 		.shell = image_shell_word(p->shell),
 		.busybox_sha256 = str_c(p->busybox.sha256),
+		.plugins_sha256 = program_plugins_sha256(p->client),
 		.layer = str_c(p->layer.unpacked.digest),
 	};
 	struct tag_inputs in = {
 		.arch = l.arch,
 		.client_sha256 = l.client_sha256,
 		.busybox_sha256 = l.busybox_sha256,
+		.plugins_sha256 = l.plugins_sha256,
 	};
 	int r;
 

@@ -263,6 +263,7 @@ static int send(struct build *b)
 		.dockerfile = buf_view(&text),
 		.plugins = b->rung == RUNG_LOCK ? &p->plugins : NULL,
 		.client = product ? buf_view(&p->client.bytes) : STR(""),
+		.plugins_program = product ? program_plugins(&p->client) : STR(""),
 		.busybox = product && p->shell == IMAGE_SHELL_BUSYBOX
 			? buf_view(&p->busybox.bytes)
 			: STR(""),

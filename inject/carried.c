@@ -47,8 +47,9 @@ static int open_sections(struct str elf, struct sections *s)
 	return 0;
 }
 
-/* The next one of ours from *i on: the architecture it is for, and its bytes. */
-static bool next(const struct sections *s, size_t *i, struct str *arch, struct str *bytes)
+/* The next one called want from *i on: the architecture it is for, and its bytes. */
+static bool next(const struct sections *s, struct str want, size_t *i, struct str *arch,
+	struct str *bytes)
 {
 	for (; *i < s->n; ++*i) {
 		struct str name;
@@ -58,9 +59,9 @@ static bool next(const struct sections *s, size_t *i, struct str *arch, struct s
 			continue;
 		name = str_skip(s->names, h.sh_name);
 		name = str_cut(&name, '\0');
-		if (!str_starts(name, STR(CARRIED_SECTION)))
+		if (!str_starts(name, want))
 			continue;
-		*arch = str_skip(name, strlen(CARRIED_SECTION));
+		*arch = str_skip(name, want.n);
 		*bytes = part(s->elf, h.sh_offset, h.sh_size);
 		++*i;
 		return true;
@@ -68,7 +69,7 @@ static bool next(const struct sections *s, size_t *i, struct str *arch, struct s
 	return false;
 }
 
-int carried_find(struct str elf, struct str arch, struct str *packed)
+int carried_find(struct str elf, struct str section, struct str arch, struct str *packed)
 {
 	struct str name, bytes;
 	struct sections s;
@@ -77,7 +78,7 @@ int carried_find(struct str elf, struct str arch, struct str *packed)
 
 	if (r)
 		return r;
-	while (next(&s, &i, &name, &bytes)) {
+	while (next(&s, section, &i, &name, &bytes)) {
 		if (!str_eq(name, arch))
 			continue;
 		*packed = bytes;
@@ -86,7 +87,7 @@ int carried_find(struct str elf, struct str arch, struct str *packed)
 	return 1;
 }
 
-void carried_list(struct str elf, struct buf *out)
+void carried_list(struct str elf, struct str section, struct buf *out)
 {
 	struct str name, bytes;
 	struct sections s;
@@ -94,7 +95,7 @@ void carried_list(struct str elf, struct buf *out)
 
 	if (open_sections(elf, &s))
 		return;
-	while (next(&s, &i, &name, &bytes))
+	while (next(&s, section, &i, &name, &bytes))
 		buf_fmt(out, " %.*s", STR_ARG(name));
 }
 

@@ -2,6 +2,7 @@
 #include "inject/commands.h"
 
 #include "base/jw.h"
+#include "inject/carried.h"
 #include "inject/out.h"
 #include "inject/plan.h"
 #include "inject/probe.h"
@@ -186,7 +187,7 @@ static void look_at_clients(struct doctor *d)
 {
 	struct buf list = BUF_INIT(256);
 
-	if (program_carried(&list) == 0 && list.n)
+	if (program_carried(STR(CARRIED_CLIENT), &list) == 0 && list.n)
 		say(d, FINE, "carried", NULL, "clients inside od-runtime:%.*s",
 			STR_ARG(buf_view(&list)));
 	else
@@ -240,7 +241,8 @@ static void look_for_client(struct doctor *d, struct image *im)
 {
 	struct program client;
 
-	if (program_find_client(&client, d->options->client, im->arch)) {
+	if (program_find_client(
+		    &client, d->options->client, im->arch, !d->options->no_od_plugins)) {
 		say(d, PROBLEM, "client", "give one with --client", "there is none");
 		return;
 	}
@@ -252,6 +254,12 @@ static void look_for_client(struct doctor *d, struct image *im)
 			"give the od-runtime-client of that architecture with --client",
 			"the image is for %.*s, the client for %s", STR_ARG(im->arch),
 			client.arch);
+	if (client.plugins)
+		say(d, FINE, "od-plugins", NULL, "%zu bytes", client.plugins->bytes.n);
+	else
+		say(d, REMARK, "od-plugins",
+			"put it beside the client for a browser and skills",
+			"there is none");
 	program_free(&client);
 }
 

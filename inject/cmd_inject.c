@@ -108,7 +108,8 @@ static int find_client(struct guest *g)
 	image = buf_cstr(&name);
 	r = image && id.n ? plan_inspect(g->engine, image, &im) : 1;
 	if (r >= 0)
-		r = program_find_client(&g->client, g->options->client, im.arch);
+		r = program_find_client(&g->client, g->options->client, im.arch,
+			!g->options->no_od_plugins);
 	if (!r && im.arch.n && !str_eq(im.arch, str_c(g->client.arch)))
 		r = out_fail("give the od-runtime-client of that architecture with "
 			     "--client",
@@ -122,7 +123,10 @@ static int find_client(struct guest *g)
 static int put(struct guest *g)
 {
 	const char *id = g->sandbox.state.id, *name = g->sandbox.state.name;
-	struct via_files files = {.client = buf_view(&g->client.bytes)};
+	struct via_files files = {
+		.client = buf_view(&g->client.bytes),
+		.plugins_program = program_plugins(&g->client),
+	};
 	struct probe seen;
 	struct reply reply;
 	int r = probe_container(g->engine, id, &seen);

@@ -48,6 +48,7 @@ static void write_inputs(struct plan *p, struct jw *w)
 		{"version", STR(OD_VERSION)},
 		{"client_sha256", str_c(p->client.sha256)},
 		{"busybox_sha256", plan_busybox(p)},
+		{"plugins_sha256", program_plugins_sha256(&p->client)},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -111,6 +112,7 @@ static void write_text(
 	buf_puts(out, "source, from these as well:\n");
 	put_input(out, "client", str_c(p->client.sha256));
 	put_input(out, "busybox", plan_busybox(p));
+	put_input(out, "od-plugins", program_plugins_sha256(&p->client));
 }
 
 static int print(struct plan *p)

@@ -36,7 +36,7 @@ static int find_client(const struct options *o, const struct engine *e,
 	if (name && id.n)
 		r = plan_inspect(e, name, &im);
 	if (r >= 0)
-		r = program_find_client(client, o->client, im.arch);
+		r = program_find_client(client, o->client, im.arch, true);
 	if (!r && im.arch.n && !str_eq(im.arch, str_c(client->arch)))
 		r = out_fail("give the od-runtime-client of that architecture with "
 			     "--client",
@@ -50,7 +50,10 @@ static int find_client(const struct options *o, const struct engine *e,
 static int put(
 	const struct engine *e, const struct sandbox *s, const struct program *client)
 {
-	const struct via_files files = {.client = buf_view(&client->bytes)};
+	const struct via_files files = {
+		.client = buf_view(&client->bytes),
+		.plugins_program = program_plugins(client),
+	};
 	struct reply reply;
 	int r = via_put(e, s->state.id, &files, &reply);
 

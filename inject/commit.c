@@ -79,6 +79,7 @@ static int fill(struct plan *p, const char *id)
 {
 	struct via_files files = {
 		.client = buf_view(&p->client.bytes),
+		.plugins_program = program_plugins(&p->client),
 		.drop_in = p->drop_in,
 	};
 	struct reply reply;

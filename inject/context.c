@@ -1,6 +1,5 @@
 #include "inject/context.h"
 
-#include "inject/rootfs.h"
 #include "limits.h"
 
 /* Nothing else in the folder is for the builder. */
@@ -26,24 +25,23 @@ static int put_client(struct context *c, struct tar *t, const struct context_fil
 		.prefix = "rootfs/",
 		.client = f->client,
 		.busybox = f->busybox,
+		.plugins_program = f->plugins_program,
 		.drop_in = f->drop_in,
 	};
 	int r;
 
-	t->out = &c->head;
+	t->out = &c->root[0];
 	r = tar_header(t, &root);
-	if (!r)
-		r = rootfs_head(&tree, t);
-	t->out = &c->middle;
-	if (!r)
-		r = rootfs_middle(&tree, t);
-	t->out = &c->tail;
-	return r ? r : rootfs_tail(&tree, t);
+	for (size_t i = 0; i < ROOTFS_PARTS && !r; i++) {
+		t->out = &c->root[i];
+		r = rootfs_part(&tree, i, t, &c->parts[2 * i + 2]);
+	}
+	return r;
 }
 
 static void end(struct context *c, struct tar *t)
 {
-	t->out = &c->tail;
+	t->out = &c->root[ROOTFS_PARTS - 1];
 	tar_end(t);
 }
 
@@ -69,12 +67,11 @@ static int lay_out(struct context *c, const struct context_files *f)
 
 static int first_error(const struct context *c)
 {
-	const struct buf *all[] = {&c->text, &c->head, &c->middle, &c->tail};
+	int r = c->text.err;
 
-	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		if (all[i]->err)
-			return all[i]->err;
-	return 0;
+	for (size_t i = 0; i < ROOTFS_PARTS && !r; i++)
+		r = c->root[i].err;
+	return r;
 }
 
 int context_init(struct context *c, const struct context_files *f)
@@ -83,10 +80,10 @@ int context_init(struct context *c, const struct context_files *f)
 
 	*c = (struct context){
 		.text = BUF_INIT(INJECT_DOCKERFILE_MAX + 8 * TAR_BLOCK),
-		.head = BUF_INIT(8 * TAR_BLOCK),
-		.middle = BUF_INIT(4 * TAR_BLOCK),
-		.tail = BUF_INIT(16 * TAR_BLOCK),
+		.plugins = f->plugins,
 	};
+	for (size_t i = 0; i < ROOTFS_PARTS; i++)
+		buf_init(&c->root[i], 16 * TAR_BLOCK);
 	r = lay_out(c, f);
 	if (!r)
 		r = first_error(c);
@@ -94,15 +91,9 @@ int context_init(struct context *c, const struct context_files *f)
 		context_free(c);
 		return r;
 	}
-	c->plugins = f->plugins;
 	c->parts[0] = buf_view(&c->text);
-	c->parts[1] = buf_view(&c->head);
-	if (f->client.n) {
-		c->parts[2] = f->busybox;
-		c->parts[3] = buf_view(&c->middle);
-		c->parts[4] = f->client;
-	}
-	c->parts[5] = buf_view(&c->tail);
+	for (size_t i = 0; i < ROOTFS_PARTS; i++)
+		c->parts[2 * i + 1] = buf_view(&c->root[i]);
 	return 0;
 }
 
@@ -121,7 +112,6 @@ int context_put(const struct context *c, plugin_put_fn *put, void *arg)
 void context_free(struct context *c)
 {
 	buf_free(&c->text);
-	buf_free(&c->head);
-	buf_free(&c->middle);
-	buf_free(&c->tail);
+	for (size_t i = 0; i < ROOTFS_PARTS; i++)
+		buf_free(&c->root[i]);
 }

@@ -6,8 +6,10 @@
 #define INJECT_CONTEXT_H
 
 #include "inject/plugin.h"
+#include "inject/rootfs.h"
 
-enum { CONTEXT_PARTS = 6 };
+/* The Dockerfile and what is beside it, then those of the root. */
+enum { CONTEXT_PARTS = 1 + 2 * ROOTFS_PARTS };
 
 /* What the archive is made of; all borrowed. */
 struct context_files {
@@ -15,20 +17,22 @@ struct context_files {
 	const struct plugins *plugins; /* their folders; NULL for none */
 	struct str client;             /* empty for none, and no more of the product */
 	struct str busybox;            /* empty for none */
+	struct str plugins_program;    /* empty for none */
 	bool drop_in; /* with the link that unmodified backends execute */
 	bool ignore;  /* with a .dockerignore: for a folder */
 };
 
 struct context {
-	struct buf text, head, middle, tail; /* owned */
+	struct buf text, root[ROOTFS_PARTS]; /* owned */
 	struct str parts[CONTEXT_PARTS];
 	const struct plugins *plugins; /* they follow the first part; NULL */
 };
 
 /*
  * Lays out Dockerfile, plugins/NAME/.od/plugins/NAME, rootfs/.od/bin/busybox,
- * rootfs/.od/od-runtime-client and the link rootfs/openhands/micromamba/bin/micromamba
- * to it. The same input gives the same bytes. 0 or a negative error; then c is freed.
+ * rootfs/.od/od-plugins, rootfs/.od/od-runtime-client and the link
+ * rootfs/openhands/micromamba/bin/micromamba to it. The same input gives the same bytes.
+ * 0 or a negative error; then c is freed.
  */
 int context_init(struct context *c, const struct context_files *f) MUST_USE;
 /* Gives all of it to put, in order; results are those of plugin_put. */

@@ -152,6 +152,7 @@ struct labels dockerfile_labels(const struct dockerfile *d)
 		.client_sha256 = d->client_sha256,
 		.shell = d->shell,
 		.busybox_sha256 = d->busybox_sha256,
+		.plugins_sha256 = d->plugins_sha256,
 		.key = d->key,
 		.lock = d->lock,
 		.version = d->version,

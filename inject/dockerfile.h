@@ -26,6 +26,7 @@ struct dockerfile {
 	struct str client_sha256;
 	struct str shell;          /* where commands find one, as image_shell has it */
 	struct str busybox_sha256; /* of the one that goes in; empty for none */
+	struct str plugins_sha256; /* of the od-plugins that goes in; empty for none */
 	struct str version, lock, key; /* the tags of the rungs; empty for none */
 	struct str deps;               /* extra commands, as JSON; empty for none */
 	struct str plugins_label;

@@ -158,6 +158,7 @@ static int fill(struct plan *p, int dir)
 	struct context_files files = {
 		.plugins = &p->plugins,
 		.client = buf_view(&p->client.bytes),
+		.plugins_program = program_plugins(&p->client),
 		.busybox = p->shell == IMAGE_SHELL_BUSYBOX ? buf_view(&p->busybox.bytes)
 							   : STR(""),
 		.drop_in = p->drop_in,

@@ -11,6 +11,8 @@
 
 /* Where the client stands in an image; also the first word of its entry point. */
 #define IMAGE_CLIENT "/.od/od-runtime-client"
+/* The program beside it, with the browser driver and the skills. */
+#define IMAGE_PLUGINS "/.od/od-plugins"
 
 struct image {
 	struct buf text; /* owned; what the doc indexes */

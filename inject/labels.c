@@ -121,6 +121,7 @@ int labels_each(const struct labels *l,
 		{"od.shell", l->shell},
 		/* Always there, lest those of an image below shine through. */
 		{"od.busybox.sha256", l->busybox_sha256},
+		{"od.plugins.sha256", l->plugins_sha256},
 		{"od.layer", l->layer},
 		{"od.base.ref", l->base_ref},
 		{"od.base.id", l->base_id},

@@ -8,7 +8,7 @@
 #include "inject/image.h"
 
 /* How many labels there are at most. */
-enum { LABELS_MAX = 27 };
+enum { LABELS_MAX = 28 };
 
 struct labels {
 	struct image *base;
@@ -18,6 +18,7 @@ struct labels {
 	struct str client_sha256;
 	struct str shell;          /* where commands find one, as image_shell has it */
 	struct str busybox_sha256; /* of the one that goes in; empty for none */
+	struct str plugins_sha256; /* of the od-plugins that goes in; empty for none */
 	struct str key;            /* the tag of the product */
 	struct str lock, version;  /* the tags of what it stands on; may be empty */
 	struct str deps;           /* extra commands, as JSON; empty for none */

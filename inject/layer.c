@@ -55,15 +55,15 @@ static int part(struct packer *p, struct buf *head, struct str content, int r)
 static int pack_all(struct packer *p, const struct rootfs *f)
 {
 	struct buf head = BUF_INIT(16 * TAR_BLOCK);
+	struct str bytes = {0};
 	struct tar t;
-	int r;
+	int r = 0;
 
 	tar_init(&t, &head);
-	r = part(p, &head, f->busybox, rootfs_head(f, &t));
-	if (!r)
-		r = part(p, &head, f->client, rootfs_middle(f, &t));
-	if (!r)
-		r = part(p, &head, (struct str){0}, rootfs_tail(f, &t));
+	for (size_t i = 0; i < ROOTFS_PARTS && !r; i++) {
+		r = rootfs_part(f, i, &t, &bytes);
+		r = part(p, &head, bytes, r);
+	}
 	if (!r)
 		r = pack(p, (struct str){0}, Z_FINISH);
 	buf_free(&head);

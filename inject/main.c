@@ -1,5 +1,6 @@
 /* od-runtime: turns images into sandboxes. docs/architecture.md has the picture. */
 #include "base/jw.h"
+#include "inject/carried.h"
 #include "inject/far.h"
 #include "inject/options.h"
 #include "inject/out.h"
@@ -8,25 +9,35 @@
 
 #include <errno.h>
 
-/* With the architectures of the clients that it has in it, for programs. */
-static int write_json(struct buf *out)
+/* The architectures of the programs in a section of our own file, as a list. */
+static int main_write_carried(struct jw *w, const char *key, struct str section)
 {
 	struct buf list = BUF_INIT(256);
-	int r = program_carried(&list);
+	int r = program_carried(section, &list);
 	struct str rest = str_trim(buf_view(&list), " ");
+
+	jw_key(w, key);
+	jw_array(w);
+	while (rest.n)
+		jw_str(w, str_cut(&rest, ' '));
+	jw_end(w);
+	buf_free(&list);
+	return r;
+}
+
+static int write_json(struct buf *out)
+{
 	struct jw w;
+	int r;
 
 	jw_init(&w, out);
 	jw_object(&w);
 	jw_key(&w, "version");
 	jw_cstr(&w, OD_VERSION);
-	jw_key(&w, "clients");
-	jw_array(&w);
-	while (rest.n)
-		jw_str(&w, str_cut(&rest, ' '));
+	r = main_write_carried(&w, "clients", STR(CARRIED_CLIENT));
+	if (!r)
+		r = main_write_carried(&w, "plugins", STR(CARRIED_PLUGINS));
 	jw_end(&w);
-	jw_end(&w);
-	buf_free(&list);
 	return r;
 }
 

@@ -41,8 +41,11 @@ static const struct option table[] = {
 	{"timings", NULL, "print milliseconds per step on stderr", FLAG, AT(timings),
 		.commands = FOR_BUILD | FOR_RUN | FOR_UPDATE},
 	{"client", "PATH",
-		"the od-runtime-client to put in; else OD_RUNTIME_CLIENT,"
-		" else the one beside this program, else the one inside it",
+		"the od-runtime-client to put in, with od-plugins from the same folder; "
+		"else"
+		" OD_RUNTIME_CLIENT, else the one beside this program, else the one "
+		"inside"
+		" it",
 		TEXT, FILES, AT(client), .commands = INTO_ANY | FOR_UPDATE},
 	{"busybox", "PATH",
 		"the static busybox to put in if IMAGE has no shell; else od-busybox"
@@ -50,6 +53,9 @@ static const struct option table[] = {
 		TEXT, FILES, AT(busybox), .commands = INTO_ANY},
 	{"no-busybox", NULL, "leave an IMAGE without a shell as it is", FLAG,
 		AT(no_busybox), .commands = INTO_ANY},
+	{"no-od-plugins", NULL,
+		"leave od-plugins out: the sandbox has no browser driver and no skills",
+		FLAG, AT(no_od_plugins), .commands = INTO_ANY},
 	{"pull", "never|missing|always",
 		"when the engine fetches IMAGE; never without this option, missing for "
 		"--pull alone",

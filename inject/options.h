@@ -53,7 +53,7 @@ struct options {
 		*hostname, *signal, *since, *until, *state_dir, *address, *token,
 		*session, *tls_cert, *tls_key, *tls_client_ca;
 	bool plain_http, json, timings, help, version, force, remove, follow, no_busybox;
-	bool dry_run, verify, tls, no_token, operator;
+	bool dry_run, verify, tls, no_token, operator, no_od_plugins;
 	bool detach, init, read_only, all, quiet, timestamps;
 	uint64_t port, user_id, timeout, timeout_start, tail, time;
 	uint64_t memory, shm_size, nano_cpus, pids;

@@ -100,6 +100,7 @@ static void make_tags(struct plan *p, struct str busybox)
 		.plugins = buf_view(&p->plugins_label),
 		.client_sha256 = str_c(p->client.sha256),
 		.busybox_sha256 = busybox,
+		.plugins_sha256 = program_plugins_sha256(&p->client),
 	};
 
 	buf_reset(&p->version);
@@ -132,6 +133,7 @@ static bool carries_client(struct plan *p)
 		.plugins = image_label(p->base, "od.plugins"),
 		.client_sha256 = str_c(p->client.sha256),
 		.busybox_sha256 = image_label(p->base, "od.busybox.sha256"),
+		.plugins_sha256 = program_plugins_sha256(&p->client),
 	};
 	bool same = (!p->deps.n || str_eq(buf_view(&p->deps), in.deps)) &&
 		(!p->plugins.n || str_eq(buf_view(&p->plugins_label), in.plugins));
@@ -463,7 +465,8 @@ static int begin(
 	if (!r)
 		r = plan_find_parts(p);
 	if (!r)
-		r = program_find_client(&p->client, o->client, p->base->arch);
+		r = program_find_client(
+			&p->client, o->client, p->base->arch, !o->no_od_plugins);
 	if (!r && o->busybox)
 		r = find_busybox(p);
 	return r;

@@ -14,6 +14,7 @@ struct dockerfile plan_describe(struct plan *p)
 		.client_sha256 = str_c(p->client.sha256),
 		.shell = image_shell_word(p->shell),
 		.busybox_sha256 = plan_busybox(p),
+		.plugins_sha256 = program_plugins_sha256(&p->client),
 		.version = buf_view(&p->version),
 		.lock = buf_view(&p->lock),
 		.key = buf_view(&p->tag),

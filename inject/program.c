@@ -8,12 +8,17 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { READ_STEP = 1 << 20 };
 
+#define CLIENT_NAME "od-runtime-client"
+#define PLUGINS_NAME "od-plugins"
+
+#define NEXT_PLUGINS "bring another one, or leave it out with --no-od-plugins"
 #define NEXT_BUSYBOX "give a static one, such as that of Debian's busybox-static"
 
 static const struct {
@@ -88,20 +93,26 @@ int program_arch(struct str b, const char **arch)
 	return ERR_VERSION;
 }
 
+/* Puts name in the place of the last part of a path. */
+static int program_name_neighbour(char *path, size_t room, const char *name)
+{
+	char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+
+	if ((size_t)(last - path) + strlen(name) >= room)
+		return -ENAMETOOLONG;
+	memcpy(last, name, strlen(name) + 1);
+	return 0;
+}
+
 /* The path of the file called name beside our own executable. */
 static int beside_us(const char *name, char *path, size_t room)
 {
 	ssize_t n = readlink("/proc/self/exe", path, room - 1);
-	char *slash;
 
 	if (n < 0)
 		return -errno;
 	path[n] = '\0';
-	slash = strrchr(path, '/');
-	if (!slash || (size_t)(slash + 1 - path) + strlen(name) >= room)
-		return -ENAMETOOLONG;
-	memcpy(slash + 1, name, strlen(name) + 1);
-	return 0;
+	return program_name_neighbour(path, room, name);
 }
 
 static int read_file(const char *path, struct buf *out)
@@ -178,19 +189,19 @@ static const char *given_path(const char *path)
 	return path && *path ? path : NULL;
 }
 
-int program_carried(struct buf *list)
+int program_carried(struct str section, struct buf *list)
 {
 	struct buf own = BUF_INIT(INJECT_PROGRAM_MAX);
 	int r = read_file("/proc/self/exe", &own);
 
 	if (!r)
-		carried_list(buf_view(&own), list);
+		carried_list(buf_view(&own), section, list);
 	buf_free(&own);
 	return r;
 }
 
-/* The client for arch that is in our own file: 0, 1 for none, or an error. */
-static int load_carried(struct program *p, struct str arch)
+/* The program for arch in that section of our own file: 0, 1 for none, or an error. */
+static int load_carried(struct program *p, struct str section, struct str arch)
 {
 	struct program got = {.bytes = BUF_INIT(INJECT_PROGRAM_MAX)};
 	struct buf own = BUF_INIT(INJECT_PROGRAM_MAX);
@@ -198,7 +209,7 @@ static int load_carried(struct program *p, struct str arch)
 	int r = read_file("/proc/self/exe", &own);
 
 	if (!r)
-		r = carried_find(buf_view(&own), arch, &packed);
+		r = carried_find(buf_view(&own), section, arch, &packed);
 	if (!r) {
 		r = carried_unpack(packed, &got.bytes);
 		r = know_take(p, &got, r);
@@ -225,39 +236,25 @@ static int find_client(struct program *p, const char *path)
 	int r = 0;
 
 	if (!given)
-		r = beside_us("od-runtime-client", own, sizeof(own));
+		r = beside_us(CLIENT_NAME, own, sizeof(own));
 	if (!r)
 		r = load(p, given ? given : own);
 	if (r && r != -ENOMEM && !given) {
-		int inside = load_carried(p, own_arch());
+		int inside = load_carried(p, STR(CARRIED_CLIENT), own_arch());
 
 		r = inside == 0 || inside == -ENOMEM ? inside : r;
 	}
 	return r ? refuse(next, "client binary", given ? given : own, r) : 0;
 }
 
-int program_find_client(struct program *p, const char *path, struct str arch)
-{
-	struct program other;
-	int r = find_client(p, path);
-
-	if (r || !arch.n || str_eq(str_c(p->arch), arch))
-		return r;
-	r = program_find_other(&other, path, arch);
-	if (r)
-		return r == 1 ? 0 : r;
-	program_free(p);
-	*p = other;
-	return 0;
-}
-
-int program_find_other(struct program *p, const char *path, struct str arch)
+/* The client for another architecture: 0; 1 for none that fits; -ENOMEM. */
+static int find_other(struct program *p, const char *path, struct str arch)
 {
 	char own[FILE_PATH_MAX] = "";
 	struct buf name = BUF_INIT(2 * FILE_PATH_MAX);
 	const char *given = given_path(path), *full;
 	struct program got = {0};
-	int r = given ? 0 : beside_us("od-runtime-client", own, sizeof(own));
+	int r = given ? 0 : beside_us(CLIENT_NAME, own, sizeof(own));
 
 	buf_fmt(&name, "%s-%.*s", given ? given : own, STR_ARG(arch));
 	full = buf_cstr(&name);
@@ -265,7 +262,7 @@ int program_find_other(struct program *p, const char *path, struct str arch)
 		r = full ? load(&got, full) : name.err;
 	buf_free(&name);
 	if (r && r != -ENOMEM && !given)
-		r = load_carried(&got, arch);
+		r = load_carried(&got, STR(CARRIED_CLIENT), arch);
 	if (r)
 		return r == -ENOMEM ? r : 1;
 	if (!str_eq(str_c(got.arch), arch)) {
@@ -274,6 +271,125 @@ int program_find_other(struct program *p, const char *path, struct str arch)
 	}
 	*p = got;
 	return 0;
+}
+
+/*
+ * The program at path, if it is for arch: 0; 1 for none; -ENOMEM or FAIL_*. If nobody has
+ * named the folder, a file that cannot be used counts as none.
+ */
+static int program_load_plugins(
+	struct program *p, const char *path, const char *arch, bool named)
+{
+	int r = load(p, path);
+
+	if (r == -ENOENT || r == -ENOTDIR || (r && r != -ENOMEM && !named))
+		return 1;
+	if (r)
+		return refuse(NEXT_PLUGINS, PLUGINS_NAME, path, r);
+	if (strcmp(p->arch, arch) == 0)
+		return 0;
+	program_free(p);
+	return 1;
+}
+
+/* Finds od-plugins where the client was found. None is not an error. */
+static int program_find_plugins(struct program *p, const char *path, const char *arch)
+{
+	const char *given = given_path(path);
+	char plain[FILE_PATH_MAX], other[FILE_PATH_MAX], name[32];
+	int r = 0;
+
+	snprintf(name, sizeof(name), PLUGINS_NAME "-%s", arch);
+	snprintf(plain, sizeof(plain), "%s", given ? given : "");
+	if (!given)
+		r = beside_us(PLUGINS_NAME, plain, sizeof(plain));
+	else
+		r = program_name_neighbour(plain, sizeof(plain), PLUGINS_NAME);
+	memcpy(other, plain, sizeof(other));
+	if (!r)
+		r = program_name_neighbour(other, sizeof(other), name);
+	r = r ? 1 : program_load_plugins(p, plain, arch, given != NULL);
+	if (r == 1)
+		r = program_load_plugins(p, other, arch, given != NULL);
+	if (r != 1 || given)
+		return r;
+	r = load_carried(p, STR(CARRIED_PLUGINS), str_c(arch));
+	return r < 0 ? refuse(NEXT_PLUGINS, PLUGINS_NAME, "inside od-runtime", r) : r;
+}
+
+/* A copy on the heap, which owns what from has owned; or NULL. */
+static struct program *program_new(const struct program *from)
+{
+	struct program *p = calloc(1, sizeof(*p));
+
+	if (p)
+		*p = *from;
+	return p;
+}
+
+static int program_add_plugins(struct program *client, const char *path)
+{
+	struct program got = {0};
+	int r = program_find_plugins(&got, path, client->arch);
+
+	if (!r)
+		client->plugins = program_new(&got);
+	if (!r && !client->plugins)
+		r = -ENOMEM;
+	if (r < 0) {
+		program_free(&got);
+		program_free(client);
+	}
+	return r < 0 ? r : 0;
+}
+
+int program_find_other(struct program *p, const char *path, struct str arch, bool plugins)
+{
+	int r = find_other(p, path, arch);
+
+	return r || !plugins ? r : program_add_plugins(p, path);
+}
+
+int program_find_client(
+	struct program *p, const char *path, struct str arch, bool plugins)
+{
+	struct program other;
+	int r = find_client(p, path);
+
+	if (!r && arch.n && !str_eq(str_c(p->arch), arch)) {
+		r = find_other(&other, path, arch);
+		if (!r) {
+			program_free(p);
+			*p = other;
+		}
+		r = r == 1 ? 0 : r;
+	}
+	return r || !plugins ? r : program_add_plugins(p, path);
+}
+
+struct str program_plugins(const struct program *client)
+{
+	return client->plugins ? buf_view(&client->plugins->bytes) : STR("");
+}
+
+struct str program_plugins_sha256(const struct program *client)
+{
+	return client->plugins ? str_c(client->plugins->sha256) : STR("");
+}
+
+void program_digest(const struct program *client, char hex[SHA256_HEX + 1])
+{
+	char both[2 * SHA256_HEX + 1];
+	uint8_t digest[SHA256_LEN];
+
+	snprintf(both, sizeof(both), "%s%.*s", client->sha256,
+		STR_ARG(program_plugins_sha256(client)));
+	if (client->plugins) {
+		sha256_of(str_c(both), digest);
+		hex_encode(digest, sizeof(digest), hex);
+	} else {
+		memcpy(hex, client->sha256, SHA256_HEX + 1);
+	}
 }
 
 int program_find_busybox(struct program *p, const char *path, const char *arch)
@@ -314,6 +430,9 @@ int program_find_busybox(struct program *p, const char *path, const char *arch)
 
 void program_free(struct program *p)
 {
+	if (p->plugins)
+		buf_free(&p->plugins->bytes);
+	free(p->plugins);
 	buf_free(&p->bytes);
 	*p = (struct program){0};
 }

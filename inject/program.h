@@ -9,7 +9,14 @@ struct program {
 	struct buf bytes; /* owned */
 	const char *arch; /* as engines write it; static; NULL for no program */
 	char sha256[SHA256_HEX + 1];
+	struct program *plugins; /* owned; od-plugins that goes with a client; or NULL */
 };
+
+/* The bytes and the SHA-256 of od-plugins that goes with a client; empty for none. */
+struct str program_plugins(const struct program *client);
+struct str program_plugins_sha256(const struct program *client);
+/* Names the exact bytes of a client and of od-plugins with it, in hexadecimal. */
+void program_digest(const struct program *client, char hex[SHA256_HEX + 1]);
 
 /*
  * The engine's word for the machine of a Linux executable: "amd64", "arm64" and
@@ -23,18 +30,28 @@ int program_arch(struct str bytes, const char **arch) MUST_USE;
  * The client for arch (empty for any): from path, or, when path is NULL, from
  * OD_RUNTIME_CLIENT, or beside our own executable, or from inside it. 0 with *p, which
  * is for another machine if there is none for arch; -ENOMEM or FAIL_*.
+ *
+ * plugins: with od-plugins, if there is one, from the folder of the client under that
+ * name or with "-" and the architecture behind it; where no path was given, also from
+ * inside our own executable.
  */
-int program_find_client(struct program *p, const char *path, struct str arch) MUST_USE;
+int program_find_client(
+	struct program *p, const char *path, struct str arch, bool plugins) MUST_USE;
 
 /*
  * Reads the client for another architecture: the same path with "-" and the engine's
  * word for it behind, such as od-runtime-client-arm64; where no path was given, also
- * from inside our own executable. 0 with *p; 1 when there is none that fits; -ENOMEM.
+ * from inside our own executable. 0 with *p; 1 when there is none that fits; -ENOMEM,
+ * FAIL_* for an od-plugins that is none.
  */
-int program_find_other(struct program *p, const char *path, struct str arch) MUST_USE;
+int program_find_other(
+	struct program *p, const char *path, struct str arch, bool plugins) MUST_USE;
 
-/* Appends the architectures of the clients inside us, a blank before each; -errno. */
-int program_carried(struct buf *list) MUST_USE;
+/*
+ * Appends the architectures of the programs inside us, a blank before each; section is
+ * one of those in carried.h. -errno.
+ */
+int program_carried(struct str section, struct buf *list) MUST_USE;
 
 /*
  * Reads a static busybox for arch from path, or, when path is NULL, from the first

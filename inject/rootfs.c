@@ -30,26 +30,6 @@ static int file(const struct rootfs *f, struct tar *t, const char *name, unsigne
 			.type = TAR_FILE, .mode = mode, .name = name, .size = size});
 }
 
-/* In byte order, as the archive has it: bin/ before the client. */
-int rootfs_head(const struct rootfs *f, struct tar *t)
-{
-	int r = dir(f, t, ".od/");
-
-	if (r || !f->busybox.n)
-		return r;
-	r = dir(f, t, ".od/bin/");
-	return r ? r : file(f, t, ".od/bin/busybox", 0755, f->busybox.n);
-}
-
-int rootfs_middle(const struct rootfs *f, struct tar *t)
-{
-	tar_pad(t);
-	if (!f->client.n)
-		return 0;
-	/* Nobody writes to it, root included, and every user may run it. */
-	return file(f, t, ".od/od-runtime-client", 0555, f->client.n);
-}
-
 /* The path that unmodified OpenHands backends execute. */
 static int link_drop_in(const struct rootfs *f, struct tar *t)
 {
@@ -72,7 +52,24 @@ static int link_drop_in(const struct rootfs *f, struct tar *t)
 			   });
 }
 
-int rootfs_tail(const struct rootfs *f, struct tar *t)
+static int rootfs_put_busybox(const struct rootfs *f, struct tar *t)
+{
+	int r = dir(f, t, ".od/");
+
+	if (!r && f->busybox.n)
+		r = dir(f, t, ".od/bin/");
+	return r || !f->busybox.n ? r : file(f, t, ".od/bin/busybox", 0755, f->busybox.n);
+}
+
+/* Nobody writes to it, root included, and every user may run it. */
+static int rootfs_put_program(
+	const struct rootfs *f, struct tar *t, const char *name, struct str bytes)
+{
+	tar_pad(t);
+	return bytes.n ? file(f, t, name, 0555, bytes.n) : 0;
+}
+
+static int rootfs_put_rest(const struct rootfs *f, struct tar *t)
 {
 	int r;
 
@@ -80,4 +77,23 @@ int rootfs_tail(const struct rootfs *f, struct tar *t)
 	r = f->drop_in ? link_drop_in(f, t) : 0;
 	tar_end(t);
 	return r;
+}
+
+/* In byte order of the names, as the archive has them. */
+int rootfs_part(const struct rootfs *f, size_t part, struct tar *t, struct str *bytes)
+{
+	const struct str programs[ROOTFS_PARTS] = {
+		f->busybox, f->plugins_program, f->client};
+
+	*bytes = programs[part];
+	switch (part) {
+	case 0:
+		return rootfs_put_busybox(f, t);
+	case 1:
+		return rootfs_put_program(f, t, ".od/od-plugins", *bytes);
+	case 2:
+		return rootfs_put_program(f, t, ".od/od-runtime-client", *bytes);
+	default:
+		return rootfs_put_rest(f, t);
+	}
 }

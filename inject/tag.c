@@ -61,6 +61,8 @@ void tag_source(const struct tag_inputs *in, struct buf *out)
 	br_md5_init(&h);
 	part(&h, in->client_sha256);
 	part(&h, in->busybox_sha256);
+	if (in->plugins_sha256.n)
+		part(&h, in->plugins_sha256);
 	put(out, &h);
 }
 

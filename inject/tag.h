@@ -17,7 +17,7 @@ enum { TAG_DIGITS = 16, TAG_HASH_MAX = TAG_DIGITS + 1 };
  * Part of every lock hash: counts up whenever the Dockerfile or the context would
  * differ for the same inputs.
  */
-#define TAG_TEMPLATE "4"
+#define TAG_TEMPLATE "5"
 
 /*
  * The first 16 digits, the least significant first, of the 128-bit number in
@@ -34,6 +34,7 @@ struct tag_inputs {
 	struct str plugins;        /* names and hashes, as the label od.plugins */
 	struct str client_sha256;  /* hexadecimal */
 	struct str busybox_sha256; /* the same; empty when none goes in */
+	struct str plugins_sha256; /* the same of od-plugins */
 };
 
 /*

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define CLIENT_NAME "od-runtime-client"
+#define PLUGINS_NAME "od-plugins"
 
 /*
  * What a way consists of. Each of the functions: 0; 1 with v->why, which says why it is
@@ -110,6 +111,8 @@ static int bind_prepare(struct via *v)
 	if (v->engine->podman && v->options->via == VIA_AUTO)
 		return via_why_not(v, "Podman does not tell whether it sees the file");
 	r = bind_one(v, v->client, CLIENT_NAME, IMAGE_CLIENT);
+	if (!r && v->client->plugins)
+		r = bind_one(v, v->client->plugins, PLUGINS_NAME, IMAGE_PLUGINS);
 	if (!r && v->with_busybox)
 		r = bind_one(v, v->busybox, "busybox", VIA_BUSYBOX);
 	return r;
@@ -130,9 +133,10 @@ int via_shows(struct via *v, const char *id, const char *path, const struct prog
 /* An engine on another machine may have another file there, or none. */
 static int bind_fill(struct via *v, const char *id)
 {
+	size_t without = 1 + (v->client->plugins != NULL);
 	int r;
 
-	if (v->with_busybox && v->mounts_n == 1) {
+	if (v->with_busybox && v->mounts_n == without) {
 		r = bind_one(v, v->busybox, "busybox", VIA_BUSYBOX);
 		return r ? r : via_why_not(v, "");
 	}
@@ -154,7 +158,10 @@ static int put_prepare(struct via *v)
 
 static int put_fill(struct via *v, const char *id)
 {
-	struct via_files files = {.client = buf_view(&v->client->bytes)};
+	struct via_files files = {
+		.client = buf_view(&v->client->bytes),
+		.plugins_program = program_plugins(v->client),
+	};
 	struct buf target = BUF_INIT(FILE_PATH_MAX);
 	struct probe_stat st;
 	struct reply reply;

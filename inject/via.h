@@ -14,15 +14,15 @@
 #include "inject/spec.h"
 #include "limits.h"
 
-enum { VIA_MOUNTS = 2, VIA_VOLUME_MAX = 63 };
+enum { VIA_MOUNTS = 3, VIA_VOLUME_MAX = 63 };
 
 #define VIA_BUSYBOX "/.od/bin/busybox"
 
 struct via {
 	const struct engine *engine;
 	const struct options *options; /* --via and --busybox */
-	const struct program *client;
-	struct program *busybox; /* found when one is wanted */
+	const struct program *client;  /* with its od-plugins, if there is one */
+	struct program *busybox;       /* found when one is wanted */
 	struct image *image;
 	const char *shown_image;
 
@@ -31,7 +31,8 @@ struct via {
 	bool told;                            /* that there is none */
 	char file[VIA_MOUNTS][FILE_PATH_MAX]; /* on this machine */
 	char volume[VIA_VOLUME_MAX + 1];
-	bool volume_is_poor; /* it is there, and does not show what it should */
+	char digest[SHA256_HEX + 1]; /* of the programs that are in the volume */
+	bool volume_is_poor;         /* it is there, and does not show what it should */
 	struct spec_mount mounts[VIA_MOUNTS]; /* that the container needs for it */
 	size_t mounts_n;
 	struct buf why; /* the way was not possible */
@@ -68,13 +69,14 @@ int via_refused(struct via *v, const struct reply *reply) MUST_USE;
 void via_undo(struct via *v);
 
 /*
- * Puts the client, perhaps a busybox and the link of unmodified backends into a
- * container by way of its archive, or, without the link, into the volume at its /.od.
+ * Puts the client, perhaps od-plugins, a busybox and the link of unmodified backends into
+ * a container by way of its archive, or, without the link, into the volume at its /.od.
  * The status of the answer goes to reply, which the caller frees in any case. 0,
  * -EINTR, -ENOMEM or FAIL_*.
  */
 struct via_files {
-	struct str client, busybox; /* either may be empty: it stays as it is */
+	/* Each may be empty: what is there stays as it is. */
+	struct str client, busybox, plugins_program;
 	bool drop_in, volume;
 };
 int via_put(const struct engine *e, const char *id, const struct via_files *f,

@@ -3,7 +3,7 @@
 
 #include "inject/rootfs.h"
 
-enum { PARTS = 5 };
+enum { PARTS = 2 * ROOTFS_PARTS };
 
 static int send(const struct engine *e, const char *id, const char *path,
 	const struct str *parts, struct reply *reply)
@@ -42,34 +42,30 @@ int via_put(const struct engine *e, const char *id, const struct via_files *f,
 		.prefix = "",
 		.client = f->client,
 		.busybox = f->busybox,
+		.plugins_program = f->plugins_program,
 		.drop_in = f->drop_in,
 		.inside = f->volume,
 	};
-	struct buf text[3];
+	struct str parts[PARTS] = {0};
+	struct buf text[ROOTFS_PARTS];
 	struct tar t;
-	int r;
+	int r = 0;
 
 	reply_init(reply);
-	for (size_t i = 0; i < ARRAY_LEN(text); i++)
-		buf_init(&text[i], 16 * TAR_BLOCK);
 	tar_init(&t, &text[0]);
-	r = rootfs_head(&tree, &t);
-	t.out = &text[1];
-	if (!r)
-		r = rootfs_middle(&tree, &t);
-	t.out = &text[2];
-	if (!r)
-		r = rootfs_tail(&tree, &t);
-	for (size_t i = 0; i < ARRAY_LEN(text) && !r; i++)
-		r = text[i].err;
-	if (!r) {
-		const struct str parts[PARTS] = {buf_view(&text[0]), f->busybox,
-			buf_view(&text[1]), f->client, buf_view(&text[2])};
-
-		/* Podman shows volumes below the path only where that leads into one. */
-		r = send(e, id, f->volume ? "/.od" : "/", parts, reply);
+	for (size_t i = 0; i < ROOTFS_PARTS; i++) {
+		buf_init(&text[i], 16 * TAR_BLOCK);
+		t.out = &text[i];
+		if (!r)
+			r = rootfs_part(&tree, i, &t, &parts[2 * i + 1]);
+		if (!r)
+			r = text[i].err;
+		parts[2 * i] = buf_view(&text[i]);
 	}
-	for (size_t i = 0; i < ARRAY_LEN(text); i++)
+	/* Podman shows volumes below the path only where that leads into one. */
+	if (!r)
+		r = send(e, id, f->volume ? "/.od" : "/", parts, reply);
+	for (size_t i = 0; i < ROOTFS_PARTS; i++)
 		buf_free(&text[i]);
 	return r;
 }

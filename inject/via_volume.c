@@ -20,7 +20,8 @@ int via_volume_prepare(struct via *v)
 	if (image_label(v->image, "od.plugins").n)
 		return via_why_not(
 			v, "a volume would hide the plugins in /.od of the image");
-	snprintf(v->volume, sizeof(v->volume), "od-client-%.16s-%s", v->client->sha256,
+	program_digest(v->client, v->digest);
+	snprintf(v->volume, sizeof(v->volume), "od-client-%.16s-%s", v->digest,
 		v->client->arch);
 	via_add_mount(v,
 		(struct spec_mount){
@@ -47,7 +48,7 @@ static int make_volume(struct via *v)
 	jw_key(&w, "Labels");
 	jw_object(&w);
 	jw_key(&w, VOLUME_LABEL);
-	jw_cstr(&w, v->client->sha256);
+	jw_cstr(&w, v->digest);
 	jw_end(&w);
 	jw_end(&w);
 	reply_init(&reply);
@@ -117,7 +118,7 @@ static int has(struct via *v, const char *id, const char *path, const struct pro
 
 static bool is_whole(const struct via_files *missing)
 {
-	return !missing->client.n && !missing->busybox.n;
+	return !missing->client.n && !missing->busybox.n && !missing->plugins_program.n;
 }
 
 /* What of it the container does not have. */
@@ -128,6 +129,11 @@ static int look(struct via *v, const char *id, struct via_files *missing)
 
 	if (r == 1)
 		m.client = buf_view(&v->client->bytes);
+	if (r >= 0 && v->client->plugins) {
+		r = has(v, id, IMAGE_PLUGINS, v->client->plugins);
+		if (r == 1)
+			m.plugins_program = program_plugins(v->client);
+	}
 	if (r >= 0 && v->with_busybox) {
 		r = has(v, id, VIA_BUSYBOX, v->busybox);
 		if (r == 1)
@@ -260,7 +266,7 @@ static bool via_volume_is_ours(const struct via *v)
 		labels = json_get(doc_root(&d), "Labels");
 		ours = !json_next(labels, &it, NULL, &first) ||
 			str_eq(doc_str(&d, json_get(labels, VOLUME_LABEL)),
-				str_c(v->client->sha256));
+				str_c(v->digest));
 		doc_free(&d);
 	}
 	reply_free(&reply);

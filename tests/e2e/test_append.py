@@ -26,7 +26,7 @@ BUSYBOX = "/bin/busybox" if os.path.exists("/bin/busybox") else "/usr/bin/busybo
 TEMP = harness.scratch("od-append-")
 ARCH = {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
 SHELL = [("bin", None), ("bin/busybox", b"#!"), ("bin/sh", "-> busybox")]
-OURS = {".od", ".od/od-runtime-client", "openhands", "openhands/micromamba",
+OURS = {".od", ".od/od-plugins", ".od/od-runtime-client", "openhands", "openhands/micromamba",
         "openhands/micromamba/bin", "openhands/micromamba/bin/micromamba"}
 _n = 0
 
@@ -97,6 +97,7 @@ def test_settings():
     ok(len(new.blob(layer["digest"])) < 1 << 20, "it has less than a megabyte")
     tree = new.tree(layer)
     eq(set(tree), OURS, "what is in it")
+    eq(tree[".od/od-plugins"].mode, 0o555, "the mode of od-plugins")
     eq({(m.uid, m.gid, m.mtime, m.uname) for m in tree.values()}, {(0, 0, 0, "")},
        "nobody's and of no time")
     eq(tree[".od/od-runtime-client"].mode, 0o555, "the client's mode")
@@ -584,6 +585,9 @@ def test_engine():
         r = docker("run", "--rm", "--entrypoint", "/.od/od-runtime-client", name + ":1",
                    "--version")
         ok(r.returncode == 0, "the client runs in it", r.stderr)
+        r = docker("run", "--rm", "--entrypoint", "/.od/od-plugins", name + ":1", "open_file",
+                   "/bin/sh")
+        has(r.stdout, b"ERROR: File /bin/sh is not UTF-8", "od-plugins executes a skill in it")
         docker("save", "-o", saved, name + ":1")
         said = made(f"archive:{saved}:{name}:1", "--output", f"archive:{path}", "-t",
                     name + ":2")

@@ -358,6 +358,47 @@ def test_finding_a_shell():
     eq(label.get("od.sandbox"), "", "which hides those of the image")
 
 
+def test_od_plugins():
+    """od-plugins beside the client goes along, and belongs to the name of the product."""
+    beside = os.path.join(TEMP, "od-plugins")
+    e = engine()
+    alone = built(e, "base:1")
+    ok("rootfs/.od/od-plugins" not in e.context, "a client alone goes in alone")
+    write_program(beside, size=4000)
+    both = built(e, "base:1")
+    member = e.context["rootfs/.od/od-plugins"]
+    eq((member.mode, member.uid, member.gid, member.mtime, member.size),
+       (0o555, 0, 0, 0, os.path.getsize(beside)), "od-plugins is in the context")
+    ok(both["built"] and both["image"] != alone["image"], "od-plugins makes another product")
+    eq(both["image"].split("_")[1], alone["image"].split("_")[1], "its name differs in the second hash only")
+    with open(beside, "rb") as f:
+        digest = hashlib.sha256(f.read()).hexdigest()
+    labels = e.images[both["image"]]["Config"]["Labels"]
+    eq((labels["od.plugins.sha256"], labels["od.plugins"]), (digest, ""), "a label has its digest")
+    eq(json.loads(od(e, "tags", "base:1", "--json").stdout)["inputs"]["plugins_sha256"], digest,
+       "tags --json shows its digest")
+    has(od(e, "tags", "base:1").stdout, b"  od-plugins    " + digest.encode(), "tags shows its digest")
+    eq(built(e, both["image"])["built"], False, "the product serves as it is")
+    eq(built(e, "base:1", "--no-od-plugins")["image"], alone["image"], "--no-od-plugins gives the product without it")
+    eq(built(e, both["image"], "--no-od-plugins")["image"], alone["image"],
+       "--no-od-plugins does not take a product that has it")
+    with open(beside, "ab") as f:
+        f.write(b"more")
+    other = built(e, "base:1")
+    ok(other["built"] and other["image"] not in (both["image"], alone["image"]),
+       "another od-plugins makes another product")
+    write_program(beside, RISCV)
+    eq(built(e, "base:1")["image"], alone["image"], "od-plugins for another machine is left out")
+    with open(beside, "w", encoding="utf-8") as f:
+        f.write("#!/bin/sh\n")
+    fails(od(e, "build", "base:1"), 111, "no od-plugins: " + beside, "an od-plugins that is a script")
+    folder = os.path.join(TEMP, "folder")
+    write_program(beside, size=4000)
+    od(e, "build", "base:1", "--build-folder", folder)
+    eq(os.stat(folder + "/rootfs/.od/od-plugins").st_size, os.path.getsize(beside), "--build-folder writes it")
+    os.unlink(beside)
+
+
 def test_busybox():
     e = engine()
     e.paths = {}

@@ -25,6 +25,7 @@ from harness import eq, has, ok, skip
 BUSYBOX = next((p for p in ("/bin/busybox", "/usr/bin/busybox") if os.path.exists(p)), "")
 TEMP = harness.scratch("od-ways-")
 CLIENT = harness.BOXED
+PLUGINS = harness.BOXED_PLUGINS
 COUNT = 0
 LINKS = ("sh", "ls", "id", "cat", "sleep", "true", "ip", "nc", "touch", "mount")
 
@@ -61,7 +62,10 @@ def test_bind():
     e = engine()
     got = od(e, "run", "base:1", "--name", "box")
     eq((got.returncode, got.stdout, got.stderr), (0, b"box\n", b""), "run")
-    eq(mounts(e), [("bind", "/.od/od-runtime-client", True)], "one file, read-only")
+    eq(mounts(e), [("bind", "/.od/od-runtime-client", True), ("bind", "/.od/od-plugins", True)],
+       "two files, read-only")
+    with open(created(e)["HostConfig"]["Mounts"][1]["Source"], "rb") as a, open(PLUGINS, "rb") as b:
+        ok(a.read() == b.read(), "the second mount shows the bytes of od-plugins")
     source = created(e)["HostConfig"]["Mounts"][0]["Source"]
     with open(source, "rb") as a, open(CLIENT, "rb") as b:
         ok(a.read() == b.read(), "of the client's bytes")
@@ -85,12 +89,17 @@ def test_bind_busybox():
     e.paths = {}
     got = od(e, "run", "base:1", "--name", "box", "--busybox", BUSYBOX)
     eq((got.returncode, got.stderr), (0, b""), "an image without a shell")
-    eq(mounts(e), [("bind", "/.od/od-runtime-client", True),
+    eq(mounts(e), [("bind", "/.od/od-runtime-client", True), ("bind", "/.od/od-plugins", True),
                    ("bind", "/.od/bin/busybox", True)], "gets a busybox")
     eq(len(e.containers), 1, "and the first try is gone")
     od(e, "rm", "-f", "box")
     got = od(e, "run", "base:1", "--name", "box", "--no-busybox")
-    eq((got.returncode, got.stderr, len(mounts(e))), (0, b"", 1), "unless it is not wanted")
+    eq((got.returncode, got.stderr, len(mounts(e))), (0, b"", 2), "unless it is not wanted")
+    od(e, "rm", "-f", "box")
+    got = od(e, "run", "base:1", "--name", "box", "--busybox", BUSYBOX, "--no-od-plugins")
+    eq((got.returncode, got.stderr, mounts(e)),
+       (0, b"", [("bind", "/.od/od-runtime-client", True), ("bind", "/.od/bin/busybox", True)]),
+       "--no-od-plugins leaves od-plugins out and keeps the busybox")
     od(e, "rm", "-f", "box")
 
 
@@ -107,7 +116,7 @@ def test_kept():
         spec["Labels"]["od.orig.stopsignal"]), ('["/a", "b"]', '["c"]', '"SIGQUIT"'), "labels")
     eq(spec["Image"], e.images["base:1"]["Id"], "the very image that was looked at")
     eq((spec["HostConfig"]["Binds"], [m["Target"] for m in spec["HostConfig"]["Mounts"]]),
-       (["/tmp:/x:ro"], ["/t", "/.od/od-runtime-client"]), "the user's mounts stay")
+       (["/tmp:/x:ro"], ["/t", "/.od/od-runtime-client", "/.od/od-plugins"]), "the user's mounts stay")
     od(e, "rm", "-f", "box")
 
 
@@ -117,16 +126,21 @@ def test_put():
     got = od(e, "run", "base:1", "--name", "box")
     eq(got.returncode, 0, "an engine on another machine")
     c = e.find_container("box")
-    eq(sorted(c.files), ["/.od", "/.od/od-runtime-client", "/openhands",
+    eq(sorted(c.files), ["/.od", "/.od/od-plugins", "/.od/od-runtime-client", "/openhands",
                          "/openhands/micromamba", "/openhands/micromamba/bin",
                          "/openhands/micromamba/bin/micromamba"], "the client is put in")
     eq(c.files["/.od/od-runtime-client"], (0o555, os.stat(CLIENT).st_size), "as a program")
+    eq(c.files["/.od/od-plugins"], (0o555, os.stat(PLUGINS).st_size), "od-plugins is a program, too")
     eq((mounts(e), len(e.containers)), ([], 1), "without a mount")
     od(e, "rm", "-f", "box")
     e.paths["/openhands"] = 1 << 31 | 0o755
     od(e, "run", "base:1", "--name", "box", "--via", "put")
-    eq(sorted(e.find_container("box").files), ["/.od", "/.od/od-runtime-client"],
+    eq(sorted(e.find_container("box").files), ["/.od", "/.od/od-plugins", "/.od/od-runtime-client"],
        "an /openhands of the image's own stays as it is")
+    od(e, "rm", "-f", "box")
+    od(e, "run", "base:1", "--name", "box", "--via", "put", "--no-od-plugins")
+    eq(sorted(e.find_container("box").files), ["/.od", "/.od/od-runtime-client"],
+       "--no-od-plugins puts the client in alone")
     od(e, "rm", "-f", "box")
     got = od(e, "run", "base:1", "--name", "box", "--via", "bind")
     eq((got.returncode, got.stdout, e.containers), (111, b"", {}), "--via bind there")
@@ -141,7 +155,7 @@ def test_podman():
     od(e, "rm", "-f", "box")
     e.sees_files = False
     got = od(e, "run", "base:1", "--name", "box", "--via", "bind")
-    eq((got.returncode, len(mounts(e))), (0, 1), "--via bind is not asked about")
+    eq((got.returncode, len(mounts(e))), (0, 2), "--via bind is not asked about")
     od(e, "rm", "-f", "box")
 
 
@@ -173,7 +187,7 @@ def test_volume():
     eq(mounts(e), [("volume", "/.od", True)], "a volume")
     name, = e.volumes
     ok(name.startswith("od-client-") and name.endswith("-amd64"), "of the client", name)
-    eq(sorted(e.volumes[name])[-1], "/.od/od-runtime-client", "filled")
+    eq(sorted(e.volumes[name])[-2:], ["/.od/od-plugins", "/.od/od-runtime-client"], "filled")
     eq(len(e.containers), 1, "by a container that is gone")
     od(e, "rm", "-f", "box")
     before = len(e.called("PUT", ".*"))
@@ -184,6 +198,11 @@ def test_volume():
     e.paths = {}
     od(e, "run", "base:1", "--name", "box", "--via", "volume", "--busybox", BUSYBOX)
     ok("/.od/bin/busybox" in e.volumes[name], "one that is empty is filled again")
+    od(e, "rm", "-f", "box")
+    od(e, "run", "base:1", "--name", "box", "--via", "volume", "--no-busybox", "--no-od-plugins")
+    other, = set(e.volumes) - {name}
+    eq(sorted(e.volumes[other])[-1:], ["/.od/od-runtime-client"], "--no-od-plugins has a volume of its own")
+    ok("/.od/od-plugins" not in e.volumes[other], "that volume has no od-plugins")
     od(e, "rm", "-f", "box")
 
 
@@ -325,7 +344,7 @@ def test_inject():
     with harness_container(e) as c:
         got = od(e, "inject", "theirs")
         eq((got.returncode, got.stdout, got.stderr), (0, b"theirs\n", b""), "inject")
-        ok("/.od/od-runtime-client" in c.files, "puts the client in")
+        ok({"/.od/od-runtime-client", "/.od/od-plugins"} <= set(c.files), "puts both programs in")
         words = [s["Cmd"] for _, s in e.execs.values()][0]
         eq((words[:3], words[words.index("--address") + 1]),
            (["/.od/od-runtime-client", "init", "8000"], "127.0.0.1"), "and starts it")
@@ -407,6 +426,10 @@ def test_carried():
         with open(created(e)["HostConfig"]["Mounts"][0]["Source"], "rb") as f:
             head = f.read(20)
         eq(head[18], {"amd64": 62, "arm64": 183}[arch], "the client is for it")
+        ok(arch in doc["plugins"], f"od-plugins for {arch} is inside as well")
+        with open(created(e)["HostConfig"]["Mounts"][1]["Source"], "rb") as f:
+            head = f.read(20)
+        eq(head[18], {"amd64": 62, "arm64": 183}[arch], "od-plugins is for it")
         subprocess.run([path, "rm", "-f", "box"], env=env, capture_output=True)
     with open(path, "r+b") as f:  # damage in the middle of the last section
         size = f.seek(0, 2)
@@ -417,7 +440,7 @@ def test_carried():
     if got.returncode == 0:
         print("# the damage hit the other client")
     else:
-        has(got.stderr, b"no client binary", "a damaged one is told")
+        ok(re.match(b"od-runtime: no (client binary|od-plugins): ", got.stderr), "a damaged one is told", got.stderr)
     subprocess.run([harness.RUNTIME, "rm", "-f", "box"], env=env, capture_output=True)
 
 
@@ -436,14 +459,22 @@ def load(box):
     return names
 
 
+# Lists what is in the sandbox and executes a skill.
+SKILL = "echo hi; ls /.od; echo a line >/f; open_file /f; true"
+
+
 def real_ways(box, shell, static):
     cache = {"XDG_CACHE_HOME": os.path.join(TEMP, "real")}
     for way in ("auto", "bind", "put", "volume", "build", "commit"):
         for what in (shell, static):
-            got = box.od("run", what, "--via", way, "--rm", "--", "echo hi; ls /.od",
-                         env=cache)
+            got = box.od("run", what, "--via", way, "--rm", "--", SKILL, env=cache)
             ok(got.returncode == 0 and got.stdout.startswith("hi\n") and
                "od-runtime-client" in got.stdout, f"{way} into {what[-8:]}", got.stderr)
+            has(got.stdout, "1|a line", f"{way} into {what[-8:]}: a skill is executed")
+        got = box.od("run", shell, "--via", way, "--no-od-plugins", "--rm", "--", SKILL, env=cache)
+        has(got.stdout, "od-runtime-client", f"{way} with --no-od-plugins: the client is there")
+        ok("od-plugins" not in got.stdout and "1|a line" not in got.stdout,
+           f"{way} with --no-od-plugins: od-plugins and the skills are not there", got.stdout)
     onbuild = f"{real.PREFIX}/onbuild:1"
     with open(BUSYBOX, "rb") as f:
         box.engine.load(real.archive({"bin/sh": f.read()}), onbuild, "ONBUILD RUN false")
@@ -510,6 +541,7 @@ def real_inject(box, engine, shell):
     got = box.od("inject", name)
     eq((got.returncode, got.stdout), (0, name + "\n"), "inject" + got.stderr)
     eq(box.content(name, "cat /proc/1/comm"), "sleep", "beside what runs there")
+    has(box.content(name, "echo a line >/f; open_file /f"), "1|a line", "a skill is executed there")
     eq(box.od("rm", name).returncode, 0, "rm forgets")
     eq(engine.container(name)["State"]["Running"], True, "and leaves it")
     engine.remove(made["Id"])

@@ -8,18 +8,18 @@
 #include <stdlib.h>
 
 /* gzip of "hello" */
-static const char packed[] =
-	"\x1f\x8b\x08\0\0\0\0\0\x02\x03"
-	"\xcb\x48\xcd\xc9\xc9\x07\0\x86\xa6\x10\x36\x05\0\0\0";
+static const char packed[] = "\x1f\x8b\x08\0\0\0\0\0\x02\x03"
+			     "\xcb\x48\xcd\xc9\xc9\x07\0\x86\xa6\x10\x36\x05\0\0\0";
 enum { PACKED = sizeof(packed) - 1 };
 
-static const char names[] = "\0.shstrtab\0.od.client.amd64\0.od.client.arm64";
+static const char names[] =
+	"\0.shstrtab\0.od.client.amd64\0.od.client.arm64\0.od.plugins.amd64";
 
 struct file {
 	Elf64_Ehdr head;
-	char names[64];
+	char names[96];
 	char packed[32];
-	Elf64_Shdr table[4];
+	Elf64_Shdr table[5];
 };
 
 static void make(struct file *f)
@@ -30,7 +30,7 @@ static void make(struct file *f)
 	f->head.e_ident[EI_DATA] = ELFDATA2LSB;
 	f->head.e_shoff = offsetof(struct file, table);
 	f->head.e_shentsize = sizeof(Elf64_Shdr);
-	f->head.e_shnum = 4;
+	f->head.e_shnum = 5;
 	f->head.e_shstrndx = 1;
 	memcpy(f->names, names, sizeof(names));
 	memcpy(f->packed, packed, PACKED);
@@ -46,6 +46,8 @@ static void make(struct file *f)
 	};
 	f->table[3] = f->table[2];
 	f->table[3].sh_name = 28;
+	f->table[4] = f->table[2];
+	f->table[4].sh_name = 45;
 }
 
 static struct str view(const struct file *f)
@@ -60,15 +62,24 @@ static void test_find(void)
 	struct file f;
 
 	make(&f);
-	carried_list(view(&f), &list);
-	is_view(buf_view(&list), " amd64 arm64", "both are listed");
-	is_int(carried_find(view(&f), STR("arm64"), &found), 0, "one is found");
+	carried_list(view(&f), STR(CARRIED_CLIENT), &list);
+	is_view(buf_view(&list), " amd64 arm64", "both clients are listed");
+	buf_reset(&list);
+	carried_list(view(&f), STR(CARRIED_PLUGINS), &list);
+	is_view(buf_view(&list), " amd64", "od-plugins is listed by its own section");
+	is_int(carried_find(view(&f), STR(CARRIED_PLUGINS), STR("amd64"), &found), 0,
+		"od-plugins is found");
+	is_int(carried_find(view(&f), STR(CARRIED_PLUGINS), STR("arm64"), &found), 1,
+		"a client is not taken for od-plugins");
+	is_int(carried_find(view(&f), STR(CARRIED_CLIENT), STR("arm64"), &found), 0,
+		"one is found");
 	is_int(found.n, PACKED, "whole");
 	is_int(carried_unpack(found, &out), 0, "and unpacked");
 	is_view(buf_view(&out), "hello", "to what it was");
-	is_int(carried_find(view(&f), STR("riscv64"), &found), 1, "another is not there");
-	is_int(carried_find(STR("#!/bin/sh"), STR("arm64"), &found), ERR_SYNTAX,
-		"no ELF file");
+	is_int(carried_find(view(&f), STR(CARRIED_CLIENT), STR("riscv64"), &found), 1,
+		"another is not there");
+	is_int(carried_find(STR("#!/bin/sh"), STR(CARRIED_CLIENT), STR("arm64"), &found),
+		ERR_SYNTAX, "no ELF file");
 	buf_free(&out);
 	buf_free(&list);
 }
@@ -81,17 +92,20 @@ static void test_damage(void)
 
 	make(&f);
 	f.table[2].sh_size = UINT64_MAX;
-	is_int(carried_find(view(&f), STR("amd64"), &found), ERR_SYNTAX,
-		"beyond the end");
+	is_int(carried_find(view(&f), STR(CARRIED_CLIENT), STR("amd64"), &found),
+		ERR_SYNTAX, "beyond the end");
 	make(&f);
 	f.head.e_shoff = UINT64_MAX - 8;
-	is_int(carried_find(view(&f), STR("amd64"), &found), ERR_SYNTAX, "no table");
+	is_int(carried_find(view(&f), STR(CARRIED_CLIENT), STR("amd64"), &found),
+		ERR_SYNTAX, "no table");
 	make(&f);
 	f.head.e_shstrndx = 60000;
-	is_int(carried_find(view(&f), STR("amd64"), &found), ERR_SYNTAX, "no names");
+	is_int(carried_find(view(&f), STR(CARRIED_CLIENT), STR("amd64"), &found),
+		ERR_SYNTAX, "no names");
 	make(&f);
 	f.table[2].sh_name = UINT32_MAX;
-	is_int(carried_find(view(&f), STR("amd64"), &found), 1, "a name that is nowhere");
+	is_int(carried_find(view(&f), STR(CARRIED_CLIENT), STR("amd64"), &found), 1,
+		"a name that is nowhere");
 	make(&f);
 	for (size_t n = 0; n < PACKED; n++) {
 		buf_reset(&out);
@@ -121,7 +135,8 @@ static void test_cuts(void)
 		if (!copy)
 			abort();
 		memmove(copy, &f, n);
-		good += carried_find(str_make(copy, n), STR("amd64"), &found) == 0;
+		good += carried_find(str_make(copy, n), STR(CARRIED_CLIENT), STR("amd64"),
+				&found) == 0;
 		free(copy);
 	}
 	is_int(good, 0, "a file that is cut has none");

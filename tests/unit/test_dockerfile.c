@@ -66,6 +66,7 @@ static void test_plain(void)
 		"\tod.client.sha256=\"cafe\" \\\n"
 		"\tod.shell=\"busybox\" \\\n"
 		"\tod.busybox.sha256=\"babe\" \\\n"
+		"\tod.plugins.sha256=\"\" \\\n"
 		"\tod.layer=\"\" \\\n"
 		"\tod.base.ref=\"debian:12\" \\\n"
 		"\tod.base.id=\"sha256:ab\" \\\n"
@@ -236,7 +237,7 @@ static void test_hostile(void)
 		ok(!str_starts(line, STR("RUN")) && !str_starts(line, STR("USER")),
 			"no line of theirs");
 	}
-	is_int(lines, 3 + 20 + 2 + 1, "as many lines as values");
+	is_int(lines, 3 + 21 + 2 + 1, "as many lines as values");
 	buf_free(&b);
 	b = text_of("{\"Cmd\":[\n\"a\"\r\n,\n\"b\"]}");
 	ok(has(&b, "od.orig.cmd=\"[ \\\"a\\\"  , \\\"b\\\"]\""),
@@ -306,6 +307,36 @@ static void test_context(void)
 	buf_free(&c);
 }
 
+/* Each program has its own place, whichever others there are. */
+static void test_plugins_program(void)
+{
+	const struct context_files files = {
+		.dockerfile = STR("FROM x\n"),
+		.client = STR("\177ELF"),
+		.busybox = STR("shell"),
+		.plugins_program = STR("plugins"),
+	};
+	struct buf all = BUF_INIT(1 << 20);
+	struct context c;
+	const char *shell, *plugins, *client;
+
+	is_int(context_init(&c, &files), 0, "all three programs are packed");
+	is_int(context_put(&c, take, &all), 0, "all three programs are put");
+	context_free(&c);
+	is_int(all.n, 512 * (2 + 1 + 1 + 1 + 2 + 2 + 2 + 2), "the number of blocks");
+	shell = all.p + 5 * 512;
+	plugins = shell + 1024;
+	client = plugins + 1024;
+	is_str(shell, "rootfs/.od/bin/busybox", "the first program is the busybox");
+	is_mem(shell + 512, 6, "shell\0", 6, "the busybox has its bytes");
+	is_str(plugins, "rootfs/.od/od-plugins", "the second program is od-plugins");
+	is_str(plugins + 100, "0000555", "od-plugins has the mode of the client");
+	is_mem(plugins + 512, 8, "plugins\0", 8, "od-plugins has its bytes");
+	is_str(client, "rootfs/.od/od-runtime-client", "the last program is the client");
+	is_mem(client + 512, 4, "\177ELF", 4, "the client has its bytes");
+	buf_free(&all);
+}
+
 static void test_busybox(void)
 {
 	struct buf a = pack(STR("shell"), false);
@@ -330,5 +361,6 @@ int main(void)
 	test_limit();
 	test_context();
 	test_busybox();
+	test_plugins_program();
 	return done_testing();
 }

@@ -4,6 +4,8 @@
 #include "tests/tap.h"
 
 #include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -93,24 +95,108 @@ static void test_client(void)
 
 	if (!make_file(path, &e))
 		return;
-	is_int(program_find_client(&p, path, any), 0, "is loaded");
+	is_int(program_find_client(&p, path, any, true), 0, "is loaded");
 	is_int(p.bytes.n, sizeof(e), "whole");
 	is_int(strlen(p.sha256), 64, "with its digest");
 	program_free(&p);
 	setenv("OD_RUNTIME_CLIENT", path, 1);
-	is_int(program_find_client(&p, NULL, any), 0, "from the environment");
+	is_int(program_find_client(&p, NULL, any, true), 0, "from the environment");
 	program_free(&p);
 	setenv("OD_RUNTIME_CLIENT", "/nonexistent", 1);
-	is_int(program_find_client(&p, NULL, any), FAIL_ENVIRONMENT, "leads nowhere");
+	is_int(program_find_client(&p, NULL, any, true), FAIL_ENVIRONMENT,
+		"leads nowhere");
 	unsetenv("OD_RUNTIME_CLIENT");
-	is_int(program_find_client(&p, NULL, any), FAIL_ENVIRONMENT, "none beside us");
-	is_int(program_find_client(&p, "/", any), FAIL_ENVIRONMENT, "a directory");
-	is_int(program_find_client(&p, "/dev/null", any), FAIL_ENVIRONMENT, "a device");
+	is_int(program_find_client(&p, NULL, any, true), FAIL_ENVIRONMENT,
+		"none beside us");
+	is_int(program_find_client(&p, "/", any, true), FAIL_ENVIRONMENT, "a directory");
+	is_int(program_find_client(&p, "/dev/null", any, true), FAIL_ENVIRONMENT,
+		"a device");
 	if (truncate(path, 0) == 0)
-		is_int(program_find_client(&p, path, any), FAIL_ENVIRONMENT,
-		"an empty file");
+		is_int(program_find_client(&p, path, any, true), FAIL_ENVIRONMENT,
+			"an empty file");
 	ok(!p.arch && !p.bytes.p, "failures leave the result alone");
 	unlink(path);
+}
+
+/* The file called name in a folder, with these bytes. */
+static void put_file(const char *dir, const char *name, const struct elf *e)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	ok(fd >= 0 && write(fd, e, sizeof(*e)) == (ssize_t)sizeof(*e), "the file %s",
+		name);
+	close(fd);
+}
+
+static void remove_file(const char *dir, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	unlink(path);
+}
+
+static void test_plugins(void)
+{
+	char dir[] = "/tmp/test_program.XXXXXX", client[64];
+	char alone[SHA256_HEX + 1], both[SHA256_HEX + 1], other[SHA256_HEX + 1];
+	struct elf e = good(EM_AARCH64);
+	struct program p = {0};
+
+	if (!ok(mkdtemp(dir) != NULL, "a folder"))
+		return;
+	snprintf(client, sizeof(client), "%s/client", dir);
+	put_file(dir, "client", &e);
+	is_int(program_find_client(&p, client, any, true), 0, "a client alone is found");
+	is_int(program_plugins(&p).n, 0, "a client alone has no od-plugins");
+	program_digest(&p, alone);
+	is_str(alone, p.sha256, "the digest of a client alone is that of its bytes");
+	program_free(&p);
+	put_file(dir, "od-plugins", &e);
+	is_int(program_find_client(&p, client, any, true), 0, "a client is found");
+	is_int(program_plugins(&p).n, sizeof(e), "od-plugins comes from its folder");
+	is_int(program_plugins_sha256(&p).n, SHA256_HEX, "od-plugins has a digest");
+	program_digest(&p, both);
+	ok(strcmp(alone, both) != 0,
+		"the digest of both differs from that of the client");
+	program_free(&p);
+	e.head.e_flags = 1;
+	put_file(dir, "od-plugins", &e);
+	is_int(program_find_client(&p, client, any, true), 0, "another od-plugins");
+	program_digest(&p, other);
+	ok(strcmp(both, other) != 0, "another od-plugins changes the digest");
+	program_free(&p);
+	is_int(program_find_client(&p, client, any, false), 0, "without od-plugins");
+	ok(!p.plugins, "od-plugins is left out");
+	program_free(&p);
+	e = good(EM_X86_64);
+	put_file(dir, "od-plugins", &e);
+	is_int(program_find_client(&p, client, any, true), 0, "for another machine");
+	ok(!p.plugins, "od-plugins for another machine is left out");
+	program_free(&p);
+	e = good(EM_AARCH64);
+	put_file(dir, "od-plugins-arm64", &e);
+	is_int(program_find_client(&p, client, any, true), 0, "with the architecture");
+	ok(p.plugins && !strcmp(p.plugins->arch, "arm64"),
+		"od-plugins-arm64 is found where od-plugins is for another machine");
+	program_free(&p);
+	put_file(dir, "client-arm64", &e);
+	is_int(program_find_other(&p, client, STR("arm64"), true), 0, "another client");
+	ok(p.plugins != NULL, "od-plugins goes with a client for another architecture");
+	program_free(&p);
+	e.segment.p_type = PT_INTERP;
+	put_file(dir, "od-plugins", &e);
+	is_int(program_find_client(&p, client, any, true), FAIL_ENVIRONMENT,
+		"an od-plugins that needs a loader is refused");
+	ok(!p.arch && !p.bytes.p && !p.plugins, "failures leave the result alone");
+	remove_file(dir, "client");
+	remove_file(dir, "client-arm64");
+	remove_file(dir, "od-plugins");
+	remove_file(dir, "od-plugins-arm64");
+	rmdir(dir);
 }
 
 static void test_busybox(void)
@@ -143,6 +229,7 @@ int main(void)
 {
 	test_elf();
 	test_client();
+	test_plugins();
 	test_busybox();
 	return done_testing();
 }

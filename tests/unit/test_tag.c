@@ -96,6 +96,9 @@ static void test_source(void)
 	in.busybox_sha256 = STR("cd");
 	changes(in, false, "which of the two it is");
 	in = inputs();
+	in.plugins_sha256 = STR("ef");
+	changes(in, false, "od-plugins");
+	in = inputs();
 	in.base_ref = STR("docker.io/library/debian:12sha256:ab");
 	in.base_id = STR("");
 	changes(in, true, "where one part ends");
@@ -141,8 +144,7 @@ static void test_named(void)
 		"oh_v" OD_VERSION "___t__t_1__t_5000_s_x_d_sha256_t_ab");
 	named(tag_legacy, "docker.io/library/ubuntu:22.04",
 		"od_v" OD_VERSION "_image_ubuntu__22.04");
-	named(tag_legacy, "ghcr.io/a/b:c",
-		"od_v" OD_VERSION "_image_ghcr.io___a___b__c");
+	named(tag_legacy, "ghcr.io/a/b:c", "od_v" OD_VERSION "_image_ghcr.io___a___b__c");
 	tag_versioned(&one, &a);
 	tag_versioned(&two, &b);
 	is_int(a.n, strlen("oh_v" OD_VERSION "_") + 96, "a long name is cut");
