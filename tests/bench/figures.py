@@ -50,11 +50,12 @@ def paired(values, floors):
 
 def size():
     for arch in ("x86_64", "aarch64"):
-        path = os.path.join(os.path.dirname(BUILD), arch, "od-runtime-client")
-        if os.path.exists(path):
-            row(f"client binary, {arch}", os.path.getsize(path) / 1024, "KiB", 1024)
-        else:
-            print(f"left out: client binary, {arch}: make ARCH={arch}")
+        for name in "od-runtime-client", "od-plugins":
+            path = os.path.join(os.path.dirname(BUILD), arch, name)
+            if os.path.exists(path):
+                row(f"{name}, {arch}", os.path.getsize(path) / 1000, "kB", 1000)
+            else:
+                print(f"left out: {name}, {arch}: make ARCH={arch}")
 
 
 def memory():
@@ -328,9 +329,11 @@ def raw_context(box, name):
     dockerfile = box.od("dockerfile", name).stdout
     with open(harness.CLIENT, "rb") as f:
         client = f.read()
+    with open(harness.PLUGINS, "rb") as f:
+        plugins = f.read()
     return engines.archive({
         "Dockerfile": dockerfile.encode(), "rootfs/": b"", "rootfs/.od/": b"",
-        "rootfs/.od/od-runtime-client": client, "rootfs/openhands/": b"",
+        "rootfs/.od/od-plugins": plugins, "rootfs/.od/od-runtime-client": client, "rootfs/openhands/": b"",
         "rootfs/openhands/micromamba/": b"", "rootfs/openhands/micromamba/bin/": b"",
         "rootfs/openhands/micromamba/bin/micromamba": "/.od/od-runtime-client"})
 

@@ -103,8 +103,11 @@ def measure(engine, box):
     dockerfile = box.od("dockerfile", f"{REPO}:0").stdout
     with open(harness.CLIENT, "rb") as f:
         client = f.read()
-    files = {"rootfs/": b"", "rootfs/.od/": b"", "rootfs/.od/od-runtime-client": client}
-    put = engines.archive({".od/": b"", ".od/od-runtime-client": client})
+    with open(harness.PLUGINS, "rb") as f:
+        plugins = f.read()
+    files = {"rootfs/": b"", "rootfs/.od/": b"", "rootfs/.od/od-plugins": plugins,
+             "rootfs/.od/od-runtime-client": client}
+    put = engines.archive({".od/": b"", ".od/od-plugins": plugins, ".od/od-runtime-client": client})
     id0 = engine.image(f"{REPO}:0")["Id"]
 
     def context(i):

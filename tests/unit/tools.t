@@ -4,7 +4,7 @@ tools=$OD_SOURCE/tools
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 mkdir -p "$tmp/tools" "$tmp/src/base" "$tmp/src/net" "$tmp/src/file" "$tmp/inject"
-cp "$tools/lint" "$tools/layers" "$tools/linkgate" "$tmp/tools/"
+cp "$tools/lint" "$tools/layers" "$tools/linkgate" "$tools/size" "$tmp/tools/"
 cp "$OD_SOURCE/.clang-format" "$tmp/"
 cd "$tmp" || exit 1
 
@@ -143,7 +143,8 @@ END
 gcc -w -O0 -fno-builtin -c -o release/obj/src/main.o a.c
 ar qc release/lib.a release/obj/src/main.o
 ar qc release/inject.a
-gcc -no-pie -o release/a release/obj/src/main.o -Wl,-z,execstack,-z,lazy 2>/dev/null
+gcc -no-pie -o release/a release/obj/src/main.o -Wl,-z,execstack,-z,lazy \
+	-Wl,-Map=release/a.map 2>/dev/null
 cp release/a a
 gate="tools/linkgate a release"
 says "linkgate: a loader" "$gate" "INTERP"
@@ -154,6 +155,11 @@ says "linkgate: an executable stack" "$gate" "executable stack"
 says "linkgate: symbols" "$gate" "not stripped"
 says "linkgate: system" "$gate" "our code calls system"
 says "linkgate: strcpy" "$gate" "our code calls strcpy"
+echo 'char *f(char *p) { return strcat(p, p); }' >b.c
+gcc -w -O0 -fno-builtin -c -o release/obj/src/plugins_main.o b.c
+says "linkgate: a call in the main file of od-plugins" "$gate" "our code calls strcat"
+passes "size: a program below the cap" "tools/size a 1000000"
+says "size: a program above the cap" "tools/size a 1000" "bytes too many"
 # A step of tools/test, with a test that fails until it is alone and one that always does.
 # What runs this one may do it the same way.
 unset MAKEFLAGS MAKEOVERRIDES ONLY TAP_AGAIN
