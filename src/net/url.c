@@ -91,6 +91,69 @@ int url_parse_ws(struct url *u, struct str text)
 	return parse(u, text, STR("ws"), STR("wss"));
 }
 
+/* The length of a dot at the front of s, also of one that is written as %2E; 0: none. */
+static size_t url_dot_length(struct str s)
+{
+	if (str_starts(s, STR(".")))
+		return 1;
+	return s.n >= 3 && str_eq_nocase(str_make(s.p, 3), STR("%2e")) ? 3 : 0;
+}
+
+/* The number of dots that a segment consists of: 1 or 2; 0 for any other segment. */
+static unsigned url_dot_segment(struct str segment)
+{
+	unsigned dots = 0;
+	size_t n;
+
+	while (dots < 3 && (n = url_dot_length(segment))) {
+		segment = str_skip(segment, n);
+		dots++;
+	}
+	return segment.n || dots > 2 ? 0 : dots;
+}
+
+/*
+ * Removes the dot segments of the path that text has from the byte at on, as RFC 3986,
+ * section 5.2.4 has it; %2E is a dot too, because servers decode it first.
+ */
+static void url_remove_dots_at(struct buf *text, size_t at)
+{
+	struct str rest = str_skip(buf_view(text), at);
+	size_t path_n = first_of(rest, "?#"), end = at + 1, from = 1;
+
+	while (from <= path_n) {
+		struct str part = str_make(rest.p + from, path_n - from);
+		size_t n = str_find_byte(part, '/');
+		unsigned dots = url_dot_segment(str_make(part.p, n));
+		bool last = n == part.n;
+
+		if (dots == 2 && end > at + 1)
+			for (end--; text->p[end - 1] != '/';)
+				end--;
+		if (!dots) {
+			size_t take = n + !last;
+
+			memmove(text->p + end, part.p, take);
+			end += take;
+		}
+		from += n + 1;
+	}
+	memmove(text->p + end, rest.p + path_n, rest.n - path_n);
+	text->n = end + rest.n - path_n;
+}
+
+static void url_remove_dots(struct buf *text)
+{
+	struct str all = buf_view(text);
+	size_t at = str_find(all, STR("//")) + 2;
+
+	if (at > all.n)
+		return;
+	at += first_of(str_skip(all, at), "/?#");
+	if (at < all.n && all.p[at] == '/')
+		url_remove_dots_at(text, at);
+}
+
 int url_follow(struct url *u, const struct url *base, struct str ref, struct buf *text)
 {
 	size_t scheme = first_of(ref, ":/?#");
@@ -114,7 +177,10 @@ int url_follow(struct url *u, const struct url *base, struct str ref, struct buf
 		}
 	}
 	buf_str(text, ref);
-	return text->err ? text->err : url_parse(u, buf_view(text));
+	if (text->err)
+		return text->err;
+	url_remove_dots(text);
+	return url_parse(u, buf_view(text));
 }
 
 bool url_same_origin(const struct url *a, const struct url *b)

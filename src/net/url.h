@@ -24,8 +24,8 @@ int url_parse(struct url *u, struct str text) MUST_USE;
 int url_parse_ws(struct url *u, struct str text) MUST_USE;
 
 /*
- * Reads ref as it stands in a Location of an answer from base; *text holds what *u
- * borrows. 0, ERR_SYNTAX, or the error of text.
+ * Reads ref as it stands in a Location of an answer from base, without its dot segments;
+ * *text holds what *u borrows. 0, ERR_SYNTAX, or the error of text.
  */
 int url_follow(
 	struct url *u, const struct url *base, struct str ref, struct buf *text) MUST_USE;
