@@ -132,7 +132,8 @@ static void on_hello(struct link *l, struct doc *d)
 		log_warn("sandbox %s: refused: its --connect-id is not the name in its "
 			 "token",
 			l->name);
-		ws_conn_close(l->ws, WS_POLICY, STR("the token is that of another name"));
+		ws_conn_close(l->ws, WS_POLICY,
+			STR("the token is that of another name, see --connect-id"));
 		return;
 	}
 	link_proof_take_nonce(l, doc_str(d, json_get(root, "nonce")));

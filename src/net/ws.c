@@ -362,3 +362,12 @@ void ws_accept(struct buf *out, struct str key)
 	br_sha1_out(&sha1, digest);
 	b64_encode(out, str_make(digest, sizeof(digest)));
 }
+
+void ws_reason(char out[WS_CONTROL_MAX + 1], struct str reason)
+{
+	size_t n = reason.n < WS_CONTROL_MAX ? reason.n : WS_CONTROL_MAX;
+
+	for (size_t i = 0; i < n; i++)
+		out[i] = reason.p[i] >= ' ' && reason.p[i] <= '~' ? reason.p[i] : '?';
+	out[n] = '\0';
+}

@@ -79,6 +79,9 @@ void ws_init(struct ws *w, bool server, uint64_t max);
  */
 int ws_next(struct ws *w, char **in, size_t *n, struct ws_event *e) MUST_USE;
 
+/* A close's reason for the log: other bytes than printable ASCII are question marks. */
+void ws_reason(char out[WS_CONTROL_MAX + 1], struct str reason);
+
 /*
  * The head of a frame of n bytes of payload, into out; returns its length. key: 4 random
  * bytes, by which a client's payload is masked (ws_mask), or NULL.

@@ -32,6 +32,7 @@ struct ws_conn {
 	bool owes_room; /* somebody was told that much is queued */
 	unsigned code;  /* with which it ends */
 	const char *why;
+	char reason[WS_CONTROL_MAX + 1]; /* of the close that came or was sent first */
 	char key[WS_KEY_LEN];
 	struct buf in;    /* a message in pieces; before OPEN, what the server says */
 	struct buf early; /* what had come with the request */
@@ -193,6 +194,7 @@ void ws_conn_close(struct ws_conn *c, unsigned code, struct str reason)
 {
 	if (c->state != OPEN)
 		return;
+	ws_reason(c->reason, reason);
 	put_close(c, code, reason);
 	enter(c, CLOSING);
 	/* What went wrong is found by the next event. */
@@ -214,10 +216,16 @@ static void fail(struct ws_conn *c, unsigned code, const char *why)
 
 static void closed(struct ws_conn *c, const struct ws_event *e)
 {
-	c->code = e->code;
-	c->why = c->state == CLOSING ? "closed by this side" : "the peer has closed it";
-	if (c->state == OPEN)
+	bool ours = c->state == CLOSING;
+
+	if (!ours) {
+		ws_reason(c->reason, e->data);
 		put_close(c, e->code, STR(""));
+	}
+	c->code = e->code;
+	c->why = c->reason[0] ? c->reason
+		: ours        ? "closed by this side"
+			      : "the peer has closed it";
 	enter(c, ENDING);
 }
 

@@ -29,7 +29,8 @@ struct ws_ops {
 	void (*beat)(void *arg);
 	/*
 	 * The last call, the connection is gone: with the peer's code, or ours where it
-	 * was at fault; WS_LOST: it ended without one. why is for the log.
+	 * was at fault; WS_LOST: it ended without one. why is for the log: the reason of
+	 * a close that had one.
 	 */
 	void (*ended)(void *arg, unsigned code, const char *why);
 };

@@ -106,9 +106,6 @@ static void lost(void *arg, unsigned code, const char *why)
 	}
 	if (code == STREAM_TAKEN)
 		why = "another sandbox has this name there, see --connect-id";
-	else if (code == WS_POLICY)
-		why = "it refuses this sandbox: its token may be that of another name, "
-		      "see --connect-id";
 	else if (code == STREAM_FENCED)
 		why = "it is another one's now";
 	wait_for_next(d, why);

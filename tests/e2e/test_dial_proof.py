@@ -5,9 +5,9 @@ import hmac
 import os
 
 import harness
-from harness import Client, Closed, Conn, action, eq, has, ok, request
+from harness import Client, Closed, Conn, action, eq, has, ok, request, until
 from test_dial import DIGEST, KEY, Backend
-from ws_peer import Stream
+from ws_peer import CLOSE, Stream
 
 VERIFIER = hashlib.sha256(KEY.encode()).digest()
 
@@ -44,6 +44,14 @@ def test_proof():
                 s.step()
         except Closed as e:
             eq(e.args[0][:2], b"\x03\xf0", "its own proof, sent back, ends the stream")
+            s.ws.frame(CLOSE, e.args[0][:2])
+        ok(until(lambda: "no connection to the backend: the backend's proof is wrong" in c.log()),
+           "the log has the reason of this side", c.log())
+        s.close()
+        s, _ = meet()
+        s.ws.frame(CLOSE, b"\x03\xf0no space \xe2\x9c\x97 here")
+        ok(until(lambda: "no connection to the backend: no space ??? here" in c.log()),
+           "the log has the reason of the backend in printable characters", c.log())
         s.close()
         s, other = meet()
         ok(other != nonce, "each stream has a nonce of its own")
