@@ -1,6 +1,11 @@
 #include "proc/shells.h"
 
+#include "base/exec_format.h"
+#include "base/fd.h"
+#include "proc/spawn.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,13 +53,53 @@ static const char *last_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* The permission that the kernel asks for; user NULL: of this process, access tells. */
+static bool shells_may_execute(const struct stat *st, const struct spawn_user *user)
+{
+	if (!user || user->uid == 0)
+		return st->st_mode & 0111;
+	if (st->st_uid == user->uid)
+		return st->st_mode & S_IXUSR;
+	for (size_t i = 0; i <= user->ngroups; i++)
+		if (st->st_gid == (i ? user->groups[i - 1] : user->gid))
+			return st->st_mode & S_IXGRP;
+	return st->st_mode & S_IXOTH;
+}
+
+/* A loader that is not there, an empty file: exec would fail with ENOENT, ENOEXEC. */
+static int shells_check_format(const char *root, const char *full)
+{
+	char head[EXEC_FORMAT_HEAD], path[FILE_PATH_MAX], name[FILE_PATH_MAX];
+	int fd = fd_open(full, O_RDONLY, 0);
+	struct str interpreter;
+	ssize_t n;
+
+	/* A program may be executed without the right to read it. */
+	if (fd < 0)
+		return 0;
+	n = read(fd, head, sizeof(head));
+	fd_close(&fd);
+	if (n < 0)
+		return 0;
+	if (exec_format_read(str_make(head, (size_t)n), &interpreter))
+		return -ENOEXEC;
+	if (!interpreter.n)
+		return 0;
+	if (interpreter.n >= sizeof(name))
+		return -ENAMETOOLONG;
+	memcpy(name, interpreter.p, interpreter.n);
+	name[interpreter.n] = '\0';
+	if (join(root, name, path))
+		return -ENAMETOOLONG;
+	return access(path, X_OK) < 0 ? -errno : 0;
+}
+
 /*
  * Follows the links of path's last part, inside the root: *full is where they
  * end. -errno when there is no file that can be executed.
  */
 static int resolve(const char *root, const char *path, char full[FILE_PATH_MAX])
 {
-	struct stat st;
 	int r = join(root, path, full);
 
 	for (int links = 0; !r && links <= FILE_LINKS_MAX; links++) {
@@ -73,14 +118,22 @@ static int resolve(const char *root, const char *path, char full[FILE_PATH_MAX])
 			r = -ENAMETOOLONG;
 		}
 	}
-	if (r)
-		return r;
+	return r;
+}
+
+/* What exec would say of full for that user. */
+static int shells_check_program(const struct shells_place *p, const char *full)
+{
+	struct stat st;
+
 	if (stat(full, &st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode) || !(st.st_mode & 0111))
+	if (!S_ISREG(st.st_mode) || !shells_may_execute(&st, p->user))
 		return -EACCES;
 	/* Not by AT_EACCESS: libc knows no way round a filter that forbids the call. */
-	return access(full, X_OK) < 0 ? -errno : 0;
+	if (access(full, X_OK) < 0)
+		return -errno;
+	return shells_check_format(p->root, full);
 }
 
 /* Some images link all names of busybox hard, so that none leads to another. */
@@ -111,24 +164,28 @@ static struct kind_name kind_of(const char *root, const char *full)
 	return (struct kind_name){file, "sh", SHELLS_POSIX};
 }
 
-static int try_path(const char *root, const char *path, struct shells_found *out)
+static int try_path(
+	const struct shells_place *p, const char *path, struct shells_found *out)
 {
 	char full[FILE_PATH_MAX];
 	struct kind_name k;
 	int r = strlen(path) < sizeof(out->path) ? 0 : -ENAMETOOLONG;
 
 	if (!r)
-		r = resolve(root, path, full);
+		r = resolve(p->root, path, full);
+	if (!r)
+		r = shells_check_program(p, full);
 	if (r)
 		return r;
-	k = kind_of(root, full);
+	k = kind_of(p->root, full);
 	memcpy(out->path, path, strlen(path) + 1);
 	out->arg0 = k.arg0;
 	out->kind = k.kind;
 	return 0;
 }
 
-static int try_name(const char *root, const char *name, struct shells_found *out)
+static int try_name(
+	const struct shells_place *p, const char *name, struct shells_found *out)
 {
 	int r = -ENOENT;
 
@@ -136,27 +193,26 @@ static int try_name(const char *root, const char *name, struct shells_found *out
 		char path[FILE_PATH_MAX];
 		int n = snprintf(path, sizeof(path), "%s/%s", folders[i], name);
 
-		r = n > 0 && n < FILE_PATH_MAX ? try_path(root, path, out)
-					       : -ENAMETOOLONG;
+		r = n > 0 && n < FILE_PATH_MAX ? try_path(p, path, out) : -ENAMETOOLONG;
 	}
 	return r;
 }
 
-int shells_find(const char *root, const char *configured, struct shells_found *out,
-	struct buf *notes)
+int shells_find(const struct shells_place *p, const char *configured,
+	struct shells_found *out, struct buf *notes)
 {
 	bool asked = configured && *configured;
 	int r = -ENOENT;
 
 	if (asked) {
-		r = strchr(configured, '/') ? try_path(root, configured, out)
-					    : try_name(root, configured, out);
+		r = strchr(configured, '/') ? try_path(p, configured, out)
+					    : try_name(p, configured, out);
 		if (!r)
 			return 0;
 		buf_fmt(notes, "no shell %s: %s\n", configured, err_text(r));
 	}
 	for (size_t i = 0; shells_ladder[i]; i++)
-		if (try_path(root, shells_ladder[i], out) == 0)
+		if (try_path(p, shells_ladder[i], out) == 0)
 			return 0;
 	buf_puts(notes, "no shell in this image: looked for ");
 	if (asked)

@@ -28,14 +28,21 @@ struct shells_found {
  */
 extern const char *const shells_ladder[];
 
+struct spawn_user;
+
+struct shells_place {
+	const char *root;              /* "" for the running system */
+	const struct spawn_user *user; /* that executes it; NULL: this process */
+};
+
 /*
- * Finds a shell below root ("" for the running system): the configured one (an
- * absolute path, or a name that is looked for in the usual folders; NULL or ""
- * for none), then bash, sh, ash, busybox, and one that may lie in /.od/bin.
- * notes tells of a configured shell that is not there, as one line. 0,
- * or -ENOENT with the ladder in words as one line of notes.
+ * Finds a shell that user can execute: the configured one (an absolute path, or a name
+ * that is looked for in the usual folders; NULL or "" for none), then bash, sh, ash,
+ * busybox, and one that may lie in /.od/bin. A file whose loader or interpreter is
+ * missing is no shell. notes tells of a configured shell that is not there, as one line.
+ * 0, or -ENOENT with the ladder in words as one line of notes.
  */
-int shells_find(const char *root, const char *configured, struct shells_found *out,
-	struct buf *notes) MUST_USE;
+int shells_find(const struct shells_place *p, const char *configured,
+	struct shells_found *out, struct buf *notes) MUST_USE;
 
 #endif

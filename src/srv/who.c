@@ -239,6 +239,7 @@ static int make_env(struct who *w)
 int who_find(struct who *w, const struct config *c, bool again)
 {
 	struct buf notes = BUF_INIT(USER_NOTES_MAX);
+	struct shells_place place = {.root = ""};
 	int r;
 
 	memset(w, 0, sizeof(*w));
@@ -248,7 +249,8 @@ int who_find(struct who *w, const struct config *c, bool again)
 	log_notes(&notes);
 	set_identity(w);
 	prepare_cwd(w, c, again);
-	if (shells_find("", c->shell, &w->shell, &w->missing) == 0) {
+	place.user = w->setup.user;
+	if (shells_find(&place, c->shell, &w->shell, &w->missing) == 0) {
 		w->setup.path = w->shell.path;
 		w->setup.arg0 = w->shell.arg0;
 		w->setup.kind = w->shell.kind;

@@ -1,7 +1,9 @@
 #include "base/fd.h"
 #include "proc/shells.h"
+#include "proc/spawn.h"
 #include "tests/tap.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -30,19 +32,30 @@ static void fresh(const char *name)
 		ok(false, "cannot make %s", root);
 }
 
-static void put(const char *path, mode_t mode)
+static void put_text(const char *path, mode_t mode, struct str text)
 {
-	int fd = fd_open(path, O_WRONLY | O_CREAT, mode);
+	int fd = fd_open(path, O_WRONLY | O_CREAT | O_TRUNC, mode);
 
-	if (fd < 0)
+	if (fd < 0 || fd_write_all(fd, text.p, text.n))
 		ok(false, "cannot prepare %s", path);
 	fd_close(&fd);
 }
 
+/* A static program: an ELF header without program headers. */
+static void put(const char *path, mode_t mode)
+{
+	const Elf64_Ehdr head = {
+		.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB}};
+
+	put_text(path, mode, str_make((const char *)&head, sizeof(head)));
+}
+
 static int find(const char *configured)
 {
+	const struct shells_place place = {.root = root};
+
 	buf_reset(&notes);
-	return shells_find(root, configured, &found, &notes);
+	return shells_find(&place, configured, &found, &notes);
 }
 
 static const char *told(void)
@@ -136,6 +149,75 @@ static void check_unfit(void)
 	check_found("rc", "/bin/rc", "sh", SHELLS_POSIX, "one that nobody knows");
 }
 
+/* Each has its right to be executed, and exec would fail all the same. */
+static void check_no_exec(void)
+{
+	static const struct {
+		const char *text, *why;
+	} rows[] = {
+		{"", "no shell /bin/bash: Exec format error\n"},
+		{"text\n", "no shell /bin/bash: Exec format error\n"},
+		{"#!\n", "no shell /bin/bash: Exec format error\n"},
+		{"#! /bin/none -x\n", "no shell /bin/bash: No such file or directory\n"},
+		{"#!/bin/plain\n", "no shell /bin/bash: Permission denied\n"},
+	};
+
+	fresh("broken");
+	put("bin/plain", 0644);
+	put("bin/busybox", 0755);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		put_text("bin/sh", 0755, str_c(rows[i].text));
+		put_text("bin/bash", 0755, str_c(rows[i].text));
+		check_found("/bin/bash", "/bin/busybox", "sh", SHELLS_ASH,
+			"the next one that can be executed");
+		is_str(told(), rows[i].why, "the reason");
+	}
+	put_text("bin/bash", 0755, STR("#! /bin/busybox sh\n"));
+	check_found(
+		NULL, "/bin/bash", "bash", SHELLS_BASH, "a script with its interpreter");
+	if (geteuid()) {
+		is_int(chmod("bin/bash", 0111), 0, "a file that cannot be read");
+		check_found(
+			NULL, "/bin/bash", "bash", SHELLS_BASH, "one of unknown format");
+	}
+}
+
+/* The server finds the shell as root, and the sandbox user executes it. */
+static void check_user(void)
+{
+	static const struct {
+		mode_t mode;
+		struct spawn_user user;
+		bool fits;
+	} rows[] = {
+		{0755, {.uid = 1, .gid = 1}, true},
+		{0700, {.uid = 1, .gid = 1}, false},
+		{0750, {.uid = 1, .gid = 1}, false},
+		{0750, {.uid = 1, .gid = 0}, true},
+		{0750, {.uid = 1, .gid = 1, .ngroups = 2, .groups = {1, 0}}, true},
+		{0705, {.uid = 1, .gid = 0}, false},
+		{0711, {.uid = 1, .gid = 1}, true},
+		{0100, {.uid = 0}, true},
+	};
+
+	if (geteuid() || getegid()) {
+		skip("shells of another user", "needs root");
+		return;
+	}
+	fresh("user");
+	put("bin/busybox", 0755);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct shells_place place = {root, &rows[i].user};
+
+		put("bin/sh", 0755);
+		is_int(chmod("bin/sh", rows[i].mode), 0, "mode %o", rows[i].mode);
+		buf_reset(&notes);
+		is_int(shells_find(&place, NULL, &found, &notes), 0, "a shell");
+		is_str(found.path, rows[i].fits ? "/bin/sh" : "/bin/busybox",
+			"row %zu: the first shell that the user can execute", i);
+	}
+}
+
 int main(void)
 {
 	if (!mkdtemp(top))
@@ -145,6 +227,8 @@ int main(void)
 	check_debian();
 	check_busybox();
 	check_unfit();
+	check_no_exec();
+	check_user();
 	is_int(nftw(top, remove_entry, 128, FTW_DEPTH | FTW_PHYS), 0, "nothing is left");
 	buf_free(&notes);
 	return done_testing();

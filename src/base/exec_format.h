@@ -1,0 +1,18 @@
+/* The first bytes of a file, as Linux reads them to execute it: ELF, or a script. */
+#ifndef BASE_EXEC_FORMAT_H
+#define BASE_EXEC_FORMAT_H
+
+#include "base/str.h"
+
+/* The interpreter's name lies in the first page in what linkers make. */
+enum { EXEC_FORMAT_HEAD = 4096 };
+
+/*
+ * Reads the begin of a file, EXEC_FORMAT_HEAD bytes or all of it. 0 with *interpreter,
+ * which is the path of the program that has to be there as well: the loader of a dynamic
+ * program, or the program that a "#!" line names. It is empty for a static program, and
+ * if the name lies behind the head. ERR_TYPE: neither ELF nor a script.
+ */
+int exec_format_read(struct str head, struct str *interpreter) MUST_USE;
+
+#endif
