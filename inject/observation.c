@@ -3,6 +3,7 @@
 #include "base/jw.h"
 #include "base/utf8.h"
 #include "inject/options.h"
+#include "inject/out.h"
 
 enum { VALUE_SHOWN = 200 };
 
@@ -43,11 +44,17 @@ bool observation_is_remarkable(const struct observation *ob)
 	return !str_starts(s, head) || str_find_byte(s, '.') != s.n - 2;
 }
 
-/* Line ends would look like the beginning of something else. */
+/* A line of ours holds neither line ends nor other control characters of the sandbox. */
 static void print_flat(struct str text, struct buf *out)
 {
-	for (size_t i = 0; i < text.n; i++)
-		buf_putc(out, text.p[i] == '\n' ? ' ' : text.p[i]);
+	while (text.n) {
+		size_t n = str_find_byte(text, '\n');
+
+		out_clean(out, str_make(text.p, n), false);
+		if (n < text.n)
+			buf_putc(out, ' ');
+		text = str_skip(text, n + (n < text.n));
+	}
 }
 
 static void print_value(struct observation *ob, struct json_val v, struct buf *out)

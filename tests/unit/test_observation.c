@@ -75,8 +75,10 @@ static void test_print_foreign(void)
 
 	buf_puts(&text,
 		"{\"observation\":\"a\\nb\",\"extras\":{\"c\\nd\":\"e\\nf\","
-		"\"g\\n\":{\"h\\n\":1},\"long\":\"");
-	buf_puts(&want, "a b\n  c d: e f\n  g .h : 1\n  long: x");
+		"\"g\\n\":{\"h\\n\":1},\"\\u001b[2J\":\"\\u009b1m\\u007f\",\"long\":\"");
+	buf_puts(&want,
+		"a b\n  c d: e f\n  g .h : 1\n"
+		"  \\x1b[2J: \\xc2\\x9b1m\\x7f\n  long: x");
 	buf_puts(&text, "x");
 	for (int i = 0; i < 100; i++)
 		buf_puts(&text, "\xc3\xa9");
