@@ -60,6 +60,8 @@ int engine_version(struct str text, unsigned *minor)
 
 int engine_fail(const struct engine *e, int r)
 {
+	if (e->quiet)
+		return r;
 	switch (r) {
 	case -EINTR:
 	case -ENOMEM:
@@ -219,6 +221,14 @@ struct engine engine_calm(const struct engine *e)
 	return calm;
 }
 
+struct engine engine_quiet(const struct engine *e)
+{
+	struct engine quiet = *e;
+
+	quiet.quiet = true;
+	return quiet;
+}
+
 void engine_take_back(const struct engine *e, const char *name, const char *mark)
 {
 	int r, round = 0;
@@ -281,7 +291,7 @@ int engine_create(const struct engine *e, const struct buf *body, const char *na
 	if (!r && name && reply.status == 409)
 		r = 1;
 	else if (!r && reply.status != 201)
-		r = engine_refused(&reply, NULL, "%s", doing);
+		r = e->quiet ? ERR_TYPE : engine_refused(&reply, NULL, "%s", doing);
 	if (!r) {
 		reply_id(&reply, made, sizeof(made));
 		buf_puts(id, made);

@@ -21,6 +21,7 @@ struct engine {
 	bool podman;
 	bool buildkit;    /* its default builder */
 	bool calm;        /* signals do not end what is asked */
+	bool quiet;       /* a failed exchange is returned as its error, not printed */
 	uint32_t idle_ms; /* its longest silence when it is asked; 0: INJECT_ENGINE_MS */
 };
 
@@ -66,6 +67,8 @@ int engine_tidy_at(const struct engine *e, struct reply *reply, const char *meth
  * whether something was made. Ask stop_signal afterwards.
  */
 struct engine engine_calm(const struct engine *e);
+/* e whose failed exchanges are returned as errors and not printed, for polling. */
+struct engine engine_quiet(const struct engine *e);
 /*
  * Creates a container from its description, calmly, under name, or, when that is NULL,
  * under one that nobody else has. 0 with its id, ended by a NUL, in id; 1 when there is

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 enum { STEP_COLUMNS = 79 };
+/* Bytes of an error line: its begin, its end, where the reason stands, and " ... ". */
+enum { ERROR_BEGIN = 660, ERROR_END = 300 };
 
 static bool step_shown;
 
@@ -45,7 +47,31 @@ static void to_stderr(struct str s)
 		return;
 }
 
-static void PRINTF(2, 0) line(const char *head, const char *fmt, va_list ap)
+/* Appends text cleaned, without the middle of a long one: peers choose its length. */
+static void out_clean_bounded(struct buf *b, struct str text)
+{
+	struct buf clean = BUF_INIT(INJECT_TEXT_MAX);
+	struct str all, end;
+
+	out_clean(&clean, text, false);
+	all = end = buf_view(&clean);
+	if (all.n > ERROR_BEGIN + ERROR_END) {
+		all.n = utf8_prefix(str_make(all.p, ERROR_BEGIN));
+		end = str_skip(end, end.n - ERROR_END);
+		while (end.n && ((unsigned char)*end.p & 0xC0) == 0x80)
+			end = str_skip(end, 1);
+	} else {
+		end.n = 0;
+	}
+	buf_str(b, all);
+	if (end.n)
+		buf_puts(b, " ... ");
+	buf_str(b, end);
+	buf_free(&clean);
+}
+
+static void PRINTF(3, 0)
+	out_line_list(const char *head, bool bounded, const char *fmt, va_list ap)
 {
 	char text[2048];
 	struct buf b = BUF_INIT(INJECT_TEXT_MAX);
@@ -56,7 +82,10 @@ static void PRINTF(2, 0) line(const char *head, const char *fmt, va_list ap)
 		len = sizeof(text) - 1;
 	out_step_end();
 	buf_puts(&b, head);
-	out_clean(&b, str_make(text, len), false);
+	if (bounded)
+		out_clean_bounded(&b, str_make(text, len));
+	else
+		out_clean(&b, str_make(text, len), false);
 	buf_putc(&b, '\n');
 	to_stderr(buf_view(&b));
 	buf_free(&b);
@@ -76,7 +105,7 @@ int out_fail(const char *next, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	line("od-runtime: ", fmt, ap);
+	out_line_list("od-runtime: ", true, fmt, ap);
 	va_end(ap);
 	next_step(next);
 	return FAIL_ENVIRONMENT;
@@ -87,7 +116,7 @@ int out_fail_usage(const char *next, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	line("od-runtime: ", fmt, ap);
+	out_line_list("od-runtime: ", true, fmt, ap);
 	va_end(ap);
 	next_step(next);
 	return FAIL_USAGE;
@@ -98,7 +127,7 @@ void out_note(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	line("", fmt, ap);
+	out_line_list("", false, fmt, ap);
 	va_end(ap);
 }
 

@@ -363,6 +363,19 @@ def test_inject():
     has(od(e, "inject", "nobody").stderr, b"there is no container", "one that is not there")
 
 
+def test_inject_polls():
+    """An engine whose tunnel fails each time is asked again; the error is printed once."""
+    e = engine()
+    cut = b"HTTP/1.1 101 UPGRADED\r\nConn"
+    e.answers.append(("POST", "/exec/.*/start", lambda request: None if request.json()["Detach"] else cut))
+    with harness_container(e):
+        got = od(e, "inject", "--timeout-start", "1", "theirs")
+        lines = got.stderr.decode().splitlines()
+        eq((got.returncode, len(lines)), (111, 2), f"one error and its next step: {lines[:4]}")
+        has(lines[0], "was not ready in theirs after 1 s", "the error")
+    ok(len(e.called("POST", "/exec/.*/start")) > 2, "after several attempts")
+
+
 class harness_container:
     """A container that somebody else has started."""
     def __init__(self, e):
