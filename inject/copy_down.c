@@ -2,6 +2,7 @@
 #include "inject/copy.h"
 
 #include "base/fd.h"
+#include "file/holes.h"
 #include "file/unpack.h"
 #include "file/untar.h"
 #include "inject/copy_space.h"
@@ -22,6 +23,7 @@ struct down {
 	struct untar tar;
 	struct unpack to;
 	int fd; /* of the file whose content comes */
+	struct holes holes;
 	struct copy_space space;
 };
 
@@ -90,6 +92,7 @@ static int take_entry(struct down *d)
 	default:
 		r = unpack_file(&d->to, name, e->mode & 0777);
 		d->fd = r < 0 ? -1 : r;
+		d->holes = (struct holes){0};
 		r = r < 0 ? r : 0;
 		break;
 	}
@@ -101,10 +104,28 @@ static int end_file(struct down *d)
 {
 	const struct timespec times[2] = {
 		{.tv_nsec = UTIME_OMIT}, {.tv_sec = d->tar.entry.mtime}};
-	int r = futimens(d->fd, times) < 0 ? -errno : 0;
+	int r = holes_end(&d->holes, d->fd);
 
+	if (!r && futimens(d->fd, times) < 0)
+		r = -errno;
 	fd_close(&d->fd);
 	return r;
+}
+
+/* Holes take no space, but an archive of zeros may have no end. */
+static int put_content(struct down *d, struct str content)
+{
+	struct holes ahead = d->holes;
+	struct str rest = content, data;
+	uint64_t at, bytes = 0;
+	int r;
+
+	while (holes_next(&ahead, &rest, &data, &at))
+		bytes += data.n;
+	r = copy_space_take(&d->space, d->to.dest, bytes, 0);
+	if (!r)
+		r = copy_space_skip(&d->space, d->to.dest, content.n - bytes);
+	return r ? r : holes_write(&d->holes, d->fd, content);
 }
 
 /* One piece of the archive: 0; 1 once it has ended. */
@@ -123,9 +144,7 @@ static int take_piece(struct down *d, struct str in)
 			r = take_entry(d);
 			break;
 		case UNTAR_DATA:
-			r = copy_space_take(&d->space, d->to.dest, content.n, 0);
-			if (!r)
-				r = fd_write_all(d->fd, content.p, content.n);
+			r = put_content(d, content);
 			break;
 		case UNTAR_END:
 			r = end_file(d);

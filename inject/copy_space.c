@@ -37,6 +37,19 @@ static int copy_space_look(struct copy_space *s, int dir)
 	return 0;
 }
 
+int copy_space_skip(struct copy_space *s, int dir, uint64_t bytes)
+{
+	struct statvfs v;
+
+	s->holes += bytes;
+	if (!s->holes_max && s->holes > FIRST_BYTES) {
+		if (fstatvfs(dir, &v) < 0)
+			return -errno;
+		s->holes_max = v.f_blocks * v.f_frsize;
+	}
+	return s->holes_max && s->holes > s->holes_max ? -ENOSPC : 0;
+}
+
 int copy_space_take(struct copy_space *s, int dir, uint64_t bytes, uint64_t entries)
 {
 	if (bytes > s->bytes || entries > s->entries) {

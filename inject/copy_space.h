@@ -14,6 +14,8 @@
 
 struct copy_space {
 	uint64_t bytes, entries; /* that may be written before the next statvfs */
+	uint64_t holes;          /* bytes that were left out so far */
+	uint64_t holes_max;      /* the size of the disk; 0: not read yet */
 };
 
 void copy_space_init(struct copy_space *s);
@@ -24,6 +26,12 @@ void copy_space_init(struct copy_space *s);
  */
 int copy_space_take(
 	struct copy_space *s, int dir, uint64_t bytes, uint64_t entries) MUST_USE;
+
+/*
+ * Zeros that are not written take no space, but an archive of zeros may have no end: all
+ * together they are as many as the disk has bytes. Errors as above.
+ */
+int copy_space_skip(struct copy_space *s, int dir, uint64_t bytes) MUST_USE;
 
 /*
  * The part of free, of total, that may be written before free is read again; 0: nothing.

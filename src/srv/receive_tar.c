@@ -2,6 +2,7 @@
 #include "srv/works.h"
 
 #include "base/fd.h"
+#include "file/holes.h"
 #include "file/unpack.h"
 #include "file/untar.h"
 #include "limits.h"
@@ -20,7 +21,8 @@ struct receiver {
 	const struct transfer_ask *ask;
 	struct untar tar;
 	struct unpack to;
-	int fd;         /* of the file whose content comes */
+	int fd; /* of the file whose content comes */
+	struct holes holes;
 	struct str raw; /* of the body, not yet unpacked */
 	enum coding coding;
 	z_stream z;
@@ -123,12 +125,13 @@ static int close_file(struct receiver *c)
 {
 	struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, c->mtime};
 	int fd = c->fd;
-	int r;
+	int r = holes_end(&c->holes, fd);
 
 	c->fd = -1;
 	/* The time is worth no failure. */
 	(void)!futimens(fd, times);
-	r = fd_flush(fd);
+	if (!r)
+		r = fd_flush(fd);
 	fd_close(&fd);
 	return r;
 }
@@ -145,6 +148,7 @@ static int begin_entry(struct receiver *c)
 	case UNTAR_FILE:
 		r = unpack_file(&c->to, e->name, e->mode & FILE_BITS);
 		c->fd = r < 0 ? -1 : r;
+		c->holes = (struct holes){0};
 		c->mtime = (struct timespec){.tv_sec = (time_t)e->mtime};
 		break;
 	case UNTAR_DIR:
@@ -168,7 +172,7 @@ static int on_event(struct receiver *c, int event, struct str piece)
 	case UNTAR_ENTRY:
 		return begin_entry(c);
 	case UNTAR_DATA:
-		return fd_write_all(c->fd, piece.p, piece.n);
+		return holes_write(&c->holes, c->fd, piece);
 	case UNTAR_END:
 		return close_file(c);
 	default:

@@ -59,6 +59,29 @@ def test_many_files():
         e.close()
 
 
+def test_sparse():
+    """A hole stays a hole, in both directions."""
+    size = 1 << 28
+    with Client() as client:
+        source = os.path.join(client.work, "sparse")
+        with open(source, "wb") as f:
+            for at in (0, 5000000, size - 70000):
+                f.seek(at)
+                f.write(b"data" * 1000)
+            f.truncate(size)
+        e = sandbox(client.port)
+        target, back = os.path.join(TEMP, "down"), os.path.join(client.work, "back")
+        for name, argv, path in (("from a sandbox", (f"box:{source}", target), target),
+                                 ("to a sandbox", (target, f"box:{back}"), back)):
+            eq(od(e, "cp", *argv).returncode, 0, f"{name}: the file is copied")
+            st = os.stat(path)
+            eq(st.st_size, size, f"{name}: its size")
+            ok(st.st_blocks * 512 < 1 << 20, f"{name}: it takes as little space", st.st_blocks)
+            eq(subprocess.run(["cmp", source, path]).returncode, 0, f"{name}: its content")
+        od(e, "rm", "-f", "box")
+        e.close()
+
+
 class Endless:
     """A server whose archive of any path is a file that never ends, or, with names, ever
     more files. It notes the least free space of the folder that it is told."""
