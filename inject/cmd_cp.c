@@ -104,29 +104,67 @@ static int print_names(const struct options *o, const struct reply *reply)
 	return r;
 }
 
+/* Whether path is a folder; the server tells why it cannot be looked at. */
+static int ls_is_folder(const struct sandbox *s, const char *path, bool *is)
+{
+	struct target target;
+	struct reply reply;
+	struct doc d;
+	int r;
+
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(&target, "/v1/files/stat?path=%s", path);
+	r = sandbox_ask(s, "GET", &target, STR(""), INJECT_ENGINE_MS, &reply);
+	target_free(&target);
+	if (!r && reply.status != 200)
+		r = sandbox_refused(s, &reply);
+	*is = false;
+	if (!r && doc_parse(&d, buf_view(&reply.body)) == 0) {
+		*is = str_eq(
+			doc_str(&d, json_get(doc_root(&d), "type")), STR("directory"));
+		doc_free(&d);
+	}
+	reply_free(&reply);
+	return r;
+}
+
 /* What cannot be listed is an empty list to the server; here it is an error. */
 static int check_folder(const struct sandbox *s, const char *path)
 {
 	const struct copy c = {.sandbox = s};
 	enum copy_kind kind;
+	bool folder = false;
 	int r = copy_look(&c, str_c(path), &kind);
 
 	if (r || kind == COPY_FOLDER)
 		return r;
-	return out_fail(NULL, "%s %s", path,
-		kind == COPY_FILE ? "is not a folder" : "does not exist");
+	if (kind == COPY_ABSENT)
+		return out_fail(NULL, "%s does not exist", path);
+	r = ls_is_folder(s, path, &folder);
+	if (r)
+		return r;
+	if (!folder)
+		return out_fail(NULL, "%s is not a folder", path);
+	return out_fail("stop the sandbox: then cp copies with the rights of the engine",
+		"%s: the sandbox user has no right to read it", path);
 }
 
-int cmd_ls(const struct options *o)
+/* The operands are SANDBOX, SANDBOX:PATH, or SANDBOX and PATH. */
+static int list_place(const struct options *o, const struct engine *e)
 {
 	const char *path = o->operand_n > 1 ? o->operand[1] : NULL;
+	struct str rest = str_c(o->operand[0]), name = str_cut(&rest, ':');
+	struct buf whole = BUF_INIT(FILE_PATH_MAX);
+	char sandbox[STATE_NAME_MAX + 1];
 	struct reply reply = {0};
 	struct sandbox s = {0};
-	struct engine e;
-	int r = engine_open(&e, o->host);
+	int r;
 
-	if (!r)
-		r = sandbox_open(&e, o->operand[0], &s);
+	snprintf(sandbox, sizeof(sandbox), "%.*s", STR_ARG(name));
+	if (options_is_remote(o->operand[0]))
+		path = remote_path(&whole, rest.p);
+	r = whole.err ? out_fail(NULL, "the path is too long")
+		      : sandbox_open(e, sandbox, &s);
 	if (!r && path)
 		r = check_folder(&s, path);
 	if (!r)
@@ -135,5 +173,14 @@ int cmd_ls(const struct options *o)
 		r = print_names(o, &reply);
 	state_forget(&s.state);
 	reply_free(&reply);
+	buf_free(&whole);
 	return r;
+}
+
+int cmd_ls(const struct options *o)
+{
+	struct engine e;
+	int r = engine_open(&e, o->host);
+
+	return r ? r : list_place(o, &e);
 }

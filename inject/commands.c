@@ -47,8 +47,10 @@ const struct command commands[] = {
 		"copy files as docker cp does, but make missing folders; - is a tar "
 		"archive",
 		2, .subject = SUBJECT_COPY, .bit = FOR_CP, .run = cmd_cp},
-	{"ls", "SANDBOX [PATH]", "list the files of a folder in the sandbox", 2,
-		.fewer = true, .subject = SUBJECT_SANDBOX, .bit = FOR_LS, .run = cmd_ls},
+	{"ls", "SANDBOX[:PATH] | SANDBOX PATH",
+		"list the files of a folder in the sandbox: of its working directory "
+		"without PATH",
+		2, .fewer = true, .subject = SUBJECT_PLACE, .bit = FOR_LS, .run = cmd_ls},
 	{"screenshot", "SANDBOX [OPTION...]",
 		"print how the sandbox's browser looks, as PNG", 1,
 		.subject = SUBJECT_SANDBOX, .bit = FOR_SCREENSHOT, .run = cmd_screenshot},

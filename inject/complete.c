@@ -30,6 +30,7 @@ static const char *operands_of(const struct command *c)
 {
 	switch (c->subject) {
 	case SUBJECT_SANDBOX:
+	case SUBJECT_PLACE:
 		return "od-runtime ps -q 2>/dev/null";
 	case SUBJECT_COPY:
 		return "od-runtime ps -q 2>/dev/null | sed \"s/\\$/:/\"";

@@ -506,6 +506,23 @@ static int check_copy(const struct options *o)
 	return 0;
 }
 
+/* As in cp, where the path belongs to the name. */
+static int check_place(const struct options *o)
+{
+	const char *place = o->operand[0];
+
+	if (!options_is_remote(place))
+		return check_sandbox(place);
+	if (o->operand_n > 1)
+		return out_fail_usage("as in: ls box:/etc or ls box /etc",
+			"%s names a folder already, and %s is one too many", place,
+			o->operand[1]);
+	if (!state_is_name(str_make(place, strcspn(place, ":"))))
+		return out_fail_usage(
+			NEXT_HELP, "no sandbox can have the name in '%s'", place);
+	return 0;
+}
+
 static int check_names(const struct options *o)
 {
 	size_t named = o->command->several ? o->operand_n : 1;
@@ -516,6 +533,8 @@ static int check_names(const struct options *o)
 		r = check_image(o->operand[0]);
 	else if (o->command->subject == SUBJECT_COPY)
 		r = check_copy(o);
+	else if (o->command->subject == SUBJECT_PLACE)
+		r = check_place(o);
 	else if (o->command->subject == SUBJECT_SANDBOX)
 		for (size_t i = 0; i < named && !r; i++)
 			r = check_sandbox(o->operand[i]);

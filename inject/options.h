@@ -116,9 +116,10 @@ enum command_subject {
 	SUBJECT_NONE,
 	SUBJECT_IMAGE,
 	SUBJECT_SANDBOX,
-	SUBJECT_COPY, /* one of two is SANDBOX:PATH */
-	SUBJECT_ANY,  /* an image or a sandbox, which the command finds out */
-	SUBJECT_WORD, /* one of a few words, which the command knows */
+	SUBJECT_COPY,  /* one of two is SANDBOX:PATH */
+	SUBJECT_PLACE, /* a sandbox, or SANDBOX:PATH */
+	SUBJECT_ANY,   /* an image or a sandbox, which the command finds out */
+	SUBJECT_WORD,  /* one of a few words, which the command knows */
 };
 
 struct command {

@@ -222,7 +222,10 @@ def test_cp_ls():
     name = BOX.run(IMAGE)
     copy(name, "running")
     eq(BOX.od("ls", name, "/running").stdout, "sub/\ntree/\nlink\nnew\none\n", "ls")
+    for place in ((f"{name}:/running",), (f"{name}:running",), (name, "running")):
+        eq(BOX.od("ls", *place).stdout, "sub/\ntree/\nlink\nnew\none\n", f"ls {place[-1]}")
     eq(BOX.od("ls", name, "/absent").returncode, 111, "ls of what is not there")
+    has(BOX.od("ls", f"{name}:/running/one").stderr, "/running/one is not a folder", "ls of a file")
     eq(json.loads(BOX.od("ls", name, "/running/sub", "--json").stdout),
        ["from-stdin", "one", "two"], "ls --json")
     BOX.od("stop", "-t", "1", name)

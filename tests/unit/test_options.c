@@ -92,6 +92,7 @@ static void test_kinds(void)
 	is_int(read_line("cp - aa:/x"), 0, "cp of stdin");
 	is_int(read_line("ls aa"), 0, "ls");
 	is_int(read_line("ls aa /x"), 0, "ls of a folder");
+	is_int(read_line("ls aa:/x"), 0, "ls of a folder as in cp");
 }
 
 static void test_many(void)
@@ -184,6 +185,9 @@ static void test_bad(void)
 		"cp a?b:/x .",
 		"ls",
 		"ls box a b",
+		"ls box:/a b",
+		"ls b?x:/a",
+		"ls :/a",
 		"pause",
 		"shell",
 		"shell box -- x",
