@@ -201,6 +201,7 @@ static int push_context(const void *context, struct call *c)
 static int send_context(struct build *b, const struct context *c)
 {
 	struct plan *p = b->plan;
+	struct build_log log;
 	struct target target;
 	struct call_request q = {
 		.method = "POST",
@@ -219,7 +220,11 @@ static int send_context(struct build *b, const struct context *c)
 	/* Extra dependencies alone have anything to fetch. */
 	target_add(&target, b->rung == RUNG_VERSIONED ? "" : "&networkmode=none");
 	target_add(&target, p->options->force ? "&nocache=1" : "");
-	r = pull_lines(p->engine, &q, "building");
+	/* They alone have commands that print something. */
+	build_log_init(&log);
+	r = pull_lines(
+		p->engine, &q, "building", b->rung == RUNG_VERSIONED ? &log : NULL);
+	build_log_free(&log);
 	target_free(&target);
 	return r;
 }

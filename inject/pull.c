@@ -11,6 +11,7 @@
 
 struct reading {
 	struct bar bar;
+	struct build_log *log; /* may be NULL */
 	struct lines lines;
 	struct arena arena;
 	bool failed;
@@ -29,11 +30,18 @@ static int take_line(struct reading *rd, struct str line)
 		struct str words = str_trim(p.text, " \r\n");
 
 		rd->failed = true;
+		if (rd->log)
+			build_log_print_end(rd->log);
 		out_fail(NULL, "%s: %.*s", rd->bar.doing,
 			STR_ARG(words.n ? words : STR("an error without words")));
 		return 0;
 	}
-	if (p.kind == PROGRESS_TEXT)
+	if (rd->log && p.kind == PROGRESS_TEXT)
+		build_log_take(rd->log, p.text);
+	if (rd->log && p.kind == PROGRESS_TRACE)
+		build_log_take_trace(rd->log, p.text);
+	/* Lines that are shown say more than the bar. */
+	if (p.kind == PROGRESS_TEXT && !(rd->log && rd->log->shown))
 		bar_take(&rd->bar, &p);
 	return 0;
 }
@@ -73,9 +81,10 @@ static int refused(struct call *c, const char *doing)
 	return r;
 }
 
-int pull_lines(const struct engine *e, const struct call_request *q, const char *doing)
+int pull_lines(const struct engine *e, const struct call_request *q, const char *doing,
+	struct build_log *log)
 {
-	struct reading rd = {.bar = {.doing = doing}};
+	struct reading rd = {.bar = {.doing = doing}, .log = log};
 	struct call c;
 	int r;
 
@@ -145,7 +154,7 @@ int pull_image(const struct engine *e, const char *name, const char *platform)
 	if (!r && headers.n)
 		q.headers = buf_cstr(&headers);
 	if (!r)
-		r = headers.err ? headers.err : pull_lines(e, &q, "pulling");
+		r = headers.err ? headers.err : pull_lines(e, &q, "pulling", NULL);
 	buf_free(&headers);
 	target_free(&target);
 	return r;

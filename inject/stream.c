@@ -54,6 +54,10 @@ int progress_read(struct str line, struct arena *a, struct progress *p)
 			got.text = text_of(json_get(root, "status"), a, &r);
 		got.kind = got.text.n ? PROGRESS_TEXT : PROGRESS_OTHER;
 		got.id = text_of(json_get(root, "id"), a, &r);
+		if (str_eq(got.id, STR("moby.buildkit.trace"))) {
+			got.kind = PROGRESS_TRACE;
+			got.text = text_of(json_get(root, "aux"), a, &r);
+		}
 		detail = json_get(root, "progressDetail");
 		got.current = bytes_of(json_get(detail, "current"));
 		got.total = bytes_of(json_get(detail, "total"));

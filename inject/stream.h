@@ -11,6 +11,7 @@
 enum progress_kind {
 	PROGRESS_OTHER, /* nothing for people */
 	PROGRESS_TEXT,  /* what the builder says */
+	PROGRESS_TRACE, /* base64 of what BuildKit reports, see build_trace.h */
 	PROGRESS_ERROR, /* the operation failed, whatever the HTTP status was */
 };
 

@@ -92,9 +92,10 @@ def test_ladder():
         nothing = (ref, "--extra-deps", "true")
         eq([build(box, *nothing)["from"], build(box, *nothing, "--client", client)["from"]],
            ["base", "lock"], "commands that change nothing")
-        broken = box.od("build", ref, "--extra-deps", "exit 7")
+        broken = box.od("build", ref, "--extra-deps", "echo no mirror >&2; exit 7")
         ok(broken.returncode == 111 and "7" in broken.stderr, "commands that fail",
            broken.stderr)
+        has(broken.stderr, "  | no mirror\n", "their output explains it")
         box.engine.remove(name)
         box.od("prune", ref, "--keep", "0")
         left = [i for i in ENGINE.call("GET", "/images/json", query={"all": "1"})
@@ -185,6 +186,7 @@ def test_buildkit_is_the_same_image():
             proxy.asked = b""
         done = box.od("build", bad, "--extra-deps", "echo no >&2; exit 7", *host)
         ok(done.returncode == 111 and "7" in done.stderr, "commands that fail", done.stderr)
+        has(done.stderr, "  | no\n", "their output explains it with BuildKit, too")
         has(box.od("run", "--rm", ref, *plugins, *host, "--", "echo /.od/plugins/*").stdout,
             "/.od/plugins/p /.od/plugins/q",
             "a sandbox with both")

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Tags, rungs and pruning of od-runtime's images against an engine that is made up."""
+import base64
 import hashlib
 import json
 import os
+import pty
 import re
 import shutil
 import subprocess
+import threading
 
 import harness
-from fake_engine import BASE_ID, image, refusal, response
+from fake_engine import BASE_ID, chunked, image, lines, refusal, response
 from harness import eq, has, ok
 from program import write_program
 from whole_engine import WholeEngine
@@ -149,6 +152,53 @@ def test_ladder_fails():
         e.build(request), refusal(500, "no space"))[1]))
     fails(od(e, "build", "base:1", "--via", "build"), 111, "no space", "ours fails")
     eq(len([n for n in e.images if n.startswith("od-runtime:")]), 1, "the other one's stays")
+
+
+TRACE = base64.b64encode(b"\x1a\x0e\x22\x0cfrom a trace").decode()
+
+
+def test_extra_deps_output():
+    """What the commands print explains why they fail."""
+    said = [{"stream": f"line {i}\n"} for i in range(30)] + [{"stream": "\x1b[91mno mirr"}, {"stream": "or\x1b[0m\r\n"}]
+    for kind, rows, last in (("classic", said, "no mirror"),
+                             ("BuildKit", [*said, {"id": "moby.buildkit.trace", "aux": TRACE}], "from a trace")):
+        e = engine()
+        error = {"errorDetail": {"message": "exit code: 100"}, "error": "exit code: 100"}
+        e.answers.append(("POST", "/build", chunked(lines(*rows, error), 7)))
+        got = od(e, "build", "base:1", "--extra-deps", "x")
+        fails(got, 111, "exit code: 100", f"{kind}: the commands fail")
+        shown = [line[4:] for line in got.stderr.decode().splitlines() if line.startswith("  | ")]
+        eq((len(shown), shown[-1]), (20, last), f"{kind}: the last 20 lines of their output")
+    e.answers[0] = ("POST", "/build", chunked(lines({"stream": "line\n"}, error), 7))
+    got = od(e, "build", "base:1")
+    ok(b"  | " not in got.stderr, "a build without commands has no output of theirs", got.stderr)
+
+
+def test_extra_deps_terminal():
+    """On a terminal each line is shown when it comes."""
+    seen = threading.Event()
+    e = engine()
+    first = chunked(lines({"stream": "first line\n"}), 100)[:-5]
+    e.answers.append(("POST", "/build", lambda r: first))
+    e.send = lambda conn, data: (conn.sendall(data), data is first and seen.wait(harness.DEADLINE))
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.environ.update(OD_STATE_DIR=os.path.join(TEMP, "state"), OD_RUNTIME_CLIENT=CLIENT,
+                          DOCKER_HOST="unix://" + e.path)
+        os.execv(harness.RUNTIME, [harness.RUNTIME, "build", "--via", "build", "base:1", "--extra-deps", "x"])
+    text = b""
+    try:
+        while b"  | first line" not in text:
+            text += os.read(fd, 1000)
+        ok(True, "the first line is shown while the build runs")
+        seen.set()
+        while True:
+            text += os.read(fd, 1000)
+    except OSError:
+        pass
+    eq((os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), text.count(b"first line")), (111, 1),
+       "a line is shown once, and the build that is cut off fails")
+    os.close(fd)
 
 
 def test_extra_deps():

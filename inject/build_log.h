@@ -1,0 +1,25 @@
+/*
+ * What the commands of a build print. On a terminal it is shown as it comes; otherwise
+ * the last lines are kept, which explain a failure.
+ */
+#ifndef INJECT_BUILD_LOG_H
+#define INJECT_BUILD_LOG_H
+
+#include "base/buf.h"
+
+struct build_log {
+	bool shown;      /* there is a terminal */
+	struct buf part; /* of the line that comes */
+	struct buf kept; /* lines, each with its LF */
+};
+
+void build_log_init(struct build_log *l);
+void build_log_free(struct build_log *l);
+/* Takes text in pieces of any size. Of a line with CR in it the last part counts. */
+void build_log_take(struct build_log *l, struct str text);
+/* Takes a trace of BuildKit: base64 of its message StatusResponse. */
+void build_log_take_trace(struct build_log *l, struct str trace);
+/* After a failure: prints the last lines unless they were shown. */
+void build_log_print_end(struct build_log *l);
+
+#endif
