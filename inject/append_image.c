@@ -4,6 +4,7 @@
 #include "inject/labels.h"
 #include "inject/layer.h"
 #include "inject/out.h"
+#include "inject/probe.h"
 #include "inject/ref.h"
 #include "inject/scan.h"
 #include "inject/tag.h"
@@ -468,6 +469,8 @@ int append_image(struct append *a, struct manifest *m, struct content *out)
 		r = find_own(&p);
 	if (!r)
 		r = look_inside(&p);
+	if (!r && !p.drop_in)
+		probe_note_openhands(a->from.text);
 	if (!r)
 		r = choose_shell(&p);
 	if (!r)

@@ -319,10 +319,11 @@ static void look_for_shell(struct doctor *d, struct image *im, const struct prob
 		: program_find_busybox(&busybox, d->options->busybox, arch);
 	if (r)
 		say(d, PROBLEM, "shell", "give a static busybox with --busybox",
-			"the image has none, and there is none to put into it");
+			"the image has none that every user can execute, and there is "
+			"none to put into it");
 	else
 		say(d, REMARK, "shell", "a static busybox is put in beside the client",
-			"the image has none");
+			"the image has none that every user can execute");
 	program_free(&busybox);
 }
 

@@ -9,6 +9,8 @@
 #include "base/buf.h"
 #include "inject/doc.h"
 
+/* The path that unmodified OpenHands backends execute: a link to the client. */
+#define IMAGE_DROP_IN "/openhands/micromamba/bin/micromamba"
 /* Where the client stands in an image; also the first word of its entry point. */
 #define IMAGE_CLIENT "/.od/od-runtime-client"
 /* The program beside it, with the browser driver and the skills. */

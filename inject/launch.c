@@ -10,6 +10,7 @@
 #include "inject/owner.h"
 #include "inject/pin.h"
 #include "inject/plugin.h"
+#include "inject/probe.h"
 #include "inject/sandbox_label.h"
 #include "inject/stop.h"
 #include "inject/tail.h"
@@ -323,6 +324,8 @@ static int start(const struct launch *l, const struct state *s)
 				"leave --gpus out, or give the engine's machine the "
 				"driver and NVIDIA's container toolkit",
 				"the engine has no GPU");
+		else if (probe_od_is_taken(l->engine, s->id))
+			r = probe_fail_od(str_c(l->shown_image));
 		else
 			r = engine_refused(&reply, NULL, "starting the sandbox");
 	}

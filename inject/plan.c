@@ -371,14 +371,14 @@ int plan_look(struct plan *p)
 	if (r)
 		return r;
 	if (seen.od != PROBE_ABSENT && seen.od != PROBE_FOLDER)
-		return out_fail("choose another image",
-			"%.*s cannot be used: its /.od is no directory",
-			STR_ARG(buf_view(&p->base_ref)));
+		return probe_fail_od(buf_view(&p->base_ref));
 	r = check_deps(p, &seen);
 	if (r)
 		return r;
 	/* An /openhands of the image's own stays as it is. */
 	p->drop_in = seen.openhands == PROBE_ABSENT;
+	if (!p->drop_in && !seen.linked)
+		probe_note_openhands(buf_view(&p->base_ref));
 	p->shell = IMAGE_SHELL_OWN;
 	if (!seen.shell) {
 		r = find_busybox(p);

@@ -1,14 +1,21 @@
 #include "inject/probe.h"
 
 #include "base/b64.h"
+#include "base/exec_format.h"
 #include "base/jw.h"
+#include "file/untar.h"
+#include "inject/image.h"
 #include "inject/out.h"
 #include "inject/owner.h"
 #include "inject/sandbox_label.h"
 #include "limits.h"
 #include "proc/shells.h"
 
+#include <errno.h>
+
 enum { PROBE_PATH_MAX = 512, PROBE_LINKS_MAX = 8 };
+/* A shell is relied upon if every user can execute it: sandboxes run as any user. */
+enum { PROBE_BY_ALL = 0001 };
 
 /* Go's os.FileMode: bits of the type, none of them for a file. */
 static const int64_t mode_dir = (int64_t)1 << 31;
@@ -49,20 +56,14 @@ int probe_read_stat(struct str header, struct probe_stat *st, struct buf *target
 	return r;
 }
 
-/* HEAD gives no words: the same question with GET does, and an error is short. */
-static int refused(const struct engine *e, const struct target *target, struct str path)
+static void probe_target(struct target *at, const char *id, struct str path)
 {
-	struct reply reply;
-	int r = engine_ask_at(e, &reply, "GET", (struct str){0}, target);
-
-	if (!r)
-		r = engine_refused(&reply, "od-runtime doctor tells what is in the way",
-			"looking for %.*s in the image", STR_ARG(path));
-	reply_free(&reply);
-	return r;
+	target_init(at, ENGINE_TARGET_MAX);
+	target_add(at, "/containers/%s/archive?path=%.*s", id, STR_ARG(path));
 }
 
-int probe_path(const struct engine *e, const char *id, struct str path,
+/* As probe_path, but 1 without a word if the engine refuses to tell. */
+static int probe_ask(const struct engine *e, const char *id, struct str path,
 	struct probe_stat *st, struct buf *target)
 {
 	struct target at;
@@ -71,8 +72,7 @@ int probe_path(const struct engine *e, const char *id, struct str path,
 	struct call c;
 	int r;
 
-	target_init(&at, ENGINE_TARGET_MAX);
-	target_add(&at, "/containers/%s/archive?path=%.*s", id, STR_ARG(path));
+	probe_target(&at, id, path);
 	if (target_error(&at)) {
 		target_free(&at);
 		return ERR_LIMIT;
@@ -81,7 +81,7 @@ int probe_path(const struct engine *e, const char *id, struct str path,
 	if (!r && c.head.status == 404)
 		*st = (struct probe_stat){.kind = PROBE_ABSENT};
 	else if (!r && c.head.status != 200)
-		r = refused(e, q.target, path);
+		r = 1;
 	else if (!r &&
 		(http_field_find(&c.head.head, c.in.p,
 			 STR("X-Docker-Container-Path-Stat"), &stat) ||
@@ -91,6 +91,80 @@ int probe_path(const struct engine *e, const char *id, struct str path,
 	call_close(&c);
 	target_free(&at);
 	return r;
+}
+
+/* The image of a container; empty if the engine does not tell. */
+static void probe_image_of(const struct engine *e, const char *id, struct buf *image)
+{
+	struct reply reply;
+	struct doc d;
+
+	if (engine_tidy(e, &reply, "GET", "/containers/%s/json", id) == 0 &&
+		reply.status == 200 && doc_parse(&d, buf_view(&reply.body)) == 0) {
+		buf_str(image, doc_str(&d, json_get(doc_root(&d), "Image")));
+		doc_free(&d);
+	}
+	reply_free(&reply);
+}
+
+bool probe_od_is_taken(const struct engine *e, const char *id)
+{
+	const struct engine quiet = engine_quiet(e);
+	struct buf image = BUF_INIT(256), other = BUF_INIT(256), target;
+	struct probe_stat st = {.kind = PROBE_ABSENT};
+	bool known;
+
+	buf_init(&target, PROBE_PATH_MAX);
+	probe_image_of(&quiet, id, &image);
+	known = image.n && probe_open(&quiet, buf_view(&image), NULL, &other) == 0 &&
+		probe_ask(&quiet, other.p, STR("/.od"), &st, &target) == 0;
+	probe_close(&quiet, &other);
+	buf_free(&image);
+	buf_free(&target);
+	return known && st.kind != PROBE_ABSENT && st.kind != PROBE_FOLDER;
+}
+
+int probe_fail_od(struct str name)
+{
+	return out_fail("choose another image, or remove /.od from it",
+		"%.*s cannot be used: its /.od is no directory", STR_ARG(name));
+}
+
+void probe_note_openhands(struct str name)
+{
+	out_note(
+		"od-runtime: %.*s has an /openhands of its own, so that the link "
+		"/openhands/micromamba/bin/micromamba is left out: backends that execute "
+		"it do not work with the image, od-runtime and other clients do",
+		STR_ARG(name));
+}
+
+/* HEAD gives no words: the same question with GET does, and an error is short. */
+static int refused(const struct engine *e, const char *id, struct str path)
+{
+	struct target target;
+	struct reply reply;
+	int r;
+
+	/* A mount below /.od fails first then, with paths of the engine's storage. */
+	if (probe_od_is_taken(e, id))
+		return probe_fail_od(STR("the image"));
+	probe_target(&target, id, path);
+	r = engine_ask_at(e, &reply, "GET", (struct str){0}, &target);
+	if (!r)
+		r = engine_refused(&reply, "od-runtime doctor tells what is in the way",
+			"looking for %.*s in the image", STR_ARG(path));
+	reply_free(&reply);
+	target_free(&target);
+	return r;
+}
+
+int probe_path(const struct engine *e, const char *id, struct str path,
+	struct probe_stat *st, struct buf *target)
+{
+	int r = probe_ask(e, id, path, st, target);
+
+	return r == 1 ? refused(e, id, path) : r;
 }
 
 /* Puts a link's target in the place of the path of the link. */
@@ -105,60 +179,144 @@ static void follow(struct buf *path, struct str target)
 }
 
 /*
- * True in *found if there is a program at path or where its links lead to. Engines
- * follow those of its folders, and as a rule name the end of a chain at once.
+ * What the links at *path lead to; *path is its path then. Engines follow the links of
+ * its folders, and as a rule name the end of a chain at once.
  */
-static int has_program(
-	const struct engine *e, const char *id, const char *at, bool *found)
+static int probe_follow(
+	const struct engine *e, const char *id, struct buf *path, struct probe_stat *st)
 {
-	struct buf path = BUF_INIT(PROBE_PATH_MAX), target = BUF_INIT(PROBE_PATH_MAX);
-	struct probe_stat st = {.kind = PROBE_LINK};
+	struct buf target = BUF_INIT(PROBE_PATH_MAX);
 	int r = 0;
 
-	buf_puts(&path, at);
-	for (int i = 0; !r && st.kind == PROBE_LINK && i < PROBE_LINKS_MAX; i++) {
+	*st = (struct probe_stat){.kind = PROBE_LINK};
+	for (int i = 0; !r && st->kind == PROBE_LINK && i < PROBE_LINKS_MAX; i++) {
 		buf_reset(&target);
-		r = probe_path(e, id, buf_view(&path), &st, &target);
-		if (!r && st.kind == PROBE_LINK)
-			follow(&path, buf_view(&target));
+		r = probe_path(e, id, buf_view(path), st, &target);
+		if (!r && st->kind == PROBE_LINK)
+			follow(path, buf_view(&target));
 		/* Where a path of that length leads to is no shell. */
-		if (path.err || target.err)
+		if (path->err || target.err)
 			break;
 	}
-	if (!r)
-		*found = st.kind == PROBE_PROGRAM;
-	buf_free(&path);
 	buf_free(&target);
+	return r;
+}
+
+/* Content of the first file of the archive that comes, as far as head has space. */
+static int probe_read_archive(struct call *c, struct buf *head)
+{
+	struct untar tar;
+	struct str in, piece;
+	int r, event = UNTAR_MORE;
+
+	untar_init(&tar);
+	while (head->n < head->max && (r = call_read(c, &in)) == 1) {
+		do {
+			event = untar_next(&tar, &in, &piece);
+			if (event == UNTAR_DATA && piece.n > head->max - head->n)
+				piece.n = head->max - head->n;
+			if (event == UNTAR_DATA)
+				buf_str(head, piece);
+		} while (event == UNTAR_ENTRY || event == UNTAR_DATA);
+		if (event != UNTAR_MORE)
+			break;
+	}
+	untar_free(&tar);
+	return r == -EINTR || r == -ENOMEM ? r : head->err;
+}
+
+/* The begin of a file; head stays empty if the engine does not give it. */
+static int probe_read_head(
+	const struct engine *e, const char *id, struct str path, struct buf *head)
+{
+	struct target at;
+	const struct call_request q = {.method = "GET", .target = &at};
+	struct call c;
+	int r;
+
+	probe_target(&at, id, path);
+	r = engine_listen(e, &c, &q, INJECT_ENGINE_MS);
+	if (!r && c.head.status == 200)
+		r = probe_read_archive(&c, head);
+	call_close(&c);
+	target_free(&at);
+	return r == -EINTR || r == -ENOMEM ? r : 0;
+}
+
+/*
+ * Whether exec of the file at path would find its format and its interpreter. A file of
+ * which the engine does not give the content is taken to be executable.
+ */
+static int probe_check_format(
+	const struct engine *e, const char *id, struct str path, bool *fits)
+{
+	struct buf head = BUF_INIT(EXEC_FORMAT_HEAD), loader = BUF_INIT(PROBE_PATH_MAX);
+	struct str interpreter;
+	struct probe_stat st;
+	int r = probe_read_head(e, id, path, &head);
+
+	*fits = !head.n || !exec_format_read(buf_view(&head), &interpreter);
+	if (!r && head.n && *fits && interpreter.n) {
+		buf_str(&loader, interpreter);
+		r = probe_follow(e, id, &loader, &st);
+		*fits = !r && st.kind == PROBE_PROGRAM;
+	}
+	buf_free(&loader);
+	buf_free(&head);
+	return r;
+}
+
+/* The permission bits of the program that at leads to; 0 if exec of it would fail. */
+static int probe_program(
+	const struct engine *e, const char *id, const char *at, unsigned *mode)
+{
+	struct buf path = BUF_INIT(PROBE_PATH_MAX);
+	struct probe_stat st;
+	bool fits = false;
+	int r;
+
+	buf_puts(&path, at);
+	r = probe_follow(e, id, &path, &st);
+	if (!r && st.kind == PROBE_PROGRAM && st.size)
+		r = probe_check_format(e, id, buf_view(&path), &fits);
+	*mode = fits ? st.mode : 0;
+	buf_free(&path);
 	return r;
 }
 
 /* Nearly every image that has a shell has this one, and each question takes a while. */
 int probe_shell(const struct engine *e, const char *id, bool *found)
 {
-	int r = has_program(e, id, "/bin/sh", found);
+	unsigned mode = 0;
+	int r = probe_program(e, id, "/bin/sh", &mode);
 
-	for (size_t i = 0; shells_ladder[i] && !*found && !r; i++)
-		r = has_program(e, id, shells_ladder[i], found);
+	for (size_t i = 0; shells_ladder[i] && !(mode & PROBE_BY_ALL) && !r; i++)
+		r = probe_program(e, id, shells_ladder[i], &mode);
+	*found = mode & PROBE_BY_ALL;
 	return r;
 }
 
 int probe_container(const struct engine *e, const char *id, struct probe *p)
 {
 	struct buf target = BUF_INIT(PROBE_PATH_MAX);
-	struct probe_stat od, openhands;
-	bool sh = false, shell = false;
+	struct probe_stat od, openhands = {.kind = PROBE_ABSENT}, link = openhands;
+	unsigned sh = 0;
+	bool linked, shell = false;
 	int r = probe_path(e, id, STR("/.od"), &od, &target);
 
 	if (!r)
 		r = probe_path(e, id, STR("/openhands"), &openhands, &target);
+	if (!r && openhands.kind == PROBE_FOLDER)
+		r = probe_path(e, id, STR(IMAGE_DROP_IN), &link, &target);
+	linked = link.kind == PROBE_LINK && str_eq(buf_view(&target), STR(IMAGE_CLIENT));
 	if (!r)
-		r = has_program(e, id, "/bin/sh", &sh);
-	shell = sh;
-	if (!r && !sh)
+		r = probe_program(e, id, "/bin/sh", &sh);
+	shell = sh & PROBE_BY_ALL;
+	if (!r && !shell)
 		r = probe_shell(e, id, &shell);
 	buf_free(&target);
 	if (!r)
-		*p = (struct probe){od.kind, openhands.kind, shell, sh};
+		*p = (struct probe){od.kind, openhands.kind, linked, shell, sh != 0};
 	return r;
 }
 

@@ -16,7 +16,8 @@ enum probe_kind {
 struct probe {
 	enum probe_kind od;        /* "/.od" */
 	enum probe_kind openhands; /* "/openhands" */
-	bool shell;                /* one that the client would find */
+	bool linked;               /* the drop-in path leads to the client */
+	bool shell;                /* one that every user can execute */
 	bool sh;                   /* /bin/sh, which builders want for a RUN */
 };
 
@@ -44,8 +45,22 @@ int probe_container(const struct engine *e, const char *id, struct probe *p) MUS
 /* What is at path, itself: a link's target is appended to target. */
 int probe_path(const struct engine *e, const char *id, struct str path,
 	struct probe_stat *st, struct buf *target) MUST_USE;
-/* Whether there is a shell that the client would find. */
+/*
+ * Whether there is a shell that every user can execute: its format is known, and its
+ * loader or interpreter is there.
+ */
 int probe_shell(const struct engine *e, const char *id, bool *found) MUST_USE;
+
+/*
+ * Whether /.od of the container's image is neither absent nor a directory, which another
+ * container of it, without mounts, shows. For the explanation of a failure; prints
+ * nothing, and is false if the engine does not tell.
+ */
+bool probe_od_is_taken(const struct engine *e, const char *id) MUST_USE;
+/* Prints that of what has the name; returns FAIL_ENVIRONMENT. */
+int probe_fail_od(struct str name);
+/* Says that an image gets no drop-in link, and what follows from that. */
+void probe_note_openhands(struct str name);
 
 /*
  * What X-Docker-Container-Path-Stat says: base64 of JSON with Go's file mode and,

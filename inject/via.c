@@ -176,7 +176,9 @@ static int put_fill(struct via *v, const char *id)
 		files.busybox = buf_view(&v->busybox->bytes);
 	r = via_put(v->engine, id, &files, &reply);
 	if (!r && reply.status != 200)
-		r = via_refused_files(v, &reply);
+		r = probe_od_is_taken(v->engine, id)
+			? probe_fail_od(str_c(v->shown_image))
+			: via_refused_files(v, &reply);
 	reply_free(&reply);
 	return r;
 }

@@ -14,7 +14,7 @@ import tempfile
 import threading
 
 import harness
-from fake_engine import (BASE_ID, EARLY, Container, Engine, chunked, image, lines, refusal,
+from fake_engine import (BASE_ID, EARLY, STATIC, Container, Engine, chunked, image, lines, refusal,
                          response, run_observation)
 from harness import eq, has, ok
 from program import X86_64, write_program
@@ -312,8 +312,17 @@ def test_unfit_images():
     fails(od(e, "build", "base:1"), 111, "its /.od is no directory", "a link at /.od")
     clean(e, "then")
     e.paths = {"/.od": DIR | 0o755, "/openhands": DIR | 0o755}
-    eq(od(e, "build", "base:1").returncode, 0, "an /openhands of its own")
+    got = od(e, "build", "base:1")
+    eq(got.returncode, 0, "an /openhands of its own")
     ok(not [n for n in e.context if "openhands" in n], "stays as it is")
+    has(got.stderr, b"base:1 has an /openhands of its own", "a note names what is left out")
+    for name, kind in (("file", 0o644), ("link", "/elsewhere")):
+        e.paths["/openhands"] = kind
+        has(od(e, "build", "--force", "base:1").stderr, b"/openhands of its own",
+            f"the note for an /openhands that is a {name}")
+    e.paths["/openhands"] = DIR | 0o755
+    e.paths["/openhands/micromamba/bin/micromamba"] = "/.od/od-runtime-client"
+    eq(od(e, "build", "--force", "base:1").stderr, b"", "no note if the link is there already")
 
 
 def test_bad_client():
@@ -336,8 +345,16 @@ def built(e, *argv, **more):
     return json.loads(got.stdout or b"{}")
 
 
+def elf(loader):
+    """A dynamic program, as far as its loader's name."""
+    head = STATIC[:32] + (64).to_bytes(8, "little") + bytes(14) + (56).to_bytes(2, "little") + (1).to_bytes(8, "little")
+    name = loader.encode() + b"\0"
+    return (head + (3).to_bytes(8, "little") + (120).to_bytes(8, "little") + bytes(16)
+            + len(name).to_bytes(8, "little") + bytes(16) + name)
+
+
 def test_finding_a_shell():
-    for paths in ({"/bin/bash": 0o755}, {"/usr/bin/sh": 0o100 | 1 << 23},
+    for paths in ({"/bin/bash": 0o755}, {"/usr/bin/sh": 0o101 | 1 << 23},
                   {"/bin/sh": "/bin/busybox", "/bin/busybox": 0o755},
                   {"/bin/sh": "dash", "/bin/dash": 0o755},
                   {"/bin/sh": "../opt/sh x", "/bin/../opt/sh x": 0o755},
@@ -345,7 +362,7 @@ def test_finding_a_shell():
         e = engine()
         e.paths = paths
         eq(built(e, "base:1", "--no-busybox")["shell"], "own", f"a shell: {paths}")
-    for paths in ({}, {"/bin/sh": 0o644}, {"/bin/sh": DIR | 0o755}, {"/bin/sh": "/gone"},
+    for paths in ({}, {"/bin/sh": 0o644}, {"/bin/sh": 0o750}, {"/bin/sh": 0o100}, {"/bin/sh": DIR | 0o755}, {"/bin/sh": "/gone"},
                   {"/bin/sh": "/bin/sh"}, {"/bin/sh": ""}, {"/bin/sh": "/" + "x" * 5000},
                   {"/bin/sh": 0o755 | 1 << 26}):
         e = engine()
@@ -353,6 +370,16 @@ def test_finding_a_shell():
         eq(built(e, "base:1", "--no-busybox")["shell"], "none",
            f"no shell: {str(paths)[:60]}")
         eq(len(e.containers), 0, "the container that was looked into is gone")
+    dynamic, script = elf("/lib/ld.so"), b"#! /bin/dash -e\n"
+    for content, paths, shell in ((b"", {}, "none"), (b"text", {}, "none"), (dynamic, {}, "none"),
+                                  (dynamic, {"/lib/ld.so": 0o644}, "none"), (dynamic, {"/lib/ld.so": 0o755}, "own"),
+                                  (dynamic, {"/lib/ld.so": "ld.so.1", "/lib/ld.so.1": 0o755}, "own"),
+                                  (script, {}, "none"), (script, {"/bin/dash": 0o755}, "own"),
+                                  (dynamic, {"/bin/busybox": 0o755}, "own")):
+        e = engine()
+        e.paths = {"/bin/sh": 0o755, **paths}
+        e.programs = {"/bin/sh": content}
+        eq(built(e, "base:1", "--no-busybox")["shell"], shell, f"/bin/sh is {content[:9]!r} and there is {paths}")
     label = e.called("POST", "/containers/create")[0].json()["Labels"]
     eq({k: v for k, v in label.items() if v}, {"od.probe": "1"}, "and bore our label alone")
     eq(label.get("od.sandbox"), "", "which hides those of the image")
@@ -545,6 +572,17 @@ def test_probe_fails():
 
 
 ERROR = {"errorDetail": {"message": "disk \x1b[2Jfull\n"}, "error": "disk full"}
+
+
+def test_long_error():
+    """A line of error is bounded; its begin and its end are kept."""
+    for words in ("x" * 900 + "é" * 300 + " the end", "\x1b" * 400 + " the end"):
+        e = engine(answers=[("POST", "/build", refusal(500, words))])
+        got = od(e, "build", "base:1")
+        fails(got, 111, "the end", f"{len(words)} characters of a peer")
+        line = got.stderr.decode().splitlines()[0]
+        ok(" ... " in line and len(line.encode()) <= 1000, "the middle is left out", len(line))
+        ok(line.startswith("od-runtime: building: "), "the begin says what failed", line[:60])
 
 
 def test_build_fails():

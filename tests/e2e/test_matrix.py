@@ -234,7 +234,20 @@ ROWS = (
         do="test -f /tmp && echo $TMPDIR; " + HOME, see="/dev/shm\nx"),
     Row("/openhands of its own", base(shell, {"openhands/own": b"x"}), "--via", "put",
         do="ls /openhands; cat /openhands/own", see="own\nx"),
-    Row("/.od is a file", base(shell, {".od": b""}), refused=("/.od", "not a directory")),
+    *(Row(f"/.od is a file, by {way}", base(shell, {".od": b""}), "--via", way, refused=(
+        "cannot be used: its /.od is no directory",)) for way in ("auto", "bind", "put", "volume", "build")),
+    Row("/bin/sh without its loader", base(lambda: {"bin/sh": read("/bin/dash")})),
+    Row("/bin/sh without its loader, and busybox", base(lambda: {
+        "bin/sh": read("/bin/dash"), "bin/busybox": read(BUSYBOX)})),
+    Row("/bin/sh that is empty, and busybox", base(lambda: {
+        "bin/sh": b"", "bin/busybox": read(BUSYBOX)})),
+    Row("/bin/sh that is not executable, and busybox", base(lambda: {
+        "bin/sh": (read(BUSYBOX), 0o644), "bin/busybox": read(BUSYBOX)})),
+    Row("/bin/sh for root alone, and USER", base(lambda: {"bin/sh": (read(BUSYBOX), 0o700)}, User="4711"),
+        do="id -u", see="4711"),
+    Row("/bin/sh for root alone, and --username", base(lambda: {
+        "bin/sh": (read(BUSYBOX), 0o700), "bin/busybox": read(BUSYBOX)}), "--username", "openhands",
+        do="id -u", see="1000"),
     Row("120 layers", layers(120), "--via", "build",
         do="ls /l | wc -l", see="119"),
     Row("125 layers, the most", layers(125), do="ls /l | wc -l", see="124"),
