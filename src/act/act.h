@@ -27,6 +27,7 @@ struct box {
 	struct store *store;
 	const struct config *config;
 	const struct spawn_user *user;         /* of shells and new files; NULL: ours */
+	bool gives_cwd; /* the first working directory was given to that user by root */
 	const char *user_name;                 /* as a shell would show it */
 	char host_name[65];                    /* up to the first dot */
 	const struct shell_setup *shell_setup; /* what shells are made from; no name */

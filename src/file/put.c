@@ -155,8 +155,7 @@ static int open_target(struct put *p)
 	return p->target < 0 ? p->target : 0;
 }
 
-/* New content on some other disk, since there is no room for it beside the old. */
-static int spool_elsewhere(struct swap *s)
+int put_spool(struct swap *s)
 {
 	static const char *const dirs[] = {"/tmp", "/var/tmp", "/dev/shm"};
 	int r = -ENOENT;
@@ -175,7 +174,8 @@ static int begin_in_place(struct put *p, int why)
 	int r = open_target(p);
 
 	if (!r)
-		r = spool_elsewhere(&p->swap);
+		/* There is no room for it beside the old. */
+		r = put_spool(&p->swap);
 	if (!r) {
 		p->in_place = true;
 		return 0;
@@ -267,6 +267,16 @@ static int replace(struct put *p, int *attr_err)
 	return swap_commit(&p->swap, p->name, &attr, attr_err);
 }
 
+/* The name passes to the new file as the folder allows it, whoever owns the old one. */
+static int take_over(struct put *p, int err)
+{
+	const struct swap_attr attr = {p->mode, (uid_t)-1, (gid_t)-1};
+
+	if (!p->take_over || p->in_place || (err != -EACCES && err != -EPERM))
+		return err;
+	return swap_commit(&p->swap, p->name, &attr, NULL);
+}
+
 int put_commit(struct put *p, enum put_how *how, int *attr_err)
 {
 	enum put_how done;
@@ -278,6 +288,10 @@ int put_commit(struct put *p, enum put_how *how, int *attr_err)
 		r = open_target(p);
 		if (!r)
 			r = overwrite(p);
+		else if (take_over(p, r) == 0) {
+			r = p->sync ? fd_sync_folder(p->dir, ".") : 0;
+			done = PUT_REPLACED;
+		}
 	} else if (!r && p->sync) {
 		/* The entry in the folder has to be on the disk, too. */
 		r = fd_sync_folder(p->dir, ".");

@@ -33,6 +33,11 @@ struct put {
 	mode_t mode;   /* its own without set-id bits; of a new file, put_new_mode */
 	bool in_place; /* overwrite the old file, whose inode is wanted */
 	bool sync;     /* wait until the disk has it */
+	/*
+	 * Replace a file even if its owner cannot be kept and it may not be overwritten:
+	 * the new one belongs to the calling process.
+	 */
+	bool take_over;
 
 	struct swap swap; /* over and old in it are the caller's, too */
 	int dir;
@@ -59,6 +64,9 @@ int put_data(struct put *p, struct str piece) MUST_USE;
  */
 int put_commit(struct put *p, enum put_how *how, int *attr_err) MUST_USE;
 void put_end(struct put *p);
+
+/* A spool without a name in a folder for temporary files. 0 or -errno. */
+int put_spool(struct swap *s) MUST_USE;
 
 /* Of what is new, unless somebody knows better: 0666 less the umask. */
 mode_t put_new_mode(void);

@@ -437,8 +437,13 @@ int unzip_open(struct unzip *u, const struct unzip_source *source)
 		r = check_all(u);
 	if (!r)
 		u->why = NULL;
-	u->next_i = u->next_at = 0;
+	unzip_rewind(u);
 	return r;
+}
+
+void unzip_rewind(struct unzip *u)
+{
+	u->next_i = u->next_at = 0;
 }
 
 int unzip_find(struct unzip *u, struct str name, struct unzip_entry *e)
@@ -446,7 +451,7 @@ int unzip_find(struct unzip *u, struct str name, struct unzip_entry *e)
 	struct unzip_entry found;
 	int r;
 
-	u->next_i = u->next_at = 0;
+	unzip_rewind(u);
 	do
 		r = unzip_next(u, &found);
 	while (!r && !str_eq(found.name, name));

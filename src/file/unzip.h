@@ -60,6 +60,8 @@ void unzip_free(struct unzip *u);
 
 /* The entries in the order of the directory: 0; 1 when there are no more. */
 int unzip_next(struct unzip *u, struct unzip_entry *e) MUST_USE;
+/* unzip_next begins with the first entry again. */
+void unzip_rewind(struct unzip *u);
 
 /* The entry of that name: 0; 1 when there is none. */
 int unzip_find(struct unzip *u, struct str name, struct unzip_entry *e) MUST_USE;

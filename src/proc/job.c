@@ -94,6 +94,8 @@ static _Noreturn void child(
 	if (setsid() < 0 || place(in, out, input_end) < 0)
 		_exit(EXIT_SETUP);
 	limit();
+	if (c->prepare)
+		c->prepare(c->arg);
 	if (spawn_become(c->user) < 0)
 		_exit(EXIT_RIGHTS);
 	/* Both are reset by a change of identity, the first as the system likes. */

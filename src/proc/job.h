@@ -69,7 +69,9 @@ struct job_conf {
 	const struct job_ops *ops;
 	const struct spawn_user *user; /* NULL keeps the present identity */
 	job_work_fn *work;
-	void *arg;      /* of work; must stay until the job has started or is over */
+	/* Runs in the child before it takes the user's rights; NULL: nothing does. */
+	void (*prepare)(void *arg);
+	void *arg;      /* of both; must stay until the job has started or is over */
 	uint64_t ms;    /* from job_start on; 0 for no limit */
 	size_t out_max; /* of collected output */
 	int wide;       /* what its input and output hold each; 0: as they come */

@@ -3,6 +3,7 @@
 #include "act/session.h"
 #include "limits.h"
 #include "srv/params.h"
+#include "srv/priv_writer.h"
 #include "srv/watch.h"
 #include "srv/works.h"
 
@@ -48,6 +49,18 @@ static bool take_conditions(struct request *rq, struct transfer_ask *ask)
 	return false;
 }
 
+/* A backend that started the drop-in expects that uploads have the server's rights. */
+static const struct priv_writer_conf *files_privileged(const struct box *box)
+{
+	static struct priv_writer_conf conf;
+
+	if (!box->gives_cwd || !box->config->drop_in || !box->user)
+		return NULL;
+	conf = (struct priv_writer_conf){
+		box->config->working_dir, box->user->uid, box->user->gid};
+	return &conf;
+}
+
 void files_upload(struct api *api, struct request *rq, struct str name)
 {
 	static const struct param table[] = {
@@ -55,7 +68,11 @@ void files_upload(struct api *api, struct request *rq, struct str name)
 		{"recursive", PARAM_BOOL, .at = ASK(unpack)},
 		{"sync", PARAM_BOOL, .at = ASK(sync)},
 	};
-	struct transfer_ask ask = {.work = receive_form, .path = STR("/")};
+	struct transfer_ask ask = {
+		.work = receive_form,
+		.path = STR("/"),
+		.privileged = files_privileged(api->box),
+	};
 
 	(void)name;
 	take_header(rq, "content-type", &ask.type);

@@ -9,9 +9,11 @@
 #include "file/unzip.h"
 #include "limits.h"
 #include "net/multipart.h"
+#include "srv/priv_writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
 enum { MODE_LINK = 0644 };
@@ -20,7 +22,8 @@ struct upload {
 	struct transfer_io *io;
 	const struct transfer_ask *ask;
 	struct multipart form;
-	int dest;                 /* the folder, O_PATH */
+	int dest;                 /* the folder, O_PATH; -1: it is refused, */
+	int refused;              /* for this reason */
 	char name[FILE_PATH_MAX]; /* of the file, without folders */
 	unsigned in_place;        /* how many files were overwritten */
 };
@@ -130,16 +133,86 @@ static int find_file(struct upload *u, struct str *in)
 	}
 }
 
+/* --- With the server's rights ----------------------------------------------------- */
+
+/* Whether it is worth a try: the user's rights have ended here. */
+static bool upload_may_escalate(const struct upload *u, int err)
+{
+	return u->ask->privileged && (err == -EACCES || err == -EPERM);
+}
+
+/* The absolute path of something in the destination. */
+static int upload_path(const struct upload *u, struct str name, char out[FILE_PATH_MAX])
+{
+	int n = snprintf(
+		out, FILE_PATH_MAX, "%.*s/%.*s", STR_ARG(u->ask->path), STR_ARG(name));
+
+	return n < FILE_PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+static int upload_open_privileged(const struct upload *u)
+{
+	char path[FILE_PATH_MAX];
+	int r = upload_path(u, str_c(u->name), path);
+
+	return r ? r : priv_writer_open(path);
+}
+
+/* The content that the form still has. err: why the user may not write there. */
+static int take_file_privileged(struct upload *u, struct str *in, int err)
+{
+	struct str piece;
+	int fd = upload_open_privileged(u);
+	int r = 0;
+
+	if (fd < 0)
+		return fail_at(u, err, u->name);
+	while (!r && (r = next_piece(u, in, &piece)) == 1)
+		r = fd_write_all(fd, piece.p, piece.n);
+	if (!r)
+		r = priv_writer_commit(PRIV_WRITER_MODE_KEPT, u->ask->sync);
+	fd_close(&fd);
+	if (r == ERR_CLOSED || r == ERR_SYNTAX)
+		return invalid(u, "body: the form is malformed");
+	return r ? fail_at(u, r, u->name) : answer(u);
+}
+
+/* The content of a complete file, which may not have its name for the reason err. */
+static int copy_privileged(struct upload *u, int from, int err)
+{
+	uint64_t at = 0;
+	ssize_t n = 0;
+	int fd = upload_open_privileged(u);
+	int r = 0;
+
+	if (fd < 0)
+		return err;
+	while (!r && (n = fd_read_at(from, at, u->io->piece, TRANSFER_PIECE)) > 0) {
+		r = fd_write_all(fd, u->io->piece, (size_t)n);
+		at += (uint64_t)n;
+	}
+	if (!r)
+		r = n < 0 ? (int)n
+			  : priv_writer_commit(PRIV_WRITER_MODE_KEPT, u->ask->sync);
+	fd_close(&fd);
+	return r;
+}
+
+/* --- Files ------------------------------------------------------------------------ */
+
 static int take_file(struct upload *u, struct str *in)
 {
 	struct put p;
 	struct str piece;
 	enum put_how how = PUT_NEW;
-	int r = put_begin(&p, u->dest, u->name);
+	int r = u->dest < 0 ? u->refused : put_begin(&p, u->dest, u->name);
 
+	if (upload_may_escalate(u, r))
+		return take_file_privileged(u, in, r);
 	if (r)
 		return fail_at(u, r, u->name);
 	put_guard(&p);
+	p.take_over = true;
 	while ((r = next_piece(u, in, &piece)) == 1) {
 		r = put_data(&p, piece);
 		if (r)
@@ -148,6 +221,8 @@ static int take_file(struct upload *u, struct str *in)
 	p.sync = u->ask->sync;
 	if (r == 0)
 		r = put_commit(&p, &how, NULL);
+	if (upload_may_escalate(u, r))
+		r = copy_privileged(u, p.swap.fd, r);
 	put_end(&p);
 	if (r == ERR_CLOSED || r == ERR_SYNTAX)
 		return invalid(u, "body: the form is malformed");
@@ -226,6 +301,65 @@ static int unpack_all(struct upload *u, struct unzip *zip, struct buf *where)
 	return r;
 }
 
+/*
+ * An entry by the privileged writer; with check alone only its content is read, so that
+ * an archive with a wrong checksum changes nothing.
+ */
+static int unpack_entry_privileged(
+	struct upload *u, struct unzip *zip, const struct unzip_entry *e, bool check)
+{
+	char path[FILE_PATH_MAX];
+	struct unzip_content c;
+	struct str piece;
+	int r = upload_path(u, e->name, path);
+	int fd;
+
+	if (!r && S_ISDIR(e->mode))
+		return check ? 0 : priv_writer_make_folder(path);
+	fd = r ? r : check ? fd_open("/dev/null", O_WRONLY, 0) : priv_writer_open(path);
+	if (fd < 0)
+		return fd;
+	r = unzip_begin(&c, zip, e);
+	while (!r && (r = unzip_piece(&c, &piece)) == 1)
+		r = fd_write_all(fd, piece.p, piece.n);
+	if (!r && !check)
+		r = priv_writer_commit(
+			S_ISLNK(e->mode) ? MODE_LINK : e->mode, u->ask->sync);
+	fd_close(&fd);
+	return r;
+}
+
+static int unpack_privileged(
+	struct upload *u, struct unzip *zip, bool check, struct buf *where)
+{
+	struct unzip_entry e;
+	int r = 0;
+
+	unzip_rewind(zip);
+	while (!r && (r = unzip_next(zip, &e)) == 0) {
+		if (is_passed_over(e.name))
+			continue;
+		r = unpack_entry_privileged(u, zip, &e, check);
+		buf_reset(where);
+		buf_str(where, e.name);
+	}
+	return r == 1 ? 0 : r;
+}
+
+/* With the user's rights, or where these end with the server's. */
+static int unpack_anyhow(struct upload *u, struct unzip *zip, struct buf *where)
+{
+	int err = u->dest < 0 ? u->refused : unpack_all(u, zip, where);
+	int r;
+
+	if (!upload_may_escalate(u, err))
+		return err;
+	r = unpack_privileged(u, zip, true, where);
+	if (!r)
+		r = unpack_privileged(u, zip, false, where);
+	return r == -EACCES ? err : r;
+}
+
 /* The archive is no good: in upstream's words where it has them. */
 static int refuse_zip(struct upload *u, const struct unzip *zip)
 {
@@ -256,7 +390,7 @@ static int unpack_zip(struct upload *u, int fd)
 	if (!r)
 		r = unzip_open(&zip, &source);
 	if (!r)
-		r = unpack_all(u, &zip, &where);
+		r = unpack_anyhow(u, &zip, &where);
 	if (!r)
 		r = answer(u);
 	else if (zip.why)
@@ -271,10 +405,12 @@ static int unpack_zip(struct upload *u, int fd)
 /* The archive lies in a file without a name while it is unpacked. */
 static int take_zip(struct upload *u, struct str *in)
 {
-	struct swap spool;
+	struct swap spool = {.fd = -1};
 	struct str piece;
-	int r = swap_spool(&spool, u->dest);
+	int r = u->dest < 0 ? u->refused : swap_spool(&spool, u->dest);
 
+	if (upload_may_escalate(u, r))
+		r = put_spool(&spool);
 	if (r)
 		return fail_at(u, r, u->name);
 	while ((r = next_piece(u, in, &piece)) == 1) {
@@ -328,8 +464,9 @@ int receive_form(struct transfer_io *io, const struct transfer_ask *ask)
 		r = transfer_fail(
 			io, 500, STR("400: Destination must be an absolute path"));
 	} else {
-		r = open_dest(&u);
-		r = r ? transfer_errno(io, r, ask->path) : take_form(&u);
+		r = u.refused = open_dest(&u);
+		r = r && !upload_may_escalate(&u, r) ? transfer_errno(io, r, ask->path)
+						     : take_form(&u);
 	}
 	multipart_free(&u.form);
 	fd_close(&u.dest);

@@ -319,6 +319,7 @@ static int build(struct serve *s)
 	if (err < 0)
 		return err;
 	s->box.user = s->who.setup.user;
+	s->box.gives_cwd = s->who.gives_cwd;
 	cgroup_find(&s->cgroup, CGROUP_MOUNT);
 	s->who.setup.cgroup = &s->cgroup;
 	s->box.shell_setup = &s->who.setup;

@@ -2,6 +2,7 @@
 
 #include "limits.h"
 #include "proc/job.h"
+#include "srv/priv_writer.h"
 #include "srv/transfer_io.h"
 
 #include <assert.h>
@@ -181,7 +182,17 @@ static int work(void *arg, int in, int out)
 {
 	const struct transfer *t = arg;
 
-	return transfer_work(&t->ask, in, out);
+	int r = transfer_work(&t->ask, in, out);
+
+	priv_writer_end();
+	return r;
+}
+
+static void transfer_prepare(void *arg)
+{
+	const struct transfer *t = arg;
+
+	priv_writer_start(t->ask.privileged);
 }
 
 /* The room for early output all at once: there is no way to tell of a lack later. */
@@ -235,6 +246,7 @@ static int start_job(struct transfer *t, struct api *api)
 		.ops = &ops,
 		.user = api->box->user,
 		.work = work,
+		.prepare = ask->privileged ? transfer_prepare : NULL,
 		.arg = t,
 		/* A watch that is not read shall notice soon. */
 		.wide = ask->quick || ask->endless ? 0 : TRANSFER_PIPE,

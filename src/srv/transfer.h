@@ -18,6 +18,7 @@ struct transfer_head {
 	} fields[6];
 };
 
+struct priv_writer_conf;
 struct transfer_io;
 
 /* What is asked of a job. The strings are the request's. */
@@ -43,6 +44,8 @@ struct transfer_ask {
 	bool ignore;           /* of a watch: not what git leaves out */
 	bool existing;         /* of a watch: also what is there */
 	uint64_t beat_s;       /* of a watch: between signs of life */
+	/* For what the job's rights do not suffice; NULL: nothing. */
+	const struct priv_writer_conf *privileged;
 };
 
 /*

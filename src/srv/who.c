@@ -117,7 +117,10 @@ static void prepare_cwd(struct who *w, const struct config *c, bool again)
 		return;
 	}
 	snprintf(w->cwd, sizeof(w->cwd), "%s", c->working_dir);
-	if (again || is_root_dir(w->cwd) || w->user.origin == USER_GIVEN)
+	if (is_root_dir(w->cwd) || w->user.origin == USER_GIVEN)
+		return;
+	w->gives_cwd = geteuid() == 0;
+	if (again)
 		return;
 	r = userdirs_work(
 		w->cwd, &w->user, c->work_gid, clock_ms() + WORKDIR_WALK_MS, &report);
