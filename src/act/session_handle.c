@@ -75,6 +75,17 @@ void session_dismiss(struct session *s, struct run *r)
 
 /* --- Deadlines -------------------------------------------------------------- */
 
+/* The command may have ended, and its report wait for the interpreter's name. */
+static void answer_late(struct session *s, struct run *r, struct str suffix)
+{
+	if (run_has_left(r))
+		session_dismiss(s, r);
+	else if (shell_state(s->shell) == SHELL_DONE)
+		session_answer_finished(s, r);
+	else
+		session_answer_running(s, r, false, suffix);
+}
+
 static void on_no_change(struct timer *t)
 {
 	struct run *r = container_of(t, struct run, no_change);
@@ -82,10 +93,7 @@ static void on_no_change(struct timer *t)
 	struct buf suffix = BUF_INIT(RUN_WORDS_MAX);
 
 	run_suffix_no_change(&suffix, s->box->config->no_change_s);
-	if (run_has_left(r))
-		session_dismiss(s, r);
-	else
-		session_answer_running(s, r, false, buf_view(&suffix));
+	answer_late(s, r, buf_view(&suffix));
 	buf_free(&suffix);
 }
 
@@ -95,10 +103,7 @@ static void on_hard(struct timer *t)
 	struct buf suffix = BUF_INIT(RUN_WORDS_MAX);
 
 	run_suffix_timed_out(&suffix, r->act->timeout);
-	if (run_has_left(r))
-		session_dismiss(r->session, r);
-	else
-		session_answer_running(r->session, r, false, buf_view(&suffix));
+	answer_late(r->session, r, buf_view(&suffix));
 	buf_free(&suffix);
 }
 

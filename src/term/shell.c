@@ -82,22 +82,6 @@ void shell_arm(struct shell *s, uint64_t ms, timer_fn *fn)
 		log_warn("shell %s: out of memory for a deadline", s->setup.name);
 }
 
-/* The first "python" on a PATH: what the wire contract calls py_interpreter_path. */
-static void find_python(struct shell *s, struct str path)
-{
-	s->rec->python[0] = '\0';
-	while (path.n) {
-		struct str dir = str_cut(&path, ':');
-		int n = snprintf(s->rec->python, sizeof(s->rec->python), "%.*s/python",
-			STR_ARG(dir));
-
-		if (dir.n && n > 0 && (size_t)n < sizeof(s->rec->python) &&
-			access(s->rec->python, X_OK) == 0)
-			return;
-		s->rec->python[0] = '\0';
-	}
-}
-
 static void at_prompt(struct shell *s, const struct mark_event *e)
 {
 	if (e->cwd.n && e->cwd.n < sizeof(s->rec->cwd)) {
@@ -106,7 +90,7 @@ static void at_prompt(struct shell *s, const struct mark_event *e)
 	}
 	s->rec->background = e->background;
 	s->rec->edits = e->edits;
-	find_python(s, e->path);
+	shell_look_up_python(s, e->path);
 }
 
 /* The kernel counts a kill before the signal goes out, so none is missed here. */
@@ -139,7 +123,7 @@ static void prompt_overdue(struct timer *t)
 
 	/* The user has taken the prompt away; the command is over all the same. */
 	shell_finish(s);
-	s->ops.done(s->arg);
+	shell_notify_done(s);
 }
 
 /* The prompt has answered the probe: the line never reached it. */
@@ -225,7 +209,7 @@ static void ended_running(struct shell *s, int code)
 	} else {
 		s->note = note_ended;
 	}
-	s->ops.done(s->arg);
+	shell_notify_done(s);
 }
 
 static void ended_starting(struct shell *s)
@@ -396,6 +380,7 @@ struct shell *shell_new(struct loop *l, struct store *store,
 	buf_init(&s->typed, SHELL_INPUT_MAX);
 	buf_init(&s->line, SPOOL_READ);
 	buf_init(&s->fresh, SHELL_FRESH_MAX);
+	buf_init(&s->searched, MARK_BODY_MAX);
 	s->master = -1;
 	s->report.fd = -1;
 	s->io.fd = -1;
@@ -434,6 +419,8 @@ void shell_del(struct shell *s)
 	store_drop(s->store, name);
 	buf_free(&s->line);
 	buf_free(&s->fresh);
+	shell_drop_lookup(s);
+	buf_free(&s->searched);
 	mark_free(&s->marks);
 	vt_free(s->vt);
 	spool_free(&s->spool);

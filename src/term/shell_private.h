@@ -66,6 +66,8 @@ struct shell_restoring {
 	int status;
 };
 
+struct shell_lookup;
+
 /* The shell has ended, and its last output is being read. */
 struct shell_exit {
 	bool under_way;
@@ -117,7 +119,12 @@ struct shell {
 	struct timer turn; /* feeds the backlog, see shell_read.c */
 	uint64_t fed;      /* bytes of the spool that were fed */
 	struct shell_follower *followers;
-	uint64_t forgotten; /* bytes of output before offset 0 of the spool */
+	struct shell_lookup *lookup; /* of python; NULL: none runs, see shell_python.c */
+	struct buf searched;         /* the PATH of the last one */
+	uint64_t search_again;       /* the next one for the same PATH, at the earliest */
+	bool awaits_python;          /* ops.done waits for the lookup... */
+	bool done_due;               /* ...and is due */
+	uint64_t forgotten;          /* bytes of output before offset 0 of the spool */
 };
 
 /* The one place that changes the state; what is not legal asserts. */
@@ -197,6 +204,12 @@ void shell_feed_all(struct shell *s, struct str in);
 void shell_print(struct shell *s, struct str bytes);
 /* After the answer: what came after the last report is noise of the next command. */
 void shell_keep_noise(struct shell *s);
+/* Looks for the program python on PATH, without waiting for a disk. */
+void shell_look_up_python(struct shell *s, struct str path);
+/* Gives up a lookup that runs. */
+void shell_drop_lookup(struct shell *s);
+/* The command has ended: calls ops.done, at once or when python is known. */
+void shell_notify_done(struct shell *s);
 /* Handles a mark; see mark.h. */
 void shell_on_mark(struct shell *s, const struct mark_event *e);
 /* The shell has ended: reads what its terminal holds, then shell_finish_exit follows. */

@@ -161,7 +161,7 @@ static void shell_settle(struct shell *s, enum shell_state before)
 		shell_forget(s, s->fed);
 		s->ops.ready(s->arg, 0, NULL);
 	} else if (before == SHELL_RUNNING && s->rec->state == SHELL_DONE) {
-		s->ops.done(s->arg);
+		shell_notify_done(s);
 	}
 }
 
