@@ -254,8 +254,11 @@ static void check_browser(struct reader *r)
 			"must be ws://HOST:PORT/PATH or http://HOST:PORT");
 	if (c->plugins & bit)
 		c->browser = CONFIG_BROWSER_ON;
-	if (c->browser != CONFIG_BROWSER_OFF)
-		c->plugins |= bit;
+	if (c->browser == CONFIG_BROWSER_OFF)
+		return;
+	c->plugins |= bit;
+	/* A backend that started the drop-in expects a viewer with each browser. */
+	c->viewer |= c->drop_in;
 }
 
 /* Seconds, perhaps with a fraction. */

@@ -634,6 +634,24 @@ class Client:
         shutil.rmtree(self.top, ignore_errors=True)
 
 
+class DropIn(Client):
+    """The client as an unmodified backend starts it, but on the loopback and by a link of its own: not at the
+    path of the contract, so that no user is added to this machine."""
+
+    def __init__(self, *options, user="openhands", name="micromamba", **more):
+        root = scratch()
+        os.chmod(root, 0o755)
+        os.symlink(CLIENT, f"{root}/{name}")
+        port = free_port()
+        argv = [f"{root}/{name}", "run", "-n", "openhands", "poetry", "run", "python", "-u", "-m",
+                "openhands.runtime.action_execution_server", str(port), "--address", "127.0.0.1",
+                "--working-dir", root + "/work", "--username", user]
+        os.mkdir(root + "/work")
+        self.root = root
+        super().__init__(argv=argv, *options, user=False, **more)
+        self.port, self.work = port, root + "/work"
+
+
 def run_client(*argv, env=None, stdin=subprocess.DEVNULL):
     """Runs the client to its end, with an empty home: (status, stdout, stderr)."""
     with tempfile.TemporaryDirectory(prefix="od-e2e-") as home:

@@ -6,9 +6,12 @@ import signal
 import tempfile
 import urllib.parse
 
-from harness import Client, Conn, eq, has, listening, main, ok, request, skip, until
+from browsers import FLAGS, do, error, needs_browser
+from harness import WRAP, Client, Conn, DropIn, eq, has, listening, main, ok, request, skip, until
 
 URL = "/tmp/oh-server-url"
+PICTURE = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9"
+                           "awAAAABJRU5ErkJggg==")
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 
 
@@ -167,6 +170,43 @@ def test_port_and_url():
             has(client.log(), "file viewer on http://localhost:", "and the viewer is there")
     finally:
         os.rmdir(URL)
+
+
+def test_drop_in():
+    """Started as a backend starts it, there is a viewer wherever a browser is enabled."""
+    if WRAP:
+        skip("the drop-in", "under a wrapper argv[0] is not that of the client")
+        return
+    if os.path.lexists(URL):
+        os.unlink(URL)
+    with DropIn("--no-enable-browser"):
+        ok(not os.path.lexists(URL), "without a browser there is no viewer")
+    with DropIn() as client:
+        eq(client.run(f"cat {URL}")["content"], f"http://localhost:{url_port()}", "the shell reads its URL")
+        eq(get(url_port(), "/").status, 200, "and it answers there")
+    with DropIn("--enable-browser", "--plugins", "agent_skills"):
+        ok(listening(url_port()), "with --enable-browser as well")
+
+
+@needs_browser
+def test_contract():
+    """The two tests of the contract: a picture and a PDF file, seen by the browser."""
+    if WRAP:
+        skip("the viewer in a browser", "under a wrapper argv[0] is not that of the client")
+        return
+    with DropIn(env={"OD_BROWSER_FLAGS": FLAGS}) as client:
+        write(client.work + "/test_image.png", PICTURE)
+        write(client.work + "/doc.pdf", b"%PDF-1.4\n%%EOF\n")
+        url = client.run(f"cat {URL}")["content"]
+        for name, words in ("test_image.png", "File Viewer - test_image.png"), ("doc.pdf", "Canvas"):
+            got = do(client, f'goto("{url}/view?path={client.work}/{name}")', return_axtree=True)
+            eq(error(got), "", f"{name}: no error")
+            for part in "[Action executed successfully.]", words, \
+                        f"Screenshot saved to: {client.work}/.browser_screenshots/screenshot_":
+                has(got["content"], part, f"{name}: {part}")
+        names = os.listdir(client.work + "/.browser_screenshots")
+        ok(len(names) == 2 and all(n.startswith("screenshot_") and n.endswith(".png") for n in names),
+           "the folder has a screenshot for each", names)
 
 
 main()

@@ -138,7 +138,11 @@ static void check_row(const struct row *row)
 	ok((c.browser == CONFIG_BROWSER_OFF) == row->no_browser, "the browser");
 	ok((c.browser == CONFIG_BROWSER_ON) == !!strstr(row->line, " --enable-browser"),
 		"started at once or not");
-	ok(c.viewer == !!strstr(row->line, "--file-viewer"), "the file viewer");
+	ok(c.viewer ==
+			(strstr(row->line, "--file-viewer") ||
+				(!str_starts(str_c(row->line), STR(US)) &&
+					!row->no_browser)),
+		"the file viewer: by option, and with each browser of a drop-in");
 	is_int(errors.n, 0, "no errors");
 }
 
