@@ -20,6 +20,10 @@ int replace_open(struct replace *f, const struct file_path *path)
 	r = load_open(f->dir, f->base, O_RDWR | O_NOFOLLOW, &f->st);
 	if (r == -ENOENT)
 		return 0;
+	if (r == -EACCES || r == -EPERM || r == -EROFS || r == -ETXTBSY) {
+		f->refused = r;
+		r = load_open(f->dir, f->base, O_RDONLY | O_NOFOLLOW, &f->st);
+	}
 	if (r < 0)
 		return r;
 	f->old = r;
@@ -49,6 +53,8 @@ int replace_put(const struct replace *f, const struct replace_new *to, enum put_
 
 	*attr = 0;
 	*damaged = false;
+	if (f->refused)
+		return f->refused;
 	r = put_begin(&p, f->dir, f->base);
 	if (r)
 		return r;

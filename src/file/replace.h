@@ -15,7 +15,8 @@ struct replace {
 	int dir;                  /* where it really is */
 	char base[FILE_PATH_MAX]; /* and its name there, no symlink */
 	int old;                  /* open for both; -1 when there is none yet */
-	struct stat st;           /* of the old file */
+	int refused;    /* 0, or why it may not be written to: old is open for reading */
+	struct stat st; /* of the old file */
 };
 
 /*

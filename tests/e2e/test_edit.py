@@ -441,6 +441,19 @@ def test_sandbox_user():
         edit(client, "str_replace", open_one, old_str="a", new_str="b")
         eq([get(open_one), oct(os.stat(open_one).st_mode), os.stat(open_one).st_uid],
            [b"b\n", "0o100777", 0], "root's file that all may write: in place, without its set-id bit")
+        other = put(client.top + "/other", b"a\n")
+        os.chmod(other, 0o644)
+        os.chmod(secret, 0o600)
+        for command, more in (("str_replace", {"old_str": "a", "new_str": "b"}),
+                              ("insert", {"insert_line": 0, "new_str": "b"})):
+            for path, what in ((other, "write to"), (secret, "read")):
+                text = edit(client, command, path, **more)["content"]
+                has(text, f"ERROR:\nRan into [Errno 13] Permission denied: '{path}' while trying to {what} {path}",
+                    f"{command}: what fails is to {what} the file")
+        has(edit(client, "str_replace", other, old_str="none", new_str="b")["content"],
+            "did not appear verbatim", "what is not there is reported first")
+        has(client.act("write", path=other, content="b")["content"], "ermission denied", "write is refused as well")
+        eq(get(other), b"a\n", "which changes nothing")
         own = put(client.work + "/own", b"a\n")
         os.chown(own, uid, uid)
         os.chmod(own, 0o6755)
