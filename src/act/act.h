@@ -26,13 +26,14 @@ struct box {
 	struct loop *loop;
 	struct store *store;
 	const struct config *config;
-	const struct spawn_user *user;         /* of shells and new files; NULL: ours */
+	const struct spawn_user *user; /* of shells and new files; NULL: ours */
 	bool gives_cwd; /* the first working directory was given to that user by root */
 	const char *user_name;                 /* as a shell would show it */
 	char host_name[65];                    /* up to the first dot */
 	const struct shell_setup *shell_setup; /* what shells are made from; no name */
 	struct session *session;               /* the default one, then the others */
-	bool again; /* an earlier process of this server has crashed */
+	bool again;        /* an earlier process of this server has crashed */
+	bool knows_static; /* a client has sent is_static: it is of 0.34 or later */
 	/* Actions that plugins bring, by name; NULL: there are none. */
 	const struct action *(*more_actions)(const struct box *box, struct str name);
 	/* A session is there now, or gone; may be NULL. */
@@ -80,7 +81,6 @@ struct act {
 	uint64_t source;
 	uint64_t spent; /* ms of its timeout before act_resume */
 	void *user;
-	bool before_diff; /* a client of a time when edits had no diff */
 
 	const struct action *action;
 	struct str name;

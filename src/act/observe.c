@@ -194,6 +194,15 @@ void observe_write(struct act *a, struct str path)
 	observe_end(&w);
 }
 
+/*
+ * Backends that start the drop-in may be of any age, and before 0.28 they fail on a
+ * member "diff". is_static came with 0.34.
+ */
+static bool observe_may_diff(const struct box *box)
+{
+	return !box->config->drop_in || box->knows_static;
+}
+
 void observe_edit(struct act *a, const struct edit_observation *o)
 {
 	struct jw w;
@@ -204,8 +213,7 @@ void observe_edit(struct act *a, const struct edit_observation *o)
 	put_known(&w, "old_content", o->old_str.p != NULL, o->old_str);
 	put_known(&w, "new_content", o->new_str.p != NULL, o->new_str);
 	put_source(&w, "oh_aci");
-	/* A client fails at a member that it does not know. */
-	if (!a->before_diff) {
+	if (observe_may_diff(a->box)) {
 		jw_key(&w, "diff");
 		jw_str(&w, o->diff);
 	}

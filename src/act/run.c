@@ -106,6 +106,8 @@ static int start(struct act *a)
 
 	if (!get_command(a, &given))
 		return ACT_DONE;
+	if (json_type(json_get(a->args, "is_static")) != JSON_ABSENT)
+		a->box->knows_static = true;
 	if (arg_bool(a, "is_static", false))
 		return run_static_start(a, str_trim(given, blanks));
 	return start_in_session(a, given);

@@ -101,15 +101,6 @@ static void action_done(struct act *a)
 	request_reply(rq, 200, API_JSON);
 }
 
-/* The last clients that used this library are the first that know a diff, nearly. */
-bool api_is_before_diff(const struct request *rq)
-{
-	struct str agent;
-
-	return request_header(rq, STR("user-agent"), &agent) == 0 &&
-		str_starts(agent, STR("python-requests/"));
-}
-
 void api_add_part(struct request *rq, uint64_t asked, uint64_t from, uint64_t next)
 {
 	char text[48];
@@ -153,7 +144,6 @@ static void start_action(struct api *api, struct request *rq, struct json_val ev
 			.done = action_done,
 			.left = asker_left,
 			.user = rq,
-			.before_diff = api_is_before_diff(rq),
 		};
 		rq->user = p;
 		api->last_action = clock_ms();

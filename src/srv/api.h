@@ -47,8 +47,6 @@ extern const struct server_ops api_ops;
 
 /* Whether it is the session key, or there is none; takes the same time for all. */
 bool api_knows_key(const struct api *api, struct str key);
-/* Whether the client is of a time when edits had no diff, see struct act. */
-bool api_is_before_diff(const struct request *rq);
 /*
  * The fields of a reply that is the bytes from from to next of what a command prints;
  * asked for were those from asked on, and what is between is gone.

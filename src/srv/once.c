@@ -224,9 +224,8 @@ static int begin(struct api *api, struct request *rq, const struct question *q,
 {
 	struct once *o = api->once;
 	struct doing *d;
-	uint8_t how = (q->wrapped ? ASKED_WRAPPED : 0) |
-		(api_is_before_diff(rq) ? ASKED_BEFORE_DIFF : 0) |
-		(q->quiet ? ASKED_QUIET : 0) | (q->leaves ? ASKED_LEAVES : 0);
+	uint8_t how = (q->wrapped ? ASKED_WRAPPED : 0) | (q->quiet ? ASKED_QUIET : 0) |
+		(q->leaves ? ASKED_LEAVES : 0);
 	struct params p = {0};
 	int r = admit(o, q, rq->body, how, e, &p, &d);
 

@@ -361,7 +361,6 @@ int once_read(struct doing *d, uint8_t how, struct params *p)
 		.before_effect = starts,
 		.printed = how & ASKED_QUIET ? NULL : printed,
 		.user = d,
-		.before_diff = how & ASKED_BEFORE_DIFF,
 	};
 	d->unread = act_read(&d->act, &d->why);
 	return 0;

@@ -99,10 +99,9 @@ void once_wait(struct doing *d, struct request *rq, bool plain, uint64_t ms);
 void once_answer(struct asker *a);
 /* How a request was made: bits of an entry's ask_how. */
 enum {
-	ASKED_WRAPPED = 1,     /* the action is a member of the body */
-	ASKED_BEFORE_DIFF = 2, /* see struct act */
-	ASKED_LEAVES = 8,      /* it ends with those who wait for it */
-	ASKED_QUIET = 4,       /* nobody knows its id: what it prints is not kept */
+	ASKED_WRAPPED = 1, /* the action is a member of the body */
+	ASKED_LEAVES = 8,  /* it ends with those who wait for it */
+	ASKED_QUIET = 4,   /* nobody knows its id: what it prints is not kept */
 };
 /* One that is not begun, with a copy of what was asked for; NULL out of memory. */
 struct doing *once_doing_new(struct once *o, struct str body);

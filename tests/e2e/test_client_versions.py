@@ -5,11 +5,12 @@ An old client makes an object of an answer's extras, member by member, and fails
 that its version does not know. Each version's requests are played here as that version
 sends them, and the answers are read as it reads them, by the table of members.
 """
+import functools
 import json
 
 import harness
-from browsers import needs_browser, start
-from harness import Client, action, eq, ok, request
+from browsers import FLAGS, needs_browser
+from harness import ME, DropIn, WRAP, action, eq, ok, request, skip
 
 # The first version that knows a member; those of 0.23 and before need no number.
 MEMBERS = {
@@ -36,8 +37,15 @@ REQUIRED = {
 VERSIONS = [24, 27, 28, 30, 31, 37, 38, 39, 40, 42, 43, 46, 47, 50, 53, 62]
 
 
-def user_agent(version):
-    return "python-requests/2.32.3" if version <= 30 else "python-httpx/0.28.1"
+def arguments(version, name, args):
+    """What a client of this version adds to them."""
+    if name == "run":
+        args = {"thought": "", "is_input": False, "blocking": False, "hidden": False, **args}
+        if version >= 34:
+            args = {"is_static": False, "cwd": None, **args}
+    if name == "browse" and version >= 43:
+        args = {"return_axtree": False, **args}
+    return args
 
 
 def unknown(version, answer):
@@ -51,8 +59,7 @@ def unknown(version, answer):
 
 
 def play(client, version, name, **args):
-    data = request("POST", "/execute_action", action(name, 60, **args),
-                   User_Agent=user_agent(version))
+    data = request("POST", "/execute_action", action(name, 60, **arguments(version, name, args)))
     got = client.ask(data, 60 * harness.SLOW)
     eq(got.status, 200, f"0.{version}: {name} is answered with 200")
     answer = json.loads(got.body)
@@ -60,30 +67,48 @@ def play(client, version, name, **args):
     return answer
 
 
+def drop_in(test):
+    """A test of the drop-in, which is skipped where it cannot have that name."""
+    @functools.wraps(test)
+    def run():
+        if WRAP:
+            skip(test.__name__, "under a wrapper argv[0] is not that of the client")
+        else:
+            test()
+    return run
+
+
+@drop_in
 def test_shell_and_files():
-    with Client() as client:
-        for version in VERSIONS:
-            play(client, version, "run", command="true")
-            play(client, version, "write", path=f"{client.work}/f", content="a\nb\n")
-            play(client, version, "read", path=f"{client.work}/f")
-            play(client, version, "read", path=f"{client.work}/none")
-            play(client, version, "edit", path=f"{client.work}/f", command="str_replace",
-                 old_str="a", new_str=f"{version}")
+    """A backend is of one version, and what it sends first may be an edit."""
+    for versions in [v for v in VERSIONS if v < 34], [v for v in VERSIONS if v >= 34]:
+        with DropIn("--no-enable-browser", user=ME) as client:
+            for version in versions:
+                play(client, version, "edit", path=f"{client.work}/{version}", command="create", file_text="a")
+                play(client, version, "run", command='export K="v";')
+                play(client, version, "write", path=f"{client.work}/f", content="a\nb\n")
+                play(client, version, "read", path=f"{client.work}/f")
+                play(client, version, "read", path=f"{client.work}/none")
+                got = play(client, version, "edit", path=f"{client.work}/f", command="str_replace",
+                           old_str="a", new_str=f"{version}")
+                eq("diff" in got["extras"], version >= 34, f"0.{version}: a diff for a client that is known to know it")
 
 
+@drop_in
 def test_cells():
-    with Client("--plugins", "jupyter") as client:
+    with DropIn("--plugins", "jupyter", "--no-enable-browser", user=ME) as client:
         for version in VERSIONS:
             answer = play(client, version, "run_ipython", code="print(1)")
             ok(answer["content"].startswith("1"), "the cell was executed", answer)
 
 
+@drop_in
 @needs_browser
 def test_pages():
-    with start() as client:
+    with DropIn(user=ME, env={"OD_BROWSER_FLAGS": FLAGS}) as client:
         for version in VERSIONS:
             args = {"return_axtree": False} if version >= 43 else {}
-            answer = play(client, version, "browse", url="data:text/html,hello", **args)
+            answer = play(client, version, "browse", url="data:text/html,hello")
             ok("hello" in answer["content"], "the page was read", answer["content"])
             eq("screenshot_path" in answer["extras"], version >= 43,
                "the screenshot's path is told to a client that is known to know it")

@@ -8,7 +8,7 @@ import signal
 import stat
 import subprocess
 
-from harness import Client, action, eq, has, main, ok, proc, request, skip, slim, until
+from harness import ME, WRAP, Client, DropIn, action, eq, has, main, ok, proc, request, skip, slim, until
 
 REVIEW = "Review the changes and make sure they are as expected. Edit the file again if necessary."
 REVIEW_INSERT = ("Review the changes and make sure they are as expected (correct indentation, no duplicate "
@@ -461,13 +461,25 @@ def test_sandbox_user():
         eq(oct(os.stat(own).st_mode), "0o100755", "his own loses them, too")
 
 
-def test_old_clients():
-    with Client() as client:
+def test_diff():
+    """Who gets a diff: all but a backend that may be too old, whatever the library that it uses."""
+    agents = ("python-requests/2.32", "python-httpx/0.28", None)
+
+    def check(client, there, name):
         p = put(client.work + "/f", b"a\n")
         body = action("edit", 5.0, path=p, command="view")
-        for agent, there in (("python-requests/2.32", False), ("python-httpx/0.28", True), (None, True)):
+        for agent in agents:
             answer = client.ask(request("POST", "/execute_action", body, User_Agent=agent)).json()
-            eq("diff" in answer["extras"], there, f"a diff for {agent}")
+            eq("diff" in answer["extras"], there, f"{name}, {agent}")
+    with Client() as client:
+        check(client, True, "a server that is not the drop-in")
+    if WRAP:
+        return skip("the drop-in", "under a wrapper argv[0] is not that of the client")
+    with DropIn("--no-enable-browser", user=ME) as client:
+        client.run("true", hidden=False, blocking=False)
+        check(client, False, "the drop-in, and a client of an unknown age")
+        client.run("true", hidden=False, blocking=False, is_static=False)
+        check(client, True, "the drop-in, and a client of 0.34 or later")
 
 
 def test_line():
