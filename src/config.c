@@ -290,12 +290,6 @@ static void set_entrypoint(struct reader *r, const char *v)
 	complain(r, "--entrypoint", v, "is not none, run or wait");
 }
 
-static void ignore(struct reader *r, const char *v)
-{
-	(void)r;
-	(void)v;
-}
-
 enum arity { NONE, ONE, MANY };
 
 #define AT(member) offsetof(struct config, member)
@@ -337,8 +331,8 @@ static const struct option {
 	{"--cdp", ONE, .at = AT(cdp)},
 	{"--file-viewer", NONE, .set = set_viewer},
 	{"--browsergym-eval-env", MANY, .set = set_eval_env},
-	{"--git-user-name", ONE, .set = ignore},
-	{"--git-user-email", ONE, .set = ignore},
+	{"--git-user-name", ONE, .at = AT(git_name)},
+	{"--git-user-email", ONE, .at = AT(git_email)},
 };
 
 static void set_option(struct reader *r, const struct option *o, const char *value)
@@ -485,6 +479,8 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 	};
 	if (argc > 0 && drop_in_is_name(argv[0])) {
 		r.lenient = c->drop_in = true;
+		c->git_name = "openhands";
+		c->git_email = "openhands@all-hands.dev";
 		if (drop_in_is_place(argv[0]))
 			c->manage_users = CONFIG_MANAGE_ON;
 		r.argv = drop_in_skip_launcher(r.argv);

@@ -87,6 +87,8 @@ struct config {
 	const char *connect_key;
 	uint8_t connect_pin[SHA256_LEN]; /* of the backend's SubjectPublicKeyInfo */
 	uint64_t plugin_ms;              /* that all of them have to start */
+	const char *git_name;  /* of commits, for a user without one; NULL: none */
+	const char *git_email; /* the same */
 };
 
 /*

@@ -15,6 +15,7 @@
 #include "srv/credentials.h"
 #include "srv/dial.h"
 #include "srv/entrypoint.h"
+#include "srv/git_identity.h"
 #include "srv/kept.h"
 #include "srv/once.h"
 #include "srv/sandbox_mcp.h"
@@ -47,6 +48,7 @@ struct serve {
 	struct cgroup cgroup;
 	struct api api;
 	struct entrypoint entrypoint;
+	struct git_identity git;
 	struct tls_credentials *tls; /* NULL: plain HTTP */
 	struct server *server;
 	struct viewer *viewer; /* NULL: none */
@@ -252,13 +254,21 @@ static void on_settled(void *arg)
 		entrypoint_start(&s->entrypoint, NULL, NULL);
 }
 
+static void on_identity(void *arg)
+{
+	struct serve *s = arg;
+
+	if (s->phase == PHASE_SERVE)
+		plugs_start(s->box.plugs, on_settled, s);
+}
+
 static void on_ready(void *arg, int err, const char *why)
 {
 	struct serve *s = arg;
 
 	if (err < 0)
 		log_warn("no shell: %s: %s", why, err_text(err));
-	plugs_start(s->box.plugs, on_settled, s);
+	git_identity_set(&s->git, &s->box, on_identity, s);
 }
 
 /* What the entrypoint has set up is there for the first shell, too. */
@@ -403,6 +413,7 @@ int serve_run(struct store *store, const struct config *config)
 	mcp_server_free(&s.api.mcp);
 	tls_credentials_del(s.tls);
 	plugs_del(s.box.plugs);
+	job_free(&s.git.job);
 	end_all(&s);
 	/* They are not ended, the sandbox is. */
 	s.box.session_told = NULL;

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """From the command line to the first request, and the small roles."""
 import os
+import shutil
 import socket
 import subprocess
 
-from harness import (CLIENT, DEADLINE, ME, PLUGINS, WRAP, Client, children, eq, free_port, has, listening,
+from harness import (CLIENT, DEADLINE, ME, PLUGINS, WRAP, Client, DropIn, children, eq, free_port, has, listening,
                      main, ok, proc, run_client, scratch, skip, until)
 
 LAUNCHER = ("run", "-n", "openhands", "poetry", "run", "python", "-u", "-m",
@@ -173,6 +174,38 @@ def test_drop_in():
             eq(proc(client.pid, "cmdline").split(b"\0")[0].decode(), link, "its name stays")
         os.unlink(link)
         os.rmdir(os.path.dirname(link))
+
+
+def test_git_identity():
+    """The drop-in gives a user without an identity one for commits; options do so as well."""
+    if not shutil.which("git"):
+        skip("the identity for git", "git is not installed")
+        return
+    if WRAP:
+        skip("the identity for git", "under a wrapper argv[0] is not that of the client")
+        return
+    show = "git config --get user.name; git config --get user.email"
+    own = {"GIT_CONFIG_NOSYSTEM": "1"}
+    commit = "git init -q r && cd r && git commit -q --allow-empty -m x"
+    default = ["openhands", "openhands@all-hands.dev"]
+    with DropIn("--no-enable-browser", user=ME, env=own) as client:
+        eq(client.run(show)["content"].split(), default, "the drop-in: the defaults")
+        eq(client.run(commit)["extras"]["metadata"]["exit_code"], 0, "git commit works")
+        ok(os.path.exists(client.home + "/.gitconfig"), "they are in the user's home", os.listdir(client.home))
+    with DropIn("--no-enable-browser", "--git-user-name", "N M", "--git-user-email=e@x", user=ME, env=own) as client:
+        eq(client.run(show)["content"].split("\n"), ["N M", "e@x"], "the options of 0.52")
+    home = scratch()
+    with open(home + "/.gitconfig", "w") as f:
+        f.write("[user]\n\tname = Me\n")
+    with DropIn("--no-enable-browser", user=ME, env={**own, "HOME": home}) as client:
+        eq(client.run(show)["content"].split(), ["Me", default[1]], "what the user has stays")
+    with Client(env=own) as client:
+        eq(client.run(show)["content"], "", "no other server sets one")
+        ok(not os.path.exists(client.home + "/.gitconfig"), "or writes to the home")
+    with Client("--git-user-name", "N", env=own) as client:
+        eq(client.run(show)["content"], "N", "unless it is told to")
+    with DropIn("--no-enable-browser", user=ME, env={**own, "PATH": "/nowhere"}) as client:
+        ok("git" not in client.log(), "nothing is missed where git is not installed", client.log())
 
 
 def test_working_dir():

@@ -1,0 +1,27 @@
+/*
+ * The identity that git gives to commits of the sandbox user. Backends up to 0.52 expect
+ * the server to have set it.
+ */
+#ifndef SRV_GIT_IDENTITY_H
+#define SRV_GIT_IDENTITY_H
+
+#include "act/act.h"
+#include "proc/job.h"
+
+/* Zeroed to begin with. */
+struct git_identity {
+	struct job job;
+	const struct box *box;
+	void (*done)(void *arg);
+	void *arg;
+};
+
+/*
+ * Sets user.name and user.email of the configuration in git's global configuration of the
+ * sandbox user, each where git is installed and knows none. Calls done once, perhaps
+ * before this returns: what cannot be done is logged.
+ */
+void git_identity_set(struct git_identity *g, const struct box *box,
+	void (*done)(void *arg), void *arg);
+
+#endif
