@@ -20,9 +20,17 @@ struct cgroup_value {
 	const char *key; /* NULL: the file holds the value alone */
 };
 
-enum cgroup_item { ITEM_LIMIT, ITEM_USAGE, ITEM_ACTIVE, ITEM_INACTIVE, ITEM_KILLS };
+enum cgroup_item {
+	ITEM_LIMIT,
+	ITEM_USAGE,
+	ITEM_ACTIVE,
+	ITEM_INACTIVE,
+	ITEM_KILLS,
+	ITEM_CPU,
+	CGROUP_ITEMS,
+};
 
-static const struct cgroup_value cgroup_values[][5] = {
+static const struct cgroup_value cgroup_values[][CGROUP_ITEMS] = {
 	[CGROUP_V1] =
 		{
 			[ITEM_LIMIT] = {"memory.limit_in_bytes", NULL},
@@ -30,6 +38,7 @@ static const struct cgroup_value cgroup_values[][5] = {
 			[ITEM_ACTIVE] = {"memory.stat", "total_active_file"},
 			[ITEM_INACTIVE] = {"memory.stat", "total_inactive_file"},
 			[ITEM_KILLS] = {"memory.oom_control", "oom_kill"},
+			[ITEM_CPU] = {"../cpuacct/cpuacct.usage", NULL},
 		},
 	[CGROUP_V2] =
 		{
@@ -38,6 +47,7 @@ static const struct cgroup_value cgroup_values[][5] = {
 			[ITEM_ACTIVE] = {"memory.stat", "active_file"},
 			[ITEM_INACTIVE] = {"memory.stat", "inactive_file"},
 			[ITEM_KILLS] = {"memory.events", "oom_kill"},
+			[ITEM_CPU] = {"cpu.stat", "usage_usec"},
 		},
 };
 
@@ -164,4 +174,26 @@ int cgroup_memory_available(const struct cgroup *g, uint64_t *bytes)
 int cgroup_oom_kills(const struct cgroup *g, uint64_t *kills)
 {
 	return cgroup_read(g, ITEM_KILLS, kills);
+}
+
+int cgroup_memory_used(const struct cgroup *g, uint64_t *bytes)
+{
+	uint64_t usage, inactive;
+	int r = cgroup_memory_usage(g, &usage);
+
+	if (r == 0)
+		r = cgroup_read(g, ITEM_INACTIVE, &inactive);
+	if (r == 0)
+		*bytes = inactive < usage ? usage - inactive : usage;
+	return r;
+}
+
+int cgroup_cpu_usage(const struct cgroup *g, uint64_t *usec)
+{
+	int r = cgroup_read(g, ITEM_CPU, usec);
+
+	/* Version 1 counts nanoseconds. */
+	if (r == 0 && g->version == CGROUP_V1)
+		*usec /= 1000;
+	return r;
 }

@@ -1,6 +1,7 @@
 /*
  * The memory controller of the sandbox's control group, as a container sees its own
- * one: version 2 at /sys/fs/cgroup, version 1 at /sys/fs/cgroup/memory.
+ * one: version 2 at /sys/fs/cgroup, version 1 at /sys/fs/cgroup/memory. The processor
+ * time of version 1 is at /sys/fs/cgroup/cpuacct.
  *
  * A value that the kernel does not provide is an error, never a guess: no mounted
  * controller, the root group of version 2, gVisor, kernels before Linux 4.13 for the
@@ -38,6 +39,10 @@ int cgroup_memory_usage(const struct cgroup *g, uint64_t *bytes) MUST_USE;
  * Shared memory and other files of tmpfs count as used: they are on no list of files.
  */
 int cgroup_memory_available(const struct cgroup *g, uint64_t *bytes) MUST_USE;
+/* Without the page cache that the kernel can drop at once, as docker stats counts. */
+int cgroup_memory_used(const struct cgroup *g, uint64_t *bytes) MUST_USE;
+/* Processor time of all processes of the group since it was made, in microseconds. */
+int cgroup_cpu_usage(const struct cgroup *g, uint64_t *usec) MUST_USE;
 /* Processes of the group that the out-of-memory killer has ended so far. */
 int cgroup_oom_kills(const struct cgroup *g, uint64_t *kills) MUST_USE;
 

@@ -3,7 +3,9 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "plug/plug.h"
+#include "proc/cgroup.h"
 #include "srv/entrypoint.h"
+#include "term/shell.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -107,18 +109,38 @@ static void write_io(struct jw *w)
 	jw_end(w);
 }
 
-static void info_write_resources(struct jw *w, double uptime)
+/* The control group of the container; what the kernel does not show is left out. */
+static void info_write_sandbox(struct jw *w, const struct cgroup *cgroup)
+{
+	uint64_t value;
+
+	jw_key(w, "sandbox");
+	jw_object(w);
+	if (cgroup_cpu_usage(cgroup, &value) == 0) {
+		jw_key(w, "cpu_usec");
+		jw_uint(w, value);
+	}
+	if (cgroup_memory_used(cgroup, &value) == 0) {
+		jw_key(w, "memory");
+		jw_uint(w, value);
+	}
+	jw_end(w);
+}
+
+static void info_write_resources(struct jw *w, double uptime, const struct cgroup *cgroup)
 {
 	jw_object(w);
 	write_cpu(w, uptime);
 	write_memory(w);
 	write_disk(w);
 	write_io(w);
+	info_write_sandbox(w, cgroup);
 	jw_end(w);
 }
 
 /* A request needs no key, so the kernel's files are read twice a second at most. */
-static void info_refresh(struct info_cache *cache, uint64_t now, double uptime)
+static void info_refresh(struct info_cache *cache, uint64_t now, double uptime,
+	const struct cgroup *cgroup)
 {
 	struct buf text = BUF_INIT(INFO_CACHE_MAX);
 	struct jw w;
@@ -126,7 +148,7 @@ static void info_refresh(struct info_cache *cache, uint64_t now, double uptime)
 	if (now < cache->until)
 		return;
 	jw_init(&w, &text);
-	info_write_resources(&w, uptime);
+	info_write_resources(&w, uptime, cgroup);
 	if (!text.err && text.n) {
 		memcpy(cache->text, text.p, text.n);
 		cache->n = text.n;
@@ -148,7 +170,7 @@ void info_write(struct buf *out, struct api *api)
 	jw_key(&w, "idle_time");
 	jw_double(&w, (double)(now - api->last_action) / 1000.0);
 	jw_key(&w, "resources");
-	info_refresh(&api->info, now, uptime);
+	info_refresh(&api->info, now, uptime, api->box->shell_setup->cgroup);
 	if (api->info.n)
 		jw_raw(&w, str_make(api->info.text, api->info.n));
 	else

@@ -66,6 +66,13 @@ static void test_version_2(void)
 		"oom_kill of memory.events is the count, and not oom or oom_group_kill");
 	ok(cgroup_memory_available(&g, &n) == 0 && n == 67108864 - 40000000,
 		"page cache is available, shared memory is not");
+	ok(cgroup_memory_used(&g, &n) == 0 && n == 44000000,
+		"inactive files do not count as used");
+	is_int(cgroup_cpu_usage(&g, &n), -ENOENT, "without cpu.stat it is unknown");
+	put("cpu.stat", "usage_usec 1234567\nuser_usec 1000000\n");
+	ok(cgroup_cpu_usage(&g, &n) == 0 && n == 1234567,
+		"usage_usec is the processor time");
+	take_away("cpu.stat");
 	put("memory.max", "max\n");
 	is_int(cgroup_memory_limit(&g, &n), -ENODATA, "\"max\" is no limit");
 	put("memory.max", "1000\n");
@@ -111,6 +118,16 @@ static void test_version_1(void)
 		"memory.limit_in_bytes is the limit");
 	ok(cgroup_memory_available(&g, &n) == 0 && n == 1300,
 		"page cache of version 1 is available, shared memory is not");
+	ok(cgroup_memory_used(&g, &n) == 0 && n == 2900,
+		"inactive files of the group and those below it do not count");
+	snprintf(path, sizeof(path), "%s/cpuacct", mount);
+	if (mkdir(path, 0700) < 0)
+		abort();
+	put("cpuacct/cpuacct.usage", "1234567890\n");
+	ok(cgroup_cpu_usage(&g, &n) == 0 && n == 1234567,
+		"nanoseconds of version 1 become microseconds");
+	take_away("cpuacct/cpuacct.usage");
+	take_away("cpuacct");
 	cgroup_close(&g);
 	take_away("memory/memory.usage_in_bytes");
 	take_away("memory/memory.limit_in_bytes");
