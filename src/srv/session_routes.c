@@ -1,6 +1,7 @@
 #include "srv/session_routes.h"
 
 #include "act/session.h"
+#include "base/clock.h"
 #include "limits.h"
 #include "srv/params.h"
 
@@ -32,6 +33,8 @@ static void put_session(struct jw *w, struct session *s)
 		jw_cstr(w, "restoring");
 	else
 		jw_cstr(w, state_names[told && !pid ? SHELL_GONE : shell_state(shell)]);
+	jw_key(w, "seconds");
+	jw_uint(w, (clock_ms() - shell_entered(shell)) / 1000);
 	jw_key(w, "pid");
 	if (pid)
 		jw_int(w, pid);

@@ -1,5 +1,6 @@
 #include "term/shell_private.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "proc/pty.h"
@@ -46,6 +47,7 @@ void shell_enter(struct shell *s, enum shell_state to)
 	timer_cancel(s->loop, &s->hang.timer);
 	if (s->rec->state == SHELL_STARTING)
 		spawn_report_close(&s->report);
+	s->rec->entered = clock_ms();
 	__atomic_store_n(&s->rec->state, to, __ATOMIC_RELEASE);
 	shell_tell(s, false);
 }
@@ -187,6 +189,11 @@ void shell_on_mark(struct shell *s, const struct mark_event *e)
 		at_prompt(s, e);
 		shell_finish(s);
 	}
+}
+
+uint64_t shell_entered(const struct shell *s)
+{
+	return s->rec->entered;
 }
 
 uint64_t shell_begun(const struct shell *s)
@@ -394,6 +401,7 @@ struct shell *shell_new(struct loop *l, struct store *store,
 		return NULL;
 	}
 	s->rec = spool_state(&s->spool);
+	s->rec->entered = clock_ms();
 	snprintf(s->rec->cwd, sizeof(s->rec->cwd), "%s", setup->cwd);
 	return s;
 }

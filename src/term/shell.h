@@ -97,6 +97,8 @@ void shell_restore_now(struct shell *s);
 void shell_exited(struct shell *s, int status);
 
 enum shell_state shell_state(const struct shell *s);
+/* When that state began, in monotonic milliseconds; a crash of serve keeps it. */
+uint64_t shell_entered(const struct shell *s);
 /* The shell's process, 0 for none. */
 pid_t shell_pid(const struct shell *s);
 /* 0, or the -errno of /dev/ptmx for which the last shell had no terminal. */

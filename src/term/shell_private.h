@@ -31,6 +31,7 @@ struct record {
 	unsigned reports;     /* made about the present command */
 	uint64_t reported;    /* raw bytes covered by them */
 	uint64_t begun;       /* raw bytes before the present command */
+	uint64_t entered;     /* when the state began, monotonic ms */
 	bool exited;          /* the shell was reaped with this status, and its last */
 	int exit_status;      /* output is being read */
 	bool oom_known;       /* the count of OOM kills as the command began */

@@ -190,7 +190,7 @@ def test_routes():
         eq((answer.status, answer.field("content-type")), (200, "application/json"), "the list")
         row = answer.json()["sessions"][0]
         eq((list(row), row["name"], row["state"], row["cwd"], row["command"]),
-           (["name", "state", "pid", "cwd", "tty", "command"], "default", "idle", client.work, None),
+           (["name", "state", "seconds", "pid", "cwd", "tty", "command"], "default", "idle", client.work, None),
            "what it says of a session")
         ok(alive(row["pid"]), "its shell is that process")
         for offset in ("x", "-1", "1.5", "", "99999999999999999999", "1&offset=2"):
@@ -291,6 +291,22 @@ def back(client):
 def one_poll(client, name, command=""):
     with client.conn() as c:
         return client.run(command, conn=c, session=name, timeout=30.0)
+
+
+def test_seconds():
+    """For how long a session is in its state, over a crash of the server, too."""
+    with Client(role="init") as client:
+        gate = Gate(client)
+        began = time.monotonic()
+        client.run(f"read x <{gate}", session="long", timeout=0.05)
+        ok(until(lambda: sessions(client)["long"]["seconds"] >= 2), "the time of a running command goes on")
+        ok(time.monotonic() - began >= 2, "and not faster than the clock")
+        ok(sessions(client)["default"]["seconds"] >= 2, "so does that of an idle session")
+        murder(client)
+        ok(sessions(client)["long"]["seconds"] >= 2, "a crash of the server does not begin it anew")
+        gate.go()
+        one_poll(client, "long")
+        ok(sessions(client)["long"]["seconds"] <= time.monotonic() - began - 2, "the end of the command does")
 
 
 def test_end_running():
