@@ -9,7 +9,7 @@
 #include "inject/plan.h"
 #include "inject/probe.h"
 #include "inject/sandbox.h"
-#include "inject/sandbox_label.h"
+#include "inject/sandbox_origin.h"
 #include "inject/stop.h"
 #include "inject/tunnel.h"
 #include "inject/via.h"
@@ -73,23 +73,28 @@ static int find(struct guest *g, const char *name)
 
 static int check_free(struct guest *g)
 {
-	struct json_val labels =
-		json_get(json_get(doc_root(&g->doc), "Config"), "Labels");
-	struct sandbox old;
+	struct json_val root = doc_root(&g->doc);
+	const struct sandbox_identity identity = {
+		.name = str_c(g->sandbox.state.name),
+		.id = str_c(g->sandbox.state.id),
+		.image = doc_str(&g->doc, json_get(root, "Image")),
+		.labels = json_get(json_get(root, "Config"), "Labels"),
+	};
+	struct sandbox old = {.engine = g->engine};
+	struct sandbox_origins origins;
+	enum sandbox_origin origin;
+	int r;
 
-	if (sandbox_label_is_set(&g->doc, labels, SANDBOX_LABEL_MARK))
+	sandbox_origins_init(&origins, g->engine);
+	r = sandbox_origin_find(&origins, &g->doc, &identity, &origin, &old.inside);
+	sandbox_origins_free(&origins);
+	if (r)
+		return r;
+	if (origin == SANDBOX_CREATED)
 		return out_fail("od-runtime exec works in it",
 			"the container %s is a sandbox already", g->sandbox.state.name);
-	if (state_load(g->sandbox.state.name, &old.state))
-		return 0;
-	old = (struct sandbox){
-		.state = old.state,
-		.inside = old.state.port ? old.state.port : SANDBOX_PORT,
-		.engine = g->engine,
-	};
-	state_forget(&old.state);
-	if (strcmp(old.state.id, g->sandbox.state.id) == 0 &&
-		sandbox_alive(&old, INJECT_ALIVE_MS) == 0)
+	old.state = g->sandbox.state;
+	if (origin == SANDBOX_INJECTED && sandbox_alive(&old, INJECT_ALIVE_MS) == 0)
 		return out_fail("od-runtime exec works in it",
 			"the client runs in %s already", g->sandbox.state.name);
 	return 0;

@@ -76,8 +76,7 @@ static struct str leftovers_label_owner(
 		SANDBOX_LABEL_BOUND, SANDBOX_LABEL_OWNER};
 
 	for (size_t i = 0; i < (bound ? 1 : ARRAY_LEN(all)); i++) {
-		struct str text =
-			owner_of_label(sandbox_label_read(d, labels, all[i]), name);
+		struct str text = sandbox_label_owner(d, labels, all[i], name);
 
 		if (text.n)
 			return text;

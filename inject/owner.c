@@ -102,9 +102,12 @@ const char *owner_text(void)
 
 void owner_label(const char *name, char out[OWNER_LABEL_MAX])
 {
+	const char *text = owner_text();
+
 	out[0] = '\0';
-	if (name && owner_text()[0])
-		snprintf(out, OWNER_LABEL_MAX, "%s %s", name, owner_text());
+	if (name)
+		snprintf(out, OWNER_LABEL_MAX, "%s %s", name,
+			text[0] ? text : OWNER_UNKNOWN);
 }
 
 /* --- Another one -------------------------------------------------------------------- */
@@ -139,7 +142,8 @@ bool owner_is_label(struct str text)
 	struct str name = str_cut(&text, ' ');
 	struct owner o;
 
-	return state_is_name(name) && owner_parse(text, &o) == 0;
+	return state_is_name(name) &&
+		(str_eq(text, STR(OWNER_UNKNOWN)) || owner_parse(text, &o) == 0);
 }
 
 enum owner_state owner_look(struct str text)

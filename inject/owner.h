@@ -8,6 +8,9 @@
 #include "base/str.h"
 #include "inject/state.h"
 
+/* Stands for owner_text in a label where there is none; such a process may live. */
+#define OWNER_UNKNOWN "-"
+
 enum { OWNER_MAX = 96, OWNER_LABEL_MAX = STATE_NAME_MAX + 1 + OWNER_MAX };
 
 /*
@@ -20,7 +23,7 @@ const char *owner_text(void);
 
 /*
  * The value of a label for the container or volume called name: the name, a blank, and
- * owner_text; "" if owner_text is empty or name is NULL.
+ * owner_text or OWNER_UNKNOWN; "" if name is NULL.
  */
 void owner_label(const char *name, char out[OWNER_LABEL_MAX]);
 /* Whether text is such a value. */

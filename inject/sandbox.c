@@ -5,6 +5,7 @@
 #include "inject/overlay.h"
 #include "inject/pin.h"
 #include "inject/sandbox_label.h"
+#include "inject/sandbox_origin.h"
 #include "inject/tunnel.h"
 #include "limits.h"
 
@@ -53,44 +54,54 @@ uint16_t sandbox_published(struct doc *d, uint16_t inside)
 		doc_str(d, json_get(json_get(root, "HostConfig"), "NetworkMode")));
 }
 
-/* A container without our label is one of ours if we know the key of a server in it. */
-static bool is_injected(struct doc *d, struct str name, struct sandbox *s)
+/* Only a sandbox, or a container that the client was injected into, passes. */
+static int sandbox_check_origin(const struct engine *e, struct doc *d,
+	const struct sandbox_identity *c, const char *asked, struct sandbox *s)
 {
-	char file[STATE_NAME_MAX + 1];
-	struct state known;
+	struct sandbox_origins origins;
+	enum sandbox_origin origin;
+	int r;
 
-	if (!state_is_name(name) || !copy(file, sizeof(file), name) ||
-		state_load(file, &known))
-		return false;
-	s->injected = known.port &&
-		str_eq(doc_str(d, json_get(doc_root(d), "Id")), str_c(known.id));
-	if (s->injected)
-		s->inside = known.port;
-	state_forget(&known);
-	return s->injected;
+	sandbox_origins_init(&origins, e);
+	r = sandbox_origin_find(&origins, d, c, &origin, &s->inside);
+	sandbox_origins_free(&origins);
+	s->injected = origin == SANDBOX_INJECTED;
+	if (!r && origin == SANDBOX_FOREIGN)
+		r = out_fail("od-runtime ps lists those that are; the engine's own tools "
+			     "work on others, such as docker rm",
+			"the container %s is no sandbox of od-runtime", asked);
+	return r;
 }
 
-static int read_container(struct doc *d, const char *asked, struct sandbox *s)
+static int read_container(
+	const struct engine *e, struct doc *d, const char *asked, struct sandbox *s)
 {
 	struct json_val root = doc_root(d), state = json_get(root, "State");
 	struct json_val labels = json_get(json_get(root, "Config"), "Labels");
 	struct str name = doc_str(d, json_get(root, "Name"));
 	struct str id = doc_str(d, json_get(root, "Id"));
 
+	struct sandbox_identity identity;
+	int r;
+
 	if (str_starts(name, STR("/")))
 		name = str_skip(name, 1);
-	s->inside = SANDBOX_PORT;
-	if (!sandbox_label_is_set(d, labels, SANDBOX_LABEL_MARK) &&
-		!is_injected(d, name, s))
-		return out_fail("od-runtime ps shows those that are",
-			"the container %s is no sandbox of od-runtime", asked);
+	identity = (struct sandbox_identity){
+		.name = name,
+		.id = id,
+		.image = doc_str(d, json_get(root, "Image")),
+		.labels = labels,
+	};
+	r = sandbox_check_origin(e, d, &identity, asked, s);
+	if (r)
+		return r;
 	if (!state_is_name(name) || !state_is_name(id) ||
 		!copy(s->state.overlay, sizeof(s->state.overlay),
 			sandbox_label_read(d, labels, SANDBOX_LABEL_OVERLAY)) ||
 		!copy(s->state.name, sizeof(s->state.name), name) ||
 		!copy(s->state.id, sizeof(s->state.id), id))
-		return out_fail(
-			NULL, "the engine's description of %s is not understood", asked);
+		return out_fail("look into the engine's log",
+			"the engine's description of %s is not understood", asked);
 	s->running = doc_true(json_get(state, "Running"));
 	s->paused = doc_true(json_get(state, "Paused"));
 	s->exit_code = (int)doc_int(json_get(state, "ExitCode"), -1);
@@ -117,7 +128,7 @@ int sandbox_find(const struct engine *e, const char *name, struct sandbox *s)
 	if (!r) {
 		r = doc_parse(&d, buf_view(&reply.body));
 		r = r ? out_fail(NULL, "the engine's description of %s is no JSON", name)
-		      : read_container(&d, name, &got);
+		      : read_container(e, &d, name, &got);
 		doc_free(&d);
 	}
 	reply_free(&reply);
@@ -143,7 +154,7 @@ bool sandbox_is_gone(const struct sandbox *s, uint32_t idle_ms)
 	r = engine_tidy(&engine, &reply, "GET", "/containers/%s/json", s->state.name);
 	gone = !r && reply.status == 404;
 	if (!r && !gone && doc_parse(&d, buf_view(&reply.body)) == 0) {
-		gone = read_container(&d, s->state.name, &now) || !now.running ||
+		gone = read_container(&engine, &d, s->state.name, &now) || !now.running ||
 			now.port != s->port;
 		doc_free(&d);
 	}

@@ -92,3 +92,19 @@ bool sandbox_label_is_set(struct doc *d, struct json_val labels, enum sandbox_la
 {
 	return sandbox_label_is_one(sandbox_label_find(d, labels, which));
 }
+
+struct str sandbox_label_owner(
+	struct doc *d, struct json_val labels, enum sandbox_label which, struct str name)
+{
+	return owner_of_label(sandbox_label_read(d, labels, which), name);
+}
+
+bool sandbox_label_is_reserved(struct str name, enum sandbox_label *which)
+{
+	unsigned i = 0;
+
+	while (i < SANDBOX_LABELS && !str_eq(name, str_c(rows[i].name)))
+		i++;
+	*which = (enum sandbox_label)i;
+	return str_starts(name, STR("od."));
+}

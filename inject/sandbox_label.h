@@ -34,6 +34,19 @@ void sandbox_label_write_all(const struct str values[SANDBOX_LABELS], struct jw 
 struct str sandbox_label_read(
 	struct doc *d, struct json_val labels, enum sandbox_label which);
 
+/*
+ * The owner's text (owner.h) in SANDBOX_LABEL_OWNER or _BOUND of what is called name;
+ * empty if the label is absent, not in its form, or names another thing.
+ */
+struct str sandbox_label_owner(
+	struct doc *d, struct json_val labels, enum sandbox_label which, struct str name);
+
+/*
+ * Whether name is that of a label of od-runtime, or could be one: it begins with "od.".
+ * *which is SANDBOX_LABELS for those that have no row.
+ */
+bool sandbox_label_is_reserved(struct str name, enum sandbox_label *which);
+
 /* Whether name is "od-overlay-" and 16 lower-case hex digits. */
 bool sandbox_label_is_overlay(struct str name);
 

@@ -6,6 +6,7 @@
 #include "inject/out.h"
 #include "limits.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -97,6 +98,20 @@ static int open_folder(bool make)
 		fd_close(&fd);
 		return out_fail("chmod 700 it, or set OD_STATE_DIR to another folder",
 			"the state folder %s is open to other users", path);
+	}
+	return fd;
+}
+
+/* The folder's descriptor if it exists and is private. Never prints. */
+static int state_open_folder_quietly(void)
+{
+	char path[FILE_PATH_MAX] = "";
+	int r = folder_path(path, sizeof(path));
+	int fd = r ? r : fd_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+
+	if (fd >= 0 && check_folder(fd)) {
+		fd_close(&fd);
+		return -EPERM;
 	}
 	return fd;
 }
@@ -260,21 +275,98 @@ static int read_file(int dir, const char *name, char *text, size_t room, size_t 
 	return 0;
 }
 
-int state_load(const char *name, struct state *s)
+static int state_read(int dir, const char *name, struct state *s)
 {
 	char text[1024], file[STATE_NAME_MAX + 8];
 	size_t n = 0;
 	int r = file_name(name, file, sizeof(file));
-	int dir = open_folder(false);
 
-	if (dir < 0)
-		return dir;
 	if (!r)
 		r = read_file(dir, file, text, sizeof(text), &n);
-	fd_close(&dir);
 	if (!r)
 		r = parse(str_make(text, n), name, s);
 	explicit_bzero(text, sizeof(text));
+	return r;
+}
+
+bool state_find(struct str name, struct str id, struct state *s)
+{
+	char own[STATE_NAME_MAX + 1];
+	int dir, r;
+
+	if (!state_is_name(name))
+		return false;
+	dir = state_open_folder_quietly();
+	if (dir < 0)
+		return false;
+	snprintf(own, sizeof(own), "%.*s", STR_ARG(name));
+	r = state_read(dir, own, s);
+	fd_close(&dir);
+	if (!r && !str_eq(id, str_c(s->id))) {
+		state_forget(s);
+		r = 1;
+	}
+	return r == 0;
+}
+
+/* One entry of the folder; others than states are passed over. */
+static int state_visit(
+	int dir, const char *file, int (*fn)(void *arg, const struct state *s), void *arg)
+{
+	struct str name = str_c(file);
+	char own[STATE_NAME_MAX + 1];
+	struct state s;
+	int r = 0;
+
+	if (!str_ends(name, STR(".json")))
+		return 0;
+	name.n -= sizeof(".json") - 1;
+	if (!state_is_name(name))
+		return 0;
+	snprintf(own, sizeof(own), "%.*s", STR_ARG(name));
+	if (state_read(dir, own, &s) == 0) {
+		r = fn(arg, &s);
+		state_forget(&s);
+	}
+	return r;
+}
+
+int state_each(int (*fn)(void *arg, const struct state *s), void *arg)
+{
+	int fd = state_open_folder_quietly(), r = 0;
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!list) {
+		fd_close(&fd);
+		return 0;
+	}
+	while (!r && (e = readdir(list)))
+		r = state_visit(fd, e->d_name, fn, arg);
+	closedir(list);
+	return r;
+}
+
+int state_path(const char *name, char *path, size_t room)
+{
+	int n, r = folder_path(path, room);
+	size_t at;
+
+	if (r)
+		return r;
+	at = strlen(path);
+	n = snprintf(path + at, room - at, "/%s.json", name);
+	return n < 0 || (size_t)n >= room - at ? -ENAMETOOLONG : 0;
+}
+
+int state_load(const char *name, struct state *s)
+{
+	int dir = open_folder(false), r;
+
+	if (dir < 0)
+		return dir;
+	r = state_read(dir, name, s);
+	fd_close(&dir);
 	if (r && r != -ENOENT)
 		return out_fail("remove the sandbox with rm -f and run it again",
 			"the state of %s cannot be read: %s", name, err_text(r));

@@ -43,6 +43,21 @@ int state_save(const struct state *s) MUST_USE;
 /* 0; -ENOENT when there is no such file; FAIL_* otherwise. */
 int state_load(const char *name, struct state *s) MUST_USE;
 
+/*
+ * As state_load, without a message, and only if the state is of the container with this
+ * id. Whether it is; state_forget then.
+ */
+bool state_find(struct str name, struct str id, struct state *s) MUST_USE;
+
+/*
+ * Calls fn with every state that can be read, in no order, up to its first result that
+ * is not 0, which is returned. No folder counts as an empty one; never prints.
+ */
+int state_each(int (*fn)(void *arg, const struct state *s), void *arg) MUST_USE;
+
+/* The path of the file of a state. 0, -ENOENT (HOME is not set) or -ENAMETOOLONG. */
+int state_path(const char *name, char *path, size_t room) MUST_USE;
+
 /* Removes the file; that it is not there is no error. */
 void state_remove(const char *name);
 

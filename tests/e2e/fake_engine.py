@@ -24,6 +24,8 @@ import urllib.parse
 
 BASE_ID = "sha256:" + "ab" * 32
 STATIC = b"\x7fELF\2\1\1" + bytes(57)  # the head of a static program
+# The owner's text in a label of a sandbox: a process of another machine.
+OWNER = "0123456789abcdef.0123456789abcdef.1.2.3.4"
 
 
 class EARLY:
@@ -365,6 +367,9 @@ class Engine:
 
     def image_list(self, request):
         filters = json.loads(request.query["filters"])
+        if filters == {"label": ["od.sandbox"]}:
+            return response(200, [{"Id": doc["Id"], "Labels": labels} for doc in self.images.values()
+                                  if "od.sandbox" in (labels := doc["Config"]["Labels"] or {})])
         key, _, value = filters["label"][0].partition("=")
         assert filters["dangling"] == ["true"], filters
         named = {doc["Id"] for name, doc in self.images.items() if name != doc["Id"]}

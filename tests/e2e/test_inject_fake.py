@@ -1016,11 +1016,11 @@ def test_foreign_container():
     e = engine()
     od(e, "run", "base:1", "--name", "box")
     next(iter(e.containers.values())).spec["Labels"] = {"x": "1"}
+    shutil.rmtree(STATE)
     for argv in (["stop", "box"], ["rm", "-f", "box"], ["logs", "box"],
                  ["exec", "box", "--", "c"]):
         fails(od(e, *argv), 111, "is no sandbox of od-runtime", f"foreign: {argv[0]}")
     eq(len(e.containers), 1, "it stays")
-    shutil.rmtree(STATE)
 
 
 def test_terminal():

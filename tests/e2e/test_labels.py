@@ -11,7 +11,8 @@ import threading
 
 import engine as real
 import harness
-from harness import eq, ok
+from fake_engine import OWNER
+from harness import eq, has, ok
 
 OVERLAY = "od.sandbox.overlay"
 LABELS = ["od.probe", "od.sandbox", "od.sandbox.bound", "od.sandbox.image", OVERLAY,
@@ -45,10 +46,10 @@ def drop(*names):
 
 
 def own_container(image, name, **labels):
-    """A sandbox of a version that writes no label but these; never started."""
+    """A sandbox with an owner's label, of a version that writes no others but these; never started."""
     ENGINE.call("POST", "/containers/create", {
-        "Image": image, "Cmd": ["/x"], "Labels": {"od.sandbox": "1", **labels}},
-        query={"name": name})
+        "Image": image, "Cmd": ["/x"], "Labels": {
+            "od.sandbox": "1", "od.sandbox.owner": f"{name} {OWNER}", **labels}}, query={"name": name})
     return name
 
 
@@ -133,6 +134,43 @@ def test_host():
     got = BOX.od("exec", name, "--", "echo hi")
     eq((got.returncode, got.stdout), (0, "hi\n"), "the port in the host's network is ours")
     BOX.od("rm", "-f", name)
+
+
+def test_plain_container():
+    """A container that another program makes of an image with our labels is no sandbox."""
+    name = BOX.name("plain")
+    exact = {"od_sandbox_owner": f"{name} {OWNER}", "od_sandbox_via": "bind", "od_sandbox_image": IMAGE}
+    for labels in ({}, {"od_sandbox_owner": f"another {OWNER}"}, exact):
+        image = hostile(od_sandbox="1", **labels)
+        ENGINE.call("POST", "/containers/create", {
+            "Image": image, "Cmd": ["/bin/busybox", "sleep", "1000"]}, {"name": name})
+        ENGINE.call("POST", f"/containers/{name}/start")
+        words = f"an image with {sorted(labels) or 'the mark alone'}"
+        for argv in (("rm", "-f"), ("stop", "-t", "1"), ("kill",), ("pause",)):
+            got = BOX.od(argv[0], *argv[1:], name)
+            eq((got.returncode, ENGINE.container(name)["State"]["Status"]), (111, "running"),
+               f"{argv[0]} does not touch a container of {words}")
+        has(got.stderr, "no sandbox of od-runtime", "and says why")
+        eq(BOX.od("inject", name).returncode, 0, f"inject works on a container of {words}")
+        eq(BOX.od("rm", "-f", name).returncode, 0, "rm forgets it")
+        eq(ENGINE.container(name)["State"]["Status"], "running", "and leaves it")
+        ENGINE.remove(name)
+
+
+def test_committed():
+    """A container of the image of a sandbox has its labels, even its name, and is none."""
+    name = BOX.run(IMAGE)
+    image = BOX.name("committed")
+    ENGINE.call("POST", "/commit", {}, query={"container": name, "repo": image, "tag": "1"})
+    eq(BOX.od("rm", "-f", name).returncode, 0, "rm removes it")
+    ENGINE.call("POST", "/containers/create", {
+        "Image": image + ":1", "Entrypoint": ["/bin/busybox", "sleep", "1000"]}, {"name": name})
+    ENGINE.call("POST", f"/containers/{name}/start")
+    eq((BOX.od("rm", "-f", name).returncode, ENGINE.container(name)["State"]["Status"]), (111, "running"),
+       "rm does not remove it")
+    ENGINE.remove(name)
+    name = BOX.run(image + ":1")
+    eq(BOX.od("rm", "-f", name).returncode, 0, "rm removes it")
 
 
 def load(box):

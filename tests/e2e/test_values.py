@@ -10,7 +10,7 @@ import subprocess
 import tarfile
 
 import harness
-from fake_engine import Engine, response
+from fake_engine import OWNER, Engine, response
 from harness import eq, has, ok
 
 TEMP = harness.scratch("od-values-")
@@ -59,16 +59,19 @@ def on_terminal(e, *argv):
     return got
 
 
+LABELS = {"od.sandbox": "1", "od.sandbox.owner": "box " + OWNER}
+
+
 def described(**more):
     doc = {"Id": ID, "Name": "/box", "State": {"Running": False, "ExitCode": 0},
            "Image": "sha256:0", "HostConfig": {"NetworkMode": "default"},
-           "Config": {"Labels": {"od.sandbox": "1"}}, "NetworkSettings": {"Ports": {}}}
+           "Config": {"Labels": LABELS}, "NetworkSettings": {"Ports": {}}}
     return dict(doc, **more)
 
 
 def paths(e):
     """The requests after the engine was found."""
-    return [(r.method, r.path) for r in e.log if r.path not in ("/_ping", "/version")]
+    return [(r.method, r.path) for r in e.log if r.path not in ("/_ping", "/version", "/images/json")]
 
 
 def test_container():
@@ -84,7 +87,7 @@ def test_container():
 def test_overlay():
     for value in [*HOSTILE, "victim", "od-overlay-0123456789abcdef0", "od-overlay-../victim",
                   "od-overlay-0123456789ABCDEF"]:
-        labels = {"od.sandbox": "1", "od.sandbox.overlay": value}
+        labels = {**LABELS, "od.sandbox.overlay": value}
         doc = described(Config={"Labels": labels})
         e = engine(answers=[("GET", "/containers/box/json", response(200, doc)),
                             ("DELETE", "/containers/.*", response(204))])
@@ -95,7 +98,7 @@ def test_overlay():
 
 def test_overlay_of_another():
     name = "od-overlay-0123456789abcdef"
-    doc = described(Config={"Labels": {"od.sandbox": "1", "od.sandbox.overlay": name}})
+    doc = described(Config={"Labels": {**LABELS, "od.sandbox.overlay": name}})
     ours = {"od.sandbox.overlay": "1", "od.sandbox.name": "box"}
     for volume, gone in (({"Labels": ours}, True),
                          ({"Labels": {"od.sandbox.overlay": "1"}}, True),

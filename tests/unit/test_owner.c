@@ -107,6 +107,10 @@ static void test_places(void)
 	is_view(owner_of_label(STR("box a.b"), STR("box")), "a.b", "a label of its own");
 	is_view(owner_of_label(STR("box a.b"), STR("box2")), "", "an inherited label");
 	is_view(owner_of_label(STR(""), STR("box")), "", "no label");
+	ok(owner_is_label(STR("box " OWNER_UNKNOWN)), "an owner that the kernel hides");
+	is_int(owner_look(STR(OWNER_UNKNOWN)), OWNER_LIVES, "such an owner may live");
+	ok(!owner_is_label(STR("a/b " OWNER_UNKNOWN)),
+		"a label needs the name of a thing");
 	is_view(owner_of_name(STR("od-runtime-12.a.b")), "a.b", "in a name");
 	is_view(owner_of_name(STR("od-runtime-12")), "", "a name without an owner");
 }

@@ -110,10 +110,45 @@ static void test_write(void)
 	buf_free(&out);
 }
 
+static void test_owner(void)
+{
+	static const char *const texts[] = {
+		"{\"od.sandbox.owner\":\"box 0a.0b.1.2.3.4\"}",
+		"{\"od.sandbox.owner\":\"box2 0a.0b.1.2.3.4\"}",
+		"{\"od.sandbox.owner\":\"box 0a\"}",
+		"{\"od.sandbox.bound\":\"box 0a.0b.1.2.3.4\"}",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct doc d;
+
+		is_int(doc_parse(&d, str_c(texts[i])), 0, "%s is JSON", texts[i]);
+		ok(str_eq(sandbox_label_owner(
+				  &d, doc_root(&d), SANDBOX_LABEL_OWNER, STR("box")),
+			   i ? STR("") : STR("0a.0b.1.2.3.4")),
+			"the owner of box in %s", texts[i]);
+		doc_free(&d);
+	}
+}
+
+static void test_reserved(void)
+{
+	enum sandbox_label which = SANDBOX_LABEL_MARK;
+
+	ok(sandbox_label_is_reserved(STR("od.sandbox.via"), &which) &&
+			which == SANDBOX_LABEL_VIA,
+		"a label of a row is reserved");
+	ok(sandbox_label_is_reserved(STR("od.other"), &which) && which == SANDBOX_LABELS,
+		"so is one that has no row");
+	ok(!sandbox_label_is_reserved(STR("odd.sandbox"), &which), "others are not");
+}
+
 int main(void)
 {
 	test_read();
 	test_absent();
 	test_write();
+	test_owner();
+	test_reserved();
 	return done_testing();
 }

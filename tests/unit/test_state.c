@@ -135,6 +135,51 @@ static void test_folder(void)
 	is_int(state_save(&s), FAIL_ENVIRONMENT, "no place at all");
 }
 
+struct seen {
+	unsigned n;
+	char names[64];
+};
+
+static int see(void *arg, const struct state *s)
+{
+	struct seen *seen = arg;
+
+	snprintf(seen->names + strlen(seen->names),
+		sizeof(seen->names) - strlen(seen->names), "%s ", s->name);
+	return ++seen->n == 2 ? 7 : 0;
+}
+
+static void test_quiet(void)
+{
+	struct state s = sample(), got = {0};
+	struct seen seen = {0};
+	char path[256], file[300];
+
+	setenv("OD_STATE_DIR", "/proc/nowhere", 1);
+	ok(!state_find(STR("od-1"), STR("c0ffee"), &got), "no folder has no state");
+	is_int(state_each(see, &seen), 0, "no folder is an empty one");
+	snprintf(path, sizeof(path), "%s/quiet", top);
+	setenv("OD_STATE_DIR", path, 1);
+	is_int(state_save(&s), 0, "saved");
+	ok(state_find(STR("od-1"), STR("c0ffee"), &got), "a state of the container");
+	is_str(got.key, s.key, "with the key");
+	ok(!state_find(STR("od-1"), STR("beef"), &got), "another container has none");
+	ok(!state_find(STR("../od-1"), STR("c0ffee"), &got), "nor has what is no name");
+	is_int(state_path("od-1", file, sizeof(file)), 0, "its path");
+	is_int(access(file, F_OK), 0, "is that of a file");
+	is_int(state_path("od-1", file, 8), -ENAMETOOLONG, "a path that does not fit");
+	snprintf(file, sizeof(file), "%s/sandboxes/broken.json", path);
+	write_text(file, "{");
+	snprintf(file, sizeof(file), "%s/sandboxes/other.txt", path);
+	write_text(file, "{}");
+	is_int(state_each(see, &seen), 0, "all of them");
+	is_str(seen.names, "od-1 ", "but those that cannot be read");
+	snprintf(s.name, sizeof(s.name), "od-2");
+	is_int(state_save(&s), 0, "a second one");
+	is_int(state_each(see, &seen), 7, "up to a result that is not 0");
+	state_forget(&got);
+}
+
 static int drop(const char *path, const struct stat *st, int type, struct FTW *f)
 {
 	(void)st;
@@ -151,6 +196,7 @@ int main(void)
 	test_round();
 	test_broken();
 	test_folder();
+	test_quiet();
 	nftw(top, drop, 8, FTW_DEPTH | FTW_PHYS);
 	return done_testing();
 }
