@@ -9,7 +9,7 @@
 #include "inject/plan.h"
 #include "inject/probe.h"
 #include "inject/sandbox.h"
-#include "inject/sandbox_origin.h"
+#include "inject/sandbox_info.h"
 #include "inject/stop.h"
 #include "inject/tunnel.h"
 #include "inject/via.h"
@@ -255,28 +255,6 @@ static int wait_ready(struct guest *g)
 	return r;
 }
 
-static int print(const struct guest *g)
-{
-	const struct sandbox *s = &g->sandbox;
-	struct buf out = BUF_INIT(INJECT_TEXT_MAX);
-	struct jw w;
-
-	if (g->options->json) {
-		jw_init(&w, &out);
-		jw_object(&w);
-		jw_key(&w, "name");
-		jw_cstr(&w, s->state.name);
-		jw_key(&w, "id");
-		jw_cstr(&w, s->state.id);
-		jw_key(&w, "port");
-		jw_uint(&w, s->port);
-		jw_end(&w);
-	} else {
-		buf_puts(&out, s->state.name);
-	}
-	return out_line_take(&out);
-}
-
 static int inject(struct guest *g)
 {
 	const struct options *o = g->options;
@@ -307,7 +285,7 @@ static int inject(struct guest *g)
 	}
 	if (!r)
 		r = wait_ready(g);
-	return r ? r : print(g);
+	return r ? r : sandbox_info_print(g->engine, &s->state, o->json, NULL, NULL);
 }
 
 int cmd_inject(const struct options *o)

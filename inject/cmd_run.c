@@ -7,35 +7,16 @@
 #include "inject/leftovers.h"
 #include "inject/mcp_bridge.h"
 #include "inject/out.h"
+#include "inject/sandbox_info.h"
 #include "limits.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-static int print(const struct options *o, const struct sandbox *s, const struct plan *p,
-	const struct timing *t)
+static void run_put_timings(void *arg, struct jw *w)
 {
-	struct buf out = BUF_INIT(INJECT_TEXT_MAX);
-	struct jw w;
-
-	if (o->json) {
-		jw_init(&w, &out);
-		jw_object(&w);
-		jw_key(&w, "name");
-		jw_cstr(&w, s->state.name);
-		jw_key(&w, "id");
-		jw_cstr(&w, s->state.id);
-		jw_key(&w, "image");
-		jw_str(&w, buf_view(&p->name));
-		jw_key(&w, "port");
-		jw_uint(&w, s->port);
-		jw_key(&w, "timings");
-		timing_json(t, &w);
-		jw_end(&w);
-	} else {
-		buf_puts(&out, s->state.name);
-	}
-	return out_line_take(&out);
+	jw_key(w, "timings");
+	timing_json(arg, w);
 }
 
 static int check_entrypoint(const struct options *o, struct image *base)
@@ -104,10 +85,12 @@ static int launch(const struct settings *settings, struct plan *p, struct timing
 static int use(const struct options *o, struct plan *p, const struct timing *t,
 	const struct sandbox *s)
 {
+	struct timing timings = *t;
 	int r;
 
 	if (!o->word_n)
-		return print(o, s, p, t);
+		return sandbox_info_print(
+			p->engine, &s->state, o->json, run_put_timings, &timings);
 	if (!o->remove)
 		out_note("sandbox %s", s->state.name);
 	exec_limit(o);

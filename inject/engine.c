@@ -117,7 +117,7 @@ static int exchange(const struct engine *e, struct call *c, const struct call_re
 	return r ? r : call_send(c, q);
 }
 
-static int begin(const struct engine *e, struct call *c, const struct call_request *q,
+int engine_begin(const struct engine *e, struct call *c, const struct call_request *q,
 	uint32_t idle_ms)
 {
 	struct call_request with = *q;
@@ -130,7 +130,7 @@ static int begin(const struct engine *e, struct call *c, const struct call_reque
 int engine_start(const struct engine *e, struct call *c, const struct call_request *q,
 	uint32_t idle_ms)
 {
-	int r = begin(e, c, q, idle_ms);
+	int r = engine_begin(e, c, q, idle_ms);
 
 	return r ? engine_fail(e, r) : 0;
 }
@@ -138,7 +138,7 @@ int engine_start(const struct engine *e, struct call *c, const struct call_reque
 int engine_listen(const struct engine *e, struct call *c, const struct call_request *q,
 	uint32_t idle_ms)
 {
-	int r = begin(e, c, q, idle_ms);
+	int r = engine_begin(e, c, q, idle_ms);
 
 	return r ? r : call_finish(c);
 }

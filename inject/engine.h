@@ -103,6 +103,10 @@ int engine_listen(const struct engine *e, struct call *c, const struct call_requ
 int engine_start(const struct engine *e, struct call *c, const struct call_request *q,
 	uint32_t idle_ms) MUST_USE;
 
+/* engine_start without a message: the error of the call. */
+int engine_begin(const struct engine *e, struct call *c, const struct call_request *q,
+	uint32_t idle_ms) MUST_USE;
+
 /* Says that talking failed with r, unless that was said before; returns FAIL_*. */
 int engine_fail(const struct engine *e, int r);
 

@@ -245,6 +245,14 @@ static const struct option table[] = {
 		.letter = 'a', AT(all), .commands = FOR_PS},
 	{"filter", "KEY=VALUE", "list only sandboxes with this name, id, status or label",
 		LIST(LIST_FILTER), .commands = FOR_PS},
+	{"stats", NULL,
+		"ask the engine for CPU and MEMORY of sandboxes whose server does not "
+		"answer on a port of this machine; takes some engines a second",
+		FLAG, AT(stats), .commands = FOR_PS},
+	{"no-stats", NULL,
+		"do not measure what the sandboxes use: no columns CPU (time since the "
+		"start) and MEMORY",
+		FLAG, AT(no_stats), .commands = FOR_PS},
 	{"quiet", NULL, "print names only", FLAG, .letter = 'q', AT(quiet),
 		.commands = FOR_PS},
 	{"time", "SECONDS",

@@ -54,7 +54,7 @@ struct options {
 		*session, *tls_cert, *tls_key, *tls_client_ca;
 	bool plain_http, json, timings, help, version, force, remove, follow, no_busybox;
 	bool dry_run, verify, tls, no_token, operator, no_od_plugins;
-	bool detach, init, read_only, all, quiet, timestamps;
+	bool detach, init, read_only, all, quiet, timestamps, no_stats, stats;
 	uint64_t port, user_id, timeout, timeout_start, tail, time;
 	uint64_t memory, shm_size, nano_cpus, pids;
 	bool has_user_id, has_tail;

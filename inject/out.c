@@ -218,3 +218,27 @@ int out_exit_code(int r)
 		"unexpected error %d: %s", r, err_text(r));
 	return EXIT_BUG;
 }
+
+void out_put_column(struct buf *line, struct str text, size_t width)
+{
+	size_t from = line->n;
+
+	out_clean(line, text.n ? text : STR("-"), false);
+	buf_putc(line, ' ');
+	while (line->n < from + width && !line->err)
+		buf_putc(line, ' ');
+}
+
+void out_put_age(struct buf *line, int64_t seconds)
+{
+	static const struct {
+		int64_t seconds;
+		char unit;
+	} units[] = {{86400, 'd'}, {3600, 'h'}, {60, 'm'}, {1, 's'}};
+	size_t i = 0;
+
+	seconds = seconds < 0 ? 0 : seconds;
+	while (i + 1 < ARRAY_LEN(units) && seconds < 2 * units[i].seconds)
+		i++;
+	buf_fmt(line, "%lld%c", (long long)(seconds / units[i].seconds), units[i].unit);
+}

@@ -52,6 +52,11 @@ int out_buf(const struct buf *b) MUST_USE;
 /* The same as a line of its own; frees b. */
 int out_line_take(struct buf *b) MUST_USE;
 
+/* Parts of tables. A column has the text, "-" if it is empty, and blanks up to width. */
+void out_put_column(struct buf *line, struct str text, size_t width);
+/* Seconds in their largest unit of which there are two: 90s, 5m, 3h, 2d. */
+void out_put_age(struct buf *line, int64_t seconds);
+
 /* The exit code that stands for r, which is 0 or negative; may print. */
 int out_exit_code(int r);
 

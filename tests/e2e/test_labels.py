@@ -136,6 +136,10 @@ def test_host():
     BOX.od("rm", "-f", name)
 
 
+def listed(name):
+    return name in BOX.od("ps", "-q", "--filter", "name=" + name).stdout.split()
+
+
 def test_plain_container():
     """A container that another program makes of an image with our labels is no sandbox."""
     name = BOX.name("plain")
@@ -146,12 +150,14 @@ def test_plain_container():
             "Image": image, "Cmd": ["/bin/busybox", "sleep", "1000"]}, {"name": name})
         ENGINE.call("POST", f"/containers/{name}/start")
         words = f"an image with {sorted(labels) or 'the mark alone'}"
+        ok(not listed(name), f"ps does not list a container of {words}")
         for argv in (("rm", "-f"), ("stop", "-t", "1"), ("kill",), ("pause",)):
             got = BOX.od(argv[0], *argv[1:], name)
             eq((got.returncode, ENGINE.container(name)["State"]["Status"]), (111, "running"),
                f"{argv[0]} does not touch a container of {words}")
         has(got.stderr, "no sandbox of od-runtime", "and says why")
         eq(BOX.od("inject", name).returncode, 0, f"inject works on a container of {words}")
+        ok(listed(name), "ps lists it then")
         eq(BOX.od("rm", "-f", name).returncode, 0, "rm forgets it")
         eq(ENGINE.container(name)["State"]["Status"], "running", "and leaves it")
         ENGINE.remove(name)
@@ -162,14 +168,20 @@ def test_committed():
     name = BOX.run(IMAGE)
     image = BOX.name("committed")
     ENGINE.call("POST", "/commit", {}, query={"container": name, "repo": image, "tag": "1"})
+    ok(listed(name), "ps lists the sandbox")
+    os.rename(BOX.state, BOX.state + ".away")
+    ok(listed(name), "ps of another user lists it, too")
+    os.rename(BOX.state + ".away", BOX.state)
     eq(BOX.od("rm", "-f", name).returncode, 0, "rm removes it")
     ENGINE.call("POST", "/containers/create", {
         "Image": image + ":1", "Entrypoint": ["/bin/busybox", "sleep", "1000"]}, {"name": name})
     ENGINE.call("POST", f"/containers/{name}/start")
+    ok(not listed(name), "ps does not list a container of its image")
     eq((BOX.od("rm", "-f", name).returncode, ENGINE.container(name)["State"]["Status"]), (111, "running"),
        "rm does not remove it")
     ENGINE.remove(name)
     name = BOX.run(image + ":1")
+    ok(listed(name), "ps lists a sandbox of that image")
     eq(BOX.od("rm", "-f", name).returncode, 0, "rm removes it")
 
 

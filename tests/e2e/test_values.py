@@ -138,15 +138,17 @@ def test_exec():
 def test_names_of_ps():
     names = ["good", "$(touch /tmp/x)", "a b", "a\nb", "`x`", "", "a;b", "\u001b[2J", "Good-1"]
     rows = [{"Id": ID, "Names": ["/" + n], "Image": "i", "State": "running\u009b31m",
-             "Labels": {"od.sandbox": "1", "od.sandbox.image": "x\u001b[31m",
-                        "od.sandbox.port": "77"}, "HostConfig": {"NetworkMode": "none"},
+             "Labels": {"od.sandbox": "1", "od.sandbox.owner": f"{n} {OWNER}",
+                        "od.sandbox.image": "x\u001b[31m", "od.sandbox.port": "77"},
+             "HostConfig": {"NetworkMode": "none"},
              "Created": 1, "Ports": []} for n in names]
     e = engine(answers=[("GET", "/containers/json", response(200, rows))])
-    eq(od(e, "ps", "-q").stdout, b"good\nGood-1\n", "ps -q prints names of containers alone")
+    eq(od(e, "ps", "-q").stdout, b"Good-1\ngood\n", "ps -q prints names of containers alone")
     got = od(e, "ps").stdout
     ok(b"\x1b" not in got and "\u009b".encode() not in got, "ps prints no control bytes", got)
     ok(b" 77 " not in got, "nor the port of a label without the host's network")
-    eq([r["name"] for r in json.loads(od(e, "ps", "--json").stdout)], names, "ps --json")
+    eq([r["name"] for r in json.loads(od(e, "ps", "--json").stdout)], ["Good-1", "good"],
+       "ps --json lists names of containers alone")
     got = on_terminal(e, "ps", "--json")
     ok(b"good" in got and b"\x1b" not in got and "\u009b".encode() not in got,
        "ps --json prints no control bytes to a terminal", got)
