@@ -1,9 +1,11 @@
-/* What is done to sandboxes as a whole: stop, rm, pause, resume, kill, wait. */
+/* Commands for whole sandboxes: start, restart, stop, rm, pause, resume, kill, wait. */
 #include "inject/commands.h"
 
 #include "base/jw.h"
+#include "inject/cache.h"
 #include "inject/out.h"
-#include "inject/sandbox.h"
+#include "inject/sandbox_info.h"
+#include "inject/sandbox_ready.h"
 #include "limits.h"
 
 #include <errno.h>
@@ -39,6 +41,10 @@ static int print(const struct options *o, const struct sandbox *s, const char *d
 /* What is not ours we do nothing to; rm only forgets that our client is in it. */
 static int leave_alone(const struct options *o, const struct sandbox *s)
 {
+	if (o->command->bit == FOR_START || o->command->bit == FOR_RESTART)
+		return out_fail("use the engine's own tools, such as docker restart, and "
+				"od-runtime inject then",
+			"%s is no container of od-runtime's making", s->state.name);
 	if (o->command->bit != FOR_RM)
 		return out_fail("use the engine's own tools, such as docker stop",
 			"%s is no container of od-runtime's making", s->state.name);
@@ -162,6 +168,113 @@ static int post(const struct engine *e, const struct sandbox *s, const char *wha
 
 	return stop_take_answer(r, &reply, s, doing);
 }
+
+/* --- start, restart ----------------------------------------------------------------- */
+
+static int stop_finish_start(
+	const struct options *o, const struct engine *e, struct sandbox *s)
+{
+	int r = sandbox_ready_wait(e, s, o->timeout_start);
+
+	out_step_end();
+	state_forget(&s->state);
+	return r ? r : sandbox_info_print(e, &s->state, o->json, NULL, NULL);
+}
+
+/* Whether words name the file of p, which exists now; p may be NULL or empty. */
+static bool stop_restore_program(
+	const struct program *p, const char *name, struct str words)
+{
+	char path[FILE_PATH_MAX];
+
+	return p && p->arch && cache_file(p, name, path, sizeof(path)) == 0 &&
+		str_find(words, str_c(path)) < words.n;
+}
+
+/*
+ * The files of this machine that a sandbox shows may have gone with the cache folder.
+ * Whether the file that the engine misses, by its answer, is there again.
+ */
+static bool stop_restore_file(const struct reply *reply)
+{
+	struct str words = buf_view(&reply->body);
+	struct program client = {.arch = NULL}, busybox = {.arch = NULL};
+	bool restored = false;
+
+	if (str_find(words, STR("bind source path does not exist")) == words.n)
+		return false;
+	if (program_find_client(&client, NULL, STR(""), true) == 0) {
+		(void)!program_find_busybox(&busybox, NULL, client.arch);
+		restored = stop_restore_program(&client, "od-runtime-client", words) ||
+			stop_restore_program(client.plugins, "od-plugins", words) ||
+			stop_restore_program(&busybox, "busybox", words);
+	}
+	program_free(&client);
+	program_free(&busybox);
+	return restored;
+}
+
+/* POST /containers/ID/start, again for each of the three files that may be missing. */
+static int stop_post_start(const struct engine *e, const struct sandbox *s)
+{
+	for (int missing = 0;; missing++) {
+		struct reply reply;
+		int r = engine_ask(e, &reply, "POST", (struct str){0},
+			"/containers/%s/start", s->state.id);
+		bool again = !r && reply.status >= 400 && missing < 3 &&
+			stop_restore_file(&reply);
+
+		if (!r && !again && reply.status >= 400)
+			r = engine_refused(&reply,
+				"if a file that it was made with is gone, an image of it "
+				"(docker commit) still has its files",
+				"starting %s", s->state.name);
+		reply_free(&reply);
+		if (r || !again)
+			return r;
+	}
+}
+
+static int start_one(const struct options *o, const struct engine *e, struct sandbox *s)
+{
+	int r = 0;
+
+	if (s->paused)
+		return out_fail("od-runtime resume lets it go on",
+			"the sandbox %s is paused", s->state.name);
+	out_step("starting: %s", s->state.name);
+	if (!s->running)
+		r = stop_post_start(e, s);
+	return r ? r : stop_finish_start(o, e, s);
+}
+
+int cmd_start(const struct options *o)
+{
+	return each(o, start_one);
+}
+
+static int restart_one(const struct options *o, const struct engine *e, struct sandbox *s)
+{
+	struct target target;
+	struct reply reply;
+	int r;
+
+	out_step("restarting: %s", s->state.name);
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(&target, "/containers/%s/restart?t=%llu", s->state.id,
+		(unsigned long long)o->time);
+	r = ask_slowly(e, &target, (uint32_t)o->time * 1000 + INJECT_ENGINE_MS, &reply);
+	target_free(&target);
+	r = stop_take_answer(r, &reply, s, "restarting");
+	return r ? r : stop_finish_start(o, e, s);
+}
+
+int cmd_restart(const struct options *o)
+{
+	return each(o, restart_one);
+}
+
+/* --- pause, resume, kill, wait ------------------------------------------------------ */
 
 static int need_running(const struct sandbox *s)
 {

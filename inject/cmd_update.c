@@ -1,19 +1,16 @@
 /* Another client for a sandbox that is there, without an image and without a build. */
 #include "inject/commands.h"
 
-#include "base/clock.h"
 #include "base/jw.h"
 #include "inject/out.h"
 #include "inject/plan.h"
-#include "inject/sandbox.h"
-#include "inject/stop.h"
+#include "inject/sandbox_info.h"
+#include "inject/sandbox_ready.h"
 #include "inject/timing.h"
 #include "inject/via.h"
 #include "limits.h"
 
 #include <errno.h>
-
-enum { POLL_MS = 10, LOOK_MS = 100 };
 
 /* The client for the architecture of what the container was made of. */
 static int find_client(const struct options *o, const struct engine *e,
@@ -78,57 +75,20 @@ static int restart(const struct engine *e, const struct sandbox *s)
 	return r;
 }
 
-/* Its port may be another one now. */
-static int wait_ready(const struct engine *e, struct sandbox *s)
+/* The members of its own. */
+struct update_report {
+	const struct program *client;
+	const struct timing *timings;
+};
+
+static void update_put_more(void *arg, struct jw *w)
 {
-	uint64_t deadline = clock_ms() + START_SECONDS * 1000, look = 0;
-	int r = 1;
+	const struct update_report *report = arg;
 
-	while (r == 1) {
-		uint64_t now = clock_ms();
-
-		if (now >= look) {
-			r = sandbox_need(e, s->state.id, s);
-			if (!r && !s->running)
-				return out_fail("od-runtime logs shows why",
-					"%s has ended with the new client",
-					s->state.name);
-			look = now + LOOK_MS;
-		}
-		if (r < 0)
-			return r;
-		r = sandbox_alive(s, INJECT_ALIVE_MS);
-		if (r == 1 && now >= deadline)
-			return out_fail("od-runtime logs shows why",
-				"%s is not ready with the new client", s->state.name);
-		if (r == 1 && stop_wait(-1, 0, now + POLL_MS, false) < 0)
-			return -EINTR;
-	}
-	return r;
-}
-
-static int print(const struct options *o, const struct sandbox *s,
-	const struct program *client, const struct timing *t)
-{
-	struct buf out = BUF_INIT(INJECT_TEXT_MAX);
-	struct jw w;
-
-	if (o->json) {
-		jw_init(&w, &out);
-		jw_object(&w);
-		jw_key(&w, "name");
-		jw_cstr(&w, s->state.name);
-		jw_key(&w, "client_sha256");
-		jw_cstr(&w, client->sha256);
-		jw_key(&w, "port");
-		jw_uint(&w, s->port);
-		jw_key(&w, "timings");
-		timing_json(t, &w);
-		jw_end(&w);
-	} else {
-		buf_puts(&out, s->state.name);
-	}
-	return out_line_take(&out);
+	jw_key(w, "client_sha256");
+	jw_cstr(w, report->client->sha256);
+	jw_key(w, "timings");
+	timing_json(report->timings, w);
 }
 
 int cmd_update(const struct options *o)
@@ -137,6 +97,7 @@ int cmd_update(const struct options *o)
 	struct sandbox s = {0};
 	struct engine e;
 	struct timing t;
+	struct update_report report = {&client, &t};
 	int r;
 
 	timing_start(&t);
@@ -157,12 +118,13 @@ int cmd_update(const struct options *o)
 		r = restart(&e, &s);
 	timing_step(&t, "start");
 	if (!r)
-		r = wait_ready(&e, &s);
+		r = sandbox_ready_wait(&e, &s, START_SECONDS);
 	timing_step(&t, "ready");
 	if (!r)
-		r = print(o, &s, &client, &t);
+		r = sandbox_info_print(&e, &s.state, o->json, update_put_more, &report);
 	if (!r && o->timings)
 		timing_print(&t);
 	program_free(&client);
+	state_forget(&s.state);
 	return r;
 }

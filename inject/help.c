@@ -36,7 +36,7 @@ static void put_wrapped(struct str text, size_t at, struct buf *out)
 	buf_putc(out, '\n');
 }
 
-static void help_options(struct buf *b, unsigned bit, bool shared)
+static void help_options(struct buf *b, uint64_t bit, bool shared)
 {
 	size_t n;
 	const struct option *table = options_table(&n);

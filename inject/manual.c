@@ -41,6 +41,14 @@ const struct manual_row manual_examples[] = {
 		"A command in it; its exit code becomes that of od-runtime."},
 	{"od-runtime shell box", "A terminal in it."},
 	{"od-runtime cp box:/work/out .", "Files from it."},
+	{"od-runtime sessions box --kill build",
+		"Ends the shell session build of it with all its processes."},
+	{"od-runtime inspect box", "What is known about it, as JSON."},
+	{"eval \"$(od-runtime env box)\"; curl -H \"X-Session-API-Key: $OD_KEY\" "
+	 "\"$OD_URL/v1/status\"",
+		"A request to its API; with --tls curl also needs -k --pinnedpubkey "
+		"\"$OD_TLS_PIN\"."},
+	{"od-runtime restart box", "Its processes end; its files and its key stay."},
 	{"od-runtime rm -f box", "The end of it."},
 	{0},
 };
@@ -70,7 +78,7 @@ static void terms(const struct form *f, const struct manual_row *row, struct buf
 		f->term(out, str_c(row->name), row->text);
 }
 
-static void options(const struct form *f, unsigned bit, bool shared, struct buf *out)
+static void options(const struct form *f, uint64_t bit, bool shared, struct buf *out)
 {
 	size_t n;
 	const struct option *table = options_table(&n);

@@ -156,7 +156,8 @@ static const struct option table[] = {
 		TEXT, AT(state_dir), .commands = RUNNING},
 	{"timeout-start", "SECONDS",
 		"wait SECONDS until the sandbox is ready; default: 30",
-		NUMBER(1, SECONDS_MAX), AT(timeout_start), .commands = STARTING},
+		NUMBER(1, SECONDS_MAX), AT(timeout_start),
+		.commands = STARTING | FOR_START | FOR_RESTART},
 	{"timeout", "SECONDS",
 		"limit CMD, from when the sandbox is ready; after that the exit code is "
 		"124, and CMD continues unless --rm is given; default: no limit",
@@ -257,11 +258,16 @@ static const struct option table[] = {
 		.commands = FOR_PS},
 	{"time", "SECONDS",
 		"wait SECONDS for the sandbox to end before killing it; default: 10",
-		NUMBER(0, 3600), .letter = 't', AT(time), .commands = FOR_STOP},
+		NUMBER(0, 3600), .letter = 't', AT(time),
+		.commands = FOR_STOP | FOR_RESTART},
 	{"signal", "SIGNAL", "send SIGNAL; default: KILL", TEXT, .letter = 's',
 		AT(signal), .commands = FOR_KILL},
 	{"force", NULL, "stop the sandbox first if it is running", FLAG, .letter = 'f',
 		AT(force), .commands = FOR_RM},
+	{"kill", "NAME",
+		"end session NAME with all its processes; the next command gets a fresh "
+		"shell",
+		TEXT, AT(end), .commands = FOR_SESSIONS},
 	{"session", "NAME",
 		"show its live terminal, a session of shells: what it prints, and its "
 		"screen at first; what is typed goes to the command that runs, and ^] "

@@ -51,10 +51,12 @@ struct options {
 	const char *extra_deps, *build_folder;
 	const char *user, *network, *gpus, *platform, *output, *tag, *ca, *realm,
 		*hostname, *signal, *since, *until, *state_dir, *address, *token,
-		*session, *tls_cert, *tls_key, *tls_client_ca;
+		*session, *tls_cert, *tls_key, *tls_client_ca, *end;
+	const char *connect, *connect_id, *connect_token, *connect_ca, *connect_pin,
+		*connect_cert, *connect_key;
 	bool plain_http, json, timings, help, version, force, remove, follow, no_busybox;
 	bool dry_run, verify, tls, no_token, operator, no_od_plugins;
-	bool detach, init, read_only, all, quiet, timestamps, no_stats, stats;
+	bool detach, init, read_only, all, quiet, timestamps;
 	uint64_t port, user_id, timeout, timeout_start, tail, time;
 	uint64_t memory, shm_size, nano_cpus, pids;
 	bool has_user_id, has_tail;
@@ -63,6 +65,7 @@ struct options {
 	unsigned tag_style;  /* enum tag_style */
 	unsigned entrypoint; /* enum entrypoint_mode */
 	uint64_t keep;
+	bool stats, no_stats; /* of ps */
 
 	struct {
 		enum option_list list;
@@ -99,7 +102,7 @@ struct option {
 	size_t seen;                /* a bool to set as well; 0 for none */
 	const char *const *choices; /* ended by NULL; what is stored is the place */
 	unsigned bare;              /* the place of the choice that --name alone makes */
-	unsigned commands;
+	uint64_t commands;
 };
 
 /* Whether an operand of cp is SANDBOX:PATH rather than a path of this machine. */
@@ -132,7 +135,7 @@ struct command {
 	bool hidden;      /* for packagers: not in the list of commands */
 	enum command_subject subject;
 	enum command_words words;
-	unsigned bit;                        /* which options it takes */
+	uint64_t bit;                        /* which options it takes */
 	int (*run)(const struct options *o); /* 0, an exit code, or negative */
 };
 
@@ -167,7 +170,12 @@ enum {
 	FOR_LISTEN = 1 << 26,
 	FOR_SCREENSHOT = 1 << 27,
 	FOR_TOKEN = 1 << 28,
-	FOR_ALL = (1 << 29) - 1,
+	FOR_START = 1 << 29,
+	FOR_RESTART = 1 << 30,
+	FOR_INSPECT = INT64_C(1) << 31,
+	FOR_ENV = INT64_C(1) << 32,
+	FOR_SESSIONS = INT64_C(1) << 33,
+	FOR_ALL = (INT64_C(1) << 34) - 1,
 };
 
 /* All commands, ended by a row without a name; defined with them. */

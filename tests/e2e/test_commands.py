@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""Commands for scripts with a real engine: DOCKER_HOST.
+"""start, restart, inspect, env, sessions, build -t and run --connect with a real engine: DOCKER_HOST.
 
 Skipped by name where there is none, or no static busybox to make images of.
 """
 import json
 import os
+import shutil
+import subprocess
+import urllib.request
 
 import engine as real
 import harness
-from harness import eq, ok
+from harness import eq, has, ok, skip, until
 
 BUSYBOX = next((p for p in ("/bin/busybox", "/usr/bin/busybox") if os.path.exists(p)), "")
+DOCKER = shutil.which("docker")
 LINKS = ("sh", "cat", "sleep", "true", "ls", "id", "env", "touch", "stat")
 
 
@@ -33,12 +37,157 @@ def good(*argv):
     return got.stdout
 
 
+def docker(*argv):
+    return subprocess.run([DOCKER, "--host", "unix://" + ENGINE.path, *argv],
+                          capture_output=True, text=True, timeout=6 * harness.DEADLINE)
+
+
+def inspect(name):
+    return json.loads(good("inspect", "--json", name))[0]
+
+
 def ps(name, *options):
     rows = json.loads(good("ps", "--json", "--filter", "name=" + name, *options))
     return next((r for r in rows if r["name"] == name), None)
 
 
-# --- ps -----------------------------------------------------------------------------
+# --- start, restart -----------------------------------------------------------------
+
+
+def test_start():
+    name = BOX.run(IMAGE)
+    BOX.act(name, "write", path="/tmp/kept", content="kept\n")
+    key = BOX.content(name, "echo ready")
+    good("stop", "-t", "1", name)
+    eq(good("start", name), name + "\n", "start prints the name")
+    got = BOX.act(name, "run", command="cat /tmp/kept")
+    eq((key, got["content"]), ("ready", "kept"), "start: ready when it returns, with its files and its key")
+    pid = ENGINE.container(name)["State"]["Pid"]
+    eq(good("start", name), name + "\n", "start of a running sandbox succeeds, as docker start")
+    eq(ENGINE.container(name)["State"]["Pid"], pid, "and does not restart it")
+    if DOCKER:
+        got = docker("start", name)
+        eq((got.returncode, got.stdout), (0, name + "\n"), "docker start prints the same")
+    doc = json.loads(good("start", "--json", name))
+    eq((doc["name"], doc["state"], doc["port"]), (name, "running", inspect(name)["port"]), "start --json")
+    good("pause", name)
+    got = od("start", name)
+    eq(got.returncode, 111, "start of a paused sandbox fails")
+    has(got.stderr, "resume", "and names the next step")
+    good("rm", "-f", name)
+    got = od("start", name)
+    eq(got.returncode, 111, "start of a sandbox that is not there fails")
+    has(got.stderr, f"there is no sandbox {name}", "with its name")
+
+
+def test_restart():
+    names = [BOX.run(IMAGE), BOX.run(IMAGE, "--tls")]
+    pids = [ENGINE.container(n)["State"]["Pid"] for n in names]
+    eq(good("restart", "-t", "1", *names), "".join(n + "\n" for n in names), "restart prints the names")
+    for name, pid in zip(names, pids):
+        ok(ENGINE.container(name)["State"]["Pid"] != pid, "restart makes another process 1")
+        eq(BOX.content(name, "echo hi"), "hi", "and returns when the server is ready")
+    got = od("restart", f"{real.PREFIX}-absent", names[0], "-t", "0")
+    eq((got.returncode, got.stdout), (111, names[0] + "\n"), "one that is missing does not keep others")
+    good("rm", "-f", *names)
+
+
+def test_start_that_ends():
+    name = BOX.run(IMAGE)
+    good("stop", "-t", "1", name)
+    os.rename(BOX.state, BOX.state + ".away")
+    got = od("start", name)
+    eq((got.returncode, got.stdout), (0, name + "\n"), "start needs no key")
+    os.rename(BOX.state + ".away", BOX.state)
+    # A program that is no client in the place of the client: the container ends.
+    good("stop", "-t", "1", name)
+    good("rm", "-f", name)
+    name = BOX.run(IMAGE, "--via", "put")
+    good("stop", "-t", "1", name)
+    ENGINE.call("PUT", f"/containers/{name}/archive", real.archive(
+        {"od-runtime-client": b"#!/bin/sh\nexit 7\n"}), {"path": "/.od"})
+    got = od("start", name)
+    eq(got.returncode, 111, "start of a sandbox whose server ends fails")
+    has(got.stderr, "ended with exit code 7", "and tells the exit code")
+    good("rm", "-f", name)
+
+
+def test_start_without_client():
+    """The file of this machine that is the client of a sandbox has gone with the cache folder."""
+    name, cache = BOX.name(), harness.scratch()
+    own = {"XDG_CACHE_HOME": cache}
+    eq(od("run", "--via", "bind", "--name", name, IMAGE, env=own).returncode, 0, "run")
+    good("stop", "-t", "1", name)
+    shutil.rmtree(cache)
+    got = od("start", name, env=own)
+    eq((got.returncode, got.stdout, got.stderr), (0, name + "\n", ""), "start makes the file again")
+    eq(BOX.content(name, "echo hi"), "hi", "and the sandbox works")
+    good("stop", "-t", "1", name)
+    shutil.rmtree(cache)
+    got = od("start", name, env={**own, "OD_RUNTIME_CLIENT": BUSYBOX})
+    eq(got.returncode, 111, "start with another client fails")
+    has(got.stderr, "docker commit", "and names the next step")
+    good("rm", name)
+
+
+# --- inspect, ps --------------------------------------------------------------------
+
+
+def test_inspect():
+    name = BOX.run(IMAGE, "-m", "64m", "--cpus", "0.5", "--pids-limit", "50", "-l", "team=a",
+                   "-p", "127.0.0.1::80")
+    doc, truth = inspect(name), ENGINE.container(name)
+    port = int(truth["NetworkSettings"]["Ports"]["8000/tcp"][0]["HostPort"])
+    eq({k: doc[k] for k in ("name", "id", "image", "image_id", "state", "exit_code", "port", "url",
+                            "network", "container_port", "injection_method")},
+       {"name": name, "id": truth["Id"], "image": IMAGE, "image_id": truth["Image"], "state": "running",
+        "exit_code": None, "port": port, "url": f"http://127.0.0.1:{port}",
+        "network": truth["HostConfig"]["NetworkMode"], "container_port": 8000,
+        "injection_method": truth["Config"]["Labels"]["od.sandbox.via"]}, "inspect")
+    eq(doc["limits"], {"memory": 64 << 20, "cpus": 0.5, "pids": 50, "shm_size": truth["HostConfig"]["ShmSize"]},
+       "inspect: limits")
+    with open(doc["key_file"]) as f:
+        eq(json.load(f)["id"], truth["Id"], "inspect: key_file is the file with the key")
+    networks = truth["NetworkSettings"]["Networks"].values()
+    has([n["IPAddress"] for n in networks], doc["address"], "inspect: address is that in its network")
+    web = truth["NetworkSettings"]["Ports"]["80/tcp"][0]
+    has(doc["ports"], {"container_port": 80, "protocol": "tcp", "host_address": "127.0.0.1",
+                       "host_port": int(web["HostPort"])}, "inspect: a published port")
+    eq((doc["labels"]["team"], doc["labels"]["od.sandbox"], "od.sandbox.bound" in doc["labels"]),
+       ("a", "1", False), "inspect: labels, without those that are empty")
+    good("stop", "-t", "1", name)
+    doc = inspect(name)
+    eq((doc["state"], doc["port"], doc["url"], doc["exit_code"]),
+       ("exited", None, None, ENGINE.container(name)["State"]["ExitCode"]), "inspect of a stopped one")
+    good("rm", name)
+
+
+def test_inspect_several():
+    names = [BOX.run(IMAGE), BOX.run(IMAGE)]
+    text = good("inspect", *names)
+    eq([d["name"] for d in json.loads(text)], names, "inspect of two is an array of two")
+    ok(text.startswith('[\n    {\n        "name": '), "inspect prints lines for people", text[:60])
+    got = od("inspect", names[0], f"{real.PREFIX}-absent", names[1])
+    eq((got.returncode, [d["name"] for d in json.loads(got.stdout)]), (111, names),
+       "inspect prints those that are there, as docker inspect")
+    has(got.stderr, "there is no sandbox", "and tells of the others")
+    if DOCKER:
+        theirs = docker("inspect", names[0], f"{real.PREFIX}-absent", names[1])
+        eq([d["Name"] for d in json.loads(theirs.stdout)], ["/" + n for n in names],
+           "docker inspect prints those that are there")
+    good("rm", "-f", *names)
+
+
+def test_members_agree():
+    name = BOX.name()
+    made = json.loads(good("run", "--json", "--name", name, IMAGE))
+    row, doc = ps(name), inspect(name)
+    again = json.loads(good("restart", "--json", "-t", "1", name))
+    for a, b, words in ((made, doc, "run and inspect"), (row, doc, "ps and inspect"), (made, again, "run and restart")):
+        same = [k for k in a if k in b and k not in ("port", "url") or k in b and b is doc]
+        ok(len(same) >= 7, f"{words}: {len(same)} members have the same names", same)
+        eq({k: a[k] for k in same}, {k: b[k] for k in same}, f"{words} agree on their values")
+    good("rm", "-f", name)
 
 
 def test_ps_usage():
@@ -68,6 +217,110 @@ def test_ps_usage():
     name = BOX.run(IMAGE, "--tls")
     ok(ps(name)["cpu_seconds"] > 0, "ps measures by way of TLS")
     good("rm", "-f", name)
+
+
+def test_ps_injected():
+    theirs = BOX.name("theirs")
+    other = BOX.name("other")
+    for name in (theirs, other):
+        made = ENGINE.call("POST", "/containers/create", {
+            "Image": IMAGE, "Cmd": ["/bin/sleep", "1000"]}, {"name": name})
+        ENGINE.call("POST", f"/containers/{made['Id']}/start")
+    eq(ps(theirs), None, "ps does not list the containers of others")
+    doc = json.loads(good("inject", "--json", theirs))
+    row = ps(theirs)
+    eq((row["injection_method"], row["state"], row["id"]), ("inject", "running", ENGINE.container(theirs)["Id"]),
+       "ps lists a container that inject was used on")
+    eq((doc["id"], doc["injection_method"]), (row["id"], "inject"), "inject --json has the same members")
+    eq(ps(other), None, "and no other one")
+    eq(inspect(theirs)["injection_method"], "inject", "inspect knows it")
+    eq(good("ps", "-q", "--filter", "id=" + row["id"][:12]), theirs + "\n", "ps --filter id=")
+    eq(good("ps", "-q", "--filter", "id=" + "0" * 12), "", "ps --filter of another id")
+    eq(good("ps", "-q", "--filter", "name=" + theirs, "--filter", "status=exited"), "", "ps --filter status=")
+    for command in ("start", "restart"):
+        got = od(command, theirs)
+        eq((got.returncode, ENGINE.container(theirs)["State"]["Running"]), (111, True), f"{command} leaves it alone")
+        has(got.stderr, "od-runtime inject", "and names the next step")
+    good("rm", theirs)
+    eq(ps(theirs), None, "rm forgets it")
+    for name in (theirs, other):
+        ENGINE.remove(name)
+
+
+# --- env ----------------------------------------------------------------------------
+
+
+def shell(name, script):
+    """What a script prints behind eval "$(od-runtime env NAME)"."""
+    env = {**os.environ, "OD_STATE_DIR": BOX.state, "OD_TLS_PIN": "stale", "OD": harness.RUNTIME, "BOX": name}
+    got = subprocess.run(["sh", "-c", 'eval "$("$OD" env "$BOX")"\n' + script], capture_output=True,
+                         text=True, env=env, timeout=3 * harness.DEADLINE)
+    return got.stdout
+
+
+def test_env():
+    name = BOX.run(IMAGE)
+    said = shell(name, 'echo "$OD_SANDBOX|$OD_URL|$OD_KEY|${OD_TLS_PIN-none}"; sh -c "echo \\$OD_URL"').split("\n")
+    url = inspect(name)["url"]
+    sandbox, got_url, key, pin = said[0].split("|")
+    eq((sandbox, got_url, pin, said[1]), (name, url, "none", url), "env in a shell: exported, a stale pin unset")
+    doc = json.loads(good("env", "--json", name))
+    eq(doc, {"OD_SANDBOX": name, "OD_URL": url, "OD_KEY": key}, "env --json")
+    asked = urllib.request.Request(url + "/v1/sessions", headers={"X-Session-API-Key": doc["OD_KEY"]})
+    with urllib.request.urlopen(asked, timeout=harness.DEADLINE) as answer:
+        eq(json.load(answer)["sessions"][0]["name"], "default", "the key opens the API")
+    good("stop", "-t", "1", name)
+    eq(od("env", name).returncode, 111, "env of a stopped sandbox fails")
+    eq(od("env", name).stdout, "", "and prints nothing that eval could execute")
+    good("rm", name)
+    name = BOX.run(IMAGE, "--network", "none")
+    got = od("env", name)
+    eq((got.returncode, got.stdout), (111, ""), "env without a port fails")
+    has(got.stderr, "no port on this machine", "and says why")
+    good("rm", "-f", name)
+
+
+def test_env_tls():
+    name = BOX.run(IMAGE, "--tls")
+    if not shutil.which("curl"):
+        skip("env of a TLS sandbox", "no curl")
+    else:
+        said = shell(name, 'curl -sk --pinnedpubkey "$OD_TLS_PIN" "$OD_URL/alive"; '
+                           'curl -sk --pinnedpubkey "sha256//AAAA" "$OD_URL/alive"; echo " $?"')
+        eq(said, '{"status":"ok"} 90\n', "curl accepts the pin of env, and no other")
+    good("rm", "-f", name)
+
+
+# --- sessions -----------------------------------------------------------------------
+
+
+def rows_of(name):
+    return {r["name"]: r for r in json.loads(good("sessions", "--json", name))}
+
+
+def test_sessions():
+    name = BOX.run(IMAGE, "-w", "/tmp")
+    BOX.act(name, "run", command="cd /bin && sleep 1000", session="build", timeout=1.0)
+    rows = rows_of(name)
+    eq({n: (r["state"], r["cwd"], r["command"]) for n, r in rows.items()},
+       {"default": ("idle", "/tmp", None), "build": ("running", "/tmp", "cd /bin && sleep 1000")}, "sessions --json")
+    ok(all(isinstance(r["seconds"], int) for r in rows.values()), "sessions: since when", rows)
+    ok(until(lambda: rows_of(name)["build"]["seconds"] >= 2), "sessions: the time of the state goes on")
+    table = good("sessions", name).splitlines()
+    eq(table[0].split(), ["NAME", "STATE", "SINCE", "CWD", "COMMAND"], "sessions: columns")
+    row = [r for r in table if r.startswith("build ")][0]
+    has(row, "cd /bin && sleep 1000", "sessions: the command")
+    eq(good("sessions", name, "--kill", "build"), "build\n", "sessions --kill prints the name")
+    eq(sorted(rows_of(name)), ["default"], "the session is gone")
+    got = od("sessions", name, "--kill", "build")
+    eq(got.returncode, 111, "sessions --kill of one that is not there fails")
+    has(got.stderr, "has no session build", "and says so")
+    eq(od("sessions", name, "--kill", "a/b").returncode, 100, "a name that no session can have")
+    good("stop", "-t", "1", name)
+    got = od("sessions", name)
+    eq(got.returncode, 111, "sessions of a stopped sandbox fails")
+    has(got.stderr, "does not run", "and says why")
+    good("rm", name)
 
 
 ENGINE = real.find()

@@ -151,7 +151,7 @@ def test_plain_container():
         ENGINE.call("POST", f"/containers/{name}/start")
         words = f"an image with {sorted(labels) or 'the mark alone'}"
         ok(not listed(name), f"ps does not list a container of {words}")
-        for argv in (("rm", "-f"), ("stop", "-t", "1"), ("kill",), ("pause",)):
+        for argv in (("rm", "-f"), ("stop", "-t", "1"), ("kill",), ("pause",), ("inspect",)):
             got = BOX.od(argv[0], *argv[1:], name)
             eq((got.returncode, ENGINE.container(name)["State"]["Status"]), (111, "running"),
                f"{argv[0]} does not touch a container of {words}")

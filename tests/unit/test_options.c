@@ -49,6 +49,14 @@ static void test_good(void)
 	is_int(read_line("run --help"), 0, "help without operands");
 	is_int(read_line("ps"), 0, "no operand");
 	is_int(read_line("exec box --timeout 5 -- x"), 0, "exec");
+	is_int(read_line("restart aa bb -t 3"), 0, "restart");
+	ok(o.operand_n == 2 && o.time == 3, "of two");
+	is_int(read_line("inspect aa bb"), 0, "inspect");
+	is_int(read_line("env aa --json"), 0, "env");
+	is_int(read_line("sessions aa --kill bb"), 0, "sessions");
+	is_str(o.end, "bb", "--kill");
+	is_int(read_line("start --time 3 aa"), FAIL_USAGE, "start has no --time");
+	is_int(read_line("env aa bb"), FAIL_USAGE, "env of two");
 }
 
 /* The n-th value of a list, or "(none)". */
