@@ -2,13 +2,17 @@
 
 #include "inject/append.h"
 #include "inject/build.h"
+#include "inject/engine_image.h"
 #include "inject/folder.h"
 #include "inject/leftovers.h"
 #include "inject/out.h"
 #include "inject/plan_part.h"
+#include "inject/ref.h"
 #include "inject/timing.h"
 #include "inject/via.h"
 #include "limits.h"
+
+#include <errno.h>
 
 /* From what the image is made, or would be. */
 static const char *begins_at(const struct plan *p)
@@ -35,6 +39,11 @@ static int print(
 		jw_object(&w);
 		jw_key(&w, "image");
 		jw_str(&w, buf_view(&p->name));
+		jw_key(&w, "tag");
+		if (o->tag)
+			jw_cstr(&w, o->tag);
+		else
+			jw_null(&w);
 		jw_key(&w, "built");
 		jw_bool(&w, p->kind == PLAN_BUILD && !dry);
 		jw_key(&w, "from");
@@ -50,6 +59,45 @@ static int print(
 	r = out_line_take(&out);
 	if (!r && dry && !o->json)
 		out_note("nothing was built; a build would begin at: %s", begins_at(p));
+	return r;
+}
+
+/* --- -t ----------------------------------------------------------------------------- */
+
+/* The name in --tag and its tag. 0 or FAIL_USAGE. */
+static int build_read_tag(const char *text, struct str *name, struct str *tag)
+{
+	const char *why = "an id or a digest names an image that is there already";
+	struct ref ref;
+
+	if (ref_parse(&ref, str_c(text), &why) || ref.is_id || ref.digest.n)
+		return out_fail_usage("as in -t agent:1 or -t host:5000/team/agent",
+			"'%s' cannot be the name of the image: %s", text, why);
+	if (engine_image_is_own_name(str_c(text)))
+		return out_fail_usage("choose another name",
+			"-t %s: od-runtime gives names of this kind to its images", text);
+	*name = str_c(text);
+	*tag = ref.tag.n ? ref.tag : STR("latest");
+	if (ref.tag.n)
+		name->n -= ref.tag.n + 1;
+	return 0;
+}
+
+static int build_put_tag(const struct options *o, const struct plan *p)
+{
+	struct buf repo = BUF_INIT(REF_MAX + 1), doing = BUF_INIT(2 * REF_MAX);
+	struct str name, tag;
+	int r = build_read_tag(o->tag, &name, &tag);
+
+	buf_str(&repo, name);
+	buf_fmt(&doing, "naming the image %s", o->tag);
+	if (!r)
+		r = buf_cstr(&repo) && buf_cstr(&doing)
+			? engine_image_tag(
+				  p->engine, buf_view(&p->name), repo.p, tag, doing.p)
+			: -ENOMEM;
+	buf_free(&repo);
+	buf_free(&doing);
 	return r;
 }
 
@@ -75,6 +123,7 @@ int cmd_build(const struct options *o)
 	struct engine e;
 	struct timing t;
 	bool dry = o->dry_run || o->build_folder;
+	struct str name, tag;
 	int r;
 
 	if (o->via != VIA_AUTO && !via_makes_image(o->via))
@@ -82,6 +131,8 @@ int cmd_build(const struct options *o)
 			"use run", "--via %s makes no image", via_word(o->via));
 	if (o->output)
 		return append_run(o);
+	if (o->tag && (r = build_read_tag(o->tag, &name, &tag)))
+		return r;
 	timing_start(&t);
 	r = engine_open(&e, o->host);
 	if (!r)
@@ -93,6 +144,8 @@ int cmd_build(const struct options *o)
 		r = write_folder(&p, o->build_folder);
 	else if (!r)
 		r = o->dry_run ? build_name(&p) : build_run(&p);
+	if (!r && o->tag)
+		r = build_put_tag(o, &p);
 	timing_step(&t, "build");
 	if (!r)
 		r = print(o, &p, dry, &t);

@@ -43,7 +43,7 @@ int engine_image_tag(const struct engine *e, struct str image, const char *repo,
 	return r;
 }
 
-static bool engine_image_is_own_name(struct str name)
+bool engine_image_is_own_name(struct str name)
 {
 	if (str_starts(name, STR("localhost/")))
 		name = str_skip(name, sizeof("localhost/") - 1);

@@ -19,6 +19,9 @@ int engine_image_tag(const struct engine *e, struct str image, const char *repo,
  */
 bool engine_image_has_own_names(struct doc *d, struct json_val image);
 
+/* Whether a name of an image, with its tag or digest, is one that od-runtime gives. */
+bool engine_image_is_own_name(struct str name);
+
 /* As engine_tidy: removes the name, or the image, and not its parents. */
 int engine_image_remove(const struct engine *e, struct str name);
 

@@ -73,7 +73,9 @@ static const struct option table[] = {
 		TEXT, FILES, .letter = 'o', AT(output), .commands = FOR_BUILD},
 	{"output", "FILE", "write to FILE instead of stdout", TEXT, FILES, .letter = 'o',
 		AT(output), .commands = FOR_SCREENSHOT},
-	{"tag", "NAME[:TAG]", "name the image in --output; without TAG it is latest",
+	{"tag", "NAME[:TAG]",
+		"also give the image this name, at the engine or in --output; without "
+		"TAG it is latest; prune keeps images with a name of yours",
 		TEXT, .letter = 't', AT(tag), .commands = FOR_BUILD},
 	{"ca", "FILE",
 		"trust the certificate authorities in FILE (PEM) for registries; "
@@ -570,10 +572,14 @@ static int check(const struct options *o)
 		return out_fail_usage(NEXT_HELP, "%s takes nothing behind --", c->name);
 	if (!o->word_n && c->words == WORDS_MUST)
 		return out_fail_usage(NEXT_HELP, "%s needs %s", c->name, c->args);
-	if ((o->tag || o->ca || o->realm || o->plain_http || o->verify) && !o->output)
+	if ((o->ca || o->realm || o->plain_http || o->verify) && !o->output)
 		return out_fail_usage(NEXT_HELP,
-			"--tag, --ca, --plain-http, --realm and --verify are for "
-			"images in --output");
+			"--ca, --plain-http, --realm and --verify are for images in "
+			"--output");
+	if (o->tag && (o->build_folder || o->dry_run))
+		return out_fail_usage("leave --tag out",
+			"--tag needs an image, and --build-folder and --dry-run make "
+			"none");
 	if (o->output &&
 		(o->extra_deps || o->build_folder || o->dry_run || o->via != VIA_AUTO))
 		return out_fail_usage("leave --output out",

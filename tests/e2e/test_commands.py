@@ -323,6 +323,28 @@ def test_sessions():
     good("rm", name)
 
 
+# --- build -t -----------------------------------------------------------------------
+
+
+def test_build_tag():
+    tag = f"{real.PREFIX}/made:7"
+    product = good("build", "-t", tag, IMAGE).strip()
+    eq(ENGINE.image(tag)["Id"], ENGINE.image(product)["Id"], "build -t names the product")
+    doc = json.loads(good("build", "--json", "-t", f"{real.PREFIX}/made", IMAGE))
+    eq((doc["built"], doc["tag"], doc["image"]), (False, f"{real.PREFIX}/made", product), "build --json -t")
+    eq(ENGINE.image(f"{real.PREFIX}/made:latest")["Id"], ENGINE.image(product)["Id"], "without TAG it is latest")
+    name = BOX.run(tag)
+    eq(BOX.content(name, "echo hi"), "hi", "run of that name works")
+    eq(inspect(name)["injection_method"], "image", "and injects nothing")
+    good("rm", "-f", name)
+    for bad, words in (("UPPER:x", "cannot be the name"), ("a@sha256:" + "0" * 64, "cannot be the name"),
+                       ("0" * 64, "cannot be the name"), ("od-runtime:mine", "od-runtime gives")):
+        got = od("build", "-t", bad, IMAGE)
+        eq(got.returncode, 100, f"build -t {bad[:20]} is refused")
+        has(got.stderr, words, "with the reason")
+    eq(od("build", "-t", tag, "--dry-run", IMAGE).returncode, 100, "build -t --dry-run is refused")
+
+
 ENGINE = real.find()
 if not ENGINE or not BUSYBOX or not os.path.exists(harness.BOXED):
     print("1..0 # SKIP no engine, no busybox or no od-runtime-client")
