@@ -37,8 +37,8 @@ static int check_entrypoint(const struct options *o, struct image *base)
 }
 
 /* Starts a sandbox of the planned image. */
-static int launch(const struct settings *settings, struct plan *p, struct timing *t,
-	struct sandbox *s)
+static int launch(const struct settings *settings, const struct connect *connect,
+	struct plan *p, struct timing *t, struct sandbox *s)
 {
 	const struct options *o = settings->options;
 	struct buf dir = BUF_INIT(4096);
@@ -48,6 +48,7 @@ static int launch(const struct settings *settings, struct plan *p, struct timing
 		.image = buf_cstr(&p->name),
 		.shown_image = o->operand[0],
 		.base = p->base,
+		.connect = connect,
 		/* With a command we know when it has ended, and see how. */
 		.auto_remove = o->remove && !o->word_n,
 		.bound = o->word_n ? o->remove : o->command->bit == FOR_MCP,
@@ -118,6 +119,7 @@ static int run(const struct options *given, use_fn *then)
 {
 	const struct options with = in_development(given), *o = &with;
 	struct settings settings = {0};
+	struct connect connect = {0};
 	struct sandbox s = {0};
 	struct plan p = {0};
 	struct engine e;
@@ -132,6 +134,8 @@ static int run(const struct options *given, use_fn *then)
 			via_word(o->via));
 	timing_start(&t);
 	r = settings_read(&settings, o);
+	if (!r)
+		r = connect_read(&connect, o);
 	if (!r)
 		r = engine_open(&e, o->host);
 	if (!r && e.far && o->tls)
@@ -149,7 +153,7 @@ static int run(const struct options *given, use_fn *then)
 		r = build_run(&p);
 	timing_step(&t, "build");
 	if (!r)
-		r = launch(&settings, &p, &t, &s);
+		r = launch(&settings, &connect, &p, &t, &s);
 	if (!r && o->timings)
 		timing_print(&t);
 	if (!r)
@@ -157,6 +161,7 @@ static int run(const struct options *given, use_fn *then)
 	state_forget(&s.state);
 	plan_free(&p);
 	settings_free(&settings);
+	connect_free(&connect);
 	return r;
 }
 

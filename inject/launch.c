@@ -93,6 +93,7 @@ static void write_command(const struct launch *l, const struct making *m, struct
 		snprintf(number, sizeof(number), "%llu", (unsigned long long)o->user_id);
 		word(w, "--user-id", number);
 	}
+	connect_write_arguments(l->connect, m->state.name, w);
 	plugin = options_next(o, LIST_PLUGIN, &it);
 	if (plugin)
 		jw_cstr(w, "--plugins");
@@ -528,6 +529,15 @@ static int make(const struct launch *l, struct making *m)
 	return l->via ? create_via(l, m) : create(l, m);
 }
 
+static int launch_put_files(const struct launch *l, const char *id)
+{
+	const char *user = l->settings->options->user;
+
+	return connect_put(l->connect, l->engine, id,
+		user ? str_c(user)
+		     : doc_str(&l->base->doc, json_get(l->base->config, "User")));
+}
+
 int launch_run(const struct launch *l, struct timing *t, struct sandbox *s)
 {
 	struct sandbox got = {.exit_code = -1};
@@ -547,6 +557,8 @@ int launch_run(const struct launch *l, struct timing *t, struct sandbox *s)
 	got.state = m.state;
 	state_forget(&m.state);
 	r = stop_signal() ? -EINTR : state_save(&got.state);
+	if (!r)
+		r = launch_put_files(l, got.state.id);
 	timing_step(t, "create");
 	if (!r)
 		r = bring_up(l, t, &got);

@@ -2,6 +2,7 @@
 #ifndef INJECT_LAUNCH_H
 #define INJECT_LAUNCH_H
 
+#include "inject/connect.h"
 #include "inject/sandbox.h"
 #include "inject/settings.h"
 #include "inject/timing.h"
@@ -14,6 +15,8 @@ struct launch {
 	const char *shown_image;         /* as the user calls it */
 	const char *working_dir;
 	struct image *base; /* whose entrypoint it is, if that shall run */
+	const struct connect
+		*connect; /* to what it dials out; may be without --connect */
 	struct via *via;  /* how the client gets into it; NULL when it is in the image */
 	bool auto_remove; /* the engine removes it once it has stopped */
 	bool bound;       /* it is removed when this process ends, however that ends */

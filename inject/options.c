@@ -1,5 +1,6 @@
 #include "inject/options.h"
 
+#include "inject/options_connect.h"
 #include "inject/out.h"
 #include "inject/ref.h"
 #include "inject/spec.h"
@@ -232,6 +233,7 @@ static const struct option table[] = {
 		"start a plugin; with DIR or IMAGE: put it into the sandbox first, as "
 		"build does",
 		LIST(LIST_PLUGIN), .commands = RUNNING},
+	OPTIONS_CONNECT,
 	{"follow", NULL, "print new lines until the sandbox stops", FLAG, .letter = 'f',
 		AT(follow), .commands = FOR_LOGS},
 	{"tail", "N", "print only the last N lines", NUMBER(0, INT32_MAX), .letter = 'n',

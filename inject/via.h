@@ -82,4 +82,12 @@ struct via_files {
 int via_put(const struct engine *e, const char *id, const struct via_files *f,
 	struct reply *reply) MUST_USE;
 
+/*
+ * Unpacks an archive, of so many parts, into a folder of a container. No folder of the
+ * archive takes the place of a link. The status of the answer goes to reply, which
+ * reply_init has made. Errors as above.
+ */
+int via_put_archive(const struct engine *e, const char *id, const char *path,
+	const struct str *parts, size_t parts_n, struct reply *reply) MUST_USE;
+
 #endif

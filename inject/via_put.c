@@ -5,8 +5,8 @@
 
 enum { PARTS = 2 * ROOTFS_PARTS };
 
-static int send(const struct engine *e, const char *id, const char *path,
-	const struct str *parts, struct reply *reply)
+int via_put_archive(const struct engine *e, const char *id, const char *path,
+	const struct str *parts, size_t parts_n, struct reply *reply)
 {
 	struct target target;
 	struct call_request q = {
@@ -14,7 +14,7 @@ static int send(const struct engine *e, const char *id, const char *path,
 		.target = &target,
 		.type = "application/x-tar",
 		.parts = parts,
-		.parts_n = PARTS,
+		.parts_n = parts_n,
 	};
 	struct call c;
 	int r;
@@ -64,7 +64,7 @@ int via_put(const struct engine *e, const char *id, const struct via_files *f,
 	}
 	/* Podman shows volumes below the path only where that leads into one. */
 	if (!r)
-		r = send(e, id, f->volume ? "/.od" : "/", parts, reply);
+		r = via_put_archive(e, id, f->volume ? "/.od" : "/", parts, PARTS, reply);
 	for (size_t i = 0; i < ROOTFS_PARTS; i++)
 		buf_free(&text[i]);
 	return r;

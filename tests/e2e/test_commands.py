@@ -345,6 +345,42 @@ def test_build_tag():
     eq(od("build", "-t", tag, "--dry-run", IMAGE).returncode, 100, "build -t --dry-run is refused")
 
 
+# --- run --connect ------------------------------------------------------------------
+
+
+def test_connect():
+    from test_listen import Listen
+    with Listen() as listen:
+        name = BOX.name()
+        token = listen.put("token", listen.token(name))
+        good("run", "--name", name, "--network", "host", "--connect", f"ws://127.0.0.1:{listen.port}/connect",
+             "--connect-token", token, IMAGE)
+        ok(until(lambda: listen.connected(name)), "the sandbox dials in under its own name")
+        doc = ENGINE.container(name)
+        has(doc["Config"]["Cmd"], "/.od-connect/token", "the client reads the token from a file")
+        ok(listen.token(name) not in json.dumps(doc), "the engine's description does not have the token")
+        command = "stat -c '%a %u' /.od-connect/token; cat /.od-connect/token"
+        eq(BOX.content(name, command).split("\n")[0], "400 0", "only root can read the file")
+        good("restart", "-t", "1", name)
+        ok(until(lambda: listen.connected(name)), "it dials in again after a restart")
+        good("rm", "-f", name)
+
+
+def test_connect_refused():
+    for options, words in ((("--connect", "http://x/"), "no address of a backend"),
+                           (("--connect", "wss://x/connect"), "--connect-ca or --connect-pin"),
+                           (("--connect-id", "a"), "need --connect"),
+                           (("--connect", "ws://x/", "--connect-id", "a b"), "cannot be the name"),
+                           (("--connect", "ws://x/", "--connect-pin", "12"), "no SHA-256"),
+                           (("--connect", "ws://x/", "--connect-cert", "/x"), "go together")):
+        got = od("run", "--name", BOX.name(), *options, IMAGE)
+        eq(got.returncode, 100, f"run {' '.join(options)} is refused")
+        has(got.stderr, words, "with the reason")
+    got = od("run", "--name", BOX.name(), "--connect", "ws://x/", "--connect-token", "/nonexistent", IMAGE)
+    eq(got.returncode, 111, "a token file that is not there")
+    has(got.stderr, "--connect-token /nonexistent", "is named")
+
+
 ENGINE = real.find()
 if not ENGINE or not BUSYBOX or not os.path.exists(harness.BOXED):
     print("1..0 # SKIP no engine, no busybox or no od-runtime-client")
