@@ -33,6 +33,7 @@ struct prune {
 	const struct options *options;
 	struct doc images, containers;
 	struct arena arena;
+	struct buf left; /* lines of leftovers_list */
 	struct str only; /* the base that was named; empty for all of them */
 	struct old *list;
 	size_t n;
@@ -236,6 +237,8 @@ static void print_one(struct prune *p, const struct old *o, struct jw *w)
 	int it = 0;
 
 	jw_object(w);
+	jw_key(w, "kind");
+	jw_cstr(w, "image");
 	jw_key(w, "id");
 	jw_str(w, o->id);
 	jw_key(w, "base");
@@ -269,6 +272,27 @@ static void print_line(struct prune *p, const struct old *o, struct buf *out)
 	buf_putc(out, '\n');
 }
 
+/* What killed commands have left. */
+static void prune_put_left(struct prune *p, struct jw *w, struct buf *out)
+{
+	struct str rest = buf_view(&p->left);
+
+	if (!p->options->json) {
+		buf_str(out, rest);
+		return;
+	}
+	while (rest.n) {
+		struct str name = str_cut(&rest, '\n'), kind = str_cut(&name, ' ');
+
+		jw_object(w);
+		jw_key(w, "kind");
+		jw_str(w, kind);
+		jw_key(w, "name");
+		jw_str(w, name);
+		jw_end(w);
+	}
+}
+
 static int print(struct prune *p)
 {
 	struct buf out = BUF_INIT(INJECT_REPLY_MAX);
@@ -278,6 +302,7 @@ static int print(struct prune *p)
 	jw_init(&w, &out);
 	if (p->options->json)
 		jw_array(&w);
+	prune_put_left(p, &w, &out);
 	for (size_t i = 0; i < p->n; i++) {
 		if (!p->list[i].gone)
 			continue;
@@ -353,16 +378,17 @@ static int round_of(struct prune *p, bool first)
  */
 int cmd_prune(const struct options *o)
 {
-	struct prune p = {.options = o};
+	struct prune p = {.options = o, .left = BUF_INIT(INJECT_REPLY_MAX)};
 	struct engine e;
 	int r = engine_open(&e, o->host);
 
 	p.engine = &e;
-	if (!r && !o->dry_run)
-		leftovers_collect(&e, LEFTOVERS_ALL);
+	if (!r)
+		leftovers_list(&e, o->dry_run, &p.left);
 	if (!r)
 		r = round_of(&p, true);
 	for (unsigned i = 0; i < ROUNDS && r == 1 && !o->dry_run; i++)
 		r = stop_signal() ? -EINTR : round_of(&p, false);
+	buf_free(&p.left);
 	return r < 0 ? r : 0;
 }

@@ -15,7 +15,7 @@ const struct command commands[] = {
 		1, .subject = SUBJECT_IMAGE, .bit = FOR_TAGS, .run = cmd_tags},
 	{"prune", "[IMAGE] [OPTION...]",
 		"remove unused runtime images except the newest of each base (or of "
-		"IMAGE) and print them; also remove what killed commands have left",
+		"IMAGE) and what killed commands have left, and print all of it",
 		1, .fewer = true, .subject = SUBJECT_IMAGE, .bit = FOR_PRUNE,
 		.run = cmd_prune},
 	{"run", "IMAGE [OPTION...] [-- CMD...]",

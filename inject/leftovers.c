@@ -16,6 +16,8 @@ struct collection {
 	struct engine engine; /* with a short limit */
 	uint64_t until;       /* monotonic ms */
 	bool failed;
+	bool dry;        /* nothing is removed */
+	struct buf *out; /* one line for each; NULL: no report */
 };
 
 /* The engine with the time that is left for the next request; false for none. */
@@ -36,6 +38,12 @@ static bool leftovers_copy_name(char name[STATE_NAME_MAX + 1], struct str from)
 		return false;
 	snprintf(name, STATE_NAME_MAX + 1, "%.*s", STR_ARG(from));
 	return true;
+}
+
+static void leftovers_report(struct collection *c, const char *kind, const char *name)
+{
+	if (c->out)
+		buf_fmt(c->out, "%s %s\n", kind, name);
 }
 
 /* --- Containers --------------------------------------------------------------------- */
@@ -59,9 +67,14 @@ static void leftovers_remove_container(struct collection *c, struct str id,
 	char own_overlay[STATE_NAME_MAX + 1];
 
 	if (!leftovers_copy_name(own_id, id) || !leftovers_copy_name(own_name, name) ||
-		!leftovers_have_time(c) ||
+		!leftovers_have_time(c))
+		return;
+	if (!c->dry &&
 		engine_tidy(&c->engine, NULL, "DELETE", "/containers/%s?v=1&force=%d",
 			own_id, force))
+		return;
+	leftovers_report(c, "container", own_name);
+	if (c->dry)
 		return;
 	leftovers_forget_key(own_name, own_id);
 	if (leftovers_copy_name(own_overlay, overlay) && leftovers_have_time(c))
@@ -125,6 +138,9 @@ static void leftovers_look_at_container(
 	owner = leftovers_label_owner(d, labels, name, bound);
 	if (!owner.n && !bound && str_starts(name, STR(ENGINE_OWN)))
 		owner = owner_of_name(name);
+	/* A bound container that was never started is in both lists. */
+	if (c->dry && bound && str_eq(doc_str(d, json_get(it, "State")), STR("created")))
+		return;
 	state = owner_look(owner);
 	/* A running one is removed only if its owner ended within this boot. */
 	if (state != OWNER_GONE && (state != OWNER_BEFORE || bound))
@@ -151,8 +167,9 @@ static void leftovers_look_at_volume(
 		owner_look(owner_of_label(label, name)) == OWNER_LIVES ||
 		!leftovers_copy_name(own, name) || !leftovers_have_time(c))
 		return;
-	/* The engine refuses while a container has it. */
-	(void)engine_tidy(&c->engine, NULL, "DELETE", "/volumes/%s", own);
+	/* The engine refuses if a container has come to use it. */
+	if (c->dry || engine_tidy(&c->engine, NULL, "DELETE", "/volumes/%s", own) == 0)
+		leftovers_report(c, "volume", own);
 }
 
 static void leftovers_look_at_image(
@@ -164,12 +181,18 @@ static void leftovers_look_at_image(
 	(void)bound;
 	while (json_next(json_get(it, "RepoTags"), &at, NULL, &v)) {
 		struct str name = doc_str(d, v), tag = name;
+		char own[STATE_NAME_MAX + 1];
 
 		(void)str_cut(&tag, ':');
-		if (str_starts(name, STR(TAG_BASE_REPO ":")) && state_is_name(tag) &&
-			owner_look(owner_of_name(tag)) != OWNER_LIVES &&
-			leftovers_have_time(c))
-			(void)engine_image_remove(&c->engine, name);
+		if (!str_starts(name, STR(TAG_BASE_REPO ":")) ||
+			!leftovers_copy_name(own, tag) ||
+			owner_look(owner_of_name(tag)) == OWNER_LIVES ||
+			!leftovers_have_time(c))
+			continue;
+		if (!c->dry && engine_image_remove(&c->engine, name))
+			continue;
+		if (c->out)
+			buf_fmt(c->out, "name " TAG_BASE_REPO ":%s\n", own);
 	}
 }
 
@@ -185,13 +208,14 @@ static const struct {
 		LEFTOVERS_OF_RUN, false},
 	{"containers", "{\"label\":[\"od.sandbox.bound\"]}", NULL,
 		leftovers_look_at_container, LEFTOVERS_OF_RUN, true},
-	{"volumes", "{\"label\":[\"od.sandbox.owner\"]}", "Volumes",
-		leftovers_look_at_volume, LEFTOVERS_ALL, false},
+	/* Those that a container uses belong to a sandbox. */
+	{"volumes", "{\"label\":[\"od.sandbox.owner\"],\"dangling\":[\"true\"]}",
+		"Volumes", leftovers_look_at_volume, LEFTOVERS_ALL, false},
 	{"images", "{\"reference\":[\"" TAG_BASE_REPO "\"]}", NULL,
 		leftovers_look_at_image, LEFTOVERS_ALL, false},
 };
 
-static bool leftovers_list(struct collection *c, size_t i, struct reply *reply)
+static bool leftovers_ask(struct collection *c, size_t i, struct reply *reply)
 {
 	int r;
 
@@ -213,7 +237,7 @@ static void leftovers_collect_list(struct collection *c, size_t i)
 	struct doc d;
 	int at = 0;
 
-	if (leftovers_list(c, i, &reply) && doc_parse(&d, buf_view(&reply.body)) == 0) {
+	if (leftovers_ask(c, i, &reply) && doc_parse(&d, buf_view(&reply.body)) == 0) {
 		all = lists[i].member ? json_get(doc_root(&d), lists[i].member)
 				      : doc_root(&d);
 		while (!c->failed && json_next(all, &at, NULL, &it))
@@ -223,13 +247,26 @@ static void leftovers_collect_list(struct collection *c, size_t i)
 	reply_free(&reply);
 }
 
-void leftovers_collect(const struct engine *e, enum leftovers what)
+static void leftovers_run(struct collection *c, enum leftovers what)
 {
-	struct collection c = {.engine = *e, .until = clock_ms() + COLLECT_MS};
-
+	c->until = clock_ms() + COLLECT_MS;
 	if (!owner_text()[0])
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
 		if (what >= lists[i].from)
-			leftovers_collect_list(&c, i);
+			leftovers_collect_list(c, i);
+}
+
+void leftovers_collect(const struct engine *e, enum leftovers what)
+{
+	struct collection c = {.engine = *e};
+
+	leftovers_run(&c, what);
+}
+
+void leftovers_list(const struct engine *e, bool dry, struct buf *out)
+{
+	struct collection c = {.engine = *e, .dry = dry, .out = out};
+
+	leftovers_run(&c, LEFTOVERS_ALL);
 }

@@ -19,4 +19,10 @@ enum leftovers {
  */
 void leftovers_collect(const struct engine *e, enum leftovers what);
 
+/*
+ * The same for LEFTOVERS_ALL. Appends a line "KIND NAME" for each that was removed, or,
+ * with dry, would be. KIND is container, volume or name, and NAME has no blanks.
+ */
+void leftovers_list(const struct engine *e, bool dry, struct buf *out);
+
 #endif

@@ -98,9 +98,8 @@ static const struct option table[] = {
 		"put a folder of this machine (with a / or . in front), or all of an "
 		"image, into /.od/plugins/NAME",
 		LIST(LIST_PLUGIN), .commands = FOR_BUILD | FOR_DOCKERFILE | FOR_TAGS},
-	{"dry-run", NULL,
-		"print what would be done, and do nothing; prune lists images only", FLAG,
-		AT(dry_run), .commands = FOR_BUILD | FOR_PRUNE},
+	{"dry-run", NULL, "print what would be done, and do nothing", FLAG, AT(dry_run),
+		.commands = FOR_BUILD | FOR_PRUNE},
 	{"build-folder", "DIR",
 		"write what the engine would get into DIR, for docker build, and build "
 		"nothing",

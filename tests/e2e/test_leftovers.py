@@ -340,6 +340,40 @@ def test_lent_names():
             ENGINE.call("DELETE", f"/images/od-runtime-base:{tag}", expect=(200, 404))
 
 
+def left_lines(got):
+    """Of the output of prune: what is no image."""
+    return {line for line in got.stdout.splitlines() if line.split(" ")[0] in ("container", "volume", "name")
+            and (PREFIX in line or TAG in line or "od-overlay" in line)}
+
+
+def test_prune_lists():
+    if not usable("prune lists"):
+        return
+    with Left(ENGINE) as box:
+        gone, name = box.owner(), f"{PREFIX}-left"
+        volume, used = ("od-overlay-" + os.urandom(8).hex() for _ in range(2))
+        ENGINE.call("POST", "/containers/create", {
+            "Image": IMAGE, "Labels": {OWNER: f"{name} {gone}"}}, {"name": name})
+        for v in (volume, used):
+            ENGINE.call("POST", "/volumes/create", {"Name": v, "Labels": {
+                "od.sandbox.overlay": "1", "od.sandbox.name": name, OWNER: f"{v} {gone}"}})
+        holder = ENGINE.start(IMAGE, Cmd=["sleep", "1000"], HostConfig={"Binds": [f"{used}:/x"]})
+        ENGINE.call("POST", f"/images/{IMAGE}/tag", query={"repo": "od-runtime-base", "tag": f"{TAG}9.{gone}"})
+        want = {f"container {name}", f"volume {volume}", f"name od-runtime-base:{TAG}9.{gone}"}
+        got = box.od("prune", "--dry-run", f"{PREFIX}-none:1")
+        eq((got.returncode, left_lines(got)), (0, want), "prune --dry-run lists what killed commands have left")
+        eq(len(box.states()), 2, "and removes nothing")
+        doc = json.loads(box.od("prune", "--dry-run", "--json", f"{PREFIX}-none:1").stdout)
+        ok(want <= {f"{d['kind']} {d.get('name')}" for d in doc}, "prune --json has them, too", doc)
+        got = box.od("prune", f"{PREFIX}-none:1")
+        eq((got.returncode, left_lines(got)), (0, want), "prune lists what it removes")
+        eq([s for _, s in box.states()], ["running"], "and removes it")
+        eq(left_lines(box.od("prune", f"{PREFIX}-none:1")), set(), "then nothing is left")
+        ENGINE.remove(holder)
+        ENGINE.call("DELETE", f"/volumes/{used}", expect=(204, 404))
+        box.clear()
+
+
 def test_zz_clean_up():
     if ENGINE:
         ENGINE.remove_image(IMAGE)
