@@ -161,6 +161,24 @@ enum {
 	STOP_TERM_MS = 400,     /* as END_TERM_MS, when the server stops */
 };
 
+/* Processes. */
+enum {
+	PROCESSES_MAX = 512,              /* that run: eight descriptors each at most */
+	PROCESSES_EXITED = 256,           /* that are kept in any case... */
+	PROCESSES_UNREAD = 512,           /* ...and with those that nobody has read */
+	PROCESS_OUTPUT_TOTAL = 128 << 20, /* of all: half of a small sandbox */
+	PROCESS_OUTPUT_DEFAULT = 4 << 20, /* of one, unless asked otherwise... */
+	PROCESS_OUTPUT_MIN = 64 << 10,   /* ...2048 of them are PROCESS_OUTPUT_TOTAL... */
+	PROCESS_OUTPUT_MAX = 64 << 20,   /* ...up to this: two fit */
+	PROCESS_READ_BUDGET = 256 << 10, /* per wake-up and output: 0.1 ms */
+	PROCESS_PIPE = 256 << 10,        /* what a pipe of one holds, if it may */
+	PROCESS_ARGS_MAX = 10000,        /* arguments and variables, 10 KB of tokens */
+	PROCESS_TEXT_MAX = 2 << 20,      /* of arguments: as the kernel */
+	PROCESS_TIMEOUT_MAX_S = 30 * 86400, /* a month: longer waits are no deadline */
+	PROCESS_KEYS = 1000,                /* of requests that are not done twice */
+	PROCESS_ORPHAN_MS = 10000,          /* for an owner to come back after a crash */
+};
+
 /* The text of commands. */
 enum {
 	SPLIT_DEPTH_MAX = 128,     /* open quotes and compounds, 40 bytes each */
