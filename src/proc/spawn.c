@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,31 +26,22 @@ enum {
 	CLOSE_MAX = 65536, /* where neither close_range nor a sane limit helps */
 };
 
-enum step {
-	STEP_SESSION,
-	STEP_TTY,
-	STEP_FDS,
-	STEP_GROUPS,
-	STEP_GID,
-	STEP_UID,
-	STEP_CWD,
-	STEP_EXEC,
-};
-
 static const char *const step_words[] = {
-	[STEP_SESSION] = "starting a session",
-	[STEP_TTY] = "taking the terminal",
-	[STEP_FDS] = "setting up standard input and output",
-	[STEP_GROUPS] = "setting supplementary groups (needs CAP_SETGID)",
-	[STEP_GID] = "setting the group id (needs CAP_SETGID)",
-	[STEP_UID] = "setting the user id (needs CAP_SETUID)",
-	[STEP_CWD] = "entering a directory",
-	[STEP_EXEC] = "executing the program",
+	[SPAWN_SESSION] = "starting a session",
+	[SPAWN_IDENTITY] = "finding the user",
+	[SPAWN_TTY] = "taking the terminal",
+	[SPAWN_FDS] = "setting up standard input and output",
+	[SPAWN_GROUPS] = "setting supplementary groups (needs CAP_SETGID)",
+	[SPAWN_GID] = "setting the group id (needs CAP_SETGID)",
+	[SPAWN_UID] = "setting the user id (needs CAP_SETUID)",
+	[SPAWN_CWD] = "entering a directory",
+	[SPAWN_GATE] = "waiting for the server",
+	[SPAWN_EXEC] = "executing the program",
 };
 
 /* To the parent: a step that is about to take long (err 0), or has failed. */
 struct message {
-	enum step step;
+	enum spawn_step step;
 	int err;
 };
 
@@ -166,29 +158,29 @@ static int wire_report(int report)
 	return fcntl(REPORT_FD, F_SETFD, FD_CLOEXEC);
 }
 
-static int become(const struct spawn_user *u, enum step *step)
+static int become(const struct spawn_user *u, enum spawn_step *step)
 {
 	if (!u || u->uid == (uid_t)-1)
 		return 0;
-	*step = STEP_GROUPS;
+	*step = SPAWN_GROUPS;
 	/* A user namespace may deny setgroups where nothing would change anyway. */
 	if (setgroups(u->ngroups, u->groups) < 0 && (geteuid() == 0 || errno != EPERM))
 		return -1;
-	*step = STEP_GID;
+	*step = SPAWN_GID;
 	if (setresgid(u->gid, u->gid, u->gid) < 0)
 		return -1;
-	*step = STEP_UID;
+	*step = SPAWN_UID;
 	return setresuid(u->uid, u->uid, u->uid);
 }
 
 int spawn_become(const struct spawn_user *u)
 {
-	enum step step;
+	enum spawn_step step;
 
 	return become(u, &step);
 }
 
-static void say(int report, enum step step, int err)
+static void say(int report, enum spawn_step step, int err)
 {
 	struct message m = {.step = step, .err = err};
 
@@ -197,11 +189,47 @@ static void say(int report, enum step step, int err)
 		errno = err;
 }
 
-static void child(const struct spawn *s, int report)
+/* Returns 0 once the parent has opened the gate; a parent that has died never does. */
+static int wait_at_gate(int report)
+{
+	struct pollfd w = {.fd = report, .events = POLLIN};
+	char go;
+
+	while (poll(&w, 1, -1) < 0 && errno == EINTR)
+		;
+	if (read(report, &go, 1) == 1)
+		return 0;
+	errno = ECANCELED;
+	return -1;
+}
+
+/*
+ * As execvp: a program that may not be executed does not hide one behind it. A folder
+ * that may not be searched has none.
+ */
+static void execute(const struct spawn *s)
+{
+	const char *const one[] = {s->path, NULL};
+	int err = ENOENT;
+
+	for (const char *const *path = s->paths ? s->paths : one; *path; path++) {
+		execve(*path, (char *const *)(uintptr_t)s->argv,
+			(char *const *)(uintptr_t)s->env);
+		if (errno == EACCES && s->paths && access(*path, F_OK) < 0)
+			continue;
+		if (errno != ENOENT && errno != ENOTDIR)
+			err = errno;
+		if (err != ENOENT && err != EACCES)
+			break;
+	}
+	errno = err;
+}
+
+static void child(struct spawn *s, int report)
 {
 	int channel = s->channel > 0 ? fd_dup(s->channel, REPORT_FD + 1) : 0;
 	int answers = s->answers > 0 ? fd_dup(s->answers, REPORT_FD + 1) : 0;
-	enum step step = STEP_FDS;
+	enum spawn_step step = SPAWN_FDS;
 	int high = fd_dup(report, REPORT_FD + 1);
 
 	/* The socket is among 0, 1 and 2 where our standard descriptors are closed. */
@@ -212,13 +240,16 @@ static void child(const struct spawn *s, int report)
 	if (high < 0 || channel < 0 || answers < 0)
 		goto fail;
 	report = high;
-	step = STEP_SESSION;
+	step = SPAWN_SESSION;
 	if (setsid() < 0)
 		goto fail;
-	step = STEP_TTY;
+	step = SPAWN_IDENTITY;
+	if (s->find_identity && (errno = -s->find_identity(s, s->arg)) != 0)
+		goto fail;
+	step = SPAWN_TTY;
 	if (s->tty >= 0 && take_tty(s->tty, s->user) < 0)
 		goto fail;
-	step = STEP_FDS;
+	step = SPAWN_FDS;
 	if (wire(s) < 0 || wire_one(channel, CHANNEL_FD) < 0 ||
 		wire_one(answers, ANSWERS_FD) < 0 || wire_report(report) < 0)
 		goto fail;
@@ -238,21 +269,26 @@ static void child(const struct spawn *s, int report)
 	/* A change of identity forgets it. */
 	if (s->dies_with_us)
 		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	step = STEP_CWD;
+	step = SPAWN_CWD;
 	say(report, step, 0);
 	if ((!s->cwd || chdir(s->cwd) < 0) && (s->cwd_needed || chdir("/") < 0))
 		goto fail;
-	step = STEP_EXEC;
+	step = SPAWN_GATE;
+	if (s->gated && wait_at_gate(report) < 0)
+		goto fail;
+	step = SPAWN_EXEC;
 	say(report, step, 0);
-	execve(s->path, (char *const *)(uintptr_t)s->argv,
-		(char *const *)(uintptr_t)s->env);
+	execute(s);
 fail:
+	if (s->failure)
+		*s->failure = errno;
 	say(report, step, errno);
 	_exit(127);
 }
 
 int spawn(const struct spawn *s, pid_t *pid, struct spawn_report *report)
 {
+	struct spawn copy = *s;
 	sigset_t all, before;
 	int pair[2];
 	pid_t made;
@@ -266,7 +302,7 @@ int spawn(const struct spawn *s, pid_t *pid, struct spawn_report *report)
 	sigprocmask(SIG_SETMASK, &all, &before);
 	made = fork();
 	if (made == 0)
-		child(s, pair[1]);
+		child(&copy, pair[1]);
 	r = made < 0 ? -errno : 0;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	report->step = "forking";
@@ -276,13 +312,13 @@ int spawn(const struct spawn *s, pid_t *pid, struct spawn_report *report)
 		return r;
 	}
 	*pid = made;
-	*report = (struct spawn_report){.fd = pair[0], .step = step_words[STEP_SESSION]};
+	*report = (struct spawn_report){.fd = pair[0], .step = step_words[SPAWN_SESSION]};
 	return 0;
 }
 
 int spawn_replace(const struct spawn *s)
 {
-	enum step step;
+	enum spawn_step step;
 
 	spawn_default_signals();
 	spawn_raise_oom_score();
@@ -298,20 +334,20 @@ int spawn_replace(const struct spawn *s)
 
 int spawn_outcome(struct spawn_report *report)
 {
-	bool executing = report->step == step_words[STEP_EXEC];
 	struct message m;
 	ssize_t n;
 
 	while (report->fd >= 0) {
 		n = read(report->fd, &m, sizeof(m));
-		if (n < 0 && errno == EINTR)
+		/* A child that ends in front of the gate resets it once, ahead of its words. */
+		if (n < 0 && (errno == EINTR || errno == ECONNRESET))
 			continue;
 		if (n < 0)
 			return -errno;
 		if (n != (ssize_t)sizeof(m))
 			break;
+		report->at = m.step;
 		report->step = step_words[m.step];
-		executing = m.step == STEP_EXEC;
 		if (m.err) {
 			spawn_report_close(report);
 			return -m.err;
@@ -319,7 +355,14 @@ int spawn_outcome(struct spawn_report *report)
 	}
 	/* The exec closes the socket; so does a death. */
 	spawn_report_close(report);
-	return executing ? 0 : -EINTR;
+	return report->at == SPAWN_EXEC ? 0 : -EINTR;
+}
+
+void spawn_open_gate(struct spawn_report *report)
+{
+	/* The end of a child that has died is on its way. */
+	if (report->fd >= 0 && send(report->fd, "", 1, MSG_NOSIGNAL) < 0)
+		errno = 0;
 }
 
 void spawn_report_close(struct spawn_report *report)

@@ -24,8 +24,24 @@ struct spawn_user {
 	gid_t groups[USER_GROUPS_MAX];
 };
 
+/* The steps of a child up to its exec, in their order. */
+enum spawn_step {
+	SPAWN_SESSION,
+	SPAWN_IDENTITY,
+	SPAWN_TTY,
+	SPAWN_FDS,
+	SPAWN_GROUPS,
+	SPAWN_GID,
+	SPAWN_UID,
+	SPAWN_CWD,
+	SPAWN_GATE,
+	SPAWN_EXEC,
+};
+
 struct spawn {
-	const char *path;        /* what is executed; no PATH search */
+	const char *path; /* what is executed; no PATH search */
+	const char *const
+		*paths; /* or these, in their order, as execvp; NULL at the end */
 	const char *const *argv; /* NULL at the end */
 	const char *const *env;  /* NULL at the end */
 	const char *cwd;         /* "/" where it cannot be entered */
@@ -37,12 +53,21 @@ struct spawn {
 	bool dies_with_us;       /* the kernel ends it when this process has ended */
 	bool orphans_leave;      /* it is no subreaper: it would not bury them */
 	const struct spawn_user *user; /* NULL keeps the present identity */
+	/*
+	 * Called in the child, where it may block; may change user and env of this
+	 * struct. 0 or -errno. NULL: nothing is to be found out there.
+	 */
+	int (*find_identity)(struct spawn *s, void *arg);
+	void *arg;
+	bool gated;   /* the child waits in front of its exec for spawn_open_gate */
+	int *failure; /* shared memory for the errno of a failed start; or NULL */
 };
 
 /* What the child tells of itself up to its exec. */
 struct spawn_report {
-	int fd;           /* -1: nothing more to come */
-	const char *step; /* the last one it has begun, in words */
+	int fd;             /* -1: nothing more to come */
+	enum spawn_step at; /* the last one it has begun, if there is a child */
+	const char *step;   /* the same in words */
 };
 
 /*
@@ -61,6 +86,8 @@ int spawn(const struct spawn *s, pid_t *pid, struct spawn_report *report) MUST_U
  */
 int spawn_outcome(struct spawn_report *report) MUST_USE;
 void spawn_report_close(struct spawn_report *report);
+/* Lets a gated child execute its program. A child without it ends as a failed start. */
+void spawn_open_gate(struct spawn_report *report);
 
 /*
  * Becomes the program itself, where the caller's 0, 1 and 2 are what it shall have:
