@@ -185,19 +185,37 @@ static int snapshot(pid_t root)
 	return 0;
 }
 
-int tree_signal(pid_t root, int signo)
+/* To those of the last snapshot; how many there were. */
+static int tree_send(int signo)
 {
-	int n = 0, r = snapshot(root);
+	int n = 0;
 
 	/* Upwards: parents learn of it before their children end. */
-	for (size_t i = 0; r == 0 && i < procs_n; i++) {
+	for (size_t i = 0; i < procs_n; i++) {
 		if (procs[i].kin != KIN_OURS)
 			continue;
 		n++;
 		if (signo)
 			kill(procs[i].pid, signo);
 	}
-	return r < 0 ? r : n;
+	return n;
+}
+
+int tree_signal(pid_t root, int signo)
+{
+	int r = snapshot(root);
+
+	return r < 0 ? r : tree_send(signo);
+}
+
+int tree_signal_all(pid_t root, int signo)
+{
+	int r = snapshot(root);
+
+	if (r < 0)
+		return r;
+	kill(root, signo);
+	return tree_send(signo);
 }
 
 pid_t tree_guess_front(pid_t root)

@@ -43,6 +43,12 @@ struct tree {
 int tree_signal(pid_t root, int signo) MUST_USE;
 
 /*
+ * The same for the root as well, which gets the signal first: it starts nothing in the
+ * place of a child that has ended.
+ */
+int tree_signal_all(pid_t root, int signo) MUST_USE;
+
+/*
  * Which group is in the foreground of root, a shell, as far as that can be seen from
  * outside: that of its newest child which is not stopped; its own while it works itself
  * or has no such child. A guess: a newer job in the background is taken for it. -errno

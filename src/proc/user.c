@@ -173,6 +173,64 @@ int user_find_uid(const char *root, uid_t uid, struct user *out)
 	return r;
 }
 
+/* A name of the group file, or a number. */
+static int db_find_gid(const struct db *db, struct str text, gid_t *out)
+{
+	struct userdb_group g;
+	uint64_t number;
+	int r = -ENOENT;
+
+	if (userdb_find_group(buf_view(&db->group), text, &g)) {
+		*out = g.gid;
+		return 0;
+	}
+	if (text.n && !str_trim(text, "0123456789").n)
+		r = str_u64(text, UINT32_MAX - 1, &number);
+	if (r == 0)
+		*out = (gid_t)number;
+	return r;
+}
+
+static int db_find_user(const struct db *db, struct str text, struct user *out)
+{
+	uint64_t number;
+	int r;
+
+	if (db_find_name(db, text, out))
+		return 0;
+	if (!text.n || str_trim(text, "0123456789").n)
+		return -ENOENT;
+	r = str_u64(text, UINT32_MAX - 1, &number);
+	if (r < 0 || db_find_uid(db, (uid_t)number, out))
+		return r;
+	*out = (struct user){.uid = (uid_t)number, .home = "/", .groups_n = 1};
+	out->origin = USER_NUMBER;
+	return 0;
+}
+
+int user_find(const char *root, struct str text, struct user *out)
+{
+	bool grouped = str_find_byte(text, ':') < text.n;
+	struct str name = str_cut(&text, ':');
+	struct user found = {0};
+	struct db db;
+	int r;
+
+	/* Numbers are found without it. */
+	if (db_load(&db, root) < 0)
+		buf_free(&db.passwd);
+	r = db_find_user(&db, name, &found);
+	if (r == 0 && grouped) {
+		r = db_find_gid(&db, text, &found.gid);
+		found.groups[0] = found.gid;
+		found.groups_n = 1;
+	}
+	db_free(&db);
+	if (r == 0)
+		*out = found;
+	return r;
+}
+
 /*
  * Adds lines to the end of a file by one write, so that other readers see all
  * of them or none; what a full disk cut short is taken back.
