@@ -14,12 +14,17 @@
 
 struct entrypoint;
 struct once;
+struct processes;
 struct streams;
 
 /* Begins what rq->user of a route of actions leads to. */
 struct asked {
 	void (*gone)(struct request *rq); /* who asked has hung up */
 	void (*room)(struct request *rq); /* see server_ops; NULL where nothing streams */
+	/* Of a body that streams; see server_ops. */
+	size_t (*body)(struct request *rq, struct str piece);
+	ssize_t (*move)(struct request *rq, int fd, size_t n);
+	void (*ready)(struct request *rq);
 };
 
 /* The member resources of /server_info, which takes a dozen system calls. */
@@ -32,6 +37,7 @@ struct info_cache {
 struct api {
 	struct box *box;
 	struct once *once; /* actions that have an id */
+	struct processes *processes;
 	const struct entrypoint *entrypoint;
 	uint64_t started;     /* monotonic ms */
 	uint64_t last_action; /* when the last action was accepted, monotonic ms */

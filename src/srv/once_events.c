@@ -112,12 +112,12 @@ static void put_gap(struct jw *w, uint64_t from, uint64_t to)
 
 static bool has_more(const struct reader *r)
 {
-	return r->flag || r->once->ledger.event > r->at;
+	return r->flag || once_of(r)->ledger.event > r->at;
 }
 
 static void answer(struct reader *r)
 {
-	const struct once *o = r->once;
+	const struct once *o = once_of(r);
 	uint64_t first = ledger_first_event(&o->ledger);
 	struct jw w;
 	int err = 0;
@@ -160,7 +160,7 @@ static void answer(struct reader *r)
 
 static int next(struct reader *r, struct buf *out, bool *over)
 {
-	const struct once *o = r->once;
+	const struct once *o = once_of(r);
 	uint64_t first = ledger_first_event(&o->ledger);
 	struct ledger_event e;
 	struct jw w;
@@ -170,23 +170,23 @@ static int next(struct reader *r, struct buf *out, bool *over)
 	if (r->flag) {
 		r->flag = false;
 		r->at = o->ledger.event;
-		once_put_event(out, &w, r->at, "snapshot");
+		reader_put_event(out, &w, r->at, "snapshot");
 		put_place(&w, o);
 		put_snapshot(&w, o);
 	} else if (r->at >= o->ledger.event) {
 		return 1;
 	} else if (r->at + 1 < first) {
-		once_put_event(out, &w, first - 1, "gap");
+		reader_put_event(out, &w, first - 1, "gap");
 		put_gap(&w, r->at + 1, first);
 		r->at = first - 1;
 	} else {
 		err = once_read_event(o, r->at + 1, &e);
 		if (err)
 			return err < 0 ? err : ERR_CLOSED;
-		once_put_event(out, &w, ++r->at, kinds[e.kind]);
+		reader_put_event(out, &w, ++r->at, kinds[e.kind]);
 		once_put_members(&w, &e);
 	}
-	once_put_event_end(out, &w);
+	reader_put_event_end(out, &w);
 	return out->err;
 }
 
@@ -194,6 +194,7 @@ static const struct reader_ops ops = {
 	.next = next,
 	.answer = answer,
 	.has_more = has_more,
+	.left = once_reader_left,
 };
 
 struct wish {
@@ -260,9 +261,9 @@ void once_events(struct api *api, struct request *rq, struct str name)
 		{"snapshot", PARAM_BOOL, .at = offsetof(struct wish, snapshot)},
 	};
 	struct params p = {.arena = &rq->arena, .query = rq->query};
-	struct wish w = {.after = once_last_event_id(rq), .max = EVENTS_PART_MAX};
+	struct wish w = {.after = reader_last_event_id(rq), .max = EVENTS_PART_MAX};
 	int err = params_take(&p, params, ARRAY_LEN(params), &w);
-	struct reader *r;
+	struct once_reader *r;
 
 	(void)name;
 	if (err) {
@@ -278,8 +279,8 @@ void once_events(struct api *api, struct request *rq, struct str name)
 	r = once_reader_new(api->once, rq, &ops);
 	if (!r)
 		return;
-	r->at = w.after;
-	r->max = w.max;
-	r->flag = w.snapshot;
-	once_reader_begin(r, w.wait_s);
+	r->reader.at = w.after;
+	r->reader.max = w.max;
+	r->reader.flag = w.snapshot;
+	reader_begin(&r->reader, w.wait_s);
 }

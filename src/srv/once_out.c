@@ -2,21 +2,17 @@
 #include "srv/once_private.h"
 #include "srv/once_reader.h"
 
-#include "base/b64.h"
-#include "base/utf8.h"
 #include "limits.h"
-#include "net/range.h"
-
-#include <inttypes.h>
-#include <stddef.h>
-#include <stdio.h>
+#include "srv/output_reply.h"
 
 /* NULL: it was let go of. */
 static struct ledger_entry *entry_of(const struct reader *r)
 {
+	const struct once_reader *of = container_of(r, const struct once_reader, reader);
 	struct ledger_entry *e;
 
-	return ledger_find(&r->once->ledger, str_c(r->id), &e) == LEDGER_HERE ? e : NULL;
+	return ledger_find(&of->once->ledger, str_c(of->id), &e) == LEDGER_HERE ? e
+										: NULL;
 }
 
 uint64_t once_output_end(const struct ledger_entry *e)
@@ -35,38 +31,31 @@ int once_read_output(const struct once *o, const struct ledger_entry *e, uint64_
 
 /* --- One part ----------------------------------------------------------------- */
 
-static void add_range(
-	struct request *rq, const struct ledger_entry *e, const struct output_part *p)
+static void add_digest(struct request *rq, const struct ledger_entry *e)
 {
-	char size[24] = "*", text[80];
+	char digest[SHA256_HEX + 1];
 
-	if (once_has_ended(e))
-		snprintf(size, sizeof(size), "%" PRIu64, e->out_n);
-	snprintf(text, sizeof(text), "bytes %" PRIu64 "-%" PRIu64 "/%s", p->from,
-		p->next - 1, size);
-	request_add_field(rq, STR("content-range"), str_c(text));
-}
-
-static void add_end(struct request *rq, const struct ledger_entry *e)
-{
-	char length[24], digest[SHA256_HEX + 1];
-
-	snprintf(length, sizeof(length), "%" PRIu64, e->out_n);
-	request_add_field(rq, STR("x-length"), str_c(length));
 	if (!e->out_n)
 		return;
 	hex_encode(e->out_sha, SHA256_LEN, digest);
 	request_add_field(rq, STR("x-sha256"), str_c(digest));
 }
 
+static struct output_size size_of(const struct ledger_entry *e)
+{
+	return (struct output_size){once_output_end(e), once_has_ended(e)};
+}
+
 static void reply_part(struct once *o, struct request *rq, const struct ledger_entry *e,
 	const struct reader *r)
 {
+	struct output_ask ask = {.from = r->at, .range = r->flag};
+	struct output_size size = size_of(e);
 	struct output_part part;
 	int err = once_read_output(o, e, r->at, r->max, request_out(rq), &part);
 
 	if (err == ERR_RANGE) {
-		request_fail(rq, 416, STR("The action has not printed so much."));
+		output_refuse(rq);
 		return;
 	}
 	if (err < 0) {
@@ -74,52 +63,12 @@ static void reply_part(struct once *o, struct request *rq, const struct ledger_e
 		return;
 	}
 	request_add_field(rq, STR("x-state"), str_c(once_word(e)));
-	api_add_part(rq, r->at, part.from, part.next);
 	if (once_has_ended(e))
-		add_end(rq, e);
-	if (r->flag && part.next > part.from)
-		add_range(rq, e, &part);
-	request_reply(rq, r->flag && part.next > part.from ? 206 : 200,
-		"application/octet-stream");
+		add_digest(rq, e);
+	output_reply(rq, &ask, &size, part.from, part.next);
 }
 
 /* --- Events ------------------------------------------------------------------- */
-
-static void put_gap(struct buf *out, uint64_t from, uint64_t to)
-{
-	struct jw w;
-
-	once_put_event(out, &w, to, "gap");
-	jw_key(&w, "from");
-	jw_uint(&w, from);
-	jw_key(&w, "to");
-	jw_uint(&w, to);
-	once_put_event_end(out, &w);
-}
-
-static void put_bytes(struct buf *out, uint64_t at, struct str bytes)
-{
-	struct buf coded = BUF_INIT(2 * OUTPUT_EVENT);
-	struct jw w;
-
-	once_put_event(out, &w, at + bytes.n, "out");
-	jw_key(&w, "from");
-	jw_uint(&w, at);
-	jw_key(&w, "to");
-	jw_uint(&w, at + bytes.n);
-	if (utf8_valid(bytes)) {
-		jw_key(&w, "text");
-		jw_str(&w, bytes);
-	} else {
-		jw_key(&w, "base64");
-		b64_encode(&coded, bytes);
-		jw_str(&w, buf_view(&coded));
-		if (coded.err)
-			out->err = coded.err;
-		buf_free(&coded);
-	}
-	once_put_event_end(out, &w);
-}
 
 void once_put_end(struct jw *w, const struct ledger_entry *e)
 {
@@ -140,19 +89,9 @@ static void put_over(struct buf *out, const struct ledger_entry *e)
 {
 	struct jw w;
 
-	once_put_event(out, &w, e->out_n, "end");
+	reader_put_event(out, &w, e->out_n, "end");
 	once_put_end(&w, e);
-	once_put_event_end(out, &w);
-}
-
-/* The half of a character waits for the other, unless there will be none. */
-static struct str whole(struct str bytes, bool last)
-{
-	size_t half = utf8_tail(bytes);
-
-	if (half < bytes.n || !last)
-		bytes.n -= half;
-	return bytes;
+	reader_put_event_end(out, &w);
 }
 
 static int next_event(struct reader *r, struct buf *out, bool *over)
@@ -174,16 +113,16 @@ static int next_event(struct reader *r, struct buf *out, bool *over)
 		*over = true;
 		return out->err;
 	}
-	err = once_read_output(r->once, e, r->at, OUTPUT_EVENT, &bytes, &part);
+	err = once_read_output(once_of(r), e, r->at, OUTPUT_EVENT, &bytes, &part);
 	if (!err && part.from > r->at) {
-		put_gap(out, r->at, part.from);
+		output_put_gap(out, r->at, part.from);
 		r->at = part.from;
 	}
 	/* What is not full ends there, or in front of a gap. */
 	last = bytes.n < OUTPUT_EVENT && (ended || part.next < once_output_end(e));
-	show = whole(buf_view(&bytes), last);
+	show = output_whole(buf_view(&bytes), last);
 	if (!err && show.n)
-		put_bytes(out, r->at, show);
+		output_put_bytes(out, r->at, show);
 	else if (!err && bytes.n)
 		err = 1;
 	r->at += show.n;
@@ -196,7 +135,7 @@ static void answer(struct reader *r)
 	const struct ledger_entry *e = entry_of(r);
 
 	if (e)
-		reply_part(r->once, r->rq, e, r);
+		reply_part(once_of(r), r->rq, e, r);
 	else
 		request_fail(r->rq, 410, STR("What the action printed is not kept."));
 }
@@ -212,70 +151,29 @@ static const struct reader_ops ops = {
 	.next = next_event,
 	.answer = answer,
 	.has_more = has_more,
+	.left = once_reader_left,
 };
 
 /* --- The route ----------------------------------------------------------------- */
 
-struct wish {
-	uint64_t from, max, wait_s;
-};
-
-/* A range of what has an end by now, or of what has none: only its first byte counts. */
-static bool read_range(struct request *rq, const struct ledger_entry *e, struct wish *w)
-{
-	uint64_t size = once_has_ended(e) ? e->out_n : INT64_MAX;
-	struct str field;
-	struct range part;
-	int r = request_header(rq, STR("range"), &field);
-
-	if (r == 0)
-		r = range_read(field, size, &part);
-	/* Then it begins beyond the end. */
-	if (r)
-		return r == ERR_RANGE;
-	w->from = part.from;
-	if (part.n < w->max)
-		w->max = part.n;
-	return true;
-}
-
 void once_out(struct api *api, struct request *rq, struct str id)
 {
-	static const struct param params[] = {
-		{"from", PARAM_NUMBER, .at = offsetof(struct wish, from),
-			.max = INT64_MAX},
-		{"max", PARAM_NUMBER, .at = offsetof(struct wish, max), .min = 1,
-			.max = OUTPUT_PART_MAX},
-		{"wait", PARAM_NUMBER, .at = offsetof(struct wish, wait_s),
-			.max = ONCE_WAIT_MAX_S},
-	};
-	struct params p = {.arena = &rq->arena, .query = rq->query};
-	struct wish w = {.from = UINT64_MAX, .max = OUTPUT_PART_MAX};
-	int err = params_take(&p, params, ARRAY_LEN(params), &w);
-	const struct ledger_entry *e;
-	struct reader *r;
-	bool range;
+	const struct ledger_entry *e = once_find(api->once, rq, id);
+	struct output_size size;
+	struct output_ask ask;
+	struct once_reader *r;
 
-	if (err) {
-		api_refuse(rq, (unsigned)err, p.wrong);
-		return;
-	}
-	e = once_find(api->once, rq, id);
 	if (!e)
 		return;
-	range = w.from == UINT64_MAX && read_range(rq, e, &w);
-	if (w.from == UINT64_MAX && !range)
-		w.from = once_last_event_id(rq);
-	if (w.from > once_output_end(e)) {
-		request_fail(rq, 416, STR("The action has not printed so much."));
+	size = size_of(e);
+	if (!output_ask_read(rq, &size, false, &ask))
 		return;
-	}
 	r = once_reader_new(api->once, rq, &ops);
 	if (!r)
 		return;
-	r->at = w.from;
-	r->max = w.max;
-	r->flag = range;
+	r->reader.at = ask.from;
+	r->reader.max = ask.max;
+	r->reader.flag = ask.range;
 	memcpy(r->id, e->id, sizeof(r->id));
-	once_reader_begin(r, w.wait_s);
+	reader_begin(&r->reader, ask.wait_s);
 }

@@ -1,59 +1,75 @@
 /*
- * Those who read what grows: answered when there is more, or when their patience is
- * over, or with events for as long as they stay.
+ * Requests that read what grows: they are answered when there is more, or when the time
+ * they wait for is over; or with pieces, as they come, for as long as they stay.
  */
-#ifndef SRV_ONCE_READER_H
-#define SRV_ONCE_READER_H
+#ifndef SRV_READER_H
+#define SRV_READER_H
 
-#include "srv/once.h"
+#include "srv/api.h"
 
 struct reader;
 
 /* What is read. */
 struct reader_ops {
 	/*
-	 * Appends the next event: 0; 1: there is none yet, or there will be no more than
-	 * what was appended for now; an error. *over: it is the last.
+	 * Appends the next piece (an event, or octets): 0; 1: there is none yet, or there
+	 * will be no more than what was appended for now; an error. *over: it is the last.
 	 */
 	int (*next)(struct reader *r, struct buf *out, bool *over);
 	/* Replies with what there is. */
 	void (*answer)(struct reader *r);
-	/* Whether there is something that one who waits has not read. */
+	/* Whether there is something that a request which waits has not read. */
 	bool (*has_more)(const struct reader *r);
+	/* The reader is no more: whatever wakes it has to forget it. */
+	void (*left)(struct reader *r);
+	/* All that was written has been sent; may be NULL. */
+	void (*sent)(struct reader *r);
+};
+
+enum reader_mode {
+	READER_ANSWERS, /* once, with the reply */
+	READER_EVENTS,
+	READER_OCTETS,
 };
 
 enum reader_state {
 	READER_WAITS,
-	READER_STREAMS, /* events, as they come */
+	READER_STREAMS, /* pieces, as they come */
 	READER_FULL,    /* the same, and more is queued than the peer has taken */
 };
 
-/* In the request's arena. */
+/* Embedded in the request's arena. */
 struct reader {
 	struct asked asked;
 	const struct reader_ops *ops;
 	enum reader_state state;
-	struct once *once;
+	enum reader_mode mode;
+	struct loop *loop;
 	struct request *rq;
-	struct reader *next;
-	struct timer timer; /* patience, or the next sign of life */
+	struct timer timer; /* the time it waits for, or the next sign of life */
 	uint64_t at, max;   /* the ops', as all that follows */
 	bool flag;
-	char id[LEDGER_ID_MAX + 1];
 };
 
-/* NULL, and answered: out of memory. */
-struct reader *once_reader_new(
-	struct once *o, struct request *rq, const struct reader_ops *ops);
+/* The caller has zeroed r, and has it woken from now on. */
+void reader_init(struct reader *r, struct loop *loop, struct request *rq,
+	const struct reader_ops *ops);
 /*
- * Streams if that is what the request accepts; else answers, at once without wait_s or
- * if there is more already.
+ * Streams in any mode but READER_ANSWERS; else answers, at once without wait_s or if
+ * there is more already. r may be no more afterwards.
  */
-void once_reader_begin(struct reader *r, uint64_t wait_s);
+void reader_begin(struct reader *r, uint64_t wait_s);
+/* There may be more, from the loop. r may be no more afterwards. */
+void reader_wake(struct reader *r);
+/* No more will be read: answers, or ends the stream. */
+void reader_end(struct reader *r);
+/* The mode that the request asks for by its field Accept. */
+enum reader_mode reader_mode_of(const struct request *rq);
+
 /* Of the field Last-Event-ID; 0 without it. */
-uint64_t once_last_event_id(const struct request *rq);
+uint64_t reader_last_event_id(const struct request *rq);
 /* An event, whose data are the object that is written in between. */
-void once_put_event(struct buf *out, struct jw *w, uint64_t id, const char *name);
-void once_put_event_end(struct buf *out, struct jw *w);
+void reader_put_event(struct buf *out, struct jw *w, uint64_t id, const char *name);
+void reader_put_event_end(struct buf *out, struct jw *w);
 
 #endif
