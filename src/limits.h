@@ -172,11 +172,11 @@ enum {
 	PROCESS_OUTPUT_MAX = 64 << 20,   /* ...up to this: two fit */
 	PROCESS_READ_BUDGET = 256 << 10, /* per wake-up and output: 0.1 ms */
 	PROCESS_PIPE = 256 << 10,        /* what a pipe of one holds, if it may */
-	PROCESS_ARGS_MAX = 10000,        /* arguments and variables, 10 KB of tokens */
-	PROCESS_TEXT_MAX = 2 << 20,      /* of arguments: as the kernel */
 	PROCESS_TIMEOUT_MAX_S = 30 * 86400, /* a month: longer waits are no deadline */
-	PROCESS_KEYS = 1000,                /* of requests that are not done twice */
-	PROCESS_ORPHAN_MS = 10000,          /* for an owner to come back after a crash */
+	PROCESS_REQUEST_MAX = 4096,         /* of a signal or a size */
+	PROCESS_START_MS = 60000,  /* a directory or program on a slow network disk */
+	PROCESS_KEYS = 1000,       /* of requests that are not done twice */
+	PROCESS_ORPHAN_MS = 10000, /* for an owner to come back after a crash */
 };
 
 /* The text of commands. */

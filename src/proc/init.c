@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum {
-	ENTRIES = 1024,        /* 256 sessions with room for what they need */
+	ENTRIES = 6144,        /* 256 sessions; 512 processes with 8, 512 with 3 */
 	FDS_OWN = 8,           /* for a new socket to serve, /proc, the log */
 	BACKOFF_FIRST = 100,   /* ms, after a crash */
 	BACKOFF_MAX = 5000,    /* ms */

@@ -65,6 +65,11 @@ struct process_spec {
 	bool kill_on_disconnect; /* see process_own */
 	uint64_t timeout_ms;     /* 0: none */
 	uint64_t output_limit;   /* bytes kept of each output */
+	const char *const
+		*defaults; /* the environment of the sandbox: what is of it in env
+					follows the user, such as HOME */
+	struct str key;    /* of the request, for process_key_find; empty: none */
+	uint8_t request[SHA256_LEN]; /* the digest of the request with this key */
 };
 
 /* How a process has ended. */
@@ -103,7 +108,7 @@ struct process_stdin {
 
 /* --- The table of all ----------------------------------------------------------- */
 
-/* The members must outlive the table. */
+/* Outlives the table; user, user_name and cwd may be filled in until the first start. */
 struct processes_conf {
 	struct loop *loop;
 	struct store *store;
@@ -126,7 +131,7 @@ bool processes_keep(struct processes *all, const struct store_record *r, int fd)
 void processes_restore(struct processes *all);
 /* Init has reaped a process that an earlier serve had started. */
 void processes_exited(struct processes *all, pid_t pid, int status);
-/* No process is started from now on. */
+/* No process is started from now on, and followers leave. */
 void processes_stop(struct processes *all);
 
 /* NULL: there is none. */
@@ -169,7 +174,10 @@ int process_resize(struct process *p, uint16_t rows, uint16_t columns) MUST_USE;
  * who find process_is_removed and have to leave. The memory goes with the last of them.
  */
 void process_remove(struct process *p);
+/* True, too, when the server stops: then followers have to leave. */
 bool process_is_removed(const struct process *p);
+/* Its end has been shown to somebody: it may make room for others sooner. */
+void process_set_seen(struct process *p);
 
 /*
  * A connection owns the process: when the last owner has gone, a process with
@@ -238,7 +246,7 @@ void process_stdin_end(struct process *p);
 
 /* --- Idempotency ------------------------------------------------------------------ */
 
-/* What is known of a key. */
+/* What is known of a key; the last PROCESS_KEYS of them are remembered. */
 enum process_key_state {
 	PROCESS_KEY_NEW,   /* nothing, or its start has failed */
 	PROCESS_KEY_KNOWN, /* *p is the process that was started with it */
@@ -247,8 +255,5 @@ enum process_key_state {
 };
 enum process_key_state process_key_find(struct processes *all, struct str key,
 	const uint8_t request[SHA256_LEN], struct process **p) MUST_USE;
-/* The key belongs to p, which was just started; the last PROCESS_KEYS are remembered. */
-void process_key_set(
-	struct process *p, struct str key, const uint8_t request[SHA256_LEN]);
 
 #endif

@@ -34,6 +34,7 @@ struct process_spool {
 	uint64_t end;     /* the offset behind the newest byte: the size of the file */
 	uint64_t punched; /* what is below this offset has been given back */
 	bool no_splice;   /* the source cannot be spliced */
+	bool no_holes;    /* files of the system have no holes */
 };
 
 /* A part of an output. */
@@ -64,6 +65,14 @@ ssize_t process_spool_append(struct process_spool *s, int source, size_t n) MUST
 
 /* Gives the bytes before offset back; an offset beyond the end means the end. */
 void process_spool_trim(struct process_spool *s, uint64_t offset);
+
+/*
+ * Whether more memory is held than is kept, because the system has no holes: then
+ * process_spool_move puts what is kept into another file, whose descriptor is to be
+ * stored in the place of the old one. -errno: it stays as it was.
+ */
+bool process_spool_wastes(const struct process_spool *s);
+int process_spool_move(struct process_spool *s) MUST_USE;
 
 /*
  * Appends up to max bytes from offset at on to out. A gap is skipped: *part tells where

@@ -10,6 +10,7 @@
 #include "srv/once.h"
 #include "srv/origin.h"
 #include "srv/params.h"
+#include "srv/processes.h"
 #include "srv/sandbox_mcp.h"
 #include "srv/search.h"
 #include "srv/session_routes.h"
@@ -243,6 +244,19 @@ static const struct route {
 	{"GET", "/v1/actions/*/out", KEY, 0, once_out, action_gone},
 	{"POST", "/v1/actions/*/cancel", KEY, ONCE_CANCEL_MAX, once_cancel, action_gone},
 	{"GET", "/v1/events", KEY, 0, once_events, action_gone},
+	{"GET", "/v1/processes", KEY, 0, processes_list, NULL},
+	{"POST", "/v1/processes", KEY, HTTP_BODY_MAX, processes_start, action_gone},
+	{"GET", "/v1/processes/*", KEY, 0, processes_get, action_gone},
+	{"DELETE", "/v1/processes/*", KEY, 0, processes_delete, action_gone},
+	{"GET", "/v1/processes/*/stdout", KEY, 0, processes_read, action_gone},
+	{"GET", "/v1/processes/*/stderr", KEY, 0, processes_read, action_gone},
+	{"GET", "/v1/processes/*/pty", KEY, 0, processes_read, action_gone},
+	{"PUT", "/v1/processes/*/stdin", KEY, TRANSFER_BODY_MAX, processes_stdin,
+		action_gone},
+	{"POST", "/v1/processes/*/signal", KEY, PROCESS_REQUEST_MAX, processes_signal,
+		NULL},
+	{"POST", "/v1/processes/*/resize", KEY, PROCESS_REQUEST_MAX, processes_resize,
+		NULL},
 	{"GET", "/v1/status", KEY, 0, status_get, NULL},
 	{"GET", "/v1/sessions", KEY, 0, sessions_list, NULL},
 	{"DELETE", "/v1/sessions/*", KEY, 0, sessions_end, sessions_end_gone},
@@ -426,16 +440,29 @@ static bool on_has_memory(void *arg, uint64_t n)
 		n + HTTP_BODY_RESERVE <= available;
 }
 
+/* Of a request whose body streams; NULL: it is a transfer's. */
+static const struct asked *asked_of(const struct request *rq)
+{
+	struct str name;
+	const struct route *route = route_of(rq, &name);
+
+	return route && route->gone == action_gone ? rq->user : NULL;
+}
+
 static size_t on_body(void *arg, struct request *rq, struct str piece)
 {
+	const struct asked *q = asked_of(rq);
+
 	(void)arg;
-	return transfer_body(rq, piece);
+	return q ? q->body(rq, piece) : transfer_body(rq, piece);
 }
 
 static ssize_t on_move(void *arg, struct request *rq, int fd, size_t n)
 {
+	const struct asked *q = asked_of(rq);
+
 	(void)arg;
-	return transfer_move(rq, fd, n);
+	return q ? q->move(rq, fd, n) : transfer_move(rq, fd, n);
 }
 
 static ssize_t on_hand(void *arg, struct request *rq, int fd, size_t n)
@@ -451,7 +478,12 @@ static void on_ready(void *arg, struct request *rq)
 	struct str name;
 
 	if (rq->body_streams) {
-		transfer_ready(rq);
+		const struct asked *q = asked_of(rq);
+
+		if (q)
+			q->ready(rq);
+		else
+			transfer_ready(rq);
 		return;
 	}
 	route = route_of(rq, &name);

@@ -35,7 +35,8 @@ static enum kind kind_of(const struct store_record *r, struct str *name)
 	return str_eq(kind, STR("spool")) ? SPOOL : NO_KIND;
 }
 
-int kept_take(struct kept *k, struct store *store, struct entrypoint *entrypoint)
+int kept_take(struct kept *k, struct store *store, struct entrypoint *entrypoint,
+	struct processes *processes)
 {
 	struct entry e = {.fd = -1};
 	int err;
@@ -48,6 +49,8 @@ int kept_take(struct kept *k, struct store *store, struct entrypoint *entrypoint
 
 		e.kind = kind_of(&e.record, &name);
 		entrypoint_kept(entrypoint, &e.record);
+		if (processes_keep(processes, &e.record, e.fd))
+			continue;
 		if (e.record.op == STORE_PUT && !strcmp(e.record.name, KEPT_LISTENER))
 			k->listener = e.fd;
 		else if (e.record.op == STORE_PUT && !strcmp(e.record.name, KEPT_LEDGER))

@@ -6,6 +6,7 @@
 #define SRV_KEPT_H
 
 #include "act/act.h"
+#include "proc/process.h"
 #include "srv/entrypoint.h"
 
 #define KEPT_LISTENER "listen"
@@ -20,8 +21,8 @@ struct kept {
 };
 
 /* Takes everything out of the store. -ENOMEM, or -errno. */
-int kept_take(
-	struct kept *k, struct store *store, struct entrypoint *entrypoint) MUST_USE;
+int kept_take(struct kept *k, struct store *store, struct entrypoint *entrypoint,
+	struct processes *processes) MUST_USE;
 /* Whether there are sessions to take over: the sandbox is set up then. */
 bool kept_sessions(const struct kept *k);
 /* Makes these sessions anew; what cannot be taken over is logged and let go. */

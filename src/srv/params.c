@@ -26,9 +26,15 @@ int params_body(struct params *p, struct str text)
 		.tokens = JSON_TOKENS_MAX,
 		.keys = JSON_KEYS_MAX,
 	};
+
+	return params_body_within(p, text, &caps);
+}
+
+int params_body_within(struct params *p, struct str text, const struct json_caps *caps)
+{
 	struct json_error e = {.why = "it is not a JSON object"};
 	struct json *doc = arena_alloc(p->arena, sizeof(*doc));
-	int r = doc ? json_parse(doc, text, &caps, p->arena, &e) : -ENOMEM;
+	int r = doc ? json_parse(doc, text, caps, p->arena, &e) : -ENOMEM;
 
 	if (r == -ENOMEM)
 		return no_memory(p);

@@ -4,28 +4,30 @@
 #ifndef SRV_PROCESS_SPEC_H
 #define SRV_PROCESS_SPEC_H
 
-#include "base/json.h"
 #include "base/jw.h"
 #include "proc/process.h"
-
-/* What a process gets where the request does not say otherwise. */
-struct process_defaults {
-	const char *const *env; /* of the sandbox's shells; NULL at the end */
-};
-
-enum { PROCESS_WRONG_MAX = 160 };
+#include "srv/params.h"
 
 /*
- * Reads the spec of a process out of a JSON object; its texts are the arena's. 0; 422
- * with wrong: "member: what is wrong with it"; 503: out of memory.
+ * Takes the text of a JSON object as the body of p: as params_body, but for as many
+ * arguments and variables as the kernel takes.
  */
-int process_spec_read(struct json_val object, const struct process_defaults *defaults,
-	struct arena *arena, struct process_spec *out,
-	char wrong[PROCESS_WRONG_MAX]) MUST_USE;
+int process_spec_parse(struct params *p, struct str text) MUST_USE;
+/*
+ * Reads the spec of a process out of the body of p; its texts are the arena's. env is
+ * the environment of the sandbox, NULL at its end. 0; 422 or 503 with p->wrong.
+ */
+int process_spec_read(
+	struct params *p, const char *const *env, struct process_spec *out) MUST_USE;
 
-/* A signal's number by "SIGTERM", "TERM" or its digits; 0: there is no such signal. */
-int process_signal_number(struct str name);
-/* "SIGTERM"; NULL for a number without a name. */
+/* Reads the members rows and columns; as process_spec_read. */
+int process_size_read(struct params *p, uint16_t *rows, uint16_t *columns) MUST_USE;
+
+/*
+ * A signal of a JSON value: "SIGTERM", "TERM" or a number. 0: there is no such signal.
+ */
+int process_signal_read(struct json_val v);
+/* "TERM"; NULL for a number without a name. */
 const char *process_signal_name(int signo);
 
 /* Writes the process object. */

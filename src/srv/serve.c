@@ -10,6 +10,7 @@
 #include "limits.h"
 #include "plug/plug.h"
 #include "proc/children.h"
+#include "proc/process.h"
 #include "proc/tree.h"
 #include "srv/api.h"
 #include "srv/credentials.h"
@@ -49,6 +50,7 @@ struct serve {
 	struct api api;
 	struct entrypoint entrypoint;
 	struct git_identity git;
+	struct processes_conf processes;
 	struct tls_credentials *tls; /* NULL: plain HTTP */
 	struct server *server;
 	struct viewer *viewer; /* NULL: none */
@@ -106,6 +108,7 @@ static void store_ready(struct io *io, uint32_t events)
 		if (r.op == STORE_EXIT && r.pid) {
 			shell_ended(s, &r);
 			entrypoint_exited(&s->entrypoint, r.pid, r.status);
+			processes_exited(s->api.processes, r.pid, r.status);
 		}
 		fd_close(&fd);
 	}
@@ -142,6 +145,7 @@ static void cut(struct serve *s)
 	run_static_cut();
 	file_job_cut();
 	plugs_stop(s->box.plugs);
+	processes_stop(s->api.processes);
 	once_cut(s->api.once);
 }
 
@@ -303,6 +307,23 @@ static int make_sessions(struct serve *s)
 	return s->api.once ? 0 : -ENOMEM;
 }
 
+static int make_processes(struct serve *s)
+{
+	s->processes.loop = s->loop;
+	s->processes.store = s->store;
+	s->api.processes = processes_new(&s->processes);
+	return s->api.processes ? 0 : -ENOMEM;
+}
+
+/* Processes run where shells do. */
+static void restore_processes(struct serve *s)
+{
+	s->processes.user = s->who.setup.user;
+	s->processes.user_name = s->who.user.name;
+	s->processes.cwd = s->who.cwd;
+	processes_restore(s->api.processes);
+}
+
 static int build(struct serve *s)
 {
 	struct server_conf conf = {.ops = &api_ops, .arg = &s->api};
@@ -318,7 +339,9 @@ static int build(struct serve *s)
 	if (err == 0)
 		err = loop_signal(s->loop, SIGINT, on_stop, s);
 	if (err == 0)
-		err = kept_take(&s->kept, s->store, &s->entrypoint);
+		err = make_processes(s);
+	if (err == 0)
+		err = kept_take(&s->kept, s->store, &s->entrypoint, s->api.processes);
 	if (err == 0 && s->store->sock >= 0)
 		err = loop_add(
 			s->loop, &s->store_io, s->store->sock, EPOLLIN, store_ready);
@@ -337,6 +360,7 @@ static int build(struct serve *s)
 	host_name(s->box.host_name, sizeof(s->box.host_name));
 	s->box.again = kept_sessions(&s->kept);
 	s->box.more_actions = plugs_action;
+	restore_processes(s);
 	s->box.plugs = plugs_new(&s->box);
 	if (!s->box.plugs)
 		return -ENOMEM;
@@ -420,6 +444,7 @@ int serve_run(struct store *store, const struct config *config)
 	while (s.box.session)
 		session_del(s.box.session);
 	once_del(s.api.once);
+	processes_del(s.api.processes);
 	kept_free(&s.kept);
 	entrypoint_free(&s.entrypoint);
 	who_free(&s.who);

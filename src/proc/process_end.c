@@ -1,0 +1,198 @@
+/* How processes end: by themselves, by a signal, a timeout, or with their connection. */
+#include "proc/process_private.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "proc/pty.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+static bool is_running(const struct process *p)
+{
+	return p->record->state == PROCESS_RUNNING;
+}
+
+void process_end_timers(struct process *p)
+{
+	struct loop *l = p->all->conf->loop;
+
+	timer_cancel(l, &p->timeout);
+	timer_cancel(l, &p->orphan);
+	timer_cancel(l, &p->killing.timer);
+	p->killing.active = false;
+}
+
+/* --- Exit --------------------------------------------------------------------------------- */
+
+void process_ended(struct process *p, int status)
+{
+	struct process_record *r = p->record;
+
+	/* A later serve reads these in their order. */
+	r->status = status;
+	r->ended_at = process_time_now();
+	process_end_timers(p);
+	process_sink_close(p);
+	process_source_mark_exit(p);
+	process_set_exit(p);
+	process_enter(p, PROCESS_EXITED);
+	processes_evict(p->all);
+}
+
+void process_set_exit(struct process *p)
+{
+	p->exit = (struct process_exit){
+		.status = p->record->status,
+		.timed_out = p->record->timed_out,
+		.at = p->record->ended_at,
+	};
+}
+
+void processes_exited(struct processes *all, pid_t pid, int status)
+{
+	struct process *p = all->first;
+
+	while (p && (p->record->pid != pid || !is_running(p)))
+		p = p->next;
+	if (p)
+		process_child_ended(&p->child, status);
+}
+
+/* --- Kill --------------------------------------------------------------------------------- */
+
+static void kill_step(struct timer *t)
+{
+	struct process *p = container_of(t, struct process, killing.timer);
+	struct process_killing *k = &p->killing;
+	int r = tree_kill(&k->tree);
+
+	/* Another look finds those that were forked meanwhile. */
+	if (r > 0 && loop_now(p->all->conf->loop) < k->until &&
+		timer_set(p->all->conf->loop, t, END_LOOK_MS, kill_step) == 0)
+		return;
+	kill(p->record->pid, SIGKILL);
+	k->active = false;
+}
+
+void process_kill(struct process *p)
+{
+	struct process_killing *k = &p->killing;
+
+	if (p->record->state == PROCESS_STARTING && p->record->pid > 0)
+		kill(p->record->pid, SIGKILL);
+	if (!is_running(p) || k->active)
+		return;
+	/* The root is stopped, so that it starts nothing in the place of the killed. */
+	kill(p->record->pid, SIGSTOP);
+	p->record->killed = true;
+	k->active = true;
+	k->tree = (struct tree){.root = p->record->pid};
+	k->until = clock_ms() + TREE_KILL_MS;
+	kill_step(&k->timer);
+}
+
+int process_signal(struct process *p, int signo, enum process_target to)
+{
+	pid_t pid = p->record->pid, group = pid;
+
+	if (!is_running(p))
+		return -ESRCH;
+	switch (to) {
+	case PROCESS_TREE:
+		if (signo == SIGKILL)
+			process_kill(p);
+		else if (tree_signal_all(pid, signo) < 0 && kill(-pid, signo) < 0)
+			return -errno;
+		return 0;
+	case PROCESS_GROUP:
+		if (p->record->pty && p->out[PROCESS_STDOUT].fd >= 0)
+			group = pty_foreground(p->out[PROCESS_STDOUT].fd);
+		pid = group > 0 ? -group : -pid;
+		break;
+	case PROCESS_ALONE:
+		break;
+	}
+	return kill(pid, signo) < 0 ? -errno : 0;
+}
+
+static void on_timeout(struct timer *t)
+{
+	struct process *p = container_of(t, struct process, timeout);
+
+	p->record->timed_out = true;
+	process_kill(p);
+}
+
+void process_arm_timeout(struct process *p)
+{
+	uint64_t now = clock_ms(), end = p->record->deadline;
+
+	if (!end)
+		return;
+	if (timer_set(p->all->conf->loop, &p->timeout, end > now ? end - now : 0,
+		    on_timeout) == 0)
+		return;
+	log_warn("process %s: out of memory for its timeout, it is killed", p->id);
+	on_timeout(&p->timeout);
+}
+
+static void on_slow_start(struct timer *t)
+{
+	struct process *p = container_of(t, struct process, killing.timer);
+
+	process_kill(p);
+}
+
+void process_arm_start(struct process *p)
+{
+	/* Without memory it takes as long as it likes. */
+	if (timer_set(p->all->conf->loop, &p->killing.timer, PROCESS_START_MS,
+		    on_slow_start) < 0)
+		log_warn(
+			"process %s: out of memory for the deadline of its start", p->id);
+}
+
+/* --- Owners ------------------------------------------------------------------------------- */
+
+void process_own(struct process *p)
+{
+	p->owners++;
+	timer_cancel(p->all->conf->loop, &p->orphan);
+}
+
+static void process_orphaned(struct process *p)
+{
+	if (p->owners == 0 && p->record->kill_on_disconnect)
+		process_kill(p);
+}
+
+void process_disown(struct process *p)
+{
+	p->owners--;
+	process_orphaned(p);
+}
+
+static void on_orphan(struct timer *t)
+{
+	process_orphaned(container_of(t, struct process, orphan));
+}
+
+void process_await_owner(struct process *p)
+{
+	if (p->record->kill_on_disconnect && is_running(p) &&
+		timer_set(p->all->conf->loop, &p->orphan, PROCESS_ORPHAN_MS, on_orphan) <
+			0)
+		process_orphaned(p);
+}
+
+int process_resize(struct process *p, uint16_t rows, uint16_t columns)
+{
+	if (!p->record->pty)
+		return -ENOTTY;
+	if (p->out[PROCESS_STDOUT].fd < 0)
+		return -ESRCH;
+	return pty_resize(p->out[PROCESS_STDOUT].fd, rows, columns);
+}

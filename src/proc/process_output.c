@@ -1,0 +1,292 @@
+/* What processes write: read from their pipes as it comes, kept within bounds. */
+#include "proc/process_private.h"
+
+#include "base/fd.h"
+#include "base/log.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+
+/* No interest; the end of the pipe is reported once, and not at each wait. */
+enum { SOURCE_QUIET = EPOLLONESHOT };
+
+static unsigned number_of(const struct process_source *s)
+{
+	return (unsigned)(s - s->process->out);
+}
+
+unsigned process_outputs(const struct process *p)
+{
+	return p->record->pty ? 1 : PROCESS_OUTPUTS;
+}
+
+static const char *part_of(unsigned no, bool spool)
+{
+	static const char *const parts[][2] = {{":1", ":1s"}, {":2", ":2s"}};
+
+	return parts[no][spool];
+}
+
+/* --- Bounds ------------------------------------------------------------------------------ */
+
+/* What each output may keep when all together keep too much. */
+static uint64_t share_of_each(const struct processes *all)
+{
+	uint64_t n = PROCESS_OUTPUTS * (uint64_t)(all->running + all->exited);
+	uint64_t share = PROCESS_OUTPUT_TOTAL / (n ? n : 1);
+
+	return share > PROCESS_OUTPUT_MIN ? share : PROCESS_OUTPUT_MIN;
+}
+
+/* What the output of a process that waits for its readers may keep unread. */
+static uint64_t limit_of(const struct process *p)
+{
+	uint64_t limit = p->record->output_limit, share = share_of_each(p->all);
+	bool scarce = p->all->kept > PROCESS_OUTPUT_TOTAL / 2;
+
+	return scarce && share < limit ? share : limit;
+}
+
+/* Where there are no holes the memory is got back by another file. */
+static void source_compact(struct process_source *s)
+{
+	int r = 0;
+
+	if (!process_spool_wastes(&s->spool))
+		return;
+	r = process_spool_move(&s->spool);
+	if (r == 0)
+		r = process_store(s->process, part_of(number_of(s), true), s->spool.fd);
+	if (r < 0)
+		log_warn("process %s: its output is not compacted: %s", s->process->id,
+			err_text(r));
+}
+
+/* Keeps the last bytes, as many as keep says. */
+static void source_trim(struct process_source *s, uint64_t keep)
+{
+	uint64_t before = process_spool_kept(&s->spool);
+	uint64_t to = s->spool.end > keep ? s->spool.end - keep : 0;
+	const struct process_record *r = s->process->record;
+
+	if (r->wait_when_full && to > r->out[number_of(s)].released)
+		to = r->out[number_of(s)].released;
+	process_spool_trim(&s->spool, to);
+	s->process->all->kept -= before - process_spool_kept(&s->spool);
+	source_compact(s);
+}
+
+/* All outputs of processes that have ended, oldest first, or of the others. */
+static void processes_trim(struct processes *all, bool ended)
+{
+	uint64_t share = share_of_each(all);
+
+	for (struct process *p = all->first; p; p = p->next) {
+		if (all->kept <= PROCESS_OUTPUT_TOTAL)
+			return;
+		if ((p->record->state == PROCESS_EXITED) != ended)
+			continue;
+		for (unsigned i = 0; i < process_outputs(p); i++)
+			if (p->out[i].spool.fd >= 0)
+				source_trim(&p->out[i], share);
+	}
+}
+
+static void source_bound(struct process_source *s)
+{
+	struct processes *all = s->process->all;
+
+	if (process_spool_kept(&s->spool) > s->process->record->output_limit)
+		source_trim(s, s->process->record->output_limit);
+	if (all->kept <= PROCESS_OUTPUT_TOTAL)
+		return;
+	processes_trim(all, true);
+	processes_trim(all, false);
+}
+
+/* How many bytes may be read now. */
+static uint64_t source_space(const struct process_source *s)
+{
+	const struct process_record *r = s->process->record;
+	uint64_t unread = s->spool.end - r->out[number_of(s)].released;
+	uint64_t limit;
+
+	if (!r->wait_when_full)
+		return PROCESS_READ_BUDGET;
+	limit = limit_of(s->process);
+	if (unread >= limit)
+		return 0;
+	return limit - unread < PROCESS_READ_BUDGET ? limit - unread
+						    : PROCESS_READ_BUDGET;
+}
+
+/* --- Reading ------------------------------------------------------------------------------- */
+
+void process_source_close(struct process *p, unsigned no)
+{
+	struct process_source *s = &p->out[no];
+
+	if (s->fd < 0)
+		return;
+	loop_remove(p->all->conf->loop, &s->io);
+	fd_close(&s->fd);
+	p->record->out[no].open = false;
+	process_store_drop(p, part_of(no, false));
+	process_wake(p);
+}
+
+/* Reads once: 0; 1: nothing is there, or may be read now; negative: it has ended. */
+static int source_read(struct process_source *s, size_t max)
+{
+	ssize_t got = process_spool_append(&s->spool, s->fd, max);
+
+	if (got == -EAGAIN || got == -EINTR)
+		return 1;
+	if (got <= 0)
+		return ERR_CLOSED;
+	s->process->all->kept += (uint64_t)got;
+	source_bound(s);
+	return 0;
+}
+
+static void source_ready(struct io *io, uint32_t events)
+{
+	struct process_source *s = container_of(io, struct process_source, io);
+	struct process *p = s->process;
+	uint64_t space = source_space(s);
+	int r;
+
+	(void)events;
+	if (!space) {
+		s->paused = true;
+		loop_want(p->all->conf->loop, &s->io, SOURCE_QUIET);
+		return;
+	}
+	r = source_read(s, (size_t)space);
+	if (r < 0)
+		process_source_close(p, number_of(s));
+	else if (r == 0)
+		process_wake(p);
+}
+
+int process_source_watch(struct process *p, unsigned no)
+{
+	struct process_source *s = &p->out[no];
+
+	/* A pty is read in pieces of this size in any case. */
+	if (p->record->pty)
+		s->spool.no_splice = true;
+	else
+		fd_widen_pipe(s->fd, PROCESS_PIPE);
+	return loop_add(p->all->conf->loop, &s->io, s->fd, EPOLLIN, source_ready);
+}
+
+void process_source_resume(struct process *p, unsigned no)
+{
+	struct process_source *s = &p->out[no];
+
+	if (!s->paused || !source_space(s))
+		return;
+	s->paused = false;
+	loop_want(p->all->conf->loop, &s->io, EPOLLIN);
+}
+
+/* A terminal does not tell how much it holds: all of it is read, which is little. */
+static void source_drain(struct process_source *s)
+{
+	size_t left = SHELL_LAST_MAX;
+	uint64_t before;
+
+	while (left) {
+		before = s->spool.end;
+		if (source_read(s, left))
+			return;
+		left -= s->spool.end - before < left ? (size_t)(s->spool.end - before)
+						     : left;
+	}
+}
+
+void process_source_mark_exit(struct process *p)
+{
+	for (unsigned i = 0; i < process_outputs(p); i++) {
+		struct process_source *s = &p->out[i];
+		int waiting = 0;
+
+		if (s->fd >= 0 && p->record->pty)
+			source_drain(s);
+		else if (s->fd >= 0 && ioctl(s->fd, FIONREAD, &waiting) < 0)
+			waiting = 0;
+		p->record->out[i].at_exit = s->spool.end + (uint64_t)waiting;
+		process_source_resume(p, i);
+	}
+}
+
+void process_sources_free(struct process *p)
+{
+	for (unsigned i = 0; i < PROCESS_OUTPUTS; i++) {
+		struct process_source *s = &p->out[i];
+
+		loop_remove(p->all->conf->loop, &s->io);
+		fd_close(&s->fd);
+		if (s->spool.fd >= 0)
+			p->all->kept -= process_spool_kept(&s->spool);
+		process_spool_free(&s->spool);
+	}
+}
+
+/* --- For readers ------------------------------------------------------------------------------ */
+
+void process_output(const struct process *p, unsigned no, struct process_output *out)
+{
+	const struct process_output_record *r = &p->record->out[no];
+
+	*out = (struct process_output){
+		.start = p->record->spool[no].start,
+		.end = p->out[no].spool.end,
+		.at_exit = r->at_exit,
+		.open = r->open,
+	};
+}
+
+int process_output_read(const struct process *p, unsigned no, uint64_t at, size_t max,
+	struct buf *out, struct process_part *part)
+{
+	return process_spool_read(&p->out[no].spool, at, max, out, part);
+}
+
+ssize_t process_output_send(
+	const struct process *p, unsigned no, uint64_t at, size_t n, int sock)
+{
+	return process_spool_send(&p->out[no].spool, at, n, sock);
+}
+
+/* The slowest of the followers that count; false: there is none. */
+static bool find_slowest(const struct process *p, unsigned no, uint64_t *offset)
+{
+	bool found = false;
+
+	for (const struct process_follower *f = p->followers; f; f = f->next) {
+		if (!f->releases || (found && f->released[no] >= *offset))
+			continue;
+		*offset = f->released[no];
+		found = true;
+	}
+	return found;
+}
+
+void process_release(
+	struct process *p, unsigned no, struct process_follower *f, uint64_t offset)
+{
+	struct process_output_record *r = &p->record->out[no];
+
+	if (offset > p->out[no].spool.end)
+		offset = p->out[no].spool.end;
+	if (f && offset > f->released[no])
+		f->released[no] = offset;
+	(void)find_slowest(p, no, &offset);
+	if (offset > r->released)
+		r->released = offset;
+	process_source_resume(p, no);
+}

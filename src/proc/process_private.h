@@ -1,0 +1,197 @@
+/* What the files of proc/process share. */
+#ifndef PROC_PROCESS_PRIVATE_H
+#define PROC_PROCESS_PRIVATE_H
+
+#include "proc/children.h"
+#include "proc/process.h"
+#include "proc/tree.h"
+
+/* What the stage of stdin is doing; see process_stdin.c. */
+enum process_stage {
+	STAGE_IDLE,
+	STAGE_FILLS,  /* bytes come into it from a peer */
+	STAGE_DRAINS, /* bytes leave it for the process */
+};
+
+/* stdin in the record. */
+struct process_stdin_record {
+	uint64_t taken;      /* bytes taken of the peers, all in all */
+	uint64_t taken_then; /* the same when the step in stage began... */
+	uint32_t held_then;  /* ...and the bytes that the stage held */
+	uint32_t stage;      /* enum process_stage */
+	bool open;           /* bytes are taken */
+	bool ends;           /* what the stage holds is the last */
+};
+
+/* An output in the record. */
+struct process_output_record {
+	bool open;
+	uint64_t at_exit;  /* see struct process_output */
+	uint64_t released; /* see process_release */
+};
+
+/*
+ * All that is known of a process, in memory that outlives serve; the child has it too,
+ * until its exec. The order of the stores tells a later serve what has happened.
+ */
+struct process_record {
+	uint32_t size;   /* of all of it, which also is the version of its layout */
+	int32_t failure; /* errno of a start that failed, written by the child */
+	uint32_t state;  /* enum process_state */
+	bool released;   /* the gate was opened: the program may have been executed */
+	bool pty, wait_when_full, kill_on_disconnect;
+	bool killed;    /* its tree is being killed */
+	bool timed_out; /* by the timeout */
+	pid_t pid;
+	int status;
+	uint64_t output_limit;
+	uint64_t deadline; /* of the timeout, monotonic ms; 0: none */
+	double started_at, ended_at;
+	struct process_stdin_record in;
+	struct process_output_record out[PROCESS_OUTPUTS];
+	uint32_t argv_n, cwd_at, user_at, tag_at; /* offsets in text */
+	struct process_spool_meta spool[PROCESS_OUTPUTS];
+	char text[]; /* each with its NUL: argv, cwd, user, tag */
+};
+
+struct process_source {
+	struct process *process;
+	struct process_spool spool;
+	struct io io; /* of the pipe or the pty; fd -1: it has ended, or is paused */
+	int fd;       /* -1: it has ended */
+	bool paused;  /* its readers have to come first */
+};
+
+struct process_sink {
+	struct io io;
+	int fd;         /* of the pipe, or a copy of the pty; -1: closed */
+	int stage[2];   /* a pipe; -1 with a pty */
+	uint32_t held;  /* bytes in the stage */
+	bool no_splice; /* pipes cannot be spliced into one another */
+	bool is_full;   /* a writer waits for space */
+};
+
+struct process_killing {
+	bool active;
+	struct tree tree;
+	uint64_t until; /* monotonic ms */
+	struct timer timer;
+};
+
+struct process {
+	struct process *next, *prev;
+	struct processes *all;
+	struct process_record *record;
+	size_t record_n; /* bytes mapped */
+	int record_fd;
+	uint64_t number;
+	char id[PROCESS_ID_MAX]; /* "p" and the number */
+	bool removed, seen;
+	bool exited; /* before the restoration: with exit.status */
+	unsigned owners;
+	struct child child;
+	struct spawn_report report;
+	struct io report_io;
+	struct timer wake, timeout, orphan;
+	struct process_source out[PROCESS_OUTPUTS];
+	struct process_sink in;
+	struct process_killing killing;
+	struct process_follower *followers;
+	struct process_follower *cursor; /* called next */
+	struct process_exit exit;
+	struct later later;
+	char detail[160]; /* of a FAILED one */
+	enum process_reason reason;
+};
+
+/* The key of a request. */
+struct process_key {
+	uint8_t key[SHA256_LEN], request[SHA256_LEN];
+	uint64_t number; /* of the process; 0: free */
+};
+
+/* What all processes share, in memory that outlives serve. */
+struct process_table {
+	uint32_t size;
+	uint32_t key_at; /* the next to be written */
+	uint64_t number; /* of the last id */
+	struct process_key keys[PROCESS_KEYS];
+};
+
+struct processes {
+	const struct processes_conf *conf;
+	struct process *first, *last;
+	struct process_table *table; /* NULL: not made yet */
+	int table_fd;
+	unsigned running, exited; /* running: with those that start */
+	uint64_t kept;            /* bytes of all outputs */
+	bool stopping;
+};
+
+/* process.c */
+extern const char process_prefix[]; /* of names in the store */
+/* The name of a part of p in the store: "" for the record. */
+void process_store_name(const struct process *p, const char *part, char out[STORE_NAME]);
+int process_store(const struct process *p, const char *part, int fd) MUST_USE;
+void process_store_drop(const struct process *p, const char *part);
+/* The one function that changes the state. */
+void process_enter(struct process *p, enum process_state to);
+/* Followers are called, after the present batch. */
+void process_wake(struct process *p);
+/* A zeroed process in the list, without a record; NULL: out of memory. */
+struct process *process_new(struct processes *all, uint64_t number);
+/* Takes it out of the list and frees it after the batch. */
+void process_del(struct process *p);
+/* Makes room among those that have ended. */
+void processes_evict(struct processes *all);
+struct process *process_by_number(const struct processes *all, uint64_t number);
+
+/* process_record.c */
+/* The table, made if it is not there: 0 or -errno. */
+int processes_make_table(struct processes *all) MUST_USE;
+void processes_free_table(struct processes *all);
+/* Takes fd over, the table of an earlier serve. */
+void processes_keep_table(struct processes *all, int fd);
+void process_key_set(
+	struct processes *all, const struct process_spec *spec, uint64_t number);
+void process_key_forget(struct processes *all, uint64_t number);
+/* The record of a new process. -errno. */
+int process_record_make(struct process *p, const struct process_spec *spec) MUST_USE;
+/* Takes fd over, the record of an earlier serve: 0 or -errno. */
+int process_record_restore(struct process *p, int fd) MUST_USE;
+void process_record_free(struct process *p);
+/* Seconds since 1970, in whole milliseconds. */
+double process_time_now(void);
+
+/* process_output.c */
+/* Watches a pipe or the pty as output no. -errno. */
+int process_source_watch(struct process *p, unsigned no) MUST_USE;
+/* The process has exited: what lies in its pipes was written before. */
+void process_source_mark_exit(struct process *p);
+void process_source_close(struct process *p, unsigned no);
+/* There may be space for bytes that were left in the pipe. */
+void process_source_resume(struct process *p, unsigned no);
+/* Frees spools; all->kept counts. */
+void process_sources_free(struct process *p);
+
+/* process_stdin.c */
+int process_sink_watch(struct process *p) MUST_USE;
+/* A crash may have come between two steps of the stage. */
+void process_sink_restore(struct process *p);
+void process_sink_close(struct process *p);
+
+/* process_end.c */
+void process_ended(struct process *p, int status);
+/* Takes over what the record says of the end. */
+void process_set_exit(struct process *p);
+void process_end_timers(struct process *p);
+void process_arm_timeout(struct process *p);
+/* The program must have been executed within PROCESS_START_MS. */
+void process_arm_start(struct process *p);
+/* After a crash of serve: an owner has to come. */
+void process_await_owner(struct process *p);
+
+/* process_start.c */
+void process_child_ended(struct child *c, int status);
+
+#endif

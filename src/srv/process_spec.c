@@ -1,0 +1,325 @@
+#include "srv/process_spec.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum {
+	SPEC_TOKENS = 100000, /* 20 bytes each in the index: 2 MB */
+	SPEC_KEYS = 4096,     /* variables of an environment */
+};
+
+static const char nul_text[] = "it must be a text without NUL";
+
+int process_spec_parse(struct params *p, struct str text)
+{
+	static const struct json_caps caps = {
+		.depth = JSON_DEPTH_MAX,
+		.tokens = SPEC_TOKENS,
+		.keys = SPEC_KEYS,
+	};
+
+	return params_body_within(p, text, &caps);
+}
+
+static int no_memory(struct params *p)
+{
+	snprintf(p->wrong, sizeof(p->wrong), "out of memory");
+	return 503;
+}
+
+/* A string value as a C string of the arena. */
+static int take_text(struct params *p, const char *name, struct json_val v, char **out)
+{
+	struct str text;
+	int r = json_str(v, p->arena, &text);
+
+	if (r == -ENOMEM)
+		return no_memory(p);
+	if (r || str_find_byte(text, '\0') < text.n)
+		return params_wrong(p, name, nul_text);
+	*out = arena_cstr(p->arena, text);
+	return *out ? 0 : no_memory(p);
+}
+
+/* --- Members ------------------------------------------------------------------------- */
+
+static int take_argv(struct params *p, struct process_spec *out)
+{
+	struct json_val list = json_get(p->body, "argv"), v;
+	size_t n = json_count(list);
+	const char **argv;
+	int it = 0, r = 0;
+
+	if (json_type(list) != JSON_ARRAY || !n)
+		return params_wrong(p, "argv", "it must be a list of one text at least");
+	out->argv = argv = arena_array(p->arena, n + 1, sizeof(*argv));
+	if (!argv)
+		return no_memory(p);
+	for (size_t i = 0; r == 0 && json_next(list, &it, NULL, &v); i++) {
+		char *text = NULL;
+
+		r = take_text(p, "argv", v, &text);
+		argv[i] = text;
+	}
+	return r;
+}
+
+/* Whether the entry "NAME=VALUE" is of the variable name. */
+static bool is_entry_of(const char *entry, struct str name)
+{
+	return str_starts(str_c(entry), name) && entry[name.n] == '=';
+}
+
+/* Puts NAME=VALUE in the place of the entry of that name, or behind the last of n. */
+static int put_variable(
+	struct params *p, const char **env, size_t *n, struct str name, const char *value)
+{
+	size_t size = name.n + (value ? strlen(value) : 0) + 2, at = 0;
+	char *entry;
+
+	while (at < *n && !is_entry_of(env[at], name))
+		at++;
+	if (!value) {
+		if (at < *n)
+			env[at] = env[--*n];
+		env[*n] = NULL;
+		return 0;
+	}
+	entry = arena_alloc(p->arena, size);
+	if (!entry)
+		return no_memory(p);
+	snprintf(entry, size, "%.*s=%s", STR_ARG(name), value);
+	*n += at == *n;
+	env[at] = entry;
+	return 0;
+}
+
+static int take_variable(struct params *p, const char **env, size_t *n, struct json_val k,
+	struct json_val v)
+{
+	struct str name;
+	char *value = NULL;
+	int r = json_str(k, p->arena, &name);
+
+	if (r)
+		return no_memory(p);
+	if (!name.n || str_find_byte(name, '=') < name.n ||
+		str_find_byte(name, '\0') < name.n)
+		return params_wrong(
+			p, "env", "a name must not be empty or have = or NUL");
+	r = json_type(v) == JSON_NULL ? 0 : take_text(p, "env", v, &value);
+	return r ? r : put_variable(p, env, n, name, value);
+}
+
+/* The sandbox's, with the variables of the request; null takes one away. */
+static int take_env(struct params *p, const char *const *base, struct process_spec *out)
+{
+	struct json_val object = json_get(p->body, "env"), k, v;
+	const char **env;
+	size_t n = 0;
+	int it = 0, r = 0;
+
+	while (base[n])
+		n++;
+	out->env = env = arena_array(p->arena, n + json_count(object) + 1, sizeof(*env));
+	if (!env)
+		return no_memory(p);
+	memcpy(env, base, n * sizeof(*env));
+	out->defaults = base;
+	if (json_type(object) == JSON_ABSENT || json_type(object) == JSON_NULL)
+		return 0;
+	if (json_type(object) != JSON_OBJECT)
+		return params_wrong(p, "env", "it must be an object");
+	while (r == 0 && json_next(object, &it, &k, &v))
+		r = take_variable(p, env, &n, k, v);
+	return r;
+}
+
+struct size_params {
+	uint64_t rows, columns;
+};
+
+int process_size_read(struct params *p, uint16_t *rows, uint16_t *columns)
+{
+	static const struct param table[] = {
+		{"rows", PARAM_NUMBER, .at = offsetof(struct size_params, rows), .min = 1,
+			.max = STREAM_SIZE_MAX, .required = true},
+		{"columns", PARAM_NUMBER, .at = offsetof(struct size_params, columns),
+			.min = 1, .max = STREAM_SIZE_MAX, .required = true},
+	};
+	struct size_params size;
+	int r = params_take(p, table, ARRAY_LEN(table), &size);
+
+	if (r)
+		return r;
+	*rows = (uint16_t)size.rows;
+	*columns = (uint16_t)size.columns;
+	return 0;
+}
+
+static int take_pty(struct params *p, struct process_spec *out)
+{
+	struct params inner = *p;
+	int r;
+
+	inner.body = json_get(p->body, "pty");
+	if (json_type(inner.body) == JSON_ABSENT || json_type(inner.body) == JSON_NULL)
+		return 0;
+	if (json_type(inner.body) != JSON_OBJECT)
+		return params_wrong(
+			p, "pty", "it must be an object with rows and columns");
+	out->pty = true;
+	r = process_size_read(&inner, &out->rows, &out->columns);
+	if (r)
+		memcpy(p->wrong, inner.wrong, sizeof(p->wrong));
+	return r;
+}
+
+static int take_timeout(struct params *p, struct process_spec *out)
+{
+	struct json_val v = json_get(p->body, "timeout");
+	double seconds;
+
+	if (json_type(v) == JSON_ABSENT || json_type(v) == JSON_NULL)
+		return 0;
+	if (json_double(v, &seconds) || seconds < 0 || seconds > PROCESS_TIMEOUT_MAX_S)
+		return params_wrong(p, "timeout",
+			"it must be a number of seconds from 0 "
+			"(none) to 2592000");
+	out->timeout_ms = (uint64_t)(seconds * 1000);
+	if (seconds > 0 && !out->timeout_ms)
+		out->timeout_ms = 1;
+	return 0;
+}
+
+/* --- Scalars ------------------------------------------------------------------------------ */
+
+struct scalars {
+	struct str cwd, user, tag;
+	bool takes_stdin;
+	unsigned when_full, on_disconnect;
+	uint64_t output_limit;
+};
+
+static int take_cstr(
+	struct params *p, const char *name, struct str text, const char **out)
+{
+	if (!text.n)
+		return 0;
+	if (str_find_byte(text, '\0') < text.n)
+		return params_wrong(p, name, nul_text);
+	*out = arena_cstr(p->arena, text);
+	return *out ? 0 : no_memory(p);
+}
+
+static int take_scalars(struct params *p, struct process_spec *out)
+{
+	static const char *const full[] = {"discard", "wait", NULL};
+	static const char *const disconnect[] = {"continue", "kill", NULL};
+	static const struct param table[] = {
+		{"cwd", PARAM_TEXT, .at = offsetof(struct scalars, cwd)},
+		{"user", PARAM_TEXT, .at = offsetof(struct scalars, user)},
+		{"tag", PARAM_TEXT, .at = offsetof(struct scalars, tag)},
+		{"stdin", PARAM_BOOL, .at = offsetof(struct scalars, takes_stdin)},
+		{"when_full", PARAM_CHOICE, .at = offsetof(struct scalars, when_full),
+			.words = full},
+		{"on_disconnect", PARAM_CHOICE,
+			.at = offsetof(struct scalars, on_disconnect),
+			.words = disconnect},
+		{"output_limit", PARAM_NUMBER,
+			.at = offsetof(struct scalars, output_limit),
+			.min = PROCESS_OUTPUT_MIN, .max = PROCESS_OUTPUT_MAX},
+	};
+	struct scalars s = {.output_limit = PROCESS_OUTPUT_DEFAULT};
+	int r = params_take(p, table, ARRAY_LEN(table), &s);
+
+	if (r == 0 && s.cwd.n && s.cwd.p[0] != '/')
+		r = params_wrong(p, "cwd", "it must be an absolute path");
+	if (r == 0 && s.tag.n > PROCESS_TAG_MAX)
+		r = params_wrong(p, "tag", "it must have 64 bytes at most");
+	if (r == 0)
+		r = take_cstr(p, "cwd", s.cwd, &out->cwd);
+	if (r == 0)
+		r = take_cstr(p, "user", s.user, &out->user);
+	if (r == 0)
+		r = take_cstr(p, "tag", s.tag, &out->tag);
+	out->takes_stdin = s.takes_stdin;
+	out->wait_when_full = s.when_full;
+	out->kill_on_disconnect = s.on_disconnect;
+	out->output_limit = s.output_limit;
+	return r;
+}
+
+int process_spec_read(struct params *p, const char *const *env, struct process_spec *out)
+{
+	int r;
+
+	*out = (struct process_spec){0};
+	r = take_scalars(p, out);
+	if (r == 0)
+		r = take_argv(p, out);
+	if (r == 0)
+		r = take_env(p, env, out);
+	if (r == 0)
+		r = take_pty(p, out);
+	return r ? r : take_timeout(p, out);
+}
+
+/* --- Signals ------------------------------------------------------------------------------ */
+
+static const char signal_names[][7] = {
+	[SIGHUP] = "HUP",
+	[SIGINT] = "INT",
+	[SIGQUIT] = "QUIT",
+	[SIGILL] = "ILL",
+	[SIGTRAP] = "TRAP",
+	[SIGABRT] = "ABRT",
+	[SIGBUS] = "BUS",
+	[SIGFPE] = "FPE",
+	[SIGKILL] = "KILL",
+	[SIGUSR1] = "USR1",
+	[SIGSEGV] = "SEGV",
+	[SIGUSR2] = "USR2",
+	[SIGPIPE] = "PIPE",
+	[SIGALRM] = "ALRM",
+	[SIGTERM] = "TERM",
+	[SIGSTKFLT] = "STKFLT",
+	[SIGCHLD] = "CHLD",
+	[SIGCONT] = "CONT",
+	[SIGSTOP] = "STOP",
+	[SIGTSTP] = "TSTP",
+	[SIGTTIN] = "TTIN",
+	[SIGTTOU] = "TTOU",
+	[SIGURG] = "URG",
+	[SIGXCPU] = "XCPU",
+	[SIGXFSZ] = "XFSZ",
+	[SIGVTALRM] = "VTALRM",
+	[SIGPROF] = "PROF",
+	[SIGWINCH] = "WINCH",
+	[SIGIO] = "IO",
+	[SIGPWR] = "PWR",
+	[SIGSYS] = "SYS",
+};
+
+int process_signal_read(struct json_val v)
+{
+	struct str text = json_type(v) == JSON_STRING ? json_inside(v) : json_raw(v);
+	uint64_t number;
+
+	if (str_u64(text, NSIG - 1, &number) == 0)
+		return (int)number;
+	if (str_starts(text, STR("SIG")))
+		text = str_skip(text, 3);
+	for (size_t i = 1; i < ARRAY_LEN(signal_names); i++)
+		if (str_eq_nocase(text, str_c(signal_names[i])))
+			return (int)i;
+	return 0;
+}
+
+const char *process_signal_name(int signo)
+{
+	return signo > 0 && (size_t)signo < ARRAY_LEN(signal_names) ? signal_names[signo]
+								    : NULL;
+}
