@@ -140,9 +140,10 @@ static int find_paths(struct start *st)
 	paths = arena_array(&st->arena, max, sizeof(*paths));
 	if (!paths)
 		return -ENOMEM;
-	/* An empty name is found nowhere. */
-	while (*name && rest.n) {
-		struct str dir = str_cut(&rest, ':');
+	/* An empty name is found nowhere; an empty entry is the working directory. */
+	for (bool more = *name; more;) {
+		size_t at = str_find_byte(rest, ':');
+		struct str dir = str_make(rest.p, at);
 		size_t size = dir.n + strlen(name) + 3;
 		char *to = arena_alloc(&st->arena, size);
 
@@ -150,6 +151,8 @@ static int find_paths(struct start *st)
 			return -ENOMEM;
 		snprintf(to, size, "%.*s%s/%s", STR_ARG(dir), dir.n ? "" : ".", name);
 		paths[n++] = to;
+		more = at < rest.n;
+		rest = str_skip(rest, at + 1);
 	}
 	for (size_t i = 0; shell && shells_ladder[i]; i++)
 		paths[n++] = shells_ladder[i];
