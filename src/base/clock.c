@@ -22,6 +22,14 @@ uint64_t clock_within(uint64_t ms, uint64_t deadline)
 	return then < deadline ? then : deadline;
 }
 
+double clock_today(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (double)t.tv_sec + (double)(t.tv_nsec / 1000000) / 1000;
+}
+
 int64_t clock_today_s(void)
 {
 	return (int64_t)time(NULL);

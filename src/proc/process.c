@@ -11,7 +11,7 @@
 
 const char process_prefix[] = "proc:";
 
-/* --- The fd store ------------------------------------------------------------------ */
+/* --- The fd store ---------------------------------------------------------- */
 
 void process_store_name(const struct process *p, const char *part, char out[STORE_NAME])
 {
@@ -34,7 +34,7 @@ void process_store_drop(const struct process *p, const char *part)
 	store_drop(p->all->conf->store, name);
 }
 
-/* --- The table ---------------------------------------------------------------------- */
+/* --- The table ------------------------------------------------------------- */
 
 struct processes *processes_new(const struct processes_conf *conf)
 {
@@ -94,7 +94,7 @@ struct process *process_next(const struct process *p)
 	return process_shown_from(p->next);
 }
 
-/* --- One process -------------------------------------------------------------------- */
+/* --- One process ----------------------------------------------------------- */
 
 /* In the order of their numbers. */
 static void process_link(struct process *p)
@@ -251,7 +251,7 @@ const struct process_exit *process_exit_of(const struct process *p)
 	return p->record->state == PROCESS_EXITED ? &p->exit : NULL;
 }
 
-/* --- Removal -------------------------------------------------------------------------- */
+/* --- Removal --------------------------------------------------------------- */
 
 bool process_is_removed(const struct process *p)
 {
@@ -300,7 +300,7 @@ void process_set_seen(struct process *p)
 	p->seen = p->record->state == PROCESS_EXITED;
 }
 
-/* --- Followers -------------------------------------------------------------------------- */
+/* --- Followers ------------------------------------------------------------- */
 
 static void process_call_followers(struct timer *t)
 {

@@ -93,11 +93,10 @@ struct process_info {
 
 /* An output as it is now. */
 struct process_output {
-	uint64_t start; /* the offset of the first byte that is kept */
-	uint64_t end;   /* the offset behind the newest byte */
-	uint64_t
-		at_exit; /* what was written before the exit ends here; UINT64_MAX: it runs */
-	bool open;       /* more may come */
+	uint64_t start;   /* the offset of the first byte that is kept */
+	uint64_t end;     /* the offset behind the newest byte */
+	uint64_t at_exit; /* what was written before the exit ends here; or UINT64_MAX */
+	bool open;        /* more may come */
 };
 
 /* stdin as it is now. */
@@ -106,9 +105,9 @@ struct process_stdin {
 	uint64_t offset; /* bytes taken in all; they outlive a crash of serve */
 };
 
-/* --- The table of all ----------------------------------------------------------- */
+/* --- The table of all ------------------------------------------------------ */
 
-/* Outlives the table; user, user_name and cwd may be filled in until the first start. */
+/* Outlives the table; user, user_name and cwd are needed from the first start on. */
 struct processes_conf {
 	struct loop *loop;
 	struct store *store;
@@ -140,7 +139,7 @@ struct process *process_find(const struct processes *all, struct str id);
 struct process *process_first(const struct processes *all);
 struct process *process_next(const struct process *p);
 
-/* --- Start and end -------------------------------------------------------------- */
+/* --- Start and end --------------------------------------------------------- */
 
 /*
  * Starts a process: *out is in state STARTING, and followers are called when it is
@@ -187,7 +186,7 @@ void process_set_seen(struct process *p);
 void process_own(struct process *p);
 void process_disown(struct process *p);
 
-/* --- Followers -------------------------------------------------------------------- */
+/* --- Followers ------------------------------------------------------------- */
 
 /* Embedded in its owner; zeroed but for fn. */
 struct process_follower {
@@ -206,7 +205,7 @@ void process_follow(struct process *p, struct process_follower *f);
 /* Legal for one that does not follow. p may be no more. */
 void process_unfollow(struct process_follower *f);
 
-/* --- Outputs ------------------------------------------------------------------------ */
+/* --- Outputs --------------------------------------------------------------- */
 
 /* 1 with a pty, otherwise 2. */
 unsigned process_outputs(const struct process *p);
@@ -227,7 +226,7 @@ ssize_t process_output_send(
 void process_release(
 	struct process *p, unsigned no, struct process_follower *f, uint64_t offset);
 
-/* --- stdin ---------------------------------------------------------------------------- */
+/* --- stdin ----------------------------------------------------------------- */
 
 void process_stdin(const struct process *p, struct process_stdin *out);
 /*
@@ -244,7 +243,7 @@ ssize_t process_stdin_move(struct process *p, int fd, size_t n) MUST_USE;
 /* stdin ends behind what was taken. To a pty that collects lines its end key is sent. */
 void process_stdin_end(struct process *p);
 
-/* --- Idempotency ------------------------------------------------------------------ */
+/* --- Idempotency ----------------------------------------------------------- */
 
 /* What is known of a key; the last PROCESS_KEYS of them are remembered. */
 enum process_key_state {

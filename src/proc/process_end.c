@@ -25,7 +25,7 @@ void process_end_timers(struct process *p)
 	p->killing.active = false;
 }
 
-/* --- Exit --------------------------------------------------------------------------------- */
+/* --- Exit ------------------------------------------------------------------ */
 
 void process_ended(struct process *p, int status)
 {
@@ -33,7 +33,7 @@ void process_ended(struct process *p, int status)
 
 	/* A later serve reads these in their order. */
 	r->status = status;
-	r->ended_at = process_time_now();
+	r->ended_at = clock_today();
 	process_end_timers(p);
 	process_sink_close(p);
 	process_source_mark_exit(p);
@@ -61,7 +61,7 @@ void processes_exited(struct processes *all, pid_t pid, int status)
 		process_child_ended(&p->child, status);
 }
 
-/* --- Kill --------------------------------------------------------------------------------- */
+/* --- Kill ------------------------------------------------------------------ */
 
 static void kill_step(struct timer *t)
 {
@@ -155,7 +155,7 @@ void process_arm_start(struct process *p)
 			"process %s: out of memory for the deadline of its start", p->id);
 }
 
-/* --- Owners ------------------------------------------------------------------------------- */
+/* --- Owners ---------------------------------------------------------------- */
 
 void process_own(struct process *p)
 {

@@ -29,7 +29,7 @@ static const char *part_of(unsigned no, bool spool)
 	return parts[no][spool];
 }
 
-/* --- Bounds ------------------------------------------------------------------------------ */
+/* --- Bounds ---------------------------------------------------------------- */
 
 /* What each output may keep when all together keep too much. */
 static uint64_t share_of_each(const struct processes *all)
@@ -122,7 +122,7 @@ static uint64_t source_space(const struct process_source *s)
 						    : PROCESS_READ_BUDGET;
 }
 
-/* --- Reading ------------------------------------------------------------------------------- */
+/* --- Reading --------------------------------------------------------------- */
 
 void process_source_close(struct process *p, unsigned no)
 {
@@ -236,7 +236,7 @@ void process_sources_free(struct process *p)
 	}
 }
 
-/* --- For readers ------------------------------------------------------------------------------ */
+/* --- For readers ----------------------------------------------------------- */
 
 void process_output(const struct process *p, unsigned no, struct process_output *out)
 {

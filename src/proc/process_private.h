@@ -160,8 +160,6 @@ int process_record_make(struct process *p, const struct process_spec *spec) MUST
 /* Takes fd over, the record of an earlier serve: 0 or -errno. */
 int process_record_restore(struct process *p, int fd) MUST_USE;
 void process_record_free(struct process *p);
-/* Seconds since 1970, in whole milliseconds. */
-double process_time_now(void);
 
 /* process_output.c */
 /* Watches a pipe or the pty as output no. -errno. */

@@ -1,14 +1,13 @@
 /* What outlives serve: the table of all processes, and the record of each. */
 #include "proc/process_private.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char table_name[] = "proc:table";
@@ -20,7 +19,7 @@ static void *record_map(int fd, size_t n)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-/* --- The table, with the keys of requests ---------------------------------------------- */
+/* --- The table, with the keys of requests ---------------------------------- */
 
 void processes_free_table(struct processes *all)
 {
@@ -105,15 +104,7 @@ void process_key_forget(struct processes *all, uint64_t number)
 			all->table->keys[i].number = 0;
 }
 
-/* --- The record of a process ------------------------------------------------------------ */
-
-double process_time_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (double)t.tv_sec + (double)(t.tv_nsec / 1000000) / 1000;
-}
+/* --- The record of a process ----------------------------------------------- */
 
 static size_t text_size(const char *text)
 {
@@ -142,7 +133,7 @@ static void record_fill(struct process *p, const struct process_spec *spec,
 	r->wait_when_full = spec->wait_when_full;
 	r->kill_on_disconnect = spec->kill_on_disconnect;
 	r->output_limit = spec->output_limit;
-	r->started_at = process_time_now();
+	r->started_at = clock_today();
 	r->in.open = spec->pty || spec->takes_stdin;
 	for (unsigned i = 0; i < process_outputs(p); i++)
 		r->out[i] = (struct process_output_record){

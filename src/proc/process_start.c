@@ -42,7 +42,7 @@ struct start {
 	int other[3]; /* the ends of the child: 0, 1, 2, or the slave of the pty first */
 };
 
-/* --- In the child -------------------------------------------------------------------------- */
+/* --- In the child ---------------------------------------------------------- */
 
 /* The texts of the environment of the sandbox that follow the user. */
 static const struct {
@@ -65,9 +65,10 @@ static bool is_default(const struct process_spec *spec, const char *entry)
 }
 
 /* The text for an entry of the environment; NULL: it is left out. */
-static const char *env_of_user(const struct start *st, const char *entry)
+static const char *env_of_user(struct start *st, const char *entry)
 {
 	char *text;
+	size_t size;
 
 	for (size_t i = 0; i < ARRAY_LEN(user_env); i++) {
 		const char *value = (const char *)&st->found + user_env[i].at;
@@ -77,7 +78,11 @@ static const char *env_of_user(const struct start *st, const char *entry)
 			continue;
 		if (!*value)
 			return NULL;
-		return asprintf(&text, "%s%s", user_env[i].name, value) < 0 ? NULL : text;
+		size = strlen(user_env[i].name) + strlen(value) + 1;
+		text = arena_alloc(&st->arena, size);
+		if (text)
+			snprintf(text, size, "%s%s", user_env[i].name, value);
+		return text;
 	}
 	return entry;
 }
@@ -89,7 +94,7 @@ static int set_env(struct start *st, struct spawn *s)
 
 	while (st->spec->env[n])
 		n++;
-	env = calloc(n + 1, sizeof(*env));
+	env = arena_array(&st->arena, n + 1, sizeof(*env));
 	if (!env)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
@@ -119,9 +124,9 @@ static int find_identity(struct spawn *s, void *arg)
 	return set_env(st, s);
 }
 
-/* --- What is executed ------------------------------------------------------------------------ */
+/* --- What is executed ------------------------------------------------------ */
 
-/* The candidates for a name without a slash, as execvp has them, and for sh the others. */
+/* The candidates for a name without a slash, as of execvp, and for sh some more. */
 static int find_paths(struct start *st)
 {
 	const char *name = st->spec->argv[0];
@@ -160,7 +165,7 @@ static int find_paths(struct start *st)
 	return 0;
 }
 
-/* --- Pipes ------------------------------------------------------------------------------------ */
+/* --- Pipes ----------------------------------------------------------------- */
 
 static int make_pty(struct start *st)
 {
@@ -251,7 +256,7 @@ static int store_all(struct process *p)
 	return r < 0 ? r : process_store(p, ":0w", p->in.stage[1]);
 }
 
-/* --- The outcome ------------------------------------------------------------------------------ */
+/* --- The outcome ----------------------------------------------------------- */
 
 static enum process_reason reason_of(enum spawn_step at, int err)
 {
@@ -363,7 +368,7 @@ void process_child_ended(struct child *c, int status)
 		process_ended(p, status);
 }
 
-/* --- Start ------------------------------------------------------------------------------------- */
+/* --- Start ----------------------------------------------------------------- */
 
 static int fork_child(struct start *st, const char **why)
 {

@@ -51,7 +51,7 @@ void process_sink_close(struct process *p)
 	process_wake(p);
 }
 
-/* --- The stage ------------------------------------------------------------------------- */
+/* --- The stage ------------------------------------------------------------- */
 
 static void stage_begin(struct process *p, enum process_stage step)
 {
@@ -185,7 +185,7 @@ void process_sink_restore(struct process *p)
 	sink_settle(p);
 }
 
-/* --- For writers -------------------------------------------------------------------------- */
+/* --- For writers ----------------------------------------------------------- */
 
 /* Counts first: what a crash cuts off is not written again. */
 static ssize_t pty_write(struct process *p, struct str bytes)

@@ -339,7 +339,7 @@ int spawn_outcome(struct spawn_report *report)
 
 	while (report->fd >= 0) {
 		n = read(report->fd, &m, sizeof(m));
-		/* A child that ends in front of the gate resets it once, ahead of its words. */
+		/* A child that ends at the gate resets it once, before its words. */
 		if (n < 0 && (errno == EINTR || errno == ECONNRESET))
 			continue;
 		if (n < 0)

@@ -32,11 +32,11 @@ struct once_refusal {
 struct once {
 	struct box *box;
 	struct ledger ledger;
-	int dir;                /* of the ledger; -1: memory */
-	bool open;              /* the ledger is */
-	struct doing *doings;   /* actions on their way */
-	struct outputs outputs; /* what they print; its fd -1: it is not kept */
-	int outputs_fd;         /* of an earlier process, until the ledger is open */
+	int dir;                     /* of the ledger; -1: memory */
+	bool open;                   /* the ledger is */
+	struct doing *doings;        /* actions on their way */
+	struct outputs outputs;      /* what they print; its fd -1: it is not kept */
+	int outputs_fd;              /* of an earlier process, until the ledger is open */
 	struct once_reader *readers; /* who wait for more of it */
 	struct once_follower *followers;
 	struct timer wake; /* of both */

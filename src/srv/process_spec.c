@@ -43,7 +43,7 @@ static int take_text(struct params *p, const char *name, struct json_val v, char
 	return *out ? 0 : no_memory(p);
 }
 
-/* --- Members ------------------------------------------------------------------------- */
+/* --- Members --------------------------------------------------------------- */
 
 static int take_argv(struct params *p, struct process_spec *out)
 {
@@ -194,7 +194,7 @@ static int take_timeout(struct params *p, struct process_spec *out)
 	return 0;
 }
 
-/* --- Scalars ------------------------------------------------------------------------------ */
+/* --- Scalars --------------------------------------------------------------- */
 
 struct scalars {
 	struct str cwd, user, tag;
@@ -267,7 +267,7 @@ int process_spec_read(struct params *p, const char *const *env, struct process_s
 	return r ? r : take_timeout(p, out);
 }
 
-/* --- Signals ------------------------------------------------------------------------------ */
+/* --- Signals --------------------------------------------------------------- */
 
 static const char signal_names[][7] = {
 	[SIGHUP] = "HUP",

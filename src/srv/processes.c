@@ -30,7 +30,7 @@ static void reply_process(struct request *rq, unsigned status, struct process *p
 	request_reply(rq, status, API_JSON);
 }
 
-/* --- Requests that wait for a process -------------------------------------------------- */
+/* --- Requests that wait for a process -------------------------------------- */
 
 /* In the request's arena. */
 struct waiter {
@@ -108,7 +108,7 @@ static bool has_exited(const struct process *p)
 	return process_state(p) == PROCESS_EXITED;
 }
 
-/* --- Start -------------------------------------------------------------------------------- */
+/* --- Start ----------------------------------------------------------------- */
 
 static void reply_failure(struct request *rq, unsigned status, enum process_reason reason,
 	const char *detail)
@@ -233,7 +233,7 @@ void processes_start(struct api *api, struct request *rq, struct str name)
 		start(api, rq, &spec);
 }
 
-/* --- What there is ------------------------------------------------------------------------- */
+/* --- What there is --------------------------------------------------------- */
 
 void processes_list(struct api *api, struct request *rq, struct str name)
 {
@@ -291,7 +291,7 @@ void processes_get(struct api *api, struct request *rq, struct str id)
 		reply_process(rq, 200, w.process);
 }
 
-/* --- Its end --------------------------------------------------------------------------------- */
+/* --- Its end --------------------------------------------------------------- */
 
 static void answer_delete(struct waiter *w)
 {

@@ -12,8 +12,9 @@ struct reader;
 /* What is read. */
 struct reader_ops {
 	/*
-	 * Appends the next piece (an event, or octets): 0; 1: there is none yet, or there
-	 * will be no more than what was appended for now; an error. *over: it is the last.
+	 * Appends the next piece (an event, or octets): 0; 1: there is none yet, or
+	 * there will be no more than what was appended for now; an error. *over: it
+	 * is the last.
 	 */
 	int (*next)(struct reader *r, struct buf *out, bool *over);
 	/* Replies with what there is. */

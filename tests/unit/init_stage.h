@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NAMES = 1030, LIVES = 40 };
+enum { NAMES = 6150, LIVES = 40 };
 
 /* What the lives of a server and the test tell each other; outlives them all. */
 static struct shared {
