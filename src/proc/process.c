@@ -151,10 +151,10 @@ static void process_release_all(struct process *p)
 	children_forget(&p->child);
 	loop_remove(l, &p->report_io);
 	spawn_report_close(&p->report);
-	timer_cancel(l, &p->wake);
 	process_end_timers(p);
 	process_sink_close(p);
 	process_sources_free(p);
+	timer_cancel(l, &p->wake);
 	process_record_free(p);
 	loop_free_later(l, &p->later, process_free);
 }

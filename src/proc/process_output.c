@@ -230,7 +230,8 @@ void process_sources_free(struct process *p)
 
 		loop_remove(p->all->conf->loop, &s->io);
 		fd_close(&s->fd);
-		if (s->spool.fd >= 0)
+		/* One that was not restored has not been counted. */
+		if (s->spool.fd >= 0 && s->spool.meta)
 			p->all->kept -= process_spool_kept(&s->spool);
 		process_spool_free(&s->spool);
 	}
