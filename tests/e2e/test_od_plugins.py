@@ -51,6 +51,18 @@ def check_browser(client, words, name):
     has(got["content"], words, f"{name}: the error of browse_interactive")
 
 
+def test_link():
+    """A client that is started by a link, as backends do, looks beside the file that the link leads to."""
+    if WRAP:
+        skip("a client by a link", "a wrapper has a path of its own")
+        return
+    link = os.path.join(scratch("od-link-"), "client")
+    os.symlink(CLIENT, link)
+    with Client(prefix=["sh", "-c", 'shift; exec "$0" "$@"', link]) as client:
+        got = client.run("readlink -f $(command -v open_file)")["content"]
+        eq(got, os.path.realpath(PLUGINS), "a skill on the PATH is od-plugins")
+
+
 def test_absent():
     if WRAP:
         skip("a client alone", "a wrapper has a path of its own")
