@@ -225,7 +225,7 @@ static int read_more(struct call *c)
 	}
 }
 
-/* Parses what has come; interim responses are passed over. */
+/* Parses what has come; interim responses are passed over, and are no progress. */
 static int parse_head(struct call *c)
 {
 	for (;;) {
@@ -237,6 +237,7 @@ static int parse_head(struct call *c)
 		c->at += c->head.head.n;
 		if (c->head.status >= 200 || c->head.status == 101)
 			return 0;
+		c->moved -= c->moved < c->head.head.n ? c->moved : c->head.head.n;
 		http_response_init(&c->head, c->head.to_head);
 	}
 }

@@ -3,7 +3,10 @@
 #include "inject/out.h"
 #include "limits.h"
 
+#include <errno.h>
 #include <stdio.h>
+
+enum { COPY_ROUNDS = INJECT_STREAM_MS / INJECT_ENGINE_MS };
 
 static struct str trim_path(struct str path)
 {
@@ -46,6 +49,55 @@ int copy_fail(const struct copy *c, int r)
 {
 	return c->sandbox->running ? sandbox_fail(c->sandbox, r)
 				   : engine_fail(c->engine, r);
+}
+
+static bool copy_peer_answers(const struct copy *c)
+{
+	struct engine quiet;
+	struct reply reply;
+	bool answers;
+
+	if (c->sandbox->running)
+		return sandbox_alive(c->sandbox, INJECT_ALIVE_MS) == 0;
+	quiet = engine_quiet(c->engine);
+	quiet.idle_ms = INJECT_ALIVE_MS;
+	answers = engine_ask(&quiet, &reply, "GET", STR(""), "/_ping") == 0 &&
+		reply.status == 200;
+	reply_free(&reply);
+	return answers;
+}
+
+/* Whether to wait once more after the error r. */
+static bool copy_waits(const struct copy *c, struct call *call, int r, unsigned *rounds)
+{
+	if ((r != -ETIMEDOUT && r != -ETIME) || ++*rounds >= COPY_ROUNDS ||
+		!copy_peer_answers(c))
+		return false;
+	call_limit(call, INJECT_ENGINE_MS, INJECT_ENGINE_MS);
+	return true;
+}
+
+int copy_read(
+	const struct copy *c, struct call *call, unsigned *rounds, struct str *piece)
+{
+	int r;
+
+	do
+		r = call_read(call, piece);
+	while (r < 0 && copy_waits(c, call, r, rounds));
+	return r;
+}
+
+int copy_finish(const struct copy *c, struct call *call)
+{
+	unsigned rounds = 0;
+	int r;
+
+	call_limit(call, INJECT_ENGINE_MS, INJECT_ENGINE_MS);
+	do
+		r = call_finish(call);
+	while (r < 0 && copy_waits(c, call, r, &rounds));
+	return r;
 }
 
 int copy_begin(

@@ -29,6 +29,14 @@ int copy_look(const struct copy *c, struct str path, enum copy_kind *kind) MUST_
 /* Begins the exchange of an archive with path; the caller closes call. */
 int copy_begin(const struct copy *c, const char *method, struct str path,
 	struct call *call) MUST_USE;
+/*
+ * As call_read and call_finish, where the other side may be busy: it may be silent, or
+ * slow, for up to INJECT_STREAM_MS in all while it answers other requests. *rounds is 0
+ * before the first piece.
+ */
+int copy_read(const struct copy *c, struct call *call, unsigned *rounds,
+	struct str *piece) MUST_USE;
+int copy_finish(const struct copy *c, struct call *call) MUST_USE;
 /* Says why the other side refuses; returns FAIL_ENVIRONMENT or what reading gave. */
 int copy_refused(const struct copy *c, struct call *call);
 /* Says that the exchange failed with r. */

@@ -27,12 +27,13 @@ struct down {
 	struct copy_space space;
 };
 
-static int to_stdout(struct call *call)
+static int to_stdout(const struct copy *c, struct call *call)
 {
 	struct str piece = {0};
+	unsigned rounds = 0;
 	int r;
 
-	while ((r = call_read(call, &piece)) == 1) {
+	while ((r = copy_read(c, call, &rounds, &piece)) == 1) {
 		r = fd_write_all(STDOUT_FILENO, piece.p, piece.n);
 		if (r)
 			return out_fail(NULL, "writing the archive: %s", err_text(r));
@@ -160,10 +161,11 @@ static int take_piece(struct down *d, struct str in)
 static int unpack_stream(struct down *d, struct call *call)
 {
 	struct str piece = {0};
+	unsigned rounds = 0;
 	bool done = false;
 	int r, s;
 
-	while ((r = call_read(call, &piece)) == 1) {
+	while ((r = copy_read(d->copy, call, &rounds, &piece)) == 1) {
 		s = done ? 0 : take_piece(d, piece);
 		if (s == -ENOSPC)
 			return out_fail("make room, choose another place, or write an "
@@ -257,13 +259,13 @@ int copy_down(const struct copy *c)
 		return r;
 	r = copy_begin(c, "GET", str_c(c->remote), &call);
 	if (!r) {
-		r = call_finish(&call);
+		r = copy_finish(c, &call);
 		if (r)
 			r = copy_fail(c, r);
 		else if (call.head.status != 200)
 			r = copy_refused(c, &call);
 		else
-			r = raw ? to_stdout(&call) : unpack_at(&d, &call, parent);
+			r = raw ? to_stdout(c, &call) : unpack_at(&d, &call, parent);
 		r = r ? copy_fail(c, r) : 0;
 	}
 	call_close(&call);

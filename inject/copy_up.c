@@ -24,6 +24,8 @@ static int put(struct up *u, bool all)
 	int r = u->out.err;
 
 	if (!r && (all || u->out.n >= TRANSFER_PIECE)) {
+		/* Bytes of stdin may come slowly, which does not count against the peer. */
+		call_limit(u->call, INJECT_STREAM_MS, INJECT_STREAM_MS);
 		r = call_push(u->call, buf_view(&u->out));
 		buf_reset(&u->out);
 	}
@@ -231,7 +233,7 @@ int copy_up(const struct copy *c)
 	if (!r)
 		r = put_all(&u, raw, &st);
 	if (!r)
-		r = call_finish(&call);
+		r = copy_finish(c, &call);
 	if (!r && call.head.status >= 300)
 		r = copy_refused(c, &call);
 	call_close(&call);

@@ -18,6 +18,7 @@
 enum { MINOR_OLDEST = 24, MINOR_NEWEST = 47 };
 /* How long a container is awaited that may be made after all. */
 enum { LATE_ROUNDS = 20, LATE_MS = 100 };
+enum { TIDY_SILENT_MS = 1000 };
 enum { ENGINE_OWN_MAX = 40 + OWNER_MAX };
 
 #define NEXT_HOST "start Docker or Podman, or say where it is: --host unix:///path"
@@ -151,6 +152,19 @@ int engine_stream(const struct engine *e, struct call *c, const struct call_requ
 	return r ? engine_fail(e, r) : 0;
 }
 
+/*
+ * How long clean-up waits for each answer. An engine that was silent once will be so
+ * again, and clean-up consists of many requests.
+ */
+static uint32_t engine_tidy_ms = INJECT_ENGINE_MS;
+
+static uint32_t engine_idle_ms(const struct engine *e)
+{
+	uint32_t ms = e->idle_ms ? e->idle_ms : INJECT_ENGINE_MS;
+
+	return e->tidies && engine_tidy_ms < ms ? engine_tidy_ms : ms;
+}
+
 /* The answer whole, without a word to the user. */
 static int ask(const struct engine *e, struct reply *reply, const char *method,
 	const struct target *target, struct str body)
@@ -167,9 +181,11 @@ static int ask(const struct engine *e, struct reply *reply, const char *method,
 	int r;
 
 	reply_init(reply);
-	r = exchange(e, &c, &q, e->idle_ms ? e->idle_ms : INJECT_ENGINE_MS);
+	r = exchange(e, &c, &q, engine_idle_ms(e));
 	if (!r)
 		r = call_collect(&c, &reply->body);
+	if (r == -ETIMEDOUT || r == -ETIME)
+		engine_tidy_ms = TIDY_SILENT_MS;
 	if (!r)
 		reply->status = c.head.status;
 	call_close(&c);
@@ -303,6 +319,14 @@ int engine_create(const struct engine *e, const struct buf *body, const char *na
 	return r;
 }
 
+static struct engine engine_tidying(const struct engine *e)
+{
+	struct engine tidying = engine_calm(e);
+
+	tidying.tidies = true;
+	return tidying;
+}
+
 /* A missing object counts as removed. */
 static int engine_check_tidied(int r, const struct reply *reply)
 {
@@ -312,7 +336,7 @@ static int engine_check_tidied(int r, const struct reply *reply)
 int engine_tidy(const struct engine *e, struct reply *reply, const char *method,
 	const char *fmt, ...)
 {
-	const struct engine calm = engine_calm(e);
+	const struct engine calm = engine_tidying(e);
 	struct reply own = {0};
 	struct reply *to = reply ? reply : &own;
 	va_list ap;
@@ -329,7 +353,7 @@ int engine_tidy(const struct engine *e, struct reply *reply, const char *method,
 int engine_tidy_at(const struct engine *e, struct reply *reply, const char *method,
 	const struct target *t)
 {
-	const struct engine calm = engine_calm(e);
+	const struct engine calm = engine_tidying(e);
 	struct reply own = {0};
 	struct reply *to = reply ? reply : &own;
 	int r = engine_check_tidied(ask(&calm, to, method, t, (struct str){0}), to);

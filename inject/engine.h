@@ -21,6 +21,7 @@ struct engine {
 	bool podman;
 	bool buildkit;    /* its default builder */
 	bool calm;        /* signals do not end what is asked */
+	bool tidies;      /* what is asked is clean-up */
 	bool quiet;       /* a failed exchange is returned as its error, not printed */
 	uint32_t idle_ms; /* its longest silence when it is asked; 0: INJECT_ENGINE_MS */
 };

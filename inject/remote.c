@@ -250,6 +250,7 @@ static bool remote_is_read(const struct remote_request *q)
 
 static int exchange(struct remote *r, const struct remote_request *q, struct call **c)
 {
+	const uint32_t ms = q->put || q->body.n ? REGISTRY_MS : REGISTRY_READ_MS;
 	bool home = url_same_origin(&r->at_url, &r->home);
 	bool reused = home && r->linked;
 	struct buf headers = BUF_SECRET(HTTP_HEAD_MAX);
@@ -270,8 +271,7 @@ static int exchange(struct remote *r, const struct remote_request *q, struct cal
 				break;
 			*(home ? &r->linked : &r->strayed) = true;
 		}
-		call_limit(*c, REGISTRY_MS,
-			remote_is_read(q) ? REGISTRY_READ_MS : REGISTRY_MS);
+		call_limit(*c, ms, ms);
 		err = send_to(r, q, *c, lines);
 		/* It may have been closed, being idle, while our words were under way. */
 		if (!reused || (err != ERR_CLOSED && err != -ECONNRESET))
@@ -289,11 +289,13 @@ static int find_field(const struct call *c, struct str name, struct str *value)
 	return http_field_find(&c->head.head, c->in.p, name, value);
 }
 
-/* Reads a short body away, so that the connection can be kept. */
-static int drain(struct call *c)
+int remote_drain(struct call *c)
 {
 	struct buf rest = BUF_INIT(REGISTRY_ANSWER_MAX);
-	int err = call_collect(c, &rest);
+	int err;
+
+	call_limit(c, REGISTRY_DRAIN_MS, REGISTRY_DRAIN_MS);
+	err = call_collect(c, &rest);
 
 	buf_free(&rest);
 	return err == -EINTR ? err : 0;
@@ -321,7 +323,7 @@ static int remote_wait_for_retry(
 		!retry_pause(&r->retry, remote_kind_of(q), c->head.status, after,
 			clock_today_s(), jitter, &ms))
 		return err ? err : 1;
-	err = drain(c);
+	err = remote_drain(c);
 	out_step("waiting: %.*s answers %u", STR_ARG(r->at_url.host), c->head.status);
 	remote_done(r);
 	if (!err)
@@ -429,7 +431,7 @@ static int let_in(struct remote *r, struct call *c, struct str scope)
 	if (!err)
 		err = keep_challenge(&a, &best);
 	if (!err)
-		err = drain(c);
+		err = remote_drain(c);
 	if (!err && !r->login_known) {
 		err = login_find(r->name, &r->arena, &r->login);
 		r->login_known = !err;
@@ -492,7 +494,7 @@ static int hop(struct remote *r, struct call *c, unsigned hops)
 	if (err)
 		err = fail_at(&from, why ? why : "it leads nowhere");
 	else
-		err = drain(c);
+		err = remote_drain(c);
 	buf_free(&kept);
 	remote_done(r);
 	return err;

@@ -67,6 +67,11 @@ void remote_free(struct remote *r);
 int remote_ask(
 	struct remote *r, const struct remote_request *q, struct call **c) MUST_USE;
 void remote_done(struct remote *r);
+/*
+ * Reads the body of an answer away, so that the connection can be kept. A body that is
+ * long or does not come soon costs more than a new connection. 0 or -EINTR.
+ */
+int remote_drain(struct call *c) MUST_USE;
 
 /*
  * Prints what the registry says in *c, which was not hoped for, as "doing: words", and

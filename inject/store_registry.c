@@ -113,15 +113,13 @@ static int greet(struct registry *g)
 		.scope = scope_of(g),
 		.follow = true,
 	};
-	struct buf rest = BUF_INIT(REGISTRY_ANSWER_MAX);
 	struct call *c = NULL;
 	int r = remote_ask(&g->remote, &q, &c);
 
 	if (!r && c->head.status != 200)
 		r = remote_refused(&g->remote, c, "greeting the registry");
 	if (!r)
-		r = call_collect(c, &rest) == -EINTR ? -EINTR : 0;
-	buf_free(&rest);
+		r = remote_drain(c);
 	remote_done(&g->remote);
 	return r;
 }
@@ -258,7 +256,6 @@ static int registry_fetch(
 static int ask(struct registry *g, struct remote_request *q, unsigned *status,
 	struct buf *location)
 {
-	struct buf rest = BUF_INIT(REGISTRY_ANSWER_MAX);
 	struct str where;
 	struct call *c = NULL;
 	int r;
@@ -271,9 +268,8 @@ static int ask(struct registry *g, struct remote_request *q, unsigned *status,
 			if (find_field(c, STR("Location"), &where) == 0)
 				buf_str(location, where);
 		}
-		r = call_collect(c, &rest) == -EINTR ? -EINTR : 0;
+		r = remote_drain(c);
 	}
-	buf_free(&rest);
 	remote_done(&g->remote);
 	return r;
 }

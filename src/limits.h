@@ -425,7 +425,8 @@ enum {
 /* Registries. */
 enum {
 	REGISTRY_MS = 60000,         /* longest silence; large pushes are digested */
-	REGISTRY_READ_MS = 30000,    /* grace of what is read before INJECT_RATE counts */
+	REGISTRY_READ_MS = 30000,    /* the same, and grace, where no content is sent */
+	REGISTRY_DRAIN_MS = 2000,    /* the rest of an answer that nobody needs */
 	REGISTRY_CONNECT_MS = 10000, /* per address */
 	REGISTRY_ANSWER_MAX = 256 << 10, /* a token, an error */
 	REGISTRY_URL_MAX = 8192,         /* signed ones have 2,000 */

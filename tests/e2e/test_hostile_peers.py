@@ -39,11 +39,8 @@ SEED = int(os.environ.get("OD_SEED", "1"))
 SOME = {ENGINE: (8, 2), SANDBOX: (6, 2), REGISTRY: (3, 1)}
 # Faults that are known: (pattern of the fault, pattern of the case's name, what is missing).
 OPEN = (
-    ("does not end by (itself|SIGINT)", "drip|silent|endless", "one deadline for every request and for all clean-up"),
+    ("does not end by (itself|SIGINT)", " endless", "64 MiB of an endless answer take long on a busy machine"),
     ("no next step", "", "a next step in each error about what a peer answers"),
-    ("line of error of more than", "", "a limit on what a peer says in an error"),
-    ("dot segment|request line", " registry ", "a Location is checked before it becomes a request"),
-    ("control characters", "inject", "control characters in what a peer says"),
 )
 WORKERS, THREADS = 3, 16
 WAIT_SECONDS = 40.0  # for a case to end by itself: an engine may be silent for 30 s
@@ -95,9 +92,9 @@ COMMANDS = (
     Command("doctor-box", "doctor", "box", report=True),
     Command("exec", "exec", "box", *CMD, codes=ANY, data=True, ends=False),
     Command("exec-timeout", "exec", "box", "--timeout", "1", *CMD, codes=ANY, data=True),
-    Command("action", "action", "box", '{"action":"run","args":{"command":"c"}}', codes=(0, 111, 124), ends=False),
+    Command("action", "action", "box", '{"action":"run","args":{"command":"c"}}', codes=(0, 111, 124), data=True, ends=False),
     Command("action-timeout", "action", "box", "--timeout", "2", '{"action":"run","args":{"command":"c"}}',
-            codes=(0, 111, 124)),
+            codes=(0, 111, 124), data=True),
     Command("cp-down", "cp", "box:/work", "got"),
     Command("cp-file", "cp", "box:/work/a", "got"),
     Command("cp-tar", "cp", "box:/work", "-", data=True, ends=False),

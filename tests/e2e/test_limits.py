@@ -173,5 +173,52 @@ def test_dripping_registry():
     ok(not peer.ended.is_set(), "the connection is closed before the registry is done")
 
 
+class Copied:
+    """A server with a folder whose archive comes when the event archive is set; alive says whether it answers others."""
+
+    def __init__(self, alive):
+        self.alive, self.archive, self.asked = alive, threading.Event(), threading.Event()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        serve_each(self.listener, self.serve)
+
+    def serve(self, conn):
+        with conn:
+            path = conn.recv(65536).split(b" ")[1].split(b"?")[0]
+            if path == b"/v1/files":
+                conn.sendall(b"HTTP/1.1 409 X\r\nContent-Length: 2\r\n\r\n{}")
+            elif path == b"/alive":
+                self.asked.set()
+                if self.alive:
+                    conn.sendall(HEAD + b'Content-Length: 15\r\n\r\n{"status":"ok"}')
+                    self.archive.set()
+                else:
+                    conn.recv(65536)
+            else:
+                conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1024\r\n\r\n")
+                if self.archive.wait(100):
+                    conn.sendall(bytes(1024))
+
+
+def test_silent_copy():
+    """A copy waits for a sandbox that is silent for long if that answers other requests."""
+    e = sandbox()
+    box, outcomes = e.find_container("box"), {}
+    for alive in (True, False):
+        server = Copied(alive)
+        box.port = server.port
+        target = os.path.join(TEMP, f"copied-{alive}")
+        os.mkdir(target)
+        outcomes[alive] = od(e.path, "cp", "box:/x/.", target)
+        ok(server.asked.is_set(), "it is asked whether it is alive")
+        server.archive.set()
+        server.listener.close()
+    eq((outcomes[True].returncode, outcomes[True].stderr), (0, ""), "from one that is alive the archive comes")
+    eq(outcomes[False].returncode, 111, "from one that is not the copy ends")
+    has(outcomes[False].stderr, "the sandbox box did not answer", "the error says why")
+    od(e.path, "rm", "-f", "box")
+    e.close()
+
+
 write_program(CLIENT)
 harness.main()
