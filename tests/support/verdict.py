@@ -50,12 +50,13 @@ def run_bounded(argv, env, cwd, stdin=b"", seconds=60.0, interrupt=None):
             elif len(getattr(got, fds[fd])) < KEEP:
                 setattr(got, fds[fd], getattr(got, fds[fd]) + data)
         if time.monotonic() > until:
+            # Not by methods of the process, which would reap it before its resources are read.
             if got.interrupted:
                 got.killed = True
-                process.kill()
+                os.kill(process.pid, signal.SIGKILL)
                 break
             got.interrupted = True
-            process.send_signal(signal.SIGINT)
+            os.kill(process.pid, signal.SIGINT)
             until = time.monotonic() + GRACE_SECONDS
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = got.code = os.waitstatus_to_exitcode(status)
