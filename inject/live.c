@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/jw.h"
 #include "inject/doc.h"
+#include "inject/message_limit.h"
 #include "inject/out.h"
 #include "inject/stop.h"
 #include "inject/terminal.h"
@@ -37,7 +38,8 @@ struct live {
 	uint64_t put, taken; /* bytes of input, and those of them dealt with */
 	uint64_t got, told;  /* bytes of output, and those of them acknowledged */
 	uint64_t heard;      /* when something came, monotonic ms */
-	int code;            /* to end with, after DONE */
+	struct message_limit limit;
+	int code; /* to end with, after DONE */
 
 	/* What the channel is found again by, and goes on at. */
 	char terminal_name[NAME_MAX_N + 1];
@@ -334,6 +336,7 @@ static int take_event(struct live *v, const struct ws_event *e)
 	buf_str(&v->message, e->data);
 	if (v->message.err || !e->last)
 		return v->message.err;
+	v->limit.began = 0;
 	r = e->op == WS_TEXT ? take_text(v, buf_view(&v->message))
 			     : take_bytes(v, buf_view(&v->message));
 	buf_reset(&v->message);
@@ -414,7 +417,9 @@ static int step(struct live *v)
 		return ERR_CLOSED;
 	if (!r && fds[1].revents)
 		r = receive(v);
-	return r;
+	v->over |=
+		!r && message_limit_is_over(&v->limit, &v->call, !ws_is_between(&v->ws));
+	return r ? r : v->over ? -ETIME : 0;
 }
 
 /* --- The stream ----------------------------------------------------------------- */

@@ -371,3 +371,8 @@ void ws_reason(char out[WS_CONTROL_MAX + 1], struct str reason)
 		out[i] = reason.p[i] >= ' ' && reason.p[i] <= '~' ? reason.p[i] : '?';
 	out[n] = '\0';
 }
+
+bool ws_is_between(const struct ws *w)
+{
+	return w->state == WS_HEAD && !w->n && w->message == WS_CONTINUATION;
+}

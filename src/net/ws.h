@@ -79,6 +79,9 @@ void ws_init(struct ws *w, bool server, uint64_t max);
  */
 int ws_next(struct ws *w, char **in, size_t *n, struct ws_event *e) MUST_USE;
 
+/* Whether no frame and no message has begun. */
+bool ws_is_between(const struct ws *w);
+
 /* A close's reason for the log: other bytes than printable ASCII are question marks. */
 void ws_reason(char out[WS_CONTROL_MAX + 1], struct str reason);
 

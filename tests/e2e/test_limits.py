@@ -11,6 +11,7 @@ from accept import serve_each
 from fake_engine import Engine
 from harness import eq, has, ok, until
 from program import write_program
+from ws_peer import accept_of
 
 TEMP = harness.scratch("od-limits-")
 CLIENT = os.path.join(TEMP, "client")
@@ -171,6 +172,44 @@ def test_dripping_registry():
     has(got.stderr, "its answer takes too long", "the error says why")
     until(peer.left.is_set)
     ok(not peer.ended.is_set(), "the connection is closed before the registry is done")
+
+
+class Dripping:
+    """A server that agrees to a WebSocket, and sends the bytes of a frame one by one."""
+
+    def __init__(self):
+        self.left = threading.Event()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        serve_each(self.listener, self.serve)
+
+    def serve(self, conn):
+        with conn:
+            head = conn.recv(65536)
+            if b"/v1/stream" not in head:
+                conn.sendall(HEAD + b'Content-Length: 15\r\n\r\n{"status":"ok"}')
+                return
+            key = next(line[19:] for line in head.split(b"\r\n") if line.lower().startswith(b"sec-websocket-key: "))
+            conn.sendall(b"HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                         b"Sec-WebSocket-Accept: " + accept_of(key).encode() + b"\r\n\r\n\x81\x7e\x7f\xff")
+            try:
+                for _ in range(200):
+                    conn.sendall(b"a")
+                    self.left.wait(0.5)
+            except OSError:
+                self.left.set()
+
+
+def test_dripping_stream():
+    e = sandbox()
+    peer = Dripping()
+    e.find_container("box").port = peer.port
+    got = od(e.path, "attach", "--session", "s1", "box")
+    eq(got.returncode, 111, "attach ends at a frame that has no end")
+    has(got.stderr, "the connection to the sandbox box was lost", "the error says so")
+    peer.listener.close()
+    od(e.path, "rm", "-f", "box")
+    e.close()
 
 
 class Copied:
