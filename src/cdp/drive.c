@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 enum {
@@ -19,6 +20,7 @@ enum {
 	JOIN_MS = 8000,     /* for one that runs */
 	BACK_MS = 8000,     /* for all pages to come back */
 	ANSWER_MAX = 64 << 20,
+	DOWNLOADS_PATH = FILE_PATH_MAX + 16,
 };
 
 void drive_init(struct drive *d, const char *const *env)
@@ -126,8 +128,19 @@ static void tell_trouble(struct drive *d, const char *program, int r, struct buf
 	log_warn("browser: %.*s", STR_ARG(buf_view(why)));
 }
 
+static void downloads_path(const struct drive *d, char path[DOWNLOADS_PATH])
+{
+	snprintf(path, DOWNLOADS_PATH, "%s/.downloads", d->cwd);
+}
+
 static void begin(struct drive *d)
 {
+	char downloads[DOWNLOADS_PATH];
+
+	/* A browser makes it with the first file; clients expect it from the start on. */
+	downloads_path(d, downloads);
+	if (mkdir(downloads, 0777) < 0 && errno != EEXIST)
+		log_warn("browser: %s: %s", downloads, err_text(-errno));
 	d->browser.cdp.also = d->also;
 	d->browser.cdp.woken = d->woken;
 	d->browser.cdp.woken_arg = d->arg;
@@ -139,12 +152,12 @@ static void begin(struct drive *d)
 static int join(struct drive *d, struct buf *why)
 {
 	struct buf words = BUF_INIT(CDP_WORDS_MAX);
-	char downloads[FILE_PATH_MAX + 16];
+	char downloads[DOWNLOADS_PATH];
 	int fd = -1;
 	int r = endpoint_open(d->endpoint, clock_ms() + JOIN_MS, &fd, &words);
 
 	if (!r) {
-		snprintf(downloads, sizeof(downloads), "%s/.downloads", d->cwd);
+		downloads_path(d, downloads);
 		r = browser_join(&d->browser, fd, downloads, clock_ms() + JOIN_MS);
 		d->state = DRIVE_RUNNING;
 		if (r == ERR_REFUSED)
@@ -167,7 +180,7 @@ static int join(struct drive *d, struct buf *why)
 
 static int try(struct drive *d, const char *program, struct buf *why)
 {
-	char downloads[FILE_PATH_MAX + 16];
+	char downloads[DOWNLOADS_PATH];
 	int r = launch_begin(
 		&d->launch, program, d->env, env_value(d->env, "OD_BROWSER_FLAGS"));
 
@@ -175,7 +188,7 @@ static int try(struct drive *d, const char *program, struct buf *why)
 		tell_trouble(d, program, r, why);
 		return r;
 	}
-	snprintf(downloads, sizeof(downloads), "%s/.downloads", d->cwd);
+	downloads_path(d, downloads);
 	r = browser_init(&d->browser, d->launch.in, d->launch.out, d->launch.pid,
 		downloads, clock_ms() + START_MS);
 	d->launch.in = d->launch.out = -1;

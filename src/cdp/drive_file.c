@@ -118,7 +118,7 @@ static int give_name(struct drive *d, const char *from, char path[FILE_PATH_MAX]
 
 int drive_fetch(struct drive *d, char path[FILE_PATH_MAX])
 {
-	char folder[FILE_PATH_MAX], from[FILE_PATH_MAX];
+	char from[FILE_PATH_MAX];
 	struct browser *b = &d->browser;
 	int r = browser_until(b, is_over, b, clock_ms() + FETCH_MS);
 	bool done = b->download.state == DOWNLOAD_DONE;
@@ -128,12 +128,8 @@ int drive_fetch(struct drive *d, char path[FILE_PATH_MAX])
 	b->download.state = r ? DOWNLOAD_SLOW : DOWNLOAD_NONE;
 	if (!done)
 		return ERR_REFUSED;
-	if (snprintf(folder, sizeof(folder), "%s/.downloads", d->cwd) >= FILE_PATH_MAX ||
-		snprintf(from, sizeof(from), "%s/.downloads/%s", d->cwd,
-			b->download.guid) >= FILE_PATH_MAX)
+	if (snprintf(from, sizeof(from), "%s/.downloads/%s", d->cwd, b->download.guid) >=
+		FILE_PATH_MAX)
 		return ERR_REFUSED;
-	r = give_name(d, from, path);
-	/* Nothing of it is left where there was but one. */
-	rmdir(folder);
-	return r;
+	return give_name(d, from, path);
 }

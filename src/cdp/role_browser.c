@@ -317,7 +317,8 @@ static void do_see(struct role *role, struct call *c)
 	else if (role->drive.seen.n)
 		reply_seen(role, c->id, r == 0);
 	else if (r == -ENOENT)
-		reply(role, c->id, STR("error"), STR("\"No browser runs.\""));
+		reply(role, c->id, STR("error"),
+			STR("\"No browser runs: the next browse action starts one.\""));
 	else
 		reply(role, c->id, STR("error"), STR("\"The page lets nobody look.\""));
 	role->cancelled = false;
@@ -359,6 +360,22 @@ static bool do_call(struct role *role, struct call *c)
 	return good;
 }
 
+static void role_wait(struct role *role)
+{
+	struct pollfd w = {.fd = CHANNEL, .events = POLLIN};
+
+	if (poll(&w, 1, -1) > 0 && hear(role) < 0)
+		role->stopping = true;
+}
+
+/* Its files lie in the working directory, which the first frame of the server names. */
+static bool start_at_once(struct role *role)
+{
+	while (!role->drive.cwd[0] && !role->stopping)
+		role_wait(role);
+	return role->stopping || start_early(role);
+}
+
 /* False: there is nothing more to do, since there is no browser. */
 static bool work(struct role *role)
 {
@@ -374,10 +391,7 @@ static bool work(struct role *role)
 		drive_lose(&role->drive);
 	}
 	if (!role->calls_n) {
-		struct pollfd w = {.fd = CHANNEL, .events = POLLIN};
-
-		if (poll(&w, 1, -1) > 0 && hear(role) < 0)
-			role->stopping = true;
+		role_wait(role);
 		return true;
 	}
 	c = take_call(role, 0);
@@ -405,7 +419,7 @@ int role_browser(void)
 	lines_init(&role.lines, PLUGIN_FRAME_MAX - 1);
 	say(&role, "ready", STR(""));
 	if (env_value((const char *const *)environ, "OD_BROWSER_START"))
-		good = start_early(&role);
+		good = start_at_once(&role);
 	while (good && !role.stopping)
 		good = work(&role);
 	drive_free(&role.drive);

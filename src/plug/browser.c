@@ -10,10 +10,13 @@
 #include "base/log.h"
 #include "cdp/answer.h"
 #include "cdp/find.h"
+#include "proc/job.h"
 #include "proc/plugins_program.h"
 #include "term/shell.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 enum {
 	CALL_MS = 120000,   /* of the contract, for one action */
@@ -134,6 +137,39 @@ static bool look(const struct box *box, bool again, struct buf *why)
 	return why->n == 0;
 }
 
+/* --- The folder for downloads ------------------------------------------------------ */
+
+static int downloads_work(void *arg, int in, int out)
+{
+	const char *path = arg;
+
+	(void)in;
+	(void)out;
+	return mkdir(path, 0777) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static void downloads_done(struct job *j)
+{
+	job_free(j);
+}
+
+/*
+ * The browser that a backend expects makes the folder when the sandbox starts. Ours may
+ * start later, and makes it then.
+ */
+static void make_downloads(const struct box *box)
+{
+	static const struct job_ops ops = {.done = downloads_done};
+	static struct job job;
+	static char path[USER_PATH_MAX + sizeof("/.downloads")];
+	const struct job_conf conf = {
+		.ops = &ops, .user = box->user, .work = downloads_work, .arg = path};
+
+	snprintf(path, sizeof(path), "%s/.downloads", box->shell_setup->cwd);
+	if (job_start(&job, box->loop, &conf) < 0)
+		log_warn("%s is not made: too much runs", path);
+}
+
 static int start(struct plug *p)
 {
 	static const char *const argv[] = {driver, "browser", NULL};
@@ -145,6 +181,7 @@ static int start(struct plug *p)
 		argv, env, CALL_MS, false, look, fail, screen_ready, screen_said};
 	const struct config *c = p->box->config;
 	size_t n = 0;
+	int r;
 
 	if (c->browser == CONFIG_BROWSER_ON)
 		env[n++] = "OD_BROWSER_START=1";
@@ -156,8 +193,10 @@ static int start(struct plug *p)
 		log_warn("--browsergym-eval-env %s: not supported, it needs packages of "
 			 "Python; the browser is an ordinary one",
 			c->eval_env);
-	return external_own_start(
-		p, c->browser == CONFIG_BROWSER_ON ? &at_once : &lazily);
+	r = external_own_start(p, c->browser == CONFIG_BROWSER_ON ? &at_once : &lazily);
+	if (!r && c->drop_in && p->state == PLUG_READY && !p->box->again)
+		make_downloads(p->box);
+	return r;
 }
 
 static const struct arg visit_args[] = {

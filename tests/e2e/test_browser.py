@@ -12,10 +12,10 @@ import threading
 import time
 
 import browsers
-from browsers import (BROWSERS, TEMP, Site, bid_of, browser_of, do, elements, error, helpers, needs_browser, plugin,
-                      start)
-from harness import (CLIENT, PLUGINS, action, alive, descendants, eq, free_port, has, main, note, ok, own_kib, request, skip,
-                     until)
+from browsers import (BROWSERS, FLAGS, TEMP, Site, bid_of, browser_of, do, elements, error, helpers, needs_browser,
+                      plugin, start)
+from harness import (CLIENT, ME, PLUGINS, WRAP, DropIn, action, alive, descendants, eq, free_port, has, main, note, ok, own_kib,
+                     request, skip, until)
 
 NO_BROWSER = "Browser functionality is not supported or disabled."
 
@@ -284,7 +284,28 @@ def test_downloads():
             f'Execution of the previous action goto("{URL}/file.pdf") resulted in a file download. '
             f"The downloaded file is saved at location: {path}"), "...in the contract's words")
         eq(open(path, "rb").read(), b"%PDF-1.4\n%%EOF\n", "...beside what was there")
-        ok(not os.path.exists(os.path.join(client.work, ".downloads")), "nothing else is left of it")
+        eq(os.listdir(client.work + "/.downloads"), [], "nothing else is left of it")
+        before = client.act("edit", command="view", path=client.work)["content"]
+        has(before, "1 hidden files/directories in this directory", "it counts as one hidden entry")
+
+
+@needs_browser
+def test_folder_for_downloads():
+    with start("--enable-browser") as client:
+        ok(until(lambda: os.path.isdir(client.work + "/.downloads")), "it is there as soon as the browser runs")
+        got = do(client, f'goto("{URL}/file.pdf")')
+        eq(got["extras"], {"file_path": client.work + "/file_1.pdf"}, "and gets the downloads")
+    with start() as client:
+        ok(not os.path.exists(client.work + "/.downloads"), "where no page was opened there is none")
+        do(client, "noop()")
+        ok(os.path.isdir(client.work + "/.downloads"), "the first action makes it")
+    if WRAP:
+        return skip("the drop-in", "under a wrapper argv[0] is not that of the client")
+    with DropIn(user=ME, env={"OD_BROWSER_FLAGS": FLAGS}) as client:
+        ok(until(lambda: os.path.isdir(client.work + "/.downloads")), "the drop-in makes it at the start")
+        has(client.act("edit", command="view", path=client.work)["content"],
+            f"\n\n1 hidden files/directories in this directory are excluded. You can use 'ls -la {client.work}' "
+            "to see them.", "as a test of the contract counts it")
 
 
 # --- Its bad days ---------------------------------------------------------------------
