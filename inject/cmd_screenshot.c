@@ -49,6 +49,22 @@ static int save(const struct options *o, const struct sandbox *s, struct str png
 							: fd_write_all(1, png.p, png.n);
 }
 
+/* The server's words, and the command that starts a browser. */
+static int no_browser_yet(const struct sandbox *s)
+{
+	struct buf next = BUF_INIT(INJECT_TEXT_MAX);
+	const char *hint;
+
+	buf_fmt(&next,
+		"open a page first: od-runtime action %s '{\"action\":\"browse\","
+		"\"args\":{\"url\":\"http://localhost:8000\"}}'",
+		s->state.name);
+	hint = buf_cstr(&next);
+	out_fail(hint, "no browser runs in the sandbox %s yet", s->state.name);
+	buf_free(&next);
+	return FAIL_ENVIRONMENT;
+}
+
 int cmd_screenshot(const struct options *o)
 {
 	struct reply reply;
@@ -65,7 +81,9 @@ int cmd_screenshot(const struct options *o)
 		return r;
 	r = sandbox_ask(&s, "GET", TARGET("/v1/browser/screen"), STR(""),
 		INJECT_ENGINE_MS, &reply);
-	if (!r && reply.status != 200)
+	if (!r && reply.status == 409)
+		r = no_browser_yet(&s);
+	else if (!r && reply.status != 200)
 		r = sandbox_refused(&s, &reply);
 	if (!r)
 		r = save(o, &s, buf_view(&reply.body));

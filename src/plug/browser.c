@@ -79,6 +79,7 @@ static int run(struct act *a)
 		no_browser(a, "");
 		return ACT_DONE;
 	}
+	p->quiet = false;
 	return external_own_run(p, a);
 }
 
@@ -183,6 +184,7 @@ static int start(struct plug *p)
 	size_t n = 0;
 	int r;
 
+	p->quiet = c->browser != CONFIG_BROWSER_ON && !c->cdp && !c->eval_env;
 	if (c->browser == CONFIG_BROWSER_ON)
 		env[n++] = "OD_BROWSER_START=1";
 	if (c->cdp) {

@@ -61,6 +61,7 @@ static void enter(struct plug *p, enum plug_state to, const char *why)
 	/* It may be what is there already. */
 	if (why != p->why)
 		snprintf(p->why, sizeof(p->why), "%s", why);
+	changed = changed && !p->quiet;
 	if (changed && to == PLUG_UNAVAILABLE)
 		log_warn("plugin %s is unavailable: %s", p->plugin->name, why);
 	else if (changed && to == PLUG_READY)

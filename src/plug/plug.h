@@ -62,6 +62,7 @@ struct plug {
 	const struct plugin *plugin;
 	struct box *box;
 	bool wanted; /* somebody has asked for it */
+	bool quiet;  /* it is offered unasked: the log has nothing of its state */
 	enum plug_state state;
 	char why[PLUGIN_WHY_MAX];
 	void *own;  /* of the plugin */

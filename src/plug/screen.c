@@ -198,7 +198,9 @@ void screen_handle(struct plug *p, struct request *rq)
 	else if (!p->own)
 		request_fail(rq, 503, STR("There is no browser here."));
 	else if (!external_own_runs(p))
-		request_fail(rq, 409, STR("No browser has been started yet."));
+		request_fail(rq, 409,
+			STR("No browser has been started yet: the first browse or "
+			    "browse_interactive action starts it."));
 	else if (r == 0)
 		look_on(p, rq);
 	else

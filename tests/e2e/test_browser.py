@@ -308,6 +308,20 @@ def test_folder_for_downloads():
             "to see them.", "as a test of the contract counts it")
 
 
+def test_log():
+    """What has not been asked for is not in the log."""
+    hide = ["/usr/bin/unshare", "-m", "/bin/sh", "-c",
+            '/bin/mount -t tmpfs none /usr/lib/chromium && exec "$0" "$@"'] if BROWSERS else []
+    with start() as client:
+        ok("browser" not in client.log(), "the log of a start says nothing of a browser", client.log())
+    if os.geteuid() and BROWSERS:
+        return skip("one that was asked for", "only root can hide the one that is here")
+    with start(env={"PATH": "/nowhere"}, prefix=hide) as client:
+        ok("browser" not in client.log(), "nor where there is none", client.log())
+    with start("--enable-browser", env={"PATH": "/nowhere"}, prefix=hide) as client:
+        has(client.log(), "plugin browser is unavailable: no browser was found", "one that was asked for is missed")
+
+
 # --- Its bad days ---------------------------------------------------------------------
 
 def test_none():

@@ -967,7 +967,9 @@ def test_screenshot():
     said.update(body=b"<html>")
     fails(od(e, "screenshot", "box"), 111, "is no picture", "another answer")
     said.update(status=409, body=b'{"detail":"No browser has been started yet."}')
-    fails(od(e, "screenshot", "box", "-o", path), 111, "No browser has been started yet.", "no browser")
+    fails(od(e, "screenshot", "box", "-o", path), 111, "no browser runs in the sandbox box yet", "no browser")
+    has(od(e, "screenshot", "box", "-o", path).stderr.decode(), "od-runtime action box '{\"action\":\"browse\",",
+        "and how to start it")
     eq(open(path, "rb").read(), picture, "...leaves the file as it is")
     od(e, "rm", "-f", "box")
 

@@ -60,7 +60,7 @@ class Stream:
 def test_picture():
     with start() as client:
         got = client.get(SCREEN)
-        eq((got.status, got.json()), (409, {"detail": "No browser has been started yet."}),
+        eq((got.status, got.json()), (409, {"detail": "No browser has been started yet: the first browse or browse_interactive action starts it."}),
            "nothing to see before the first action")
         eq(client.get(STREAM).status, 409, "...and no stream")
         shows(client, [f'goto("{PAGE % "red"}")'], "Hello", "a page")
