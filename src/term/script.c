@@ -44,6 +44,9 @@
  * own. All of them can be unset, as scripts do that tidy up: the hook, or the next
  * line, defines them again from __od_setup. A bash that is told to edit its input may
  * stop showing prompts, and one whose command ended within quotes shows PS2 first.
+ *
+ * PS1 names a variable that has the mark, where bash (4.4) and zsh expand what that
+ * expands to: whoever prints PS1 sees no nonce and no fields.
  */
 static const char bash_setup[] =
 	"\\builtin enable printf test read set declare export local 2>/dev/null; "
@@ -77,7 +80,7 @@ static const char bash_setup[] =
 	"__od_err=2 __od_pipes= __od_tail=$'\\n'$__od_end; "
 	"[[ -z $__od_status ]] || \\builtin eval \"$__od_setup\"; }; "
 	"__od_show() { __od_told=${__od_status:-$?}; [[ $__od_err = 2 ]] || __od_ended; "
-	"__od_status=; [[ $__od_told$__od_open = 0 && -t 2 && ${PS1-} = \"$__od_prompt\" "
+	"__od_status=; [[ $__od_told$__od_open = 0 && -t 2 && ${PS1-} = \"$__od_ps1\" "
 	"&& "
 	"-z ${PS2-} && ! -o emacs && ! -o vi ]] || __od_prepare; }; "
 	"__od_is() { [[ ${PROMPT_COMMAND-} = \"$__od_hook\" && ${PS1-} = \"$1\" && "
@@ -88,17 +91,19 @@ static const char bash_setup[] =
 	"PROMPT_COMMAND=\"$__od_hook\" PS1=\"$1\" PS2= 2>/dev/null; }; "
 	"__od_prepare() { if [[ -o emacs || -o vi ]]; then __od_ours ''; "
 	"__od_mark e \"$__od_told\"; \\builtin return 0; fi; "
-	"if [[ $__od_told$__od_open = 0 && -t 2 ]]; then __od_ours \"$__od_prompt\"; "
-	"__od_is \"$__od_prompt\" && \\builtin return; "
+	"if [[ $__od_told$__od_open = 0 && -t 2 ]]; then __od_ours \"$__od_ps1\"; "
+	"__od_is \"$__od_ps1\" && \\builtin return; "
 	"else __od_ours ''; fi; "
-	"__od_mark p \"$__od_told\" || { __od_ours \"$__od_prompt\"; "
+	"__od_mark p \"$__od_told\" || { __od_ours \"$__od_ps1\"; "
 	"__od_status=$__od_told; \\builtin return 1; }; }; "
 	"__od_fd=(2); "
 	"__od_end='" TAIL "' "
 	"__od_hook='{ __od_show || \\builtin eval \"$__od_setup; __od_show\"; } "
 	"2>&\"$__od_err\"' __od_nonce=~ "
 	"__od_prompt='\\e]7777;$__od_nonce;p;$__od_id;${__od_told:-$?};${!:-};${PWD-};"
-	"$__od_nonce;${PATH-};$__od_nonce\\a' __od_tail=$'\\n'$__od_end; "
+	"$__od_nonce;${PATH-};$__od_nonce\\a' __od_tail=$'\\n'$__od_end "
+	"__od_ps1='${__od_prompt@P}'; "
+	"[[ ${BASH_VERSINFO[0]}${BASH_VERSINFO[1]} > 43 ]] || __od_ps1=$__od_prompt; "
 	"\\builtin alias git='git --no-pager'; "
 	"case $__od_ran in '') __od_lead 0; \\builtin eval \"$__od_command\";; "
 	"*) __od_ours '';; esac";
@@ -170,7 +175,7 @@ static const char zsh_setup[] =
 					"[[ -t 0 ]] || __od_prompt='$({ __od_mark p "
 					"\"$__od_told\"; } 2>/dev/null)'; "
 					"__od_show() { __od_told=${__od_status:-$?}; "
-					"PS1=$__od_prompt PS2= RPS1= "
+					"PS1='${(e)__od_prompt}' PS2= RPS1= "
 					"RPS2=; builtin unsetopt zle prompt_bang; "
 					"builtin setopt prompt_subst prompt_percent; "
 					"precmd_functions=(${precmd_functions:#__od_show}"
