@@ -82,6 +82,7 @@ COMMANDS = (
     Command("run-build", "run", "--via", "build", "--rm", "--name", "new", *READY, "base:1", *CMD, codes=ANY, data=True,
             ends=False),
     Command("build", "build", "--via", "build", "base:1"),
+    Command("build-tag", "build", "--via", "build", "-t", "made:1", "base:1"),
     Command("build-commit", "build", "--via", "commit", "base:1"),
     Command("dockerfile", "dockerfile", "base:1"),
     Command("tags", "tags", "base:1"),
@@ -103,6 +104,13 @@ COMMANDS = (
     Command("screenshot", "screenshot", "box", "-o", "shot.png"),
     Command("ps", "ps"),
     Command("ps-json", "ps", "--json"),
+    Command("ps-stats", "ps", "--stats"),
+    Command("inspect", "inspect", "box"),
+    Command("env", "env", "box"),
+    Command("sessions", "sessions", "box", honest=(0, 111)),
+    Command("sessions-kill", "sessions", "box", "--kill", "s1", honest=(0, 111)),
+    Command("start", "start", *READY, "box"),
+    Command("restart", "restart", *READY, "box"),
     Command("logs", "logs", "box", data=True),
     Command("logs-follow", "logs", "-f", "box", data=True, ends=False),
     Command("attach", "attach", "box", data=True, ends=False),
@@ -258,7 +266,8 @@ class Case:
     @property
     def waits(self):
         """Whether it mostly waits: for a deadline, or for a sandbox that is never ready."""
-        return self.behaviour.endless or (self.command.name == "update" and self.peer == SANDBOX)
+        return self.behaviour.endless or (
+            self.command.name in ("update", "start", "restart") and self.peer == SANDBOX)
 
     def judge(self, world):
         command, b = self.command, self.behaviour
