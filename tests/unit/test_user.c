@@ -173,6 +173,47 @@ static void check_lookups(void)
 	is_int(user_find_uid("/nonexistent", 0, &u), -ENOENT, "no passwd");
 }
 
+static void check_find(void)
+{
+	static const struct {
+		const char *text;
+		int r;
+		uid_t uid;
+		gid_t gid;
+		size_t groups;
+		const char *home;
+	} cases[] = {
+		{"ubuntu", 0, 1000, 1000, 2, "/home/ubuntu"},
+		{"1000", 0, 1000, 1000, 2, "/home/ubuntu"},
+		{"ubuntu:sudo", 0, 1000, 27, 1, "/home/ubuntu"},
+		{"1000:0", 0, 1000, 0, 1, "/home/ubuntu"},
+		{"7777", 0, 7777, 0, 1, "/"},
+		{"7777:8888", 0, 7777, 8888, 1, "/"},
+		{"nosuch", -ENOENT, 0, 0, 0, NULL},
+		{"ubuntu:nosuch", -ENOENT, 0, 0, 0, NULL},
+		{"", -ENOENT, 0, 0, 0, NULL},
+		{":0", -ENOENT, 0, 0, 0, NULL},
+		{"0:", -ENOENT, 0, 0, 0, NULL},
+		{"-1", -ENOENT, 0, 0, 0, NULL},
+		{"4294967295", ERR_RANGE, 0, 0, 0, NULL},
+		{"0:4294967295", ERR_RANGE, 0, 0, 0, NULL},
+		{"99999999999999999999", ERR_RANGE, 0, 0, 0, NULL},
+	};
+	struct user u;
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		memset(&u, 0, sizeof(u));
+		is_int(user_find(root, str_c(cases[i].text), &u), cases[i].r, "user %s",
+			cases[i].text);
+		is_int(u.uid, cases[i].uid, "%s: uid", cases[i].text);
+		is_int(u.gid, cases[i].gid, "%s: gid", cases[i].text);
+		is_int(u.groups_n, cases[i].groups, "%s: groups", cases[i].text);
+		if (cases[i].home)
+			is_str(u.home, cases[i].home, "%s: home", cases[i].text);
+	}
+	is_int(user_find("/nonexistent", STR("7:8"), &u), 0, "numbers need no files");
+}
+
 static void check_scratch(void)
 {
 	fresh("scratch");
@@ -482,6 +523,7 @@ int main(void)
 	umask(022);
 	check_debian();
 	check_lookups();
+	check_find();
 	check_scratch();
 	check_partial();
 	check_odd();

@@ -1,0 +1,176 @@
+/* Children that wait in front of their exec, search the PATH and find out who they are. */
+#include "base/fd.h"
+#include "proc/spawn.h"
+#include "tests/tap.h"
+#include "tests/unit/spawn_run.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const argv_true[] = {"true", NULL};
+static int *failure; /* shared with the children */
+
+/* The outcome, once it is known. */
+static int outcome(struct spawn_report *e)
+{
+	struct pollfd w = {.events = POLLIN};
+	int r;
+
+	while ((r = spawn_outcome(e)) == -EAGAIN) {
+		w.fd = e->fd;
+		if (poll(&w, 1, 10000) != 1)
+			break;
+	}
+	return r;
+}
+
+static int run(const struct spawn *s, struct spawn_report *e)
+{
+	pid_t pid;
+	int r = spawn(s, &pid, e);
+
+	if (r < 0)
+		return r;
+	spawn_open_gate(e);
+	r = outcome(e);
+	end_of(pid);
+	return r;
+}
+
+static void check_gate(void)
+{
+	struct spawn s = program(argv_true);
+	struct spawn_report e;
+	struct pollfd w = {.events = POLLIN};
+	pid_t pid;
+
+	s.path = "/bin/true";
+	s.gated = true;
+	s.failure = failure;
+	is_int(spawn(&s, &pid, &e), 0, "a gated child");
+	w.fd = e.fd;
+	/* It tells that it enters its directory, and no more. */
+	is_int(poll(&w, 1, 10000), 1, "it comes to its directory");
+	is_int(spawn_outcome(&e), -EAGAIN, "and is not executed");
+	is_int(kill(pid, 0), 0, "it waits");
+	spawn_open_gate(&e);
+	is_int(outcome(&e), 0, "until the gate is opened");
+	is_int(end_of(pid), 0, "then it runs");
+
+	is_int(spawn(&s, &pid, &e), 0, "one whose parent closes its end");
+	spawn_report_close(&e);
+	is_int(end_of(pid), 127, "ends");
+	is_int(*failure, ECANCELED, "without having been executed");
+	*failure = 0;
+}
+
+static void check_failure(void)
+{
+	struct spawn s = program(argv_true);
+	struct spawn_report e;
+
+	s.gated = true;
+	s.failure = failure;
+	s.path = "/no/such/program";
+	is_int(run(&s, &e), -ENOENT, "a program that is not there");
+	is_int(e.at, SPAWN_EXEC, "fails at its exec");
+	is_int(*failure, ENOENT, "and leaves a note");
+	s.path = "/bin/true";
+	s.cwd = "/no/such";
+	s.cwd_needed = true;
+	is_int(run(&s, &e), -ENOENT, "a directory that is not there");
+	is_int(e.at, SPAWN_CWD, "fails there, ahead of the gate");
+}
+
+static void check_paths(void)
+{
+	static const char *const good[] = {
+		"/no/such/true", "/etc/passwd/true", "/etc/passwd", "/bin/true", NULL};
+	static const char *const none[] = {"/no/such/true", "/etc/passwd/true", NULL};
+	static const char *const plain[] = {"/no/such/true", "/etc/passwd", NULL};
+	char folder[] = "/tmp/od-paths-XXXXXX", inside[64];
+	const char *const closed[] = {inside, NULL};
+	struct spawn_user nobody = {.uid = 65534, .gid = 65534};
+	struct spawn s = program(argv_true);
+	struct spawn_report e;
+
+	s.paths = good;
+	is_int(run(&s, &e), 0, "the first program of several paths");
+	s.paths = none;
+	is_int(run(&s, &e), -ENOENT, "none of them");
+	s.paths = plain;
+	is_int(run(&s, &e), -EACCES, "a file that is no program");
+	if (geteuid() != 0 || !mkdtemp(folder)) {
+		skip("a folder that may not be searched", "needs root");
+		return;
+	}
+	snprintf(inside, sizeof(inside), "%s/true", folder);
+	s.paths = closed;
+	s.user = &nobody;
+	is_int(run(&s, &e), -ENOENT, "a folder that may not be searched has none");
+	rmdir(folder);
+}
+
+static int find_nobody(struct spawn *s, void *arg)
+{
+	static const char *const other[] = {"WHO=nobody", NULL};
+
+	s->user = arg;
+	s->env = other;
+	return 0;
+}
+
+static int find_none(struct spawn *s, void *arg)
+{
+	(void)s;
+	(void)arg;
+	return -ENOENT;
+}
+
+static void check_identity(void)
+{
+	static const char *const argv[] = {
+		"/bin/sh", "-c", "id -u; echo $WHO $MARK", NULL};
+	struct spawn_user nobody = {.uid = 65534, .gid = 65534};
+	struct spawn s = program(argv);
+	struct spawn_report e;
+	int pipe[2];
+
+	s.find_identity = find_none;
+	is_int(run(&s, &e), -ENOENT, "a user who is not found");
+	is_int(e.at, SPAWN_IDENTITY, "is told as that");
+	if (geteuid() != 0) {
+		skip("another user", "needs root");
+		return;
+	}
+	is_int(fd_pipe(pipe), 0, "a pipe");
+	s.find_identity = find_nobody;
+	s.arg = &nobody;
+	s.fds[1] = pipe[1];
+	is_int(run(&s, &e), 0, "a user who is found in the child");
+	fd_close(&pipe[1]);
+	read_all(pipe[0]);
+	is_view(buf_view(&out), "65534\nnobody\n", "with the environment of his");
+	fd_close(&pipe[0]);
+}
+
+int main(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	spawn_remember_limits();
+	failure = mmap(NULL, sizeof(*failure), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (failure == MAP_FAILED)
+		return 1;
+	check_gate();
+	check_failure();
+	check_paths();
+	check_identity();
+	buf_free(&out);
+	return done_testing();
+}
