@@ -144,6 +144,13 @@ static void answer_start(struct waiter *w, unsigned status)
 
 static void answer_new(struct waiter *w)
 {
+	struct process_info i;
+	char place[PROCESS_ID_MAX + 16];
+
+	process_info(w->process, &i);
+	snprintf(place, sizeof(place), "/v1/processes/%s", i.id);
+	if (process_state(w->process) != PROCESS_FAILED)
+		request_add_field(w->rq, STR("location"), str_c(place));
 	answer_start(w, 201);
 }
 

@@ -430,6 +430,7 @@ def test_idempotency():
         first = ps.ask("POST", "", body, Idempotency_Key="k")
         again = ps.ask("POST", "", body, Idempotency_Key="k")
         eq((first.status, again.status), (201, 200), "the same key and body again is 200")
+        eq(first.field("location"), "/v1/processes/" + first.json()["id"], "a new one tells its place")
         eq((first.field("idempotent-replayed"), again.field("idempotent-replayed")), (None, "true"), "and says so")
         eq(first.json()["id"], again.json()["id"], "it is the same process")
         eq(ps.ask("POST", "", body + b" ", Idempotency_Key="k").status, 409, "another body is 409")
