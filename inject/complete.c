@@ -64,18 +64,17 @@ static void bash_value(const struct option *o, struct buf *out)
 
 static void bash_command(const struct command *c, struct buf *out)
 {
-	size_t n;
-	const struct option *table = options_table(&n);
+	const struct option *o;
 	const char *operands = operands_of(c);
 
 	buf_fmt(out, "\t%s)\n\t\tcase $prev in\n", c->name);
-	for (size_t i = 0; i < n; i++)
-		if (applies(&table[i], c) && table[i].value && !table[i].bare)
-			bash_value(&table[i], out);
+	for (size_t i = 0; (o = options_row(i)); i++)
+		if (applies(o, c) && o->value && !o->bare)
+			bash_value(o, out);
 	buf_puts(out, "\t\tesac\n\t\t[[ $cur == -* ]] && words='");
-	for (size_t i = 0; i < n; i++)
-		if (applies(&table[i], c))
-			buf_fmt(out, "%s--%s", i ? " " : "", table[i].name);
+	for (size_t i = 0; (o = options_row(i)); i++)
+		if (applies(o, c))
+			buf_fmt(out, "%s--%s", i ? " " : "", o->name);
 	buf_puts(out, "'\n");
 	if (operands)
 		buf_fmt(out, "\t\t[[ $cur == -* ]] || words=$(%s)\n", operands);
@@ -155,14 +154,13 @@ static void zsh_option(const struct option *o, struct buf *out)
 
 static void zsh_command(const struct command *c, struct buf *out)
 {
-	size_t n;
-	const struct option *table = options_table(&n);
+	const struct option *o;
 	const char *operands = operands_of(c);
 
 	buf_fmt(out, "\t%s)\n\t\t_arguments -s", c->name);
-	for (size_t i = 0; i < n; i++)
-		if (applies(&table[i], c))
-			zsh_option(&table[i], out);
+	for (size_t i = 0; (o = options_row(i)); i++)
+		if (applies(o, c))
+			zsh_option(o, out);
 	if (c->subject == SUBJECT_COPY)
 		buf_fmt(out, " \\\n\t\t\t'*:path:{ compadd -S \"\" -- $(%s); _files }'",
 			operands);
@@ -229,8 +227,7 @@ static void fish_option(const struct option *o, const struct command *c, struct 
 
 static void fish(struct buf *out)
 {
-	size_t n;
-	const struct option *table = options_table(&n);
+	const struct option *o;
 
 	buf_puts(out,
 		"# fish completion for od-runtime, made by \"od-runtime completion "
@@ -253,9 +250,9 @@ static void fish(struct buf *out)
 				"complete -c od-runtime -n '__fish_seen_subcommand_from "
 				"%s' -F\n",
 				c->name);
-		for (size_t i = 0; i < n; i++)
-			if (applies(&table[i], c))
-				fish_option(&table[i], c, out);
+		for (size_t i = 0; (o = options_row(i)); i++)
+			if (applies(o, c))
+				fish_option(o, c, out);
 	}
 }
 

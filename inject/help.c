@@ -38,18 +38,16 @@ static void put_wrapped(struct str text, size_t at, struct buf *out)
 
 static void help_options(struct buf *b, uint64_t bit, bool shared)
 {
-	size_t n;
-	const struct option *table = options_table(&n);
+	const struct option *o;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; (o = options_row(i)); i++) {
 		size_t from = b->n;
 
-		if (!(table[i].commands & bit) ||
-			(table[i].commands == FOR_ALL) != shared)
+		if (!(o->commands & bit) || (o->commands == FOR_ALL) != shared)
 			continue;
 		buf_puts(b, "  ");
-		manual_option(&table[i], b);
-		put_wrapped(str_c(table[i].help), b->n - from, b);
+		manual_option(o, b);
+		put_wrapped(str_c(o->help), b->n - from, b);
 	}
 }
 

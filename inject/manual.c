@@ -85,17 +85,15 @@ static void terms(const struct form *f, const struct manual_row *row, struct buf
 
 static void options(const struct form *f, uint64_t bit, bool shared, struct buf *out)
 {
-	size_t n;
-	const struct option *table = options_table(&n);
+	const struct option *o;
 	struct buf term = BUF_INIT(512);
 
-	for (size_t i = 0; i < n; i++) {
-		if (!(table[i].commands & bit) ||
-			(table[i].commands == FOR_ALL) != shared)
+	for (size_t i = 0; (o = options_row(i)); i++) {
+		if (!(o->commands & bit) || (o->commands == FOR_ALL) != shared)
 			continue;
 		buf_reset(&term);
-		manual_option(&table[i], &term);
-		f->term(out, buf_view(&term), table[i].help);
+		manual_option(o, &term);
+		f->term(out, buf_view(&term), o->help);
 	}
 	buf_free(&term);
 }

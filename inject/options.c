@@ -1,36 +1,19 @@
 #include "inject/options.h"
 
 #include "inject/options_connect.h"
+#include "inject/options_rows.h"
 #include "inject/out.h"
 #include "inject/ref.h"
-#include "inject/spec.h"
 #include "inject/state.h"
 #include "limits.h"
 
-#include <stddef.h>
 #include <stdio.h>
-
-#define NEXT_HELP "od-runtime --help, or od-runtime COMMAND --help"
 
 static const char *const pull_words[] = {"never", "missing", "always", NULL};
 static const char *const via_words[] = {
 	"auto", "bind", "volume", "put", "build", "commit", NULL};
 static const char *const entrypoint_words[] = {"none", "run", "wait", NULL};
 static const char *const style_words[] = {"three", "legacy", NULL};
-
-#define AT(member) .at = offsetof(struct options, member)
-#define SEEN(member) .seen = offsetof(struct options, member)
-#define FLAG .kind = OPTION_FLAG
-#define TEXT .kind = OPTION_TEXT
-#define NUMBER(least, most) .kind = OPTION_NUMBER, .min = (least), .max = (most)
-#define SIZE .kind = OPTION_SIZE, .min = 1, .max = INT64_MAX
-#define LIST(which) .kind = OPTION_LIST, .at = (which)
-#define FILES .offer = OFFER_FILES
-#define FOLDERS .offer = OFFER_FOLDERS
-#define RUNNING FOR_RUN | FOR_MCP
-#define ONTO_IMAGES FOR_BUILD | FOR_DOCKERFILE | RUNNING | FOR_TAGS
-#define INTO_ANY ONTO_IMAGES | FOR_INJECT | FOR_DOCTOR
-#define STARTING RUNNING | FOR_INJECT
 
 static const struct option table[] = {
 	{"host", "URL",
@@ -156,22 +139,26 @@ static const struct option table[] = {
 		"remember actions with an id in DIR of the sandbox when its server "
 		"starts again; if DIR is on a volume, for the next sandbox too",
 		TEXT, AT(state_dir), .commands = RUNNING},
-	{"timeout-start", "SECONDS",
-		"wait SECONDS until the sandbox is ready; default: 30",
-		NUMBER(1, SECONDS_MAX), AT(timeout_start),
+	{"timeout-start", "DURATION",
+		"wait for DURATION, as 90s or 5m, until the sandbox is ready; default: "
+		"30s",
+		DURATION(1, SECONDS_MAX), AT(timeout_start),
 		.commands = STARTING | FOR_START | FOR_RESTART},
-	{"timeout", "SECONDS",
-		"limit CMD, from when the sandbox is ready; after that the exit code is "
+	{"timeout", "DURATION",
+		"limit CMD to DURATION, as 90s or 1h30m, from when the sandbox is ready; "
+		"after that the exit code is "
 		"124, and CMD continues unless --rm is given; default: no limit",
-		NUMBER(1, SECONDS_MAX), AT(timeout), .commands = FOR_RUN},
-	{"timeout", "SECONDS",
-		"limit the whole command; after that the exit code is 124, and CMD "
+		DURATION(1, SECONDS_MAX), AT(timeout), .commands = FOR_RUN},
+	{"timeout", "DURATION",
+		"limit the whole command to DURATION, as 90s or 1h30m; after that the "
+		"exit code is 124, and CMD "
 		"continues; if no answer comes, after 2 s more; default: no limit",
-		NUMBER(1, SECONDS_MAX), AT(timeout), .commands = FOR_EXEC},
-	{"timeout", "SECONDS",
-		"limit the whole command; the action goes on, and the exit code is 124; "
+		DURATION(1, SECONDS_MAX), AT(timeout), .commands = FOR_EXEC},
+	{"timeout", "DURATION",
+		"limit the whole command to DURATION, as 90s or 1h30m; the action goes "
+		"on, and the exit code is 124; "
 		"default: the action's own timeout, if it has one, and 30 s",
-		NUMBER(1, SECONDS_MAX), AT(timeout), .commands = FOR_ACTION},
+		DURATION(1, SECONDS_MAX), AT(timeout), .commands = FOR_ACTION},
 	{"env", "NAME[=VALUE]",
 		"set an environment variable in the sandbox; without VALUE: to its value "
 		"here",
@@ -238,8 +225,8 @@ static const struct option table[] = {
 	{"tail", "N", "print only the last N lines", NUMBER(0, INT32_MAX), .letter = 'n',
 		AT(tail), SEEN(has_tail), .commands = FOR_LOGS},
 	{"since", "TIME",
-		"print only lines since TIME: seconds since 1970, or 90s, 10m, 2h, 1d "
-		"ago",
+		"print only lines since TIME: seconds since 1970, or a duration before "
+		"now, as 90s, 1h30m, 1d",
 		TEXT, AT(since), .commands = FOR_LOGS},
 	{"until", "TIME", "print only lines until TIME, as with --since", TEXT, AT(until),
 		.commands = FOR_LOGS},
@@ -259,9 +246,10 @@ static const struct option table[] = {
 		FLAG, AT(no_stats), .commands = FOR_PS},
 	{"quiet", NULL, "print names only", FLAG, .letter = 'q', AT(quiet),
 		.commands = FOR_PS},
-	{"time", "SECONDS",
-		"wait SECONDS for the sandbox to end before killing it; default: 10",
-		NUMBER(0, 3600), .letter = 't', AT(time),
+	{"time", "DURATION",
+		"wait for DURATION, as 90s or 5m, until the sandbox has ended before "
+		"killing it; default: 10s",
+		DURATION(0, 3600), .letter = 't', AT(time),
 		.commands = FOR_STOP | FOR_RESTART},
 	{"signal", "SIGNAL", "send SIGNAL; default: KILL", TEXT, .letter = 's',
 		AT(signal), .commands = FOR_KILL},
@@ -316,86 +304,16 @@ static const struct command *find_command(struct str name)
 /* An option of the command, or, before one is known, one that all have. */
 static const struct option *find(const struct options *o, struct str name, char letter)
 {
-	for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-		if (o->command ? !(table[i].commands & o->command->bit)
-			       : table[i].commands != FOR_ALL)
+	const struct option *opt;
+
+	for (size_t i = 0; (opt = options_row(i)); i++) {
+		if (o->command ? !(opt->commands & o->command->bit)
+			       : opt->commands != FOR_ALL)
 			continue;
-		if (letter ? table[i].letter == letter
-			   : str_eq(name, str_c(table[i].name)))
-			return &table[i];
+		if (letter ? opt->letter == letter : str_eq(name, str_c(opt->name)))
+			return opt;
 	}
 	return NULL;
-}
-
-static int set_list(struct options *o, enum option_list list, const char *value)
-{
-	if (o->given_n == OPTION_LIST_MAX)
-		return out_fail_usage("--env-file takes as many as you like",
-			"more than %d options that may be repeated", OPTION_LIST_MAX);
-	o->given[o->given_n].list = list;
-	o->given[o->given_n++].value = value;
-	return 0;
-}
-
-static int set_choice(const struct option *opt, const char *value, unsigned *out)
-{
-	for (unsigned i = 0; opt->choices[i]; i++) {
-		if (strcmp(opt->choices[i], value) != 0)
-			continue;
-		*out = i;
-		return 0;
-	}
-	return out_fail_usage(
-		NEXT_HELP, "--%s is '%s', not %s", opt->name, value, opt->value);
-}
-
-static int set_number(const struct option *opt, const char *value, uint64_t *out)
-{
-	struct str s = str_c(value);
-
-	switch (opt->kind) {
-	case OPTION_SIZE:
-		if (spec_size(s, opt->max, out) == 0 && *out >= opt->min)
-			return 0;
-		return out_fail_usage("sizes look like 500000, 64k, 512m, 2g",
-			"--%s is '%s', not a size", opt->name, value);
-	case OPTION_NANO:
-		if (spec_nano(s, out) == 0)
-			return 0;
-		return out_fail_usage("as 2 or 0.5", "--%s is '%s', not a number above 0",
-			opt->name, value);
-	default:
-		if (str_u64(s, opt->max, out) == 0 && *out >= opt->min)
-			return 0;
-		return out_fail_usage(NEXT_HELP,
-			"--%s is '%s', not a number from %llu to %llu", opt->name, value,
-			(unsigned long long)opt->min, (unsigned long long)opt->max);
-	}
-}
-
-static int set(struct options *o, const struct option *opt, const char *value)
-{
-	char *base = (char *)o;
-
-	if (opt->kind == OPTION_FLAG) {
-		*(bool *)(base + opt->at) = true;
-		return 0;
-	}
-	if (!*value)
-		return out_fail_usage(NEXT_HELP, "--%s is empty", opt->name);
-	if (opt->seen)
-		*(bool *)(base + opt->seen) = true;
-	switch (opt->kind) {
-	case OPTION_TEXT:
-		*(const char **)(base + opt->at) = value;
-		return 0;
-	case OPTION_LIST:
-		return set_list(o, (enum option_list)opt->at, value);
-	case OPTION_CHOICE:
-		return set_choice(opt, value, (unsigned *)(base + opt->at));
-	default:
-		return set_number(opt, value, (uint64_t *)(base + opt->at));
-	}
 }
 
 const char *options_next(const struct options *o, enum option_list list, size_t *it)
@@ -409,10 +327,9 @@ const char *options_next(const struct options *o, enum option_list list, size_t 
 	return NULL;
 }
 
-const struct option *options_table(size_t *n)
+const struct option *options_row(size_t i)
 {
-	*n = ARRAY_LEN(table);
-	return table;
+	return i < ARRAY_LEN(table) ? &table[i] : NULL;
 }
 
 /* The option that the word begins with, and what is joined to it as its value. */
@@ -458,7 +375,7 @@ static int read_option(struct options *o, int argc, char **argv, int *i)
 	}
 	if (opt->commands != FOR_ALL && !o->own)
 		o->own = opt->name;
-	return set(o, opt, value);
+	return option_set(o, opt, value);
 }
 
 static int read_operand(struct options *o, const char *word)

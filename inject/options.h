@@ -81,9 +81,10 @@ enum option_kind {
 	OPTION_FLAG,
 	OPTION_TEXT,
 	OPTION_NUMBER,
-	OPTION_SIZE,   /* bytes, as 512m */
-	OPTION_NANO,   /* a decimal fraction, in billionths */
-	OPTION_CHOICE, /* one of a few words */
+	OPTION_DURATION, /* seconds, as 300, 5m, 1h30m */
+	OPTION_SIZE,     /* bytes, as 512m */
+	OPTION_NANO,     /* a decimal fraction, in billionths */
+	OPTION_CHOICE,   /* one of a few words */
 	OPTION_LIST,
 };
 
@@ -108,8 +109,8 @@ struct option {
 /* Whether an operand of cp is SANDBOX:PATH rather than a path of this machine. */
 bool options_is_remote(const char *operand);
 
-/* The table, for what is made from it: help, manual, completion. */
-const struct option *options_table(size_t *n);
+/* Row i of the table, for help, manual and completion; NULL behind the last one. */
+const struct option *options_row(size_t i);
 
 /* What a command accepts behind its operands. */
 enum command_words { WORDS_NONE, WORDS_MAY, WORDS_MUST };

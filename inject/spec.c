@@ -3,6 +3,8 @@
 #include "limits.h"
 
 enum { NANO = 1000000000, NANO_DIGITS = 9, CPUS_MAX = 1000000, PORT_LAST = 65535 };
+/* 10,000 years of 365 days: no log is older. */
+#define AGO_MAX 315360000000
 
 static int bad(const char **why, const char *words)
 {
@@ -58,26 +60,68 @@ int spec_nano(struct str s, uint64_t *nano)
 	return 0;
 }
 
+static const struct {
+	char letter;
+	uint64_t seconds;
+} duration_units[] = {{'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}};
+
+/* The unit with this letter, from place *unit on; *unit becomes the place behind it. */
+static uint64_t duration_take_unit(char letter, size_t *unit)
+{
+	while (*unit < ARRAY_LEN(duration_units)) {
+		size_t i = (*unit)++;
+
+		if (duration_units[i].letter == letter)
+			return duration_units[i].seconds;
+	}
+	return 0;
+}
+
+static int duration_add(uint64_t n, uint64_t unit, uint64_t max, uint64_t *sum)
+{
+	if (n > (max - *sum) / unit)
+		return ERR_RANGE;
+	*sum += n * unit;
+	return 0;
+}
+
+int spec_duration(struct str s, uint64_t max, uint64_t *seconds)
+{
+	uint64_t sum = 0, n, unit = 1;
+	size_t place = 0;
+	int r;
+
+	do {
+		size_t digits = 0;
+
+		while (digits < s.n && s.p[digits] >= '0' && s.p[digits] <= '9')
+			digits++;
+		r = str_u64(str_make(s.p, digits), max, &n);
+		if (r)
+			return r;
+		if (digits < s.n)
+			unit = duration_take_unit(s.p[digits], &place);
+		else if (place)
+			return ERR_SYNTAX;
+		r = unit ? duration_add(n, unit, max, &sum) : ERR_SYNTAX;
+		s = str_skip(s, digits + 1);
+	} while (!r && s.n);
+	if (!r)
+		*seconds = sum;
+	return r;
+}
+
 int spec_time(struct str s, int64_t now, int64_t *seconds)
 {
-	static const struct {
-		char unit;
-		unsigned seconds;
-	} units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
 	uint64_t n;
 
-	for (size_t i = 0; s.n && i < ARRAY_LEN(units); i++) {
-		if (s.p[s.n - 1] != units[i].unit)
-			continue;
-		s.n--;
-		if (str_u64(s, UINT32_MAX, &n))
-			return ERR_SYNTAX;
-		*seconds = now - (int64_t)n * units[i].seconds;
+	if (str_u64(s, INT64_MAX, &n) == 0) {
+		*seconds = (int64_t)n;
 		return 0;
 	}
-	if (str_u64(s, INT64_MAX, &n))
+	if (spec_duration(s, AGO_MAX, &n))
 		return ERR_SYNTAX;
-	*seconds = (int64_t)n;
+	*seconds = now - (int64_t)n;
 	return 0;
 }
 

@@ -14,7 +14,13 @@ int spec_size(struct str s, uint64_t max, uint64_t *bytes) MUST_USE;
 /* A decimal fraction above 0, in billionths: "1.5". */
 int spec_nano(struct str s, uint64_t *nano) MUST_USE;
 
-/* A time: seconds since 1970, or so long before now (seconds), as 90s, 10m, 2h, 1d. */
+/*
+ * Seconds: digits alone, or digits with units, each unit once and from large to small:
+ * 300, 300s, 5m, 1h30m, 1d12h. ERR_SYNTAX; ERR_RANGE above max.
+ */
+int spec_duration(struct str s, uint64_t max, uint64_t *seconds) MUST_USE;
+
+/* A time: seconds since 1970, or a duration with units before now (seconds). */
 int spec_time(struct str s, int64_t now, int64_t *seconds) MUST_USE;
 
 struct spec_ports {

@@ -91,6 +91,8 @@ static void test_kinds(void)
 	ok(o.memory == 512 << 20 && o.nano_cpus == 1500000000 && o.pids == 7 &&
 			o.shm_size == 1 << 30,
 		"are numbers");
+	is_int(read_line("exec box --timeout 1h30m -- x"), 0, "a duration");
+	is_int(o.timeout, 5400, "a duration is stored in seconds");
 	is_int(read_line("run i -w /a --workdir /b"), 0, "two names for one");
 	is_str(o.working_dir, "/b", "the last one counts");
 	is_int(read_line("rm aa bb cc"), 0, "several sandboxes");
@@ -161,6 +163,12 @@ static void test_bad(void)
 		"stop box --time 99999",
 		"exec box --timeout 0 -- x",
 		"exec box --timeout 1.5 -- x",
+		"exec box --timeout 5x -- x",
+		"exec box --timeout 1h30 -- x",
+		"exec box --timeout 366d -- x",
+		"exec box --timeout -1 -- x",
+		"run i --timeout-start 0s",
+		"stop box --time 2h",
 		"--json",
 		"--",
 		"run i --user-id 4294967295",

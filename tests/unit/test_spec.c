@@ -51,13 +51,64 @@ static void test_nano(void)
 		ok(spec_nano(str_c(bad[i]), &n) < 0, "no fraction: '%s'", bad[i]);
 }
 
+static void test_duration(void)
+{
+	static const struct {
+		const char *text;
+		uint64_t seconds;
+	} rows[] = {
+		{"0", 0},
+		{"300", 300},
+		{"300s", 300},
+		{"0s", 0},
+		{"5m", 300},
+		{"90m", 5400},
+		{"1h30m", 5400},
+		{"1h1s", 3601},
+		{"1d", 86400},
+		{"1d2h3m4s", 93784},
+		{"31536000", 31536000},
+		{"365d", 31536000},
+		{"8760h", 31536000},
+	};
+	static const char *const bad[] = {"", "s", "m5", "5 m", " 5m", "5m ", "+5", "-1", "-1s",
+		"1.5h", "1,5h", "1e3", "0x10", "5M", "5H", "1w", "1y", "5min", "5ms", "5us",
+		"1h30", "30s1m", "1m1h", "1h1h", "1s1s", "1hm", "h1m", "1h-1m", "1h 30m",
+		"1:30", "forever", "31536001", "366d", "365d1s",
+		"18446744073709551616", "18446744073709551615d", "213503982334602d"};
+	uint64_t n;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		n = 1;
+		is_int(spec_duration(str_c(rows[i].text), 31536000, &n), 0, "duration %s",
+			rows[i].text);
+		is_int(n, rows[i].seconds, "it has %llu seconds",
+			(unsigned long long)rows[i].seconds);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		n = 7;
+		ok(spec_duration(str_c(bad[i]), 31536000, &n) < 0 && n == 7,
+			"'%s' is not a duration of at most a year", bad[i]);
+	}
+	ok(spec_duration(STR("18446744073709551615"), UINT64_MAX, &n) == 0 &&
+			n == UINT64_MAX,
+		"the largest number is a duration");
+	ok(spec_duration(str_make("5\0m", 3), UINT64_MAX, &n) < 0 &&
+			spec_duration(STR("5s\n"), UINT64_MAX, &n) < 0,
+		"a duration has no control byte");
+}
+
 static void test_time(void)
 {
+	static const char *const bad[] = {"", "x", "1h30", "-5m", "1.5h", "5m2h"};
 	int64_t t = 0;
 
 	ok(spec_time(STR("1700000000"), 5, &t) == 0 && t == 1700000000, "a time");
 	ok(spec_time(STR("90s"), 1000, &t) == 0 && t == 910, "seconds ago");
 	ok(spec_time(STR("2h"), 10000, &t) == 0 && t == 2800, "hours ago");
+	ok(spec_time(STR("1h30m"), 10000, &t) == 0 && t == 4600, "hours and minutes ago");
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		ok(spec_time(str_c(bad[i]), 10000, &t) < 0, "'%s' is not a time", bad[i]);
 	ok(spec_time(STR("1d"), 0, &t) == 0 && t == -86400, "a day ago");
 	ok(spec_time(STR(""), 0, &t) && spec_time(STR("s"), 0, &t) &&
 			spec_time(STR("1w"), 0, &t) && spec_time(STR("-1"), 0, &t),
@@ -206,6 +257,7 @@ int main(void)
 {
 	test_size();
 	test_nano();
+	test_duration();
 	test_time();
 	test_ports();
 	test_volume();

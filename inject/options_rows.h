@@ -1,0 +1,29 @@
+/* How rows of the table of options are written, and how their values are read. */
+#ifndef INJECT_OPTIONS_ROWS_H
+#define INJECT_OPTIONS_ROWS_H
+
+#include "inject/options.h"
+
+#include <stddef.h>
+
+#define NEXT_HELP "od-runtime --help, or od-runtime COMMAND --help"
+
+#define AT(member) .at = offsetof(struct options, member)
+#define SEEN(member) .seen = offsetof(struct options, member)
+#define FLAG .kind = OPTION_FLAG
+#define TEXT .kind = OPTION_TEXT
+#define NUMBER(least, most) .kind = OPTION_NUMBER, .min = (least), .max = (most)
+#define DURATION(least, most) .kind = OPTION_DURATION, .min = (least), .max = (most)
+#define SIZE .kind = OPTION_SIZE, .min = 1, .max = INT64_MAX
+#define LIST(which) .kind = OPTION_LIST, .at = (which)
+#define FILES .offer = OFFER_FILES
+#define FOLDERS .offer = OFFER_FOLDERS
+#define RUNNING FOR_RUN | FOR_MCP
+#define ONTO_IMAGES FOR_BUILD | FOR_DOCKERFILE | RUNNING | FOR_TAGS
+#define INTO_ANY ONTO_IMAGES | FOR_INJECT | FOR_DOCTOR
+#define STARTING RUNNING | FOR_INJECT
+
+/* Stores the value of opt in o; NULL for a flag. 0 or FAIL_USAGE, which it explains. */
+int option_set(struct options *o, const struct option *opt, const char *value) MUST_USE;
+
+#endif
