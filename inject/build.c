@@ -222,8 +222,10 @@ static int send_context(struct build *b, const struct context *c)
 	target_add(&target, p->options->force ? "&nocache=1" : "");
 	/* They alone have commands that print something. */
 	build_log_init(&log);
-	r = pull_lines(
-		p->engine, &q, "building", b->rung == RUNG_VERSIONED ? &log : NULL);
+	r = pull_lines(p->engine, &q, "building",
+		p->deps.n ? "try the commands of --extra-deps in a container of the image"
+			  : "look into the engine's log",
+		b->rung == RUNG_VERSIONED ? &log : NULL);
 	build_log_free(&log);
 	target_free(&target);
 	return r;

@@ -356,7 +356,7 @@ static int look_at_image(struct doctor *d, const char *name, const char *contain
 	int r = plan_inspect(&d->engine, name, &im);
 
 	if (r == 1) {
-		say(d, PROBLEM, "image", "fetch it first, or run --pull",
+		say(d, PROBLEM, "image", "fetch it with docker pull; run fetches it, too",
 			"the engine has no image %s", name);
 		return 0;
 	}

@@ -69,7 +69,7 @@ static void bash_command(const struct command *c, struct buf *out)
 
 	buf_fmt(out, "\t%s)\n\t\tcase $prev in\n", c->name);
 	for (size_t i = 0; (o = options_row(i)); i++)
-		if (applies(o, c) && o->value && !o->bare)
+		if (applies(o, c) && o->value)
 			bash_value(o, out);
 	buf_puts(out, "\t\tesac\n\t\t[[ $cur == -* ]] && words='");
 	for (size_t i = 0; (o = options_row(i)); i++)
@@ -85,7 +85,7 @@ static void bash_command(const struct command *c, struct buf *out)
 	buf_puts(out, "\t\t;;\n");
 }
 
-/* A = is a word of its own to bash; "--pull=" therefore comes as three of them. */
+/* Bash takes = for a word: "--pull=" comes as three words. */
 static void bash(struct buf *out)
 {
 	buf_puts(out,
@@ -103,9 +103,6 @@ static void bash(struct buf *out)
 	buf_puts(out,
 		") command=${COMP_WORDS[i]}; break ;;\n"
 		"\t\tesac\n\tdone\n"
-		"\tif [[ $prev == --pull ]]; then\n"
-		"\t\tCOMPREPLY=($(compgen -W 'never missing always' -- \"$cur\"))\n"
-		"\t\treturn\n\tfi\n"
 		"\tcase $command in\n\t'') words='");
 	command_names(out, " ");
 	buf_puts(out, "' ;;\n");
@@ -128,10 +125,7 @@ static void zsh_option(const struct option *o, struct buf *out)
 		if (letter)
 			buf_fmt(out, "%s-%c%s", star, o->letter, o->value ? "+" : "");
 		else
-			buf_fmt(out, "%s--%s%s", star, o->name,
-				o->bare            ? "=-"
-					: o->value ? "="
-						   : "");
+			buf_fmt(out, "%s--%s%s", star, o->name, o->value ? "=" : "");
 		buf_putc(out, '[');
 		quote(out, o->help, "[]:\\");
 		buf_putc(out, ']');
@@ -213,7 +207,7 @@ static void fish_option(const struct option *o, const struct command *c, struct 
 	if (o->letter)
 		buf_fmt(out, " -s %c", o->letter);
 	if (o->choices) {
-		buf_puts(out, o->bare ? " -f -a '" : " -x -a '");
+		buf_puts(out, " -x -a '");
 		for (size_t i = 0; o->choices[i]; i++)
 			buf_fmt(out, "%s%s", i ? " " : "", o->choices[i]);
 		buf_putc(out, '\'');

@@ -34,7 +34,7 @@ const struct manual_row manual_exits[] = {
 };
 
 const struct manual_row manual_examples[] = {
-	{"od-runtime run debian:12 --pull --name box -v ./src:/work:overlay -p 8080:80",
+	{"od-runtime run debian:12 --name box -v ./src:/work:overlay -p 8080:80",
 		"A sandbox of debian:12 that sees the folder src and cannot change it; "
 		"its port 80 is 127.0.0.1:8080 here."},
 	{"od-runtime exec box -- make -C /work test",
@@ -64,7 +64,7 @@ void manual_option(const struct option *o, struct buf *out)
 		buf_fmt(out, "-%c, ", o->letter);
 	buf_fmt(out, "--%s", o->name);
 	if (o->value && o->bare)
-		buf_fmt(out, "[=%s]", o->value);
+		buf_fmt(out, " [%s]", o->value);
 	else if (o->value)
 		buf_fmt(out, " %s", o->value);
 }

@@ -41,8 +41,8 @@ static const struct option table[] = {
 		"leave od-plugins out: the sandbox has no browser driver and no skills",
 		FLAG, AT(no_od_plugins), .commands = INTO_ANY},
 	{"pull", "never|missing|always",
-		"when the engine fetches IMAGE; never without this option, missing for "
-		"--pull alone",
+		"when the engine fetches IMAGE from its registry; default: missing, if "
+		"the engine does not have it; --pull alone is missing",
 		.kind = OPTION_CHOICE, .choices = pull_words, .bare = PULL_MISSING,
 		AT(pull), .commands = ONTO_IMAGES},
 	{"platform", "OS/ARCH",
@@ -367,7 +367,9 @@ static int read_option(struct options *o, int argc, char **argv, int *i)
 	if (opt->kind == OPTION_FLAG && value)
 		return out_fail_usage(NEXT_HELP, "--%s takes no value", opt->name);
 	if (opt->bare && !value)
-		value = opt->choices[opt->bare];
+		value = option_has_choice(opt, *i + 1 < argc ? argv[*i + 1] : NULL)
+			? argv[++*i]
+			: opt->choices[opt->bare];
 	if (opt->kind != OPTION_FLAG && !value) {
 		if (*i + 1 >= argc)
 			return out_fail_usage(NEXT_HELP, "--%s needs a value", opt->name);
@@ -517,7 +519,8 @@ static int check(const struct options *o)
 
 int options_read(struct options *o, int argc, char **argv)
 {
-	*o = (struct options){.timeout_start = START_SECONDS,
+	*o = (struct options){.pull = PULL_MISSING,
+		.timeout_start = START_SECONDS,
 		.time = STOP_SECONDS,
 		.keep = INJECT_KEEP};
 	for (int i = 1; i < argc; i++) {

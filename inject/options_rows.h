@@ -23,6 +23,9 @@
 #define INTO_ANY ONTO_IMAGES | FOR_INJECT | FOR_DOCTOR
 #define STARTING RUNNING | FOR_INJECT
 
+/* Whether value is a choice of opt; NULL is none. */
+bool option_has_choice(const struct option *opt, const char *value);
+
 /* Stores the value of opt in o; NULL for a flag. 0 or FAIL_USAGE, which it explains. */
 int option_set(struct options *o, const struct option *opt, const char *value) MUST_USE;
 

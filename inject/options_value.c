@@ -22,6 +22,11 @@ static int option_find_choice(const struct option *opt, const char *value)
 	return -1;
 }
 
+bool option_has_choice(const struct option *opt, const char *value)
+{
+	return value && option_find_choice(opt, value) >= 0;
+}
+
 static int option_set_choice(const struct option *opt, const char *value, unsigned *out)
 {
 	int i = option_find_choice(opt, value);

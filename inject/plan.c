@@ -68,8 +68,9 @@ int plan_need(struct plan *p, const char *name, int r, struct image *im)
 	}
 	if (r != 1)
 		return r;
-	return out_fail("add --pull, or fetch it with the engine's own tools",
-		"the engine at %s has no image %s", p->engine->path, name);
+	return out_fail("leave --pull never out, or bring the image with docker load",
+		"the engine at %s has no image %s, and --pull never does not fetch it",
+		p->engine->path, name);
 }
 
 static int find_base(struct plan *p, const char *name)
@@ -83,7 +84,7 @@ static int find_base(struct plan *p, const char *name)
 	}
 	r = plan_need(p, name, r, p->base);
 	if (!r && is_foreign(p))
-		return out_fail("fetch the other one with --pull",
+		return out_fail("leave --pull never out, or name another image",
 			"the image %s is for %.*s, not for %s", name,
 			STR_ARG(p->base->arch), o->platform);
 	return r;

@@ -8,10 +8,20 @@
 #include "limits.h"
 
 #include <errno.h>
+#include <stdio.h>
+
+enum { DOING_MAX = 512 };
+
+#define NEXT_PULL \
+	"check the name, the network of the engine's machine, and, for a private " \
+	"image, docker login; without a network bring the image with docker load (a " \
+	"file of docker save, or of od-runtime build --output archive:FILE), and leave " \
+	"the registry alone with --pull never"
 
 struct reading {
 	struct bar bar;
 	struct build_log *log; /* may be NULL */
+	const char *next; /* of an error */
 	struct lines lines;
 	struct arena arena;
 	bool failed;
@@ -32,7 +42,7 @@ static int take_line(struct reading *rd, struct str line)
 		rd->failed = true;
 		if (rd->log)
 			build_log_print_end(rd->log);
-		out_fail(NULL, "%s: %.*s", rd->bar.doing,
+		out_fail(rd->next, "%s: %.*s", rd->bar.doing,
 			STR_ARG(words.n ? words : STR("an error without words")));
 		return 0;
 	}
@@ -66,7 +76,7 @@ static int read_stream(struct reading *rd, struct call *c)
 	return line.n ? take_line(rd, line) : 0;
 }
 
-static int refused(struct call *c, const char *doing)
+static int refused(struct call *c, const char *doing, const char *next)
 {
 	struct reply reply;
 	int r;
@@ -76,15 +86,15 @@ static int refused(struct call *c, const char *doing)
 	r = call_collect(c, &reply.body);
 	/* Half of the engine's words are better than none. */
 	if (r != -EINTR)
-		r = engine_refused(&reply, NULL, "%s", doing);
+		r = engine_refused(&reply, next, "%s", doing);
 	reply_free(&reply);
 	return r;
 }
 
 int pull_lines(const struct engine *e, const struct call_request *q, const char *doing,
-	struct build_log *log)
+	const char *next, struct build_log *log)
 {
-	struct reading rd = {.bar = {.doing = doing}, .log = log};
+	struct reading rd = {.bar = {.doing = doing}, .next = next, .log = log};
 	struct call c;
 	int r;
 
@@ -93,7 +103,7 @@ int pull_lines(const struct engine *e, const struct call_request *q, const char 
 	r = engine_stream(e, &c, q, INJECT_STREAM_MS);
 	call_limit(&c, INJECT_STREAM_MS, INJECT_PULL_MS);
 	if (!r && c.head.status != 200)
-		r = refused(&c, doing);
+		r = refused(&c, doing, next);
 	else if (!r)
 		r = read_stream(&rd, &c);
 	call_close(&c);
@@ -129,6 +139,7 @@ int pull_image(const struct engine *e, const char *name, const char *platform)
 	struct buf headers = BUF_SECRET(HTTP_HEAD_MAX);
 	struct target target;
 	struct call_request q = {.method = "POST", .target = &target};
+	char doing[DOING_MAX];
 	const char *why;
 	struct str tag;
 	struct ref ref;
@@ -154,7 +165,10 @@ int pull_image(const struct engine *e, const char *name, const char *platform)
 	if (!r && headers.n)
 		q.headers = buf_cstr(&headers);
 	if (!r)
-		r = headers.err ? headers.err : pull_lines(e, &q, "pulling", NULL);
+		r = headers.err;
+	snprintf(doing, sizeof(doing), "pulling %s", name);
+	if (!r)
+		r = pull_lines(e, &q, doing, NEXT_PULL, NULL);
 	buf_free(&headers);
 	target_free(&target);
 	return r;

@@ -9,10 +9,11 @@
 /*
  * Sends q and reads the answer to its end, showing progress, and what commands print in
  * log unless that is NULL. A status of 200 means nothing: a line with an error decides.
- * 0, -EINTR, -ENOMEM or FAIL_*, with the engine's words printed behind doing.
+ * 0, -EINTR, -ENOMEM or FAIL_*, with the engine's words printed behind doing; next as in
+ * out_fail.
  */
 int pull_lines(const struct engine *e, const struct call_request *q, const char *doing,
-	struct build_log *log) MUST_USE;
+	const char *next, struct build_log *log) MUST_USE;
 
 /*
  * Has the engine fetch the image called name from its registry, for the platform

@@ -260,17 +260,17 @@ def test_omitted_keys():
 
 def test_missing_image():
     e = engine(images={})
-    got = od(e, "build", "base:1")
+    got = od(e, "build", "base:1", "--pull", "never")
     fails(got, 111, "has no image base:1", "an image that is not there")
-    has(got.stderr, b"--pull", "says how to get it")
-    eq(len(e.called("POST", "/images/create")), 0, "nothing is pulled unasked")
+    has(got.stderr, b"docker load", "the next step says how to bring it")
+    eq(len(e.called("POST", "/images/create")), 0, "--pull never fetches nothing")
 
     def pull(request):
         e.images["base:1"] = image()
         return chunked(lines({"status": "Pulling"}, {"status": "Done"}), 5)
 
     e.answers.append(("POST", "/images/create", pull))
-    eq(od(e, "build", "base:1", "--pull").returncode, 0, "--pull")
+    eq(od(e, "build", "base:1").returncode, 0, "an image that the engine fetches")
     create = e.called("POST", "/images/create")[0]
     eq((create.query["fromImage"], create.query["tag"]), ("base", "1"), "asks for it")
     ok("x-registry-auth" not in create.fields, "with no login, as there is none")
@@ -279,8 +279,8 @@ def test_missing_image():
     with tempfile.TemporaryDirectory() as folder:
         with open(folder + "/config.json", "w") as f:
             f.write('{"auths":{"https://index.docker.io/v1/":{"auth":"dTpw"}}}')
-        eq(od(e, "build", "base:1", "--pull", DOCKER_CONFIG=folder).returncode, 0,
-           "--pull after docker login")
+        eq(od(e, "build", "base:1", DOCKER_CONFIG=folder).returncode, 0,
+           "an image that is fetched after docker login")
     auth = e.called("POST", "/images/create")[-1].fields.get("x-registry-auth", "")
     eq(json.loads(base64.urlsafe_b64decode(auth) or b"{}"),
        {"username": "u", "password": "p", "serveraddress": "https://index.docker.io/v1/"},
@@ -290,7 +290,7 @@ def test_missing_image():
                 "message": "pull \x1b[31mdenied"}, "error": "e"}), 9)),
             ("with a status", refusal(404, "pull \x1b[31mdenied"))):
         e = engine(images={}, answers=[("POST", "/images/create", answer)])
-        fails(od(e, "build", "base:1", "--pull"), 111, "pull \\x1b[31mdenied",
+        fails(od(e, "build", "base:1"), 111, "pull \\x1b[31mdenied",
               "a pull that fails " + name)
 
 

@@ -264,7 +264,8 @@ def test_plugins():
             (["p"], 100, "nowhere"), (["P=" + plug], 100, "cannot be the name"),
             (["p=" + plug, "--plugin", "p=base:1"], 100, "two plugins"),
             (["p=Bad:Name"], 100, "is in 'Bad:Name'"), (["p=/absent"], 111, "No such file"),
-            (["p=absent:1"], 111, "has no image absent:1")):
+            (["p=absent:1"], 111, "pulling absent:1: page not found"),
+            (["p=absent:1", "--pull", "never"], 111, "has no image absent:1")):
         fails(od(e, "build", "base:1", "--plugin", *argv), code, words, f"plugin {argv}")
     os.mkfifo(os.path.join(plug, "fifo"))
     fails(od(e, "build", "base:1", "--plugin", "p=" + plug), 111, "neither file, folder",

@@ -189,18 +189,31 @@ def test_log_of_no_use():
 
 def test_pull():
     e = engine(answers=[("POST", "/images/create", chunked(lines({"status": "x"}), 9))])
-    od(e, "build", "base:1")
-    eq(e.called("POST", "/images/create"), [], "never, unless it is asked for")
-    od(e, "build", "base:1", "--pull")
-    eq(e.called("POST", "/images/create"), [], "--pull: not what is there")
-    od(e, "build", "base:1", "--pull=always", "--platform", "linux/amd64")
-    asked = e.called("POST", "/images/create")
-    eq((len(asked), asked[0].query["platform"]), (1, "linux/amd64"), "--pull=always")
-    got = od(e, "build", "base:1", "--platform", "linux/arm64")
-    eq(got.returncode, 111, "another platform than that of the image")
-    has(got.stderr, b"is for amd64, not for linux/arm64", "is told")
-    od(e, "build", "base:1", "--platform", "linux/arm64", "--pull")
-    eq(len(e.called("POST", "/images/create")), 2, "with --pull it is fetched")
+    for words in ((), ("--pull",), ("--pull", "missing"), ("--pull=never",)):
+        od(e, "build", "base:1", *words)
+        eq(e.called("POST", "/images/create"), [], f"{words}: an image that is there is not fetched")
+    for words in (("--pull=always",), ("--pull", "always")):
+        od(e, "build", "base:1", *words, "--platform", "linux/amd64")
+        asked = e.called("POST", "/images/create")
+        eq((len(asked), asked[0].query["platform"]), (1, "linux/amd64"), f"{words}: it is fetched")
+        e.log.clear()
+    got = od(e, "build", "base:1", "--platform", "linux/arm64", "--pull", "never")
+    eq(got.returncode, 111, "the image is for another platform")
+    has(got.stderr, b"is for amd64, not for linux/arm64", "the error names both platforms")
+    od(e, "build", "base:1", "--platform", "linux/arm64")
+    eq(len(e.called("POST", "/images/create")), 1, "the image for that platform is fetched")
+    for command in (("build",), ("run",), ("tags",), ("dockerfile",)):
+        e.log.clear()
+        got = od(e, *command, "absent:1", "--pull", "never")
+        eq((got.returncode, e.called("POST", "/images/create")), (111, []), f"{command}: --pull never fetches nothing")
+        has(got.stderr, b"no image absent:1, and --pull never does not fetch it\n  next: ", "the error has a next step")
+        e.answers.insert(0, ("POST", "/images/create", refusal(
+            500, 'Get "https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io: no such host')))
+        got = od(e, *command, "absent:1")
+        eq((got.returncode, len(e.called("POST", "/images/create"))), (111, 1), f"{command}: the default fetches it")
+        for text in (b"pulling absent:1: ", b"no such host", b"docker load", b"--pull never", b"build --output archive:"):
+            has(got.stderr, text, "the error and its next step")
+        e.answers.pop(0)
 
 
 def test_overlay():
@@ -372,10 +385,10 @@ def test_progress():
             {"status": "Downloading", "id": "a",
              "progressDetail": {"current": 5000000, "total": 10000000}}]
     e = engine(images={}, answers=[("POST", "/images/create", chunked(lines(*said), 7))])
-    got = od(e, "build", "none:1", "--pull")
+    got = od(e, "build", "none:1")
     ok(b"parts" not in got.stderr, "no bar for a program")
     master, slave = pty.openpty()
-    subprocess.run([*harness.WRAP, harness.RUNTIME, "build", "none:1", "--pull"],
+    subprocess.run([*harness.WRAP, harness.RUNTIME, "build", "none:1"],
                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=slave,
                    env=environment(e), timeout=harness.DEADLINE)
     os.close(slave)
@@ -386,7 +399,7 @@ def test_progress():
     except OSError:
         pass
     os.close(master)
-    has(out, b"pulling: ", "a line on a terminal")
+    has(out, b"pulling none:1: ", "a line on a terminal")
     has(out, b"\r\x1b[K", "that is taken away")
 
 

@@ -80,13 +80,22 @@ static void test_kinds(void)
 	is_str(nth(LIST_ENV, 3), "(none)", "and no more");
 	is_str(nth(LIST_VOLUME, 0), "/a:/b", "another list");
 	is_str(nth(LIST_MOUNT, 0), "(none)", "an empty one");
-	is_int(read_line("run i"), 0, "no --pull");
-	is_int(o.pull, PULL_NEVER, "is never");
+	is_int(read_line("run i"), 0, "run without --pull");
+	is_int(o.pull, PULL_MISSING, "--pull is missing by default");
+	is_int(read_line("build i"), 0, "build without --pull");
+	is_int(o.pull, PULL_MISSING, "the default is the same for build");
 	is_int(read_line("run --pull i"), 0, "--pull alone");
-	is_int(o.pull, PULL_MISSING, "is missing");
-	is_str(o.operand[0], "i", "and takes no word");
-	is_int(read_line("run --pull=always i"), 0, "--pull=");
-	is_int(o.pull, PULL_ALWAYS, "is what it says");
+	is_int(o.pull, PULL_MISSING, "--pull alone is missing");
+	is_str(o.operand[0], "i", "--pull takes no word that is not a policy");
+	is_int(read_line("run i --pull"), 0, "--pull as the last word");
+	is_int(o.pull, PULL_MISSING, "--pull as the last word is missing");
+	is_int(read_line("run --pull=always i"), 0, "--pull=POLICY");
+	is_int(o.pull, PULL_ALWAYS, "--pull=always is always");
+	is_int(read_line("run --pull always i"), 0, "--pull POLICY");
+	is_int(o.pull, PULL_ALWAYS, "--pull always is always");
+	is_str(o.operand[0], "i", "the image follows the policy");
+	is_int(read_line("run --pull never i"), 0, "--pull never");
+	is_int(o.pull, PULL_NEVER, "--pull never is never");
 	is_int(read_line("run i -m 512m --cpus 1.5 --pids 7 --shm-size 1g"), 0, "sizes");
 	ok(o.memory == 512 << 20 && o.nano_cpus == 1500000000 && o.pids == 7 &&
 			o.shm_size == 1 << 30,
