@@ -85,6 +85,8 @@ static void write_command(const struct launch *l, const struct making *m, struct
 	if (o->tls)
 		jw_cstr(w, "--tls-self");
 	word(w, "--working-dir", l->working_dir);
+	if (o->working_dir)
+		jw_cstr(w, "--working-dir-needed");
 	if (o->state_dir)
 		word(w, "--state-dir", o->state_dir);
 	/* As in docker run: the image's own user, which may well be root. */

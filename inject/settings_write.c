@@ -59,6 +59,7 @@ void settings_write(const struct settings *s, struct jw *w)
 
 	text(w, "User", o->user);
 	text(w, "Hostname", o->hostname);
+	text(w, "WorkingDir", o->working_dir);
 	strings(w, "Env", s->env, s->env_n);
 }
 

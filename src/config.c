@@ -67,6 +67,12 @@ static void set_working_dir(struct reader *r, const char *v)
 	r->c->working_dir = v;
 }
 
+static void set_working_dir_needed(struct reader *r, const char *v)
+{
+	(void)v;
+	r->c->working_dir_needed = true;
+}
+
 static void set_state_dir(struct reader *r, const char *v)
 {
 	if (v[0] != '/')
@@ -302,6 +308,7 @@ static const struct option {
 } options[] = {
 	{"--address", ONE, .set = set_address},
 	{"--working-dir", ONE, .set = set_working_dir},
+	{"--working-dir-needed", NONE, .set = set_working_dir_needed},
 	{"--state-dir", ONE, .set = set_state_dir},
 	{"--state-sync", NONE, .set = set_state_sync},
 	{"--username", ONE, .set = set_username},

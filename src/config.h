@@ -61,6 +61,7 @@ struct config {
 
 	const char *state_dir;   /* absolute; NULL: none */
 	const char *working_dir; /* absolute */
+	bool working_dir_needed; /* the start fails if the user cannot enter it */
 	const char *username;
 	uint32_t uid;
 	enum config_manage manage_users;

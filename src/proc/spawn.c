@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
@@ -314,6 +315,26 @@ int spawn(const struct spawn *s, pid_t *pid, struct spawn_report *report)
 	*pid = made;
 	*report = (struct spawn_report){.fd = pair[0], .step = step_words[SPAWN_SESSION]};
 	return 0;
+}
+
+int spawn_try_folder(const struct spawn_user *u, const char *folder)
+{
+	sigset_t all, before;
+	int status = 0;
+	pid_t made;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	made = fork();
+	if (made == 0)
+		_exit(spawn_become(u) < 0 || chdir(folder) < 0 ? errno : 0);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (made < 0)
+		return -errno;
+	while (waitpid(made, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
 }
 
 int spawn_replace(const struct spawn *s)

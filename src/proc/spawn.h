@@ -118,4 +118,10 @@ void spawn_raise_oom_score(void);
 /* Takes the identity of u (NULL: keeps its own); -1 with errno. */
 int spawn_become(const struct spawn_user *u) MUST_USE;
 
+/*
+ * Whether u (NULL: the present identity) can enter a folder, tried by a child: 0 or
+ * -errno. Blocks, as a network disk may: for the start alone.
+ */
+int spawn_try_folder(const struct spawn_user *u, const char *folder) MUST_USE;
+
 #endif

@@ -131,6 +131,21 @@ static void prepare_cwd(struct who *w, const struct config *c, bool again)
 			w->cwd, w->user.name, report.stopped);
 }
 
+/* Without working_dir_needed shells start in "/" if the user cannot enter it. */
+static int check_cwd(const struct who *w, const struct config *c, bool again)
+{
+	const char *name = w->user.name;
+	int r = 0;
+
+	if (c->working_dir_needed && !again)
+		r = spawn_try_folder(w->setup.user, w->cwd);
+	if (r)
+		log_error("user %s (uid %u) cannot enter the working directory %s: %s",
+			*name ? name : "without a name", (unsigned)w->user.uid, w->cwd,
+			err_text(r));
+	return r;
+}
+
 static bool is_replaced(const char *entry)
 {
 	size_t n = strcspn(entry, "=");
@@ -263,7 +278,9 @@ int who_find(struct who *w, const struct config *c, bool again)
 		w->setup.missing = buf_cstr(&w->missing);
 	}
 	w->setup.cwd = w->cwd;
-	r = make_env(w);
+	r = check_cwd(w, c, again);
+	if (!r)
+		r = make_env(w);
 	buf_free(&notes);
 	return r;
 }

@@ -24,7 +24,8 @@ struct who {
  * Finds or makes the sandbox user and his working directory, finds a shell and
  * composes its environment. What an image lacks is logged and never fatal:
  * without a shell, setup.missing says so. again: an earlier process has set up
- * the user and his directory already; they are only looked up. -ENOMEM.
+ * the user and his directory already; they are only looked up. -ENOMEM, and the error of
+ * entering a working directory that is needed, which is logged.
  */
 int who_find(struct who *w, const struct config *c, bool again) MUST_USE;
 void who_free(struct who *w);

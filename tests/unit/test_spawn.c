@@ -200,7 +200,15 @@ static void check_cwd(void)
 		s.user = &nobody;
 		run(&s);
 		is_view(buf_view(&out), "/\n", "the same if its user may not enter it");
+		is_int(spawn_try_folder(&nobody, closed), -EACCES,
+			"spawn_try_folder tries with the identity of that user");
+		is_int(spawn_try_folder(NULL, closed), 0,
+			"spawn_try_folder tries with the present identity");
 	}
+	is_int(spawn_try_folder(NULL, "/nowhere/at/all"), -ENOENT,
+		"spawn_try_folder fails without the directory");
+	is_int(spawn_try_folder(NULL, "/etc/passwd"), -ENOTDIR,
+		"spawn_try_folder fails if it is a file");
 	rmdir(closed);
 }
 
