@@ -138,6 +138,8 @@ static int run(const struct options *given, use_fn *then)
 		r = connect_read(&connect, o);
 	if (!r)
 		r = engine_open(&e, o->host);
+	if (!r)
+		r = settings_check_engine(&settings, e.minor, e.podman);
 	if (!r && e.far && o->tls)
 		r = out_fail_usage("leave --tls out",
 			"the engine at %s is reached over TLS already, and carries what "

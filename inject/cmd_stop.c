@@ -98,18 +98,26 @@ static int ask_slowly(const struct engine *e, const struct target *target, uint3
 	return r;
 }
 
+/* How long the engine may be silent until the sandbox has ended; 0: for any time. */
+static uint32_t stop_silence(int seconds)
+{
+	uint64_t ms = (uint64_t)seconds * 1000 + INJECT_ENGINE_MS;
+
+	return seconds < 0 || ms > UINT32_MAX ? 0 : (uint32_t)ms;
+}
+
 /* The engine answers when it has stopped, which takes its time. */
 static int stop(const struct options *o, const struct engine *e, struct sandbox *s)
 {
+	int seconds = o->has_time ? (int)o->time : s->stop_seconds;
 	struct target target;
 	struct reply reply;
 	int r;
 
 	out_step("stopping: %s", s->state.name);
 	target_init(&target, ENGINE_TARGET_MAX);
-	target_add(&target, "/containers/%s/stop?t=%llu", s->state.id,
-		(unsigned long long)o->time);
-	r = ask_slowly(e, &target, (uint32_t)o->time * 1000 + INJECT_ENGINE_MS, &reply);
+	target_add(&target, "/containers/%s/stop?t=%d", s->state.id, seconds);
+	r = ask_slowly(e, &target, stop_silence(seconds), &reply);
 	target_free(&target);
 	/* 304: stopped already; 404: it removed itself meanwhile. */
 	if (!r && reply.status >= 400 && reply.status != 404)

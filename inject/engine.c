@@ -416,6 +416,7 @@ static int read_ping(struct engine *e, const struct call *c)
 	if (r)
 		return r;
 	snprintf(e->prefix, sizeof(e->prefix), "/v1.%u", minor);
+	e->minor = minor;
 	e->podman = http_field_find(h, c->in.p, STR("Libpod-Api-Version"), &other) == 0;
 	if (http_field_find(h, c->in.p, STR("Builder-Version"), &builder) == 0)
 		e->buildkit = str_eq(builder, STR("2"));

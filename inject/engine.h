@@ -18,6 +18,7 @@ struct engine {
 	char path[ENGINE_PATH_MAX + 1]; /* of the socket; or tcp://... */
 	const struct far *far;          /* NULL: on this machine */
 	char prefix[16];                /* "/v1.41" */
+	unsigned minor;                 /* of that version */
 	bool podman;
 	bool buildkit;    /* its default builder */
 	bool calm;        /* signals do not end what is asked */

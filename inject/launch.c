@@ -29,6 +29,9 @@ enum {
 	FAR_MS = 500
 };
 
+#define NEXT_ENGINE \
+	"change or leave out the option that the engine means; its log says more"
+
 /* What is being made, beside what was asked for. */
 struct making {
 	struct state state;
@@ -165,8 +168,8 @@ static void write_labels(const struct launch *l, const struct making *m, struct 
 }
 
 /*
- * An inherited health check or stop signal was made for another program. The
- * image's user and its environment stay, unless they were asked to change.
+ * An inherited health check or stop signal (settings_write) is for another program. The
+ * image's user and its environment stay, unless an option changes them.
  */
 static void write_container(
 	const struct launch *l, const struct making *m, struct buf *out)
@@ -196,8 +199,6 @@ static void write_container(
 	jw_cstr(&w, "NONE");
 	jw_end(&w);
 	jw_end(&w);
-	jw_key(&w, "StopSignal");
-	jw_cstr(&w, "SIGTERM");
 	jw_key(&w, "HostConfig");
 	jw_object(&w);
 	if (!m->host_port && !settings_apart(l->settings))
@@ -285,7 +286,7 @@ static int create(const struct launch *l, struct making *m)
 	else if (!r && reply.status != 201 && l->via && (r = via_refused(l->via, &reply)))
 		;
 	else if (!r && reply.status != 201)
-		r = engine_refused(&reply, NULL, "creating the sandbox");
+		r = engine_refused(&reply, NEXT_ENGINE, "creating the sandbox");
 	if (!r) {
 		reply_id(&reply, m->state.id, sizeof(m->state.id));
 		if (!m->state.id[0])
@@ -330,7 +331,7 @@ static int start(const struct launch *l, const struct state *s)
 		else if (probe_od_is_taken(l->engine, s->id))
 			r = probe_fail_od(str_c(l->shown_image));
 		else
-			r = engine_refused(&reply, NULL, "starting the sandbox");
+			r = engine_refused(&reply, NEXT_ENGINE, "starting the sandbox");
 	}
 	reply_free(&reply);
 	return r;

@@ -248,8 +248,8 @@ static const struct option table[] = {
 		.commands = FOR_PS},
 	{"time", "DURATION",
 		"wait for DURATION, as 90s or 5m, until the sandbox has ended before "
-		"killing it; default: 10s",
-		DURATION(0, 3600), .letter = 't', AT(time),
+		"killing it; default: its --stop-timeout, else 10s",
+		DURATION(0, 3600), .letter = 't', AT(time), SEEN(has_time),
 		.commands = FOR_STOP | FOR_RESTART},
 	{"signal", "SIGNAL", "send SIGNAL; default: KILL", TEXT, .letter = 's',
 		AT(signal), .commands = FOR_KILL},
@@ -329,7 +329,10 @@ const char *options_next(const struct options *o, enum option_list list, size_t 
 
 const struct option *options_row(size_t i)
 {
-	return i < ARRAY_LEN(table) ? &table[i] : NULL;
+	if (i < ARRAY_LEN(table))
+		return &table[i];
+	i -= ARRAY_LEN(table);
+	return i < options_of_engine_n ? &options_of_engine[i] : NULL;
 }
 
 /* The option that the word begins with, and what is joined to it as its value. */
@@ -521,7 +524,6 @@ int options_read(struct options *o, int argc, char **argv)
 {
 	*o = (struct options){.pull = PULL_MISSING,
 		.timeout_start = START_SECONDS,
-		.time = STOP_SECONDS,
 		.keep = INJECT_KEEP};
 	for (int i = 1; i < argc; i++) {
 		int r;

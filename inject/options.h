@@ -34,6 +34,15 @@ enum option_list {
 	LIST_ADD_HOST,
 	LIST_PLUGIN,
 	LIST_FILTER,
+	LIST_DEVICE,
+	LIST_DNS,
+	LIST_DNS_SEARCH,
+	LIST_DNS_OPTION,
+	LIST_GROUP_ADD,
+	LIST_VOLUMES_FROM,
+	LIST_SYSCTL,
+	LIST_LOG_OPT,
+	LIST_ANNOTATION,
 };
 
 /* When the image's own entrypoint runs in a sandbox. */
@@ -59,7 +68,11 @@ struct options {
 	bool detach, init, read_only, all, quiet, timestamps;
 	uint64_t port, user_id, timeout, timeout_start, tail, time;
 	uint64_t memory, shm_size, nano_cpus, pids;
-	bool has_user_id, has_tail;
+	bool has_user_id, has_tail, has_time, has_stop_timeout;
+	const char *ipc, *pid, *uts, *userns, *cgroupns, *runtime, *cpuset_cpus, *restart,
+		*stop_signal, *log_driver;
+	bool privileged, publish_all;
+	uint64_t memory_swap, memory_reservation, cpu_shares, stop_timeout;
 	unsigned pull;       /* enum pull_policy */
 	unsigned via;        /* enum via_way */
 	unsigned tag_style;  /* enum tag_style */
@@ -103,6 +116,8 @@ struct option {
 	size_t seen;                /* a bool to set as well; 0 for none */
 	const char *const *choices; /* ended by NULL; what is stored is the place */
 	unsigned bare;              /* the place of the choice that --name alone makes */
+	const char *member;         /* of HostConfig that gets the value; or NULL */
+	bool unlimited;             /* the number may be -1: no limit */
 	uint64_t commands;
 };
 

@@ -1,4 +1,4 @@
-/* How rows of the table of options are written, and how their values are read. */
+/* How rows of the table of options are written, and the rows that docker run has too. */
 #ifndef INJECT_OPTIONS_ROWS_H
 #define INJECT_OPTIONS_ROWS_H
 
@@ -18,10 +18,16 @@
 #define LIST(which) .kind = OPTION_LIST, .at = (which)
 #define FILES .offer = OFFER_FILES
 #define FOLDERS .offer = OFFER_FOLDERS
+/* The engine gets the value as it is, as this member of HostConfig. */
+#define HOST(name) .member = (name)
 #define RUNNING FOR_RUN | FOR_MCP
 #define ONTO_IMAGES FOR_BUILD | FOR_DOCKERFILE | RUNNING | FOR_TAGS
 #define INTO_ANY ONTO_IMAGES | FOR_INJECT | FOR_DOCTOR
 #define STARTING RUNNING | FOR_INJECT
+
+/* Options of run that the engine has too. */
+extern const struct option options_of_engine[];
+extern const size_t options_of_engine_n;
 
 /* Whether value is a choice of opt; NULL is none. */
 bool option_has_choice(const struct option *opt, const char *value);

@@ -4,6 +4,9 @@
 #include "inject/out.h"
 #include "inject/spec.h"
 
+/* -1 of options that have it: no limit. */
+#define NO_LIMIT UINT64_MAX
+
 static int option_set_list(struct options *o, enum option_list list, const char *value)
 {
 	if (o->given_n == OPTION_LIST_MAX)
@@ -47,6 +50,10 @@ static int option_set_number(const struct option *opt, const char *value, uint64
 {
 	struct str s = str_c(value);
 
+	if (opt->unlimited && str_eq(s, STR("-1"))) {
+		*out = NO_LIMIT;
+		return 0;
+	}
 	switch (opt->kind) {
 	case OPTION_SIZE:
 		if (spec_size(s, opt->max, out) == 0 && option_is_in_range(opt, *out))

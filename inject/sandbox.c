@@ -1,6 +1,7 @@
 #include "inject/sandbox.h"
 
 #include "base/fd.h"
+#include "inject/options.h"
 #include "inject/out.h"
 #include "inject/overlay.h"
 #include "inject/pin.h"
@@ -73,6 +74,13 @@ static int sandbox_check_origin(const struct engine *e, struct doc *d,
 	return r;
 }
 
+static int read_stop_seconds(struct json_val config)
+{
+	int64_t n = doc_int(json_get(config, "StopTimeout"), STOP_SECONDS);
+
+	return n < -1 || n > INT32_MAX ? STOP_SECONDS : (int)n;
+}
+
 static int read_container(
 	const struct engine *e, struct doc *d, const char *asked, struct sandbox *s)
 {
@@ -105,6 +113,7 @@ static int read_container(
 	s->running = doc_true(json_get(state, "Running"));
 	s->paused = doc_true(json_get(state, "Paused"));
 	s->exit_code = (int)doc_int(json_get(state, "ExitCode"), -1);
+	s->stop_seconds = read_stop_seconds(json_get(root, "Config"));
 	s->auto_remove = doc_true(json_get(json_get(root, "HostConfig"), "AutoRemove"));
 	s->port = s->running ? sandbox_published(d, s->inside) : 0;
 	/* One that is no time is none. */

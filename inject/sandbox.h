@@ -16,6 +16,7 @@ struct sandbox {
 	bool injected;    /* somebody else's container that our client is in */
 	bool auto_remove; /* the engine removes it once it has stopped */
 	int exit_code;
+	int stop_seconds;            /* from its stop signal to SIGKILL; -1: no limit */
 	uint16_t port;               /* outside; 0 when it does not run, or has none */
 	uint16_t inside;             /* the same in its own network */
 	const struct engine *engine; /* borrowed: the way where there is no port */

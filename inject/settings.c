@@ -201,8 +201,8 @@ static int make_absolute(struct settings *s, struct str *path)
 	if (!path->n || path->p[0] == '/')
 		return 0;
 	if (!getcwd(here, sizeof(here)))
-		return out_fail(
-			NULL, "the present folder has no path: %s", err_text(-errno));
+		return out_fail("enter another folder, or give paths from / on",
+			"the present folder has no path: %s", err_text(-errno));
 	out = arena_alloc(&s->arena, room);
 	if (!out)
 		return -ENOMEM;
@@ -323,60 +323,6 @@ static int read_security(struct settings *s)
 	return r;
 }
 
-/* Lists whose values are only looked at. */
-static int check_lists(const struct options *o)
-{
-	struct spec_ulimit limit;
-	struct str name, rest;
-	const char *value, *why;
-	size_t it = 0;
-
-	while ((value = options_next(o, LIST_ULIMIT, &it)))
-		if (spec_ulimit(str_c(value), &limit, &why))
-			return out_fail_usage("as in --ulimit nofile=1024:2048",
-				"--ulimit %s: %s", value, why);
-	for (it = 0; (value = options_next(o, LIST_LABEL, &it));) {
-		if (spec_pair(str_c(value), &name, &rest))
-			return out_fail_usage("as in --label team=a",
-				"--label '%s' is not NAME=VALUE", value);
-		if (str_starts(name, STR("od.")))
-			return out_fail_usage("choose another name",
-				"--label %s: names with od. in front are od-runtime's",
-				value);
-	}
-	for (it = 0; (value = options_next(o, LIST_ADD_HOST, &it));) {
-		rest = str_c(value);
-		name = str_cut(&rest, ':');
-		if (!name.n || !rest.n)
-			return out_fail_usage("as in --add-host db:10.0.0.5",
-				"--add-host '%s' is not NAME:ADDRESS", value);
-	}
-	return 0;
-}
-
-static int check_network(const struct settings *s)
-{
-	const struct options *o = s->options;
-
-	if (!o->network)
-		return 0;
-	if (settings_apart(s) && (s->ports_n || o->port))
-		return out_fail_usage("leave it out: the engine carries what is said",
-			"--network %s publishes nothing", o->network);
-	if (settings_apart(s) && o->tls)
-		return out_fail_usage("leave it out: the engine carries what is said",
-			"--tls needs a port, and --network %s has none", o->network);
-	if (!settings_on_host(s))
-		return 0;
-	if (s->ports_n)
-		return out_fail_usage("leave --publish out: all ports are this machine's",
-			"--network host publishes nothing");
-	if (o->hostname)
-		return out_fail_usage(
-			"leave --hostname out", "--network host has the host's name");
-	return 0;
-}
-
 int settings_read(struct settings *s, const struct options *o)
 {
 	struct str arch;
@@ -395,11 +341,9 @@ int settings_read(struct settings *s, const struct options *o)
 	if (o->state_dir && o->state_dir[0] != '/')
 		return out_fail_usage("give all of it, from / on",
 			"--state-dir %s does not begin with /", o->state_dir);
-	r = check_lists(o);
+	r = read_ports(s);
 	if (!r)
-		r = read_ports(s);
-	if (!r)
-		r = check_network(s);
+		r = settings_check(s);
 	if (!r)
 		r = read_mounts(s);
 	if (!r)

@@ -16,7 +16,8 @@ static void number(struct jw *w, const char *key, uint64_t value)
 	if (!value)
 		return;
 	jw_key(w, key);
-	jw_uint(w, value);
+	/* The largest one is -1 to the engine: no limit. */
+	jw_int(w, (int64_t)value);
 }
 
 static void flag(struct jw *w, const char *key, bool value)
@@ -60,42 +61,59 @@ void settings_write(const struct settings *s, struct jw *w)
 	text(w, "User", o->user);
 	text(w, "Hostname", o->hostname);
 	text(w, "WorkingDir", o->working_dir);
+	text(w, "StopSignal", o->stop_signal ? o->stop_signal : "SIGTERM");
+	if (o->has_stop_timeout) {
+		jw_key(w, "StopTimeout");
+		jw_int(w, (int64_t)o->stop_timeout);
+	}
 	strings(w, "Env", s->env, s->env_n);
 }
 
 /* A key that stands twice counts as it stands last. */
-static bool is_repeated(const struct options *o, struct str name, size_t it)
+static bool is_repeated(
+	const struct options *o, enum option_list which, struct str name, size_t it)
 {
 	const char *value;
 	struct str other, rest;
 
-	while ((value = options_next(o, LIST_LABEL, &it)))
+	while ((value = options_next(o, which, &it)))
 		if (spec_pair(str_c(value), &other, &rest) == 0 && str_eq(other, name))
 			return true;
 	return false;
 }
 
-static void key_str(struct jw *w, struct str name)
+static void write_pairs(const struct options *o, struct jw *w, enum option_list which)
 {
-	char key[512];
+	struct str name, value;
+	const char *pair;
+	size_t it = 0;
 
-	snprintf(key, sizeof(key), "%.*s", STR_ARG(name));
+	while ((pair = options_next(o, which, &it))) {
+		if (spec_pair(str_c(pair), &name, &value) ||
+			is_repeated(o, which, name, it))
+			continue;
+		jw_key_str(w, name);
+		jw_str(w, value);
+	}
+}
+
+/* An object with a member for each pair of the list; none without a pair. */
+static void write_map(
+	const struct options *o, struct jw *w, const char *key, enum option_list which)
+{
+	size_t it = 0;
+
+	if (!options_next(o, which, &it))
+		return;
 	jw_key(w, key);
+	jw_object(w);
+	write_pairs(o, w, which);
+	jw_end(w);
 }
 
 void settings_write_labels(const struct settings *s, struct jw *w)
 {
-	struct str name, value;
-	const char *label;
-	size_t it = 0;
-
-	while ((label = options_next(s->options, LIST_LABEL, &it))) {
-		if (spec_pair(str_c(label), &name, &value) ||
-			is_repeated(s->options, name, it))
-			continue;
-		key_str(w, name);
-		jw_str(w, value);
-	}
+	write_pairs(s->options, w, LIST_LABEL);
 }
 
 static bool same_inside(const struct spec_ports *a, const struct spec_ports *b)
@@ -294,7 +312,7 @@ static void write_tmpfs(const struct options *o, struct jw *w)
 	for (; value; value = options_next(o, LIST_TMPFS, &it)) {
 		struct str options = str_c(value), path = str_cut(&options, ':');
 
-		key_str(w, path);
+		jw_key_str(w, path);
 		jw_str(w, options);
 	}
 	jw_end(w);
@@ -362,6 +380,91 @@ static void write_security(const struct settings *s, bool podman, struct jw *w)
 	jw_end(w);
 }
 
+static void write_devices(const struct options *o, struct jw *w)
+{
+	struct spec_device d;
+	const char *value, *why;
+	size_t it = 0;
+
+	value = options_next(o, LIST_DEVICE, &it);
+	if (!value)
+		return;
+	jw_key(w, "Devices");
+	jw_array(w);
+	for (; value; value = options_next(o, LIST_DEVICE, &it)) {
+		if (spec_device(str_c(value), &d, &why))
+			continue;
+		jw_object(w);
+		jw_key(w, "PathOnHost");
+		jw_str(w, d.outside);
+		jw_key(w, "PathInContainer");
+		jw_str(w, d.inside);
+		jw_key(w, "CgroupPermissions");
+		jw_str(w, d.rights);
+		jw_end(w);
+	}
+	jw_end(w);
+}
+
+static void write_restart(const struct options *o, struct jw *w)
+{
+	struct spec_restart restart;
+	const char *why;
+
+	if (!o->restart || spec_restart(str_c(o->restart), &restart, &why))
+		return;
+	jw_key(w, "RestartPolicy");
+	jw_object(w);
+	jw_key(w, "Name");
+	jw_str(w, restart.policy);
+	jw_key(w, "MaximumRetryCount");
+	jw_uint(w, restart.retries);
+	jw_end(w);
+}
+
+static void write_log(const struct options *o, struct jw *w)
+{
+	size_t it = 0;
+
+	if (!o->log_driver && !options_next(o, LIST_LOG_OPT, &it))
+		return;
+	jw_key(w, "LogConfig");
+	jw_object(w);
+	jw_key(w, "Type");
+	jw_cstr(w, o->log_driver ? o->log_driver : "");
+	jw_key(w, "Config");
+	jw_object(w);
+	write_pairs(o, w, LIST_LOG_OPT);
+	jw_end(w);
+	jw_end(w);
+}
+
+/* Options that are members of HostConfig as they are, by the table of options. */
+static void write_members(const struct options *o, struct jw *w)
+{
+	const struct option *opt;
+
+	for (size_t i = 0; (opt = options_row(i)); i++) {
+		const char *at = (const char *)o + opt->at;
+
+		if (!opt->member)
+			continue;
+		switch (opt->kind) {
+		case OPTION_FLAG:
+			flag(w, opt->member, *(const bool *)at);
+			break;
+		case OPTION_TEXT:
+			text(w, opt->member, *(const char *const *)at);
+			break;
+		case OPTION_LIST:
+			list(o, w, opt->member, (enum option_list)opt->at);
+			break;
+		default:
+			number(w, opt->member, *(const uint64_t *)at);
+		}
+	}
+}
+
 void settings_write_host(const struct settings *s,
 	const struct settings_overlay *overlays, bool podman, struct jw *w)
 {
@@ -385,4 +488,10 @@ void settings_write_host(const struct settings *s,
 	write_ulimits(o, w);
 	if (o->gpus)
 		write_gpus(&s->gpus, w);
+	write_devices(o, w);
+	write_restart(o, w);
+	write_log(o, w);
+	write_map(o, w, "Sysctls", LIST_SYSCTL);
+	write_map(o, w, "Annotations", LIST_ANNOTATION);
+	write_members(o, w);
 }

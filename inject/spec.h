@@ -66,6 +66,29 @@ struct spec_ulimit {
 /* NAME=SOFT[:HARD] */
 int spec_ulimit(struct str s, struct spec_ulimit *u, const char **why) MUST_USE;
 
+struct spec_device {
+	struct str outside, inside; /* paths */
+	struct str rights;          /* letters of "rwm" */
+};
+/* PATH[:PATH][:RIGHTS] */
+int spec_device(struct str s, struct spec_device *d, const char **why) MUST_USE;
+
+struct spec_restart {
+	struct str policy;
+	uint64_t retries; /* of on-failure; 0: no limit */
+};
+/* no, always, unless-stopped, on-failure[:N] */
+int spec_restart(struct str s, struct spec_restart *p, const char **why) MUST_USE;
+
+/* A kernel parameter of a namespace, as NAME=VALUE. */
+int spec_sysctl(struct str s, const char **why) MUST_USE;
+
+/* A domain to complete names with, or "." */
+bool spec_is_search_domain(struct str s);
+
+/* An IPv4 or IPv6 address without a port. */
+bool spec_is_address(const char *s);
+
 /* NAME=VALUE or NAME alone; the name is not empty and has no blank. */
 int spec_pair(struct str s, struct str *name, struct str *value) MUST_USE;
 

@@ -50,6 +50,7 @@ CASES = [
     (["od-runtime", "run", "--shm"], ["--shm-size"]),
     (["od-runtime", "run", "--pull=m"], ["missing"]),
     (["od-runtime", "run", "--pull", "al"], ["always"]),
+    (["od-runtime", "run", "--privi"], ["--privileged"]),
     (["od-runtime", "run", "--env-file", "so"], ["some.env"]),
     (["od-runtime", "stop", "--ti"], ["--time"]),
     (["od-runtime", "stop", "--shm"], []),

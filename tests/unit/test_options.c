@@ -102,6 +102,13 @@ static void test_kinds(void)
 		"are numbers");
 	is_int(read_line("exec box --timeout 1h30m -- x"), 0, "a duration");
 	is_int(o.timeout, 5400, "a duration is stored in seconds");
+	is_int(read_line("run i --timeout-start 2m --stop-timeout -1"), 0, "durations");
+	ok(o.timeout_start == 120 && o.has_stop_timeout && o.stop_timeout == UINT64_MAX,
+		"-1 is no limit");
+	is_int(read_line("run i --memory-swap -1 -c 512 -P --net host"), 0, "limits");
+	ok(o.memory_swap == UINT64_MAX && o.cpu_shares == 512 && o.publish_all,
+		"--memory-swap, -c, -P");
+	is_str(o.network, "host", "--net is --network");
 	is_int(read_line("run i -w /a --workdir /b"), 0, "two names for one");
 	is_str(o.working_dir, "/b", "the last one counts");
 	is_int(read_line("rm aa bb cc"), 0, "several sandboxes");
@@ -172,12 +179,6 @@ static void test_bad(void)
 		"stop box --time 99999",
 		"exec box --timeout 0 -- x",
 		"exec box --timeout 1.5 -- x",
-		"exec box --timeout 5x -- x",
-		"exec box --timeout 1h30 -- x",
-		"exec box --timeout 366d -- x",
-		"exec box --timeout -1 -- x",
-		"run i --timeout-start 0s",
-		"stop box --time 2h",
 		"--json",
 		"--",
 		"run i --user-id 4294967295",
@@ -224,6 +225,28 @@ static void test_bad(void)
 		is_int(read_line(rows[i]), FAIL_USAGE, "refused: %s", rows[i]);
 }
 
+static void test_bad_numbers(void)
+{
+	static const char *const rows[] = {
+		"exec box --timeout 5x -- x",
+		"exec box --timeout 1h30 -- x",
+		"exec box --timeout 366d -- x",
+		"exec box --timeout -1 -- x",
+		"run i --timeout-start 0s",
+		"stop box --time 2h",
+		"run i --stop-timeout -2",
+		"run i --memory-swap -2",
+		"run i --memory -1",
+		"run i --cpu-shares x",
+		"run i --privileged=1",
+		"build i --privileged",
+		"mcp i --restart always",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		is_int(read_line(rows[i]), FAIL_USAGE, "%s is an error", rows[i]);
+}
+
 static void test_help(void)
 {
 	size_t n = 0;
@@ -242,6 +265,7 @@ int main(void)
 	test_kinds();
 	test_many();
 	test_bad();
+	test_bad_numbers();
 	test_help();
 	return done_testing();
 }

@@ -71,10 +71,10 @@ static void test_duration(void)
 		{"365d", 31536000},
 		{"8760h", 31536000},
 	};
-	static const char *const bad[] = {"", "s", "m5", "5 m", " 5m", "5m ", "+5", "-1", "-1s",
-		"1.5h", "1,5h", "1e3", "0x10", "5M", "5H", "1w", "1y", "5min", "5ms", "5us",
-		"1h30", "30s1m", "1m1h", "1h1h", "1s1s", "1hm", "h1m", "1h-1m", "1h 30m",
-		"1:30", "forever", "31536001", "366d", "365d1s",
+	static const char *const bad[] = {"", "s", "m5", "5 m", " 5m", "5m ", "+5", "-1",
+		"-1s", "1.5h", "1,5h", "1e3", "0x10", "5M", "5H", "1w", "1y", "5min",
+		"5ms", "5us", "1h30", "30s1m", "1m1h", "1h1h", "1s1s", "1hm", "h1m",
+		"1h-1m", "1h 30m", "1:30", "forever", "31536001", "366d", "365d1s",
 		"18446744073709551616", "18446744073709551615d", "213503982334602d"};
 	uint64_t n;
 
@@ -253,12 +253,100 @@ static void test_others(void)
 		"no gpus");
 }
 
+static void test_device(void)
+{
+	static const struct {
+		const char *text, *outside, *inside, *rights;
+	} rows[] = {
+		{"/dev/fuse", "/dev/fuse", "/dev/fuse", "rwm"},
+		{"/dev/sda:/dev/xvda", "/dev/sda", "/dev/xvda", "rwm"},
+		{"/dev/sda:r", "/dev/sda", "/dev/sda", "r"},
+		{"/dev/sda:mrw", "/dev/sda", "/dev/sda", "mrw"},
+		{"/dev/sda:/dev/xvda:rw", "/dev/sda", "/dev/xvda", "rw"},
+	};
+	static const char *const bad[] = {"", ":", "dev/fuse", ":/dev/a",
+		"/dev/a:", "/dev/a:rr", "/dev/a:x", "/dev/a:/dev/b:", "/dev/a:/dev/b:rwx",
+		"/dev/a:/dev/b:rr", "/dev/a::rw", "/dev/a:b:r", "/dev/a:/dev/b:rw:m"};
+	struct spec_device d;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		is_int(spec_device(str_c(rows[i].text), &d, &why), 0, "device %s",
+			rows[i].text);
+		is_text(d.outside, rows[i].outside, "its path outside");
+		is_text(d.inside, rows[i].inside, "its path inside");
+		is_text(d.rights, rows[i].rights, "its rights");
+	}
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		why = "";
+		ok(spec_device(str_c(bad[i]), &d, &why) < 0 && *why,
+			"'%s' is not a device: %s", bad[i], why);
+	}
+}
+
+static void test_restart(void)
+{
+	static const char *const good[] = {
+		"no", "always", "unless-stopped", "on-failure", "on-failure:0"};
+	static const char *const bad[] = {"", "yes", "Always", "always:3", "no:1",
+		"on-failure:", "on-failure:x", "on-failure:-1", "on-failure:3:4", ":3",
+		"on-failure:2147483648"};
+	struct spec_restart p;
+
+	for (size_t i = 0; i < ARRAY_LEN(good); i++)
+		ok(spec_restart(str_c(good[i]), &p, &why) == 0 && p.retries == 0,
+			"'%s' is a restart policy", good[i]);
+	is_int(spec_restart(STR("on-failure:3"), &p, &why), 0, "a policy with retries");
+	is_text(p.policy, "on-failure", "its name");
+	is_int(p.retries, 3, "its retries");
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		why = "";
+		ok(spec_restart(str_c(bad[i]), &p, &why) < 0 && *why,
+			"'%s' is not a restart policy: %s", bad[i], why);
+	}
+}
+
+static void test_names(void)
+{
+	static const char *const domains[] = {
+		".", "example.org", "a", "a-b.c", "example.org.", "1a.2"};
+	static const char *const no_domains[] = {"", "..", "1", "1.2", "-a", "a-", "a..b",
+		"a b", "a_b.org", "a.org/", ".a"};
+	static const char *const sysctls[] = {"net.core.somaxconn=5",
+		"net.a=", "kernel.sem=1 2", "fs.mqueue.msg_max=1",
+		"kernel.shm_rmid_forced=1"};
+	static const char *const no_sysctls[] = {"", "net.a", "=1", "kernel.panic=1",
+		"kernel.shm=1", "vm.overcommit_memory=1", "network=1",
+		"kernel.shmmaxx=1"};
+
+	for (size_t i = 0; i < ARRAY_LEN(domains); i++)
+		ok(spec_is_search_domain(str_c(domains[i])), "'%s' is a domain",
+			domains[i]);
+	for (size_t i = 0; i < ARRAY_LEN(no_domains); i++)
+		ok(!spec_is_search_domain(str_c(no_domains[i])), "'%s' is not a domain",
+			no_domains[i]);
+	for (size_t i = 0; i < ARRAY_LEN(sysctls); i++)
+		is_int(spec_sysctl(str_c(sysctls[i]), &why), 0, "'%s' is a sysctl",
+			sysctls[i]);
+	for (size_t i = 0; i < ARRAY_LEN(no_sysctls); i++) {
+		why = "";
+		ok(spec_sysctl(str_c(no_sysctls[i]), &why) < 0 && *why,
+			"'%s' is not a sysctl: %s", no_sysctls[i], why);
+	}
+	ok(spec_is_address("10.0.0.1") && spec_is_address("::1"), "addresses");
+	ok(!spec_is_address("") && !spec_is_address("10.0.0") &&
+			!spec_is_address("host") && !spec_is_address("10.0.0.1:53"),
+		"texts that are no addresses");
+}
+
 int main(void)
 {
 	test_size();
 	test_nano();
 	test_duration();
 	test_time();
+	test_device();
+	test_restart();
+	test_names();
 	test_ports();
 	test_volume();
 	test_mount();
