@@ -90,7 +90,8 @@ static int lend_names(struct build *b)
 	buf_str(&b->from, b->on->id);
 	/* It becomes a line of a Dockerfile. */
 	if (!ref_is_id(b->on->id))
-		return out_fail(NULL, "the engine's id of the base image is no id");
+		return out_fail(
+			ENGINE_NEXT, "the engine's id of the base image is no id");
 	for (size_t i = 0; i < p->plugins.n; i++)
 		if (copies_from_image(b, i))
 			buf_fmt(&b->plugin[i], "sha256:%s", p->plugins.list[i].hash);
@@ -239,7 +240,7 @@ static int verify(struct build *b, struct image *im)
 	int r = name ? plan_inspect(p->engine, name, im) : b->name.err;
 
 	if (r == 1)
-		return out_fail("look into the engine's log",
+		return out_fail(ENGINE_NEXT,
 			"the engine says that it built %s, but has no such image", name);
 	if (r)
 		return r;

@@ -62,7 +62,9 @@ static int read_file(struct buf *folder, const char *name, struct buf *out)
 	fd_close(&fd);
 	explicit_bzero(piece, sizeof(piece));
 	if (r < 0)
-		r = out_fail(NULL, "cannot read %s: %s", text ? text : name, err_text(r));
+		r = out_fail(
+			"the files of DOCKER_CERT_PATH have to be readable by this user",
+			"cannot read %s: %s", text ? text : name, err_text(r));
 	buf_free(&path);
 	return r;
 }
@@ -85,15 +87,18 @@ int certs_own(
 	if (r == 0) {
 		r = read_file(folder, names->key, &key);
 		if (r == 1)
-			r = out_fail(NULL, "%s in %.*s: there is no %s", names->own,
+			r = out_fail("a certificate and its key go together: add the "
+				     "key, or remove the certificate",
+				"%s in %.*s: there is no %s", names->own,
 				STR_ARG(buf_view(folder)), names->key);
 		if (r == 0)
 			r = tls_credentials_new(
 				buf_view(&chain), buf_view(&key), &why, own);
 		/* Reading has said what was wrong. */
 		if (r && r > FAIL_BASE && r != -ENOMEM)
-			r = out_fail(NULL, "%s in %.*s: %s", names->own,
-				STR_ARG(buf_view(folder)), why);
+			r = out_fail("replace the certificate or its key (PEM)",
+				"%s in %.*s: %s", names->own, STR_ARG(buf_view(folder)),
+				why);
 	} else if (r == 1) {
 		r = 0;
 	}

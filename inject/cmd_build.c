@@ -107,7 +107,8 @@ static int write_folder(struct plan *p, const char *path)
 	int r;
 
 	if (p->kind == PLAN_AS_IS)
-		return out_fail(NULL, "%.*s has this od-runtime-client in it already",
+		return out_fail("use it as it is, or give its base",
+			"%.*s has this od-runtime-client in it already",
 			STR_ARG(buf_view(&p->base_ref)));
 	if (plan_must_commit(p))
 		return out_fail("build it without --build-folder",
@@ -166,8 +167,8 @@ int cmd_dockerfile(const struct options *o)
 	if (!r)
 		r = plan_make(&p, &e, o, o->operand[0]);
 	if (!r && p.kind == PLAN_AS_IS)
-		r = out_fail(NULL, "%s has this od-runtime-client in it already",
-			o->operand[0]);
+		r = out_fail("use it as it is, or give its base",
+			"%s has this od-runtime-client in it already", o->operand[0]);
 	if (!r && p.kind == PLAN_EXISTS)
 		r = plan_look(&p);
 	if (!r) {

@@ -46,7 +46,7 @@ int cmd_cp(const struct options *o)
 	snprintf(sandbox, sizeof(sandbox), "%.*s", STR_ARG(name));
 	c.remote = remote_path(&whole, path.p);
 	if (!r && !c.remote)
-		r = out_fail(NULL, "the path is too long");
+		r = out_fail("a path has 4,095 bytes at most", "the path is too long");
 	if (!r)
 		r = open_any(&e, sandbox, &s);
 	if (!r)
@@ -89,7 +89,8 @@ static int print_names(const struct options *o, const struct reply *reply)
 	int r = doc_parse(&d, buf_view(&reply->body));
 
 	if (r)
-		return out_fail(NULL, "the sandbox's list is no JSON");
+		return out_fail("its client may be of another version: od-runtime update",
+			"the sandbox's list is no JSON");
 	if (o->json)
 		buf_str(&out, buf_view(&reply->body));
 	while (!o->json && json_next(doc_root(&d), &it, NULL, &name)) {
@@ -128,6 +129,8 @@ static int ls_is_folder(const struct sandbox *s, const char *path, bool *is)
 	return r;
 }
 
+#define NEXT_LS "od-runtime ls SANDBOX / shows what there is"
+
 /* What cannot be listed is an empty list to the server; here it is an error. */
 static int check_folder(const struct sandbox *s, const char *path)
 {
@@ -139,12 +142,12 @@ static int check_folder(const struct sandbox *s, const char *path)
 	if (r || kind == COPY_FOLDER)
 		return r;
 	if (kind == COPY_ABSENT)
-		return out_fail(NULL, "%s does not exist", path);
+		return out_fail(NEXT_LS, "%s does not exist", path);
 	r = ls_is_folder(s, path, &folder);
 	if (r)
 		return r;
 	if (!folder)
-		return out_fail(NULL, "%s is not a folder", path);
+		return out_fail(NEXT_LS, "%s is not a folder", path);
 	return out_fail("stop the sandbox: then cp copies with the rights of the engine",
 		"%s: the sandbox user has no right to read it", path);
 }
@@ -163,7 +166,7 @@ static int list_place(const struct options *o, const struct engine *e)
 	snprintf(sandbox, sizeof(sandbox), "%.*s", STR_ARG(name));
 	if (options_is_remote(o->operand[0]))
 		path = remote_path(&whole, rest.p);
-	r = whole.err ? out_fail(NULL, "the path is too long")
+	r = whole.err ? out_fail("give a shorter path", "the path is too long")
 		      : sandbox_open(e, sandbox, &s);
 	if (!r && path)
 		r = check_folder(&s, path);

@@ -454,8 +454,8 @@ static int look_at(struct doctor *d, const char *name)
 	if (r == 0)
 		r = look_at_sandbox(d, name, ours);
 	else if (r == 1 && ref_parse(&ref, str_c(name), &why))
-		r = out_fail_usage(
-			NULL, "'%s' is neither an image nor a sandbox: %s", name, why);
+		r = out_fail_usage("od-runtime ps lists sandboxes",
+			"'%s' is neither an image nor a sandbox: %s", name, why);
 	else if (r == 1)
 		r = look_at_image(d, name, NULL);
 	if (!r && text)

@@ -44,7 +44,8 @@ static int put_remark(struct str remark)
 
 static int exit_code(const struct options *o, const struct observation *ob)
 {
-	const char *next = o->remove ? NULL : NEXT_INTERRUPT;
+	const char *next =
+		o->remove ? "give it more time with --timeout" : NEXT_INTERRUPT;
 	struct str timed_out = STR("[The command timed out");
 	struct str refused = STR("is NOT executed");
 
@@ -67,7 +68,8 @@ static int show_run(const struct options *o, const struct observation *ob)
 	int r = 0;
 
 	if (!str_eq(ob->kind, STR("run")))
-		return out_fail(NULL, "the sandbox: %.*s", STR_ARG(ob->content));
+		return out_fail("od-runtime logs shows what its server says",
+			"the sandbox: %.*s", STR_ARG(ob->content));
 	if (!o->json) {
 		if (ob->content.n)
 			r = put_line(STDOUT_FILENO, ob->content);

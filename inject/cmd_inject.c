@@ -53,7 +53,8 @@ static int find(struct guest *g, const char *name)
 		return engine_refused(&g->about, NULL, "asking for %s", name);
 	r = doc_parse(&g->doc, buf_view(&g->about.body));
 	if (r)
-		return out_fail(NULL, "the engine's description of %s is no JSON", name);
+		return out_fail(
+			ENGINE_NEXT, "the engine's description of %s is no JSON", name);
 	root = doc_root(&g->doc);
 	state = json_get(root, "State");
 	known = doc_str(&g->doc, json_get(root, "Name"));
@@ -63,8 +64,8 @@ static int find(struct guest *g, const char *name)
 	if (!state_is_name(known) || !state_is_name(id) ||
 		!take(g->sandbox.state.name, STATE_NAME_MAX + 1, known) ||
 		!take(g->sandbox.state.id, STATE_ID_MAX + 1, id))
-		return out_fail(
-			NULL, "the engine's description of %s is not understood", name);
+		return out_fail(ENGINE_NEXT,
+			"the engine's description of %s is not understood", name);
 	if (!doc_true(json_get(state, "Running")) || doc_true(json_get(state, "Paused")))
 		return out_fail("start it first; or make a sandbox of its image with run",
 			"the container %s does not run", name);

@@ -32,7 +32,8 @@ struct listen {
 static int listen_load_secret(struct listen *l, const struct options *o)
 {
 	if (o->token && o->no_token)
-		return out_fail_usage(NULL, "--token and --no-token exclude each other");
+		return out_fail_usage("leave one of them out",
+			"--token and --no-token exclude each other");
 	if (o->token)
 		return listen_secret_load("--token", o->token, &l->secret);
 	if (!o->no_token)
@@ -54,7 +55,8 @@ static int load_clients(struct listen *l, const char *path)
 	int r = listen_file_read("--tls-client-ca", path, &text);
 
 	if (!r && tls_trust_new(buf_view(&text), NULL, &why, &clients))
-		r = out_fail(NULL, "--tls-client-ca %s: %s", path, why);
+		r = out_fail("give the certificate of an authority (PEM)",
+			"--tls-client-ca %s: %s", path, why);
 	else if (!r)
 		tls_credentials_demand(l->tls, clients);
 	buf_free(&text);
@@ -68,17 +70,19 @@ static int load_tls(struct listen *l, const struct options *o)
 	int r = 0;
 
 	if (!o->tls_cert != !o->tls_key)
-		return out_fail_usage(NULL, "--tls-cert and --tls-key go together");
+		return out_fail_usage(
+			"give both of them", "--tls-cert and --tls-key go together");
 	if (o->tls_client_ca && !o->tls_cert)
-		return out_fail_usage(NULL, "--tls-client-ca goes with --tls-cert");
+		return out_fail_usage("give --tls-cert and --tls-key too",
+			"--tls-client-ca goes with --tls-cert");
 	if (!o->tls_cert)
 		return 0;
 	r = listen_file_read("--tls-cert", o->tls_cert, &chain);
 	if (!r)
 		r = listen_file_read("--tls-key", o->tls_key, &key);
 	if (!r && tls_credentials_new(buf_view(&chain), buf_view(&key), &why, &l->tls))
-		r = out_fail(NULL, "--tls-cert %s --tls-key %s: %s", o->tls_cert,
-			o->tls_key, why);
+		r = out_fail("give a certificate chain and its private key (PEM)",
+			"--tls-cert %s --tls-key %s: %s", o->tls_cert, o->tls_key, why);
 	buf_free(&chain);
 	buf_free(&key);
 	return r || !o->tls_client_ca ? r : load_clients(l, o->tls_client_ca);
@@ -153,12 +157,14 @@ static int open_hub(struct listen *l)
 	int err;
 
 	if (conf.fd < 0)
-		return out_fail(NULL, "cannot listen on %s port %u: %s", l->address,
-			l->port, err_text(conf.fd));
+		return out_fail("choose another with --address",
+			"cannot listen on %s port %u: %s", l->address, l->port,
+			err_text(conf.fd));
 	l->port = port_of(conf.fd, l->port);
 	l->hub = hub_new(&conf, &err);
 	if (!l->hub)
-		return out_fail(NULL, "cannot listen: %s", err_text(err));
+		return out_fail("choose another with --address", "cannot listen: %s",
+			err_text(err));
 	return announce(l);
 }
 

@@ -50,8 +50,9 @@ static int copy_log(const struct options *o, const struct engine *e, const char 
 	if (!r)
 		r = engine_stream(e, &c, &q, o->follow ? 0 : INJECT_ENGINE_MS);
 	if (!r && c.head.status != 200)
-		r = out_fail(NULL, "the engine does not give the log: status %u",
-			c.head.status);
+		r = out_fail(
+			"the log driver of the sandbox may keep none, see --log-driver",
+			"the engine does not give the log: status %u", c.head.status);
 	if (!r) {
 		r = tail_copy(&c);
 		r = r == ERR_SYNTAX || r == ERR_CLOSED ? engine_fail(e, r) : r;
@@ -86,8 +87,8 @@ static int copy_output(const struct engine *e, const struct sandbox *s)
 	r = engine_stream(e, &c, &q, INJECT_ENGINE_MS);
 	/* Podman answers 200 and Docker 101, or 200 to who does not ask for it. */
 	if (!r && c.head.status != 200 && c.head.status != 101)
-		r = out_fail(
-			NULL, "the engine does not attach: status %u", c.head.status);
+		r = out_fail(ENGINE_NEXT, "the engine does not attach: status %u",
+			c.head.status);
 	call_limit(&c, 0, 0);
 	if (!r) {
 		r = tail_copy(&c);

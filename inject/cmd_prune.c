@@ -49,7 +49,7 @@ static int ask(const struct engine *e, const struct target *target, struct reply
 	if (!r) {
 		r = doc_parse(d, buf_view(&reply->body));
 		if (r && r != -ENOMEM)
-			r = out_fail(NULL, "the engine's list is not understood");
+			r = out_fail(ENGINE_NEXT, "the engine's list is not understood");
 	}
 	return r;
 }
@@ -113,7 +113,8 @@ static int take_one(struct prune *p, struct json_val image)
 		.size = doc_int(json_get(image, "Size"), 0),
 	};
 	if (!ref_is_id(o->id))
-		return out_fail(NULL, "the engine's list has an image without an id");
+		return out_fail(
+			ENGINE_NEXT, "the engine's list has an image without an id");
 	if (p->only.n && !str_eq(o->base, p->only))
 		return 0;
 	o->used = is_used(p, o->id);

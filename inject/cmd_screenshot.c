@@ -29,12 +29,15 @@ static int write_file(const char *path, struct str png)
 	if (!*name ||
 		snprintf(above, sizeof(above), "%.*s", (int)(name - path), path) >=
 			(int)sizeof(above))
-		return out_fail_usage(NULL, "%s is no name of a file", path);
+		return out_fail_usage(
+			"as in --output page.png", "%s is no name of a file", path);
 	r = dir = fd_open(slash ? above : ".", O_RDONLY | O_DIRECTORY, 0);
 	if (r >= 0)
 		r = swap_file(dir, name, &attr, &png, 1, NULL);
 	fd_close(&dir);
-	return r ? out_fail(NULL, "%s: %s", path, err_text(r)) : 0;
+	return r ? out_fail("choose another file with --output", "%s: %s", path,
+			   err_text(r))
+		 : 0;
 }
 
 static int save(const struct options *o, const struct sandbox *s, struct str png)

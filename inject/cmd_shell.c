@@ -58,7 +58,8 @@ static int copy_arguments(const struct engine *e, const struct sandbox *s, struc
 		e, &reply, "GET", (struct str){0}, "/containers/%s/json", s->state.id);
 
 	if (!r && (reply.status != 200 || doc_parse(&d, buf_view(&reply.body))))
-		r = out_fail(NULL, "the engine does not describe %s", s->state.name);
+		r = out_fail(
+			ENGINE_NEXT, "the engine does not describe %s", s->state.name);
 	if (!r) {
 		list = json_get(json_get(doc_root(&d), "Config"), "Cmd");
 		while (json_next(list, &it, NULL, &word))
@@ -112,7 +113,7 @@ static int create(struct session *x, const struct sandbox *s)
 	if (!r)
 		reply_id(&reply, x->id, sizeof(x->id));
 	if (!r && !x->id[0])
-		r = out_fail(NULL, "the engine made an exec without an id");
+		r = out_fail(ENGINE_NEXT, "the engine made an exec without an id");
 	reply_free(&reply);
 	buf_free(&body);
 	return r;
@@ -311,7 +312,9 @@ static int exit_code(const struct session *x)
 	reply_free(&reply);
 	if (r)
 		return r;
-	return code < 0 ? out_fail(NULL, "the shell was cut off") : (int)(code & 255);
+	return code < 0 ? out_fail("od-runtime ps shows whether the sandbox runs",
+				  "the shell was cut off")
+			: (int)(code & 255);
 }
 
 static int run(struct session *x)
@@ -324,7 +327,9 @@ static int run(struct session *x)
 		if (!r)
 			r = terminal_raw(&terminal);
 		if (r)
-			r = out_fail(NULL, "the terminal: %s", err_text(r));
+			r = out_fail("run it from a terminal, or with standard input "
+				     "from a file",
+				"the terminal: %s", err_text(r));
 		x->size_tries = SIZE_TRIES;
 		if (!r)
 			tell_size(x);

@@ -30,7 +30,8 @@ int cmd_token(const struct options *o)
 			"token prints the token of a sandbox, so it needs its NAME, or "
 			"--operator");
 	if (name && !listen_name_is_valid(str_c(name)))
-		return out_fail_usage(NULL,
+		return out_fail_usage(
+			"od-runtime token SANDBOX; the name is that of --connect-id",
 			"%s cannot be the name of a sandbox: it needs 1 to %d letters, "
 			"digits, '.', '_' or '-', and does not begin with '.'",
 			name, CONNECT_ID_MAX);

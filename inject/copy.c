@@ -121,7 +121,7 @@ int copy_begin(
 			c->sandbox->state.id, STR_ARG(path));
 	call_begin(call, -1, 0, false);
 	if (target_error(&target))
-		r = out_fail(NULL, "the path is too long");
+		r = out_fail("a path has 4,095 bytes at most", "the path is too long");
 	else if (c->sandbox->running)
 		r = sandbox_start(c->sandbox, call, &q, INJECT_STREAM_MS);
 	else
@@ -161,7 +161,7 @@ static int copy_ask_head_take(
 
 	call_begin(&call, -1, 0, false);
 	if (target_error(target))
-		r = out_fail(NULL, "the path is too long");
+		r = out_fail("a path has 4,095 bytes at most", "the path is too long");
 	else if (c->sandbox->running)
 		r = sandbox_start(c->sandbox, &call, &q, INJECT_ENGINE_MS);
 	else

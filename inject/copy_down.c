@@ -36,7 +36,9 @@ static int to_stdout(const struct copy *c, struct call *call)
 	while ((r = copy_read(c, call, &rounds, &piece)) == 1) {
 		r = fd_write_all(STDOUT_FILENO, piece.p, piece.n);
 		if (r)
-			return out_fail(NULL, "writing the archive: %s", err_text(r));
+			return out_fail(
+				"check what reads standard output, and the space there",
+				"writing the archive: %s", err_text(r));
 	}
 	return r;
 }
@@ -173,7 +175,9 @@ static int unpack_stream(struct down *d, struct call *call)
 				"%s: the disk of %s is nearly full; nothing was copied",
 				d->copy->remote, d->copy->local);
 		if (s < 0)
-			return out_fail(NULL, "%.*s: %s",
+			return out_fail("leave this file out, or copy an archive: cp "
+					"SANDBOX:PATH -",
+				"%.*s: %s",
 				STR_ARG(d->name.n ? buf_view(&d->name)
 						  : str_c(d->copy->remote)),
 				d->tar.why ? d->tar.why : err_text(s));
@@ -205,8 +209,8 @@ static int unpack_at(struct down *d, struct call *call, struct str parent)
 	if (!r) {
 		r = unpack_commit(&d->to);
 		if (r)
-			r = out_fail(NULL, "%.*s: %s", STR_ARG(buf_view(&d->to.where)),
-				err_text(r));
+			r = out_fail("check the space and the rights of that folder",
+				"%.*s: %s", STR_ARG(buf_view(&d->to.where)), err_text(r));
 	}
 	fd_close(&d->fd);
 	untar_free(&d->tar);
@@ -234,7 +238,8 @@ static int choose(struct down *d, struct str *parent)
 		return out_fail("name a folder", "%s is no folder, and %s is one",
 			c->local, c->remote);
 	if (r && r != -ENOENT)
-		return out_fail(NULL, "%s: %s", c->local, err_text(r));
+		return out_fail("check the path, and the rights of its folder", "%s: %s",
+			c->local, err_text(r));
 	if (r && !d->folder && str_ends(local, STR("/")))
 		return out_fail("make it, or leave out the slash",
 			"there is no folder %s", c->local);

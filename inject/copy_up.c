@@ -24,7 +24,7 @@ static int put(struct up *u, bool all)
 	int r = u->out.err;
 
 	if (!r && (all || u->out.n >= TRANSFER_PIECE)) {
-		/* Bytes of stdin may come slowly, which does not count against the peer. */
+		/* Slow stdin does not count against the time limit of the peer. */
 		call_limit(u->call, INJECT_STREAM_MS, INJECT_STREAM_MS);
 		r = call_push(u->call, buf_view(&u->out));
 		buf_reset(&u->out);
@@ -153,8 +153,8 @@ static int put_stdin(struct up *u)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return out_fail(
-				NULL, "reading the archive: %s", err_text(-errno));
+			return out_fail("check what writes to standard input",
+				"reading the archive: %s", err_text(-errno));
 		buf_commit(&u->out, (size_t)n);
 		r = put(u, true);
 		if (r || n == 0)
@@ -221,11 +221,13 @@ int copy_up(const struct copy *c)
 	int r = 0;
 
 	if (!raw && lstat(c->local, &st) < 0)
-		return out_fail(NULL, "%s: %s", c->local, err_text(-errno));
+		return out_fail("check the path, and the rights of its folder", "%s: %s",
+			c->local, err_text(-errno));
 	/* "link/" and "link/." mean what it leads to. */
 	if (!raw && S_ISLNK(st.st_mode) && str_ends(str_c(c->local), STR("/")) &&
 		stat(c->local, &st) < 0)
-		return out_fail(NULL, "%s: %s", c->local, err_text(-errno));
+		return out_fail("check the path, and the rights of its folder", "%s: %s",
+			c->local, err_text(-errno));
 	r = raw ? 0 : choose(&u, S_ISDIR(st.st_mode), &parent);
 	if (r)
 		return r;

@@ -312,8 +312,8 @@ int engine_create(const struct engine *e, const struct buf *body, const char *na
 		reply_id(&reply, made, sizeof(made));
 		buf_puts(id, made);
 		if (!id->n || !buf_cstr(id))
-			r = out_fail(
-				NULL, "the engine created a container without an id");
+			r = out_fail(ENGINE_NEXT,
+				"the engine created a container without an id");
 	}
 	reply_free(&reply);
 	return r;
@@ -393,7 +393,7 @@ int engine_refused(const struct reply *r, const char *next, const char *fmt, ...
 	vsnprintf(doing, sizeof(doing), fmt, ap);
 	va_end(ap);
 	engine_words(r, &words);
-	out_fail(next, "%s: %.*s", doing, STR_ARG(buf_view(&words)));
+	out_fail(next ? next : ENGINE_NEXT, "%s: %.*s", doing, STR_ARG(buf_view(&words)));
 	buf_free(&words);
 	return FAIL_ENVIRONMENT;
 }
@@ -432,8 +432,10 @@ static int ping(struct engine *e)
 	if (!r)
 		r = read_ping(e, &c);
 	else if (r == ERR_TLS)
-		r = out_fail(NULL, "talking to the engine at %s: %s", e->path,
-			call_tls_error(&c));
+		r = out_fail(
+			"check ca.pem, cert.pem and key.pem, see DOCKER_CERT_PATH in "
+			"od-runtime help",
+			"talking to the engine at %s: %s", e->path, call_tls_error(&c));
 	call_close(&c);
 	return r;
 }

@@ -11,6 +11,8 @@
 #include "limits.h"
 
 enum { ENGINE_TARGET_MAX = 2048 };
+/* The next step where an engine refuses, or answers with what it should not. */
+#define ENGINE_NEXT "look into the engine's log; od-runtime doctor tries what it can do"
 /* The prefix of the names of temporary containers. */
 #define ENGINE_OWN "od-runtime-"
 
@@ -114,7 +116,7 @@ int engine_fail(const struct engine *e, int r);
 
 /*
  * Prints what the engine says in answer to a failed request, as "doing: words",
- * and returns FAIL_ENVIRONMENT. next as in out_fail.
+ * and returns FAIL_ENVIRONMENT. next as in out_fail; NULL is ENGINE_NEXT.
  */
 int engine_refused(const struct reply *r, const char *next, const char *fmt, ...)
 	PRINTF(3, 4);

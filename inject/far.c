@@ -59,7 +59,8 @@ static int find_address(struct far *f, const char *text)
 		return r;
 	if (r)
 		return out_fail(
-			NULL, "the engine at %s: its name is not known here", text);
+			"check the name, or give the address: tcp://10.0.0.5:2376",
+			"the engine at %s: its name is not known here", text);
 	dns_text(&found.at[0], f->address);
 	return 0;
 }

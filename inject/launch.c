@@ -290,8 +290,8 @@ static int create(const struct launch *l, struct making *m)
 	if (!r) {
 		reply_id(&reply, m->state.id, sizeof(m->state.id));
 		if (!m->state.id[0])
-			r = out_fail(
-				NULL, "the engine created a container without an id");
+			r = out_fail(ENGINE_NEXT,
+				"the engine created a container without an id");
 	}
 	reply_free(&reply);
 	buf_free(&body);

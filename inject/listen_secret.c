@@ -39,7 +39,9 @@ int listen_file_read(const char *origin, const char *path, struct buf *text)
 	if (n >= 0 && text->secret)
 		listen_file_warn(origin, path, fd);
 	fd_close(&fd);
-	return n < 0 ? out_fail(NULL, "%s %s: %s", origin, path, err_text((int)n)) : 0;
+	return n < 0 ? out_fail("give a file that this user can read", "%s %s: %s",
+			       origin, path, err_text((int)n))
+		     : 0;
 }
 
 int listen_secret_load(const char *origin, const char *path, struct buf *secret)

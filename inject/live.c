@@ -213,7 +213,8 @@ static int take_end(struct live *v, struct doc *d)
 	if (why.n) {
 		terminal_restore(&v->terminal);
 		out_clean(&words, why, false);
-		v->code = out_fail(NULL, "%.*s", STR_ARG(buf_view(&words)));
+		v->code = out_fail("od-runtime logs shows what its server says", "%.*s",
+			STR_ARG(buf_view(&words)));
 		buf_free(&words);
 	}
 	return DONE;

@@ -582,5 +582,7 @@ int mcp_bridge(const struct sandbox *s)
 	}
 	lines_free(&b.lines);
 	buf_free(&b.hello);
-	return r == ERR_LIMIT ? out_fail(NULL, "a message of the client is too long") : r;
+	return r == ERR_LIMIT ? out_fail("send large content with od-runtime cp",
+					"a message of the client is too long")
+			      : r;
 }

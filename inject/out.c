@@ -206,10 +206,12 @@ int out_exit_code(int r)
 		}
 		break;
 	case -ENOMEM:
+		out_fail("free some memory of this machine", "%s", err_text(r));
+		return EXIT_ENVIRONMENT;
 	case -EPIPE:
 	case -ENOSPC:
 	case -EIO:
-		out_fail(NULL, "%s", err_text(r));
+		out_fail("check what takes the standard output", "%s", err_text(r));
 		return EXIT_ENVIRONMENT;
 	default:
 		break;

@@ -86,8 +86,8 @@ static int make_volume(
 		doc_free(&d);
 	}
 	if (!r && !where->n)
-		r = out_fail(
-			NULL, "the engine does not say where its volume %s is", o->name);
+		r = out_fail(ENGINE_NEXT,
+			"the engine does not say where its volume %s is", o->name);
 	reply_free(&reply);
 	buf_free(&body);
 	return r;

@@ -25,7 +25,7 @@ int plan_inspect(const struct engine *e, const char *name, struct image *im)
 	if (!r) {
 		r = image_read_take(im, &reply.body);
 		if (r && r != -ENOMEM)
-			r = out_fail(NULL,
+			r = out_fail("look into the engine's log, or use another image",
 				"the engine describes the image %s in a way "
 				"that od-runtime does not understand",
 				name);
@@ -41,7 +41,8 @@ static int name_base(struct plan *p, const char *text)
 
 	/* What was typed was checked before, but a label can say anything. */
 	if (ref_parse(&ref, str_c(text), &why))
-		return out_fail(NULL, "'%s' is not the name of an image: %s", text, why);
+		return out_fail("name another image, or the base of this one",
+			"'%s' is not the name of an image: %s", text, why);
 	buf_reset(&p->base_ref);
 	buf_puts(&p->base_ref, text);
 	buf_reset(&p->canonical);

@@ -135,11 +135,12 @@ static int find_plugin(struct plan *p, struct plugin *plugin)
 	plugin->named = image_has_name(&im);
 	(void)str_cut(&id, ':');
 	if (!str_eq(im.arch, p->base->arch))
-		r = out_fail(NULL, "the plugin image %s is for %.*s, %.*s for %.*s",
-			plugin->image, STR_ARG(im.arch), STR_ARG(buf_view(&p->base_ref)),
+		r = out_fail("give the plugin as an image for that architecture",
+			"the plugin image %s is for %.*s, %.*s for %.*s", plugin->image,
+			STR_ARG(im.arch), STR_ARG(buf_view(&p->base_ref)),
 			STR_ARG(p->base->arch));
 	else if (!ref_is_id(im.id) || id.n >= sizeof(plugin->hash))
-		r = out_fail(NULL, "the engine gives the image %s a strange id",
+		r = out_fail(ENGINE_NEXT, "the engine's id of the image %s is no id",
 			plugin->image);
 	else
 		memcpy(plugin->hash, id.p, id.n);

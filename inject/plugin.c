@@ -337,8 +337,8 @@ int plugins_read(struct plugins *p, const struct options *o)
 			return out_fail_usage(
 				NEXT_FORM, "the plugin %s is nowhere", value);
 		if (p->n == INJECT_PLUGINS)
-			return out_fail_usage(
-				NULL, "more than %d plugins", INJECT_PLUGINS);
+			return out_fail_usage("put several into one image",
+				"more than %d plugins", INJECT_PLUGINS);
 		p->list[p->n] = (struct plugin){.name = name, .top = -1};
 		r = read_one(&p->list[p->n++], value);
 	}

@@ -86,7 +86,8 @@ static int probe_ask(const struct engine *e, const char *id, struct str path,
 		(http_field_find(&c.head.head, c.in.p,
 			 STR("X-Docker-Container-Path-Stat"), &stat) ||
 			probe_read_stat(stat, st, target)))
-		r = out_fail(NULL, "the engine's description of %.*s is not understood",
+		r = out_fail(ENGINE_NEXT,
+			"the engine's description of %.*s is not understood",
 			STR_ARG(path));
 	call_close(&c);
 	target_free(&at);

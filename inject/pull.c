@@ -21,7 +21,7 @@ enum { DOING_MAX = 512 };
 struct reading {
 	struct bar bar;
 	struct build_log *log; /* may be NULL */
-	const char *next; /* of an error */
+	const char *next;      /* of an error */
 	struct lines lines;
 	struct arena arena;
 	bool failed;

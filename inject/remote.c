@@ -40,8 +40,8 @@ int remote_init(struct remote *r, const struct remote_conf *conf)
 	buf_puts(&r->text, "https://");
 	buf_str(&r->text, host);
 	if (url_parse(&r->home, buf_view(&r->text)))
-		return out_fail_usage(
-			NULL, "%.*s is no host of a registry", STR_ARG(host));
+		return out_fail_usage("as in registry:localhost:5000/name:tag",
+			"%.*s is no host of a registry", STR_ARG(host));
 	certs_find(conf->host, &r->certs);
 	if (conf->plain || (is_loopback(r->home.host) && !conf->ca && !r->certs.n)) {
 		buf_reset(&r->text);
@@ -78,7 +78,8 @@ static int fail_at(const struct url *u, const char *words)
 	struct buf where = BUF_INIT(1024);
 
 	url_put_host(u, &where);
-	out_fail(NULL, "cannot reach %.*s: %s", STR_ARG(buf_view(&where)), words);
+	out_fail("check the name of the registry and the network",
+		"cannot reach %.*s: %s", STR_ARG(buf_view(&where)), words);
 	buf_free(&where);
 	return FAIL_ENVIRONMENT;
 }
@@ -552,6 +553,17 @@ static void put_words(struct str body, struct buf *out)
 	doc_free(&d);
 }
 
+static const char *remote_next_step(unsigned status)
+{
+	if (status == 401 || status == 403)
+		return "docker login, or check what the login may do";
+	if (status == 404)
+		return "check the name of the image and its tag";
+	if (retry_is_temporary(status))
+		return "the registry refuses for now: try again later";
+	return "check that a registry answers there, and look into its log";
+}
+
 int remote_refused(struct remote *r, struct call *c, const char *fmt, ...)
 {
 	struct buf body = BUF_INIT(REGISTRY_ANSWER_MAX), words = BUF_INIT(4096);
@@ -569,13 +581,9 @@ int remote_refused(struct remote *r, struct call *c, const char *fmt, ...)
 	}
 	put_words(buf_view(&body), &words);
 	url_put_host(&r->at_url, &where);
-	out_fail(c->head.status == 401 || c->head.status == 403
-			? "docker login, or check what the login may do"
-			: retry_is_temporary(c->head.status)
-			? "the registry refuses for now: try again later"
-			: NULL,
-		"%s: %.*s answers %u%s%.*s", doing, STR_ARG(buf_view(&where)),
-		c->head.status, words.n ? ": " : "", STR_ARG(buf_view(&words)));
+	out_fail(remote_next_step(c->head.status), "%s: %.*s answers %u%s%.*s", doing,
+		STR_ARG(buf_view(&where)), c->head.status, words.n ? ": " : "",
+		STR_ARG(buf_view(&words)));
 	buf_free(&body);
 	buf_free(&words);
 	buf_free(&where);

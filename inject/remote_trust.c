@@ -52,7 +52,8 @@ static int remote_trust_read_authorities(struct remote *r, bool home, struct buf
 	int err = path ? remote_trust_read_file(path, pem) : 0;
 
 	if (err)
-		return out_fail(NULL, "cannot read %s: %s", path, err_text(err));
+		return out_fail("give the authorities (PEM) with --ca",
+			"cannot read %s: %s", path, err_text(err));
 	buf_putc(pem, '\n');
 	if (home && !r->conf.ca)
 		err = certs_authority(&r->certs, &certs_of_registry, pem);
@@ -74,7 +75,7 @@ int remote_load_trust(struct remote *r, bool home, struct tls_trust **trust)
 	if (!err && home)
 		err = certs_own(&r->certs, &certs_of_registry, &r->own);
 	if (!err && tls_trust_new(buf_view(&pem), NULL, &why, trust))
-		err = out_fail(NULL, "the authorities of %s: %s",
+		err = out_fail("give others (PEM) with --ca", "the authorities of %s: %s",
 			r->conf.ca ? r->conf.ca : "this machine", why);
 	if (!err && home)
 		tls_trust_prove(*trust, r->own);

@@ -108,7 +108,7 @@ static int read_container(
 			sandbox_label_read(d, labels, SANDBOX_LABEL_OVERLAY)) ||
 		!copy(s->state.name, sizeof(s->state.name), name) ||
 		!copy(s->state.id, sizeof(s->state.id), id))
-		return out_fail("look into the engine's log",
+		return out_fail(ENGINE_NEXT,
 			"the engine's description of %s is not understood", asked);
 	s->running = doc_true(json_get(state, "Running"));
 	s->paused = doc_true(json_get(state, "Paused"));
@@ -136,7 +136,8 @@ int sandbox_find(const struct engine *e, const char *name, struct sandbox *s)
 		r = engine_refused(&reply, NULL, "asking for %s", name);
 	if (!r) {
 		r = doc_parse(&d, buf_view(&reply.body));
-		r = r ? out_fail(NULL, "the engine's description of %s is no JSON", name)
+		r = r ? out_fail(ENGINE_NEXT, "the engine's description of %s is no JSON",
+				name)
 		      : read_container(e, &d, name, &got);
 		doc_free(&d);
 	}
@@ -336,9 +337,9 @@ int sandbox_refused(const struct sandbox *s, const struct reply *reply)
 		out_fail("remove it with rm -f and run it again",
 			"the sandbox %s does not accept our key", s->state.name);
 	else
-		out_fail(NULL, "the sandbox %s answers with status %u%s%.*s",
-			s->state.name, reply->status, words.n ? ": " : "",
-			STR_ARG(buf_view(&words)));
+		out_fail("od-runtime logs shows what its server says",
+			"the sandbox %s answers with status %u%s%.*s", s->state.name,
+			reply->status, words.n ? ": " : "", STR_ARG(buf_view(&words)));
 	buf_free(&words);
 	return FAIL_ENVIRONMENT;
 }

@@ -41,7 +41,8 @@ int store_open(
 			"such a name starts with oci:, archive: or registry:",
 			"'%.*s' does not say what it is", STR_ARG(text));
 	if (!s->name.n)
-		return out_fail_usage(NULL, "'%.*s' names nothing", STR_ARG(text));
+		return out_fail_usage("as in oci:DIR, archive:FILE, registry:HOST/NAME",
+			"'%.*s' names nothing", STR_ARG(text));
 	return s->ops->open(s);
 }
 
@@ -270,8 +271,8 @@ int store_feed_file(int fd, uint64_t at, uint64_t n, struct str text, struct sin
 		ssize_t got = fd_read_at(fd, at, room, most);
 
 		if (got < 0)
-			r = out_fail(NULL, "reading %.*s: %s", STR_ARG(text),
-				err_text((int)got));
+			r = out_fail("check the image there, or make it again",
+				"reading %.*s: %s", STR_ARG(text), err_text((int)got));
 		if (got <= 0)
 			break;
 		r = to.put(to.arg, str_make(room, (size_t)got));

@@ -304,20 +304,23 @@ static int archive_open(struct image_store *s)
 	if (!a->path)
 		return -ENOMEM;
 	if (!path.n)
-		return out_fail_usage(NULL, "'%.*s' names no file", STR_ARG(s->text));
+		return out_fail_usage("as in archive:FILE or archive:FILE:REF",
+			"'%.*s' names no file", STR_ARG(s->text));
 	if (s->mode == STORE_WRITE)
 		return 0;
 	r = fd_open(a->path, O_RDONLY | O_NONBLOCK, 0);
 	if (r < 0)
-		return out_fail(NULL, "opening %s: %s", a->path, err_text(r));
+		return out_fail("give a file that this user can use", "opening %s: %s",
+			a->path, err_text(r));
 	a->fd = r;
 	r = tarball_read(&a->tar, a->fd, &s->arena, &why);
 	if (r == ERR_SYNTAX)
-		return out_fail(NULL, "%s cannot be read: %s", a->path, why);
+		return out_fail("make it again with docker save, or skopeo copy",
+			"%s cannot be read: %s", a->path, why);
 	if (r)
-		return r == -ENOMEM
-			? r
-			: out_fail(NULL, "reading %s: %s", a->path, err_text(r));
+		return r == -ENOMEM ? r
+				    : out_fail("check the disk that it is on",
+					      "reading %s: %s", a->path, err_text(r));
 	a->is_docker = !has(a, STR("index.json"));
 	if (a->is_docker && !has(a, STR("manifest.json")))
 		return out_fail("give what 'docker save' or 'skopeo copy' has written",

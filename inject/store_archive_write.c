@@ -25,7 +25,8 @@ struct writer {
 
 static int fail(const struct writer *w, int r)
 {
-	return out_fail(r == -ENOSPC ? "make room there, or choose another place" : NULL,
+	return out_fail(r == -ENOSPC ? "make room there, or choose another place"
+				     : "check the rights and the disk of that place",
 		"writing %s: %s", w->path, err_text(r));
 }
 

@@ -25,7 +25,8 @@ struct oci {
 
 static int fail(const struct oci *o, const char *doing, const char *what, int r)
 {
-	return out_fail(r == -ENOSPC ? "make room there, or choose another place" : NULL,
+	return out_fail(r == -ENOSPC ? "make room there, or choose another place"
+				     : "check the rights and the disk of that place",
 		"%s %s/%s: %s", doing, o->path, what, err_text(r));
 }
 
@@ -76,7 +77,8 @@ static int oci_open(struct image_store *s)
 	if (!o->path)
 		return -ENOMEM;
 	if (!path.n)
-		return out_fail_usage(NULL, "'%.*s' names no folder", STR_ARG(s->text));
+		return out_fail_usage("as in oci:DIR or oci:DIR:REF",
+			"'%.*s' names no folder", STR_ARG(s->text));
 	o->dir = fd_open(o->path, O_RDONLY | O_DIRECTORY, 0);
 	if (o->dir == -ENOENT && s->mode == STORE_WRITE) {
 		o->dir = -1;
@@ -85,7 +87,8 @@ static int oci_open(struct image_store *s)
 	if (o->dir < 0) {
 		r = o->dir;
 		o->dir = -1;
-		return out_fail(NULL, "opening %s: %s", o->path, err_text(r));
+		return out_fail("give a folder with an OCI layout that this user can use",
+			"opening %s: %s", o->path, err_text(r));
 	}
 	if (s->mode == STORE_WRITE)
 		return 0;
@@ -235,7 +238,9 @@ static int prepare(struct oci *o, bool *made)
 		*made = true;
 		r = fd_open(o->path, O_RDONLY | O_DIRECTORY, 0);
 		if (r < 0)
-			return out_fail(NULL, "opening %s: %s", o->path, err_text(r));
+			return out_fail(
+				"give a folder with an OCI layout that this user can use",
+				"opening %s: %s", o->path, err_text(r));
 		o->dir = r;
 	}
 	/* Two that add to one layout at the same time would lose a name. */

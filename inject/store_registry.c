@@ -75,7 +75,8 @@ static int choose_tag(
 	else if (!other.tag.n)
 		other.tag = STR("latest");
 	if (copy(g->tag, sizeof(g->tag), other.tag))
-		return out_fail_usage(NULL, "'%.*s' is too long", STR_ARG(s->text));
+		return out_fail_usage("as in registry:localhost:5000/name:tag",
+			"'%.*s' is too long", STR_ARG(s->text));
 	return 0;
 }
 
@@ -98,7 +99,8 @@ static int take_name(struct image_store *s, struct registry *g, struct remote_co
 	if (snprintf(g->name, sizeof(g->name), "%s%.*s", hub ? "library/" : "",
 		    STR_ARG(ref.path)) >= (int)sizeof(g->name) ||
 		copy(g->digest, sizeof(g->digest), ref.digest))
-		return out_fail_usage(NULL, "'%.*s' is too long", STR_ARG(s->text));
+		return out_fail_usage("as in registry:localhost:5000/name:tag",
+			"'%.*s' is too long", STR_ARG(s->text));
 	snprintf(g->scope, sizeof(g->scope), "repository:%s:pull%s", g->name,
 		s->mode == STORE_WRITE ? ",push" : "");
 	return choose_tag(s, g, &ref);

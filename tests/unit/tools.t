@@ -95,6 +95,8 @@ sin "a target made by printf" "a target is built by target_add" \
 sin "a target made in pieces" "a target is built by target_add" 'buf_puts(p, "/v2/");'
 sin "a target that is no literal" "a target is made by TARGET" 'g(&(struct target){.text = p});'
 sin "a request line" "the head of a request is written by net/request_head" 'buf_fmt(p, "GET %s HTTP/1.1\r\n", p);'
+printf 'int f(void)\n{\n\treturn out_fail(\n\t\tNULL, "x");\n}\n' | file inject/a.c
+says "lint: an error without a next step" tools/lint "inject/a.c:3: an error without a next step"
 value() { # NAME WORDS STATEMENT: a value of an engine in a function of inject
 	printf 'int f(char *p, int n)\n{\n\tstruct str s = doc_str(p, n);\n\n\t%s\n\treturn n;\n}\n' \
 		"$3" | file inject/a.c
