@@ -103,11 +103,37 @@ def sandbox(podman, name, image, *how):
     return eq(done.returncode, 0, "and goes")
 
 
+def try_options(podman):
+    """Options of run that docker has, too."""
+    done = podman.od("run", "--rm", "-w", "/made/for/it", "-u", "1234:5", "od-e2e/busybox:1", "--", "sh", "-c", "pwd")
+    eq((done.returncode, done.stdout), (0, "/made/for/it\n"), "--workdir makes an absent folder")
+    name = "options"
+    done = podman.od("run", "--name", name, "--dns", "10.9.8.7", "--dns-search", "od.test", "--stop-timeout", "7",
+                     "--restart", "on-failure:3", "--sysctl", "net.core.somaxconn=777", "--device",
+                     "/dev/null:/dev/od-null", "--group-add", "4242", "--ipc", "private", "--log-driver", "json-file",
+                     "od-e2e/busybox:1")
+    if not eq((done.returncode, done.stdout), (0, name + "\n"), "run with options"):
+        return harness.note(done.stderr)
+    doc = Engine(podman.socket).container(name)
+    host = doc["HostConfig"]
+    eq((host["Dns"], host["DnsSearch"], doc["Config"]["StopTimeout"], host["RestartPolicy"]),
+       (["10.9.8.7"], ["od.test"], 7, {"Name": "on-failure", "MaximumRetryCount": 3}), "Podman has them")
+    done = podman.od("action", name, '{"action":"run","args":{"command":"busybox cat /proc/sys/net/core/somaxconn; '
+                     'echo /dev/od-*"}}')
+    ok("777" in done.stdout and "/dev/od-null" in done.stdout, "--sysctl and --device are seen from inside", done.stdout,
+       done.stderr)
+    done = podman.od("run", "--pid", "host", "--restart", "sometimes", "od-e2e/busybox:1")
+    eq(done.returncode, 100, "a restart policy that is none")
+    done = podman.od("rm", "-f", name)
+    return eq(done.returncode, 0, "rm")
+
+
 def try_all(podman, *ways):
     for way in ways:
         sandbox(podman, f"box-{way}", "od-e2e/busybox:1", "--via", way)
     sandbox(podman, "box", "od-e2e/busybox:1")
     sandbox(podman, "tls", "od-e2e/busybox:1", "--tls")
+    try_options(podman)
     sandbox(podman, "bare", "od-e2e/bare:1", "--via", "volume", "--busybox", BUSYBOX,
             "--read-only")
     engine = Engine(podman.socket)
