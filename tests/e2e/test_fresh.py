@@ -6,8 +6,11 @@ The machine is a root of debootstrap's variant minbase in namespaces of its own 
 processes, network). Its one way out is an HTTP proxy on its loopback, whose other end is
 here, so that apt and debootstrap reach the mirror that this machine uses.
 
-It installs some 900 MB, so that it runs when OD_FRESH=1 asks for it; tools/test does.
+It installs some 900 MB, so that it runs when OD_FRESH=1 asks for it; tools/test does. With
+OD_FRESH="unit check" it runs these steps of tools/test instead, each on a machine of its
+own, and says how long they take and how much they install.
 """
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -20,14 +23,17 @@ import tempfile
 import threading
 
 import harness
+from accept import serve_each
 from harness import eq, has, ok, skip
 
 CLONE_NEWNET = 0x40000000
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 PROXY_PORT = 3128
-LIMIT = 1200
+LIMIT, STEP_LIMIT = 1200, 3600
+WANTED = os.environ.get("OD_FRESH", "")
 
-# Runs in the new namespaces, with the root's folder as $1. "go" comes when the proxy is there.
+# Runs in the new namespaces, with the root's folder as $1 and the command as $2. "go"
+# comes when the proxy is there.
 ENTER = r"""
 set -e
 read go
@@ -45,7 +51,7 @@ pivot_root . before
 cd /
 umount -l /before
 exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C \
-	http_proxy=http://127.0.0.1:PORT sh -c 'cd /src && exec tools/demo' 2>&1
+	http_proxy=http://127.0.0.1:PORT sh -c "cd /src && exec $2" 2>&1
 """.replace("PORT", str(PROXY_PORT))
 
 
@@ -155,11 +161,11 @@ def make_root(root):
         raise RuntimeError(got.stderr)
 
 
-def run_demo(root):
-    """The exit code and the output of tools/demo in that root."""
+def run_in(root, command, limit=LIMIT):
+    """The exit code and the output of a command in that root, from the top of the sources."""
     demo = subprocess.Popen(
         ["unshare", "--mount", "--pid", "--net", "--fork", "--kill-child", "--",
-         "sh", "-c", ENTER, "enter", root],
+         "sh", "-c", ENTER, "enter", root, command],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     listener = None
     try:
@@ -168,7 +174,7 @@ def run_demo(root):
         harness.until(lambda: os.stat(f"/proc/{demo.pid}/ns/net").st_ino != own)
         listener = listen_in(demo.pid)
         threading.Thread(target=serve, args=(listener,), daemon=True).start()
-        output, _ = demo.communicate("go\n", timeout=LIMIT)
+        output, _ = demo.communicate("go\n", timeout=limit)
         return demo.returncode, output
     finally:
         demo.kill()
@@ -196,18 +202,31 @@ def comparable(output):
     return lines
 
 
-def test_demo():
-    if os.environ.get("OD_FRESH") != "1":
-        skip("tools/demo on a fresh machine", "OD_FRESH=1 asks for it")
-        return
-    if os.geteuid():
-        skip("tools/demo on a fresh machine", "needs root")
-        return
+@contextlib.contextmanager
+def fresh_root():
     root = tempfile.mkdtemp(prefix="od-fresh-", dir="/var/tmp")
     try:
         make_root(root)
         eq(os.path.exists(f"{root}/usr/bin/gcc"), False, "the machine has no compiler")
-        code, output = run_demo(root)
+        yield root
+    finally:
+        remove(root)
+        if os.path.lexists(root + ".tar"):
+            os.unlink(root + ".tar")
+
+
+def can_run(name):
+    if WANTED and os.geteuid() == 0:
+        return True
+    skip(name, "needs root" if WANTED else "OD_FRESH=1 asks for it")
+    return False
+
+
+def test_demo():
+    if WANTED not in ("", "1") or not can_run("tools/demo on a fresh machine"):
+        return
+    with fresh_root() as root:
+        code, output = run_in(root, "tools/demo")
         eq(code, 0, "tools/demo succeeds there")
         if code:
             harness.note(output[-4000:])
@@ -218,10 +237,18 @@ def test_demo():
         there, here = comparable(output), comparable(here.stdout)
         ok(there == here, "both print the same lines",
            *(f"there {a!r}, here {b!r}" for a, b in zip(there, here) if a != b))
-    finally:
-        remove(root)
-        if os.path.lexists(root + ".tar"):
-            os.unlink(root + ".tar")
+
+
+def test_steps():
+    """A step of tools/test installs what it needs, and no more than that."""
+    for step in WANTED.split() if WANTED != "1" else ():
+        if not can_run(f"tools/test {step} on a fresh machine"):
+            return
+        with fresh_root() as root:
+            code, output = run_in(root, f"tools/test {step}", STEP_LIMIT)
+            eq(code, 0, f"tools/test {step} succeeds there")
+            size = shell(f"du -smx {root} | cut -f1").stdout.strip()
+            harness.note(f"{step}: {size} MB with the sources and the build", output[-4000:])
 
 
 # --- Steps that fail -------------------------------------------------------------
@@ -297,6 +324,66 @@ def test_refusing_engine():
     got = import_with(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
                       % len(body) + body)
     eq(got.returncode, 0, "an accepted import succeeds")
+
+
+class Refusing:
+    """An engine that answers /_ping, and imports an image with this status; all other requests fail."""
+
+    def __init__(self, folder, status):
+        self.path, self.status = folder + "/sock", status
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen(16)
+        serve_each(self.listener, self.serve)
+
+    def serve(self, peer):
+        with peer:
+            data = b""
+            while b"\r\n\r\n" not in data:
+                data += peer.recv(65536)
+            status, body = 500, b'{"message":"out of order"}'
+            if b"/_ping" in data:
+                status, body = 200, b"OK"
+            elif b"/images/create" in data:
+                status = self.status
+                while not data.endswith(b"0\r\n\r\n") and b"Content-Length" not in data:
+                    data += peer.recv(65536)
+            peer.sendall(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s"
+                         % (status, len(body), body))
+
+
+def demo_with(status, **programs):
+    """tools/demo with stubs for programs, and an engine that imports images with this status."""
+    with tempfile.TemporaryDirectory() as d:
+        os.makedirs(d + "/bin")
+        os.makedirs(d + "/cache/od-runtime")
+        with open(d + "/cache/od-runtime/debian-bookworm.tar", "w") as f:
+            f.write("an archive")
+        for name, text in programs.items():
+            with open(f"{d}/bin/{name}", "w") as f:
+                f.write("#!/bin/sh\n" + text)
+            os.chmod(f"{d}/bin/{name}", 0o755)
+        engine = Refusing(d, status)
+        try:
+            return shell("tools/demo", timeout=LIMIT, env={
+                **os.environ, "PATH": f"{d}/bin:" + os.environ["PATH"], "XDG_CACHE_HOME": d + "/cache",
+                "DOCKER_HOST": "unix://" + engine.path})
+        finally:
+            engine.listener.close()
+
+
+def test_demo_fails():
+    if shell(". tools/deps; deps_missing build engine images").stdout:
+        skip("tools/demo that fails", "its packages are not installed")
+        return
+    for name, got, last in (
+            ("the build", demo_with(200, make="echo no memory >&2; exit 3\n"), "build the two programs"),
+            ("an image", demo_with(200, make="exit 0\n", gcc="exit 1\n"), "three images to try it on"),
+            ("an import", demo_with(500, make="exit 0\n"), "debian: Debian 12"),
+            ("od-runtime", demo_with(200, make="exit 0\n"), "-- exit code 111")):
+        lines = [line for line in got.stdout.splitlines() if line.strip()]
+        eq(got.returncode, 1, f"{name} fails: the exit code is 1")
+        ok(lines and last in lines[-1], f"{name} fails: nothing follows", got.stdout[-600:], got.stderr)
 
 
 if __name__ == "__main__":
