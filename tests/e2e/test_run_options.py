@@ -56,7 +56,14 @@ SAME = (
     ["--restart", "no"], ["--restart", "always"], ["--restart", "unless-stopped"], ["--restart", "on-failure"],
     ["--restart", "on-failure:3"],
     ["--annotation", "a=1", "--annotation", "b", "--annotation", "a=2"],
-    ["--net", "some"],
+    ["--net", "some"], ["--network", "some"],
+    ["--memory", "512m"], ["-m", "1g"], ["--cpus", "1.5"], ["--shm-size", "64m"],
+    ["--pids-limit", "50"], ["--pids-limit", "-1"],
+    ["--init"], ["--hostname", "hh"], ["--user", "7:8"], ["-u", "nobody"],
+    ["--add-host", "db:10.0.0.5"], ["--ulimit", "nofile=5:6"], ["--ulimit", "core=7"],
+    ["--tmpfs", "/run:size=1m", "--tmpfs", "/x"], ["--security-opt", "no-new-privileges"],
+    ["--env", "A=1"], ["-e", "B= 2"],
+    ["--mount", "type=bind,src=/e,dst=/f,readonly", "--mount", "type=tmpfs,dst=/g,tmpfs-size=1m"],
     ["--workdir", "/some/where"],
 )
 
