@@ -145,12 +145,14 @@ static void answer_start(struct waiter *w, unsigned status)
 static void answer_new(struct waiter *w)
 {
 	struct process_info i;
-	char place[PROCESS_ID_MAX + 16];
+	struct buf place = BUF_INIT(PROCESS_ID_MAX + 16);
 
 	process_info(w->process, &i);
-	snprintf(place, sizeof(place), "/v1/processes/%s", i.id);
+	buf_puts(&place, "/v1/processes/");
+	buf_puts(&place, i.id);
 	if (process_state(w->process) != PROCESS_FAILED)
-		request_add_field(w->rq, STR("location"), str_c(place));
+		request_add_field(w->rq, STR("location"), buf_view(&place));
+	buf_free(&place);
 	answer_start(w, 201);
 }
 

@@ -1,4 +1,4 @@
-/* Children that wait in front of their exec, search the PATH and find out who they are. */
+/* Children that wait in front of their exec, search the PATH, find their identity. */
 #include "base/fd.h"
 #include "proc/spawn.h"
 #include "tests/tap.h"
