@@ -1,0 +1,61 @@
+#include "net/peer_probe.h"
+
+#include "base/str.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+enum {
+	IDLE_S = 1,       /* from the last byte to the first probe of the kernel */
+	LOST_MS = 1500,   /* without an acknowledgement of bytes or of such a probe */
+	CLOSED_MS = 2500, /* between probes of a window that is closed */
+};
+
+void peer_probe_begin(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{SOL_SOCKET, SO_KEEPALIVE, 1},
+		{IPPROTO_TCP, TCP_KEEPIDLE, IDLE_S},
+		{IPPROTO_TCP, TCP_KEEPINTVL, IDLE_S},
+		{IPPROTO_TCP, TCP_KEEPCNT, 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		setsockopt(fd, options[i].level, options[i].name, &options[i].value,
+			sizeof(options[i].value));
+}
+
+/*
+ * The kernel probes a closed window at intervals that double up to two minutes, but in
+ * time for TCP_USER_TIMEOUT, after which it would reset the connection. A timeout that
+ * moves on with each tick makes the probes frequent and never ends.
+ */
+static void peer_probe_hurry(const struct peer_probe *p, int fd, uint64_t now)
+{
+	unsigned ms = (unsigned)(now - p->closed_from) + PEER_PROBE_TICK_MS + CLOSED_MS;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+}
+
+bool peer_probe_is_lost(struct peer_probe *p, int fd, uint64_t now)
+{
+	struct tcp_info i = {0};
+	socklen_t n = sizeof(i);
+	bool is_closed;
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &n) < 0)
+		return false;
+	/* Unsent bytes, and none on their way. */
+	is_closed = !i.tcpi_unacked && i.tcpi_notsent_bytes;
+	if (!is_closed)
+		p->closed_from = 0;
+	else if (!p->closed_from)
+		p->closed_from = now;
+	if (is_closed)
+		peer_probe_hurry(p, fd, now);
+	return (i.tcpi_unacked || i.tcpi_probes) &&
+		i.tcpi_last_ack_recv >= LOST_MS + (is_closed ? 2 * CLOSED_MS : 0);
+}
