@@ -68,8 +68,17 @@ void conn_enter(struct conn *c, enum conn_state next)
 	assert(traits[c->state].next & TO(next));
 	c->state = next;
 	conn_requeue(c);
-	if (c->server->ms[next])
+	/* The end of a connection that is watched has consequences. */
+	if (next == C_IDLE && c->watches)
+		conn_set_deadline(c, c->server->ms[C_WAIT]);
+	else if (c->server->ms[next])
 		conn_set_deadline(c, c->server->ms[next]);
+}
+
+/* Whether a peer that has closed its side counts as one that has left. */
+static bool conn_needs_peer(const struct conn *c)
+{
+	return c->watches || (c->x && c->x->rq.needs_peer);
 }
 
 /* Whether the layer above counts on an answer or on server_ops.gone. */
@@ -103,6 +112,7 @@ void conn_leave(struct conn *c)
 	*(c->prev ? &c->prev->next : &s->first) = c->next;
 	*(c->next ? &c->next->prev : &s->last) = c->prev;
 	loop_free_later(s->loop, &c->later, conn_free);
+	conn_tell_watches(c);
 	server_conn_ended(s);
 }
 
@@ -429,7 +439,7 @@ static void settle(struct conn *c, bool more)
 		events = EPOLLOUT;
 	else if (more || (events & EPOLLIN && transport_pending(&c->transport)))
 		events |= EPOLLOUT;
-	if (c->x && c->x->rq.needs_peer)
+	if (conn_needs_peer(c))
 		events |= EPOLLRDHUP;
 	loop_want(c->server->loop, &c->io, events);
 }
@@ -475,7 +485,7 @@ static void on_event(struct io *io, uint32_t events)
 	if (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))
 		conn_drop(c);
 	else if (c->state == C_WAIT && !(events & EPOLLOUT))
-		loop_want(c->server->loop, &c->io, c->x->rq.needs_peer ? EPOLLRDHUP : 0);
+		loop_want(c->server->loop, &c->io, conn_needs_peer(c) ? EPOLLRDHUP : 0);
 	else
 		go_on(c);
 }

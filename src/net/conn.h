@@ -82,7 +82,8 @@ struct conn {
 	struct io io;
 	struct timer timer;
 	struct later later;
-	struct exchange *x; /* NULL while nothing of a request is here */
+	struct peer_watch *watches; /* see request_watch_peer */
+	struct exchange *x;         /* NULL while nothing of a request is here */
 };
 
 struct listener {
@@ -141,6 +142,9 @@ void conn_leave(struct conn *c);
 void conn_enter(struct conn *c, enum conn_state next);
 /* The layer above has answered after it had returned: sends, and goes on. */
 void conn_resume(struct conn *c);
+
+/* Calls those who watch c, and forgets them. */
+void conn_tell_watches(struct conn *c);
 
 /* Has the loop go on with c: there is work that no event of the socket tells of. */
 void conn_wake(struct conn *c);

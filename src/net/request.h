@@ -131,6 +131,21 @@ void request_deny(
  */
 void request_forward(const struct request *rq, struct str target, struct buf *out);
 
+/* Watches a connection; embedded in its owner, zeroed but for fn. */
+struct peer_watch {
+	void (*fn)(struct peer_watch *w);
+	struct peer_watch **at, *next; /* in the list of the connection */
+};
+
+/*
+ * Has w->fn called once, when the connection of rq has ended or was taken over. Until
+ * then the server neither evicts the connection nor closes it for being idle, and it ends
+ * when the peer closes its side.
+ */
+void request_watch_peer(struct request *rq, struct peer_watch *w);
+/* Legal for one that does not watch. */
+void request_unwatch_peer(struct peer_watch *w);
+
 struct transport;
 
 /*
