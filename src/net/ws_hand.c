@@ -20,7 +20,7 @@ static bool lists(struct str list, struct str token, bool any_case)
 	return false;
 }
 
-static bool field_lists(const struct request *rq, struct str name, struct str token)
+bool ws_hand_field_lists(const struct request *rq, struct str name, struct str token)
 {
 	struct str list;
 
@@ -37,10 +37,10 @@ const struct http_fault *ws_hand_check(const struct request *rq, struct str *key
 		426, "Of WebSocket only version 13 is spoken here."};
 	struct str v;
 
-	if (!field_lists(rq, STR("upgrade"), STR("websocket")))
+	if (!ws_hand_field_lists(rq, STR("upgrade"), STR("websocket")))
 		return &none;
 	if (!str_eq(rq->method, STR("GET")) || request_is_old(rq) ||
-		!field_lists(rq, STR("connection"), STR("upgrade")))
+		!ws_hand_field_lists(rq, STR("connection"), STR("upgrade")))
 		return &wrong;
 	if (request_header(rq, STR("sec-websocket-version"), &v) || !str_eq(v, STR("13")))
 		return &version;

@@ -11,6 +11,8 @@
 /* Sec-WebSocket-Key: 16 random bytes in base64. */
 enum { WS_KEY_LEN = 24 };
 
+/* Whether the field stands once and lists the token, in any case. */
+bool ws_hand_field_lists(const struct request *rq, struct str name, struct str token);
 /*
  * Checks a request for one (4.2.1). NULL with *key, which lives as long as the request;
  * or why it is refused: 400, or 426 where it asks for none, or for another version.

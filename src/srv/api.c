@@ -10,6 +10,7 @@
 #include "srv/once.h"
 #include "srv/origin.h"
 #include "srv/params.h"
+#include "srv/process_attach.h"
 #include "srv/processes.h"
 #include "srv/sandbox_mcp.h"
 #include "srv/search.h"
@@ -253,6 +254,7 @@ static const struct route {
 	{"GET", "/v1/processes/*/pty", KEY, 0, processes_read, action_gone},
 	{"PUT", "/v1/processes/*/stdin", KEY, TRANSFER_BODY_MAX, processes_stdin,
 		action_gone},
+	{"GET", "/v1/processes/*/attach", KEY, 0, process_attach, NULL},
 	{"POST", "/v1/processes/*/signal", KEY, PROCESS_REQUEST_MAX, processes_signal,
 		NULL},
 	{"POST", "/v1/processes/*/resize", KEY, PROCESS_REQUEST_MAX, processes_resize,

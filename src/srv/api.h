@@ -12,6 +12,7 @@
 
 #define API_JSON "application/json"
 
+struct attachments;
 struct entrypoint;
 struct once;
 struct processes;
@@ -38,6 +39,7 @@ struct api {
 	struct box *box;
 	struct once *once; /* actions that have an id */
 	struct processes *processes;
+	struct attachments *attachments;
 	const struct entrypoint *entrypoint;
 	uint64_t started;     /* monotonic ms */
 	uint64_t last_action; /* when the last action was accepted, monotonic ms */

@@ -27,6 +27,8 @@ int process_size_read(struct params *p, uint16_t *rows, uint16_t *columns) MUST_
  * A signal of a JSON value: "SIGTERM", "TERM" or a number. 0: there is no such signal.
  */
 int process_signal_read(struct json_val v);
+/* The names of enum process_target; NULL at the end. */
+extern const char *const process_targets[];
 /* "TERM"; NULL for a number without a name. */
 const char *process_signal_name(int signo);
 

@@ -1,5 +1,6 @@
 #include "srv/processes.h"
 
+#include "srv/process_attach.h"
 #include "srv/process_spec.h"
 #include "term/shell.h"
 
@@ -193,6 +194,8 @@ static void start(struct api *api, struct request *rq, const struct process_spec
 
 	if (r < 0)
 		refuse_start(rq, r, why);
+	else if (!process_own_by(rq, w.process))
+		api_no_memory(rq);
 	else
 		waiter_begin(api, &w, 0);
 }
@@ -207,7 +210,10 @@ static bool is_replayed(struct api *api, struct request *rq, struct process_spec
 	case PROCESS_KEY_NEW:
 		return false;
 	case PROCESS_KEY_KNOWN:
-		waiter_begin(api, &w, 0);
+		if (process_own_by(rq, w.process))
+			waiter_begin(api, &w, 0);
+		else
+			api_no_memory(rq);
 		return true;
 	case PROCESS_KEY_OTHER:
 		request_fail(rq, 409,
@@ -355,10 +361,16 @@ static void reply_done(struct request *rq, struct process *p, int r)
 	request_fail(rq, 409, str_c(text));
 }
 
+const char *const process_targets[] = {
+	[PROCESS_TREE] = "tree",
+	[PROCESS_GROUP] = "group",
+	[PROCESS_ALONE] = "process",
+	NULL,
+};
+
 void processes_signal(struct api *api, struct request *rq, struct str id)
 {
-	static const char *const targets[] = {"tree", "group", "process", NULL};
-	static const struct param to = {"to", PARAM_CHOICE, .words = targets};
+	static const struct param to = {"to", PARAM_CHOICE, .words = process_targets};
 	struct params p = {.arena = &rq->arena};
 	struct process *at = processes_find(api, rq, id);
 	unsigned target = PROCESS_TREE;

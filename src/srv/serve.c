@@ -19,6 +19,7 @@
 #include "srv/git_identity.h"
 #include "srv/kept.h"
 #include "srv/once.h"
+#include "srv/process_attach.h"
 #include "srv/sandbox_mcp.h"
 #include "srv/stream.h"
 #include "srv/transfer.h"
@@ -312,7 +313,8 @@ static int make_processes(struct serve *s)
 	s->processes.loop = s->loop;
 	s->processes.store = s->store;
 	s->api.processes = processes_new(&s->processes);
-	return s->api.processes ? 0 : -ENOMEM;
+	s->api.attachments = attachments_new(&s->api);
+	return s->api.processes && s->api.attachments ? 0 : -ENOMEM;
 }
 
 /* Processes run where shells do. */
@@ -432,6 +434,7 @@ int serve_run(struct store *store, const struct config *config)
 	close_viewer(&s);
 	dial_del(s.dial);
 	streams_del(s.api.streams);
+	attachments_del(s.api.attachments);
 	if (s.server)
 		server_del(s.server);
 	mcp_server_free(&s.api.mcp);
