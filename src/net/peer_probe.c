@@ -2,8 +2,10 @@
 
 #include "base/str.h"
 
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 enum {
@@ -44,12 +46,13 @@ bool peer_probe_is_lost(struct peer_probe *p, int fd, uint64_t now)
 {
 	struct tcp_info i = {0};
 	socklen_t n = sizeof(i);
+	int queued = 0;
 	bool is_closed;
 
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &n) < 0)
 		return false;
-	/* Unsent bytes, and none on their way. */
-	is_closed = !i.tcpi_unacked && i.tcpi_notsent_bytes;
+	/* Bytes are queued, and none are on their way. */
+	is_closed = !i.tcpi_unacked && ioctl(fd, SIOCOUTQ, &queued) == 0 && queued;
 	if (!is_closed)
 		p->closed_from = 0;
 	else if (!p->closed_from)
