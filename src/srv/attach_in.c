@@ -46,6 +46,13 @@ static size_t attach_write_stdin(struct attachment *a, struct str bytes)
 	return (size_t)n;
 }
 
+/* stdin takes bytes. */
+static void attach_unstick(struct attachment *a)
+{
+	a->is_stuck = false;
+	timer_cancel(a->all->api->box->loop, &a->stuck);
+}
+
 static size_t attach_input_left(const struct attachment *a)
 {
 	return a->input.n - a->input_at;
@@ -73,6 +80,7 @@ void attach_pass_stdin(struct attachment *a)
 	if (!attach_input_left(a)) {
 		buf_free(&a->input);
 		a->input_at = 0;
+		a->is_stuck = false;
 		if (a->input_ends && !a->is_muted)
 			process_stdin_end(a->follower.process);
 		a->input_ends = false;
@@ -199,6 +207,40 @@ static void attach_take(struct attachment *a, struct str bytes)
 	}
 }
 
+static void attach_on_stuck(struct timer *t)
+{
+	struct attachment *a = container_of(t, struct attachment, stuck);
+
+	a->is_stuck = true;
+	a->waits_for_stdin = false;
+	attach_go_on(a, true);
+}
+
+/*
+ * stdin is full. It is most often read soon, and then the bytes need no copy; but frames
+ * behind them must not wait for a process that does not read.
+ */
+static int attach_wait_for_stdin(struct attachment *a)
+{
+	if (a->is_stuck)
+		return 1;
+	/* Other news of the process do not put the end of the wait off. */
+	if (!a->stuck.slot &&
+		timer_set(a->all->api->box->loop, &a->stuck, ATTACH_STUCK_MS,
+			attach_on_stuck) < 0)
+		return 1;
+	a->waits_for_stdin = true;
+	return -EAGAIN;
+}
+
+bool attach_retry_stdin(struct attachment *a)
+{
+	bool waited = a->waits_for_stdin;
+
+	a->waits_for_stdin = false;
+	return waited;
+}
+
 /* Moves stdin from the socket to the process. 1: not possible now; as attach_receive. */
 static int attach_move(struct attachment *a, size_t *budget)
 {
@@ -206,8 +248,10 @@ static int attach_move(struct attachment *a, size_t *budget)
 	ssize_t got;
 
 	if (a->state != ATTACH_OPEN || n < ATTACH_COPY || a->cannot_move || a->is_muted ||
-		attach_input_left(a) || transport_bare(&a->transport) < 0)
+		transport_bare(&a->transport) < 0)
 		return 1;
+	if (attach_input_left(a))
+		return attach_wait_for_stdin(a);
 	attach_claim_stdin(a);
 	if (a->is_muted)
 		return 1;
@@ -217,13 +261,16 @@ static int attach_move(struct attachment *a, size_t *budget)
 		process_frames_skip(&a->frames, (size_t)got);
 		a->credit += (uint64_t)got;
 		*budget -= (size_t)got;
+		attach_unstick(a);
 		return 0;
 	}
 	if (got == 0)
 		return ERR_CLOSED;
 	if (got == -EAGAIN)
 		return -EAGAIN;
-	a->cannot_move = got != -ENOBUFS && got != -EPIPE;
+	if (got == -ENOBUFS)
+		return attach_wait_for_stdin(a);
+	a->cannot_move = got != -EPIPE;
 	return 1;
 }
 
@@ -249,7 +296,7 @@ int attach_receive(struct attachment *a)
 		attach_take(a, buf_view(&a->early));
 		buf_free(&a->early);
 	}
-	while (r == 0 && budget && a->state != ATTACH_CLOSED) {
+	while (r == 0 && budget) {
 		r = attach_move(a, &budget);
 		if (r == 1)
 			r = attach_read(a, &budget);

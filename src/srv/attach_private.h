@@ -15,10 +15,11 @@ enum {
 	ATTACH_WINDOW = 1 << 20,   /* stdin that the process has not taken */
 	ATTACH_READ = 65536,       /* received at once, into memory that all share */
 	ATTACH_TURN = 256 << 10,   /* moved in one wake-up: about 0.1 ms */
-	ATTACH_FRAME = 128 << 10,  /* of an output; a peer that is slow holds one */
+	ATTACH_FRAME = 256 << 10,  /* of an output; a peer that is slow holds one */
 	ATTACH_COPY = 16384,       /* shorter ones are copied: one system call less */
 	ATTACH_CONTROL = 4096,     /* a control frame to the sandbox */
 	ATTACH_UNSENT = 256 << 10, /* queued in the socket: the rest stays in the spool */
+	ATTACH_STUCK_MS = 20,      /* stdin is full: then frames behind it are read */
 	ATTACH_LINGER_MS = 2000,   /* for the peer to read the end and close */
 };
 
@@ -43,6 +44,7 @@ struct attachment {
 	enum attach_state state;
 	struct attachments *all;
 	struct attachment **at, *next;
+	uint64_t lease;  /* that it has shown; 0: none */
 	uint64_t serial; /* a newer one has a higher one */
 	struct process_follower follower;
 	bool until_end; /* until all outputs are closed; otherwise until the exit */
@@ -61,9 +63,12 @@ struct attachment {
 	size_t input_at;  /* from here on */
 	uint64_t credit;  /* offset in stdin up to which bytes are dealt with */
 	uint64_t credit_told;
-	bool sends_stdin; /* it has sent stdin, and no newer one has */
-	bool is_muted;    /* a newer one has: its bytes are thrown away */
-	bool input_ends;  /* stdin ends behind the input */
+	bool sends_stdin;     /* it has sent stdin, and no newer one has */
+	bool is_muted;        /* a newer one has: its bytes are thrown away */
+	bool input_ends;      /* stdin ends behind the input */
+	bool waits_for_stdin; /* stdin is full: what has come stays in the socket, */
+	bool is_stuck;        /* but not for long; see ATTACH_STUCK_MS */
+	struct timer stuck;
 	bool cannot_move; /* stdin does not take bytes of the socket itself */
 
 	struct buf text; /* control frames, sent from text_at on */
@@ -84,6 +89,8 @@ struct attachments {
 int attach_receive(struct attachment *a);
 /* What is left of stdin goes to the process, and credit to the peer. */
 void attach_pass_stdin(struct attachment *a);
+/* stdin may have space: true if more can be received. */
+bool attach_retry_stdin(struct attachment *a);
 
 /* attach_out.c. Sends: 0: all there is; 1: not all; or an error of the connection. */
 int attach_send(struct attachment *a);
@@ -93,7 +100,9 @@ void attach_control_end(struct attachment *a, struct jw *w, size_t at);
 /* "error", after which the connection goes on. */
 void attach_complain(struct attachment *a, const char *detail);
 
-/* process_attach.c: the only function that changes the state. */
+/* process_attach.c: does what can be done now; readable: something may have come. */
+void attach_go_on(struct attachment *a, bool readable);
+/* The only function that changes the state. */
 void attach_enter(struct attachment *a, enum attach_state to);
 /* Sends "error" and ends the connection. */
 void attach_fail(struct attachment *a, const char *detail);

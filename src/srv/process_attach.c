@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "net/resp.h"
 #include "net/ws_hand.h"
+#include "srv/once_private.h"
 #include "srv/params.h"
 #include "srv/process_spec.h"
 
@@ -37,6 +38,7 @@ static void attach_release_all(struct attachment *a)
 		process_disown(p);
 	process_unfollow(&a->follower);
 	timer_cancel(l, &a->timer);
+	timer_cancel(l, &a->stuck);
 	loop_remove(l, &a->io);
 	transport_close(&a->transport);
 	process_frames_free(&a->frames);
@@ -63,6 +65,7 @@ void attach_enter(struct attachment *a, enum attach_state to)
 
 	assert(legal[a->state][to]);
 	a->state = to;
+	a->waits_for_stdin = false;
 	if (to == ATTACH_LINGER) {
 		/* Closing at once, with unread input, would take the end back. */
 		transport_end(&a->transport);
@@ -119,11 +122,14 @@ static void attach_set_timer(struct attachment *a, unsigned ms)
 /* more: what has come, or has to be sent, was not all handled. */
 static void attach_settle(struct attachment *a, bool more)
 {
-	more = more || transport_pending(&a->transport);
-	loop_want(attach_loop(a), &a->io, EPOLLIN | (more ? EPOLLOUT : 0U));
+	uint32_t events = a->waits_for_stdin ? EPOLLRDHUP : EPOLLIN;
+
+	if (more || transport_pending(&a->transport))
+		events |= EPOLLOUT;
+	loop_want(attach_loop(a), &a->io, events);
 }
 
-static void attach_go_on(struct attachment *a, bool readable)
+void attach_go_on(struct attachment *a, bool readable)
 {
 	int r = readable ? attach_receive(a) : 0;
 
@@ -145,14 +151,19 @@ static void attach_on_event(struct io *io, uint32_t events)
 {
 	struct attachment *a = container_of(io, struct attachment, io);
 
-	attach_go_on(a,
-		(events & ~(uint32_t)EPOLLOUT) || a->early.n ||
-			transport_pending(&a->transport));
+	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+		attach_enter(a, ATTACH_CLOSED);
+	else
+		attach_go_on(a,
+			(events & EPOLLIN) || a->early.n ||
+				transport_pending(&a->transport));
 }
 
 static void attach_on_news(struct process_follower *f)
 {
-	attach_go_on(container_of(f, struct attachment, follower), false);
+	struct attachment *a = container_of(f, struct attachment, follower);
+
+	attach_go_on(a, attach_retry_stdin(a));
 }
 
 /* --- The beginning -------------------------------------------------------------------- */
@@ -227,6 +238,18 @@ static void attach_greet(struct attachment *a, const struct process *p)
 	jw_key(&w, "window");
 	jw_uint(&w, ATTACH_WINDOW);
 	attach_control_end(a, &w, at);
+}
+
+/* The lease was found to hold when the head came. */
+static uint64_t attach_lease(const struct request *rq)
+{
+	struct str field;
+	uint64_t lease = 0;
+
+	if (request_header(rq, STR("x-lease"), &field) == 0 &&
+		str_u64(field, INT64_MAX, &lease) < 0)
+		lease = 0;
+	return lease;
 }
 
 /* NULL: out of memory. */
@@ -322,6 +345,7 @@ void process_attach(struct api *api, struct request *rq, struct str id)
 					    : STR("There are too many attachments."));
 		return;
 	}
+	a->lease = attach_lease(rq);
 	attach_enlist(a);
 	/* The connection may own the process by now, see process_own_by. */
 	attach_follow(a, p);
@@ -385,6 +409,15 @@ struct attachments *attachments_new(struct api *api)
 	if (all)
 		all->api = api;
 	return all;
+}
+
+void attachments_fence(struct attachments *all)
+{
+	for (struct attachment *a = all ? all->first : NULL; a; a = a->next)
+		if (a->lease && a->lease < all->api->once->ledger.lease) {
+			attach_fail(a, ONCE_FENCED);
+			attach_settle(a, true);
+		}
 }
 
 void attachments_del(struct attachments *all)

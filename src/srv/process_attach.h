@@ -19,6 +19,9 @@ struct attachments *attachments_new(struct api *api) MUST_USE;
 /* Ends all at once. */
 void attachments_del(struct attachments *all);
 
+/* A higher lease may have been shown: ends those with a lower one. */
+void attachments_fence(struct attachments *all);
+
 /* GET /v1/processes/ID/attach: the connection becomes one. */
 void process_attach(struct api *api, struct request *rq, struct str id);
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "limits.h"
 #include "srv/once_private.h"
+#include "srv/process_attach.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -448,6 +449,7 @@ void streams_fence(struct api *api)
 	for (struct stream *s = api->streams->first; s; s = s->next)
 		if (s->ws && s->lease && s->lease < api->once->ledger.lease)
 			ws_conn_close(s->ws, STREAM_FENCED, STR(ONCE_FENCED));
+	attachments_fence(api->attachments);
 }
 
 void streams_stop(struct streams *all)

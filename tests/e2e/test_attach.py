@@ -126,9 +126,9 @@ def test_controls():
             a.control("signal", signal=given)
             a.until_exit()
             eq(a.exited["signal"], want, f"signal {given!r}")
-        trap = "trap 'echo got; exit 3' INT; sleep 60 & wait"
+        trap = "trap 'echo got; exit 3' INT; echo on; sleep 60 & wait"
         for to in ("process", "group", "tree"):
-            p = start(c, "sh", "-c", "echo on; " + trap)
+            p = start(c, "sh", "-c", trap)
             a = attach(c, p)
             a.until(lambda: a.out[STDOUT] == b"on\n")
             a.control("signal", signal="SIGINT", to=to)
@@ -310,20 +310,14 @@ def test_several():
 
 def test_until():
     with Client() as c:
-        p = start(c, "sh", "-c", "(read x; echo late) & echo hi", stdin=True)
-        a = attach(c, p)
-        a.until_exit()
-        eq(a.out[STDOUT], b"hi\n", "until the exit: a background child does not hold the end up")
-        # Its stdin is /dev/null, as a shell has it for background jobs.
+        os.mkfifo(c.top + "/gate")
         p = start(c, "sh", "-c", f"(cat {c.top}/gate; echo late) & echo hi")
-        os.mkfifo(c.top + "/gate2")
-        p = start(c, "sh", "-c", f"(cat {c.top}/gate2; echo late) & echo hi")
         a = attach(c, p)
         a.until_exit()
-        eq(a.out[STDOUT], b"hi\n", "nor does one that still has the pipe")
+        eq(a.out[STDOUT], b"hi\n", "until the exit: a background child that has the pipe does not hold the end up")
         a = attach(c, p, until="end")
         a.until(lambda: a.out[STDOUT] == b"hi\n")
-        open(c.top + "/gate2", "w").close()
+        open(c.top + "/gate", "w").close()
         a.until_exit()
         eq(a.out[STDOUT], b"hi\nlate\n", "until the end: all writers have closed")
 
@@ -392,6 +386,19 @@ def test_slow_owner():
         eq(state(c, p)["exit_code"], 0, "with its own exit code")
         a.until_exit(30)
         ok(a.out[STDOUT].endswith(b"done\n") and a.exited["exit_code"] == 0, "and the reader gets the end")
+
+
+def test_lease():
+    with Client() as c:
+        conn = c.conn()
+        p = start(c, "sleep", "1000")
+        conn.send(request("GET", f"/v1/processes/{p['id']}/attach", Connection="Upgrade", Upgrade=PROTOCOL, X_Lease="3"))
+        a = Attached(conn, conn.response())
+        a.until(lambda: a.attached)
+        c.get("/v1/status", X_Lease="4")
+        ok(a.until(lambda: a.errors), "a higher lease ends an attachment")
+        has(a.errors[0], "fenced", "with the reason")
+        ok(a.ends(), "and the end")
 
 
 def in_namespace(test):

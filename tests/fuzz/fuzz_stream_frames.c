@@ -11,6 +11,7 @@
 #include "config.h"
 #include "limits.h"
 #include "srv/once_private.h"
+#include "srv/process_attach.h"
 #include "srv/stream_private.h"
 
 #include <assert.h>
@@ -145,6 +146,11 @@ int once_lease(struct once *o, uint64_t lease)
 		return ERR_RANGE;
 	o->ledger.lease = lease;
 	return 0;
+}
+
+void attachments_fence(struct attachments *all)
+{
+	(void)all;
 }
 
 /* --- Channels ----------------------------------------------------------------- */
