@@ -40,7 +40,7 @@ int channel_frame_get(struct str frame, struct channel_frame *f)
 	got.at = get_number(frame.p + AT, 8);
 	got.span = (uint32_t)get_number(frame.p + SPAN, 4);
 	got.bytes = str_skip(frame, CHANNEL_HEAD);
-	if (got.kind < CHANNEL_OUTPUT || got.kind > CHANNEL_ANSWER)
+	if (got.kind < CHANNEL_OUTPUT || got.kind > CHANNEL_STDERR)
 		return ERR_SYNTAX;
 	if (get_number(frame.p + SUM, 4) != crc_update(0, got.bytes))
 		return ERR_RANGE;

@@ -12,6 +12,7 @@ enum channel_frame_kind {
 	CHANNEL_SNAPSHOT = 2,
 	CHANNEL_INPUT = 3,
 	CHANNEL_ANSWER = 4,
+	CHANNEL_STDERR = 5, /* of a process; kind 1 is its stdout */
 };
 
 enum { CHANNEL_HEAD = 24 };

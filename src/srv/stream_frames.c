@@ -13,6 +13,7 @@ enum {
 	KIND_HTTP,
 	KIND_ACTION,
 	KIND_EVENTS,
+	KIND_PROCESS,
 	KINDS,
 };
 
@@ -22,6 +23,7 @@ static const char *const kinds[KINDS + 1] = {
 	[KIND_HTTP] = "http",
 	[KIND_ACTION] = "action",
 	[KIND_EVENTS] = "events",
+	[KIND_PROCESS] = "process",
 };
 
 static const struct channel_kind *const channel_kinds[KINDS] = {
@@ -30,6 +32,7 @@ static const struct channel_kind *const channel_kinds[KINDS] = {
 	[KIND_HTTP] = &channel_http,
 	[KIND_ACTION] = &channel_action,
 	[KIND_EVENTS] = &channel_events,
+	[KIND_PROCESS] = &channel_process,
 };
 
 /* Of a channel that is there already nothing is closed. */
@@ -235,6 +238,8 @@ static const struct param members[] = {
 	{"mode", PARAM_CHOICE, false, AT(mode), .words = once_modes},
 	{"lease", PARAM_NUMBER, false, AT(lease), .max = INT64_MAX},
 	{"action_id", PARAM_TEXT, false, AT(action_id)},
+	{"process", PARAM_TEXT, false, AT(process)},
+	{"stderr", PARAM_NUMBER, false, AT(stderr_at), .max = INT64_MAX},
 	{"keep", PARAM_BOOL, false, AT(keep)},
 	{"terminal", PARAM_TEXT, false, AT(terminal)},
 	{"epoch", PARAM_TEXT, false, AT(epoch)},
@@ -259,6 +264,8 @@ void stream_take_text(struct stream *s, struct str text)
 		r = params_take(&p, members, ARRAY_LEN(members), &ask);
 	if (!r && json_type(json_get(p.body, "action")) == JSON_OBJECT)
 		ask.action = json_raw(json_get(p.body, "action"));
+	if (!r)
+		ask.start = json_get(p.body, "start");
 	if (r)
 		stream_complain(
 			s, ask.id, "error", p.wrong[0] ? p.wrong : "Out of memory.");

@@ -4,6 +4,7 @@
 
 #include "srv/stream.h"
 
+#include "base/json.h"
 #include "base/jw.h"
 #include "net/channel_frame.h"
 #include "net/proof.h"
@@ -23,6 +24,9 @@ struct stream_ask {
 	bool authorized; /* an http channel whose requests need no key */
 	struct str epoch, session, key, terminal, nonce, proof;
 	struct str action_id, action; /* the latter is the JSON of an object, or empty */
+	struct str process;           /* the id of one */
+	uint64_t stderr_at;           /* an offset */
+	struct json_val start;        /* the spec of a process */
 };
 
 struct channel;
@@ -92,7 +96,7 @@ struct once *followed_once(const struct followed *f);
 void followed_free(struct channel *c);
 
 extern const struct channel_kind channel_session, channel_terminal, channel_http,
-	channel_action, channel_events;
+	channel_action, channel_events, channel_process;
 
 /* There may be something to send; it is asked for after the present batch. */
 void channel_wake(struct channel *c);

@@ -11,7 +11,7 @@ import harness
 from harness import Closed, Conn, request
 
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
-OUTPUT, SNAPSHOT, INPUT, ANSWER = 1, 2, 3, 4
+OUTPUT, SNAPSHOT, INPUT, ANSWER, STDERR = 1, 2, 3, 4, 5
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
@@ -93,6 +93,7 @@ class Stream:
         self.output = {}      # id: bytes
         self.snapshots = {}
         self.answers = {}
+        self.stderr = {}      # id: bytes, in offsets of their own
         self.at = {}          # id: the next offset
         self.got = {}         # id: bytes that count for the credit
         self.put = {}         # id: bytes of input
@@ -139,10 +140,13 @@ class Stream:
             assert at + len(data) == len(self.answers[id]), "an answer in its order"
             span = 0
             at = self.at.get(id, 0)
+        elif kind == STDERR:
+            self.stderr[id] = self.stderr.get(id, b"") + data
         else:
             assert at == self.at.get(id, at), f"offset {at}, not {self.at[id]}"
             self.output[id] = self.output.get(id, b"") + data
-        self.at[id] = at + span
+        if kind != STDERR:
+            self.at[id] = at + span
         if self.acks:
             self.say("ack", id=id, bytes=self.got[id])
 

@@ -179,12 +179,15 @@ static struct channel *begin(struct stream *s, const struct stream_ask *ask, str
 {
 	struct fake *f = away;
 
-	assert(ask->kind < 5 && ask->window >= STREAM_WINDOW_MIN);
+	assert(ask->kind < 6 && ask->window >= STREAM_WINDOW_MIN);
 	assert(ask->offset <= INT64_MAX || ask->offset == UINT64_MAX);
+	assert(ask->stderr_at <= INT64_MAX);
 	assert(s->trusted || ask->kind == 2);
 	/* No input can hold a valid proof. */
 	assert(s->proof.step != STREAM_PROOF_DONE);
-	if (sum(ask->epoch) + sum(ask->session) + sum(ask->action) == 1) {
+	if (sum(ask->epoch) + sum(ask->session) + sum(ask->action) + sum(ask->process) +
+			sum(json_raw(ask->start)) ==
+		1) {
 		*why = (struct channel_refusal){404, "There is none.", ""};
 		return NULL;
 	}
@@ -311,6 +314,13 @@ const struct channel_kind channel_action = {.begin = begin,
 const struct channel_kind channel_events = {.begin = begin,
 	.more = more,
 	.input = waits,
+	.free = release};
+const struct channel_kind channel_process = {.begin = begin,
+	.more = more,
+	.input = takes,
+	.end = end,
+	.resize = resize,
+	.cancel = cancel,
 	.free = release};
 
 /* --- One peer after another --------------------------------------------------- */
