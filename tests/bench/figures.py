@@ -22,6 +22,7 @@ import rows
 from rows import BUILD, CROWD, LOAD, bare_environment, load, row
 
 import appends
+import attaches
 import browser
 import cells
 import engine as engines
@@ -410,7 +411,7 @@ def main():
                                      peers, floods.floods,
                                      restart, grep, tls.tls, *transfers.STEPS, *cells.STEPS,
                                      *browser.STEPS, *events.STEPS,
-                                     appends.appends, engine_rows, many.images)}
+                                     appends.appends, *attaches.STEPS, engine_rows, many.images)}
     for name in sys.argv[1:] or steps:
         try:
             {**steps, "soak": soak, **{f.__name__: f for f in events.BY_NAME}}[name]()
