@@ -192,7 +192,7 @@ static int attach_send_frame(struct attachment *a)
 	return attach_sendfile(a);
 }
 
-/* --- What comes next ------------------------------------------------------------------ */
+/* --- What comes next --------------------------------------------------------------- */
 
 /* The offset up to which the peer wants the output. */
 static uint64_t attach_output_end(

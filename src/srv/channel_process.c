@@ -1,6 +1,6 @@
 /*
- * A process: started, or found again by its id; its outputs by offset, each in frames of a
- * kind of its own; stdin; then its exit. It goes on when the channel ends, unless it is
+ * A process: started, or found again by its id; its outputs by offset, each in frames of
+ * a kind of its own; stdin; then its exit. It goes on when the channel ends, unless it is
  * to be killed then.
  */
 #include "srv/stream_private.h"
@@ -165,7 +165,7 @@ static struct process *executed_find(
 
 	if (!p)
 		return executed_refuse(why, 404, "There is no process of that id.");
-	for (unsigned i = 0; i < process_outputs(p); i++) {
+	for (unsigned i = 0; i < PROCESS_OUTPUTS && i < process_outputs(p); i++) {
 		process_output(p, i, &o);
 		if (want[i] > o.end)
 			return executed_refuse(
@@ -180,10 +180,15 @@ static void executed_put_process(struct executed *x, struct jw *w)
 	process_write(w, executed_process(x));
 }
 
+static struct executed *executed_new(void)
+{
+	return calloc(1, sizeof(struct executed));
+}
+
 static struct channel *executed_begin(struct stream *s, const struct stream_ask *ask,
 	struct jw *w, struct channel_refusal *why)
 {
-	struct executed *x = calloc(1, sizeof(*x));
+	struct executed *x = executed_new();
 	struct process_info info;
 	struct process *p = NULL;
 

@@ -1,10 +1,11 @@
 /*
- * Attached processes beside their floors, for attaches.py. Each mode prints one JSON object.
+ * Attached processes beside their floors, for attaches.py. Each prints a JSON object.
  *
- *   attach floor BYTES      as many bytes to a cat and back, which has a connection of the
- *                           loopback as stdin and stdout
+ *   attach floor BYTES      as many bytes to a cat and back, which has a connection of
+ *                           the loopback as stdin and stdout
  *   attach cat PORT BYTES   the same through an attached process of the client at PORT
- *   attach true PORT N      N times: start of true, attach, exit, each on a connection of its own
+ *   attach true PORT N      N times, each on a connection of its own: true is started,
+ *                           attached to, and exits
  *   attach spawn N          N times: fork, exec of true, wait
  */
 #include "net/process_frame.h"
@@ -260,9 +261,9 @@ static void run_spawn(size_t n)
 	print_median(samples, n);
 }
 
-/* --- Ours ---------------------------------------------------------------------------- */
+/* --- Ours ------------------------------------------------------------------------- */
 
-/* Sends a request and reads the head of the answer and n bytes behind it, if n is known. */
+/* Sends a request, reads the head of the answer, and its body if it has one. */
 static struct str ask(int fd, const char *head, const char *body, bool has_body)
 {
 	size_t got = 0, head_n, length = 0;
