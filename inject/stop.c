@@ -12,6 +12,9 @@ static int wake[2] = {-1, -1};
 static uint64_t waited; /* microseconds */
 static uint64_t limit;  /* monotonic milliseconds; 0: none */
 
+static const int collectable[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+static volatile sig_atomic_t collecting, collected[ARRAY_LEN(collectable)];
+
 /* A full pipe wakes as well as one byte more would. */
 static void wake_up(void)
 {
@@ -25,30 +28,67 @@ static void wake_up(void)
 
 static void on_signal(int signo)
 {
-	if (!asked)
+	for (size_t i = 0; collecting && i < ARRAY_LEN(collectable); i++)
+		if (collectable[i] == signo)
+			collected[i] = 1;
+	if (!asked && !collecting)
 		asked = signo;
 	wake_up();
+}
+
+/* Handles a signal unless it is ignored, as nohup and background jobs have it. */
+static int stop_handle_signal(int signo)
+{
+	struct sigaction act = {.sa_handler = on_signal}, old;
+
+	if (sigaction(signo, NULL, &old) < 0)
+		return -errno;
+	if (old.sa_handler != SIG_IGN && sigaction(signo, &act, NULL) < 0)
+		return -errno;
+	return 0;
 }
 
 int stop_init(void)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction act = {.sa_handler = on_signal};
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	int r = fd_pipe(wake);
 
-	if (r)
-		return r;
-	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
-		struct sigaction old;
+	for (size_t i = 0; i < ARRAY_LEN(signals) && !r; i++)
+		r = stop_handle_signal(signals[i]);
+	if (!r && sigaction(SIGPIPE, &ignore, NULL) < 0)
+		r = -errno;
+	return r;
+}
 
-		/* What nohup or a shell's background job ignores stays ignored. */
-		if (sigaction(signals[i], NULL, &old) < 0)
-			return -errno;
-		if (old.sa_handler != SIG_IGN && sigaction(signals[i], &act, NULL) < 0)
-			return -errno;
+int stop_collect_signals(void)
+{
+	collecting = 1;
+	return stop_handle_signal(SIGQUIT);
+}
+
+void stop_end_collecting(void)
+{
+	collecting = 0;
+}
+
+static bool stop_has_collected(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(collectable); i++)
+		if (collected[i])
+			return true;
+	return false;
+}
+
+int stop_next_signal(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(collectable); i++) {
+		if (!collected[i])
+			continue;
+		collected[i] = 0;
+		return collectable[i];
 	}
-	return sigaction(SIGPIPE, &ignore, NULL) < 0 ? -errno : 0;
+	return 0;
 }
 
 int stop_signal(void)
@@ -103,7 +143,7 @@ static int poll_until(
 	for (;;) {
 		if (stop_is_asked(calm))
 			return -EINTR;
-		if (resized && sizes)
+		if (sizes && (resized || stop_has_collected()))
 			return 0;
 		r = poll(fds, n, remaining(until));
 		if (r < 0 && errno != EINTR)

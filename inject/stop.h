@@ -51,6 +51,16 @@ int stop_watch_size(void) MUST_USE;
 /* Whether there was one since the last call. */
 bool stop_resized(void);
 
+/*
+ * From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT do not end waits but are collected: then
+ * stop_poll returns 0. Signals that this program ignores stay ignored. 0 or -errno.
+ */
+int stop_collect_signals(void) MUST_USE;
+/* The next collected signal; 0 if there is none. */
+int stop_next_signal(void);
+/* The first of these signals ends waits again, as before stop_collect_signals. */
+void stop_end_collecting(void);
+
 /* Microseconds that stop_wait has taken so far. */
 uint64_t stop_waited_us(void);
 

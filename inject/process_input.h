@@ -1,0 +1,50 @@
+/*
+ * stdin of an attached process: bytes that were read here stay in a ring until the sandbox
+ * has dealt with them, so that they can be sent again on another connection. Without I/O.
+ */
+#ifndef INJECT_PROCESS_INPUT_H
+#define INJECT_PROCESS_INPUT_H
+
+#include "net/process_frame.h"
+
+#include <sys/uio.h>
+
+/* The largest window that is used of what the sandbox offers. */
+enum { PROCESS_INPUT_MAX = 1 << 20 };
+
+struct process_input {
+	struct buf ring; /* its memory, all of it */
+	uint64_t read;   /* bytes read here */
+	uint64_t sent,
+		taken; /* those sent, and those dealt with: taken <= sent <= read */
+	bool ended;    /* no more is read */
+	/* The frame on its way. */
+	uint8_t head[PROCESS_FRAME_HEAD];
+	unsigned head_n;   /* bytes of the head to be sent */
+	size_t frame_left; /* bytes of the payload to be sent */
+};
+
+/* Takes window bytes of memory at most; 0 or -ENOMEM. */
+int process_input_init(struct process_input *in, size_t window) MUST_USE;
+void process_input_free(struct process_input *in);
+
+/* Memory for *n bytes to be read; NULL if there is none at present. */
+char *process_input_space(const struct process_input *in, size_t *n);
+void process_input_add(struct process_input *in, size_t n);
+
+/* What is to be sent next, in v; how many vectors: 0, 1 or 2. */
+int process_input_next(struct process_input *in, struct iovec v[2]);
+/* n bytes of it were sent. */
+void process_input_sent(struct process_input *in, size_t n);
+/* Whether a frame was begun and not sent completely: no other frame may be sent. */
+bool process_input_in_frame(const struct process_input *in);
+
+/* The sandbox has dealt with so many bytes in all: 0; ERR_RANGE: more than were sent. */
+int process_input_credit(struct process_input *in, uint64_t taken) MUST_USE;
+/*
+ * On a new connection, whose peer has taken so many: the rest is sent again. ERR_RANGE: it
+ * is not there any more, or never was.
+ */
+int process_input_rewind(struct process_input *in, uint64_t taken) MUST_USE;
+
+#endif
