@@ -512,22 +512,28 @@ static int search(struct engine *e)
 	return take_path(e, usual[0]);
 }
 
-int engine_open(struct engine *e, const char *host)
+int engine_locate(struct engine *e, const char *host)
 {
 	const char *env = getenv("DOCKER_HOST");
-	int r;
 
 	*e = (struct engine){0};
 	if (host)
-		r = take_host(e, host, "--host");
-	else if (env && *env)
-		r = take_host(e, env, "DOCKER_HOST");
-	else
-		r = search(e);
-	if (r)
-		return r;
-	r = ping(e);
-	if (r)
-		return engine_fail(e, r);
-	return ask_name(e);
+		return take_host(e, host, "--host");
+	if (env && *env)
+		return take_host(e, env, "DOCKER_HOST");
+	return search(e);
+}
+
+int engine_greet(struct engine *e)
+{
+	int r = ping(e);
+
+	return r ? engine_fail(e, r) : ask_name(e);
+}
+
+int engine_open(struct engine *e, const char *host)
+{
+	int r = engine_locate(e, host);
+
+	return r ? r : engine_greet(e);
 }

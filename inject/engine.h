@@ -43,6 +43,15 @@ struct reply {
 int engine_open(struct engine *e, const char *host) MUST_USE;
 
 /*
+ * Finds the engine as engine_open does, and asks it nothing: requests go without a version,
+ * which every engine answers as it would its own newest. podman and buildkit are not
+ * known. 0 or FAIL_*.
+ */
+int engine_locate(struct engine *e, const char *host) MUST_USE;
+/* The rest of engine_open. */
+int engine_greet(struct engine *e) MUST_USE;
+
+/*
  * The version to speak to a server whose newest is text: the lower of that and
  * ours. 0 with *minor (of 1.x); ERR_SYNTAX; ERR_VERSION when it is too old.
  */

@@ -122,32 +122,39 @@ static int read_container(
 	return 0;
 }
 
-int sandbox_find(const struct engine *e, const char *name, struct sandbox *s)
+/* Reads the engine's description of a container, which came with status 200. */
+static int sandbox_read(const struct engine *e, const struct reply *reply,
+	const char *name, struct sandbox *s)
 {
 	struct sandbox got = {0};
-	struct reply reply;
 	struct doc d;
-	int r;
+	int r = doc_parse(&d, buf_view(&reply->body));
 
-	r = engine_ask(e, &reply, "GET", (struct str){0}, "/containers/%s/json", name);
+	r = r ? out_fail(ENGINE_NEXT, "the engine's description of %s is no JSON", name)
+	      : read_container(e, &d, name, &got);
+	doc_free(&d);
+	if (r)
+		return r;
+	copy(got.state.engine, sizeof(got.state.engine), str_c(e->path));
+	got.engine = e;
+	got.far = true;
+	*s = got;
+	return 0;
+}
+
+int sandbox_find(const struct engine *e, const char *name, struct sandbox *s)
+{
+	struct reply reply;
+	int r = engine_ask(
+		e, &reply, "GET", (struct str){0}, "/containers/%s/json", name);
+
 	if (!r && reply.status == 404)
 		r = 1;
 	else if (!r && reply.status != 200)
 		r = engine_refused(&reply, NULL, "asking for %s", name);
-	if (!r) {
-		r = doc_parse(&d, buf_view(&reply.body));
-		r = r ? out_fail(ENGINE_NEXT, "the engine's description of %s is no JSON",
-				name)
-		      : read_container(e, &d, name, &got);
-		doc_free(&d);
-	}
+	if (!r)
+		r = sandbox_read(e, &reply, name, s);
 	reply_free(&reply);
-	if (!r) {
-		copy(got.state.engine, sizeof(got.state.engine), str_c(e->path));
-		got.engine = e;
-		got.far = true;
-		*s = got;
-	}
 	return r;
 }
 
@@ -235,20 +242,48 @@ static int learn_again(const struct engine *e, struct sandbox *s)
 	return r ? r : state_save(&s->state);
 }
 
-int sandbox_open(const struct engine *e, const char *name, struct sandbox *s)
+/* Whether requests can be sent to a sandbox that was found. */
+static int sandbox_ready(const struct engine *e, const char *name, struct sandbox *s)
 {
-	int r = sandbox_need(e, name, s);
+	int r;
 
-	if (r)
-		return r;
 	if (!s->running)
-		return out_fail("od-runtime logs shows why; run makes a new one",
+		return out_fail("od-runtime start starts it again; od-runtime logs "
+				"prints its log",
 			"the sandbox %s does not run", name);
 	if (s->paused)
 		return out_fail("od-runtime resume lets it go on",
 			"the sandbox %s is paused", name);
 	r = load_key(s);
 	return r || !s->state.tls || s->state.pinned ? r : learn_again(e, s);
+}
+
+int sandbox_open(const struct engine *e, const char *name, struct sandbox *s)
+{
+	int r = sandbox_need(e, name, s);
+
+	return r ? r : sandbox_ready(e, name, s);
+}
+
+int sandbox_open_quick(
+	struct engine *e, const char *host, const char *name, struct sandbox *s)
+{
+	struct reply reply;
+	int r = engine_locate(e, host);
+
+	reply_init(&reply);
+	if (!r)
+		r = engine_ask(
+			e, &reply, "GET", (struct str){0}, "/containers/%s/json", name);
+	/* Its own words for any other answer need the version that it speaks. */
+	if (!r && reply.status == 200)
+		r = sandbox_read(e, &reply, name, s);
+	else if (!r)
+		r = engine_greet(e);
+	if (!r && reply.status != 200)
+		r = sandbox_need(e, name, s);
+	reply_free(&reply);
+	return r ? r : sandbox_ready(e, name, s);
 }
 
 bool sandbox_from_container(void)
@@ -357,18 +392,40 @@ int sandbox_fail(const struct sandbox *s, int r)
 		"the sandbox %s did not answer: %s", s->state.name, err_text(r));
 }
 
-int sandbox_start(const struct sandbox *s, struct call *c, const struct call_request *q,
-	uint32_t idle_ms)
+/* Sends q with the key of the sandbox. */
+static int sandbox_send(
+	const struct sandbox *s, struct call *c, const struct call_request *q)
 {
 	struct call_request with = *q;
 	char header[512];
-	int r = reach(s, s->engine, idle_ms, c);
+	int r;
 
 	snprintf(header, sizeof(header), "X-Session-API-Key: %s\r\n%s", s->state.key,
 		q->headers ? q->headers : "");
 	with.headers = header;
-	r = r ? r : call_start(c, &with);
+	r = call_start(c, &with);
 	explicit_bzero(header, sizeof(header));
+	return r;
+}
+
+int sandbox_try(const struct sandbox *s, struct call *c, const struct call_request *q,
+	uint32_t idle_ms)
+{
+	int r = reach(s, s->engine, idle_ms, c);
+
+	return r ? r : sandbox_send(s, c, q);
+}
+
+int sandbox_next(const struct sandbox *s, struct call *c, const struct call_request *q)
+{
+	return call_again(c) ? sandbox_send(s, c, q) : ERR_CLOSED;
+}
+
+int sandbox_start(const struct sandbox *s, struct call *c, const struct call_request *q,
+	uint32_t idle_ms)
+{
+	int r = sandbox_try(s, c, q, idle_ms);
+
 	if (r == ERR_TLS)
 		return out_fail("remove it with rm -f and run it again",
 			"talking with the sandbox %s: %s", s->state.name,

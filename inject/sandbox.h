@@ -59,6 +59,13 @@ int sandbox_key(struct sandbox *s) MUST_USE;
 /* The same, but it has to run, and its key has to be known here. */
 int sandbox_open(const struct engine *e, const char *name, struct sandbox *s) MUST_USE;
 
+/*
+ * engine_open and sandbox_open with one request to the engine in the usual case; e is
+ * for what concerns this sandbox.
+ */
+int sandbox_open_quick(
+	struct engine *e, const char *host, const char *name, struct sandbox *s) MUST_USE;
+
 /* Whether we are in a container: its loopback may not be the engine's machine's. */
 bool sandbox_from_container(void);
 
@@ -89,6 +96,16 @@ int sandbox_refused(const struct sandbox *s, const struct reply *reply);
 int sandbox_start(const struct sandbox *s, struct call *c, const struct call_request *q,
 	uint32_t idle_ms) MUST_USE;
 int sandbox_fail(const struct sandbox *s, int r);
+
+/*
+ * The same without a line printed: the errors of call, and of the connection. sandbox_next
+ * sends another request over the connection of c, whose answer was read to its end;
+ * ERR_CLOSED if the sandbox does not keep the connection.
+ */
+int sandbox_try(const struct sandbox *s, struct call *c, const struct call_request *q,
+	uint32_t idle_ms) MUST_USE;
+int sandbox_next(
+	const struct sandbox *s, struct call *c, const struct call_request *q) MUST_USE;
 
 /* Takes away what belonged to a container that is gone. */
 void sandbox_forget(const struct engine *e, const struct state *s);
