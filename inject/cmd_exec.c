@@ -1,91 +1,47 @@
 #include "inject/cmd_exec.h"
 
+#include "base/b64.h"
 #include "base/clock.h"
+#include "base/fd.h"
+#include "base/jw.h"
+#include "base/utf8.h"
+#include "inject/attachment.h"
 #include "inject/commands.h"
-#include "inject/observation.h"
 #include "inject/out.h"
 #include "inject/stop.h"
+#include "inject/terminal.h"
 #include "limits.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <unistd.h>
 
-/*
- * How much longer than its action a request may take: with the action's own timeout, and
- * with --timeout, which the sandbox applies itself.
- */
-enum { GRACE_MS = 30000, ANSWER_MS = 2000 };
+/* The sandbox applies --timeout itself, and has this much longer to answer. */
+enum { ANSWER_MS = 2000 };
 
-static int no_observation(const struct sandbox *s)
+struct exec {
+	const struct options *options;
+	struct process_request request;
+	struct attachment attachment;
+	struct buf text[ATTACHMENT_OUTPUTS]; /* with --json */
+	struct terminal terminal;
+};
+
+int exec_check(const struct options *o)
 {
-	return out_fail("its client may be of another version; rm and run again",
-		"the sandbox %s answers with something that is no observation",
-		s->state.name);
-}
-
-static int put_line(int fd, struct str text)
-{
-	int r = out_text(fd, text);
-
-	return r ? r : out_text(fd, STR("\n"));
-}
-
-/* The next step while a command is still running in the sandbox. */
-#define NEXT_INTERRUPT \
-	"interrupt it: od-runtime action SANDBOX " \
-	"'{\"action\":\"run\",\"args\":{\"command\":\"C-c\",\"is_input\":true}}'"
-
-/* Bracketed remarks of the server, such as that output was cut. */
-static int put_remark(struct str remark)
-{
-	remark = str_trim(remark, "\n");
-	return remark.n ? put_line(STDERR_FILENO, remark) : 0;
-}
-
-static int exit_code(const struct options *o, const struct observation *ob)
-{
-	const char *next =
-		o->remove ? "give it more time with --timeout" : NEXT_INTERRUPT;
-	struct str timed_out = STR("[The command timed out");
-	struct str refused = STR("is NOT executed");
-
-	if (ob->exit_code >= 0)
-		return (int)(ob->exit_code & 255);
-	if (o->timeout && str_find(ob->suffix, timed_out) < ob->suffix.n) {
-		out_fail(next, "the command has not ended within --timeout %llu",
-			(unsigned long long)o->timeout);
-		return EXIT_TIMEOUT;
-	}
-	if (str_find(ob->suffix, refused) < ob->suffix.n)
-		return out_fail(next,
-			"the command was not executed: an earlier one is "
-			"still running in the sandbox's shell");
-	return out_fail(next, "the command has not ended");
-}
-
-static int show_run(const struct options *o, const struct observation *ob)
-{
-	int r = 0;
-
-	if (!str_eq(ob->kind, STR("run")))
-		return out_fail("od-runtime logs shows what its server says",
-			"the sandbox: %.*s", STR_ARG(ob->content));
-	if (!o->json) {
-		if (ob->content.n)
-			r = put_line(STDOUT_FILENO, ob->content);
-		if (!r)
-			r = put_remark(ob->prefix);
-		if (!r && observation_is_remarkable(ob))
-			r = put_remark(ob->suffix);
-	}
-	return r ? r : exit_code(o, ob);
-}
-
-static int put_raw(const struct reply *reply)
-{
-	int r = out_text(STDOUT_FILENO, buf_view(&reply->body));
-
-	return r ? r : out_text(STDOUT_FILENO, STR("\n"));
+	if (o->interactive && o->tty && !o->detach && !isatty(STDIN_FILENO))
+		return out_fail_usage("leave -t out, so that -i takes a pipe or a file",
+			"-i -t needs a terminal, and stdin is none");
+	if ((o->interactive || o->tty) && !o->word_n)
+		return out_fail_usage("as in: od-runtime run -it debian bash",
+			"-i and -t are for a command, and there is none");
+	if (o->session && (o->interactive || o->tty || o->detach))
+		return out_fail_usage("leave --session out, or -i, -t and -d",
+			"a session has a terminal of its own");
+	if (o->command->bit == FOR_EXEC && o->working_dir && o->working_dir[0] != '/')
+		return out_fail_usage("as in -w /work",
+			"--workdir is '%s', not an absolute path", o->working_dir);
+	return 0;
 }
 
 void exec_limit(const struct options *o)
@@ -94,134 +50,154 @@ void exec_limit(const struct options *o)
 		stop_set_limit(clock_ms() + o->timeout * 1000 + ANSWER_MS);
 }
 
-int exec_words(const struct options *o, const struct sandbox *s)
+static void exec_describe(
+	struct exec *x, const struct options *o, const struct settings *settings)
 {
-	struct buf request = BUF_INIT(INJECT_REPLY_MAX);
-	struct observation ob = {0};
-	struct reply reply;
+	struct process_request *q = &x->request;
+
+	*q = (struct process_request){
+		.argv = o->words,
+		.argv_n = o->word_n,
+		.pty = o->tty,
+		.takes_stdin = o->interactive && !o->detach,
+		.detached = o->detach,
+		.timeout = o->timeout,
+	};
+	if (settings) {
+		q->env = settings->env;
+		q->env_n = settings->env_n;
+		q->cwd = o->working_dir;
+		q->user = o->user;
+	}
+	terminal_size(&q->rows, &q->columns);
+}
+
+static void exec_open_outputs(struct exec *x)
+{
+	static const int fds[ATTACHMENT_OUTPUTS] = {STDOUT_FILENO, STDERR_FILENO};
+
+	for (unsigned i = 0; i < ATTACHMENT_OUTPUTS; i++) {
+		x->text[i] = (struct buf)BUF_INIT(INJECT_REPLY_MAX);
+		if (x->options->json)
+			outlet_open_text(&x->attachment.out[i], &x->text[i]);
+		else
+			outlet_open(&x->attachment.out[i], fds[i]);
+	}
+}
+
+/* Bytes that are not UTF-8 have a member of their own. */
+static void exec_write_output(
+	struct jw *w, const char *name, const char *name_b64, const struct buf *bytes)
+{
+	struct buf b64 = BUF_INIT(2 * (size_t)INJECT_REPLY_MAX);
+	bool text = utf8_valid(buf_view(bytes));
+
+	jw_key(w, text ? name : name_b64);
+	if (!text)
+		b64_encode(&b64, buf_view(bytes));
+	jw_str(w, text ? buf_view(bytes) : buf_view(&b64));
+	if (b64.err)
+		w->out->err = b64.err;
+	buf_free(&b64);
+}
+
+static int exec_print_json(const struct exec *x)
+{
+	const struct attachment_exit *end = &x->attachment.end;
+	struct buf out = BUF_INIT(8 * (size_t)INJECT_REPLY_MAX);
+	struct jw w;
+
+	jw_init(&w, &out);
+	jw_object(&w);
+	if (x->options->detach) {
+		jw_key(&w, "process");
+		jw_cstr(&w, x->attachment.id);
+	} else {
+		jw_key(&w, "exit_code");
+		jw_int(&w, end->code);
+		jw_key(&w, "timed_out");
+		jw_bool(&w, end->timed_out);
+		exec_write_output(&w, "stdout", "stdout_base64", &x->text[0]);
+		exec_write_output(&w, "stderr", "stderr_base64", &x->text[1]);
+	}
+	jw_end(&w);
+	return out_line_take(&out);
+}
+
+/* The keys of the user's terminal go to the sandbox as they are. */
+static int exec_take_terminal(struct exec *x)
+{
+	const struct process_request *q = &x->request;
+	int r = q->pty ? stop_watch_size() : 0;
+
+	if (!r && q->pty && q->takes_stdin)
+		r = terminal_raw(&x->terminal);
+	return r ? out_fail("leave -t out", "the terminal: %s", err_text(r)) : 0;
+}
+
+static int exec_timed_out(const struct exec *x)
+{
+	out_fail("give a longer --timeout, or leave it out",
+		"the command has not ended within --timeout %llu, and was killed",
+		(unsigned long long)x->options->timeout);
+	return EXIT_TIMEOUT;
+}
+
+static int exec_run(struct exec *x, const struct sandbox *s)
+{
+	struct attachment *a = &x->attachment;
+	int r = attachment_start(a, s, &x->request);
+
+	if (r || x->request.detached)
+		return r;
+	r = exec_take_terminal(x);
+	if (!r)
+		r = attachment_run(a);
+	terminal_restore(&x->terminal);
+	/* As if the command itself had written to the closed pipe. */
+	if (r == -EPIPE)
+		return 128 + SIGPIPE;
+	return r;
+}
+
+int exec_words(
+	const struct options *o, const struct settings *settings, const struct sandbox *s)
+{
+	struct exec x = {.options = o};
 	int r;
 
-	reply_init(&reply);
-	observation_request_run(
-		o->words, o->word_n, o->timeout ? o->timeout : SECONDS_MAX, &request);
-	r = request.err;
-	if (!r)
-		r = sandbox_act(s, buf_view(&request), 0, &reply);
-	if (!r && observation_read(&ob, buf_view(&reply.body)))
-		r = no_observation(s);
+	exec_describe(&x, o, settings);
+	exec_open_outputs(&x);
+	r = exec_run(&x, s);
 	if (!r && o->json)
-		r = put_raw(&reply);
-	if (!r)
-		r = show_run(o, &ob);
-	observation_free(&ob);
-	reply_free(&reply);
-	buf_free(&request);
+		r = exec_print_json(&x);
+	if (!r && x.attachment.end.timed_out)
+		r = exec_timed_out(&x);
+	else if (!r)
+		r = x.attachment.end.code;
+	attachment_close(&x.attachment);
+	for (unsigned i = 0; i < ATTACHMENT_OUTPUTS; i++) {
+		outlet_close(&x.attachment.out[i]);
+		buf_free(&x.text[i]);
+	}
 	return r;
 }
 
 int cmd_exec(const struct options *o)
 {
-	struct sandbox s;
-	struct engine e;
-	int r;
-
-	exec_limit(o);
-	r = engine_open(&e, o->host);
-	if (!r)
-		r = sandbox_open(&e, o->operand[0], &s);
-	if (r)
-		return r;
-	r = exec_words(o, &s);
-	state_forget(&s.state);
-	return r;
-}
-
-static int read_stdin(struct buf *out)
-{
-	for (;;) {
-		char *room = buf_room(out, 4096);
-		ssize_t got;
-
-		if (!room)
-			return out->err;
-		got = read(STDIN_FILENO, room, 4096);
-		if (got > 0)
-			buf_commit(out, (size_t)got);
-		else if (got == 0)
-			return 0;
-		else
-			return -errno;
-	}
-}
-
-static int make_request(const char *operand, struct buf *request)
-{
-	struct buf in = BUF_INIT(INJECT_REPLY_MAX);
-	int r = 0;
-
-	if (strcmp(operand, "-") == 0)
-		r = read_stdin(&in);
-	else
-		buf_puts(&in, operand);
-	if (!r)
-		r = in.err;
-	if (!r) {
-		r = observation_request(buf_view(&in), request);
-		if (r && r != -ENOMEM)
-			r = out_fail_usage(
-				"{\"action\":\"run\",\"args\":{\"command\":\"ls\"}}",
-				"not an action in JSON: %s", err_text(r));
-	}
-	buf_free(&in);
-	return r;
-}
-
-static int show_action(
-	const struct options *o, const struct sandbox *s, const struct reply *reply)
-{
-	struct buf out = BUF_INIT(2 * (size_t)INJECT_REPLY_MAX);
-	struct observation ob;
-	int r = observation_read(&ob, buf_view(&reply->body));
-
-	if (r)
-		return no_observation(s);
-	if (o->json) {
-		r = put_raw(reply);
-	} else {
-		observation_print(&ob, &out);
-		r = out.err ? out.err : out_text(STDOUT_FILENO, buf_view(&out));
-	}
-	observation_free(&ob);
-	buf_free(&out);
-	return r;
-}
-
-int cmd_action(const struct options *o)
-{
-	struct buf request = BUF_INIT(INJECT_REPLY_MAX);
-	struct reply reply;
+	struct settings settings = {0};
 	struct sandbox s = {0};
 	struct engine e;
-	uint64_t own, ms = 0;
-	int r = make_request(o->operand[1], &request);
+	int r = exec_check(o);
 
-	own = r || o->timeout ? 0 : observation_timeout(buf_view(&request));
-	if (own)
-		ms = own * 1000 + GRACE_MS;
-	if (o->timeout)
-		stop_set_limit(clock_ms() + o->timeout * 1000);
-	reply_init(&reply);
+	exec_limit(o);
 	if (!r)
-		r = engine_open(&e, o->host);
+		r = settings_read(&settings, o);
 	if (!r)
-		r = sandbox_open(&e, o->operand[0], &s);
+		r = sandbox_open_quick(&e, o->host, o->operand[0], &s);
 	if (!r)
-		r = sandbox_act(&s, buf_view(&request),
-			ms > UINT32_MAX ? 0 : (uint32_t)ms, &reply);
-	if (!r)
-		r = show_action(o, &s, &reply);
+		r = o->session ? exec_session(o, &s) : exec_words(o, &settings, &s);
 	state_forget(&s.state);
-	reply_free(&reply);
-	buf_free(&request);
+	settings_free(&settings);
 	return r;
 }

@@ -4,14 +4,27 @@
 
 #include "inject/options.h"
 #include "inject/sandbox.h"
+#include "inject/settings.h"
 
-/* Starts the limit of --timeout on the whole command, if the option is given. */
+/* Checks -i and -t of exec and run: 0 or FAIL_USAGE with a line printed. */
+int exec_check(const struct options *o) MUST_USE;
+
+/* Starts the limit of --timeout, if that is given, on all that follows. */
 void exec_limit(const struct options *o);
 
 /*
- * Executes o->words and prints what comes of it. The command's exit code, 0 to
- * 255; EXIT_TIMEOUT; -EINTR, also when --timeout ends, -ENOMEM, FAIL_*.
+ * Executes o->words as a program and its arguments and carries stdin, stdout and stderr.
+ * settings: environment, user and folder of exec; NULL: those of the sandbox. The exit
+ * code of the program, 128 and more for a signal; EXIT_TIMEOUT; 126 or 127 if it cannot
+ * be executed; -EINTR, -ENOMEM, FAIL_*.
  */
-int exec_words(const struct options *o, const struct sandbox *s) MUST_USE;
+int exec_words(const struct options *o, const struct settings *settings,
+	const struct sandbox *s) MUST_USE;
+
+/*
+ * Executes o->words, joined by blanks, as text of the shell in the session o->session:
+ * as above.
+ */
+int exec_session(const struct options *o, const struct sandbox *s) MUST_USE;
 
 #endif

@@ -95,7 +95,7 @@ static int use(const struct options *o, struct plan *p, const struct timing *t,
 	if (!o->remove)
 		out_note("sandbox %s", s->state.name);
 	exec_limit(o);
-	r = exec_words(o, s);
+	r = exec_words(o, NULL, s);
 	if (o->remove)
 		sandbox_remove(p->engine, &s->state);
 	return r;
@@ -133,7 +133,9 @@ static int run(const struct options *given, use_fn *then)
 			"does not make",
 			via_word(o->via));
 	timing_start(&t);
-	r = settings_read(&settings, o);
+	r = exec_check(o);
+	if (!r)
+		r = settings_read(&settings, o);
 	if (!r)
 		r = connect_read(&connect, o);
 	if (!r)

@@ -18,7 +18,7 @@ const struct command commands[] = {
 		"IMAGE) and what killed commands have left, and print all of it",
 		1, .fewer = true, .subject = SUBJECT_IMAGE, .bit = FOR_PRUNE,
 		.run = cmd_prune},
-	{"run", "IMAGE [OPTION...] [-- CMD...]",
+	{"run", "[OPTION...] IMAGE [CMD [ARG...]]",
 		"start a sandbox of IMAGE, wait until it is ready, execute CMD in it", 1,
 		.words = WORDS_MAY, .subject = SUBJECT_IMAGE, .bit = FOR_RUN,
 		.run = cmd_run},
@@ -29,9 +29,9 @@ const struct command commands[] = {
 		"say what is there, what is missing and what that means", 1,
 		.fewer = true, .subject = SUBJECT_ANY, .bit = FOR_DOCTOR,
 		.run = cmd_doctor},
-	{"exec", "SANDBOX [OPTION...] -- CMD...",
-		"execute CMD, its words joined by blanks as in ssh, in the sandbox's "
-		"shell",
+	{"exec", "[OPTION...] SANDBOX CMD [ARG...]",
+		"execute a program in the sandbox, as docker exec does; for text of a "
+		"shell: exec SANDBOX sh -c 'ls -l | wc'",
 		1, .words = WORDS_MUST, .subject = SUBJECT_SANDBOX, .bit = FOR_EXEC,
 		.run = cmd_exec},
 	{"shell", "SANDBOX [OPTION...]",

@@ -43,7 +43,7 @@ struct reply {
 int engine_open(struct engine *e, const char *host) MUST_USE;
 
 /*
- * Finds the engine as engine_open does, and asks it nothing: requests go without a version,
+ * Finds the engine as engine_open does, and asks it nothing: requests have no version,
  * which every engine answers as it would its own newest. podman and buildkit are not
  * known. 0 or FAIL_*.
  */

@@ -22,7 +22,11 @@ const struct manual_row manual_exits[] = {
 	{"100", "the command line is wrong"},
 	{"101", "a bug of od-runtime"},
 	{"111", "the environment: no engine, no image, not ready, ..."},
-	{"124", "exec, run and action: --timeout ended before the answer was there"},
+	{"124",
+		"exec and run: --timeout ended, and the command was killed; action: it "
+		"ended before the answer was there"},
+	{"126, 127",
+		"exec and run: the program cannot be executed; there is no such one"},
 	{"129 130 143",
 		"ended by SIGHUP, SIGINT, SIGTERM; nothing is left behind but a sandbox "
 		"that was ready (run without --rm) and what inject has started"},
@@ -37,7 +41,7 @@ const struct manual_row manual_examples[] = {
 	{"od-runtime run debian:12 --name box -v ./src:/work:overlay -p 8080:80",
 		"A sandbox of debian:12 that sees the folder src and cannot change it; "
 		"its port 80 is 127.0.0.1:8080 here."},
-	{"od-runtime exec box -- make -C /work test",
+	{"od-runtime exec box make -C /work test",
 		"A command in it; its exit code becomes that of od-runtime."},
 	{"od-runtime shell box", "A terminal in it."},
 	{"od-runtime cp box:/work/out .", "Files from it."},

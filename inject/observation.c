@@ -34,14 +34,10 @@ void observation_free(struct observation *ob)
 	doc_free(&ob->doc);
 }
 
-bool observation_is_remarkable(const struct observation *ob)
+bool observation_is_failure(const struct observation *ob)
 {
-	struct str s = str_trim(ob->suffix, "\n");
-	const struct str head = STR("[The command completed with exit code ");
-
-	if (!s.n)
-		return false;
-	return !str_starts(s, head) || str_find_byte(s, '.') != s.n - 2;
+	return str_eq(ob->kind, STR("error")) ||
+		(str_eq(ob->kind, STR("run")) && ob->exit_code > 0);
 }
 
 /* A line of ours holds neither line ends nor other control characters of the sandbox. */
@@ -159,36 +155,4 @@ uint64_t observation_timeout(struct str request)
 		seconds = 0;
 	doc_free(&d);
 	return seconds > 0 && seconds < SECONDS_MAX ? (uint64_t)seconds + 1 : 0;
-}
-
-void observation_request_run(
-	char *const *words, size_t n, uint64_t timeout, struct buf *out)
-{
-	struct jw w;
-	struct jw_text t;
-
-	jw_init(&w, out);
-	jw_object(&w);
-	jw_key(&w, "action");
-	jw_object(&w);
-	jw_key(&w, "action");
-	jw_cstr(&w, "run");
-	jw_key(&w, "args");
-	jw_object(&w);
-	jw_key(&w, "command");
-	jw_text_begin(&t, &w);
-	for (size_t i = 0; i < n; i++) {
-		if (i)
-			jw_text_put(&t, STR(" "));
-		jw_text_put(&t, str_c(words[i]));
-	}
-	jw_text_end(&t);
-	/* Without it silence alone would end the wait. */
-	jw_key(&w, "blocking");
-	jw_bool(&w, true);
-	jw_end(&w);
-	jw_key(&w, "timeout");
-	jw_uint(&w, timeout);
-	jw_end(&w);
-	jw_end(&w);
 }

@@ -22,8 +22,8 @@ struct observation {
 int observation_read(struct observation *ob, struct str text) MUST_USE;
 void observation_free(struct observation *ob);
 
-/* True if the suffix says more than that the command has ended. */
-bool observation_is_remarkable(const struct observation *ob);
+/* True for an error, and for a run that has ended with another code than 0. */
+bool observation_is_failure(const struct observation *ob);
 
 /* Appends a form that people can read: kind, extras, content. */
 void observation_print(struct observation *ob, struct buf *out);
@@ -35,9 +35,5 @@ void observation_print(struct observation *ob, struct buf *out);
 int observation_request(struct str text, struct buf *out) MUST_USE;
 /* The seconds that such a request gives its action, rounded up; 0 for none. */
 uint64_t observation_timeout(struct str request);
-
-/* Appends the request to run the words, joined by blanks, for so many seconds. */
-void observation_request_run(
-	char *const *words, size_t n, uint64_t timeout, struct buf *out);
 
 #endif

@@ -98,6 +98,15 @@ static const struct option table[] = {
 		AT(remove), .commands = FOR_RUN},
 	{"detach", NULL, "leave the sandbox running; the default without CMD", FLAG,
 		.letter = 'd', AT(detach), .commands = FOR_RUN},
+	{"interactive", NULL,
+		"pass stdin on to CMD; without this option CMD reads an empty stdin",
+		FLAG, .letter = 'i', AT(interactive), .commands = EXECUTING},
+	{"tty", NULL,
+		"give CMD a terminal of the size of this one; -it for programs that are "
+		"used by hand",
+		FLAG, .letter = 't', AT(tty), .commands = EXECUTING},
+	{"detach", NULL, "start CMD and leave it running", FLAG, .letter = 'd',
+		AT(detach), .commands = FOR_EXEC},
 	{"via", "auto|bind|volume|put|build|commit",
 		"how the client gets into the sandbox: as a file of this machine, in a "
 		"volume, put in before the start, or in an image that is made; auto is "
@@ -124,6 +133,11 @@ static const struct option table[] = {
 	{"username", "NAME",
 		"run commands as user NAME; the server keeps its own user, see --user",
 		TEXT, AT(username), .commands = STARTING},
+	{"workdir", "DIR",
+		"execute CMD in DIR; default: the working directory of the sandbox", TEXT,
+		.letter = 'w', AT(working_dir), .commands = FOR_EXEC},
+	{"user", "USER[:GROUP]", "execute CMD as USER; default: the user of the sandbox",
+		TEXT, .letter = 'u', AT(user), .commands = FOR_EXEC},
 	{"user-id", "N", "user ID of --username if that user has to be added",
 		NUMBER(0, UINT32_MAX - 1), AT(user_id), SEEN(has_user_id),
 		.commands = STARTING},
@@ -145,15 +159,10 @@ static const struct option table[] = {
 		DURATION(1, SECONDS_MAX), AT(timeout_start),
 		.commands = STARTING | FOR_START | FOR_RESTART},
 	{"timeout", "DURATION",
-		"limit CMD to DURATION, as 90s or 1h30m, from when the sandbox is ready; "
-		"after that the exit code is "
-		"124, and CMD continues unless --rm is given; default: no limit",
-		DURATION(1, SECONDS_MAX), AT(timeout), .commands = FOR_RUN},
-	{"timeout", "DURATION",
-		"limit the whole command to DURATION, as 90s or 1h30m; after that the "
-		"exit code is 124, and CMD "
-		"continues; if no answer comes, after 2 s more; default: no limit",
-		DURATION(1, SECONDS_MAX), AT(timeout), .commands = FOR_EXEC},
+		"kill CMD when it has run for DURATION, as 90s or 1h30m; the exit code "
+		"is "
+		"124; default: no limit",
+		DURATION(1, SECONDS_MAX), AT(timeout), .commands = EXECUTING},
 	{"timeout", "DURATION",
 		"limit the whole command to DURATION, as 90s or 1h30m; the action goes "
 		"on, and the exit code is 124; "
@@ -162,9 +171,9 @@ static const struct option table[] = {
 	{"env", "NAME[=VALUE]",
 		"set an environment variable in the sandbox; without VALUE: to its value "
 		"here",
-		LIST(LIST_ENV), .letter = 'e', .commands = RUNNING},
+		LIST(LIST_ENV), .letter = 'e', .commands = RUNNING | FOR_EXEC},
 	{"env-file", "FILE", "set the variables in FILE, one NAME[=VALUE] per line",
-		LIST(LIST_ENV_FILE), FILES, .commands = RUNNING},
+		LIST(LIST_ENV_FILE), FILES, .commands = RUNNING | FOR_EXEC},
 	{"volume", "SOURCE:PATH[:MODES]",
 		"show a path of this machine, or a volume by its name, at PATH; modes "
 		"are ro, rw, z, Z, nocopy, and overlay: writes stay in the sandbox",
@@ -266,6 +275,10 @@ static const struct option table[] = {
 		"screen at first; what is typed goes to the command that runs, and ^] "
 		"leaves",
 		TEXT, AT(session), .commands = FOR_ATTACH},
+	{"session", "NAME",
+		"execute CMD as text of the shell in the session NAME, which keeps its "
+		"directory and variables for the next one",
+		TEXT, AT(session), .commands = FOR_EXEC},
 	{"address", "ADDRESS:PORT",
 		"listen on ADDRESS:PORT; default: 127.0.0.1:8787; port 0 is any free "
 		"port",
@@ -337,22 +350,43 @@ const struct option *options_row(size_t i)
 	return i < options_of_engine_n ? &options_of_engine[i] : NULL;
 }
 
+static int refuse_option(const struct options *o, const char *word)
+{
+	return out_fail_usage(NEXT_HELP, "%s%s has no option %s",
+		o->command ? "" : "od-runtime", o->command ? o->command->name : "", word);
+}
+
+/*
+ * The option of a word with letters, which may begin with several flags (-it), and what
+ * is joined to it as its value. All flags but the last are set. NULL: there is none.
+ */
+static const struct option *find_letters(
+	struct options *o, const char *word, const char **value)
+{
+	for (const char *p = word + 1;; p++) {
+		const struct option *opt = find(o, (struct str){0}, *p);
+
+		*value = NULL;
+		if (!opt || !p[1])
+			return opt;
+		if (opt->kind != OPTION_FLAG) {
+			*value = p + 1 + (p[1] == '=');
+			return opt;
+		}
+		if (option_set(o, opt, NULL))
+			return NULL;
+	}
+}
+
 /* The option that the word begins with, and what is joined to it as its value. */
 static const struct option *find_word(
-	const struct options *o, const char *word, const char **value)
+	struct options *o, const char *word, const char **value)
 {
 	struct str rest = str_skip(str_c(word), 2), name;
-	const struct option *opt;
 
 	*value = NULL;
-	if (word[1] != '-') {
-		opt = find(o, (struct str){0}, word[1]);
-		if (opt && word[2] && opt->kind == OPTION_FLAG)
-			return NULL;
-		if (word[2])
-			*value = word + 2 + (word[2] == '=');
-		return opt;
-	}
+	if (word[1] != '-')
+		return find_letters(o, word, value);
 	name = str_cut(&rest, '=');
 	if (name.n + 2 < strlen(word))
 		*value = rest.p;
@@ -366,9 +400,7 @@ static int read_option(struct options *o, int argc, char **argv, int *i)
 	const struct option *opt = find_word(o, argv[*i], &value);
 
 	if (!opt)
-		return out_fail_usage(NEXT_HELP, "%s%s has no option %s",
-			o->command ? "" : "od-runtime",
-			o->command ? o->command->name : "", argv[*i]);
+		return refuse_option(o, argv[*i]);
 	if (opt->kind == OPTION_FLAG && value)
 		return out_fail_usage(NEXT_HELP, "--%s takes no value", opt->name);
 	if (opt->bare && !value)
@@ -516,10 +548,19 @@ static int check(const struct options *o)
 	if (o->busybox && o->no_busybox)
 		return out_fail_usage(
 			NEXT_HELP, "--busybox and --no-busybox contradict each other");
-	if (o->detach && o->word_n)
+	if (c->bit == FOR_RUN && o->detach && o->word_n)
 		return out_fail_usage("leave --detach out, or exec CMD later",
 			"with --detach nobody would see CMD end");
 	return check_names(o);
+}
+
+/* Where the operands are complete, a word that is no option begins the command. */
+static bool begins_words(const struct options *o, const char *word)
+{
+	const struct command *c = o->command;
+
+	return c && c->words != WORDS_NONE && o->operand_n == c->operands &&
+		(word[0] != '-' || !word[1]);
 }
 
 int options_read(struct options *o, int argc, char **argv)
@@ -528,11 +569,12 @@ int options_read(struct options *o, int argc, char **argv)
 		.timeout_start = START_SECONDS,
 		.keep = INJECT_KEEP};
 	for (int i = 1; i < argc; i++) {
+		bool dashes = strcmp(argv[i], "--") == 0;
 		int r;
 
-		if (strcmp(argv[i], "--") == 0) {
-			o->words = argv + i + 1;
-			o->word_n = (size_t)(argc - i - 1);
+		if (dashes || begins_words(o, argv[i])) {
+			o->words = argv + i + dashes;
+			o->word_n = (size_t)(argc - i - dashes);
 			break;
 		}
 		/* A single "-" is the standard input. */

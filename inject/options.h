@@ -65,7 +65,7 @@ struct options {
 		*connect_cert, *connect_key;
 	bool plain_http, json, timings, help, version, force, remove, follow, no_busybox;
 	bool dry_run, verify, tls, no_token, operator, no_od_plugins;
-	bool detach, init, read_only, all, quiet, timestamps;
+	bool detach, interactive, tty, init, read_only, all, quiet, timestamps;
 	uint64_t port, user_id, timeout, timeout_start, tail, time;
 	uint64_t memory, shm_size, nano_cpus, pids;
 	bool has_user_id, has_tail, has_time, has_stop_timeout;
@@ -199,8 +199,10 @@ extern const struct command commands[];
 
 /*
  * Reads the command line into *o, whose strings belong to argv. Options stand
- * anywhere before "--", as --name value, --name=value, -n value or -nvalue. 0 or
- * FAIL_USAGE, with the reason printed; a name that none can have is such a reason.
+ * anywhere before "--", as --name value, --name=value, -n value or -nvalue; flags may be
+ * joined (-it). The words of a command for the sandbox begin behind "--", or with the
+ * first word behind the operands that is no option. 0 or FAIL_USAGE,
+ * with the reason printed; a name that none can have is such a reason.
  * With --help or --version nothing else is asked for.
  */
 int options_read(struct options *o, int argc, char **argv) MUST_USE;

@@ -24,6 +24,7 @@
 #define ONTO_IMAGES FOR_BUILD | FOR_DOCKERFILE | RUNNING | FOR_TAGS
 #define INTO_ANY ONTO_IMAGES | FOR_INJECT | FOR_DOCTOR
 #define STARTING RUNNING | FOR_INJECT
+#define EXECUTING FOR_EXEC | FOR_RUN
 
 /* Options of run that the engine has too. */
 extern const struct option options_of_engine[];

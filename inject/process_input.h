@@ -1,6 +1,7 @@
 /*
- * stdin of an attached process: bytes that were read here stay in a ring until the sandbox
- * has dealt with them, so that they can be sent again on another connection. Without I/O.
+ * stdin of an attached process: bytes that were read here stay in a ring until the
+ * sandbox has dealt with them, so that they can be sent again on another connection.
+ * Without I/O.
  */
 #ifndef INJECT_PROCESS_INPUT_H
 #define INJECT_PROCESS_INPUT_H
@@ -42,8 +43,8 @@ bool process_input_in_frame(const struct process_input *in);
 /* The sandbox has dealt with so many bytes in all: 0; ERR_RANGE: more than were sent. */
 int process_input_credit(struct process_input *in, uint64_t taken) MUST_USE;
 /*
- * On a new connection, whose peer has taken so many: the rest is sent again. ERR_RANGE: it
- * is not there any more, or never was.
+ * On a new connection, whose peer has taken so many: the rest is sent again. ERR_RANGE:
+ * it is not there any more, or never was.
  */
 int process_input_rewind(struct process_input *in, uint64_t taken) MUST_USE;
 

@@ -98,9 +98,9 @@ int sandbox_start(const struct sandbox *s, struct call *c, const struct call_req
 int sandbox_fail(const struct sandbox *s, int r);
 
 /*
- * The same without a line printed: the errors of call, and of the connection. sandbox_next
- * sends another request over the connection of c, whose answer was read to its end;
- * ERR_CLOSED if the sandbox does not keep the connection.
+ * The same without a line printed: the errors of call, and of the connection.
+ * sandbox_next sends another request over the connection of c, whose answer was read to
+ * its end; ERR_CLOSED if the sandbox does not keep the connection.
  */
 int sandbox_try(const struct sandbox *s, struct call *c, const struct call_request *q,
 	uint32_t idle_ms) MUST_USE;

@@ -22,6 +22,8 @@ import tarfile
 import threading
 import urllib.parse
 
+import fake_process
+
 BASE_ID = "sha256:" + "ab" * 32
 STATIC = b"\x7fELF\2\1\1" + bytes(57)  # the head of a static program
 # The owner's text in a label of a sandbox: a process of another machine.
@@ -175,11 +177,30 @@ class Sandbox:
                 pass
             conn.close()
 
+    def execute(self, conn, request):
+        """Starts a process, and serves the connection that is then attached to it."""
+        ran = self.engine.process(request)
+        if isinstance(ran, bytes):
+            conn.sendall(ran)
+            return
+        conn.sendall(response(201, fake_process.state(ran)))
+        request = read_request(conn)
+        if request:
+            self.engine.sandbox_log.append(request)
+            fake_process.attach(conn, ran)
+
     def serve(self, conn):
         request = read_request(conn)
         if not request:
             return
         self.engine.sandbox_log.append(request)
+        if (request.method, request.path) == ("POST", "/v1/processes"):
+            self.execute(conn, request)
+            return
+        if request.path.endswith("/attach"):
+            ran = self.engine.attach(request)
+            conn.sendall(ran) if isinstance(ran, bytes) else fake_process.attach(conn, ran)
+            return
         if request.path == "/alive":
             if self.not_yet:
                 self.not_yet -= 1
@@ -269,6 +290,8 @@ class Engine:
         self.sandbox_log = []
         self.not_yet = not_yet
         self.execute = lambda request: run_observation("hello")
+        self.process = lambda request: fake_process.Ran(b"hello\n")
+        self.attach = lambda request: response(404, {"detail": "not found"})
         self.container_dies = container  # (exit code, log) instead of running
         self.build_lines = []
         self.output = frames((1, b"line one\n"), (2, b"line two\n"))

@@ -59,9 +59,9 @@ def test_without_a_shell():
         again = json.loads(box.od("build", "--json", image).stdout)
         eq((again["built"], again["image"]), (False, built["image"]), "once")
         name = box.run(image)
-        done = box.od("exec", name, "--", "echo hi")
-        eq((done.returncode, done.stdout, done.stderr), (0, "hi\n", ""), "exec -- echo hi")
-        done = box.od("exec", name, "--", "stat -c '%a %u:%g %n' /.od/bin /.od/bin/*; ls /; (exit 3)")
+        done = box.od("exec", name, "sh", "-c", "echo hi")
+        eq((done.returncode, done.stdout, done.stderr), (0, "hi\n", ""), "exec of the bundled sh")
+        done = box.od("exec", name, "sh", "-c", "stat -c '%a %u:%g %n' /.od/bin /.od/bin/*; ls /; (exit 3)")
         eq((done.returncode, done.stdout.splitlines()[:2]),
            (3, ["755 0:0 /.od/bin", "555 0:0 /.od/bin/busybox"]), "all of busybox is there")
         own = json.loads(box.od("build", "--json", IMAGES["busybox"]).stdout)
@@ -76,9 +76,12 @@ def test_without_a_shell():
         hidden = box.act(name, "run", command="echo hi", hidden=True)
         eq((hidden["observation"], hidden["extras"]["hidden"], hidden["success"]),
            ("run", True, False), "a hidden run is a run observation")
-        done = box.od("exec", name, "--", "echo hi")
+        done = box.od("exec", "--session", "default", name, "--", "echo hi")
         ok(done.returncode == 111 and "no shell" in done.stderr and not done.stdout,
-           "exec says so", done.returncode, done.stderr)
+           "exec --session says so", done.returncode, done.stderr)
+        done = box.od("exec", name, "sh", "-c", "echo hi")
+        ok(done.returncode == 127 and "no program named 'sh'" in done.stderr and not done.stdout,
+           "exec of sh finds none", done.returncode, done.stderr)
         eq(box.act(name, "write", path="/f", content="x")["observation"], "write",
            "files can be written all the same")
 
@@ -131,7 +134,7 @@ def test_crash_in_a_container():
                                 "grep -q od-runtime-client $p/cmdline 2>/dev/null && "
                                 "[ $pid != 1 ] && echo $pid; done")
             ok(serve.isdigit(), f"{kind}: one server below process 1", serve)
-            done = box.od("exec", "--timeout", "5", name, "--", f"kill -9 {serve}; seq 1000; (exit 7)")
+            done = box.od("exec", "--session", "default", "--timeout", "5", name, "--", f"kill -9 {serve}; seq 1000; (exit 7)")
             note(f"exec ended with {done.returncode}: {done.stderr.strip()[-200:]}")
             got = until(lambda: poll(box, name), 10)
             if got and "No previous" not in got["content"]:

@@ -167,7 +167,7 @@ def test_real():
         got = box.od("run", "--name", name, image, env=env)
         eq((got.returncode, got.stderr), (0, ""), "run")
         e.call("GET", f"/containers/{name}/json")
-        got = box.od("exec", name, "--", "echo over TLS", env=env)
+        got = box.od("exec", name, "sh", "-c", "echo over TLS", env=env)
         eq((got.returncode, got.stdout), (0, "over TLS\n"), "exec")
         text = "".join(f"line {i}\n" for i in range(30000))
         with open(os.path.join(TOP, "file"), "w") as f:

@@ -116,9 +116,9 @@ def test_run():
     got = od("run", base, "--via", "build")
     name = got.stdout.decode().strip()
     eq((got.returncode, got.stderr), (0, b""), "run")
-    got = od("exec", name, "--", "echo hi; exit 3")
+    got = od("exec", name, "sh", "-c", "echo hi; exit 3")
     eq((got.returncode, got.stdout), (3, b"hi\n"), "exec")
-    got = od("exec", name, "--", "stat -c '%a %u:%g' /.od /.od/od-runtime-client "
+    got = od("exec", name, "stat", "-c", "%a %u:%g", "/.od", "/.od/od-runtime-client",
              "/openhands/micromamba/bin")
     eq(got.stdout, b"755 0:0\n555 0:0\n755 0:0\n", "modes and owners")
     has([r["name"] for r in json.loads(od("ps", "--json").stdout)], name, "ps")

@@ -16,6 +16,7 @@ import threading
 import harness
 from fake_engine import (BASE_ID, EARLY, STATIC, Container, Engine, chunked, image, lines, refusal,
                          response, run_observation)
+from fake_process import Ran
 from harness import eq, has, ok
 from program import X86_64, write_program
 
@@ -89,7 +90,7 @@ def test_usage():
     has(got.stdout, b"od-runtime ", "version")
     eq(od(None, "--help").returncode, 0, "help")
     has(od(None, "help", "run").stdout, b"--timeout-start", "help of a command")
-    for argv in ([], ["nonsense"], ["build"], ["run", "a", "b"], ["exec", "a"],
+    for argv in ([], ["nonsense"], ["build"], ["run", "a", "-t"], ["exec", "a"],
                  ["help", "nonsense"], ["build", "Bad:Name"], ["exec", "a/b", "--", "x"],
                  ["action", "ab", "not json"], ["action", "ab", "{}"],
                  ["action", "ab", "[1]"]):
@@ -685,13 +686,13 @@ def test_run():
        {"8000/tcp": [{"HostIp": "127.0.0.1", "HostPort": ""}]}, "a port of loopback")
     eq((spec["Healthcheck"], spec["StopSignal"], "User" in spec, "Env" in spec),
        ({"Test": ["NONE"]}, "SIGTERM", False, False), "the rest of it")
-    got = od(e, "exec", name, "--", "echo", "a b", "$HOME", "'")
-    eq((got.returncode, got.stdout, got.stderr), (0, b"hello\n", b""), "exec")
-    sent = e.sandbox_log[-1]
-    eq(sent.fields["x-session-api-key"], key, "with the key")
-    doc = sent.json()["action"]
-    eq((doc["action"], doc["args"], doc["timeout"]),
-       ("run", {"command": "echo a b $HOME '", "blocking": True}, 31536000), "action")
+    got = od(e, "exec", name, "echo", "a b", "$HOME", "'")
+    eq((got.returncode, got.stdout, got.stderr), (0, b"hello\n", b""), "exec prints the output")
+    start, attach = e.sandbox_log[-2:]
+    eq([r.fields["x-session-api-key"] for r in (start, attach)], [key] * 2,
+       "both requests of exec have the key")
+    eq((start.path, start.json()["argv"]), ("/v1/processes", ["echo", "a b", "$HOME", "'"]),
+       "exec sends the words as they are")
     fails(od(e, "run", "base:1", "--name", name), 111, "called " + name + " already",
           "a name that is taken")
     eq(len(e.containers), 1, "costs nothing")
@@ -726,12 +727,13 @@ def test_run_options():
 
 def test_run_command():
     e = engine()
-    e.execute = lambda request: run_observation("out", 3)
+    e.process = lambda request: Ran(b"out\n", code=3)
     got = od(e, "run", "--rm", "base:1", "--", "false")
-    eq((got.returncode, got.stdout, got.stderr), (3, b"out\n", b""), "run --rm -- CMD")
+    eq((got.returncode, got.stdout, got.stderr), (3, b"out\n", b""), "run --rm IMAGE -- CMD")
     clean_images(e)
     clean(e, "then")
-    got = od(e, "run", "base:1", "--name", "kept", "--", "false")
+    got = od(e, "run", "base:1", "--name", "kept", "false", "--x")
+    eq(e.sandbox_log[-2].json()["argv"], ["false", "--x"], "the words behind CMD are its own")
     eq((got.returncode, got.stdout, got.stderr), (3, b"out\n", b"sandbox kept\n"),
        "without --rm it stays and is named")
     od(e, "rm", "-f", "kept")
@@ -868,60 +870,14 @@ def test_signals():
         event.wait(harness.DEADLINE)
         return b""
 
-    e.execute = execute
-    interrupted(e, ["run", "--rm", "base:1", "--", "sleep"],
+    e.process = execute
+    interrupted(e, ["run", "--rm", "base:1", "sleep"],
                 lambda: [r for r in e.sandbox_log if r.method == "POST"],
                 signal.SIGINT, "Ctrl-C while CMD runs")
     event.set()
 
 
 # --- Talking ----------------------------------------------------------------------
-
-
-def test_exec():
-    e = engine()
-    od(e, "run", "base:1", "--name", "box")
-    for content, want in (("", b""), ("x", b"x\n"), ("x\n", b"x\n\n")):
-        e.execute = lambda request: run_observation(content)
-        eq(od(e, "exec", "box", "--", "c").stdout, want, f"content {content!r}")
-    for code in (0, 1, 100, 111, 124, 255):
-        e.execute = lambda request: run_observation("", code)
-        got = od(e, "exec", "box", "--", "c")
-        eq((got.returncode, got.stdout, got.stderr), (code, b"", b""), f"code {code}")
-    e.execute = lambda request: run_observation("part", -1, "\n[The command timed out "
-                                                "after 2.0 seconds. T]")
-    got = od(e, "exec", "box", "--timeout", "2", "--", "c")
-    eq((got.returncode, got.stdout), (124, b"part\n"), "--timeout")
-    has(got.stderr, b"[The command timed out after 2.0 seconds. T]\nod-runtime: the command has not ended",
-        "stderr says that the limit is over")
-    eq(e.sandbox_log[-1].json()["action"]["timeout"], 2, "is sent along")
-    e.execute = lambda request: run_observation("", -1, "\n[Your command \"c\" is NOT "
-                                                "executed.]")
-    got = od(e, "exec", "box", "--", "c")
-    eq(got.returncode, 111, "a command that was not executed")
-    has(got.stderr, b"NOT executed", "says why")
-    has(got.stderr, b"od-runtime: the command was not executed", "says it in a line of od-runtime")
-    e.execute = lambda request: run_observation("x", 0, prefix="[cut]\n")
-    eq(od(e, "exec", "box", "--", "c").stderr, b"[cut]\n", "a prefix is shown")
-    e.execute = lambda request: {"observation": "error", "content": "no \x1b[1mway",
-                                 "extras": {}}
-    fails(od(e, "exec", "box", "--", "c"), 111, "no \\x1b[1mway", "an error observation")
-    for words, answer in (
-            ("does not accept our key", response(403, {"detail": "Invalid API Key"})),
-            ("status 500: it broke", response(500, {"detail": "it broke"})),
-            ("status 404", response(404, b"[]")),
-            ("no observation", response(200, b"[]")),
-            ("no observation", response(200, b"{}")),
-            ("did not answer", b""), ("did not answer", b"garbage\r\n\r\n")):
-        e.execute = lambda request: answer
-        fails(od(e, "exec", "box", "--", "c"), 111, words, f"exec: {words}")
-    e.execute = lambda request: run_observation("x" * 5000000)
-    eq(len(od(e, "exec", "box", "--", "c").stdout), 5000001, "much output")
-    doc = json.loads(od(e, "exec", "box", "--json", "--", "c").stdout)
-    eq(doc["observation"], "run", "--json is the observation")
-    os.unlink(os.path.join(STATE, "sandboxes", "box.json"))
-    fails(od(e, "exec", "box", "--", "c"), 111, "is not known here", "a lost key")
-    od(e, "rm", "-f", "box")
 
 
 def test_action():
@@ -935,6 +891,11 @@ def test_action():
         ok(got.stdout.endswith(b"\n\nhello\n"), "then the content")
     got = od(e, "action", "box", "-", "--json", stdin=json.dumps(bare).encode())
     eq(json.loads(got.stdout), run_observation("hello"), "from stdin, as JSON")
+    for answer, code in ((run_observation("", 3), 1), (run_observation("x", -1), 0),
+                         ({"observation": "error", "content": "no", "extras": {}}, 1)):
+        e.execute = lambda request: answer
+        eq(od(e, "action", "box", json.dumps(bare)).returncode, code,
+           f"the exit code of action for {answer['observation']}")
     go_on = threading.Event()
     e.execute = lambda _: go_on.wait(harness.DEADLINE) and run_observation("late")
     got = od(e, "action", "box", "--timeout", "1", json.dumps(bare))
@@ -1032,7 +993,7 @@ def test_terminal():
     od(e, "run", "base:1", "--name", "box")
     pid, fd = pty.fork()
     if pid == 0:
-        os.execve(harness.RUNTIME, [harness.RUNTIME, "exec", "box", "--", "c"],
+        os.execve(harness.RUNTIME, [harness.RUNTIME, "action", "box", '{"action":"x"}'],
                   environment(e))
     out = b""
     while True:
@@ -1043,8 +1004,8 @@ def test_terminal():
         if not more:
             break
         out += more
-    eq(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, "exec on a terminal")
-    eq(out, b"a\\x1b]0;x\\x07b\tc\r\nd\\xc2\\x9bm\r\n", "shows them as text")
+    eq(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, "action on a terminal")
+    has(out, b"a\\x1b]0;x\\x07b\tc\r\nd\\xc2\\x9bm\r\n", "action shows them as text")
     od(e, "rm", "-f", "box")
 
 

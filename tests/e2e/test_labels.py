@@ -115,7 +115,7 @@ def test_port():
     threading.Thread(target=accept, daemon=True).start()
     image = hostile(od_sandbox_port=str(port), od_sandbox="1")
     name = BOX.run(image, "--network", "none")
-    got = BOX.od("exec", name, "--", "echo hi")
+    got = BOX.od("exec", name, "sh", "-c", "echo hi")
     eq((got.returncode, got.stdout), (0, "hi\n"), "a sandbox without a network executes")
     row = BOX.od("ps", "--filter", "name=" + name).stdout
     ok(str(port) not in row, "ps does not show the port of the label", row)
@@ -131,7 +131,7 @@ def test_port():
 def test_host():
     image = hostile(od_sandbox_port="1")
     name = BOX.run(image, "--network", "host")
-    got = BOX.od("exec", name, "--", "echo hi")
+    got = BOX.od("exec", name, "sh", "-c", "echo hi")
     eq((got.returncode, got.stdout), (0, "hi\n"), "the port in the host's network is ours")
     BOX.od("rm", "-f", name)
 

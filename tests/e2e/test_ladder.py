@@ -187,7 +187,7 @@ def test_buildkit_is_the_same_image():
         done = box.od("build", bad, "--extra-deps", "echo no >&2; exit 7", *host)
         ok(done.returncode == 111 and "7" in done.stderr, "commands that fail", done.stderr)
         has(done.stderr, "  | no\n", "their output explains it with BuildKit, too")
-        has(box.od("run", "--rm", ref, *plugins, *host, "--", "echo /.od/plugins/*").stdout,
+        has(box.od("run", "--rm", ref, *plugins, *host, "--", "sh", "-c", "echo /.od/plugins/*").stdout,
             "/.od/plugins/p /.od/plugins/q",
             "a sandbox with both")
         lent = [t for i in ENGINE.call("GET", "/images/json") for t in i["RepoTags"] or ()

@@ -3,25 +3,21 @@
 
 Skipped by name where there is none, or no static busybox to make images of.
 """
-import fcntl
 import hashlib
 import io
 import json
 import os
-import pty
-import select
 import signal
 import socket
 import ssl
-import struct
 import subprocess
 import tarfile
-import termios
 import time
 
 import engine as real
 import harness
 from harness import eq, has, ok
+from terminals import Terminal
 
 BUSYBOX = next((p for p in ("/bin/busybox", "/usr/bin/busybox") if os.path.exists(p)), "")
 TEMP = harness.scratch("od-launch-")
@@ -39,7 +35,7 @@ def load(box):
 
 
 def content(box, name, command):
-    got = box.od("exec", name, "--", command)
+    got = box.od("exec", name, "sh", "-c", command)
     eq(got.returncode, 0, f"exec {command}") if got.returncode else None
     return got.stdout
 
@@ -78,7 +74,7 @@ def test_tls():
        "the key that it shows is the one that was learnt through the engine")
     with open(state, "w") as f:
         json.dump({**saved, "tls": "00" * 32}, f)
-    got = BOX.od("exec", name, "--", "true")
+    got = BOX.od("exec", name, "true")
     eq(got.returncode, 111, "another key is not believed")
     has(got.stderr, "key is not the one", "and the words say why")
     with open(state, "w") as f:
@@ -91,9 +87,9 @@ def test_tls():
     for n in range(2):
         ENGINE.call("POST", f"/containers/{name}/restart?t=5")
         again = harness.until(lambda: (lambda g: g if g.returncode == 0 else None)(
-            BOX.od("exec", name, "--", "echo back")))
+            BOX.od("exec", name, "sh", "-c", "echo back")))
         ok(again and again.stdout == "back\n", "started again it has another key, which is learnt")
-    eq(BOX.od("run", "--rm", "--tls", IMAGE, "--", "echo", "once").stdout, "once\n", "and for a run")
+    eq(BOX.od("run", "--rm", "--tls", IMAGE, "sh", "-c", "echo once").stdout, "once\n", "and for a run")
     got = BOX.od("run", "--tls", "--network", "none", IMAGE)
     eq(got.returncode, 100, "it needs a port")
 
@@ -106,7 +102,7 @@ def spki(der):
 
 def test_read_only():
     name = BOX.run(IMAGE, "--read-only", "--user", "1234:5")
-    got = BOX.od("exec", name, "--", "id; touch /x")
+    got = BOX.od("exec", name, "sh", "-c", "id; touch /x")
     has(got.stdout, "uid=1234 gid=5", "another user")
     has(got.stdout + got.stderr, "Read-only", "files stay as they are")
     BOX.od("rm", "-f", name)
@@ -251,7 +247,7 @@ def test_pause_wait():
     name = BOX.run(IMAGE)
     eq(BOX.od("pause", name).returncode, 0, "pause")
     eq(ENGINE.container(name)["State"]["Status"], "paused", "it is")
-    has(BOX.od("exec", name, "--", "true").stderr, "is paused", "exec tells so")
+    has(BOX.od("exec", name, "true").stderr, "is paused", "exec tells so")
     eq(BOX.od("resume", name).returncode, 0, "resume")
     eq(content(BOX, name, "echo hi"), "hi\n", "it goes on")
     p = subprocess.Popen([harness.RUNTIME, "wait", name], stdout=subprocess.PIPE,
@@ -264,49 +260,14 @@ def test_pause_wait():
     BOX.od("rm", name)
 
 
-class Terminal:
-    """od-runtime on a terminal of its own."""
-
-    def __init__(self, *argv):
-        self.fd, slave = pty.openpty()
-        self.resize(33, 101)
-        self.before = termios.tcgetattr(slave)
-        self.slave = slave
-        self.p = subprocess.Popen([harness.RUNTIME, *argv], stdin=slave, stdout=slave,
-                                  stderr=slave, env=environment(),
-                                  start_new_session=True, preexec_fn=self.take)
-
-    @staticmethod
-    def take():
-        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-    def resize(self, rows, columns):
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    def until(self, mark):
-        out, end = b"", time.monotonic() + harness.DEADLINE
-        while mark not in out and time.monotonic() < end:
-            if select.select([self.fd], [], [], 0.1)[0]:
-                out += os.read(self.fd, 4096)
-        has(out, mark, f"the terminal shows {mark!r}")
-        return out
-
-    def type(self, text):
-        os.write(self.fd, text.encode())
-
-    def end(self):
-        """Its exit code, and whether the terminal is as it was."""
-        code = self.p.wait(timeout=harness.DEADLINE)
-        same = termios.tcgetattr(self.slave) == self.before
-        os.close(self.fd)
-        os.close(self.slave)
-        return code, same
+def terminal(*argv):
+    return Terminal(*argv, env=environment())
 
 
 def test_shell():
     name = BOX.run(IMAGE, "--username", "openhands", "-w", "/work")
     listed = content(BOX, name, "ls /dev/pts")
-    t = Terminal("shell", name)
+    t = terminal("shell", name)
     t.until(b"$ ")
     t.type("stty size; id -u; pwd; echo $((6*7))x\n")
     out = t.until(b"42x")
@@ -330,13 +291,13 @@ def test_shell():
     t.until(b"8z")
     t.type("exit 7\n")
     eq(t.end(), (7, True), "its exit code, and the terminal as before")
-    t = Terminal("shell", name)
+    t = terminal("shell", name)
     t.until(b"$ ")
     t.p.send_signal(signal.SIGTERM)
     eq(t.end(), (143, True), "after SIGTERM the terminal is as before, too")
     harness.until(lambda: content(BOX, name, "ls /dev/pts") == listed)
     ok(True, "and no shell is left")
-    t = Terminal("shell", name)
+    t = terminal("shell", name)
     t.until(b"$ ")
     ENGINE.kill(name)
     eq(t.end()[1], True, "and when the sandbox dies")
@@ -354,10 +315,10 @@ def test_shell_script():
 
 def test_attach_session():
     name = BOX.run(IMAGE)
-    run = subprocess.Popen([harness.RUNTIME, "exec", name, "--",
+    run = subprocess.Popen([harness.RUNTIME, "exec", "--session", "default", name, "--",
                             "echo first; read x; echo got:$x; sleep 1000"], env=environment(),
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    t = Terminal("attach", name, "--session", "default")
+    t = terminal("attach", name, "--session", "default")
     t.until(b"first\r\n")
     t.type("typed\n")
     t.until(b"got:typed\r\n")

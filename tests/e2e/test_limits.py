@@ -119,7 +119,7 @@ def test_timeout_of_a_command():
 def test_timeout_of_run():
     e = engine()
     gate = threading.Event()
-    e.execute = lambda request: gate.wait() and b""
+    e.process = lambda request: gate.wait() and b""
     got = od(e.path, "run", "--rm", "--timeout", "1", "--via", "build", "base:1", "--name",
              "box", "--", "ls")
     eq(got.returncode, 124, "run ends with 124 when the sandbox stays silent")

@@ -97,7 +97,7 @@ def sandbox(podman, name, image, *how):
     done = podman.od("run", "--name", name, *how, image)
     if not eq((done.returncode, done.stdout), (0, name + "\n"), f"{image} {what}: runs"):
         return harness.note(done.stderr)
-    done = podman.od("exec", name, "--", "echo $((6 * 7)) $USER")
+    done = podman.od("exec", name, "sh", "-c", "echo $((6 * 7)) $USER")
     eq((done.returncode, done.stdout), (0, "42 root\n"), "and does what it is told")
     done = podman.od("rm", "-f", name)
     return eq(done.returncode, 0, "and goes")

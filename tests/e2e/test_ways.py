@@ -480,18 +480,18 @@ def real_ways(box, shell, static):
     cache = {"XDG_CACHE_HOME": os.path.join(TEMP, "real")}
     for way in ("auto", "bind", "put", "volume", "build", "commit"):
         for what in (shell, static):
-            got = box.od("run", what, "--via", way, "--rm", "--", SKILL, env=cache)
+            got = box.od("run", what, "--via", way, "--rm", "--", "sh", "-c", SKILL, env=cache)
             ok(got.returncode == 0 and got.stdout.startswith("hi\n") and
                "od-runtime-client" in got.stdout, f"{way} into {what[-8:]}", got.stderr)
             has(got.stdout, "1|a line", f"{way} into {what[-8:]}: a skill is executed")
-        got = box.od("run", shell, "--via", way, "--no-od-plugins", "--rm", "--", SKILL, env=cache)
+        got = box.od("run", shell, "--via", way, "--no-od-plugins", "--rm", "--", "sh", "-c", SKILL, env=cache)
         has(got.stdout, "od-runtime-client", f"{way} with --no-od-plugins: the client is there")
         ok("od-plugins" not in got.stdout and "1|a line" not in got.stdout,
            f"{way} with --no-od-plugins: od-plugins and the skills are not there", got.stdout)
     onbuild = f"{real.PREFIX}/onbuild:1"
     with open(BUSYBOX, "rb") as f:
         box.engine.load(real.archive({"bin/sh": f.read()}), onbuild, "ONBUILD RUN false")
-    eq(box.od("run", onbuild, "--via", "build", "--rm", "--", "true").returncode, 0,
+    eq(box.od("run", onbuild, "--via", "build", "--rm", "--", "sh", "-c", "true").returncode, 0,
        "ONBUILD would run: build makes a commit of it")
     name = box.run(onbuild, "--via", "commit", "--network", "none")
     made = box.engine.image(box.engine.container(name)["Image"])
@@ -521,7 +521,7 @@ FAR = """
 mount --bind "$1" "$2/engine"
 mount --bind /proc "$2/proc"
 ip link set lo up
-for words in "run $4 --name $3 --client /client" "exec $3 -- echo hi" "rm -f $3"; do
+for words in "run $4 --name $3 --client /client" "exec $3 sh -c pwd" "rm -f $3"; do
 	HOME=/tmp DOCKER_HOST=unix:///engine chroot "$2" /od-runtime $words </dev/null || exit
 done
 """
@@ -542,7 +542,7 @@ def real_far(box, engine, shell):
     if re.match("unshare:|mount:|chroot: failed to run", got.stderr):
         harness.skip("an engine on another machine", got.stderr.splitlines()[0])
         return
-    eq((got.returncode, got.stdout), (0, f"{name}\nhi\n{name}\n"), "an engine on another machine")
+    eq((got.returncode, got.stdout), (0, f"{name}\n/\n{name}\n"), "an engine on another machine")
     has(got.stderr, "but by --via put", "which sees no file of ours")
 
 

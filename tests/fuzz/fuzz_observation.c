@@ -61,7 +61,7 @@ static void show(struct str text)
 
 	if (observation_read(&ob, text))
 		return;
-	(void)observation_is_remarkable(&ob);
+	(void)observation_is_failure(&ob);
 	observation_print(&ob, &out);
 	assert(!out.err && utf8_valid(buf_view(&out)));
 	content = ob.content;

@@ -13,6 +13,7 @@ import tarfile
 import urllib.parse
 import zlib
 
+import fake_process
 from accept import serve_each
 from proxy import Reader, Request, fields_of, read_request
 
@@ -96,6 +97,9 @@ class Sandbox:
                     if request.path == "/v1/stream":
                         self.stream(sock, request, reader)
                         return
+                    if request.path.endswith("/attach"):
+                        fake_process.attach(sock, fake_process.Ran(b"hello\n"))
+                        return
                     sock.sendall(self.answer(request))
         except (OSError, ValueError):
             pass
@@ -106,6 +110,8 @@ class Sandbox:
             return response(200, {"status": "ok"})
         if path == "/execute_action":
             return response(200, observation())
+        if path == "/v1/processes":
+            return response(201, fake_process.state(fake_process.Ran()))
         if path == "/list_files":
             return response(200, ["sub/", "a", "link"])
         if path == "/v1/files" and query.get("path", "").startswith(FOLDER):

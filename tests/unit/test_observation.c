@@ -27,25 +27,30 @@ static void test_read(void)
 		ok(observation_read(&ob, str_c(bad[i])) < 0, "refused: '%s'", bad[i]);
 }
 
-static void test_remarkable(void)
+static void test_failure(void)
 {
 	static const struct {
-		const char *suffix;
+		const char *text;
 		bool want;
 	} rows[] = {
-		{"", false},
-		{"\n", false},
-		{"\n[The command completed with exit code 0.]", false},
-		{"\n[The command completed with exit code 130.]", false},
-		{"\n[The command completed with exit code 130. CTRL+C was sent.]", true},
-		{"\n[The command timed out after 2.5 seconds. T]", true},
-		{"\n[The command has no new output after 10 seconds. T]", true},
+		{"{\"observation\":\"error\",\"content\":\"x\"}", true},
+		{"{\"observation\":\"read\",\"content\":\"x\"}", false},
+		{"{\"observation\":\"run\",\"extras\":{\"metadata\":{\"exit_code\":0}}}",
+			false},
+		{"{\"observation\":\"run\",\"extras\":{\"metadata\":{\"exit_code\":3}}}",
+			true},
+		{"{\"observation\":\"run\",\"extras\":{\"metadata\":{\"exit_code\":-1}}}",
+			false},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct observation ob = {.suffix = str_c(rows[i].suffix)};
+		struct observation ob;
 
-		is_int(observation_is_remarkable(&ob), rows[i].want, "suffix %zu", i);
+		if (observation_read(&ob, str_c(rows[i].text)))
+			continue;
+		is_int(observation_is_failure(&ob), rows[i].want,
+			"%s is a failure or none", rows[i].text);
+		observation_free(&ob);
 	}
 }
 
@@ -109,7 +114,6 @@ static void test_request(void)
 		{"[]", NULL},
 		{"x", NULL},
 	};
-	static char *const words[] = {"echo", "\"a\"", "\xff"};
 	struct buf out = BUF_INIT(1 << 16);
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -120,19 +124,13 @@ static void test_request(void)
 		is_int(r == 0, rows[i].want != NULL, "request %s", rows[i].in);
 		is_view(buf_view(&out), rows[i].want ? rows[i].want : "", "in its form");
 	}
-	buf_reset(&out);
-	observation_request_run(words, ARRAY_LEN(words), 7, &out);
-	is_view(buf_view(&out),
-		"{\"action\":{\"action\":\"run\",\"args\":{\"command\":"
-		"\"echo \\\"a\\\" \xef\xbf\xbd\",\"blocking\":true},\"timeout\":7}}",
-		"words become a command");
 	buf_free(&out);
 }
 
 int main(void)
 {
 	test_read();
-	test_remarkable();
+	test_failure();
 	test_print();
 	test_print_foreign();
 	test_request();

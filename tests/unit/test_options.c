@@ -121,6 +121,48 @@ static void test_kinds(void)
 	is_int(read_line("ls aa:/x"), 0, "ls of a folder as in cp");
 }
 
+/* The words of a command begin behind the operands. */
+static void test_words(void)
+{
+	static const struct {
+		const char *line;
+		size_t n;
+		const char *first, *last;
+	} rows[] = {
+		{"exec box ls -l --json", 3, "ls", "--json"},
+		{"exec box -- ls -l", 2, "ls", "-l"},
+		{"exec box ls -- -l", 3, "ls", "-l"},
+		{"exec box -i ls -i", 2, "ls", "-i"},
+		{"exec --session ss box -- x", 1, "x", "x"},
+		{"exec box -", 1, "-", "-"},
+		{"run -it i bash -l", 2, "bash", "-l"},
+		{"run i --name nn -- c", 1, "c", "c"},
+		{"run --rm i c --rm", 2, "c", "--rm"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		is_int(read_line(rows[i].line), 0, "%s", rows[i].line);
+		is_int(o.word_n, rows[i].n, "the number of its words");
+		is_str(o.words[0], rows[i].first, "the first of them");
+		is_str(o.words[o.word_n - 1], rows[i].last, "the last of them");
+	}
+}
+
+static void test_letters(void)
+{
+	is_int(read_line("exec -it -u me box sh"), 0, "-it");
+	ok(o.interactive && o.tty, "-it sets both flags");
+	is_int(read_line("exec -ti box sh"), 0, "-ti");
+	ok(o.interactive && o.tty, "-ti sets both flags");
+	is_int(read_line("exec -itw/work box sh"), 0, "a value behind flags");
+	is_str(o.working_dir, "/work", "its value is the rest of the word");
+	is_int(read_line("exec -iu me box sh"), 0, "a value in the next word");
+	is_str(o.user, "me", "the value is the next word");
+	ok(!o.tty, "other flags are not set");
+	is_int(read_line("exec -e=A=1 box sh"), 0, "a value behind =");
+	is_str(nth(LIST_ENV, 0), "A=1", "the = is no part of the value");
+}
+
 static void test_many(void)
 {
 	static char *argv[2 * OPTION_LIST_MAX + 8];
@@ -155,8 +197,9 @@ static void test_bad(void)
 		"build a -- x",
 		"exec box",
 		"exec box --",
-		"exec box ls",
 		"exec -- ls",
+		"exec -ix box ls",
+		"exec -iw",
 		"run",
 		"run -- x",
 		"ps x",
@@ -263,6 +306,8 @@ int main(void)
 {
 	test_good();
 	test_kinds();
+	test_words();
+	test_letters();
 	test_many();
 	test_bad();
 	test_bad_numbers();
