@@ -2,6 +2,7 @@
 
 #include "base/backoff.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/jw.h"
 #include "inject/out.h"
 #include "inject/stop.h"
@@ -22,6 +23,9 @@ enum {
 	PAUSE_MS = 20,   /* between attempts, at first, and at most */
 	PAUSE_MAX_MS = 200,
 	PATH_MAX_N = 256,
+	HEADS = 4096,         /* read at once where payload is moved without a copy */
+	MANY = 1 << 20,       /* bytes of stdin after which its pipe is made larger */
+	STDIN_PIPE = 1 << 18, /* to this size: fewer wake-ups */
 };
 
 /* --- Control frames to the sandbox ---------------------------------------------- */
@@ -141,6 +145,10 @@ static void attachment_read_stdin(struct attachment *a)
 		process_input_add(&a->in, (size_t)got);
 	else
 		a->in.ended = true; /* EIO, too: a terminal that was closed */
+	if (a->wide || a->in.read < MANY)
+		return;
+	fd_widen_pipe(STDIN_FILENO, STDIN_PIPE); /* fails for what is no pipe */
+	a->wide = true;
 }
 
 /* --- Control frames from the sandbox ---------------------------------------------- */
@@ -382,6 +390,8 @@ static int attachment_upgrade(struct attachment *a)
 	if (!r && a->call.head.status != 101)
 		r = a->call.head.status == 404 ? -ESRCH : ERR_SYNTAX;
 	call_limit(&a->call, 0, 0);
+	if (transport_bare(&a->call.way) >= 0 && !a->call.framed && a->out[0].is_pipe)
+		a->call.piece_max = HEADS;
 	return r;
 }
 

@@ -36,6 +36,7 @@ struct attachment {
 	bool takes_stdin;     /* and stdin is read here */
 	bool end_sent;        /* the end of stdin was sent on this connection */
 	bool unwritable;      /* this connection takes no more */
+	bool wide;            /* the pipe of stdin was made larger */
 	struct buf control;   /* frames of ours, not sent */
 	uint64_t leave_at;    /* a signal asked us to end: monotonic ms; 0: none did */
 	int leave_signal;     /* that signal */

@@ -175,7 +175,8 @@ int call_tunnel(struct call *c, uint32_t idle_ms)
 static int fill(struct call *c)
 {
 	size_t free_n = c->in.max - c->in.n;
-	size_t n = free_n < CHUNK ? free_n : CHUNK;
+	size_t most = c->piece_max ? c->piece_max : CHUNK;
+	size_t n = free_n < most ? free_n : most;
 	/* All of it at once: it must not move under a piece that is looked at. */
 	char *room = n ? buf_room(&c->in, free_n) : NULL;
 	size_t at = c->in.n;

@@ -11,8 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* So many bytes fit into a pipe that poll reports as writable (PIPE_BUF). */
-enum { OUTLET_STEP = 4096 };
+enum {
+	OUTLET_STEP =
+		4096, /* fits into a pipe that poll reports as writable (PIPE_BUF) */
+	OUTLET_MANY = 1 << 20, /* bytes after which a pipe is made larger... */
+	OUTLET_PIPE = 1 << 18, /* ...to this size: fewer wake-ups */
+};
 
 /* A second description of the same pipe or terminal has flags of its own. */
 static void outlet_reopen(struct outlet *o)
@@ -62,6 +66,15 @@ static bool outlet_has_space(const struct outlet *o)
 	return o->step == SIZE_MAX || poll(&p, 1, 0) > 0;
 }
 
+static void outlet_count(struct outlet *o, ssize_t n)
+{
+	o->written += n > 0 ? (uint64_t)n : 0;
+	if (!o->is_pipe || o->wide || o->written < OUTLET_MANY)
+		return;
+	fd_widen_pipe(o->fd, OUTLET_PIPE);
+	o->wide = true;
+}
+
 ssize_t outlet_write(struct outlet *o, struct str bytes)
 {
 	ssize_t n;
@@ -78,6 +91,7 @@ ssize_t outlet_write(struct outlet *o, struct str bytes)
 		n = write(o->fd, bytes.p, bytes.n < o->step ? bytes.n : o->step);
 	if (n < 0)
 		return errno == EINTR ? -EAGAIN : -errno;
+	outlet_count(o, n);
 	return n;
 }
 
@@ -104,5 +118,6 @@ ssize_t outlet_splice(struct outlet *o, int from, size_t n)
 	moved = splice(from, NULL, o->fd, NULL, n, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
 	if (moved < 0)
 		return errno == EINTR ? -EAGAIN : -errno;
+	outlet_count(o, moved);
 	return moved;
 }

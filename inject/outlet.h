@@ -16,6 +16,8 @@ struct outlet {
 	bool is_socket;
 	bool is_pipe;     /* splice works */
 	size_t step;      /* most bytes of one write */
+	uint64_t written; /* bytes */
+	bool wide;        /* the pipe was made larger for many of them */
 	struct buf *text; /* NULL, or where the bytes are kept instead */
 };
 
