@@ -88,6 +88,19 @@ def test_absent():
            "od-plugins is found once it is there", client.get("/server_info").json()["plugins"])
 
 
+def test_no_proc():
+    """Without /proc the client does not know where it lies, and says so."""
+    if WRAP or os.geteuid() or not shutil.which("unshare"):
+        skip("no /proc", "needs root and unshare, to hide it")
+        return
+    prefix = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc; exec "$@"', "sh"]
+    with Client(prefix=prefix) as client:
+        check_browser(client, "od-plugins cannot be found without /proc/self/exe", "without /proc")
+        has(client.log(), "no skills for the shells: od-plugins cannot be found without /proc/self/exe",
+            "the log says that there are no skills, and why")
+        eq(client.run("echo alive")["content"], "alive", "commands run without /proc")
+
+
 def test_absent_without_python():
     """Cells that only call skills, where there is no Python either."""
     if WRAP or os.geteuid() or not shutil.which("unshare"):
