@@ -263,6 +263,8 @@ static void child(struct spawn *s, int report)
 	/* Below a process that hides itself, the file of the score would be root's. */
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	spawn_raise_oom_score();
+	/* Until its exec it has our memory, which the same user must not read. */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	/* Kept across exec: those that leave the session stay below it (proc/tree). */
 	prctl(PR_SET_CHILD_SUBREAPER, s->orphans_leave ? 0 : 1, 0, 0, 0);
 	if (become(s->user, &step) < 0)

@@ -69,6 +69,47 @@ static void check_gate(void)
 	*failure = 0;
 }
 
+/* As nobody: 0 if files of a child in front of its gate are not those of its user. */
+static int look_at_child(void)
+{
+	struct spawn s = program(argv_true);
+	struct pollfd w = {.events = POLLIN};
+	struct spawn_report e;
+	struct stat st;
+	char path[64];
+	pid_t pid;
+	int r;
+
+	if (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0)
+		return 2;
+	s.path = "/bin/true";
+	s.gated = true;
+	if (spawn(&s, &pid, &e) < 0)
+		return 3;
+	w.fd = e.fd;
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	if (poll(&w, 1, 10000) != 1 || stat(path, &st) < 0)
+		return 4;
+	r = st.st_uid == 65534;
+	spawn_open_gate(&e);
+	return outcome(&e) || end_of(pid) ? 5 : r;
+}
+
+static void check_memory(void)
+{
+	pid_t pid;
+
+	if (geteuid() != 0) {
+		skip("the memory of a child", "needs root");
+		return;
+	}
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0)
+		_exit(look_at_child());
+	is_int(end_of(pid), 0, "nobody of its user can read what a child has of us");
+}
+
 static void check_failure(void)
 {
 	struct spawn s = program(argv_true);
@@ -168,6 +209,7 @@ int main(void)
 	if (failure == MAP_FAILED)
 		return 1;
 	check_gate();
+	check_memory();
 	check_failure();
 	check_paths();
 	check_identity();
