@@ -145,11 +145,12 @@ static void answer_start(struct waiter *w, unsigned status)
 
 static void answer_new(struct waiter *w)
 {
+	static const char folder[] = "/v1/processes/";
+	struct buf place = BUF_INIT(sizeof(folder) + PROCESS_ID_MAX);
 	struct process_info i;
-	struct buf place = BUF_INIT(PROCESS_ID_MAX + 16);
 
 	process_info(w->process, &i);
-	buf_puts(&place, "/v1/processes/");
+	buf_puts(&place, folder);
 	buf_puts(&place, i.id);
 	if (process_state(w->process) != PROCESS_FAILED)
 		request_add_field(w->rq, STR("location"), buf_view(&place));

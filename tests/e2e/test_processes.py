@@ -373,6 +373,23 @@ def test_flood_is_bounded():
         ps.delete(flood)
 
 
+def test_all_together_are_bounded():
+    """All outputs keep 128 MiB: the exited give first, those that wait lose nothing."""
+    with sandbox() as client:
+        ps = Processes(client)
+        waits = ps.start("head", "-c", "1000000", "/dev/zero", when_full="wait")
+        first = ps.start("head", "-c", str(40 << 20), "/dev/zero", output_limit=64 << 20)
+        ps.wait(first)
+        stay = ["sh", "-c", f"head -c {40 << 20} /dev/zero; exec sleep 1000"]
+        for _ in range(3):
+            p = ps.start(*stay, output_limit=64 << 20)
+            ok(until(lambda: ps.get(p)["outputs"]["stdout"]["end"] == 40 << 20), "40 MiB more are written")
+        kept = {p["id"]: o["end"] - o["start"] for p in ps.list() for o in [p["outputs"]["stdout"]]}
+        ok(sum(kept.values()) <= 128 << 20, "all together keep 128 MiB at most", kept)
+        ok(kept[first["id"]] < 40 << 20, "the process that has exited has given some", kept)
+        eq(kept[waits["id"]], 1000000, "an output that waits for its readers is whole")
+
+
 def test_hundred_at_once():
     with sandbox() as client:
         ps = Processes(client)
