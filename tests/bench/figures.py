@@ -27,6 +27,7 @@ import browser
 import cells
 import engine as engines
 import events
+import execs
 import floods
 import harness
 import many
@@ -411,7 +412,7 @@ def main():
                                      peers, floods.floods,
                                      restart, grep, tls.tls, *transfers.STEPS, *cells.STEPS,
                                      *browser.STEPS, *events.STEPS,
-                                     appends.appends, *attaches.STEPS, engine_rows, many.images)}
+                                     appends.appends, *attaches.STEPS, *execs.STEPS, engine_rows, many.images)}
     for name in sys.argv[1:] or steps:
         try:
             {**steps, "soak": soak, **{f.__name__: f for f in events.BY_NAME}}[name]()

@@ -5,8 +5,8 @@ import socket
 import subprocess
 import threading
 
-import fake_engine
 import harness
+import fake_engine
 from accept import serve_each
 from fake_engine import Engine
 from harness import eq, has, ok, until

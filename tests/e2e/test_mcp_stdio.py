@@ -9,8 +9,8 @@ import struct
 import subprocess
 import termios
 
-import fake_engine
 import harness
+import fake_engine
 from harness import DEADLINE, Client, children, eq, has, main, ok, until, wait_exit
 from mcp import packages, sdk
 from program import write_program
