@@ -25,9 +25,11 @@ uint64_t clock_within(uint64_t ms, uint64_t deadline)
 double clock_today(void)
 {
 	struct timespec t;
+	int64_t ms;
 
 	clock_gettime(CLOCK_REALTIME, &t);
-	return (double)t.tv_sec + (double)(t.tv_nsec / 1000000) / 1000;
+	ms = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	return (double)ms / 1000;
 }
 
 int64_t clock_today_s(void)
