@@ -12,9 +12,8 @@ enum { PEER_PROBE_TICK_MS = 250 };
 
 /* Zeroed to begin with. */
 struct peer_probe {
-	uint64_t
-		closed_from; /* the window of the peer has been closed since, monotonic ms;
-				 0: it is open */
+	/* Since then the window of the peer is closed, monotonic ms; 0: it is open. */
+	uint64_t closed_from;
 };
 
 /* Has the kernel probe the peer of fd while the connection is idle. */

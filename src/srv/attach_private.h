@@ -19,7 +19,7 @@ enum {
 	ATTACH_COPY = 16384,       /* shorter ones are copied: one system call less */
 	ATTACH_CONTROL = 4096,     /* a control frame to the sandbox */
 	ATTACH_UNSENT = 256 << 10, /* queued in the socket: the rest stays in the spool */
-	ATTACH_STUCK_MS = 20,      /* stdin is full: then frames behind it are read */
+	ATTACH_STUCK_MS = 100,     /* stdin is full: then frames behind it are read */
 	ATTACH_LINGER_MS = 2000,   /* for the peer to read the end and close */
 };
 

@@ -166,7 +166,7 @@ static void attach_on_news(struct process_follower *f)
 	attach_go_on(a, attach_retry_stdin(a));
 }
 
-/* --- The beginning ------------------------------------------------------------------- */
+/* --- The beginning ----------------------------------------------------------------- */
 
 struct attach_query {
 	uint64_t stdout_at, stderr_at, pty_at;
@@ -352,7 +352,7 @@ void process_attach(struct api *api, struct request *rq, struct str id)
 	attach_begin(a, rq);
 }
 
-/* --- The connection that started a process ------------------------------------------- */
+/* --- The connection that started a process ----------------------------------------- */
 
 struct process_owner {
 	struct peer_watch watch;
@@ -405,7 +405,7 @@ bool process_own_by(struct request *rq, struct process *p)
 	return true;
 }
 
-/* --- All ----------------------------------------------------------------------------- */
+/* --- All --------------------------------------------------------------------------- */
 
 struct attachments *attachments_new(struct api *api)
 {
