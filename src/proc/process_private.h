@@ -64,11 +64,12 @@ struct process_source {
 
 struct process_sink {
 	struct io io;
-	int fd;         /* of the pipe, or a copy of the pty; -1: closed */
-	int stage[2];   /* a pipe; -1 with a pty */
-	uint32_t held;  /* bytes in the stage */
-	bool no_splice; /* pipes cannot be spliced into one another */
-	bool is_full;   /* a writer waits for space */
+	int fd;          /* of the pipe, or a copy of the pty; -1: closed */
+	int stage[2];    /* a pipe; -1 with a pty */
+	uint32_t held;   /* bytes in the stage */
+	bool no_splice;  /* pipes cannot be spliced into one another */
+	bool is_full;    /* a writer waits for space */
+	bool is_blocked; /* the pipe of the process is full */
 };
 
 struct process_killing {

@@ -147,7 +147,12 @@ static int stage_drain(struct process *p)
 static void sink_settle(struct process *p)
 {
 	struct process_sink *s = &p->in;
-	int r = s->stage[0] < 0 ? 0 : stage_drain(p);
+	int r = s->is_blocked;
+
+	/* Until the pipe is writable again a step would cost two system calls for nothing. */
+	if (!r && s->stage[0] >= 0)
+		r = stage_drain(p);
+	s->is_blocked = r == 1;
 
 	if (r < 0 || (r == 0 && p->record->in.ends)) {
 		process_sink_close(p);
@@ -168,7 +173,7 @@ static void sink_ready(struct io *io, uint32_t events)
 	}
 	if (s->is_full)
 		process_wake(p);
-	s->is_full = false;
+	s->is_full = s->is_blocked = false;
 	sink_settle(p);
 }
 

@@ -262,6 +262,7 @@ static int attach_move(struct attachment *a, size_t *budget)
 		a->credit += (uint64_t)got;
 		*budget -= (size_t)got;
 		attach_unstick(a);
+		a->has_moved = true;
 		return 0;
 	}
 	if (got == 0)
@@ -278,8 +279,13 @@ static int attach_read(struct attachment *a, size_t *budget)
 {
 	static char piece[ATTACH_READ];
 	size_t n = *budget < sizeof(piece) ? *budget : sizeof(piece);
-	ssize_t got = transport_recv(&a->transport, piece, n);
+	ssize_t got;
 
+	/* Behind the head of a long frame bytes can be moved. */
+	if (a->has_moved && !process_frames_ahead(&a->frames))
+		n = PROCESS_FRAME_HEAD;
+	a->has_moved = false;
+	got = transport_recv(&a->transport, piece, n);
 	if (got <= 0)
 		return got ? (int)got : ERR_CLOSED;
 	*budget -= (size_t)got;

@@ -69,6 +69,7 @@ struct attachment {
 	bool waits_for_stdin; /* stdin is full: what has come stays in the socket, */
 	bool is_stuck;        /* but not for long; see ATTACH_STUCK_MS */
 	struct timer stuck;
+	bool has_moved;   /* the last bytes were moved: a head is to be read alone */
 	bool cannot_move; /* stdin does not take bytes of the socket itself */
 
 	struct buf text; /* control frames, sent from text_at on */

@@ -71,6 +71,8 @@ def test_find():
         s = connect(c)
         gate = Gate(c)
         p = start(c, "sh", "-c", f"echo 12345; echo 67890 >&2; cat {gate}")
+        ok(until(lambda: all(o["end"] == 6 for o in
+                             c.get("/v1/processes/" + p["id"]).json()["outputs"].values())), "it has printed")
         s.say("open", id=1, kind="process", process=p["id"], offset=2, stderr=3)
         eq(s.expect("opened", id=1)["process"]["id"], p["id"], "opened has the process object")
         s.until(1, b"345\n")
