@@ -6,7 +6,9 @@ Skipped by name where there is none, or no static busybox to make images of.
 import json
 import os
 import shutil
+import ssl
 import subprocess
+import urllib.error
 import urllib.request
 
 import engine as real
@@ -305,7 +307,8 @@ def test_sessions():
     eq({n: (r["state"], r["cwd"], r["command"]) for n, r in rows.items()},
        {"default": ("idle", "/tmp", None), "build": ("running", "/tmp", "cd /bin && sleep 1000")}, "sessions --json")
     ok(all(isinstance(r["seconds"], int) for r in rows.values()), "sessions: since when", rows)
-    ok(until(lambda: rows_of(name)["build"]["seconds"] >= 2), "sessions: the time of the state goes on")
+    ok(until(lambda: rows_of(name)["build"]["seconds"] >= 2, 6 * harness.DEADLINE, 0.2),
+       "sessions: the time of the state goes on")
     table = good("sessions", name).splitlines()
     eq(table[0].split(), ["NAME", "STATE", "SINCE", "CWD", "COMMAND"], "sessions: columns")
     row = [r for r in table if r.startswith("build ")][0]
@@ -364,6 +367,46 @@ def test_connect():
         good("restart", "-t", "1", name)
         ok(until(lambda: listen.connected(name)), "it dials in again after a restart")
         good("rm", "-f", name)
+
+
+def test_connect_tls():
+    """Over TLS, by every method of injection, and with a server that is not root."""
+    from test_dial import certificate
+    from test_listen import Listen
+    if not shutil.which("openssl"):
+        skip("run --connect over TLS", "openssl is missing")
+        return
+    top = harness.scratch()
+    cert, pin, _ = certificate(top)
+    with Listen("--tls-cert", cert, "--tls-key", os.path.join(top, "k.pem")) as listen:
+        for via, user, mode, trust in (("bind", "1234", "444 0", ("--connect-ca", cert)),
+                                       ("volume", "0:0", "400 0", ("--connect-ca", cert)),
+                                       ("put", "0", "400 0", ("--connect-pin", pin))):
+            name = BOX.name()
+            token = listen.put("token-" + name, listen.token(name))
+            good("run", "--name", name, "--via", via, "--user", user, "--network", "host", *trust, "--connect",
+                 f"wss://localhost:{listen.port}/connect", "--connect-token", token, IMAGE)
+            tls_connected(listen, cert, name, via)
+            eq(BOX.content(name, "stat -c '%a %u' /.od-connect/token"), mode, f"--via {via}: the mode of the token")
+            good("rm", "-f", name)
+    got = od("run", "--name", BOX.name(), "--read-only", "--connect", "ws://127.0.0.1:1/", "--connect-token",
+             token, IMAGE)
+    eq(got.returncode, 111, "no file gets into a read-only sandbox")
+    has(got.stderr, "leave --read-only out", "and the error has the next step")
+
+
+def tls_connected(listen, cert, name, via):
+    """Its API answers by way of the backend."""
+    context = ssl.create_default_context(cafile=cert)
+    url = f"https://localhost:{listen.port}/sandboxes/{name}/alive"
+
+    def answers():
+        try:
+            with urllib.request.urlopen(url, context=context, timeout=harness.DEADLINE) as answer:
+                return json.load(answer) == {"status": "ok"}
+        except urllib.error.HTTPError:
+            return False
+    ok(until(answers, step=0.05), f"--via {via}: the sandbox dials in over TLS")
 
 
 def test_connect_refused():
