@@ -149,7 +149,7 @@ static void sink_settle(struct process *p)
 	struct process_sink *s = &p->in;
 	int r = s->is_blocked;
 
-	/* Until the pipe is writable again a step would cost two system calls for nothing. */
+	/* Until the pipe is writable a step would cost two system calls for nothing. */
 	if (!r && s->stage[0] >= 0)
 		r = stage_drain(p);
 	s->is_blocked = r == 1;
