@@ -10,7 +10,7 @@
 
 enum {
 	IDLE_S = 1,       /* from the last byte to the first probe of the kernel */
-	LOST_MS = 1500,   /* without an acknowledgement of bytes or of such a probe */
+	LOST_MS = 1000,   /* from bytes or such a probe, without an answer to anything */
 	CLOSED_MS = 2500, /* between probes of a window that is closed */
 };
 
@@ -42,6 +42,23 @@ static void peer_probe_hurry(const struct peer_probe *p, int fd, uint64_t now)
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
 }
 
+/*
+ * The time without an answer counts from something that was sent: the kernel repeats
+ * bytes for which the peer has no space at growing intervals, and is answered each time.
+ */
+static bool peer_probe_waits(struct peer_probe *p, const struct tcp_info *i, uint64_t now)
+{
+	bool sent = i->tcpi_unacked && i->tcpi_last_data_sent < i->tcpi_last_ack_recv;
+
+	if (now - i->tcpi_last_ack_recv >= p->waits_from)
+		p->waits_from = 0;
+	if (!p->waits_from && i->tcpi_probes)
+		p->waits_from = now;
+	else if (!p->waits_from && sent)
+		p->waits_from = now - i->tcpi_last_data_sent;
+	return p->waits_from && now - p->waits_from >= LOST_MS;
+}
+
 bool peer_probe_is_lost(struct peer_probe *p, int fd, uint64_t now)
 {
 	struct tcp_info i = {0};
@@ -59,6 +76,5 @@ bool peer_probe_is_lost(struct peer_probe *p, int fd, uint64_t now)
 		p->closed_from = now;
 	if (is_closed)
 		peer_probe_hurry(p, fd, now);
-	return (i.tcpi_unacked || i.tcpi_probes) &&
-		i.tcpi_last_ack_recv >= LOST_MS + (is_closed ? 2 * CLOSED_MS : 0);
+	return peer_probe_waits(p, &i, now);
 }

@@ -1,6 +1,6 @@
 #include "srv/attach_private.h"
 
-#include "base/fd.h"
+#include "base/clock.h"
 #include "net/resp.h"
 #include "net/ws_hand.h"
 #include "srv/once_private.h"
@@ -97,13 +97,12 @@ void attach_fail(struct attachment *a, const char *detail)
 static void attach_on_time(struct timer *t)
 {
 	struct attachment *a = container_of(t, struct attachment, timer);
-	uint64_t now = loop_now(attach_loop(a));
 
 	/* The kernel still sends what it has. */
 	if (a->state == ATTACH_LINGER)
 		attach_enter(a, ATTACH_CLOSED);
 	else if (a->failed ||
-		(a->owns && peer_probe_is_lost(&a->probe, a->transport.fd, now)))
+		(a->owns && peer_probe_is_lost(&a->probe, a->transport.fd, clock_ms())))
 		attach_reset(a);
 	else
 		attach_set_timer(a, a->owns ? PEER_PROBE_TICK_MS : HTTP_WAIT_MS);
