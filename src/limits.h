@@ -173,6 +173,7 @@ enum {
 	PROCESS_READ_BUDGET = 256 << 10, /* per wake-up and output: 0.1 ms */
 	PROCESS_PIPE = 256 << 10,        /* what a pipe of one holds, if it may */
 	PROCESS_TIMEOUT_MAX_S = 30 * 86400, /* a month: longer waits are no deadline */
+	PROCESS_ARGV_SHOWN = 128 << 10,     /* of arguments; the kernel takes 2 MB */
 	PROCESS_REQUEST_MAX = 4096,         /* of a signal or a size */
 	PROCESS_START_MS = 60000,  /* a directory or program on a slow network disk */
 	PROCESS_KEYS = 1000,       /* of requests that are not done twice */

@@ -84,7 +84,8 @@ struct process_info {
 	const char *id, *tag, *cwd, *user;
 	const char *argv; /* argv_n texts, each with its NUL */
 	size_t argv_n;
-	pid_t pid; /* stays after the exit, when it means nothing any more */
+	bool argv_truncated; /* there are more than PROCESS_ARGV_SHOWN bytes of them */
+	pid_t pid;           /* stays after the exit, when it means nothing any more */
 	bool pty;
 	bool kill_on_disconnect;
 	bool wait_when_full;

@@ -40,8 +40,9 @@ struct process_record {
 	uint32_t state;  /* enum process_state */
 	bool released;   /* the gate was opened: the program may have been executed */
 	bool pty, wait_when_full, kill_on_disconnect;
-	bool killed;    /* its tree is being killed */
-	bool timed_out; /* by the timeout */
+	bool killed;         /* its tree is being killed */
+	bool timed_out;      /* by the timeout */
+	bool argv_truncated; /* see struct process_info */
 	pid_t pid;
 	int status;
 	uint64_t output_limit;

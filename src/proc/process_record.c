@@ -121,11 +121,26 @@ static uint32_t put_text(struct process_record *r, size_t *at, const char *text)
 	return from;
 }
 
+/* How many of the arguments are shown, and their bytes. */
+static size_t argv_shown(const struct process_spec *spec, size_t *bytes)
+{
+	size_t n = 0, next;
+
+	*bytes = 0;
+	for (; spec->argv[n]; n++) {
+		next = *bytes + text_size(spec->argv[n]);
+		if (next > PROCESS_ARGV_SHOWN)
+			break;
+		*bytes = next;
+	}
+	return n;
+}
+
 static void record_fill(struct process *p, const struct process_spec *spec,
 	const char *cwd, const char *user)
 {
 	struct process_record *r = p->record;
-	size_t at = 0;
+	size_t at = 0, bytes, shown = argv_shown(spec, &bytes);
 
 	r->size = (uint32_t)p->record_n;
 	r->state = PROCESS_STARTING;
@@ -138,7 +153,8 @@ static void record_fill(struct process *p, const struct process_spec *spec,
 	for (unsigned i = 0; i < process_outputs(p); i++)
 		r->out[i] = (struct process_output_record){
 			.open = true, .at_exit = UINT64_MAX};
-	for (; spec->argv[r->argv_n]; r->argv_n++)
+	r->argv_truncated = spec->argv[shown];
+	for (; r->argv_n < shown; r->argv_n++)
 		put_text(r, &at, spec->argv[r->argv_n]);
 	r->cwd_at = put_text(r, &at, cwd);
 	r->user_at = put_text(r, &at, user);
@@ -149,11 +165,10 @@ int process_record_make(struct process *p, const struct process_spec *spec)
 {
 	const char *cwd = spec->cwd ? spec->cwd : p->all->conf->cwd;
 	const char *user = spec->user ? spec->user : p->all->conf->user_name;
-	size_t n = sizeof(*p->record) + text_size(cwd) + text_size(user) +
-		text_size(spec->tag);
+	size_t n;
 
-	for (size_t i = 0; spec->argv[i]; i++)
-		n += text_size(spec->argv[i]);
+	argv_shown(spec, &n);
+	n += sizeof(*p->record) + text_size(cwd) + text_size(user) + text_size(spec->tag);
 	p->record_fd = fd_memory("od-process", n);
 	if (p->record_fd < 0)
 		return p->record_fd;

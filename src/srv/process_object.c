@@ -87,6 +87,10 @@ static void put_argv(struct jw *w, const struct process_info *i)
 	for (size_t n = 0; n < i->argv_n; n++, at += strlen(at) + 1)
 		jw_cstr(w, at);
 	jw_end(w);
+	if (!i->argv_truncated)
+		return;
+	jw_key(w, "argv_truncated");
+	jw_bool(w, true);
 }
 
 void process_write(struct jw *w, const struct process *p)

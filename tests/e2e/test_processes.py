@@ -35,8 +35,11 @@ def test_exact_bytes():
         eq(p["argv"], ["printf", "%s\\0", *words], "and are shown as they were sent")
         eq(ps.run("seq", "1", "3000000", output_limit=64 << 20)[1] == numbers(3000000), True,
            "23 MB of output arrive to the byte")
-        many = [str(i) for i in range(20000)]
-        eq(ps.run("echo", *many)[1], (" ".join(many) + "\n").encode(), "20,000 arguments")
+        many = [str(i) for i in range(30000)]
+        p = ps.start("echo", *many)
+        shown = sum(len(word) + 1 for word in p["argv"])
+        ok(p["argv_truncated"] and 131000 < shown <= 131072, "128 KiB of the arguments are shown", shown)
+        eq(ps.follow(p), (" ".join(many) + "\n").encode(), "all of 30,000 arguments are passed")
 
 
 def test_environment():
