@@ -165,7 +165,10 @@ static void source_ready(struct io *io, uint32_t events)
 		return;
 	}
 	r = source_read(s, (size_t)space);
-	if (r < 0)
+	/* To close a pty would hang up on the process, which may open it again. */
+	if (r < 0 && p->record->pty && p->record->state != PROCESS_EXITED)
+		loop_want(p->all->conf->loop, &s->io, EPOLLIN | EPOLLET);
+	else if (r < 0)
 		process_source_close(p, number_of(s));
 	else if (r == 0)
 		process_wake(p);
@@ -200,8 +203,15 @@ static void source_drain(struct process_source *s)
 	uint64_t before;
 
 	while (left) {
+		int r;
+
 		before = s->spool.end;
-		if (source_read(s, left))
+		r = source_read(s, left);
+		if (r < 0)
+			process_source_close(s->process, number_of(s));
+		else if (r > 0)
+			loop_want(s->process->all->conf->loop, &s->io, EPOLLIN);
+		if (r)
 			return;
 		left -= s->spool.end - before < left ? (size_t)(s->spool.end - before)
 						     : left;

@@ -213,6 +213,10 @@ def test_pty():
         p = ps.start("cat", pty={"rows": 24, "columns": 80})
         ps.put(p, b"line\n", close=True)
         eq(ps.wait(p)["exit_code"], 0, "the end of stdin is the end key")
+        p = ps.start("sh", "-c", "exec 0<&- 1>&- 2>&-; sleep 0.2; echo back >/dev/tty; exit 5",
+                     pty={"rows": 24, "columns": 80})
+        eq(ps.wait(p)["exit_code"], 5, "a process that closes its terminal is not hung up on")
+        eq(ps.follow(p, "pty"), b"back\r\n", "and may open it again")
         p = ps.start("sleep", "100", pty={"rows": 24, "columns": 80})
         ps.put(p, b"\x03")
         eq(ps.wait(p)["signal"], "SIGINT", "C-c interrupts")
