@@ -316,6 +316,7 @@ def test_readers():
             c.send(request("GET", f"/v1/processes/{p['id']}/stdout?from=10&wait=30"))
             ps.put(p, b"\n", close=True)
             eq(c.response().body, b"abc", "a reader that waits is answered")
+        ps.wait(p)
         part = ps.part(p, query="?from=13&wait=30")
         eq((part.body, part.field("x-length"), part.field("x-state")), (b"", "13", "exited"), "the end is told")
         events = ps.events(p)
@@ -363,6 +364,18 @@ def test_waits_for_readers():
         ok(ps.follow(p) == want, "nothing is lost to a stream")
 
 
+def held_memory(pid):
+    """The bytes that the outputs and records of processes hold of the system's memory."""
+    held = 0
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            if "od-process" in os.readlink(f"/proc/{pid}/fd/{fd}"):
+                held += os.stat(f"/proc/{pid}/fd/{fd}").st_blocks * 512
+        except FileNotFoundError:
+            pass  # a connection that has been closed meanwhile
+    return held
+
+
 def test_flood_is_bounded():
     """A process that floods neither fills the memory nor holds up others."""
     with sandbox() as client:
@@ -373,9 +386,7 @@ def test_flood_is_bounded():
         out = ps.get(flood)["outputs"]["stdout"]
         ok(out["end"] - out["start"] <= 4 << 20, "4 MiB of them are kept", out)
         eq(ps.run("echo", "hi")[1], b"hi\n", "others are served meanwhile")
-        memory = sum(os.stat(f"/proc/{client.serve_pid()}/fd/{fd}").st_blocks * 512
-                     for fd in os.listdir(f"/proc/{client.serve_pid()}/fd")
-                     if "od-process" in os.readlink(f"/proc/{client.serve_pid()}/fd/{fd}"))
+        memory = held_memory(client.serve_pid())
         ok(memory < 6 << 20, "what is let go of is given back to the system", memory)
         ps.delete(flood)
 
