@@ -8,6 +8,7 @@
 #include "inject/attachment.h"
 #include "inject/commands.h"
 #include "inject/out.h"
+#include "inject/process_forget.h"
 #include "inject/stop.h"
 #include "inject/terminal.h"
 #include "limits.h"
@@ -143,6 +144,17 @@ static int exec_timed_out(const struct exec *x)
 	return EXIT_TIMEOUT;
 }
 
+/* Kept output takes memory of the sandbox. */
+static void exec_clean_up(struct exec *x, const struct sandbox *s, int r)
+{
+	const struct attachment *a = &x->attachment;
+
+	if (r == -EPIPE || (r == 0 && a->leave_signal && clock_ms() >= a->leave_at))
+		process_kill(s, a->id);
+	else if (r == 0 && a->got[0] + a->got[1] >= PROCESS_FORGET_MIN)
+		process_forget(s, a->id);
+}
+
 static int exec_run(struct exec *x, const struct sandbox *s)
 {
 	struct attachment *a = &x->attachment;
@@ -154,6 +166,7 @@ static int exec_run(struct exec *x, const struct sandbox *s)
 	if (!r)
 		r = attachment_run(a);
 	terminal_restore(&x->terminal);
+	exec_clean_up(x, s, r);
 	/* As if the command itself had written to the closed pipe. */
 	if (r == -EPIPE)
 		return 128 + SIGPIPE;

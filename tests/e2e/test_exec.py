@@ -181,6 +181,25 @@ def test_background():
     ok(gone("sleep 4321") < 10, "it can be killed")
 
 
+def shared_memory():
+    """The bytes of memory files that the sandbox holds, in its own control group."""
+    got = execute(NAME, "sh", "-c", "cat /sys/fs/cgroup/memory.stat /sys/fs/cgroup/memory/memory.stat 2>/dev/null")
+    return next(int(line.split()[1]) for line in got.stdout.splitlines() if line.startswith(b"shmem "))
+
+
+def test_memory():
+    """The output of commands that have ended takes no memory of the sandbox."""
+    before = shared_memory()
+    for _ in range(10):
+        execute(NAME, "seq", "1", "500000")
+    left = until(lambda: shared_memory() - before < 4 << 20)
+    ok(left, "what 10 commands have printed, 34 MB, is not kept", shared_memory() - before)
+    p = begin(NAME, "sh", "-c", "seq 1 5000; (sleep 1; seq 1 5000; echo alive >/tmp/alive; exec sleep 8765) & :")
+    ok(p.stdout.read() and p.wait(harness.DEADLINE) == 0, "a command with a child that prints later")
+    ok(until(lambda: execute(NAME, "cat", "/tmp/alive").stdout == b"alive\n"), "the child can print to its end")
+    execute(NAME, "sh", "-c", "kill $(ps | grep 'sleep 876[5]' | while read -r pid x; do echo $pid; done)")
+
+
 def test_detached():
     got = execute("-d", NAME, "sh", "-c", "sleep 1234; exit 3")
     eq((got.returncode, got.stdout, got.stderr), (0, b"", b""), "exec -d prints nothing and ends")
