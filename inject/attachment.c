@@ -279,7 +279,7 @@ static int attachment_move(struct attachment *a)
 	return moved == -EPIPE ? -EPIPE : 0;
 }
 
-/* Of a step that did something: 0; or one of these; or negative. */
+/* Results of a step beside 0 (it did something) and negative errors. */
 enum { STEP_WAIT = 1, STEP_DONE = 2 };
 
 static int attachment_receive_step(struct attachment *a)
@@ -307,7 +307,7 @@ static int attachment_receive_step(struct attachment *a)
 	return r == 1 ? 0 : r;
 }
 
-/* What has come: 0, DONE, or negative. */
+/* Handles the next frame: 0, DONE, or negative. */
 static int attachment_receive(struct attachment *a)
 {
 	int r = 0;

@@ -1,5 +1,5 @@
 /*
- * What the commands of a build print. On a terminal it is shown as it comes; otherwise
+ * The output of a build's commands. On a terminal it is shown as it comes; otherwise
  * the last lines are kept, which explain a failure.
  */
 #ifndef INJECT_BUILD_LOG_H

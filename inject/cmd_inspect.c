@@ -1,4 +1,4 @@
-/* What is known about sandboxes, for programs: inspect. */
+/* inspect: everything known about sandboxes, for programs. */
 #include "inject/commands.h"
 
 #include "inject/out.h"

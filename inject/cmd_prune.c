@@ -273,7 +273,7 @@ static void print_line(struct prune *p, const struct old *o, struct buf *out)
 	buf_putc(out, '\n');
 }
 
-/* What killed commands have left. */
+/* The leftovers of killed commands. */
 static void prune_put_left(struct prune *p, struct jw *w, struct buf *out)
 {
 	struct str rest = buf_view(&p->left);

@@ -17,7 +17,7 @@ enum {
 	PS_LISTS_MAX = 1 + PS_INJECTED_MAX / PS_IDS_AT_ONCE,
 };
 
-/* One answer of the engine. */
+/* An answer of the engine. */
 struct ps_list {
 	struct reply reply;
 	struct doc doc;

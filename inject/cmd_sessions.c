@@ -87,7 +87,7 @@ static int sessions_list(const struct options *o, const struct sandbox *s)
 
 /* --- The end of one ----------------------------------------------------------------- */
 
-/* What could not be ended is a failure, one line for each process. */
+/* Each process that could not be ended is an error of one line. */
 static int sessions_report_left(struct doc *d)
 {
 	struct json_val left = json_get(doc_root(d), "left"), v;

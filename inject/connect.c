@@ -93,7 +93,7 @@ int connect_read(struct connect *c, const struct options *o)
 	for (unsigned i = 0; i < CONNECT_FILES && !r; i++) {
 		const char *path = connect_path(o, (enum connect_file)i);
 
-		/* What is no secret may be open to others. */
+		/* A file without a secret may be open to others. */
 		c->files[i].secret = i >= CONNECT_KEY;
 		if (path)
 			r = listen_file_read(rows[i].option, path, &c->files[i]);

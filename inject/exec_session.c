@@ -519,7 +519,7 @@ int exec_session(const struct options *o, const struct sandbox *s)
 	stop_end_collecting();
 	if (!r)
 		r = session_end(&x);
-	/* Nobody reads what it prints, or a second signal has come. */
+	/* The reader of the output has gone, or a second signal has come. */
 	if ((r == -EPIPE || r == -EINTR) && x.id[0])
 		session_cancel(&x, "int");
 	if (r == -EPIPE)

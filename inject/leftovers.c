@@ -208,7 +208,7 @@ static const struct {
 		LEFTOVERS_OF_RUN, false},
 	{"containers", "{\"label\":[\"od.sandbox.bound\"]}", NULL,
 		leftovers_look_at_container, LEFTOVERS_OF_RUN, true},
-	/* Those that a container uses belong to a sandbox. */
+	/* Volumes that a container uses belong to a sandbox. */
 	{"volumes", "{\"label\":[\"od.sandbox.owner\"],\"dangling\":[\"true\"]}",
 		"Volumes", leftovers_look_at_volume, LEFTOVERS_ALL, false},
 	{"images", "{\"reference\":[\"" TAG_BASE_REPO "\"]}", NULL,

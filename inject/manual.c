@@ -47,7 +47,7 @@ const struct manual_row manual_examples[] = {
 	{"od-runtime cp box:/work/out .", "Files from it."},
 	{"od-runtime sessions box --kill build",
 		"Ends the shell session build of it with all its processes."},
-	{"od-runtime inspect box", "What is known about it, as JSON."},
+	{"od-runtime inspect box", "The sandbox as JSON, for programs."},
 	{"eval \"$(od-runtime env box)\"; curl -H \"X-Session-API-Key: $OD_KEY\" "
 	 "\"$OD_URL/v1/status\"",
 		"A request to its API; with --tls curl also needs -k --pinnedpubkey "

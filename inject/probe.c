@@ -180,7 +180,7 @@ static void follow(struct buf *path, struct str target)
 }
 
 /*
- * What the links at *path lead to; *path is its path then. Engines follow the links of
+ * Follows the links at *path; *path is its path then. Engines follow the links of
  * its folders, and as a rule name the end of a chain at once.
  */
 static int probe_follow(

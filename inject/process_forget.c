@@ -4,7 +4,7 @@
 
 enum { ANSWER_MS = 1000, PATH_MAX_N = 128 };
 
-/* One request, on a connection of its own or on that of the last one. */
+/* Sends a request, on a new connection or on that of the last one. */
 static int process_ask(const struct sandbox *s, struct call *c, bool anew,
 	const char *method, const char *id, struct buf *answer)
 {

@@ -33,7 +33,7 @@ void process_input_free(struct process_input *in);
 char *process_input_space(const struct process_input *in, size_t *n);
 void process_input_add(struct process_input *in, size_t n);
 
-/* What is to be sent next, in v; how many vectors: 0, 1 or 2. */
+/* Fills v with the bytes to send next; returns the number of vectors: 0, 1 or 2. */
 int process_input_next(struct process_input *in, struct iovec v[2]);
 /* n bytes of it were sent. */
 void process_input_sent(struct process_input *in, size_t n);

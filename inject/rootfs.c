@@ -61,7 +61,7 @@ static int rootfs_put_busybox(const struct rootfs *f, struct tar *t)
 	return r || !f->busybox.n ? r : file(f, t, ".od/bin/busybox", 0755, f->busybox.n);
 }
 
-/* Nobody writes to it, root included, and every user may run it. */
+/* Every user may run the file; it is writable for no user, root included. */
 static int rootfs_put_program(
 	const struct rootfs *f, struct tar *t, const char *name, struct str bytes)
 {

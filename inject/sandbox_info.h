@@ -1,5 +1,5 @@
 /*
- * What programs read about a sandbox: one table of JSON members for "ps --json",
+ * A sandbox as programs read it: one table of JSON members for "ps --json",
  * "inspect", and the --json of commands that start a sandbox.
  */
 #ifndef INJECT_SANDBOX_INFO_H
@@ -35,7 +35,7 @@ struct sandbox_info {
 	bool keyed;              /* its key is in the state folder */
 	bool pinned;             /* and that of its TLS server, which is... */
 	uint8_t pin[SHA256_LEN]; /* ...that of its last run here, at least */
-	/* Of ps: what it has used. */
+	/* For ps: what the sandbox has used. */
 	bool measured;
 	uint64_t cpu_ns, memory;
 };

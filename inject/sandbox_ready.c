@@ -10,7 +10,7 @@
 
 enum { POLL_MS = 10, LOOK_MS = 100 };
 
-/* What the engine and the state folder report about the sandbox now. */
+/* Reads what the engine and the state folder report about the sandbox now. */
 static int sandbox_ready_look(const struct engine *e, struct sandbox *s)
 {
 	char id[STATE_ID_MAX + 1];

@@ -11,7 +11,7 @@ enum {
 	USAGE_NS = 1000,        /* in a microsecond */
 };
 
-/* One question under way. */
+/* A request under way. */
 struct usage_call {
 	struct call call;
 	struct sandbox_info *info;

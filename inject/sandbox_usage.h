@@ -1,4 +1,4 @@
-/* What running sandboxes use: processor time and memory. */
+/* Processor time and memory that running sandboxes use. */
 #ifndef INJECT_SANDBOX_USAGE_H
 #define INJECT_SANDBOX_USAGE_H
 

@@ -309,7 +309,7 @@ bool state_find(struct str name, struct str id, struct state *s)
 	return r == 0;
 }
 
-/* One entry of the folder; others than states are passed over. */
+/* Reads an entry of the folder; other files than states are skipped. */
 static int state_visit(
 	int dir, const char *file, int (*fn)(void *arg, const struct state *s), void *arg)
 {

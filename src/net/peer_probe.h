@@ -14,7 +14,7 @@ enum { PEER_PROBE_TICK_MS = 250 };
 struct peer_probe {
 	/* Since then the window of the peer is closed, monotonic ms; 0: it is open. */
 	uint64_t closed_from;
-	/* What was sent then is not acknowledged, nor anything later; 0: none. */
+	/* Time since which nothing sent has been acknowledged; 0: none. */
 	uint64_t waits_from;
 };
 

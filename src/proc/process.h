@@ -50,7 +50,7 @@ enum process_reason {
 };
 extern const char *const process_reason_names[];
 
-/* What is to be executed. The texts may go once process_start has returned. */
+/* The program to execute. The texts may go once process_start has returned. */
 struct process_spec {
 	const char *const *argv; /* NULL at the end; one at least */
 	const char *const *env;  /* NULL at the end: the complete environment */
@@ -79,7 +79,7 @@ struct process_exit {
 	double at;      /* seconds since 1970 */
 };
 
-/* What is shown of a process; the texts live as long as the process. */
+/* The visible facts of a process; the texts live as long as the process. */
 struct process_info {
 	const char *id, *tag, *cwd, *user;
 	const char *argv; /* argv_n texts, each with its NUL */
@@ -152,7 +152,7 @@ int process_start(struct processes *all, const struct process_spec *spec,
 
 enum process_state process_state(const struct process *p);
 void process_info(const struct process *p, struct process_info *out);
-/* Of a FAILED one: the reason, and a sentence that lives as long as p. */
+/* For state FAILED: the reason, and a sentence that lives as long as p. */
 enum process_reason process_failure(const struct process *p, const char **detail);
 /* NULL unless it is EXITED. */
 const struct process_exit *process_exit_of(const struct process *p);
@@ -246,7 +246,7 @@ void process_stdin_end(struct process *p);
 
 /* --- Idempotency ----------------------------------------------------------- */
 
-/* What is known of a key; the last PROCESS_KEYS of them are remembered. */
+/* The record of a key; the last PROCESS_KEYS of them are kept. */
 enum process_key_state {
 	PROCESS_KEY_NEW,   /* nothing, or its start has failed */
 	PROCESS_KEY_KNOWN, /* *p is the process that was started with it */

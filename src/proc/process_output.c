@@ -1,4 +1,4 @@
-/* What processes write: read from their pipes as it comes, kept within bounds. */
+/* Outputs of processes: read from their pipes as they come, kept within bounds. */
 #include "proc/process_private.h"
 
 #include "base/fd.h"
@@ -31,7 +31,7 @@ static const char *part_of(unsigned no, bool spool)
 
 /* --- Bounds ---------------------------------------------------------------- */
 
-/* What each output may keep when all together keep too much. */
+/* The share of each output when all together keep too much. */
 static uint64_t share_of_each(const struct processes *all)
 {
 	uint64_t n = PROCESS_OUTPUTS * (uint64_t)(all->running + all->exited);
@@ -40,7 +40,7 @@ static uint64_t share_of_each(const struct processes *all)
 	return share > PROCESS_OUTPUT_MIN ? share : PROCESS_OUTPUT_MIN;
 }
 
-/* What the output of a process that waits for its readers may keep unread. */
+/* The unread bytes that a process which waits for its readers may have. */
 static uint64_t limit_of(const struct process *p)
 {
 	uint64_t limit = p->record->output_limit, share = share_of_each(p->all);
@@ -240,7 +240,7 @@ void process_sources_free(struct process *p)
 
 		loop_remove(p->all->conf->loop, &s->io);
 		fd_close(&s->fd);
-		/* One that was not restored has not been counted. */
+		/* An output that was not restored has not been counted. */
 		if (s->spool.fd >= 0 && s->spool.meta)
 			p->all->kept -= process_spool_kept(&s->spool);
 		process_spool_free(&s->spool);

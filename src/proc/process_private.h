@@ -1,4 +1,4 @@
-/* What the files of proc/process share. */
+/* Declarations that the files of proc/process share. */
 #ifndef PROC_PROCESS_PRIVATE_H
 #define PROC_PROCESS_PRIVATE_H
 
@@ -6,7 +6,7 @@
 #include "proc/process.h"
 #include "proc/tree.h"
 
-/* What the stage of stdin is doing; see process_stdin.c. */
+/* State of the stage of stdin; see process_stdin.c. */
 enum process_stage {
 	STAGE_IDLE,
 	STAGE_FILLS,  /* bytes come into it from a peer */
@@ -112,7 +112,7 @@ struct process_key {
 	uint64_t number; /* of the process; 0: free */
 };
 
-/* What all processes share, in memory that outlives serve. */
+/* The table of all processes, in memory that outlives serve. */
 struct process_table {
 	uint32_t size;
 	uint32_t key_at; /* the next to be written */

@@ -1,4 +1,4 @@
-/* What outlives serve: the table of all processes, and the record of each. */
+/* Memory that outlives serve: the table of all processes, and the record of each. */
 #include "proc/process_private.h"
 
 #include "base/clock.h"

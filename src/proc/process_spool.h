@@ -1,5 +1,5 @@
 /*
- * One output of a process, addressed by offset, in memory that outlives a crash of
+ * An output of a process, addressed by offset, in memory that outlives a crash of
  * serve.
  *
  * The bytes lie in a memfd: byte k of the output is byte k of the file, and the size of

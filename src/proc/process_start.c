@@ -31,7 +31,7 @@ static const char default_path[] =
 
 enum { START_MEMORY_MAX = 1 << 20 }; /* the PATH once for each of its folders */
 
-/* What one start needs until it has forked. */
+/* Memory that a start needs until it has forked. */
 struct start {
 	struct process *p;
 	const struct process_spec *spec;

@@ -1,5 +1,5 @@
 /*
- * What processes read. Bytes of peers come into a pipe of ours, the stage, and are
+ * stdin of processes. Bytes of peers come into a pipe of ours, the stage, and are
  * spliced from there into the pipe of the process: in each step one of the two ends of
  * the stage moves, so that after a crash the number of bytes that it holds tells how far
  * the step has come, and no byte is lost or taken twice.
@@ -166,7 +166,7 @@ static void sink_ready(struct io *io, uint32_t events)
 	struct process_sink *s = container_of(io, struct process_sink, io);
 	struct process *p = container_of(s, struct process, in);
 
-	/* Of a pty the end is known by its output. */
+	/* The end of a pty is known by its output. */
 	if ((events & (EPOLLERR | EPOLLHUP)) && !p->record->pty) {
 		process_sink_close(p);
 		return;

@@ -121,7 +121,7 @@ static int resolve(const char *root, const char *path, char full[FILE_PATH_MAX])
 	return r;
 }
 
-/* What exec would say of full for that user. */
+/* The error that exec would return for full and that user. */
 static int shells_check_program(const struct shells_place *p, const char *full)
 {
 	struct stat st;

@@ -442,7 +442,7 @@ static bool on_has_memory(void *arg, uint64_t n)
 		n + HTTP_BODY_RESERVE <= available;
 }
 
-/* Of a request whose body streams; NULL: it is a transfer's. */
+/* For requests whose body streams; NULL: a transfer takes it. */
 static const struct asked *asked_of(const struct request *rq)
 {
 	struct str name;

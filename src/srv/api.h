@@ -22,7 +22,7 @@ struct streams;
 struct asked {
 	void (*gone)(struct request *rq); /* who asked has hung up */
 	void (*room)(struct request *rq); /* see server_ops; NULL where nothing streams */
-	/* Of a body that streams; see server_ops. */
+	/* For bodies that stream; see server_ops. */
 	size_t (*body)(struct request *rq, struct str piece);
 	ssize_t (*move)(struct request *rq, int fd, size_t n);
 	void (*ready)(struct request *rq);

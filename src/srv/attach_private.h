@@ -88,7 +88,7 @@ struct attachments {
 
 /* attach_in.c. Handles what the peer has sent: 0; 1: more than a turn; the end. */
 int attach_receive(struct attachment *a);
-/* What is left of stdin goes to the process, and credit to the peer. */
+/* The rest of stdin goes to the process, and credit to the peer. */
 void attach_pass_stdin(struct attachment *a);
 /* stdin may have space: true if more can be received. */
 bool attach_retry_stdin(struct attachment *a);

@@ -294,7 +294,7 @@ static int executed_send_next(struct executed *x, size_t max, bool *open)
 	return 1;
 }
 
-/* What the peer has acknowledged need not be kept; RELEASE_LAG at most is, besides. */
+/* Acknowledged bytes are released, but for RELEASE_LAG of them at most. */
 static void executed_release(struct executed *x)
 {
 	uint64_t lag = x->channel.sent - x->channel.acked;

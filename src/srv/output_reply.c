@@ -14,7 +14,7 @@ void output_refuse(struct request *rq)
 	request_fail(rq, 416, STR("The offset lies beyond the end of the output."));
 }
 
-/* Of an output without an end only the first byte of a range counts. */
+/* While an output has no end, only the first byte of a range counts. */
 static bool read_range(
 	struct request *rq, const struct output_size *size, struct output_ask *ask)
 {

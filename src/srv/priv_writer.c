@@ -76,7 +76,7 @@ static int writer_make(const struct writer *w, int dir, const char *name)
 	return fd;
 }
 
-/* One step down, which stays on the file system. */
+/* A step down, which stays on the file system. */
 static int writer_step(const struct writer *w, int dir, struct str part)
 {
 	char name[NAME_MAX + 1];
@@ -182,7 +182,7 @@ static int writer_make_folder(struct writer *w, const char *path)
 	return 0;
 }
 
-/* What has the name may be replaced: a file, a link, or nothing. */
+/* Whether the name may be replaced: a file, a link, or nothing has it. */
 static int writer_check_old(struct writer *w)
 {
 	struct stat st;

@@ -14,7 +14,7 @@
 struct attachments;
 struct process;
 
-/* Those of a server; NULL: out of memory. */
+/* The attachments of a server; NULL: out of memory. */
 struct attachments *attachments_new(struct api *api) MUST_USE;
 /* Ends all at once. */
 void attachments_del(struct attachments *all);

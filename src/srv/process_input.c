@@ -41,7 +41,7 @@ static void input_gone(struct request *rq)
 	process_unfollow(&in->follower);
 }
 
-/* Of n bytes of the body, how many have been taken before; or all: it has failed. */
+/* How many of n bytes of the body were taken before; all of them after a failure. */
 static size_t input_skip(struct input *in, size_t n)
 {
 	uint64_t taken = offset_of(in->process), known;

@@ -207,7 +207,7 @@ void processes_read(struct api *api, struct request *rq, struct str id)
 	pr->reader.at = ask.from;
 	pr->reader.max = ask.max;
 	pr->reader.flag = ask.range;
-	/* What lies before the offset that is asked for has been received. */
+	/* The peer has received everything before the offset that it asks for. */
 	process_release(p, no, NULL, ask.from);
 	pr->follower.releases = pr->reader.mode != READER_ANSWERS;
 	process_follow(p, &pr->follower);

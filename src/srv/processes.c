@@ -178,7 +178,7 @@ static void refuse_start(struct request *rq, int err, const char *why)
 	}
 	snprintf(text, sizeof(text), "The process cannot be started now: %s: %s.", why,
 		err_text(err));
-	/* Of these there may be enough again later. */
+	/* These limits may be free again later. */
 	reply_failure(rq,
 		err == -ENOMEM || err == -EAGAIN || err == -EMFILE || err == -ENFILE ||
 				err == ERR_CLOSED

@@ -9,7 +9,7 @@
 
 struct reader;
 
-/* What is read. */
+/* Operations of the thing that is read. */
 struct reader_ops {
 	/*
 	 * Appends the next piece (an event, or octets): 0; 1: there is none yet, or
@@ -67,7 +67,7 @@ void reader_end(struct reader *r);
 /* The mode that the request asks for by its field Accept. */
 enum reader_mode reader_mode_of(const struct request *rq);
 
-/* Of the field Last-Event-ID; 0 without it. */
+/* The value of the field Last-Event-ID; 0 without it. */
 uint64_t reader_last_event_id(const struct request *rq);
 /* An event, whose data are the object that is written in between. */
 void reader_put_event(struct buf *out, struct jw *w, uint64_t id, const char *name);

@@ -34,7 +34,7 @@ struct shell_lookup {
 	char bytes[];
 };
 
-/* One that was killed, and may not have ended yet. */
+/* A job that was killed, and may not have ended yet. */
 static pid_t stuck;
 
 static int lookup_work(void *arg, int in, int out)

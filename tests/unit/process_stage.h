@@ -1,4 +1,4 @@
-/* What the tests of processes share: a loop, a table, and waiting for what is to come. */
+/* Helpers of the tests of processes: a loop, a table, and waiting for what is to come. */
 #ifndef TESTS_PROCESS_STAGE_H
 #define TESTS_PROCESS_STAGE_H
 

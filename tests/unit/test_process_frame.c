@@ -17,7 +17,7 @@ static const char from_sandbox[] = "\1\0\0\0\0\0\0\3out"
 				   "\4\0\0\0\0\0\0\2[]"
 				   "\1\0\0\0\0\0\0\1x";
 
-/* What was decoded: "0:abc" in pieces becomes one text per type and frame order. */
+/* The decoded frames: "0:abc" in pieces becomes one text per type and frame order. */
 struct result {
 	char text[TEXT_MAX];
 	size_t n;

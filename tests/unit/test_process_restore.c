@@ -142,7 +142,7 @@ static void check_restore_stage(void)
 	p = restart(p, NULL);
 	is_int((long long)p->record->in.taken, 2, "are counted");
 	is_int(process_stdin_write(p, STR("cd")), 2, "two more");
-	/* One that has left the stage, and that was not noted. */
+	/* A byte that has left the stage without a note of it. */
 	p->record->in.held_then = 1;
 	p->record->in.taken_then = 4;
 	p->record->in.stage = STAGE_DRAINS;

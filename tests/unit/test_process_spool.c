@@ -216,7 +216,7 @@ static void restore(const char *when, uint64_t end)
 	is_int((long long)wrong_from(meta.start, 65536), 0, "%s: more follows", when);
 }
 
-/* What the landing area holds when a kill comes between two steps. */
+/* The landing area when a kill comes between two steps. */
 static void check_kills(void)
 {
 	char bytes[100];
