@@ -61,7 +61,7 @@ static struct str rename_entry(struct down *d, struct str name)
 	return buf_view(&d->name);
 }
 
-static int take_entry(struct down *d)
+static int copy_down_put_entry(struct down *d)
 {
 	const struct untar_entry *e = &d->tar.entry;
 	struct str target = e->target, name;
@@ -73,11 +73,6 @@ static int take_entry(struct down *d)
 		target = buf_view(&kept);
 	}
 	name = rename_entry(d, e->name);
-	r = copy_space_take(&d->space, d->to.dest, 0, 1);
-	if (r) {
-		buf_free(&kept);
-		return r;
-	}
 	if (!name.n || d->name.err) {
 		buf_free(&kept);
 		return d->name.err;
@@ -101,6 +96,16 @@ static int take_entry(struct down *d)
 	}
 	buf_free(&kept);
 	return r;
+}
+
+/* One header may name 2,000 folders, and each missing one is made. */
+static int copy_down_take_entry(struct down *d)
+{
+	uint64_t before = d->to.entries, made;
+	int r = copy_down_put_entry(d);
+
+	made = d->to.entries - before;
+	return r ? r : copy_space_take(&d->space, d->to.dest, 0, made ? made : 1);
 }
 
 static int end_file(struct down *d)
@@ -144,7 +149,7 @@ static int take_piece(struct down *d, struct str in)
 		case UNTAR_DONE:
 			return 1;
 		case UNTAR_ENTRY:
-			r = take_entry(d);
+			r = copy_down_take_entry(d);
 			break;
 		case UNTAR_DATA:
 			r = put_content(d, content);

@@ -6,6 +6,7 @@
 enum { RESERVE_PART = 100, FIRST_ENTRIES = 1000, STEP_ENTRIES = 10000 };
 enum { FIRST_BYTES = 16 << 20, STEP_BYTES = 64 << 20, RESERVE_BYTES = 1 << 30 };
 enum { RESERVE_ENTRIES = 100000 };
+enum { ENTRY_BYTES = 4096 }; /* a folder takes a block */
 
 void copy_space_init(struct copy_space *s)
 {
@@ -34,6 +35,8 @@ static int copy_space_look(struct copy_space *s, int dir)
 	s->entries = v.f_files
 		? copy_space_allowed(v.f_favail, v.f_files, RESERVE_ENTRIES, STEP_ENTRIES)
 		: STEP_ENTRIES;
+	if (s->entries > s->bytes / ENTRY_BYTES)
+		s->entries = s->bytes / ENTRY_BYTES;
 	return 0;
 }
 

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """cp from sandboxes that have much: many files, and archives without an end."""
+import io
 import os
 import shutil
 import socket
 import subprocess
+import tarfile
 
 import harness
 from accept import serve_each
-from fake_engine import Engine, read_head
+from fake_engine import Engine, read_head, response
 from harness import Client, eq, has, ok, skip
 from program import write_program
 
@@ -32,7 +34,8 @@ def sandbox(port):
     e = Engine(os.path.join(TEMP, f"e{COUNT}"))
     got = od(e, "run", "--via", "build", "base:1", "--name", "box")
     eq((got.returncode, got.stderr), (0, ""), "a sandbox is started")
-    e.find_container("box").port = port
+    if port:
+        e.find_container("box").port = port
     return e
 
 
@@ -162,6 +165,35 @@ def test_endless():
         server.close()
         od(e, "rm", "-f", "box")
         e.close()
+
+
+def test_deep_names():
+    """Folders that only the name of a file tells of count like entries."""
+    if os.geteuid():
+        skip("deep names", "only root can mount a disk of a known size")
+        return
+    depth, inodes_n = 1900, 300000
+    body = io.BytesIO()
+    with tarfile.open(fileobj=body, mode="w", format=tarfile.GNU_FORMAT) as tar:
+        # Nearly all inodes of the disk, but less than the 1 % that must stay free.
+        for i in range((inodes_n - 500) // (depth + 1)):
+            tar.addfile(tarfile.TarInfo(f"{i}" + "/a" * depth))
+    e = sandbox(0)
+    e.execute = lambda request: (
+        response(200, body.getvalue()) if request.path == "/v1/files/tar" else response(409))
+    disk = os.path.join(TEMP, "disk-deep")
+    os.mkdir(disk)
+    eq(subprocess.run(["mount", "-t", "tmpfs", "-o", f"nr_inodes={inodes_n}", "tmpfs",
+                       disk]).returncode, 0, "a disk with few inodes")
+    try:
+        got = od(e, "cp", "box:/x", disk)
+        eq(got.returncode, 111, "the copy ends before the disk is full")
+        has(got.stderr, "nearly full", "the error says why")
+        eq(os.listdir(disk), [], "nothing of it stays")
+    finally:
+        subprocess.run(["umount", disk])
+    od(e, "rm", "-f", "box")
+    e.close()
 
 
 write_program(FAKE)
