@@ -483,6 +483,8 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 		.plugin_dir = "/.od/plugins",
 		.plugin_ms = PLUGIN_TIMEOUT_S * 1000,
 		.is_first = getpid() == 1,
+		/* The kubelet sets it for each container. */
+		.is_pod = getenv("KUBERNETES_SERVICE_HOST") != NULL,
 	};
 	if (argc > 0 && drop_in_is_name(argv[0])) {
 		r.lenient = c->drop_in = true;

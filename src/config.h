@@ -51,6 +51,7 @@ struct config {
 	uint16_t port;
 	bool has_key;
 	bool drop_in; /* an unmodified backend has started the program */
+	bool is_pod;  /* the program runs in a Pod of Kubernetes */
 	bool no_key;  /* the server may start without one, see config_is_open */
 	uint8_t key[SHA256_LEN]; /* the SHA-256 of the session key */
 	const char *tls_cert;    /* PEM files; both or none */

@@ -383,6 +383,7 @@ static bool is_welcome(const struct api *api, struct request *rq)
 	const struct origin_names names = {
 		.own = str_c(api->box->host_name),
 		.drop_in = api->box->config->drop_in,
+		.pod = api->box->config->is_pod,
 	};
 	unsigned status = 0;
 

@@ -21,15 +21,16 @@ static bool origin_is_address(struct str name)
 
 /*
  * The names by which unmodified backends reach a sandbox without a key: their app image
- * uses host.docker.internal, their Kubernetes runtime the DNS name of a Service. A page
- * cannot own either: neither .internal nor .local is delegated in the public DNS.
+ * uses host.docker.internal, their Kubernetes runtime the DNS name of a Service. Neither
+ * .internal nor .local is delegated in the public DNS. Outside of a cluster, another
+ * machine of the local network can own a name below .local by multicast DNS.
  */
-static bool origin_is_backend_name(struct str name)
+static bool origin_is_backend_name(const struct origin_names *names, struct str name)
 {
 	const struct str service = STR(".svc.cluster.local");
 
 	return str_eq_nocase(name, STR("host.docker.internal")) ||
-		(name.n > service.n &&
+		(names->pod && name.n > service.n &&
 			str_eq_nocase(str_skip(name, name.n - service.n), service));
 }
 
@@ -37,7 +38,7 @@ static bool origin_is_known(const struct origin_names *names, struct str name)
 {
 	return origin_is_address(name) || str_eq_nocase(name, STR("localhost")) ||
 		(name.n && str_eq_nocase(name, names->own)) ||
-		(names->drop_in && origin_is_backend_name(name));
+		(names->drop_in && origin_is_backend_name(names, name));
 }
 
 /* The name in "name:port". */

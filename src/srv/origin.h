@@ -12,6 +12,7 @@
 struct origin_names {
 	struct str own; /* the host's name; empty: none */
 	bool drop_in;   /* also those that unmodified backends use */
+	bool pod;       /* with drop_in: also the DNS names of Services of Kubernetes */
 };
 
 /*

@@ -137,14 +137,14 @@ def test_broken_start_up_files():
         os.rmdir(home)
 
 
-def start_as(name, launcher, options):
+def start_as(name, launcher, options, env=None):
     """A client started by a link of another name, as a backend would start it."""
     top = scratch("od-e2e-link-")
     link = os.path.join(top, name)
     os.symlink(CLIENT, link)
     port = free_port()
     argv = [link, *launcher, str(port), *options]
-    client = Client(argv=argv, user=False)
+    client = Client(argv=argv, user=False, env=env)
     client.port = port
     return client, link
 
@@ -155,19 +155,20 @@ def test_drop_in():
         return
     tail = ["--plugins", "agent_skills", "jupyter", "vscode", "--username", ME, "--user-id", "0",
             "--no-enable-browser"]
-    for name, launcher, options, what in (
-            ("micromamba", LAUNCHER, ["--working-dir", "/tmp", *tail], "the backend's command line"),
-            ("mamba", OLD_LAUNCHER, ["--working-dir", "/tmp", *tail], "that of an old backend"),
-            ("micromamba", LAUNCHER, ["--working-dir", "/tmp", "--future", "value", "--flag",
+    for pod, name, launcher, options, what in (
+            (True, "micromamba", LAUNCHER, ["--working-dir", "/tmp", *tail], "the backend's command line"),
+            (False, "mamba", OLD_LAUNCHER, ["--working-dir", "/tmp", *tail], "that of an old backend"),
+            (True, "micromamba", LAUNCHER, ["--working-dir", "/tmp", "--future", "value", "--flag",
                                       "--username", ME], "with options of the future"),
-            ("micromamba", LAUNCHER, ["--working-dir=/tmp", "--browsergym-eval-env", "a", "b",
+            (False, "micromamba", LAUNCHER, ["--working-dir=/tmp", "--browsergym-eval-env", "a", "b",
                                       "--git-user-name", "N", "--git-user-email", "e@x",
                                       f"--username={ME}"], "with all sorts of options")):
-        client, link = start_as(name, launcher, options)
+        client, link = start_as(name, launcher, options,
+                                {"KUBERNETES_SERVICE_HOST": "10.0.0.1" if pod else None})
         with client:
             eq(client.run("pwd")["content"], "/tmp", f"started as {name}: {what}")
             eq(client.log().count("no session key"), 1, "without a key the log has one warning")
-            for host, status in (("host.docker.internal:1", 200), ("a-svc.ns.svc.cluster.local:1", 200),
+            for host, status in (("host.docker.internal:1", 200), ("a-svc.ns.svc.cluster.local:1", 200 if pod else 421),
                                  ("172.17.0.2:1", 200), ("other", 421), ("evil.test", 421)):
                 eq(client.get("/v1/status", Host=host).status, status, f"the drop-in is called {host}")
             ok(children(client.pid), "it supervises a server")

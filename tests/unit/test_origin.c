@@ -127,13 +127,21 @@ static void check_drop_in(void)
 		{"evil.svc.cluster.local.evil.test", 421},
 		{"evil.test", 421},
 	};
-	const struct origin_names names = {.own = STR("sandbox"), .drop_in = true};
+	const struct origin_names pod = {
+		.own = STR("sandbox"), .drop_in = true, .pod = true};
+	const struct origin_names machine = {.own = STR("sandbox"), .drop_in = true};
 
 	for (size_t i = 0; i < ARRAY_LEN(hosts); i++) {
 		now = (struct fields){.host = hosts[i].host};
-		is_int(origin_check(NULL, &names, false), hosts[i].status,
+		is_int(origin_check(NULL, &pod, false), hosts[i].status,
 			"the drop-in: Host %s", hosts[i].host);
 	}
+	now = (struct fields){.host = "box.ns.svc.cluster.local"};
+	is_int(origin_check(NULL, &machine, false), 421,
+		"the drop-in outside of Kubernetes refuses the name of a Service");
+	now = (struct fields){.host = "host.docker.internal"};
+	is_int(origin_check(NULL, &machine, false), 0,
+		"the drop-in outside of Kubernetes has the name of Docker Desktop");
 }
 
 int main(void)
