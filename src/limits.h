@@ -58,7 +58,7 @@ enum {
 	WS_MESSAGE_MAX = 1 << 20, /* of one that comes, and is not more for a reason */
 	WS_FRAGMENTS_MAX = 1024, /* of one message; programs that split make 16 KB ones */
 	WS_CONTROLS = 100,       /* pings and pongs a second that a peer may send */
-	WS_READ = 16384,         /* taken at once, into memory that all share */
+	WS_READ = 1024,          /* of a peer, before the time of its turn is checked */
 	WS_QUEUE = 65536,        /* of what is to be sent, before its writer waits */
 	WS_QUEUE_MAX = 2 << 20,  /* with a message that was due in any case behind it */
 	WS_BEAT_MS = 10000,      /* between pings: proxies cut after 60 s of silence */

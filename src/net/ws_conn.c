@@ -1,5 +1,6 @@
 #include "net/ws_conn.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "limits.h"
@@ -350,26 +351,26 @@ static void take(struct ws_conn *c, char *p, size_t n)
 		take_frames(c, p, n);
 }
 
-/* 0: the socket may have more; 1: it has none; negative: the end. */
-static int receive(struct ws_conn *c)
-{
-	static char piece[WS_READ];
-	ssize_t n = transport_recv(&c->transport, piece, sizeof(piece));
-
-	if (n == -EAGAIN)
-		return 1;
-	if (n <= 0)
-		return n ? (int)n : ERR_CLOSED;
-	take(c, piece, (size_t)n);
-	return c->state == GONE || (size_t)n < sizeof(piece);
-}
-
-/* --- Events --------------------------------------------------------------------- */
-
 /* A peer that lets much be queued for it, and reads nothing, is not heard either. */
 static bool listens(const struct ws_conn *c)
 {
 	return c->state != CONNECT && ws_conn_queued(c) < 4 * WS_QUEUE;
+}
+
+/* One turn of a peer is bounded by time, because small messages may be expensive. */
+static int receive(struct ws_conn *c)
+{
+	uint64_t until = clock_us() + HTTP_TURN_US;
+	char piece[WS_READ];
+	ssize_t n;
+
+	do {
+		n = transport_recv(&c->transport, piece, sizeof(piece));
+		if (n <= 0)
+			return n == -EAGAIN ? 0 : n ? (int)n : ERR_CLOSED;
+		take(c, piece, (size_t)n);
+	} while (n == WS_READ && listens(c) && c->state != GONE && clock_us() < until);
+	return 0;
 }
 
 static void settle(struct ws_conn *c, bool full)

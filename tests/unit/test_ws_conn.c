@@ -408,6 +408,28 @@ static void test_room(void)
 	conf.queue_max = 0;
 }
 
+/* Messages of one peer that are expensive do not hold up all others. */
+static void test_turn(void)
+{
+	enum { MESSAGES = 60 };
+	unsigned first;
+
+	up(true);
+	work_us = 2000; /* longer than a turn of the peer, and than one of the test */
+	for (int i = 0; i < MESSAGES; i++)
+		frame(&to_say, true, B, STR(X125));
+	while (messages_n == 0 && conn && !late)
+		turn();
+	first = messages_n;
+	work_us = 0;
+	ok(first < MESSAGES / 2, "a turn ends before all messages that have come (%u)",
+		first);
+	while (messages_n < MESSAGES && conn && !late)
+		turn();
+	is_int(messages_n, MESSAGES, "the other ones come in later turns");
+	down();
+}
+
 int main(void)
 {
 	ws_peer_begin();
@@ -429,5 +451,6 @@ int main(void)
 	test_deadlines();
 	test_lost();
 	test_room();
+	test_turn();
 	return ws_peer_end();
 }

@@ -5,6 +5,7 @@
 #ifndef TESTS_UNIT_WS_PEER_H
 #define TESTS_UNIT_WS_PEER_H
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "net/conn.h"
 #include "net/ws_conn.h"
@@ -24,8 +25,9 @@ static struct ws_conn *conn; /* under test */
 static struct ws_conf conf;
 static const char *ended_why;
 static unsigned ended_code, opened_n, room_n, beats_n, messages_n;
-static bool deletes; /* the connection goes in the middle of a message */
-static size_t flood; /* bytes that each room is answered with, until it is none */
+static bool deletes;     /* the connection goes in the middle of a message */
+static uint64_t work_us; /* that each message takes */
+static size_t flood;     /* bytes that each room is answered with, until it is none */
 static struct timer guard;
 static bool late;
 
@@ -33,6 +35,8 @@ static inline void echo(void *arg, enum ws_op op, struct str data)
 {
 	(void)arg;
 	messages_n++;
+	for (uint64_t until = clock_us() + work_us; clock_us() < until;)
+		;
 	if (deletes) {
 		ws_conn_del(conn);
 		conn = NULL;
