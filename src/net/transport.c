@@ -130,6 +130,9 @@ static bool secure_pending(const struct transport *t)
 	return r != TLS_WAIT && !is_bypassed(s, r);
 }
 
+/* Each read counts like PULL_BYTES at least: a record may have 5 bytes. */
+enum { PULL_BYTES = 512 };
+
 /* From the socket into the machine: how many bytes. */
 static ssize_t pull(struct transport *t)
 {
@@ -162,6 +165,8 @@ static ssize_t secure_piece(struct transport *t, void *p, size_t n, size_t *budg
 		got = *budget ? pull(t) : -EAGAIN;
 		if (got <= 0)
 			return got;
+		if (got < PULL_BYTES)
+			got = PULL_BYTES;
 		*budget -= (size_t)got < *budget ? (size_t)got : *budget;
 	}
 	if (is_bypassed(s, r))

@@ -5,6 +5,8 @@
 #include "tests/tap.h"
 #include "tests/unit/tls_peer.h"
 
+#include <sys/ioctl.h>
+
 enum { MANY = 200000 };
 
 static char text[MANY]; /* to be sent either way */
@@ -365,6 +367,27 @@ static void test_old_version(void)
 	transport_close(&t);
 }
 
+/* Each record costs a read, so the bytes of short ones do not bound a turn. */
+static void test_short_records(void)
+{
+	enum { RECORDS = 1000, RECORD = 5 };
+	static const char record[RECORD] = "\x16\x03\x01\0\0";
+	struct transport t;
+	struct client *c = pair_up(&t, BR_TLS12);
+	char none, all[RECORDS * RECORD];
+	int left = 0;
+
+	for (int i = 0; i < RECORDS; i++)
+		memcpy(all + i * RECORD, record, RECORD);
+	if (send(c->fd, all, sizeof(all), MSG_NOSIGNAL) != sizeof(all))
+		abort();
+	is_int(transport_recv(&t, &none, 1), -EAGAIN, "empty records carry no data");
+	ok(ioctl(t.fd, FIONREAD, &left) == 0 && left > RECORDS * RECORD / 2,
+		"one turn reads the smaller part of many short records");
+	transport_close(&t);
+	client_del(c);
+}
+
 int main(void)
 {
 	make_credentials();
@@ -378,6 +401,7 @@ int main(void)
 	test_gathering();
 	test_pending();
 	test_empty_records();
+	test_short_records();
 	test_end();
 	test_end_talkative();
 	test_close();
