@@ -111,8 +111,8 @@ void conn_leave(struct conn *c)
 	loop_remove(s->loop, &c->io);
 	*(c->prev ? &c->prev->next : &s->first) = c->next;
 	*(c->next ? &c->next->prev : &s->last) = c->prev;
-	loop_free_later(s->loop, &c->later, conn_free);
 	conn_tell_watches(c);
+	loop_free_later(s->loop, &c->later, conn_free);
 	server_conn_ended(s);
 }
 
