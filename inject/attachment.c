@@ -79,7 +79,7 @@ static void attachment_send_signal(struct attachment *a, int signo)
 	size_t at = attachment_begin_control(a, &w, "signal");
 
 	jw_key(&w, "signal");
-	jw_cstr(&w, process_signal_name(signo));
+	jw_cstr(&w, process_request_signal_name(signo));
 	jw_key(&w, "to");
 	jw_cstr(&w, key ? "group" : "tree");
 	attachment_end_control(a, &w, at);
@@ -482,7 +482,7 @@ static int attachment_leave(struct attachment *a)
 {
 	a->end = (struct attachment_exit){.code = 128 + a->leave_signal};
 	out_note("od-runtime: the command did not end within a second of %s: killed",
-		process_signal_name(a->leave_signal));
+		process_request_signal_name(a->leave_signal));
 	return 0;
 }
 

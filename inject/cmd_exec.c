@@ -150,7 +150,7 @@ static void exec_clean_up(struct exec *x, const struct sandbox *s, int r)
 	const struct attachment *a = &x->attachment;
 
 	if (r == -EPIPE || (r == 0 && a->leave_signal && clock_ms() >= a->leave_at))
-		process_kill(s, a->id);
+		process_discard(s, a->id);
 	else if (r == 0 && a->got[0] + a->got[1] >= PROCESS_FORGET_MIN)
 		process_forget(s, a->id);
 }

@@ -57,7 +57,7 @@ void process_forget(const struct sandbox *s, const char *id)
 	buf_free(&answer);
 }
 
-void process_kill(const struct sandbox *s, const char *id)
+void process_discard(const struct sandbox *s, const char *id)
 {
 	struct buf answer = BUF_INIT(INJECT_REPLY_MAX);
 	struct call c;

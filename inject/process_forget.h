@@ -13,6 +13,6 @@ enum { PROCESS_FORGET_MIN = 16384 };
  */
 void process_forget(const struct sandbox *s, const char *id);
 /* Has the sandbox kill a process with all its children, and forget it. As above. */
-void process_kill(const struct sandbox *s, const char *id);
+void process_discard(const struct sandbox *s, const char *id);
 
 #endif

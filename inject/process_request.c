@@ -28,7 +28,7 @@ static const struct {
 	SIGNAL_ROW(SIGVTALRM), SIGNAL_ROW(SIGPROF), SIGNAL_ROW(SIGIO), SIGNAL_ROW(SIGPWR),
 	SIGNAL_ROW(SIGSYS), SIGNAL_ROW(SIGSTKFLT)};
 
-const char *process_signal_name(int signo)
+const char *process_request_signal_name(int signo)
 {
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		if (signals[i].signo == signo)

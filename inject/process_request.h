@@ -48,6 +48,6 @@ int process_refused(const struct process_request *q, struct str answer);
 int process_exit_code(int64_t code, struct str signal);
 
 /* The name of a signal such as "SIGINT"; NULL for one without. */
-const char *process_signal_name(int signo);
+const char *process_request_signal_name(int signo);
 
 #endif
