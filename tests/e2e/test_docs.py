@@ -15,9 +15,9 @@ import termios
 
 import engine as real
 import harness
-from harness import eq, ok, skip
+from harness import eq, has, ok, skip
 
-PAGES = ["README.md", "docs/security.md", "docs/run.md"]
+PAGES = ["README.md", "docs/security.md", "docs/run.md", "docs/drive.md"]
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 IMAGE = "busybox:1"  # the pages' image; the test has one of its own
 BUSYBOX = next((p for p in ("/bin/busybox", "/usr/bin/busybox") if os.path.exists(p)), "")
@@ -31,6 +31,7 @@ VOLATILE = [
     (re.compile(r"\b\d+(\.\d+)?(B|KiB|MiB)(?!\w)"), "SIZE"),
     (re.compile(r"\b\d+(\.\d+)?s(?= |$)", re.M), "TIME"),
     (re.compile(r"(running +)\w+( +)\d+"), r"\1METHOD\2PORT"),
+    (re.compile(r"(http://127\.0\.0\.1:)\d{5}\b(?!/)"), r"\1PORT"),
     (re.compile(r"at /\S*\.sock\b"), "at SOCKET"),
 ]
 
@@ -59,6 +60,15 @@ def test_masks():
     ok(mask("a 1 b 0s") != mask("a 2 b 0s"), "other numbers are compared")
     eq(rename("box busybox:1 box:/tmp /box //box/ od.box", "p-"), "p-box busybox:1 p-box:/tmp /box //p-box/ od.box",
        "names of sandboxes get a prefix")
+
+
+def test_programs():
+    """The programs that the page shows are the files that its examples execute."""
+    with open(os.path.join(harness.TOP, "docs/drive.md")) as f:
+        page = f.read()
+    for path, language in (("examples/drive.sh", "sh"), ("examples/drive.py", "python")):
+        with open(os.path.join(harness.TOP, path)) as f:
+            has(page, f"```{language}\n{f.read()}```\n", f"docs/drive.md shows {path}")
 
 
 def make_image(box):
