@@ -15,9 +15,17 @@ import termios
 
 import engine as real
 import harness
+import test_plugin_browser as browser_plugin
+import test_plugin_python as python_plugin
 from harness import eq, has, ok, skip
 
 PAGES = ["README.md", "docs/security.md", "docs/run.md", "docs/drive.md"]
+PLUGIN_PAGES = ["docs/cells-and-browser.md"]
+# Commands that make the folder of a plugin: (the folder, why it cannot be made here or None).
+PLUGIN_COMMANDS = {
+    "tools/plugin-python": (python_plugin.FOLDER, lambda: python_plugin.folder()[1]),
+    "tools/plugin-browser": (browser_plugin.FOLDER, browser_plugin.missing),
+}
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 IMAGE = "busybox:1"  # the pages' image; the test has one of its own
 BUSYBOX = next((p for p in ("/bin/busybox", "/usr/bin/busybox") if os.path.exists(p)), "")
@@ -93,6 +101,10 @@ def rename(text, prefix):
     return re.sub(NAMES, prefix + r"\1", text)
 
 
+class MissingPlugin(Exception):
+    """The folder of a plugin cannot be made here: the rest of the page is left out."""
+
+
 class Shell:
     """Executes the commands of a page in a folder of its own."""
 
@@ -115,6 +127,15 @@ class Shell:
         self.networks.remove(name)
         return name
 
+    def make_plugin(self, tool, folder):
+        """The folder of a plugin, which is made once for all tests."""
+        path, missing = PLUGIN_COMMANDS[tool]
+        reason = missing()
+        if reason:
+            raise MissingPlugin(reason)
+        os.symlink(path, os.path.join(self.folder, folder))
+        return ""
+
     def close(self):
         """Removes what a page that failed has left, as far as the box does not."""
         if self.networks:
@@ -127,6 +148,8 @@ class Shell:
         command = rename(command, self.prefix).replace(IMAGE, self.image)
         if command.startswith("docker network "):
             text = self.network(*command.split()[2:4])
+        elif command.split()[0] in PLUGIN_COMMANDS:
+            text = self.make_plugin(*command.split())
         elif "exec -it " in command:
             text = self.on_terminal(command, [line[m.end():] for line in output.splitlines()
                                               if (m := PROMPT.match(line))])
@@ -157,14 +180,14 @@ class Shell:
         return text.lstrip("\n")
 
 
-def test_pages():
+def execute_pages(pages):
     engine = real.find()
     if not engine or not BUSYBOX:
         skip("the examples of the documents", "no container engine answers, or there is no static busybox")
         return
     with real.Box(engine) as box:
         image = make_image(box)
-        for page in PAGES:
+        for page in pages:
             shell = Shell(box, image)
             with open(os.path.join(harness.TOP, page)) as f:
                 blocks = list(examples_of(f.read()))
@@ -172,9 +195,19 @@ def test_pages():
             try:
                 for command, output in (step for block in blocks for step in block):
                     eq(mask(shell.execute(command, output)), mask(output), f"{page}: {command}")
+            except MissingPlugin as e:
+                skip(f"the rest of the examples of {page}", str(e))
             finally:
                 shell.close()
         box.engine.remove_image(image)
+
+
+def test_pages():
+    execute_pages(PAGES)
+
+
+def test_plugin_pages():
+    execute_pages(PLUGIN_PAGES)
 
 
 if __name__ == "__main__":

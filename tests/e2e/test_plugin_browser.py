@@ -136,4 +136,5 @@ def test_containers():
             engine.remove_image(ref)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -4,6 +4,7 @@
 The folder is made once (build/plugin-python). The client runs in a root of its own in a
 mount namespace, which needs root; /dev and /proc are there, as in any container."""
 import ast
+import fcntl
 import glob
 import os
 import re
@@ -43,7 +44,13 @@ echo none > etc/ld.so.cache
 
 
 def made(folder, *options):
-    """The folder, newer than the tools; None, and why there is none."""
+    """The folder, newer than the tools; None, and why there is none. Tests that run beside each other share it."""
+    with open(folder + ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return make_folder(folder, *options)
+
+
+def make_folder(folder, *options):
     if os.path.exists(folder):
         when = os.stat(folder + "/share/packages").st_mtime
         if when > max(os.stat(t).st_mtime for t in glob.glob(TOP + "/tools/plugin-*")):

@@ -8,13 +8,14 @@ import re
 
 TOP = os.environ.get("OD_SOURCE") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 PAGE = "docs/security.md"
+TASK_PAGES = ["README.md", "docs/run.md", "docs/drive.md", "docs/cells-and-browser.md"]
 THREATS = [f"T{n:02}" for n in range(1, 47)]
 
 # `test_key.py:test_by_digest`, `test_log.c`, `tls_client.t`, `fuzz_vt.c`
 TEST = re.compile(r"`((?:test|fuzz)_\w+\.(?:py|c)|\w+\.t)(?::(\w+))?`")
-PATH = re.compile(r"`((?:src|inject|tests|tools|docs|third_party)/[\w./-]+)`")
+PATH = re.compile(r"`((?:src|inject|tests|tools|docs|examples|third_party)/[\w./-]+)`")
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
-CODE = re.compile(r"`[^`\n]*`")
+CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.M | re.S)
 ROW = re.compile(r"^\| (T\d\d) \|(.*)\|$", re.M)
 NO_PROMISE = "Not promised:"
 
@@ -102,7 +103,7 @@ fails("a row without a test", wrong_rows(table().replace("`fuzz_vt.c`", "none", 
 fails("a long line", long_lines("a" * 121), "121 columns")
 check("a good page passes the checks",
       [*wrong_tests("`test_key.py:test_by_digest` `test_hash.c:test_random` `tls_client.t` `fuzz_vt.c`"),
-       *wrong_paths("`src/net/tls.c` [protocol](protocol.md#tls)"), *wrong_rows(table(NO_PROMISE))])
+       *wrong_paths("`src/net/tls.c` [protocol](protocol.md#tls)\n```console\n[a](/b)\n```\n"), *wrong_rows(table(NO_PROMISE))])
 
 page = read(PAGE)
 check(f"{PAGE}: every test that it names exists", wrong_tests(page))
@@ -114,4 +115,9 @@ for path in sorted(glob.glob(os.path.join(TOP, "docs/*.md"))) + [os.path.join(TO
     path = os.path.relpath(path, TOP)
     links = [p for p in wrong_paths(read(path), os.path.dirname(path)) if "link" in p]
     check(f"{path}: every link leads to a file", links)
+for path in TASK_PAGES:
+    page = read(path)
+    check(f"{path}: every test and file that it names exists", [
+        *(p for p in wrong_tests(page) if "there is no test" in p), *wrong_paths(page, os.path.dirname(path))])
+    check(f"{path}: no line is too long", long_lines(page))
 print(f"1..{run}")
