@@ -19,7 +19,7 @@ import test_plugin_browser as browser_plugin
 import test_plugin_python as python_plugin
 from harness import eq, has, ok, skip
 
-PAGES = ["README.md", "docs/security.md", "docs/run.md", "docs/drive.md"]
+PAGES = ["README.md", "docs/security.md", "docs/run.md", "docs/drive.md", "docs/openhands.md"]
 PLUGIN_PAGES = ["docs/cells-and-browser.md"]
 # Commands that make the folder of a plugin: (the folder, why it cannot be made here or None).
 PLUGIN_COMMANDS = {
@@ -36,6 +36,7 @@ UNSHOWN = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r|\n*BusyBox v.*\n+Enter 'help'.*
 # What differs from run to run: (what it looks like, what it is replaced by).
 VOLATILE = [
     (re.compile(r"\b[0-9a-f]{64}\b"), "HASH"),
+    (re.compile(r"(od-runtime:oh_v[\d.]+)(_[0-9a-z]{16})+"), r"\1_HASHES"),
     (re.compile(r"\b\d+(\.\d+)?(B|KiB|MiB)(?!\w)"), "SIZE"),
     (re.compile(r"\b\d+(\.\d+)?s(?= |$)", re.M), "TIME"),
     (re.compile(r"(running +)\w+( +)\d+"), r"\1METHOD\2PORT"),
