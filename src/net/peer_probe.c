@@ -10,7 +10,8 @@
 
 enum {
 	IDLE_S = 1,       /* from the last byte to the first probe of the kernel */
-	LOST_MS = 1000,   /* from bytes or such a probe, without an answer to anything */
+	IDLE_MS = 400,    /* from the last byte to the next one that the caller sends */
+	LOST_MS = 900,    /* from bytes or such a probe, without an answer to anything */
 	CLOSED_MS = 2500, /* between probes of a window that is closed */
 };
 
@@ -59,7 +60,7 @@ static bool peer_probe_waits(struct peer_probe *p, const struct tcp_info *i, uin
 	return p->waits_from && now - p->waits_from >= LOST_MS;
 }
 
-bool peer_probe_is_lost(struct peer_probe *p, int fd, uint64_t now)
+enum peer_probe_state peer_probe_check(struct peer_probe *p, int fd, uint64_t now)
 {
 	struct tcp_info i = {0};
 	socklen_t n = sizeof(i);
@@ -67,7 +68,7 @@ bool peer_probe_is_lost(struct peer_probe *p, int fd, uint64_t now)
 	bool is_closed;
 
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &n) < 0)
-		return false;
+		return PEER_PROBE_OK;
 	/* Bytes are queued, and none are on their way. */
 	is_closed = !i.tcpi_unacked && ioctl(fd, SIOCOUTQ, &queued) == 0 && queued;
 	if (!is_closed)
@@ -76,5 +77,9 @@ bool peer_probe_is_lost(struct peer_probe *p, int fd, uint64_t now)
 		p->closed_from = now;
 	if (is_closed)
 		peer_probe_hurry(p, fd, now);
-	return peer_probe_waits(p, &i, now);
+	if (peer_probe_waits(p, &i, now))
+		return PEER_PROBE_LOST;
+	return !is_closed && !i.tcpi_unacked && i.tcpi_last_data_sent >= IDLE_MS
+		? PEER_PROBE_IDLE
+		: PEER_PROBE_OK;
 }

@@ -1,6 +1,10 @@
 /*
- * Finds out within about two seconds that the peer of a TCP connection cannot be reached
- * any more. A peer that can be reached and does not read is not lost.
+ * Detects within two seconds that the peer of a TCP connection cannot be reached any
+ * more. A peer that can be reached and does not read is not lost.
+ *
+ * A connection is judged by bytes that it sends, which the kernel repeats if they are
+ * lost: a probe of the kernel would be sent once, and one lost packet would end the
+ * connection.
  */
 #ifndef NET_PEER_PROBE_H
 #define NET_PEER_PROBE_H
@@ -21,10 +25,13 @@ struct peer_probe {
 /* Has the kernel probe the peer of fd while the connection is idle. */
 void peer_probe_begin(int fd);
 
-/*
- * To be called every PEER_PROBE_TICK_MS. True: the peer does not acknowledge what it was
- * sent, for too long. False for what is no TCP connection.
- */
-bool peer_probe_is_lost(struct peer_probe *p, int fd, uint64_t now);
+enum peer_probe_state {
+	PEER_PROBE_OK,   /* also for sockets that are no TCP connections */
+	PEER_PROBE_IDLE, /* the caller sends something that has no effect */
+	PEER_PROBE_LOST, /* the peer has not acknowledged what was sent, for too long */
+};
+
+/* To be called every PEER_PROBE_TICK_MS, with monotonic ms. */
+enum peer_probe_state peer_probe_check(struct peer_probe *p, int fd, uint64_t now);
 
 #endif

@@ -29,6 +29,11 @@ void attach_control_end(struct attachment *a, struct jw *w, size_t at)
 	process_frame_end(&a->text, at);
 }
 
+void attach_add_empty(struct attachment *a)
+{
+	process_frame_end(&a->text, process_frame_begin(&a->text, PROCESS_FRAME_STDOUT));
+}
+
 void attach_complain(struct attachment *a, const char *detail)
 {
 	struct jw w;

@@ -98,6 +98,8 @@ int attach_send(struct attachment *a);
 /* Control frames: members are written between the two. */
 size_t attach_control_begin(struct attachment *a, struct jw *w, const char *type);
 void attach_control_end(struct attachment *a, struct jw *w, size_t at);
+/* An empty frame of output, which the peer skips. */
+void attach_add_empty(struct attachment *a);
 /* "error", after which the connection goes on. */
 void attach_complain(struct attachment *a, const char *detail);
 

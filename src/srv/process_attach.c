@@ -97,15 +97,24 @@ void attach_fail(struct attachment *a, const char *detail)
 static void attach_on_time(struct timer *t)
 {
 	struct attachment *a = container_of(t, struct attachment, timer);
+	enum peer_probe_state peer = PEER_PROBE_OK;
 
 	/* The kernel still sends what it has. */
-	if (a->state == ATTACH_LINGER)
+	if (a->state == ATTACH_LINGER) {
 		attach_enter(a, ATTACH_CLOSED);
-	else if (a->failed ||
-		(a->owns && peer_probe_is_lost(&a->probe, a->transport.fd, clock_ms())))
+		return;
+	}
+	if (a->owns)
+		peer = peer_probe_check(&a->probe, a->transport.fd, clock_ms());
+	if (a->failed || peer == PEER_PROBE_LOST) {
 		attach_reset(a);
-	else
-		attach_set_timer(a, a->owns ? PEER_PROBE_TICK_MS : HTTP_WAIT_MS);
+		return;
+	}
+	attach_set_timer(a, a->owns ? PEER_PROBE_TICK_MS : HTTP_WAIT_MS);
+	if (peer == PEER_PROBE_IDLE && a->state == ATTACH_OPEN) {
+		attach_add_empty(a);
+		attach_go_on(a, false);
+	}
 }
 
 /* An armed timer has its place; one that fires has just left it. */

@@ -43,6 +43,7 @@ class Attached:
         self.offset = {STDOUT: 0, STDERR: 0}
         self.offset.update(offsets or {})
         self.controls, self.gaps, self.errors = [], [], []
+        self.empty = 0  # frames without bytes
         self.credit = self.sent = 0
         self.attached = self.exited = None
         self.keeps = True  # the bytes, not only their number
@@ -93,6 +94,7 @@ class Attached:
             self.take(json.loads(data))
         else:
             assert kind in self.out, kind
+            self.empty += not n
             if self.keeps:
                 self.out[kind] += data
             self.offset[kind] += n

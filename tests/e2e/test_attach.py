@@ -388,6 +388,18 @@ def test_slow_owner():
         ok(a.out[STDOUT].endswith(b"done\n") and a.exited["exit_code"] == 0, "and the reader gets the end")
 
 
+def test_idle_owner():
+    """An idle connection carries bytes that the peer acknowledges, so that a lost network is noticed."""
+    with Client() as c:
+        conn = c.conn()
+        p = start(c, "sh", "-c", "read line; echo got $line", stdin=True, on_disconnect="kill", conn=conn)
+        a = Attached.connect(c.port, p["id"], conn=conn)
+        ok(a.until(lambda: a.empty >= 3), "empty frames come while nothing happens")
+        a.send(frame(STDIN, b"it\n"))
+        a.until_exit()
+        eq(a.out[STDOUT], b"got it\n", "the output between them is exact")
+
+
 def test_lease():
     with Client() as c:
         conn = c.conn()
@@ -450,8 +462,9 @@ def lose_link(libc):
         with Client(argv=argv) as c:
             c.port = int(argv[2])
             made = []
-            for name, command, attached in (("idle", "echo on; sleep 1000", False), ("idle", "echo on; sleep 1000", True),
-                                            ("busy", "while :; do echo on; sleep 0.1; done", True)):
+            for name, command, attached in (("idle", "echo on; sleep 1000", True),
+                                            ("busy", "while :; do echo on; sleep 0.1; done", True),
+                                            ("idle", "echo on; sleep 1000", False)):
                 conn = connect_from(libc, holder, c.port)
                 p = start(c, "sh", "-c", "trap '' HUP; " + command, on_disconnect="kill", conn=conn)
                 a = Attached.connect(c.port, p["id"], conn=conn) if attached else None
