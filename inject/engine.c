@@ -18,7 +18,7 @@
 enum { MINOR_OLDEST = 24, MINOR_NEWEST = 47 };
 /* How long a container is awaited that may be made after all. */
 enum { LATE_ROUNDS = 20, LATE_MS = 100 };
-enum { TIDY_SILENT_MS = 1000 };
+enum { TIDY_SILENT_MS = 1000, TIDY_INTERRUPTED_MS = 10000 };
 enum { ENGINE_OWN_MAX = 40 + OWNER_MAX };
 
 #define NEXT_HOST "start Docker or Podman, or say where it is: --host unix:///path"
@@ -59,8 +59,21 @@ int engine_version(struct str text, unsigned *minor)
 	return 0;
 }
 
+/*
+ * How long clean-up waits for each answer. An engine that was silent once will be so
+ * again, and clean-up consists of many requests.
+ */
+static uint32_t engine_tidy_ms = INJECT_ENGINE_MS;
+
+static void engine_note_silence(int r)
+{
+	if (r == -ETIMEDOUT || r == -ETIME)
+		engine_tidy_ms = TIDY_SILENT_MS;
+}
+
 int engine_fail(const struct engine *e, int r)
 {
+	engine_note_silence(r);
 	if (e->quiet)
 		return r;
 	switch (r) {
@@ -152,17 +165,16 @@ int engine_stream(const struct engine *e, struct call *c, const struct call_requ
 	return r ? engine_fail(e, r) : 0;
 }
 
-/*
- * How long clean-up waits for each answer. An engine that was silent once will be so
- * again, and clean-up consists of many requests.
- */
-static uint32_t engine_tidy_ms = INJECT_ENGINE_MS;
-
 static uint32_t engine_idle_ms(const struct engine *e)
 {
 	uint32_t ms = e->idle_ms ? e->idle_ms : INJECT_ENGINE_MS;
 
-	return e->tidies && engine_tidy_ms < ms ? engine_tidy_ms : ms;
+	if (e->tidies && engine_tidy_ms < ms)
+		ms = engine_tidy_ms;
+	/* The user has interrupted, and waits for the prompt. */
+	if (e->tidies && stop_signal() && ms > TIDY_INTERRUPTED_MS)
+		ms = TIDY_INTERRUPTED_MS;
+	return ms;
 }
 
 /* The answer whole, without a word to the user. */
@@ -184,8 +196,7 @@ static int ask(const struct engine *e, struct reply *reply, const char *method,
 	r = exchange(e, &c, &q, engine_idle_ms(e));
 	if (!r)
 		r = call_collect(&c, &reply->body);
-	if (r == -ETIMEDOUT || r == -ETIME)
-		engine_tidy_ms = TIDY_SILENT_MS;
+	engine_note_silence(r);
 	if (!r)
 		reply->status = c.head.status;
 	call_close(&c);

@@ -226,7 +226,10 @@ static int probe_read_archive(struct call *c, struct buf *head)
 	return r == -EINTR || r == -ENOMEM ? r : head->err;
 }
 
-/* The begin of a file; head stays empty if the engine does not give it. */
+/*
+ * The begin of a file; head stays empty if the engine does not give it. An engine that
+ * says nothing at all would not answer the next request either.
+ */
 static int probe_read_head(
 	const struct engine *e, const char *id, struct str path, struct buf *head)
 {
@@ -241,6 +244,8 @@ static int probe_read_head(
 		r = probe_read_archive(&c, head);
 	call_close(&c);
 	target_free(&at);
+	if (r == -ETIMEDOUT || r == -ETIME)
+		return engine_fail(e, r);
 	return r == -EINTR || r == -ENOMEM ? r : 0;
 }
 
