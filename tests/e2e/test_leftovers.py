@@ -244,8 +244,8 @@ def test_bound():
         return
     with Left(ENGINE) as box:
         kept = box.run(IMAGE)
-        p = box.begin(ENGINE.path, "run", "--rm", "--name", f"{PREFIX}-b", IMAGE, "--",
-                      "echo up; sleep 1000")
+        p = box.begin(ENGINE.path, "run", "--rm", "--name", f"{PREFIX}-b", IMAGE,
+                      "sh", "-c", "echo up; sleep 1000")
         until(lambda: any(n == f"/{PREFIX}-b" and s == "running" for n, s in box.states()))
         box.od("build", "--dry-run", IMAGE)
         has(str(box.states()), f"/{PREFIX}-b", "it stays while od-runtime lives")
@@ -295,8 +295,8 @@ def test_committed():
         return
     with Left(ENGINE) as box:
         name, image = f"{PREFIX}-c", f"{PREFIX}-left:committed"
-        p = box.begin(ENGINE.path, "run", "--rm", "--name", name, IMAGE, "--",
-                      "echo up; sleep 1000")
+        p = box.begin(ENGINE.path, "run", "--rm", "--name", name, IMAGE,
+                      "sh", "-c", "echo up; sleep 1000")
         until(lambda: (f"/{name}", "running") in box.states())
         sandbox, = box.containers()
         repo, tag = image.split(":")

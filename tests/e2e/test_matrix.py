@@ -352,7 +352,8 @@ def try_row(box, row, number):
                     "not said": [words for words in row.refused if words not in done.stderr]})
     elif done.returncode == 0:
         want.update({"do": row.see, "file": "x\n", "cp": 0, "copy": "y", "rm": 0, **row.look})
-        got["do"] = box.od("exec", name, "sh", "-c", row.do).stdout.strip("\n")
+        told = box.od("exec", "--session", "matrix", name, row.do).stdout
+        got["do"] = told.replace("\r\n", "\n").strip("\n")
         box.act(name, "write", path="/dev/shm/f", content="x")
         got["file"] = box.act(name, "read", path="/dev/shm/f")["content"]
         got["cp"] = box.od("cp", COPIED, name + ":/dev/shm/g").returncode
