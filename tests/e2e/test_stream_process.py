@@ -27,8 +27,10 @@ def open_new(s, id, *argv, window=None, **members):
 def test_start():
     with Client() as c:
         s = connect(c)
-        p = open_new(s, 1, "sh", "-c", "echo out; echo err >&2; exit 7", tag="a-tag")
+        p = open_new(s, 1, "sh", "-c", "cat; echo out; echo err >&2; exit 7", tag="a-tag",
+                     stdin=True)
         eq([p["tag"], p["state"]], ["a-tag", "running"], "started has the process object")
+        s.say("end", id=1)
         eq(s.expect("closed", id=1)["exit_code"], 7, "closed has the exit code")
         eq([s.output[1], s.stderr[1]], [b"out\n", b"err\n"], "stdout and stderr are apart")
         open_new(s, 2, "sh", "-c", "kill -TERM $$")
