@@ -377,7 +377,7 @@ def test_demo_fails():
         skip("tools/demo that fails", "its packages are not installed")
         return
     for name, got, last in (
-            ("the build", demo_with(200, make="echo no memory >&2; exit 3\n"), "build the two programs"),
+            ("the build", demo_with(200, make="echo no memory >&2; exit 3\n"), "build the three programs"),
             ("an image", demo_with(200, make="exit 0\n", gcc="exit 1\n"), "three images to try it on"),
             ("an import", demo_with(500, make="exit 0\n"), "debian: Debian 12"),
             ("od-runtime", demo_with(200, make="exit 0\n"), "-- exit code 111")):

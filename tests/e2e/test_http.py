@@ -36,7 +36,8 @@ def test_routes():
         eq(list(info), ["uptime", "idle_time", "resources"], "GET /server_info: its keys")
         eq({k: list(v) if isinstance(v, dict) else None for k, v in info["resources"].items()},
            {"cpu_percent": None, "memory": ["rss", "vms", "percent"],
-            "disk": ["total", "used", "free", "percent"], "io": ["read_bytes", "write_bytes"]},
+            "disk": ["total", "used", "free", "percent"], "io": ["read_bytes", "write_bytes"],
+            "sandbox": ["cpu_usec", "memory"]},
            "GET /server_info: its resources")
         eq((0 <= info["idle_time"] <= info["uptime"] + 1, info["resources"]["memory"]["rss"] > 0),
            (True, True), "GET /server_info: sensible figures")

@@ -73,8 +73,9 @@ class Sandbox:
             eq((f.read(), self.names()), (CANARY, ["canary"]), f"{name}: nothing is changed")
 
     def names(self):
-        """The names in the working directory, but for those of screenshots."""
-        return [n for n in os.listdir(self.client.work) if n != ".browser_screenshots"]
+        """The names in the working directory, but for those that the browser makes."""
+        made = (".browser_screenshots", ".downloads")
+        return [n for n in os.listdir(self.client.work) if n not in made]
 
     def end(self):
         eq(self.client.get("/alive").status, 200, "the server goes on")
