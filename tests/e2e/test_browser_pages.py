@@ -168,11 +168,13 @@ def test_downloads(client):
     for where, text, name in (("/links", "Saved", "a click that saves"), ("/blob", "Save", "what a page has made"),
                               ("/links", "Late", "a click that saves what comes late")):
         got = page(client, where)
+        folder = client.work + "/.downloads"
+        before = os.listdir(folder)
         begun = time.monotonic()
         got = do(client, f'click("{bid_of(got, text)}")')
         if got["observation"] != "download":
             # It had not begun yet, and is told by the next action.
-            until(lambda: os.listdir(client.work).count(".downloads"))
+            until(lambda: os.listdir(folder) != before)
             got = do(client, "noop(0)")
         note(f"{time.monotonic() - begun:.2f} s")
         eq(got["observation"], "download", name)
