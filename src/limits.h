@@ -58,7 +58,7 @@ enum {
 	WS_MESSAGE_MAX = 1 << 20, /* of one that comes, and is not more for a reason */
 	WS_FRAGMENTS_MAX = 1024, /* of one message; programs that split make 16 KB ones */
 	WS_CONTROLS = 100,       /* pings and pongs a second that a peer may send */
-	WS_READ = 1024,          /* of a peer, before the time of its turn is checked */
+	WS_READ = 1024,          /* from a peer, before the time of its turn is checked */
 	WS_QUEUE = 65536,        /* of what is to be sent, before its writer waits */
 	WS_QUEUE_MAX = 2 << 20,  /* with a message that was due in any case behind it */
 	WS_BEAT_MS = 10000,      /* between pings: proxies cut after 60 s of silence */
@@ -163,21 +163,21 @@ enum {
 
 /* Processes. */
 enum {
-	PROCESSES_MAX = 512,              /* that run: eight descriptors each at most */
-	PROCESSES_EXITED = 256,           /* that are kept in any case... */
-	PROCESSES_UNREAD = 512,           /* ...and with those that nobody has read */
+	PROCESSES_MAX = 512,              /* running, eight descriptors each at most */
+	PROCESSES_EXITED = 256,           /* exited ones that are kept in any case... */
+	PROCESSES_UNREAD = 512,           /* ...and with those whose exit was not read */
 	PROCESS_OUTPUT_TOTAL = 128 << 20, /* of all: half of a small sandbox */
 	PROCESS_OUTPUT_DEFAULT = 4 << 20, /* of one, unless asked otherwise... */
 	PROCESS_OUTPUT_MIN = 64 << 10,   /* ...2048 of them are PROCESS_OUTPUT_TOTAL... */
 	PROCESS_OUTPUT_MAX = 64 << 20,   /* ...up to this: two fit */
 	PROCESS_READ_BUDGET = 256 << 10, /* per wake-up and output: 0.1 ms */
-	PROCESS_PIPE = 256 << 10,        /* what a pipe of one holds, if it may */
+	PROCESS_PIPE = 256 << 10,        /* capacity of a pipe, if permitted */
 	PROCESS_TIMEOUT_MAX_S = 30 * 86400, /* a month: longer waits are no deadline */
 	PROCESS_ARGV_SHOWN = 128 << 10,     /* of arguments; the kernel takes 2 MB */
 	PROCESS_REQUEST_MAX = 4096,         /* of a signal or a size */
 	PROCESS_START_MS = 60000,  /* a directory or program on a slow network disk */
-	PROCESS_KEYS = 1000,       /* of requests that are not done twice */
-	PROCESS_ORPHAN_MS = 10000, /* for an owner to come back after a crash */
+	PROCESS_KEYS = 1000,       /* of requests that start no second process */
+	PROCESS_ORPHAN_MS = 10000, /* after a crash, for a new owner to attach */
 };
 
 /* The text of commands. */

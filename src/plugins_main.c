@@ -19,7 +19,7 @@ static int plugins_run_skill(int argc, char **argv)
 
 static int plugins_run_browser(void)
 {
-	/* A browser that has ended is noticed by a write that fails. */
+	/* A write to a browser that has ended fails instead. */
 	signal(SIGPIPE, SIG_IGN);
 	return role_browser();
 }

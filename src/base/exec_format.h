@@ -4,14 +4,14 @@
 
 #include "base/str.h"
 
-/* The interpreter's name lies in the first page in what linkers make. */
+/* Linkers put the name of the interpreter into the first page. */
 enum { EXEC_FORMAT_HEAD = 4096 };
 
 /*
- * Reads the begin of a file, EXEC_FORMAT_HEAD bytes or all of it. 0 with *interpreter,
+ * Reads the beginning of a file, EXEC_FORMAT_HEAD bytes or all. 0 with *interpreter,
  * which is the path of the program that has to be there as well: the loader of a dynamic
  * program, or the program that a "#!" line names. It is empty for a static program, and
- * if the name lies behind the head. ERR_TYPE: neither ELF nor a script.
+ * if the name lies after the head. ERR_TYPE: neither ELF nor a script.
  */
 int exec_format_read(struct str head, struct str *interpreter) MUST_USE;
 

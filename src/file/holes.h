@@ -1,5 +1,5 @@
 /*
- * Content of a file that comes in pieces, from its begin on: zeros are not written, so
+ * Content of a file, received in pieces from its beginning: zeros are not written, so
  * that sparse files stay sparse whatever archive carries them. A file system allocates
  * whole blocks; zeros beside other bytes of their block cost nothing.
  */
@@ -10,7 +10,7 @@
 
 /* Zeroed is a valid start. */
 struct holes {
-	uint64_t at; /* bytes of content that have come */
+	uint64_t at; /* bytes of content received so far */
 };
 
 /*
@@ -18,9 +18,9 @@ struct holes {
  * of the file; false when the rest of the piece is used up.
  */
 bool holes_next(struct holes *h, struct str *piece, struct str *data, uint64_t *at);
-/* Writes what of piece is no zeros to fd, a new file. 0 or -errno. */
+/* Writes those bytes of piece that are not zeros to fd, a new file. 0 or -errno. */
 int holes_write(struct holes *h, int fd, struct str piece) MUST_USE;
-/* Gives the file its size, which ends in a hole perhaps. 0 or -errno. */
+/* Sets the size of the file, which may end in a hole. 0 or -errno. */
 int holes_end(const struct holes *h, int fd) MUST_USE;
 
 #endif

@@ -84,7 +84,7 @@ static void put_words(struct native *n, const char *what, const char *why)
 	cell_text(&n->cell, str_c(why));
 }
 
-/* In place of what a skill prints: err is why there is no process. */
+/* Writes the output of a skill that could not be started because of err. */
 static void native_put_failure(struct native *n, int err)
 {
 	struct buf why = BUF_INIT(2 * FILE_PATH_MAX);
@@ -203,7 +203,7 @@ static int call(struct native *n)
 	int r = plugins_program_find(program);
 	int in = r ? r : put_arguments(n);
 
-	/* Without od-plugins the PATH ends in a folder of somebody else's. */
+	/* Without od-plugins the last folder of PATH is another one. */
 	if (in < 0)
 		return in;
 	r = fd_pipe(out);

@@ -75,7 +75,7 @@ void conn_enter(struct conn *c, enum conn_state next)
 		conn_set_deadline(c, c->server->ms[next]);
 }
 
-/* Whether a peer that has closed its side counts as one that has left. */
+/* Whether a peer that has closed its side counts as gone. */
 static bool conn_needs_peer(const struct conn *c)
 {
 	return c->watches || (c->x && c->x->rq.needs_peer);

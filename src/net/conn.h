@@ -83,7 +83,7 @@ struct conn {
 	struct timer timer;
 	struct later later;
 	struct peer_watch *watches; /* see request_watch_peer */
-	struct exchange *x;         /* NULL while nothing of a request is here */
+	struct exchange *x;         /* NULL while no byte of a request is received */
 };
 
 struct listener {
@@ -143,7 +143,7 @@ void conn_enter(struct conn *c, enum conn_state next);
 /* The layer above has answered after it had returned: sends, and goes on. */
 void conn_resume(struct conn *c);
 
-/* Calls those who watch c, and forgets them. */
+/* Calls and unlinks the watches of c. */
 void conn_tell_watches(struct conn *c);
 
 /* Has the loop go on with c: there is work that no event of the socket tells of. */

@@ -11,7 +11,7 @@
 enum {
 	IDLE_S = 1,       /* from the last byte to the first probe of the kernel */
 	IDLE_MS = 400,    /* from the last byte to the next one that the caller sends */
-	LOST_MS = 900,    /* from bytes or such a probe, without an answer to anything */
+	LOST_MS = 900,    /* from bytes or such a probe, without an acknowledgement */
 	CLOSED_MS = 2500, /* between probes of a window that is closed */
 };
 
@@ -44,8 +44,9 @@ static void peer_probe_hurry(const struct peer_probe *p, int fd, uint64_t now)
 }
 
 /*
- * The time without an answer counts from something that was sent: the kernel repeats
- * bytes for which the peer has no space at growing intervals, and is answered each time.
+ * The time without an acknowledgement counts from the last transmission: the kernel
+ * repeats bytes for which the peer has no space at growing intervals, and the peer
+ * acknowledges each of them.
  */
 static bool peer_probe_waits(struct peer_probe *p, const struct tcp_info *i, uint64_t now)
 {
@@ -69,7 +70,7 @@ enum peer_probe_state peer_probe_check(struct peer_probe *p, int fd, uint64_t no
 
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &n) < 0)
 		return PEER_PROBE_OK;
-	/* Bytes are queued, and none are on their way. */
+	/* Bytes are queued, and none are in flight. */
 	is_closed = !i.tcpi_unacked && ioctl(fd, SIOCOUTQ, &queued) == 0 && queued;
 	if (!is_closed)
 		p->closed_from = 0;

@@ -16,7 +16,7 @@ enum { PEER_PROBE_TICK_MS = 250 };
 
 /* Zeroed to begin with. */
 struct peer_probe {
-	/* Since then the window of the peer is closed, monotonic ms; 0: it is open. */
+	/* When the window of the peer was closed, monotonic ms; 0: it is open. */
 	uint64_t closed_from;
 	/* Time since which nothing sent has been acknowledged; 0: none. */
 	uint64_t waits_from;

@@ -1,4 +1,4 @@
-/* The end of a connection, for those who depend on its peer after the reply. */
+/* Reports the end of a connection to what depends on its peer after the reply. */
 #include "net/conn.h"
 #include "net/peer_probe.h"
 

@@ -77,12 +77,12 @@ static int process_frames_enter(struct process_frames *r)
 	if (control && !r->left)
 		return ERR_SYNTAX;
 	buf_reset(&r->control);
-	/* An empty frame of data has no more to read. */
+	/* An empty data frame ends with its head. */
 	process_frames_consume(r, 0);
 	return 0;
 }
 
-/* 0: the head is complete and legal, with bytes to follow or none. */
+/* 0: the head is complete and legal; 1: it is not complete; an error. */
 static int process_frames_take_head(struct process_frames *r, struct str *in)
 {
 	size_t n = PROCESS_FRAME_HEAD - r->head_n;

@@ -40,7 +40,7 @@ struct process_frames {
 
 struct process_frame {
 	enum process_frame_type type;
-	struct str bytes; /* one piece of stdin or of an output; or a whole control */
+	struct str bytes; /* one piece of stdin or of an output; or a complete control */
 };
 
 /* control_max limits the payload of control frames. */
@@ -51,17 +51,17 @@ void process_frames_free(struct process_frames *r);
  * Takes bytes from the front of in. 0: *f is the next frame, or a piece of one; its bytes
  * are valid until the next call and while the memory of in is. 1: in is used up.
  * ERR_SYNTAX: a head is not legal; ERR_LIMIT: a frame is too long; -ENOMEM. After an
- * error the reader is of no further use.
+ * error r must not be used.
  */
 int process_frames_next(
 	struct process_frames *r, struct str *in, struct process_frame *f) MUST_USE;
 
 /*
- * How many bytes of a data frame come next, so that a caller can move them without
+ * The number of bytes of a data frame that come next, which a caller can move without
  * process_frames_next; 0 inside a head or a control frame.
  */
 size_t process_frames_ahead(const struct process_frames *r);
-/* n bytes of those, at most all, have been moved. */
+/* Skips n of those bytes, which the caller has moved. */
 void process_frames_skip(struct process_frames *r, size_t n);
 
 #endif

@@ -131,7 +131,7 @@ void request_deny(
  */
 void request_forward(const struct request *rq, struct str target, struct buf *out);
 
-/* Watches a connection; embedded in its owner, zeroed but for fn. */
+/* Watches a connection; embedded in its owner, and zeroed except fn. */
 struct peer_watch {
 	void (*fn)(struct peer_watch *w);
 	struct peer_watch **at, *next; /* in the list of the connection */
@@ -143,7 +143,7 @@ struct peer_watch {
  * when the peer closes its side.
  */
 void request_watch_peer(struct request *rq, struct peer_watch *w);
-/* Legal for one that does not watch. */
+/* No effect on a watch that is not linked. */
 void request_unwatch_peer(struct peer_watch *w);
 
 struct transport;

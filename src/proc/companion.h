@@ -19,7 +19,7 @@ typedef void companion_fn(int sock, const void *arg);
 
 /* 0, or -errno with c->sock -1. The caller reaps no other children. */
 int companion_begin(struct companion *c, companion_fn *fn, const void *arg) MUST_USE;
-/* Closes the socket and waits for the end of the process. Legal with a sock of -1. */
+/* Closes the socket and waits for the end of the process. No effect if sock is -1. */
 void companion_end(struct companion *c);
 
 #endif

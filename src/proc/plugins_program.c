@@ -14,7 +14,7 @@ int plugins_program_find(char path[FILE_PATH_MAX])
 	path[n < 0 ? 0 : n] = '\0';
 	if (n < 0)
 		return -errno;
-	/* If this program was replaced, " (deleted)" stands behind its name. */
+	/* If this program was replaced, its name ends in " (deleted)". */
 	slash = strrchr(path, '/');
 	if (!slash || slash + sizeof("/" PLUGINS_PROGRAM) > path + FILE_PATH_MAX) {
 		path[0] = '\0';

@@ -1,4 +1,4 @@
-/* Where od-plugins is: the program with the browser driver and the skills. */
+/* The path of od-plugins, the program with the browser driver and the skills. */
 #ifndef PROC_PLUGINS_PROGRAM_H
 #define PROC_PLUGINS_PROGRAM_H
 
@@ -10,7 +10,7 @@
 /*
  * Finds od-plugins in the folder of this program's file, whose own name may be gone or
  * belong to another file by now. 0 with the path. -ENOENT, -EACCES and the like with the
- * path where it is looked for; path is "" if that folder is not known.
+ * expected path; path is "" if the folder is not known.
  */
 int plugins_program_find(char path[FILE_PATH_MAX]) MUST_USE;
 

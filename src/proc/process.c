@@ -96,7 +96,7 @@ struct process *process_next(const struct process *p)
 
 /* --- One process ----------------------------------------------------------- */
 
-/* In the order of their numbers. */
+/* Keeps the list in the order of the numbers. */
 static void process_link(struct process *p)
 {
 	struct processes *all = p->all;
@@ -143,7 +143,7 @@ static void process_free(struct later *later)
 	free(container_of(later, struct process, later));
 }
 
-/* Lets go of everything but the memory, which the present batch may still use. */
+/* Releases everything but the memory, which the present batch may still use. */
 static void process_release_all(struct process *p)
 {
 	struct loop *l = p->all->conf->loop;
@@ -271,7 +271,7 @@ void process_remove(struct process *p)
 	process_wake(p);
 }
 
-/* The oldest one that has ended and is of no use to anybody. */
+/* The oldest exited process without followers; with seen, of those that were shown. */
 static struct process *process_find_victim(struct processes *all, bool seen)
 {
 	struct process *p = all->first;
@@ -313,7 +313,7 @@ static void process_call_followers(struct timer *t)
 		p->cursor = f->next;
 		f->fn(f);
 	}
-	/* A start that has failed is of interest to its followers alone. */
+	/* A process that failed to start is kept for its followers alone. */
 	if (!p->followers && (p->removed || p->record->state == PROCESS_FAILED))
 		process_del(p);
 }

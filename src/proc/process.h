@@ -22,7 +22,7 @@ struct processes;
 struct process;
 
 enum {
-	PROCESS_STDOUT, /* or the pty */
+	PROCESS_STDOUT, /* or the output of the pty */
 	PROCESS_STDERR,
 	PROCESS_OUTPUTS,
 };
@@ -50,14 +50,14 @@ enum process_reason {
 };
 extern const char *const process_reason_names[];
 
-/* The program to execute. The texts may go once process_start has returned. */
+/* The program to execute. process_start keeps no pointer to the texts. */
 struct process_spec {
-	const char *const *argv; /* NULL at the end; one at least */
-	const char *const *env;  /* NULL at the end: the complete environment */
+	const char *const *argv; /* ends with NULL; at least one text */
+	const char *const *env;  /* ends with NULL: the complete environment */
 	const char *cwd;         /* absolute; NULL: that of the sandbox */
 	const char *user; /* name, uid, name:group or uid:gid; NULL: the sandbox's */
 	const char *tag;  /* at most PROCESS_TAG_MAX bytes; NULL or "": none */
-	bool pty;         /* instead of the pipes */
+	bool pty;         /* a pty instead of the pipes */
 	uint16_t rows, columns; /* of the pty */
 	bool takes_stdin;       /* stdin is a pipe; otherwise /dev/null */
 	bool wait_when_full;    /* the process waits for its readers; otherwise the oldest
@@ -66,53 +66,53 @@ struct process_spec {
 	uint64_t timeout_ms;     /* 0: none */
 	uint64_t output_limit;   /* bytes kept of each output */
 	const char *const
-		*defaults; /* the environment of the sandbox: what is of it in env
-					follows the user, such as HOME */
-	struct str key;    /* of the request, for process_key_find; empty: none */
+		*defaults; /* the environment of the sandbox: its entries in env that
+					depend on the user, such as HOME, are replaced */
+	struct str key;    /* the Idempotency-Key, see process_key_find; empty: none */
 	uint8_t request[SHA256_LEN]; /* the digest of the request with this key */
 };
 
 /* How a process has ended. */
 struct process_exit {
 	int status;     /* as from wait(2) */
-	bool timed_out; /* the timeout has killed it */
+	bool timed_out; /* it was killed by the timeout */
 	double at;      /* seconds since 1970 */
 };
 
-/* The visible facts of a process; the texts live as long as the process. */
+/* What clients see of a process. The texts are valid as long as the process. */
 struct process_info {
 	const char *id, *tag, *cwd, *user;
 	const char *argv; /* argv_n texts, each with its NUL */
 	size_t argv_n;
-	bool argv_truncated; /* there are more than PROCESS_ARGV_SHOWN bytes of them */
-	pid_t pid;           /* stays after the exit, when it means nothing any more */
+	bool argv_truncated; /* the arguments have more than PROCESS_ARGV_SHOWN bytes */
+	pid_t pid;           /* after the exit it may be the pid of another process */
 	bool pty;
 	bool kill_on_disconnect;
 	bool wait_when_full;
 	double started_at; /* seconds since 1970 */
 };
 
-/* An output as it is now. */
+/* The present state of an output. */
 struct process_output {
 	uint64_t start;   /* the offset of the first byte that is kept */
-	uint64_t end;     /* the offset behind the newest byte */
-	uint64_t at_exit; /* what was written before the exit ends here; or UINT64_MAX */
-	bool open;        /* more may come */
+	uint64_t end;     /* the offset after the newest byte */
+	uint64_t at_exit; /* end of what was written before the exit; or UINT64_MAX */
+	bool open;        /* more bytes may follow */
 };
 
-/* stdin as it is now. */
+/* The present state of stdin. */
 struct process_stdin {
 	bool open;
-	uint64_t offset; /* bytes taken in all; they outlive a crash of serve */
+	uint64_t offset; /* bytes taken so far, also before a crash of serve */
 };
 
 /* --- The table of all ------------------------------------------------------ */
 
-/* Outlives the table; user, user_name and cwd are needed from the first start on. */
+/* Outlives the table. user, user_name and cwd are set before the first start. */
 struct processes_conf {
 	struct loop *loop;
 	struct store *store;
-	const struct spawn_user *user; /* of the sandbox; NULL: the present identity */
+	const struct spawn_user *user; /* of the sandbox; NULL: the identity of serve */
 	const char *user_name;
 	const char *cwd; /* of the sandbox */
 	/* NULL or called when a process has started or ended. */
@@ -122,21 +122,21 @@ struct processes_conf {
 
 /* NULL: out of memory. */
 struct processes *processes_new(const struct processes_conf *conf);
-/* Frees everything; processes that run are left alone, their end is the caller's. */
+/* Frees the table. It kills no process: the caller does that. */
 void processes_del(struct processes *all);
 
-/* True: the record belonged to a process of an earlier serve, and fd was taken over. */
+/* True: r is of a process of an earlier serve, and the table owns fd from now on. */
 bool processes_keep(struct processes *all, const struct store_record *r, int fd);
-/* Everything has come out of the store: the processes go on. */
+/* Restores the processes, after processes_keep got everything from the store. */
 void processes_restore(struct processes *all);
-/* Init has reaped a process that an earlier serve had started. */
+/* To be called when init has reaped a process that an earlier serve had started. */
 void processes_exited(struct processes *all, pid_t pid, int status);
-/* No process is started from now on, and followers leave. */
+/* Refuses further starts, and calls the followers, which have to leave. */
 void processes_stop(struct processes *all);
 
-/* NULL: there is none. */
+/* The process with this id; NULL: there is none. */
 struct process *process_find(const struct processes *all, struct str id);
-/* The oldest, and the next one. Those that are starting or have failed are left out. */
+/* The oldest process, and the next one, without STARTING and FAILED ones; or NULL. */
 struct process *process_first(const struct processes *all);
 struct process *process_next(const struct process *p);
 
@@ -144,15 +144,15 @@ struct process *process_next(const struct process *p);
 
 /*
  * Starts a process: *out is in state STARTING, and followers are called when it is
- * RUNNING or FAILED. A process that starts, or has failed, and is followed by nobody is
- * removed. ERR_LIMIT: PROCESSES_MAX run; ERR_CLOSED: the server stops; -errno with *why.
+ * RUNNING or FAILED. A FAILED process is freed when its last follower leaves. ERR_LIMIT:
+ * PROCESSES_MAX run; ERR_CLOSED: the server stops; -errno: *why names the step.
  */
 int process_start(struct processes *all, const struct process_spec *spec,
 	struct process **out, const char **why) MUST_USE;
 
 enum process_state process_state(const struct process *p);
 void process_info(const struct process *p, struct process_info *out);
-/* For state FAILED: the reason, and a sentence that lives as long as p. */
+/* The reason of state FAILED, and a sentence that is valid as long as p. */
 enum process_reason process_failure(const struct process *p, const char **detail);
 /* NULL unless it is EXITED. */
 const struct process_exit *process_exit_of(const struct process *p);
@@ -164,36 +164,36 @@ enum process_target { PROCESS_TREE, PROCESS_GROUP, PROCESS_ALONE };
  * -ESRCH: it does not run; -errno.
  */
 int process_signal(struct process *p, int signo, enum process_target to) MUST_USE;
-/* Kills the root and all its descendants, again until none is left. */
+/* Kills the root and all its descendants, and repeats that until none is left. */
 void process_kill(struct process *p);
 /* -ENOTTY: it has no pty; -ESRCH: it does not run; -errno. */
 int process_resize(struct process *p, uint16_t rows, uint16_t columns) MUST_USE;
 
 /*
- * Forgets a process that is EXITED: it is in no list any more, and followers are called,
- * who find process_is_removed and have to leave. The memory goes with the last of them.
+ * Removes an EXITED process from the table and calls its followers. process_is_removed
+ * is true for them then, and they have to leave. The last one that leaves frees it.
  */
 void process_remove(struct process *p);
-/* True, too, when the server stops: then followers have to leave. */
+/* Whether followers have to leave: p was removed, or the server stops. */
 bool process_is_removed(const struct process *p);
-/* Its end has been shown to somebody: it may make room for others sooner. */
+/* Records that a client has received the exit: such processes are evicted first. */
 void process_set_seen(struct process *p);
 
 /*
- * A connection owns the process: when the last owner has gone, a process with
- * kill_on_disconnect is killed. After a crash of serve a new owner has
- * PROCESS_ORPHAN_MS to come.
+ * Adds or removes a connection that owns the process. When its last owner is removed, a
+ * process with kill_on_disconnect is killed. After a crash of serve it is killed if it
+ * has no new owner within PROCESS_ORPHAN_MS.
  */
 void process_own(struct process *p);
 void process_disown(struct process *p);
 
 /* --- Followers ------------------------------------------------------------- */
 
-/* Embedded in its owner; zeroed but for fn. */
+/* Embedded in its owner, and zeroed except fn and releases. */
 struct process_follower {
 	/*
-	 * Something has changed: the state, an output, space of stdin, removal. It may
-	 * leave here, and call everything but process_start.
+	 * Called after a change of the state, of an output or of the space of stdin, and
+	 * after removal. fn may leave, and may call every function but process_start.
 	 */
 	void (*fn)(struct process_follower *f);
 	struct process *process; /* NULL: it does not follow */
@@ -203,7 +203,7 @@ struct process_follower {
 };
 
 void process_follow(struct process *p, struct process_follower *f);
-/* Legal for one that does not follow. p may be no more. */
+/* No effect on a follower that has left. The process may be freed after the batch. */
 void process_unfollow(struct process_follower *f);
 
 /* --- Outputs --------------------------------------------------------------- */
@@ -220,9 +220,9 @@ ssize_t process_output_send(
 
 /*
  * For when_full "wait": the bytes of the output before this offset have reached their
- * reader, and need not be kept. While followers with f->releases are there, the slowest
- * of them counts; set f->releases before process_follow. f NULL: a reader that comes
- * and goes, which counts while there is no such follower.
+ * reader, and need not be kept. Of followers with f->releases, which is set before
+ * process_follow, the smallest offset counts. f NULL: a reader that does not follow,
+ * whose offset counts if no follower has f->releases.
  */
 void process_release(
 	struct process *p, unsigned no, struct process_follower *f, uint64_t offset);
@@ -231,27 +231,27 @@ void process_release(
 
 void process_stdin(const struct process *p, struct process_stdin *out);
 /*
- * Takes bytes for stdin; how many. Fewer than all: followers are called when there is
- * space again. -EPIPE: stdin is closed, or nobody reads it any more.
+ * Takes bytes for stdin and returns their number. If some are left, followers are called
+ * when there is space again. -EPIPE: stdin is closed, or has no reader.
  */
 ssize_t process_stdin_write(struct process *p, struct str bytes) MUST_USE;
 /*
- * Takes up to n bytes that fd, a socket, has received, without a copy: how many; 0 at
- * the end of fd; -EAGAIN: fd has none; -ENOBUFS: stdin has no space, followers are
- * called; -EPIPE as above; another -errno: process_stdin_write is the way.
+ * Takes up to n bytes that fd, a socket, has received, without a copy. Returns their
+ * number; 0 at the end of fd; -EAGAIN: fd has none; -ENOBUFS: stdin has no space, and
+ * followers are called later; -EPIPE as above; another -errno: use process_stdin_write.
  */
 ssize_t process_stdin_move(struct process *p, int fd, size_t n) MUST_USE;
-/* stdin ends behind what was taken. To a pty that collects lines its end key is sent. */
+/* Ends stdin after the bytes taken. A pty in canonical mode is sent its EOF character. */
 void process_stdin_end(struct process *p);
 
 /* --- Idempotency ----------------------------------------------------------- */
 
-/* The record of a key; the last PROCESS_KEYS of them are kept. */
+/* The result for an Idempotency-Key. The last PROCESS_KEYS keys are kept. */
 enum process_key_state {
-	PROCESS_KEY_NEW,   /* nothing, or its start has failed */
+	PROCESS_KEY_NEW,   /* the key is not known, or its start has failed */
 	PROCESS_KEY_KNOWN, /* *p is the process that was started with it */
-	PROCESS_KEY_OTHER, /* it was used with another request */
-	PROCESS_KEY_GONE,  /* its process was removed */
+	PROCESS_KEY_OTHER, /* the key was used with another request */
+	PROCESS_KEY_GONE,  /* the process of the key was removed */
 };
 enum process_key_state process_key_find(struct processes *all, struct str key,
 	const uint8_t request[SHA256_LEN], struct process **p) MUST_USE;

@@ -1,4 +1,4 @@
-/* How processes end: by themselves, by a signal, a timeout, or with their connection. */
+/* The end of processes: exit, signal, timeout, or the end of their connection. */
 #include "proc/process_private.h"
 
 #include "base/clock.h"
@@ -31,7 +31,7 @@ void process_ended(struct process *p, int status)
 {
 	struct process_record *r = p->record;
 
-	/* A later serve reads these in their order. */
+	/* A later serve relies on this order. */
 	r->status = status;
 	r->ended_at = clock_today();
 	process_end_timers(p);
@@ -85,7 +85,7 @@ void process_kill(struct process *p)
 		kill(p->record->pid, SIGKILL);
 	if (!is_running(p) || k->active)
 		return;
-	/* The root is stopped, so that it starts nothing in the place of the killed. */
+	/* The root is stopped so that it cannot replace the killed children. */
 	kill(p->record->pid, SIGSTOP);
 	p->record->killed = true;
 	k->active = true;
@@ -148,7 +148,7 @@ static void on_slow_start(struct timer *t)
 
 void process_arm_start(struct process *p)
 {
-	/* Without memory it takes as long as it likes. */
+	/* Without memory for the timer the start has no deadline. */
 	if (timer_set(p->all->conf->loop, &p->killing.timer, PROCESS_START_MS,
 		    on_slow_start) < 0)
 		log_warn(

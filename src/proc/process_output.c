@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 
-/* No interest; the end of the pipe is reported once, and not at each wait. */
+/* No events but the end of the pipe, which is reported once, and not at each wait. */
 enum { SOURCE_QUIET = EPOLLONESHOT };
 
 static unsigned number_of(const struct process_source *s)
@@ -31,7 +31,7 @@ static const char *part_of(unsigned no, bool spool)
 
 /* --- Bounds ---------------------------------------------------------------- */
 
-/* The share of each output when all together keep too much. */
+/* The share of each output if all together keep too much. */
 static uint64_t share_of_each(const struct processes *all)
 {
 	uint64_t n = PROCESS_OUTPUTS * (uint64_t)(all->running + all->exited);
@@ -40,7 +40,7 @@ static uint64_t share_of_each(const struct processes *all)
 	return share > PROCESS_OUTPUT_MIN ? share : PROCESS_OUTPUT_MIN;
 }
 
-/* The unread bytes that a process which waits for its readers may have. */
+/* The limit of unread bytes for a process that waits for its readers. */
 static uint64_t limit_of(const struct process *p)
 {
 	uint64_t limit = p->record->output_limit, share = share_of_each(p->all);
@@ -49,7 +49,7 @@ static uint64_t limit_of(const struct process *p)
 	return scarce && share < limit ? share : limit;
 }
 
-/* Where there are no holes the memory is got back by another file. */
+/* Where files have no holes, the memory is released by a new file. */
 static void source_compact(struct process_source *s)
 {
 	int r = 0;
@@ -64,7 +64,7 @@ static void source_compact(struct process_source *s)
 			err_text(r));
 }
 
-/* Keeps the last bytes, as many as keep says. */
+/* Keeps the last keep bytes. */
 static void source_trim(struct process_source *s, uint64_t keep)
 {
 	uint64_t before = process_spool_kept(&s->spool);
@@ -78,7 +78,7 @@ static void source_trim(struct process_source *s, uint64_t keep)
 	source_compact(s);
 }
 
-/* All outputs of processes that have ended, oldest first, or of the others. */
+/* Trims all outputs of exited processes, the oldest first, or of the others. */
 static void processes_trim(struct processes *all, bool ended)
 {
 	uint64_t share = share_of_each(all);
@@ -106,7 +106,7 @@ static void source_bound(struct process_source *s)
 	processes_trim(all, false);
 }
 
-/* How many bytes may be read now. */
+/* The number of bytes that may be read now. */
 static uint64_t source_space(const struct process_source *s)
 {
 	const struct process_record *r = s->process->record;
@@ -137,7 +137,7 @@ void process_source_close(struct process *p, unsigned no)
 	process_wake(p);
 }
 
-/* Reads once: 0; 1: nothing is there, or may be read now; negative: it has ended. */
+/* Reads once: 0; 1: there is nothing to read now; negative: the output has ended. */
 static int source_read(struct process_source *s, size_t max)
 {
 	ssize_t got = process_spool_append(&s->spool, s->fd, max);
@@ -165,7 +165,7 @@ static void source_ready(struct io *io, uint32_t events)
 		return;
 	}
 	r = source_read(s, (size_t)space);
-	/* To close a pty would hang up on the process, which may open it again. */
+	/* Closing a pty would send SIGHUP to the process, which may open it again. */
 	if (r < 0 && p->record->pty && p->record->state != PROCESS_EXITED)
 		loop_want(p->all->conf->loop, &s->io, EPOLLIN | EPOLLET);
 	else if (r < 0)
@@ -178,7 +178,7 @@ int process_source_watch(struct process *p, unsigned no)
 {
 	struct process_source *s = &p->out[no];
 
-	/* A pty is read in pieces of this size in any case. */
+	/* One read of a pty returns at most a landing area: splice would save nothing. */
 	if (p->record->pty)
 		s->spool.no_splice = true;
 	else
@@ -196,7 +196,7 @@ void process_source_resume(struct process *p, unsigned no)
 	loop_want(p->all->conf->loop, &s->io, EPOLLIN);
 }
 
-/* A terminal does not tell how much it holds: all of it is read, which is little. */
+/* The number of bytes in a pty is not known: all of them are read, which are few. */
 static void source_drain(struct process_source *s)
 {
 	size_t left = SHELL_LAST_MAX;
@@ -273,7 +273,7 @@ ssize_t process_output_send(
 	return process_spool_send(&p->out[no].spool, at, n, sock);
 }
 
-/* The slowest of the followers that count; false: there is none. */
+/* Finds the smallest offset of followers with releases; false: there are none. */
 static bool find_slowest(const struct process *p, unsigned no, uint64_t *offset)
 {
 	bool found = false;

@@ -9,18 +9,18 @@
 /* State of the stage of stdin; see process_stdin.c. */
 enum process_stage {
 	STAGE_IDLE,
-	STAGE_FILLS,  /* bytes come into it from a peer */
-	STAGE_DRAINS, /* bytes leave it for the process */
+	STAGE_FILLS,  /* bytes go into it from a peer */
+	STAGE_DRAINS, /* bytes go from it to the process */
 };
 
 /* stdin in the record. */
 struct process_stdin_record {
-	uint64_t taken;      /* bytes taken of the peers, all in all */
-	uint64_t taken_then; /* the same when the step in stage began... */
-	uint32_t held_then;  /* ...and the bytes that the stage held */
+	uint64_t taken;      /* bytes taken from peers so far */
+	uint64_t taken_then; /* value of taken when the step began */
+	uint32_t held_then;  /* bytes that the stage held then */
 	uint32_t stage;      /* enum process_stage */
-	bool open;           /* bytes are taken */
-	bool ends;           /* what the stage holds is the last */
+	bool open;           /* more bytes are taken */
+	bool ends;           /* the stage holds the last bytes */
 };
 
 /* An output in the record. */
@@ -31,17 +31,17 @@ struct process_output_record {
 };
 
 /*
- * All that is known of a process, in memory that outlives serve; the child has it too,
- * until its exec. The order of the stores tells a later serve what has happened.
+ * The state of a process, in memory that outlives serve, and that the child shares until
+ * its exec. A later serve relies on the order in which the members are stored.
  */
 struct process_record {
-	uint32_t size;   /* of all of it, which also is the version of its layout */
+	uint32_t size;   /* of the record; it also identifies the layout */
 	int32_t failure; /* errno of a start that failed, written by the child */
 	uint32_t state;  /* enum process_state */
 	bool released;   /* the gate was opened: the program may have been executed */
 	bool pty, wait_when_full, kill_on_disconnect;
 	bool killed;         /* its tree is being killed */
-	bool timed_out;      /* by the timeout */
+	bool timed_out;      /* the timeout has killed it */
 	bool argv_truncated; /* see struct process_info */
 	pid_t pid;
 	int status;
@@ -58,9 +58,9 @@ struct process_record {
 struct process_source {
 	struct process *process;
 	struct process_spool spool;
-	struct io io; /* of the pipe or the pty; fd -1: it has ended, or is paused */
+	struct io io; /* of the pipe or the pty; fd -1: it is not watched */
 	int fd;       /* -1: it has ended */
-	bool paused;  /* its readers have to come first */
+	bool paused;  /* no byte is read before process_release makes space */
 };
 
 struct process_sink {
@@ -89,7 +89,7 @@ struct process {
 	uint64_t number;
 	char id[PROCESS_ID_MAX]; /* "p" and the number */
 	bool removed, seen;
-	bool exited; /* before the restoration: with exit.status */
+	bool exited; /* init reaped it before the restoration: see exit.status */
 	unsigned owners;
 	struct child child;
 	struct spawn_report report;
@@ -99,10 +99,10 @@ struct process {
 	struct process_sink in;
 	struct process_killing killing;
 	struct process_follower *followers;
-	struct process_follower *cursor; /* called next */
+	struct process_follower *cursor; /* the follower to be called next */
 	struct process_exit exit;
 	struct later later;
-	char detail[160]; /* of a FAILED one */
+	char detail[160]; /* of state FAILED */
 	enum process_reason reason;
 };
 
@@ -115,7 +115,7 @@ struct process_key {
 /* The table of all processes, in memory that outlives serve. */
 struct process_table {
 	uint32_t size;
-	uint32_t key_at; /* the next to be written */
+	uint32_t key_at; /* modulo PROCESS_KEYS: the index of the next key */
 	uint64_t number; /* of the last id */
 	struct process_key keys[PROCESS_KEYS];
 };
@@ -125,7 +125,7 @@ struct processes {
 	struct process *first, *last;
 	struct process_table *table; /* NULL: not made yet */
 	int table_fd;
-	unsigned running, exited; /* running: with those that start */
+	unsigned running, exited; /* running includes STARTING */
 	uint64_t kept;            /* bytes of all outputs */
 	bool stopping;
 };
@@ -136,20 +136,20 @@ extern const char process_prefix[]; /* of names in the store */
 void process_store_name(const struct process *p, const char *part, char out[STORE_NAME]);
 int process_store(const struct process *p, const char *part, int fd) MUST_USE;
 void process_store_drop(const struct process *p, const char *part);
-/* The one function that changes the state. */
+/* Changes the state; no other function does. */
 void process_enter(struct process *p, enum process_state to);
-/* Followers are called, after the present batch. */
+/* Calls the followers after the present batch. */
 void process_wake(struct process *p);
 /* A zeroed process in the list, without a record; NULL: out of memory. */
 struct process *process_new(struct processes *all, uint64_t number);
-/* Takes it out of the list and frees it after the batch. */
+/* Removes p from the list, and frees it after the batch. */
 void process_del(struct process *p);
-/* Makes room among those that have ended. */
+/* Removes exited processes beyond PROCESSES_EXITED. */
 void processes_evict(struct processes *all);
 struct process *process_by_number(const struct processes *all, uint64_t number);
 
 /* process_record.c */
-/* The table, made if it is not there: 0 or -errno. */
+/* Makes the table unless it exists: 0 or -errno. */
 int processes_make_table(struct processes *all) MUST_USE;
 void processes_free_table(struct processes *all);
 /* Takes fd over, the table of an earlier serve. */
@@ -157,7 +157,7 @@ void processes_keep_table(struct processes *all, int fd);
 void process_key_set(
 	struct processes *all, const struct process_spec *spec, uint64_t number);
 void process_key_forget(struct processes *all, uint64_t number);
-/* The record of a new process. -errno. */
+/* Makes the record of a new process. -errno. */
 int process_record_make(struct process *p, const struct process_spec *spec) MUST_USE;
 /* Takes fd over, the record of an earlier serve: 0 or -errno. */
 int process_record_restore(struct process *p, int fd) MUST_USE;
@@ -166,29 +166,29 @@ void process_record_free(struct process *p);
 /* process_output.c */
 /* Watches a pipe or the pty as output no. -errno. */
 int process_source_watch(struct process *p, unsigned no) MUST_USE;
-/* The process has exited: what lies in its pipes was written before. */
+/* To be called at the exit: records the end of what was written before. */
 void process_source_mark_exit(struct process *p);
 void process_source_close(struct process *p, unsigned no);
-/* There may be space for bytes that were left in the pipe. */
+/* Continues to read a paused output if there is space. */
 void process_source_resume(struct process *p, unsigned no);
-/* Frees spools; all->kept counts. */
+/* Frees the spools, and subtracts their bytes from all->kept. */
 void process_sources_free(struct process *p);
 
 /* process_stdin.c */
 int process_sink_watch(struct process *p) MUST_USE;
-/* A crash may have come between two steps of the stage. */
+/* Completes the step of the stage that a crash has interrupted. */
 void process_sink_restore(struct process *p);
 void process_sink_close(struct process *p);
 
 /* process_end.c */
 void process_ended(struct process *p, int status);
-/* Takes over what the record says of the end. */
+/* Copies the exit from the record. */
 void process_set_exit(struct process *p);
 void process_end_timers(struct process *p);
 void process_arm_timeout(struct process *p);
-/* The program must have been executed within PROCESS_START_MS. */
+/* Kills the child if it has not executed the program within PROCESS_START_MS. */
 void process_arm_start(struct process *p);
-/* After a crash of serve: an owner has to come. */
+/* After a crash of serve: waits for an owner, see process_own. */
 void process_await_owner(struct process *p);
 
 /* process_start.c */

@@ -111,7 +111,7 @@ static size_t text_size(const char *text)
 	return text ? strlen(text) + 1 : 1;
 }
 
-/* Appends a text to the record: its offset. */
+/* Appends a text to the record and returns its offset. */
 static uint32_t put_text(struct process_record *r, size_t *at, const char *text)
 {
 	uint32_t from = (uint32_t)*at;
@@ -121,7 +121,7 @@ static uint32_t put_text(struct process_record *r, size_t *at, const char *text)
 	return from;
 }
 
-/* How many of the arguments are shown, and their bytes. */
+/* The number of arguments that are shown, and their size. */
 static size_t argv_shown(const struct process_spec *spec, size_t *bytes)
 {
 	size_t n = 0, next;
@@ -180,7 +180,7 @@ int process_record_make(struct process *p, const struct process_spec *spec)
 	return 0;
 }
 
-/* A text that begins at offset at of n bytes, the last of which is a NUL. */
+/* Whether a text begins at offset at: the last of the n bytes is a NUL. */
 static bool is_text(uint32_t at, size_t n)
 {
 	return at < n;

@@ -1,4 +1,4 @@
-/* Processes that an earlier serve has left behind in the fd store. */
+/* Restores the processes of an earlier serve from the fd store. */
 #include "proc/process_private.h"
 
 #include "base/fd.h"
@@ -13,7 +13,7 @@ static struct process *process_of_number(struct processes *all, uint64_t number)
 	return p ? p : process_new(all, number);
 }
 
-/* Where the descriptor of this part belongs; NULL: there is no such part. */
+/* The member for the descriptor of this part; NULL: there is no such part. */
 static int *process_slot(struct process *p, struct str part)
 {
 	const struct {
@@ -110,7 +110,7 @@ static void restore_sink(struct process *p)
 		process_sink_restore(p);
 }
 
-/* Whether the record tells of a process that was executed, and is not forgotten. */
+/* False: there is no valid record, or its program was not executed. */
 static bool restore_record(struct process *p)
 {
 	struct process_record *r;

@@ -25,11 +25,11 @@ const char *const process_reason_names[] = {
 	[PROCESS_START_FAILED] = "failed",
 };
 
-/* As engines have it where an image sets none. */
+/* The PATH that engines set if the image sets none. */
 static const char default_path[] =
 	"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-enum { START_MEMORY_MAX = 1 << 20 }; /* the PATH once for each of its folders */
+enum { START_MEMORY_MAX = 1 << 20 }; /* the path of argv[0] in each folder of the PATH */
 
 /* Memory that a start needs until it has forked. */
 struct start {
@@ -39,12 +39,12 @@ struct start {
 	struct spawn spawn;
 	struct user found;
 	struct spawn_user identity;
-	int other[3]; /* the ends of the child: 0, 1, 2, or the slave of the pty first */
+	int other[3]; /* ends of the child: 0, 1, 2; or [0] is the slave of the pty */
 };
 
 /* --- In the child ---------------------------------------------------------- */
 
-/* The texts of the environment of the sandbox that follow the user. */
+/* The variables of the sandbox that depend on the user. */
 static const struct {
 	const char *name;
 	size_t at; /* in struct user */
@@ -117,16 +117,16 @@ static int find_identity(struct spawn *s, void *arg)
 	st->identity =
 		(struct spawn_user){.uid = u->uid, .gid = u->gid, .ngroups = u->groups_n};
 	memcpy(st->identity.groups, u->groups, u->groups_n * sizeof(gid_t));
-	/* The same identity needs no change, which may be refused. */
+	/* The present identity is not set again: that may be refused. */
 	s->user = &st->identity;
 	if (u->uid == geteuid() && (u->uid != 0 || u->gid == getegid()))
 		s->user = NULL;
 	return set_env(st, s);
 }
 
-/* --- What is executed ------------------------------------------------------ */
+/* --- The path of the program ----------------------------------------------- */
 
-/* The candidates for a name without a slash, as of execvp, and for sh some more. */
+/* The paths to try for a name without a slash: as execvp, and for sh known shells. */
 static int find_paths(struct start *st)
 {
 	const char *name = st->spec->argv[0];
@@ -145,7 +145,7 @@ static int find_paths(struct start *st)
 	paths = arena_array(&st->arena, max, sizeof(*paths));
 	if (!paths)
 		return -ENOMEM;
-	/* An empty name is found nowhere; an empty entry is the working directory. */
+	/* An empty name has no path; an empty entry is the working directory. */
 	for (bool more = *name; more;) {
 		size_t at = str_find_byte(rest, ':');
 		struct str dir = str_make(rest.p, at);
@@ -234,7 +234,7 @@ static int watch_all(struct process *p)
 	return r;
 }
 
-/* Without a place in init a crash of serve would end the process. */
+/* Stores the descriptors in init: without them a crash of serve ends the process. */
 static int store_all(struct process *p)
 {
 	int r = process_store(p, "", p->record_fd);
@@ -312,7 +312,7 @@ static void write_detail(struct process *p, int err)
 static void process_fail(struct process *p, int err)
 {
 	process_end_timers(p);
-	/* It is about to end, or cannot be followed. */
+	/* The child may still run, and its report is not watched any more. */
 	if (p->child.pid)
 		kill(p->record->pid, SIGKILL);
 	p->reason = reason_of(p->report.at, err);
@@ -336,14 +336,14 @@ static void report_ready(struct io *io, uint32_t events)
 	int r;
 
 	(void)events;
-	/* The answer closes the descriptor. */
+	/* spawn_outcome closes the descriptor. */
 	loop_remove(p->all->conf->loop, io);
 	r = spawn_outcome(&p->report);
 	if (r == -EAGAIN)
 		r = watch_report(p);
 	else if (r == 0)
 		process_started(p);
-	/* -EINTR: something has killed it before. */
+	/* -EINTR: a signal has killed the child before its exec. */
 	if (r < 0)
 		process_fail(p, r);
 }
@@ -396,7 +396,7 @@ static int fork_child(struct start *st, const char **why)
 	return watch_report(p);
 }
 
-/* Everything up to the fork. */
+/* Everything up to the gate of the child. */
 static int prepare(struct start *st, const char **why)
 {
 	struct process *p = st->p;
@@ -414,7 +414,7 @@ static int prepare(struct start *st, const char **why)
 	return r < 0 ? r : fork_child(st, why);
 }
 
-/* The program may begin: from now on it has been executed, as far as anybody knows. */
+/* Lets the child execute the program: a later serve assumes that it has done so. */
 static void open_gate(struct start *st)
 {
 	struct process *p = st->p;

@@ -1,10 +1,10 @@
 /*
- * stdin of processes. Bytes of peers come into a pipe of ours, the stage, and are
- * spliced from there into the pipe of the process: in each step one of the two ends of
- * the stage moves, so that after a crash the number of bytes that it holds tells how far
- * the step has come, and no byte is lost or taken twice.
+ * stdin of processes. Bytes of peers go into a pipe of serve, the stage, and are
+ * spliced from there into the pipe of the process. A step moves one of the two ends of
+ * the stage: after a crash the number of bytes that it holds shows how far the step has
+ * come, and no byte is lost or taken twice.
  *
- * A pty has no stage: the bytes of a write that a crash cuts off count as taken.
+ * A pty has no stage: the bytes of a write that a crash interrupts count as taken.
  */
 #include "proc/process_private.h"
 
@@ -62,7 +62,7 @@ static void stage_begin(struct process *p, enum process_stage step)
 	__atomic_store_n(&r->stage, step, __ATOMIC_RELEASE);
 }
 
-/* n: bytes that came in or went out. */
+/* n: bytes that went in or out. */
 static void stage_end(struct process *p, ssize_t n)
 {
 	struct process_stdin_record *r = &p->record->in;
@@ -97,7 +97,7 @@ static bool is_writable(int fd)
 	return poll(&w, 1, 0) > 0 && !(w.revents & ~POLLOUT);
 }
 
-/* Where pipes cannot be spliced: a writable one takes so little as a whole. */
+/* Used where pipes cannot be spliced: a writable pipe takes SINK_COPY bytes. */
 static ssize_t stage_copy(struct process_sink *s)
 {
 	char bytes[SINK_COPY];
@@ -124,7 +124,7 @@ static ssize_t stage_drain_once(struct process_sink *s)
 	return stage_copy(s);
 }
 
-/* Hands on what the stage holds: 0; 1: not all of it; -EPIPE: nobody reads. */
+/* Moves on what the stage holds: 0; 1: not all of it; -EPIPE: stdin has no reader. */
 static int stage_drain(struct process *p)
 {
 	struct process_sink *s = &p->in;
@@ -143,13 +143,13 @@ static int stage_drain(struct process *p)
 	return 0;
 }
 
-/* After each step: what is over is closed, what is left waits for space. */
+/* To be called after each step: closes stdin if it has ended, else waits for space. */
 static void sink_settle(struct process *p)
 {
 	struct process_sink *s = &p->in;
 	int r = s->is_blocked;
 
-	/* Until the pipe is writable a step would cost two system calls for nothing. */
+	/* Until the pipe is writable, a step would be two useless system calls. */
 	if (!r && s->stage[0] >= 0)
 		r = stage_drain(p);
 	s->is_blocked = r == 1;
@@ -166,7 +166,7 @@ static void sink_ready(struct io *io, uint32_t events)
 	struct process_sink *s = container_of(io, struct process_sink, io);
 	struct process *p = container_of(s, struct process, in);
 
-	/* The end of a pty is known by its output. */
+	/* The end of a pty is detected by its output. */
 	if ((events & (EPOLLERR | EPOLLHUP)) && !p->record->pty) {
 		process_sink_close(p);
 		return;
@@ -192,7 +192,7 @@ void process_sink_restore(struct process *p)
 
 /* --- For writers ----------------------------------------------------------- */
 
-/* Counts first: what a crash cuts off is not written again. */
+/* Counts the bytes first: if a crash interrupts the write, they are not repeated. */
 static ssize_t pty_write(struct process *p, struct str bytes)
 {
 	uint64_t before = p->record->in.taken;
@@ -264,7 +264,7 @@ ssize_t process_stdin_move(struct process *p, int fd, size_t n)
 		moved = moved < 0 ? -errno : moved;
 		stage_end(p, moved);
 	} while (moved == -EINTR);
-	/* Either end may be the reason. */
+	/* -EAGAIN: fd is empty, or the stage is full. */
 	p->in.is_full = moved == -EAGAIN && is_readable(fd);
 	sink_settle(p);
 	return p->in.is_full ? -ENOBUFS : moved;
@@ -274,7 +274,7 @@ void process_stdin_end(struct process *p)
 {
 	if (!takes_bytes(p))
 		return;
-	/* Without the key a program that reads lines would wait for ever. */
+	/* Without the EOF character a program that reads lines would wait for ever. */
 	if (p->record->pty && pty_collects_lines(p->in.fd) &&
 		write(p->in.fd, &end_key, 1) < 0)
 		errno = 0;

@@ -53,7 +53,7 @@ static const char *last_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The permission that the kernel asks for; user NULL: of this process, access tells. */
+/* Whether the permissions allow it; user NULL: this process, as access(2) reports. */
 static bool shells_may_execute(const struct stat *st, const struct spawn_user *user)
 {
 	if (!user || user->uid == 0)
@@ -66,7 +66,7 @@ static bool shells_may_execute(const struct stat *st, const struct spawn_user *u
 	return st->st_mode & S_IXOTH;
 }
 
-/* A loader that is not there, an empty file: exec would fail with ENOENT, ENOEXEC. */
+/* For a missing loader or an empty file exec would fail with ENOENT or ENOEXEC. */
 static int shells_check_format(const char *root, const char *full)
 {
 	char head[EXEC_FORMAT_HEAD], path[FILE_PATH_MAX], name[FILE_PATH_MAX];

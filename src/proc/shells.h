@@ -39,8 +39,8 @@ struct shells_place {
  * Finds a shell that user can execute: the configured one (an absolute path, or a name
  * that is looked for in the usual folders; NULL or "" for none), then bash, sh, ash,
  * busybox, and one that may lie in /.od/bin. A file whose loader or interpreter is
- * missing is no shell. notes tells of a configured shell that is not there, as one line.
- * 0, or -ENOENT with the ladder in words as one line of notes.
+ * missing is no shell. notes gets one line about a configured shell that is missing.
+ * 0, or -ENOENT with one line in notes that lists what was tried.
  */
 int shells_find(const struct shells_place *p, const char *configured,
 	struct shells_found *out, struct buf *notes) MUST_USE;

@@ -190,7 +190,7 @@ static void say(int report, enum spawn_step step, int err)
 		errno = err;
 }
 
-/* Returns 0 once the parent has opened the gate; a parent that has died never does. */
+/* Returns 0 once the parent has opened the gate, which a dead parent never does. */
 static int wait_at_gate(int report)
 {
 	struct pollfd w = {.fd = report, .events = POLLIN};
@@ -205,8 +205,8 @@ static int wait_at_gate(int report)
 }
 
 /*
- * As execvp: a program that may not be executed does not hide one behind it. A folder
- * that may not be searched has none.
+ * As execvp: after a program that may not be executed, the later paths are tried. A
+ * folder that may not be searched has no program.
  */
 static void execute(const struct spawn *s)
 {
@@ -362,7 +362,7 @@ int spawn_outcome(struct spawn_report *report)
 
 	while (report->fd >= 0) {
 		n = read(report->fd, &m, sizeof(m));
-		/* A child that ends at the gate resets it once, before its words. */
+		/* If a child ends at the gate, read fails once before the report. */
 		if (n < 0 && (errno == EINTR || errno == ECONNRESET))
 			continue;
 		if (n < 0)
@@ -383,7 +383,7 @@ int spawn_outcome(struct spawn_report *report)
 
 void spawn_open_gate(struct spawn_report *report)
 {
-	/* The end of a child that has died is on its way. */
+	/* The exit of a dead child is reported soon. */
 	if (report->fd >= 0 && send(report->fd, "", 1, MSG_NOSIGNAL) < 0)
 		errno = 0;
 }

@@ -39,9 +39,9 @@ enum spawn_step {
 };
 
 struct spawn {
-	const char *path; /* what is executed; no PATH search */
+	const char *path; /* the program, without a search of PATH */
 	const char *const
-		*paths; /* or these, in their order, as execvp; NULL at the end */
+		*paths; /* or these, tried in order as execvp does; ends with NULL */
 	const char *const *argv; /* NULL at the end */
 	const char *const *env;  /* NULL at the end */
 	const char *cwd;         /* "/" where it cannot be entered */
@@ -55,11 +55,11 @@ struct spawn {
 	const struct spawn_user *user; /* NULL keeps the present identity */
 	/*
 	 * Called in the child, where it may block; may change user and env of this
-	 * struct. 0 or -errno. NULL: nothing is to be found out there.
+	 * struct. 0 or -errno. NULL: no call.
 	 */
 	int (*find_identity)(struct spawn *s, void *arg);
 	void *arg;
-	bool gated;   /* the child waits in front of its exec for spawn_open_gate */
+	bool gated;   /* the child waits before its exec for spawn_open_gate */
 	int *failure; /* shared memory for the errno of a failed start; or NULL */
 };
 
@@ -86,7 +86,7 @@ int spawn(const struct spawn *s, pid_t *pid, struct spawn_report *report) MUST_U
  */
 int spawn_outcome(struct spawn_report *report) MUST_USE;
 void spawn_report_close(struct spawn_report *report);
-/* Lets a gated child execute its program. A child without it ends as a failed start. */
+/* Lets a gated child execute its program. Without this call the child fails to start. */
 void spawn_open_gate(struct spawn_report *report);
 
 /*
@@ -119,8 +119,8 @@ void spawn_raise_oom_score(void);
 int spawn_become(const struct spawn_user *u) MUST_USE;
 
 /*
- * Whether u (NULL: the present identity) can enter a folder, tried by a child: 0 or
- * -errno. Blocks, as a network disk may: for the start alone.
+ * Tries in a child whether u (NULL: the present identity) can enter a folder: 0 or
+ * -errno. Blocks, possibly on a network disk: to be used at the start alone.
  */
 int spawn_try_folder(const struct spawn_user *u, const char *folder) MUST_USE;
 

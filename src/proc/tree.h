@@ -43,8 +43,8 @@ struct tree {
 int tree_signal(pid_t root, int signo) MUST_USE;
 
 /*
- * The same for the root as well, which gets the signal first: it starts nothing in the
- * place of a child that has ended.
+ * As tree_signal, and also signals the root. The root is signalled first, so that it
+ * does not replace a child that has ended.
  */
 int tree_signal_all(pid_t root, int signo) MUST_USE;
 

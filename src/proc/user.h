@@ -44,7 +44,7 @@ int user_find_uid(const char *root, uid_t uid, struct user *out) MUST_USE;
  * Finds a user as "docker exec --user" does: a name or a uid, with ":" and the name or
  * number of a group behind it, which then is the only group. A number needs no entry:
  * its group is 0 then, its home "/", its name empty. -ENOENT: there is no such name;
- * ERR_RANGE: a number is none of a user or a group.
+ * ERR_RANGE: a number is not valid for a user or a group.
  */
 int user_find(const char *root, struct str text, struct user *out) MUST_USE;
 

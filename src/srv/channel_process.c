@@ -1,7 +1,7 @@
 /*
- * A process: started, or found again by its id; its outputs by offset, each in frames of
- * a kind of its own; stdin; then its exit. It goes on when the channel ends, unless it is
- * to be killed then.
+ * The channel of a process, which it starts or finds by its id. The channel carries the
+ * outputs by offset, each in frames of its own kind, stdin, and the exit. Unless it has
+ * kill_on_disconnect, the process outlives the channel.
  */
 #include "srv/stream_private.h"
 
@@ -23,12 +23,12 @@ struct executed {
 	struct channel channel;
 	struct process_follower follower;
 	struct loop *loop;
-	bool starts; /* the peer waits to know how the start has ended */
-	bool owns;   /* see process_own */
-	unsigned no; /* the output that was sent last */
-	uint64_t sent[PROCESS_OUTPUTS]; /* an offset of each */
+	bool starts;                    /* the result of the start has not been sent */
+	bool owns;                      /* see process_own */
+	unsigned no;                    /* the output that was sent last */
+	uint64_t sent[PROCESS_OUTPUTS]; /* offsets after what was sent */
 	struct buf in;                  /* stdin that the process has not taken */
-	bool in_ends;                   /* what in holds is the last */
+	bool in_ends;                   /* in holds the last bytes */
 	struct later later;
 };
 
@@ -44,7 +44,7 @@ static struct process *executed_process(const struct executed *x)
 
 /* --- stdin -------------------------------------------------------------------------- */
 
-/* Bytes that nobody will read count as taken. */
+/* Bytes without a reader count as taken. */
 static void executed_pass_stdin(struct executed *x)
 {
 	ssize_t n = 0;
@@ -221,7 +221,7 @@ static struct channel *executed_begin(struct stream *s, const struct stream_ask 
 	return &x->channel;
 }
 
-/* The start has ended well. */
+/* Sends that the program was executed. */
 static void executed_say_started(struct executed *x)
 {
 	struct jw w;
@@ -249,7 +249,7 @@ static void executed_say_gap(struct executed *x, unsigned no, uint64_t to)
 	x->sent[no] = to;
 }
 
-/* A frame of the output from its place to end, or a gap. 0, or an error. */
+/* Sends a frame of the output, up to end, or a gap. 0, or an error. */
 static int executed_send(struct executed *x, unsigned no, uint64_t end, size_t max)
 {
 	struct buf bytes = BUF_INIT(STREAM_PIECE);
@@ -294,7 +294,7 @@ static int executed_send_next(struct executed *x, size_t max, bool *open)
 	return 1;
 }
 
-/* Acknowledged bytes are released, but for RELEASE_LAG of them at most. */
+/* Releases what was sent, but for unacknowledged bytes, RELEASE_LAG at most. */
 static void executed_release(struct executed *x)
 {
 	uint64_t lag = x->channel.sent - x->channel.acked;
@@ -313,7 +313,7 @@ static int executed_close(struct executed *x, int exit_code, const char *why)
 	return -1;
 }
 
-/* The process is over: closes the channel, with the code that a shell would show. */
+/* Closes the channel with the exit code as a shell reports it. */
 static int executed_say_exit(struct executed *x)
 {
 	int status = process_exit_of(executed_process(x))->status;

@@ -18,8 +18,8 @@ struct git_identity {
 
 /*
  * Sets user.name and user.email of the configuration in git's global configuration of the
- * sandbox user, each where git is installed and knows none. Calls done once, perhaps
- * before this returns: what cannot be done is logged.
+ * sandbox user, if git is installed and has no value. Calls done once, perhaps before
+ * this returns; failures are logged.
  */
 void git_identity_set(struct git_identity *g, const struct box *box,
 	void (*done)(void *arg), void *arg);

@@ -37,7 +37,7 @@ struct once {
 	struct doing *doings;        /* actions on their way */
 	struct outputs outputs;      /* what they print; its fd -1: it is not kept */
 	int outputs_fd;              /* of an earlier process, until the ledger is open */
-	struct once_reader *readers; /* who wait for more of it */
+	struct once_reader *readers; /* waiting for more of it */
 	struct once_follower *followers;
 	struct timer wake; /* of both */
 	struct timer tidy; /* the next step of a smaller ledger */

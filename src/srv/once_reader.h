@@ -15,7 +15,7 @@ struct once_reader {
 /* NULL, and answered: out of memory. */
 struct once_reader *once_reader_new(
 	struct once *o, struct request *rq, const struct reader_ops *ops);
-/* The op left of them all. */
+/* The op left of all of them. */
 void once_reader_left(struct reader *r);
 /* The ledger of a reader. */
 struct once *once_of(const struct reader *r);

@@ -24,7 +24,7 @@ static bool read_range(
 
 	if (r == 0)
 		r = range_read(field, size->complete ? size->end : INT64_MAX, &part);
-	/* Then it begins beyond the end. */
+	/* ERR_RANGE: it begins beyond the end. */
 	if (r)
 		return r == ERR_RANGE;
 	ask->from = part.from;

@@ -1,4 +1,4 @@
-/* Replies with outputs that are addressed by offset: of actions, of processes. */
+/* Replies with outputs of actions and processes, which are addressed by offset. */
 #ifndef SRV_OUTPUT_REPLY_H
 #define SRV_OUTPUT_REPLY_H
 
@@ -8,20 +8,20 @@
 /* The parameters of such a request. */
 struct output_ask {
 	uint64_t from, max, wait_s;
-	bool follow;    /* octets as they come */
-	unsigned until; /* 1: the end of the process is the end */
-	bool range;     /* from and max are those of a field Range */
+	bool follow;    /* octets, as they are written */
+	unsigned until; /* 1: the output ends at the exit of the process */
+	bool range;     /* from and max come from the field Range */
 };
 
-/* An output as a request meets it. */
+/* The size of an output at the time of a request. */
 struct output_size {
-	uint64_t end;  /* of what there is */
-	bool complete; /* no more will come */
+	uint64_t end;  /* the offset after the newest byte */
+	bool complete; /* no more bytes follow */
 };
 
 /*
  * Reads the parameters from, max, wait, with follows also follow and until, and the
- * fields Range and Last-Event-ID. False, and answered: 422, 416.
+ * fields Range and Last-Event-ID. False: the request is answered with 422 or 416.
  */
 bool output_ask_read(struct request *rq, const struct output_size *size, bool follows,
 	struct output_ask *out);
@@ -35,7 +35,7 @@ void output_reply(struct request *rq, const struct output_ask *ask,
 void output_put_gap(struct buf *out, uint64_t from, uint64_t to);
 /* The event of bytes that begin at offset at. */
 void output_put_bytes(struct buf *out, uint64_t at, struct str bytes);
-/* Without the half of a character at the end, which waits for the other, unless last. */
+/* Cuts an incomplete character off the end; with last, only if other bytes are left. */
 struct str output_whole(struct str bytes, bool last);
 
 #endif

@@ -44,7 +44,7 @@ struct params {
  * 503 out of memory.
  */
 int params_body(struct params *p, struct str text) MUST_USE;
-/* The same within other caps. */
+/* As params_body, within other caps. */
 int params_body_within(
 	struct params *p, struct str text, const struct json_caps *caps) MUST_USE;
 

@@ -67,7 +67,7 @@ void attach_enter(struct attachment *a, enum attach_state to)
 	a->state = to;
 	a->waits_for_stdin = false;
 	if (to == ATTACH_LINGER) {
-		/* Closing at once, with unread input, would take the end back. */
+		/* A close with unread input would reset the connection. */
 		transport_end(&a->transport);
 		attach_set_timer(a, ATTACH_LINGER_MS);
 	} else if (to == ATTACH_CLOSED) {
@@ -75,7 +75,7 @@ void attach_enter(struct attachment *a, enum attach_state to)
 	}
 }
 
-/* Ends the connection with a reset: what was sent must not pass for all of it. */
+/* Resets the connection, so that the peer does not take the output for complete. */
 static void attach_reset(struct attachment *a)
 {
 	struct linger now = {.l_onoff = 1};
@@ -99,7 +99,7 @@ static void attach_on_time(struct timer *t)
 	struct attachment *a = container_of(t, struct attachment, timer);
 	enum peer_probe_state peer = PEER_PROBE_OK;
 
-	/* The kernel still sends what it has. */
+	/* The kernel still sends what is queued. */
 	if (a->state == ATTACH_LINGER) {
 		attach_enter(a, ATTACH_CLOSED);
 		return;
@@ -117,7 +117,7 @@ static void attach_on_time(struct timer *t)
 	}
 }
 
-/* An armed timer has its place; one that fires has just left it. */
+/* Cannot fail: the timer was armed before, so that the heap has space for it. */
 static void attach_set_timer(struct attachment *a, unsigned ms)
 {
 	int r = timer_set(attach_loop(a), &a->timer, ms, attach_on_time);
@@ -127,7 +127,7 @@ static void attach_set_timer(struct attachment *a, unsigned ms)
 
 /* --- Events ------------------------------------------------------------------------- */
 
-/* more: what has come, or has to be sent, was not all handled. */
+/* more: received bytes are left to be handled, or frames to be sent. */
 static void attach_settle(struct attachment *a, bool more)
 {
 	uint32_t events = a->waits_for_stdin ? EPOLLRDHUP : EPOLLIN;
@@ -181,7 +181,7 @@ struct attach_query {
 	unsigned until;
 };
 
-/* False, and answered: the parameters are wrong. */
+/* False: the parameters are wrong, and the request is answered. */
 static bool attach_read_query(
 	struct request *rq, const struct process *p, struct attach_query *q)
 {
@@ -248,7 +248,7 @@ static void attach_greet(struct attachment *a, const struct process *p)
 	attach_control_end(a, &w, at);
 }
 
-/* The lease was found to hold when the head came. */
+/* The lease itself was checked when the head was received. */
 static uint64_t attach_lease(const struct request *rq)
 {
 	struct str field;
@@ -275,7 +275,7 @@ static struct attachment *attach_new(
 	a->sent[PROCESS_STDERR] = q->stderr_at;
 	process_frames_init(&a->frames, true, ATTACH_CONTROL);
 	buf_init(&a->early, HTTP_HEAD_MAX + HTTP_WINDOW);
-	/* Up to half of it is what the process has taken already. */
+	/* Up to half of the buffer is bytes that the process has taken already. */
 	buf_init(&a->input, 2 * ATTACH_WINDOW + ATTACH_READ);
 	buf_init(&a->text, PROCESS_FRAME_MAX);
 	attach_greet(a, p);
@@ -315,7 +315,7 @@ static void attach_follow(struct attachment *a, struct process *p)
 		process_own(p);
 }
 
-/* Takes the connection over; rq is no more. */
+/* Takes the connection over; rq is invalid afterwards. */
 static void attach_begin(struct attachment *a, struct request *rq)
 {
 	const unsigned unsent = ATTACH_UNSENT;
@@ -355,7 +355,7 @@ void process_attach(struct api *api, struct request *rq, struct str id)
 	}
 	a->lease = attach_lease(rq);
 	attach_enlist(a);
-	/* The connection may own the process by now, see process_own_by. */
+	/* Before request_take_over, which ends an ownership of process_own_by. */
 	attach_follow(a, p);
 	attach_begin(a, rq);
 }

@@ -2,9 +2,9 @@
  * Connections that are attached to processes: frames both ways, see net/process_frame.h
  * and docs/protocol.md.
  *
- * An output is sent out of its spool; of what a slow peer has not taken nothing is held
- * here but the rest of one frame. stdin is taken from the peer within a window, so that
- * control frames pass bytes that the process does not read.
+ * An output is sent out of its spool: for a slow peer, only the rest of one frame is held
+ * in memory. stdin is taken from the peer within a window, so that control frames are
+ * received although the process does not read the bytes in front of them.
  */
 #ifndef SRV_PROCESS_ATTACH_H
 #define SRV_PROCESS_ATTACH_H
@@ -16,18 +16,18 @@ struct process;
 
 /* The attachments of a server; NULL: out of memory. */
 struct attachments *attachments_new(struct api *api) MUST_USE;
-/* Ends all at once. */
+/* Ends all attachments. */
 void attachments_del(struct attachments *all);
 
-/* A higher lease may have been shown: ends those with a lower one. */
+/* Fencing: ends attachments whose lease is lower than the highest seen. */
 void attachments_fence(struct attachments *all);
 
-/* GET /v1/processes/ID/attach: the connection becomes one. */
+/* GET /v1/processes/ID/attach: turns the connection of rq into an attachment. */
 void process_attach(struct api *api, struct request *rq, struct str id);
 
 /*
- * The connection of rq owns p, see process_own, if p is to be killed when it is
- * disconnected. False: out of memory.
+ * Makes the connection of rq an owner of p, see process_own, if p has
+ * kill_on_disconnect. False: out of memory.
  */
 bool process_own_by(struct request *rq, struct process *p) MUST_USE;
 

@@ -1,4 +1,4 @@
-/* PUT /v1/processes/ID/stdin: a body of any length, as fast as the process reads it. */
+/* PUT /v1/processes/ID/stdin: a body of any length, taken as the process reads it. */
 #include "srv/processes.h"
 
 #include "base/jw.h"
@@ -41,7 +41,7 @@ static void input_gone(struct request *rq)
 	process_unfollow(&in->follower);
 }
 
-/* How many of n bytes of the body were taken before; all of them after a failure. */
+/* How many of n bytes of the body to skip: those taken before; after a failure, all. */
 static size_t input_skip(struct input *in, size_t n)
 {
 	uint64_t taken = offset_of(in->process), known;

@@ -1,4 +1,4 @@
-/* A process as it is shown. */
+/* The process object. */
 #include "srv/process_spec.h"
 
 #include <stdio.h>

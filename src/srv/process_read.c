@@ -1,4 +1,4 @@
-/* The outputs of processes by offset: a part, the next part when it comes, or streams. */
+/* Reading outputs of processes by offset: one part, at once or later, or a stream. */
 #include "srv/processes.h"
 
 #include "srv/output_reply.h"
@@ -20,7 +20,7 @@ static struct process_reader *process_reader_of(const struct reader *r)
 	return container_of((struct reader *)(uintptr_t)r, struct process_reader, reader);
 }
 
-/* The output as this reader meets it: with until=exit it may be complete sooner. */
+/* The size of the output for this reader: until=exit ends it at the exit. */
 static struct output_size size_of(const struct process_reader *pr)
 {
 	struct output_size size;
@@ -105,7 +105,7 @@ static int next_event(struct reader *r, const struct output_size *size, struct b
 	return err ? err : out->err;
 }
 
-/* A gap ends the stream as an error: octets cannot tell of it. */
+/* A gap ends the stream with an error: octets cannot express it. */
 static int next_octets(struct reader *r, const struct output_size *size, struct buf *out)
 {
 	struct process_reader *pr = process_reader_of(r);
@@ -163,7 +163,7 @@ static void told(struct process_follower *f)
 	reader_wake(&container_of(f, struct process_reader, follower)->reader);
 }
 
-/* Which output the path names; false, and answered: the process has none of that name. */
+/* Finds the output in the path. False: there is none, and the request is answered. */
 static bool find_output(const struct process *p, struct request *rq, unsigned *no)
 {
 	bool pty = process_outputs(p) == 1;
@@ -207,7 +207,7 @@ void processes_read(struct api *api, struct request *rq, struct str id)
 	pr->reader.at = ask.from;
 	pr->reader.max = ask.max;
 	pr->reader.flag = ask.range;
-	/* The peer has received everything before the offset that it asks for. */
+	/* A request acknowledges everything before its offset. */
 	process_release(p, no, NULL, ask.from);
 	pr->follower.releases = pr->reader.mode != READER_ANSWERS;
 	process_follow(p, &pr->follower);

@@ -29,7 +29,7 @@ static int no_memory(struct params *p)
 	return 503;
 }
 
-/* A string value as a C string of the arena. */
+/* Copies a string value as a C string into the arena. */
 static int take_text(struct params *p, const char *name, struct json_val v, char **out)
 {
 	struct str text;
@@ -66,7 +66,7 @@ static int take_argv(struct params *p, struct process_spec *out)
 	return r;
 }
 
-/* Whether the entry "NAME=VALUE" is of the variable name. */
+/* Whether the entry "NAME=VALUE" sets the variable name. */
 static bool is_entry_of(const char *entry, struct str name)
 {
 	return str_starts(str_c(entry), name) && entry[name.n] == '=';
@@ -113,7 +113,7 @@ static int take_variable(struct params *p, const char **env, size_t *n, struct j
 	return r ? r : put_variable(p, env, n, name, value);
 }
 
-/* The sandbox's, with the variables of the request; null takes one away. */
+/* Changes the environment of the sandbox by the variables of the request. */
 static int take_env(struct params *p, const char *const *base, struct process_spec *out)
 {
 	struct json_val object = json_get(p->body, "env"), k, v;

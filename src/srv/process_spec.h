@@ -1,5 +1,5 @@
 /*
- * Processes in JSON: what is asked for, and what is shown. docs/protocol.md has both.
+ * Processes as JSON: the spec in requests and the process object, see docs/protocol.md.
  */
 #ifndef SRV_PROCESS_SPEC_H
 #define SRV_PROCESS_SPEC_H
@@ -9,13 +9,13 @@
 #include "srv/params.h"
 
 /*
- * Takes the text of a JSON object as the body of p: as params_body, but for as many
- * arguments and variables as the kernel takes.
+ * Parses text, a JSON object, as the body of p: as params_body, but with limits for as
+ * many arguments and variables as the kernel takes.
  */
 int process_spec_parse(struct params *p, struct str text) MUST_USE;
 /*
- * Reads the spec of a process out of the body of p; its texts are the arena's. env is
- * the environment of the sandbox, NULL at its end. 0; 422 or 503 with p->wrong.
+ * Reads the spec of a process from the body of p. The texts lie in the arena. env is the
+ * environment of the sandbox and ends with NULL. 0; 422 or 503 with p->wrong.
  */
 int process_spec_read(
 	struct params *p, const char *const *env, struct process_spec *out) MUST_USE;
@@ -24,12 +24,12 @@ int process_spec_read(
 int process_size_read(struct params *p, uint16_t *rows, uint16_t *columns) MUST_USE;
 
 /*
- * A signal of a JSON value: "SIGTERM", "TERM" or a number. 0: there is no such signal.
+ * Reads a signal: "SIGTERM", "TERM" or a number. 0: there is no such signal.
  */
 int process_signal_read(struct json_val v);
-/* The names of enum process_target; NULL at the end. */
+/* The names of enum process_target; ends with NULL. */
 extern const char *const process_targets[];
-/* "TERM"; NULL for a number without a name. */
+/* The name without SIG, such as "TERM"; NULL: the number has none. */
 const char *process_signal_name(int signo);
 
 /* Writes the process object. */

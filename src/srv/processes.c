@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 enum {
-	DELETE_MS = 5000, /* a kill takes TREE_KILL_MS */
+	DELETE_MS = 5000, /* more than TREE_KILL_MS, which a kill takes */
 };
 
 struct process *processes_find(struct api *api, struct request *rq, struct str id)
@@ -41,7 +41,7 @@ struct waiter {
 	struct loop *loop;
 	struct request *rq;
 	struct process *process;
-	/* Whether it has waited long enough. */
+	/* Whether the request can be answered. */
 	bool (*is_ready)(const struct process *p);
 	void (*answer)(struct waiter *w);
 };
@@ -58,7 +58,7 @@ static void waiter_gone(struct request *rq)
 	waiter_leave(rq->user);
 }
 
-/* p stays until the present batch is over. */
+/* The process is not freed before the present batch is over. */
 static void waiter_answer(struct waiter *w)
 {
 	waiter_leave(w);
@@ -78,7 +78,7 @@ static void waiter_late(struct timer *t)
 	waiter_answer(container_of(t, struct waiter, timer));
 }
 
-/* Answers once the process is ready, or after ms; 0: as long as it takes. */
+/* Answers once the process is ready, or after ms; 0: without a limit. */
 static void waiter_begin(struct api *api, const struct waiter *wanted, uint64_t ms)
 {
 	struct request *rq = wanted->rq;
@@ -178,7 +178,7 @@ static void refuse_start(struct request *rq, int err, const char *why)
 	}
 	snprintf(text, sizeof(text), "The process cannot be started now: %s: %s.", why,
 		err_text(err));
-	/* These limits may be free again later. */
+	/* Memory, processes and descriptors may be free again later. */
 	reply_failure(rq,
 		err == -ENOMEM || err == -EAGAIN || err == -EMFILE || err == -ENFILE ||
 				err == ERR_CLOSED
@@ -201,7 +201,7 @@ static void start(struct api *api, struct request *rq, const struct process_spec
 		waiter_begin(api, &w, 0);
 }
 
-/* A request that shows a key: true, and answered, unless it is a new one. */
+/* True: the key is known, and the request is answered. */
 static bool is_replayed(struct api *api, struct request *rq, struct process_spec *spec)
 {
 	struct waiter w = {.rq = rq, .is_ready = has_started, .answer = answer_again};
@@ -249,7 +249,7 @@ void processes_start(struct api *api, struct request *rq, struct str name)
 		start(api, rq, &spec);
 }
 
-/* --- What there is --------------------------------------------------------- */
+/* --- List and state -------------------------------------------------------- */
 
 void processes_list(struct api *api, struct request *rq, struct str name)
 {
@@ -307,7 +307,7 @@ void processes_get(struct api *api, struct request *rq, struct str id)
 		reply_process(rq, 200, w.process);
 }
 
-/* --- Its end --------------------------------------------------------------- */
+/* --- Removal, signals, size ------------------------------------------------ */
 
 static void answer_delete(struct waiter *w)
 {
@@ -333,7 +333,7 @@ void processes_delete(struct api *api, struct request *rq, struct str id)
 	waiter_begin(api, &w, DELETE_MS);
 }
 
-/* Parses the body of a small request; false, and answered: it is none. */
+/* Parses the body. False: it is malformed, and the request is answered. */
 static bool read_body(struct request *rq, struct params *p)
 {
 	int r = params_body(p, rq->body);
@@ -343,7 +343,7 @@ static bool read_body(struct request *rq, struct params *p)
 	return r == 0;
 }
 
-/* Answers a request that has been done: r is 0 or -errno. */
+/* Answers with the result r of an operation: 0 or -errno. */
 static void reply_done(struct request *rq, struct process *p, int r)
 {
 	char text[128];

@@ -5,7 +5,7 @@
 #include "proc/process.h"
 #include "srv/api.h"
 
-/* The process of that id; NULL, and answered: there is none. */
+/* The process with this id. NULL: there is none, and the request is answered. */
 struct process *processes_find(struct api *api, struct request *rq, struct str id);
 
 /* POST and GET /v1/processes */

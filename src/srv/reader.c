@@ -52,12 +52,12 @@ static void arm_beat(struct reader *r)
 {
 	if (r->mode != READER_EVENTS)
 		return;
-	/* Without memory for it a proxy may lose patience, that is all. */
+	/* Without memory for the heartbeat, a proxy may close the connection. */
 	if (timer_set(r->loop, &r->timer, OUTPUT_BEAT_MS, beat) < 0)
 		return;
 }
 
-/* A comment, which clients pass over. */
+/* Sends a comment, which clients ignore. */
 static void beat(struct timer *t)
 {
 	struct reader *r = container_of(t, struct reader, timer);

@@ -1,6 +1,6 @@
 /*
- * Requests that read what grows: they are answered when there is more, or when the time
- * they wait for is over; or with pieces, as they come, for as long as they stay.
+ * Requests that read growing data. They are answered when there is more data or when
+ * their wait is over; or the reply is a stream of pieces.
  */
 #ifndef SRV_READER_H
 #define SRV_READER_H
@@ -9,7 +9,7 @@
 
 struct reader;
 
-/* Operations of the thing that is read. */
+/* Operations of the data that is read. */
 struct reader_ops {
 	/*
 	 * Appends the next piece (an event, or octets): 0; 1: there is none yet, or
@@ -17,13 +17,13 @@ struct reader_ops {
 	 * is the last.
 	 */
 	int (*next)(struct reader *r, struct buf *out, bool *over);
-	/* Replies with what there is. */
+	/* Replies with the data that is there. */
 	void (*answer)(struct reader *r);
-	/* Whether there is something that a request which waits has not read. */
+	/* Whether there is data that a waiting request has not read. */
 	bool (*has_more)(const struct reader *r);
-	/* The reader is no more: whatever wakes it has to forget it. */
+	/* The reader has ended and must not be woken any more. */
 	void (*left)(struct reader *r);
-	/* All that was written has been sent; may be NULL. */
+	/* Called when all that was written has been sent; may be NULL. */
 	void (*sent)(struct reader *r);
 };
 
@@ -35,7 +35,7 @@ enum reader_mode {
 
 enum reader_state {
 	READER_WAITS,
-	READER_STREAMS, /* pieces, as they come */
+	READER_STREAMS, /* a stream of pieces */
 	READER_FULL,    /* the same, and more is queued than the peer has taken */
 };
 
@@ -47,29 +47,29 @@ struct reader {
 	enum reader_mode mode;
 	struct loop *loop;
 	struct request *rq;
-	struct timer timer; /* the time it waits for, or the next sign of life */
-	uint64_t at, max;   /* the ops', as all that follows */
+	struct timer timer; /* the end of the wait, or the next heartbeat */
+	uint64_t at, max;   /* for the ops, as all that follows */
 	bool flag;
 };
 
-/* The caller has zeroed r, and has it woken from now on. */
+/* r is zeroed. The caller calls reader_wake from now on. */
 void reader_init(struct reader *r, struct loop *loop, struct request *rq,
 	const struct reader_ops *ops);
 /*
  * Streams in any mode but READER_ANSWERS; else answers, at once without wait_s or if
- * there is more already. r may be no more afterwards.
+ * there is more already. r may be invalid afterwards.
  */
 void reader_begin(struct reader *r, uint64_t wait_s);
-/* There may be more, from the loop. r may be no more afterwards. */
+/* To be called from the loop when there may be more. r may be invalid afterwards. */
 void reader_wake(struct reader *r);
-/* No more will be read: answers, or ends the stream. */
+/* Ends the reader: answers, or ends the stream. */
 void reader_end(struct reader *r);
 /* The mode that the request asks for by its field Accept. */
 enum reader_mode reader_mode_of(const struct request *rq);
 
 /* The value of the field Last-Event-ID; 0 without it. */
 uint64_t reader_last_event_id(const struct request *rq);
-/* An event, whose data are the object that is written in between. */
+/* Begin and end an event. Its data are the object that is written in between. */
 void reader_put_event(struct buf *out, struct jw *w, uint64_t id, const char *name);
 void reader_put_event_end(struct buf *out, struct jw *w);
 

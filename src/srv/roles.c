@@ -107,7 +107,7 @@ static int check_exec(int fd)
 	return -EACCES;
 }
 
-/* Puts a copy of the file at from where dest says. *what is the path that failed. */
+/* Copies the file at from to dest. *what is the path that failed. */
 static int role_copy_program(const char *from, const char *dest, const char **what)
 {
 	char temp[DEST_MAX + 16];
@@ -153,7 +153,7 @@ static int role_copy_to(const char *from, const char *dest, const char *name)
 	return EXIT_ENVIRONMENT;
 }
 
-/* The client comes last: whoever waits for it finds the other program there. */
+/* The client is copied last: where the client is, the other program is complete. */
 int role_copy_self(const char *to_where)
 {
 	char plugins[FILE_PATH_MAX];

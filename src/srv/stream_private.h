@@ -24,8 +24,8 @@ struct stream_ask {
 	bool authorized; /* an http channel whose requests need no key */
 	struct str epoch, session, key, terminal, nonce, proof;
 	struct str action_id, action; /* the latter is the JSON of an object, or empty */
-	struct str process;           /* the id of one */
-	uint64_t stderr_at;           /* an offset */
+	struct str process;           /* the id of a process */
+	uint64_t stderr_at;           /* an offset in stderr */
 	struct json_val start;        /* the spec of a process */
 };
 

@@ -169,7 +169,7 @@ static int add(
 	return 0;
 }
 
-/* False, with a line in the log: the shells have no skills. */
+/* False: the shells have no skills, and the reason is logged. */
 static bool who_make_skills(char folder[USER_PATH_MAX])
 {
 	char program[FILE_PATH_MAX];

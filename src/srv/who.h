@@ -14,7 +14,7 @@ struct who {
 	struct spawn_user identity;
 	struct shells_found shell;
 	char cwd[USER_PATH_MAX];
-	bool gives_cwd;           /* a server that is root has given it to the user */
+	bool gives_cwd;           /* a server that is root has given cwd to the user */
 	struct buf missing;       /* why there is no shell */
 	struct arena memory;      /* of the environment */
 	struct shell_setup setup; /* all of it, for session_new; without a name */
