@@ -23,7 +23,7 @@ void build_log_free(struct build_log *l)
 	buf_free(&l->kept);
 }
 
-/* A program that draws a bar writes it again behind each CR; the last one counts. */
+/* A program that draws a bar writes it again after each CR; the last one counts. */
 static struct str build_log_last_draft(struct str line)
 {
 	line = str_trim(line, "\r");

@@ -226,7 +226,7 @@ static int read_more(struct call *c)
 	}
 }
 
-/* Parses what has come; interim responses are passed over, and are no progress. */
+/* Parses what was received; skips interim responses, which are no progress. */
 static int parse_head(struct call *c)
 {
 	for (;;) {

@@ -38,7 +38,7 @@ struct call {
 	struct tls_trust *pinned; /* owned; NULL: whom to believe is the caller's */
 	uint32_t idle_ms;         /* longest silence; 0: no limit */
 	uint32_t grace_ms;        /* before INJECT_RATE counts; 0: no limit */
-	size_t piece_max;         /* most bytes of one read; 0: as many as fit */
+	size_t piece_max;         /* largest size of one read; 0: as many bytes as fit */
 	uint64_t began;           /* monotonic ms: when the exchange began */
 	uint64_t moved;           /* bytes sent and received since */
 	bool calm;                /* signals do not end it: clean-up */

@@ -47,7 +47,7 @@ static int open_sections(struct str elf, struct sections *s)
 	return 0;
 }
 
-/* The next one called want from *i on: the architecture it is for, and its bytes. */
+/* The next section called want from *i on: its architecture and its bytes. */
 static bool next(const struct sections *s, struct str want, size_t *i, struct str *arch,
 	struct str *bytes)
 {

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 
-/* The names of sections; behind each the engine's word for the architecture. */
+/* The prefixes of section names; the engine's name of the architecture follows. */
 #define CARRIED_CLIENT ".od.client."
 #define CARRIED_PLUGINS ".od.plugins."
 

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* How much longer than its action a request may take. */
+/* The time that a request may take beyond that of its action. */
 enum { GRACE_MS = 30000 };
 
 /* An error observation, or a command that failed, is a failure for scripts. */

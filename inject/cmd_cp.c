@@ -105,7 +105,7 @@ static int print_names(const struct options *o, const struct reply *reply)
 	return r;
 }
 
-/* Whether path is a folder; the server tells why it cannot be looked at. */
+/* Whether path is a folder; the server reports why it cannot be read. */
 static int ls_is_folder(const struct sandbox *s, const char *path, bool *is)
 {
 	struct target target;

@@ -17,7 +17,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* The sandbox applies --timeout itself, and has this much longer to answer. */
+/* The sandbox applies --timeout, and has this much more time to answer. */
 enum { ANSWER_MS = 2000 };
 
 struct exec {
@@ -125,7 +125,7 @@ static int exec_print_json(const struct exec *x)
 	return out_line_take(&out);
 }
 
-/* The keys of the user's terminal go to the sandbox as they are. */
+/* Sets the user's terminal to raw mode, so that the sandbox receives all keys. */
 static int exec_take_terminal(struct exec *x)
 {
 	const struct process_request *q = &x->request;
@@ -144,7 +144,7 @@ static int exec_timed_out(const struct exec *x)
 	return EXIT_TIMEOUT;
 }
 
-/* Kept output takes memory of the sandbox. */
+/* Removes a process whose kept output takes much memory of the sandbox. */
 static void exec_clean_up(struct exec *x, const struct sandbox *s, int r)
 {
 	const struct attachment *a = &x->attachment;
@@ -167,7 +167,7 @@ static int exec_run(struct exec *x, const struct sandbox *s)
 		r = attachment_run(a);
 	terminal_restore(&x->terminal);
 	exec_clean_up(x, s, r);
-	/* As if the command itself had written to the closed pipe. */
+	/* The exit code of a command that writes to a closed pipe itself. */
 	if (r == -EPIPE)
 		return 128 + SIGPIPE;
 	return r;

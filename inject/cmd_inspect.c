@@ -75,7 +75,7 @@ static int inspect_one(const struct engine *e, const char *name, struct jw *all)
 	return r;
 }
 
-/* As docker inspect: an array also of one; the rest is printed after a failure. */
+/* As docker inspect: always an array; after a failure the rest is printed. */
 int cmd_inspect(const struct options *o)
 {
 	struct buf json = BUF_INIT(INJECT_REPLY_MAX);

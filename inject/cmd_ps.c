@@ -89,7 +89,7 @@ static void ps_write_filter(
 	}
 }
 
-/* With n ids these take the place of our label and of the user's ids. */
+/* If n is not 0, the ids replace the label of od-runtime and the user's ids. */
 static void ps_write_filters(const struct ps *p, const char (*ids)[STATE_ID_MAX + 1],
 	size_t n, struct buf *out)
 {
@@ -113,7 +113,7 @@ static void ps_write_filters(const struct ps *p, const char (*ids)[STATE_ID_MAX 
 	jw_end(&w);
 }
 
-/* Whether the user's filters let an id pass, which they may abbreviate. */
+/* Whether the user's filters, which may abbreviate ids, include an id. */
 static bool ps_wants_id(const struct options *o, const char *id)
 {
 	const char *value;
@@ -175,7 +175,7 @@ static int ps_ask(const struct ps *p, const char (*ids)[STATE_ID_MAX + 1], size_
 	return r;
 }
 
-/* An injected container is taken from the list by ids, also if it has our label. */
+/* Injected containers are listed by their ids, also if they have the label. */
 static int ps_take_rows(struct ps *p, struct doc *d, bool by_ids)
 {
 	struct sandbox_info info;
@@ -209,7 +209,7 @@ static int ps_list(struct ps *p, const char (*ids)[STATE_ID_MAX + 1], size_t n)
 	return ps_take_rows(p, &list->doc, n > 0);
 }
 
-/* Newest first, as the engine has them. */
+/* Newest first, as in the engine's list. */
 static int ps_compare(const void *a, const void *b)
 {
 	const struct sandbox_info *x = a, *y = b;

@@ -1,4 +1,4 @@
-/* The shell sessions of a sandbox: listing them, ending one. */
+/* Listing and ending the shell sessions of a sandbox. */
 #include "inject/commands.h"
 
 #include "base/jw.h"
@@ -31,7 +31,7 @@ static void sessions_put_row(struct doc *d, struct json_val v, struct buf *out)
 	buf_free(&age);
 }
 
-/* The members that the server has, as they are. */
+/* Copies the members of the server unchanged. */
 static void sessions_put_json(struct json_val all, struct buf *out)
 {
 	struct json_val v;

@@ -98,7 +98,7 @@ static int ask_slowly(const struct engine *e, const struct target *target, uint3
 	return r;
 }
 
-/* How long the engine may be silent until the sandbox has ended; 0: for any time. */
+/* The time that the engine may be silent until the sandbox has ended; 0: no limit. */
 static uint32_t stop_silence(int seconds)
 {
 	uint64_t ms = (uint64_t)seconds * 1000 + INJECT_ENGINE_MS;
@@ -200,8 +200,8 @@ static bool stop_restore_program(
 }
 
 /*
- * The files of this machine that a sandbox shows may have gone with the cache folder.
- * Whether the file that the engine misses, by its answer, is there again.
+ * Files of the cache folder that a sandbox mounts may have been removed. Whether the file
+ * that is missing, by the engine's answer, was made again.
  */
 static bool stop_restore_file(const struct reply *reply)
 {

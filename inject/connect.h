@@ -1,7 +1,7 @@
 /*
  * A sandbox that dials out to a backend: the options --connect... of run. The files that
- * they name are put into the container before it starts. Its settings, which the engine
- * shows, have their paths alone.
+ * they name are put into the container before it starts. The settings of the container,
+ * which the engine shows, have only the paths.
  */
 #ifndef INJECT_CONNECT_H
 #define INJECT_CONNECT_H
@@ -28,7 +28,7 @@ struct connect {
 };
 
 /*
- * Checks the options and reads their files; no --connect is fine. 0, FAIL_* or -ENOMEM.
+ * Checks the options and reads their files. Without --connect: 0. FAIL_* or -ENOMEM.
  * connect_free in any case.
  */
 int connect_read(struct connect *c, const struct options *o) MUST_USE;

@@ -30,8 +30,8 @@ int copy_look(const struct copy *c, struct str path, enum copy_kind *kind) MUST_
 int copy_begin(const struct copy *c, const char *method, struct str path,
 	struct call *call) MUST_USE;
 /*
- * As call_read and call_finish, where the other side may be busy: it may be silent, or
- * slow, for up to INJECT_STREAM_MS in all while it answers other requests. *rounds is 0
+ * As call_read and call_finish, for a busy peer: it may be silent or slow for up to
+ * INJECT_STREAM_MS in all while it answers other requests. *rounds is 0
  * before the first piece.
  */
 int copy_read(const struct copy *c, struct call *call, unsigned *rounds,

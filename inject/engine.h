@@ -11,7 +11,7 @@
 #include "limits.h"
 
 enum { ENGINE_TARGET_MAX = 2048 };
-/* The next step where an engine refuses, or answers with what it should not. */
+/* The next step after a refusal or an unexpected answer of an engine. */
 #define ENGINE_NEXT "look into the engine's log; od-runtime doctor tries what it can do"
 /* The prefix of the names of temporary containers. */
 #define ENGINE_OWN "od-runtime-"
@@ -43,9 +43,8 @@ struct reply {
 int engine_open(struct engine *e, const char *host) MUST_USE;
 
 /*
- * Finds the engine as engine_open does, and asks it nothing: requests have no version,
- * which every engine answers as it would its own newest. podman and buildkit are not
- * known. 0 or FAIL_*.
+ * Finds the engine as engine_open does, without a request to it. Later requests have no
+ * version: engines use their newest one. podman and buildkit are not set. 0 or FAIL_*.
  */
 int engine_locate(struct engine *e, const char *host) MUST_USE;
 /* The rest of engine_open. */
@@ -80,7 +79,7 @@ int engine_tidy_at(const struct engine *e, struct reply *reply, const char *meth
  * whether something was made. Ask stop_signal afterwards.
  */
 struct engine engine_calm(const struct engine *e);
-/* e whose failed exchanges are returned as errors and not printed, for polling. */
+/* A copy of e that returns errors of exchanges and does not print them, for polling. */
 struct engine engine_quiet(const struct engine *e);
 /*
  * Creates a container from its description, calmly, under name, or, when that is NULL,

@@ -1,6 +1,6 @@
 /*
- * exec --session: text of the shell in a persistent session. It is an action with an id,
- * whose output is read by offset while it runs; what the observation says for agents is
+ * exec --session: executes text in the shell of a persistent session. The text is an
+ * action with an id, whose output is read by offset while it runs. The observation is
  * translated into an exit code and, at most, an error line.
  */
 #include "inject/cmd_exec.h"
@@ -39,12 +39,12 @@ struct session_run {
 	bool over;         /* the action has ended and its output was read */
 	uint64_t deadline; /* of --timeout, monotonic ms; 0: none, or it has passed */
 	bool timed_out;
-	int signal; /* that asked us to end; 0: none did */
+	int signal; /* the first signal received; 0: none */
 };
 
 /* --- Requests ------------------------------------------------------------------- */
 
-/* Sends a request; its answer has begun to come when the connection is readable. */
+/* Sends a request. Its answer begins when the connection is readable. */
 static int session_send(struct session_run *x, const struct call_request *q)
 {
 	int r;
@@ -58,8 +58,9 @@ static int session_send(struct session_run *x, const struct call_request *q)
 }
 
 /*
- * Whether another connection may help: then *until is when to give up, and a pause was
- * made. All requests here may be repeated, for the action has an id.
+ * Whether to repeat a request, after an error r, on another connection: then the pause
+ * is over, and *until is the time of the last attempt. All requests of this file may be
+ * repeated, because the action has an id.
  */
 static bool session_may_retry(struct session_run *x, int r, uint64_t *until)
 {
@@ -119,7 +120,7 @@ static int session_ask_action(
 	return r;
 }
 
-/* The command is interrupted; if it goes on, it is sent SIGTERM and SIGKILL later. */
+/* Ends the command; the sandbox sends SIGTERM and SIGKILL later if it continues. */
 static void session_cancel(struct session_run *x, const char *mode)
 {
 	struct reply reply;
@@ -127,7 +128,7 @@ static void session_cancel(struct session_run *x, const char *mode)
 
 	target_init(&t, TARGET_MAX);
 	target_add(&t, "/v1/actions/%s/cancel?mode=%s", x->id, mode);
-	/* Without an answer the command goes on, and we wait for it. */
+	/* If the request fails, the command continues, and exec waits for it. */
 	(void)!sandbox_ask(x->sandbox, "POST", &t, (struct str){0}, CANCEL_MS, &reply);
 	reply_free(&reply);
 	target_free(&t);
@@ -147,15 +148,15 @@ static void session_quote(struct buf *out, struct str text)
 	buf_putc(out, '\'');
 }
 
-/* Keys for a running command, such as C-c, and an empty text have a special meaning. */
+/* Whether an action would take text for a key, such as C-c, or for no command. */
 static bool session_is_key(struct str text)
 {
 	return !str_trim(text, " \t").n || (text.n == 3 && str_starts(text, STR("C-")));
 }
 
 /*
- * Agents may send one command at a time, and people as many as they like: eval makes one
- * of several lines.
+ * Writes the text as one command: an action refuses several, so that eval makes one of
+ * several lines.
  */
 static void session_write_command(const struct options *o, struct buf *out)
 {
@@ -193,7 +194,7 @@ static int session_write_action(const struct options *o, struct buf *out)
 	jw_str(&w, buf_view(&command));
 	jw_key(&w, "session");
 	jw_cstr(&w, o->session);
-	/* Without it silence alone would end the action. */
+	/* Without this member a command that prints nothing would end the action. */
 	jw_key(&w, "blocking");
 	jw_bool(&w, true);
 	jw_end(&w);
@@ -204,7 +205,7 @@ static int session_write_action(const struct options *o, struct buf *out)
 	return out->err;
 }
 
-/* Whether another command runs in the session, and which one. */
+/* Reads whether a command runs in the session, and which one. */
 static int session_find_command(struct session_run *x, struct buf *command, bool *busy)
 {
 	struct json_val list, row;
@@ -241,7 +242,7 @@ static int session_fail_busy(const struct session_run *x, struct str command)
 		STR_ARG(command));
 }
 
-/* Whether an answer tells of an action that waits for its turn. */
+/* Whether the action in an answer waits for its turn. */
 static bool session_waits(const struct reply *reply)
 {
 	bool waits = false;
@@ -256,8 +257,8 @@ static bool session_waits(const struct reply *reply)
 }
 
 /*
- * The text waits: for the shell to start, or for another command. In that case people are
- * told, and the text is never executed.
+ * The action waits for the shell to start, or for another command. In the second case it
+ * is cancelled before its text is executed, and an error is printed.
  */
 static int session_check_turn(struct session_run *x)
 {
@@ -267,7 +268,7 @@ static int session_check_turn(struct session_run *x)
 	int r = session_find_command(x, &command, &busy);
 
 	reply_init(&reply);
-	/* The command that runs is ours unless we wait after it was seen. */
+	/* If the action still waits now, the command that was read is another one. */
 	if (!r && busy)
 		r = session_ask_action(x, &reply, "GET", (struct str){0});
 	if (!r && busy && session_waits(&reply)) {
@@ -307,7 +308,7 @@ static int session_begin(struct session_run *x)
 
 /* --- Output --------------------------------------------------------------------- */
 
-/* A terminal makes CR LF of a line feed: here that is undone. */
+/* Writes a line feed for each CR LF, which the terminal has made of a line feed. */
 static int session_print(struct session_run *x, struct str bytes)
 {
 	struct buf out = BUF_INIT(INJECT_REPLY_MAX);
@@ -452,7 +453,7 @@ static int session_exit_code(struct session_run *x, const struct observation *ob
 			  "the shell of the session %s has ended", x->options->session);
 }
 
-/* Reads how the action has ended, and lets go of it: an exit code or an error. */
+/* Reads the result of the action and removes its record: an exit code or an error. */
 static int session_end(struct session_run *x)
 {
 	struct observation ob;
@@ -474,7 +475,7 @@ static int session_end(struct session_run *x)
 	}
 	reply_free(&reply);
 	if (r >= 0) {
-		/* The record goes with time otherwise. */
+		/* If this fails, the sandbox removes the record later. */
 		(void)!session_ask_action(x, &own, "DELETE", (struct str){0});
 		reply_free(&own);
 	}
@@ -519,7 +520,7 @@ int exec_session(const struct options *o, const struct sandbox *s)
 	stop_end_collecting();
 	if (!r)
 		r = session_end(&x);
-	/* The reader of the output has gone, or a second signal has come. */
+	/* The output has no reader any more, or a second signal was received. */
 	if ((r == -EPIPE || r == -EINTR) && x.id[0])
 		session_cancel(&x, "int");
 	if (r == -EPIPE)

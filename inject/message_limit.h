@@ -1,13 +1,13 @@
-/* How long a message of a stream may take: a peer may send a byte of it now and then. */
+/* A time limit for a message of a stream, whose peer may send single bytes slowly. */
 #ifndef INJECT_MESSAGE_LIMIT_H
 #define INJECT_MESSAGE_LIMIT_H
 
 #include "inject/call.h"
 
-/* Zeroed is a valid start, and the state behind a message that is complete. */
+/* Zeroed at the start and after each complete message. */
 struct message_limit {
-	uint64_t began; /* when the message began; 0: none has */
-	uint64_t moved; /* bytes of the call by then */
+	uint64_t began; /* start of the message; 0: there is none */
+	uint64_t moved; /* bytes of the call at that time */
 };
 
 /*

@@ -40,7 +40,7 @@ bool observation_is_failure(const struct observation *ob)
 		(str_eq(ob->kind, STR("run")) && ob->exit_code > 0);
 }
 
-/* A line of ours holds neither line ends nor other control characters of the sandbox. */
+/* A printed line has no line ends or other control characters of the sandbox. */
 static void print_flat(struct str text, struct buf *out)
 {
 	while (text.n) {

@@ -22,7 +22,7 @@ struct observation {
 int observation_read(struct observation *ob, struct str text) MUST_USE;
 void observation_free(struct observation *ob);
 
-/* True for an error, and for a run that has ended with another code than 0. */
+/* True for an error, and for a run whose exit code is not 0. */
 bool observation_is_failure(const struct observation *ob);
 
 /* Appends a form that people can read: kind, extras, content. */

@@ -1,4 +1,4 @@
-/* How rows of the table of options are written, and the rows that docker run has too. */
+/* Macros for rows of the table of options, and the rows that docker run has, too. */
 #ifndef INJECT_OPTIONS_ROWS_H
 #define INJECT_OPTIONS_ROWS_H
 
@@ -18,7 +18,7 @@
 #define LIST(which) .kind = OPTION_LIST, .at = (which)
 #define FILES .offer = OFFER_FILES
 #define FOLDERS .offer = OFFER_FOLDERS
-/* The engine gets the value as it is, as this member of HostConfig. */
+/* The value is sent to the engine unchanged, as this member of HostConfig. */
 #define HOST(name) .member = (name)
 #define RUNNING FOR_RUN | FOR_MCP
 #define ONTO_IMAGES FOR_BUILD | FOR_DOCKERFILE | RUNNING | FOR_TAGS
@@ -26,14 +26,14 @@
 #define STARTING RUNNING | FOR_INJECT
 #define EXECUTING FOR_EXEC | FOR_RUN
 
-/* Options of run that the engine has too. */
+/* Options of run that the engine carries out. */
 extern const struct option options_of_engine[];
 extern const size_t options_of_engine_n;
 
 /* Whether value is a choice of opt; NULL is none. */
 bool option_has_choice(const struct option *opt, const char *value);
 
-/* Stores the value of opt in o; NULL for a flag. 0 or FAIL_USAGE, which it explains. */
+/* Stores the value of opt (a flag: NULL) in o. 0 or FAIL_USAGE with a line printed. */
 int option_set(struct options *o, const struct option *opt, const char *value) MUST_USE;
 
 #endif

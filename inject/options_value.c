@@ -1,10 +1,10 @@
-/* The values of options, read by their kinds. */
+/* Reads the values of options by their kinds. */
 #include "inject/options_rows.h"
 
 #include "inject/out.h"
 #include "inject/spec.h"
 
-/* -1 of options that have it: no limit. */
+/* The value of -1, which means no limit. */
 #define NO_LIMIT UINT64_MAX
 
 static int option_set_list(struct options *o, enum option_list list, const char *value)

@@ -21,19 +21,19 @@ struct outlet {
 	struct buf *text; /* NULL, or where the bytes are kept instead */
 };
 
-/* fd stays the caller's. outlet_close in any case; a zeroed outlet may be closed. */
+/* The caller keeps fd, and calls outlet_close, which also takes a zeroed outlet. */
 void outlet_open(struct outlet *o, int fd);
-/* Bytes are appended to text. */
+/* Opens an outlet that appends bytes to text. */
 void outlet_open_text(struct outlet *o, struct buf *text);
 void outlet_close(struct outlet *o);
 
-/* How many bytes were taken; -EAGAIN: none now, poll o->fd for POLLOUT; -errno. */
+/* Returns the number of bytes written; -EAGAIN: poll o->fd for POLLOUT; -errno. */
 ssize_t outlet_write(struct outlet *o, struct str bytes) MUST_USE;
-/* All of them, waiting: 0, -EINTR by a signal, or -errno. */
+/* Writes all bytes, and waits for it: 0, -EINTR by a signal, or -errno. */
 int outlet_write_all(struct outlet *o, struct str bytes) MUST_USE;
 /*
- * Moves up to n bytes from a socket without a copy: how many; 0 at the end of the socket;
- * -EAGAIN: one of both is not ready; another -errno: outlet_write is the way.
+ * Moves up to n bytes from a socket without a copy, and returns their number; 0 at the
+ * end of the socket; -EAGAIN: one of both is not ready; another -errno: use outlet_write.
  */
 ssize_t outlet_splice(struct outlet *o, int from, size_t n) MUST_USE;
 

@@ -140,7 +140,7 @@ void probe_note_openhands(struct str name)
 		STR_ARG(name));
 }
 
-/* HEAD gives no words: the same question with GET does, and an error is short. */
+/* The answer to HEAD has no text: that to GET has, and is short for an error. */
 static int refused(const struct engine *e, const char *id, struct str path)
 {
 	struct target target;
@@ -203,7 +203,7 @@ static int probe_follow(
 	return r;
 }
 
-/* Content of the first file of the archive that comes, as far as head has space. */
+/* Reads the content of the first file of an archive, as far as head has space. */
 static int probe_read_archive(struct call *c, struct buf *head)
 {
 	struct untar tar;
@@ -227,8 +227,8 @@ static int probe_read_archive(struct call *c, struct buf *head)
 }
 
 /*
- * The begin of a file; head stays empty if the engine does not give it. An engine that
- * says nothing at all would not answer the next request either.
+ * Reads the beginning of a file; head stays empty if the engine refuses it. An engine
+ * that is silent would not answer the next request either.
  */
 static int probe_read_head(
 	const struct engine *e, const char *id, struct str path, struct buf *head)

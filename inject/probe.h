@@ -52,14 +52,14 @@ int probe_path(const struct engine *e, const char *id, struct str path,
 int probe_shell(const struct engine *e, const char *id, bool *found) MUST_USE;
 
 /*
- * Whether /.od of the container's image is neither absent nor a directory, which another
- * container of it, without mounts, shows. For the explanation of a failure; prints
- * nothing, and is false if the engine does not tell.
+ * Whether the image of the container has a /.od that is no directory. Creates another
+ * container of the image, without mounts, for that. Explains a failure; prints nothing.
+ * False also if the engine refuses.
  */
 bool probe_od_is_taken(const struct engine *e, const char *id) MUST_USE;
-/* Prints that of what has the name; returns FAIL_ENVIRONMENT. */
+/* Prints that the image or container name has such a /.od; FAIL_ENVIRONMENT. */
 int probe_fail_od(struct str name);
-/* Says that an image gets no drop-in link, and what follows from that. */
+/* Prints that an image gets no drop-in link, and what follows from that. */
 void probe_note_openhands(struct str name);
 
 /*

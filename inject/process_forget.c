@@ -23,7 +23,7 @@ static int process_ask(const struct sandbox *s, struct call *c, bool anew,
 	return !r && c->head.status != 200 ? ERR_REFUSED : r;
 }
 
-/* Whether all of its outputs have ended: nobody holds a pipe that would break. */
+/* Whether all outputs have ended: no child gets SIGPIPE by the removal. */
 static bool process_is_over(struct str object)
 {
 	struct json_val outputs, row;

@@ -1,18 +1,18 @@
-/* Removing a process that a command has started in a sandbox, and its kept output. */
+/* Removing processes that a command has started in a sandbox, with their output. */
 #ifndef INJECT_PROCESS_FORGET_H
 #define INJECT_PROCESS_FORGET_H
 
 #include "inject/sandbox.h"
 
-/* A process with less output is left to the sandbox, which keeps the newest 256. */
+/* With less output it is not removed: the sandbox keeps the newest 256 processes. */
 enum { PROCESS_FORGET_MIN = 16384 };
 
 /*
- * Has the sandbox forget a process that has exited, unless one of its children still
- * writes to its output. Never prints; that it fails is no error.
+ * Removes a process that has exited, unless one of its children can still write to its
+ * output. Prints nothing, and ignores failures.
  */
 void process_forget(const struct sandbox *s, const char *id);
-/* Has the sandbox kill a process with all its children, and forget it. As above. */
+/* Kills a process with all its children, and removes it. As above. */
 void process_discard(const struct sandbox *s, const char *id);
 
 #endif

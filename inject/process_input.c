@@ -1,6 +1,6 @@
 #include "inject/process_input.h"
 
-/* A long frame would delay a signal that is to be sent behind it. */
+/* A longer frame would delay a signal that is sent after it. */
 enum { FRAME_MAX = 256 * 1024 };
 
 int process_input_init(struct process_input *in, size_t window)
@@ -19,7 +19,7 @@ void process_input_free(struct process_input *in)
 	buf_free(&in->ring);
 }
 
-/* How many bytes from offset at on lie in one piece. */
+/* The bytes from offset at to the end of the memory. */
 static size_t process_input_run(const struct process_input *in, uint64_t at)
 {
 	return in->ring.n - (size_t)(at % in->ring.n);

@@ -1,6 +1,6 @@
 /*
  * stdin of an attached process: bytes that were read here stay in a ring until the
- * sandbox has dealt with them, so that they can be sent again on another connection.
+ * sandbox has acknowledged them, so that they can be sent again on another connection.
  * Without I/O.
  */
 #ifndef INJECT_PROCESS_INPUT_H
@@ -10,16 +10,15 @@
 
 #include <sys/uio.h>
 
-/* The largest window that is used of what the sandbox offers. */
+/* The largest window that is used, whatever the sandbox offers. */
 enum { PROCESS_INPUT_MAX = 1 << 20 };
 
 struct process_input {
-	struct buf ring; /* its memory, all of it */
-	uint64_t read;   /* bytes read here */
-	uint64_t sent,
-		taken; /* those sent, and those dealt with: taken <= sent <= read */
-	bool ended;    /* no more is read */
-	/* The frame on its way. */
+	struct buf ring;      /* the memory of the ring: all of its n bytes */
+	uint64_t read;        /* bytes read from stdin */
+	uint64_t sent, taken; /* bytes sent and acknowledged: taken <= sent <= read */
+	bool ended;           /* no more is read */
+	/* The frame that is being sent. */
 	uint8_t head[PROCESS_FRAME_HEAD];
 	unsigned head_n;   /* bytes of the head to be sent */
 	size_t frame_left; /* bytes of the payload to be sent */
@@ -35,16 +34,16 @@ void process_input_add(struct process_input *in, size_t n);
 
 /* Fills v with the bytes to send next; returns the number of vectors: 0, 1 or 2. */
 int process_input_next(struct process_input *in, struct iovec v[2]);
-/* n bytes of it were sent. */
+/* Records that n of these bytes were sent. */
 void process_input_sent(struct process_input *in, size_t n);
 /* Whether a frame was begun and not sent completely: no other frame may be sent. */
 bool process_input_in_frame(const struct process_input *in);
 
-/* The sandbox has dealt with so many bytes in all: 0; ERR_RANGE: more than were sent. */
+/* The sandbox has acknowledged taken bytes in all: 0; ERR_RANGE: it got fewer. */
 int process_input_credit(struct process_input *in, uint64_t taken) MUST_USE;
 /*
- * On a new connection, whose peer has taken so many: the rest is sent again. ERR_RANGE:
- * it is not there any more, or never was.
+ * For a new connection, whose peer has acknowledged taken bytes: the rest is sent again.
+ * ERR_RANGE: the rest is not in the ring.
  */
 int process_input_rewind(struct process_input *in, uint64_t taken) MUST_USE;
 

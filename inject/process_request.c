@@ -79,7 +79,7 @@ static int process_check_request(const struct process_request *q)
 	return r;
 }
 
-/* Whether the variable is set again behind place i. */
+/* Whether an entry after entry i sets the variable, too. */
 static bool process_has_later(const struct process_request *q, size_t i, struct str name)
 {
 	while (++i < q->env_n)
@@ -165,7 +165,7 @@ int process_read_id(struct doc *d, struct json_val v, char id[PROCESS_NAME_MAX +
 	return 0;
 }
 
-/* A single word with blanks or shell characters was meant for a shell. */
+/* Whether argv is one word with blanks or shell characters: it was meant for a shell. */
 static bool process_is_shell_text(const struct process_request *q)
 {
 	return q->argv_n == 1 && q->argv[0][strcspn(q->argv[0], " \t\n|&;<>()$`*?'\"")];

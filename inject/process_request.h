@@ -1,6 +1,6 @@
 /*
  * Starting a process in a sandbox (POST /v1/processes): the request, the answer and the
- * exit codes. Engines without I/O but for error lines.
+ * exit codes. No I/O, except error lines.
  */
 #ifndef INJECT_PROCESS_REQUEST_H
 #define INJECT_PROCESS_REQUEST_H
@@ -34,7 +34,7 @@ struct process_request {
  */
 int process_request_write(const struct process_request *q, struct buf *out) MUST_USE;
 
-/* Copies the id of the process object in v to id; ERR_SYNTAX if it is none. */
+/* Copies the id of the process object v to id. ERR_SYNTAX: it has no valid one. */
 int process_read_id(
 	struct doc *d, struct json_val v, char id[PROCESS_NAME_MAX + 1]) MUST_USE;
 
@@ -47,7 +47,7 @@ int process_refused(const struct process_request *q, struct str answer);
 /* The exit code of a process that ended with code, or by the signal of that name. */
 int process_exit_code(int64_t code, struct str signal);
 
-/* The name of a signal such as "SIGINT"; NULL for one without. */
+/* The name of a signal, such as "SIGINT"; NULL: it has none. */
 const char *process_request_signal_name(int signo);
 
 #endif

@@ -93,7 +93,7 @@ int program_arch(struct str b, const char **arch)
 	return ERR_VERSION;
 }
 
-/* Puts name in the place of the last part of a path. */
+/* Replaces the last part of a path by name. */
 static int program_name_neighbour(char *path, size_t room, const char *name)
 {
 	char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
@@ -292,7 +292,7 @@ static int program_load_plugins(
 	return 1;
 }
 
-/* Finds od-plugins where the client was found. None is not an error. */
+/* Finds od-plugins where the client was found. A missing one is no error. */
 static int program_find_plugins(struct program *p, const char *path, const char *arch)
 {
 	const char *given = given_path(path);
@@ -317,7 +317,7 @@ static int program_find_plugins(struct program *p, const char *path, const char 
 	return r < 0 ? refuse(NEXT_PLUGINS, PLUGINS_NAME, "inside od-runtime", r) : r;
 }
 
-/* A copy on the heap, which owns what from has owned; or NULL. */
+/* A copy on the heap that takes the memory of from; or NULL. */
 static struct program *program_new(const struct program *from)
 {
 	struct program *p = calloc(1, sizeof(*p));

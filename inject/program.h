@@ -48,7 +48,7 @@ int program_find_other(
 	struct program *p, const char *path, struct str arch, bool plugins) MUST_USE;
 
 /*
- * Appends the architectures of the programs inside us, a blank before each; section is
+ * Appends the architectures of the carried programs, a blank before each; section is
  * one of those in carried.h. -errno.
  */
 int program_carried(struct str section, struct buf *list) MUST_USE;

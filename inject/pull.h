@@ -9,7 +9,7 @@
 /*
  * Sends q and reads the answer to its end, showing progress, and what commands print in
  * log unless that is NULL. A status of 200 means nothing: a line with an error decides.
- * 0, -EINTR, -ENOMEM or FAIL_*, with the engine's words printed behind doing; next as in
+ * 0, -EINTR, -ENOMEM or FAIL_*, with doing and the engine's message printed; next as in
  * out_fail.
  */
 int pull_lines(const struct engine *e, const struct call_request *q, const char *doing,

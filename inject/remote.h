@@ -68,8 +68,8 @@ int remote_ask(
 	struct remote *r, const struct remote_request *q, struct call **c) MUST_USE;
 void remote_done(struct remote *r);
 /*
- * Reads the body of an answer away, so that the connection can be kept. A body that is
- * long or does not come soon costs more than a new connection. 0 or -EINTR.
+ * Reads and discards the body of an answer, so that the connection can be kept. A long
+ * or slow body is not read: a new connection costs less. 0 or -EINTR.
  */
 int remote_drain(struct call *c) MUST_USE;
 

@@ -12,7 +12,7 @@ struct rootfs {
 	const char *prefix; /* of all names: "", or a folder with its slash */
 	struct str client, busybox, plugins_program; /* empty for none */
 	bool drop_in; /* with the link that unmodified backends execute */
-	bool inside;  /* names are those below /.od/, which is there */
+	bool inside;  /* names are those below /.od/, which exists */
 };
 
 enum { ROOTFS_PARTS = 4 };

@@ -275,7 +275,7 @@ int sandbox_open_quick(
 	if (!r)
 		r = engine_ask(
 			e, &reply, "GET", (struct str){0}, "/containers/%s/json", name);
-	/* Its own words for any other answer need the version that it speaks. */
+	/* Other answers are explained by requests with the version of the engine. */
 	if (!r && reply.status == 200)
 		r = sandbox_read(e, &reply, name, s);
 	else if (!r)

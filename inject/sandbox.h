@@ -60,8 +60,8 @@ int sandbox_key(struct sandbox *s) MUST_USE;
 int sandbox_open(const struct engine *e, const char *name, struct sandbox *s) MUST_USE;
 
 /*
- * engine_open and sandbox_open with one request to the engine in the usual case; e is
- * for what concerns this sandbox.
+ * engine_open and sandbox_open, usually with one request to the engine. e is valid for
+ * requests about this sandbox.
  */
 int sandbox_open_quick(
 	struct engine *e, const char *host, const char *name, struct sandbox *s) MUST_USE;
@@ -98,7 +98,7 @@ int sandbox_start(const struct sandbox *s, struct call *c, const struct call_req
 int sandbox_fail(const struct sandbox *s, int r);
 
 /*
- * The same without a line printed: the errors of call, and of the connection.
+ * As sandbox_start, but prints nothing and returns the errors of call and connection.
  * sandbox_next sends another request over the connection of c, whose answer was read to
  * its end; ERR_CLOSED if the sandbox does not keep the connection.
  */

@@ -27,8 +27,8 @@ static struct str sandbox_info_choose_method(const struct sandbox_info *info)
 }
 
 /*
- * The parts that both descriptions have, once the name, the ids and the labels are read.
- * 0; 1 if it is no sandbox; errors.
+ * Fills in the members that follow from the name, the ids and the labels. 0; 1 if the
+ * container is no sandbox; errors.
  */
 static int sandbox_info_identify(struct sandbox_origins *o, struct sandbox_info *info)
 {
@@ -112,7 +112,7 @@ static int64_t sandbox_info_read_time(struct doc *d, struct json_val v)
 	return engine_time_read(doc_str(d, v), &seconds, &nanos) ? seconds : -1;
 }
 
-/* The first network in which it has an address. */
+/* The address in the first network that has one. */
 static struct str sandbox_info_read_address(struct doc *d, struct json_val networks)
 {
 	struct json_val network;
@@ -307,7 +307,7 @@ static void sandbox_info_put_ports(const struct sandbox_info *info, struct jw *w
 	jw_end(w);
 }
 
-/* A label that is reserved counts only in its form, and not empty. */
+/* A reserved label is written only if it is valid and not empty. */
 static void sandbox_info_put_labels(const struct sandbox_info *info, struct jw *w)
 {
 	struct json_val key, v;

@@ -15,11 +15,11 @@ enum sandbox_members {
 	SANDBOX_MEMBERS_INSPECT = 1 << 2, /* of inspect */
 };
 
-/* The strings and values live as long as the engine's answer in doc. */
+/* The strings and values are valid as long as doc, the engine's answer. */
 struct sandbox_info {
 	struct doc *doc;
 	struct str name, id;
-	struct str image;         /* as the user typed it, or as the engine has it */
+	struct str image;         /* as the user typed it, or as the engine reports it */
 	struct str runtime_image; /* that the engine started */
 	struct str image_id;
 	struct str state, network;
@@ -33,9 +33,9 @@ struct sandbox_info {
 	uint16_t inside;          /* the same in its own network */
 	bool running, paused, tls;
 	bool keyed;              /* its key is in the state folder */
-	bool pinned;             /* and that of its TLS server, which is... */
-	uint8_t pin[SHA256_LEN]; /* ...that of its last run here, at least */
-	/* For ps: what the sandbox has used. */
+	bool pinned;             /* the public key of its TLS server is there, too: */
+	uint8_t pin[SHA256_LEN]; /* of the last run that was seen here */
+	/* For ps: the resources that the sandbox has used. */
 	bool measured;
 	uint64_t cpu_ns, memory;
 };
@@ -53,7 +53,7 @@ int sandbox_info_read(
 void sandbox_info_write(
 	const struct sandbox_info *info, enum sandbox_members which, struct jw *w);
 
-/* Asks the engine about the container, and does the same. Errors as above. */
+/* Requests the description of a container and writes its members. Errors as above. */
 int sandbox_info_ask(const struct engine *e, const char *id, enum sandbox_members which,
 	struct jw *w) MUST_USE;
 

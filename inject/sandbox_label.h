@@ -30,13 +30,13 @@ const char *sandbox_label_name(enum sandbox_label which);
 /* Writes all labels, as members of the object that the caller has begun. */
 void sandbox_label_write_all(const struct str values[SANDBOX_LABELS], struct jw *w);
 
-/* The value in labels, an object of d; empty if it is absent or not in its form. */
+/* The value in labels, an object of d; empty if it is absent or not valid. */
 struct str sandbox_label_read(
 	struct doc *d, struct json_val labels, enum sandbox_label which);
 
 /*
- * The owner's text (owner.h) in SANDBOX_LABEL_OWNER or _BOUND of what is called name;
- * empty if the label is absent, not in its form, or names another thing.
+ * The owner's text (owner.h) in SANDBOX_LABEL_OWNER or _BOUND of the object name; empty
+ * if the label is absent, not valid, or names another object.
  */
 struct str sandbox_label_owner(
 	struct doc *d, struct json_val labels, enum sandbox_label which, struct str name);

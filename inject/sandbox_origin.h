@@ -1,5 +1,5 @@
 /*
- * Which containers are sandboxes. A container inherits the labels of its image, so
+ * Finds which containers are sandboxes. A container inherits the labels of its image, so
  * labels alone prove nothing: od-runtime created a container if the key of that container
  * is in the state folder, or if the owner's label names the container and its image does
  * not have the same label. (The image of a committed sandbox has it.)
@@ -24,7 +24,7 @@ struct sandbox_identity {
 	struct json_val labels;
 };
 
-/* The images whose containers inherit a label of ours; read once, if needed. */
+/* The images that pass a label of od-runtime on; read once, if needed. */
 struct sandbox_origins {
 	const struct engine *engine;
 	struct reply reply;

@@ -28,7 +28,7 @@ static int sandbox_ready_look(const struct engine *e, struct sandbox *s)
 	return r < 0 ? r : 0;
 }
 
-/* 0 when the server answers, 1 when it does not yet. */
+/* 0: the server answers; 1: it does not answer yet; an error. */
 static int sandbox_ready_ask(const struct engine *e, struct sandbox *s)
 {
 	bool known = s->state.pinned;

@@ -7,20 +7,20 @@
 enum {
 	USAGE_AT_ONCE = 32, /* connections */
 	USAGE_SERVER_MS = 1000,
-	USAGE_ENGINE_MS = 3000, /* the collectors of some engines work once a second */
-	USAGE_NS = 1000,        /* in a microsecond */
+	USAGE_ENGINE_MS = 3000, /* some engines collect figures once a second */
+	USAGE_NS = 1000,        /* nanoseconds in a microsecond */
 };
 
-/* A request under way. */
+/* A request that was sent. */
 struct usage_call {
 	struct call call;
 	struct sandbox_info *info;
 };
 
-/* Where the figures are had from. */
+/* A source of the figures. */
 struct usage_source {
 	bool (*has)(const struct engine *e, const struct sandbox_info *info);
-	/* Sends the question; the caller closes u->call in any case. */
+	/* Sends the request; the caller closes u->call in any case. */
 	int (*begin)(const struct engine *e, struct usage_call *u);
 	void (*read)(struct json_val root, struct sandbox_info *info);
 };
@@ -104,7 +104,7 @@ static const struct usage_source usage_servers = {
 static const struct usage_source usage_engine = {
 	usage_has_engine, usage_begin_engine, usage_read_engine};
 
-/* r: how the question began. */
+/* r: the result of begin. */
 static int usage_end(const struct usage_source *from, struct usage_call *u, int r)
 {
 	struct buf text = BUF_INIT(INJECT_FILE_MAX);
@@ -123,7 +123,7 @@ static int usage_end(const struct usage_source *from, struct usage_call *u, int 
 	return r;
 }
 
-/* The next ones that run, from *at on. */
+/* Measures the next running sandboxes from *at on. */
 static int usage_measure_some(const struct usage_source *from, const struct engine *e,
 	struct sandbox_info *infos, size_t n, size_t *at)
 {

@@ -5,11 +5,11 @@
 #include "inject/sandbox_info.h"
 
 /*
- * Fills in measured, cpu_ns and memory of those of the n that run and whose server
- * answers on a port of this machine. With thorough the engine is asked about the others,
- * which takes some engines a second. 32 are asked at the same time, a second at most.
- * Never prints. The answer of a server is as reliable as what runs in the sandbox. 0 or
- * -EINTR.
+ * Fills in measured, cpu_ns and memory of each of the n sandboxes that runs and whose
+ * server answers on a port of this machine. With thorough the engine is asked about the
+ * others, which takes some engines a second. 32 requests run at the same time, each for
+ * at most a second (engine: three). Prints nothing. Root in a sandbox can forge the
+ * figures of its server. 0 or -EINTR.
  */
 int sandbox_usage_measure(const struct engine *e, struct sandbox_info *infos, size_t n,
 	bool thorough) MUST_USE;

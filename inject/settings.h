@@ -43,7 +43,7 @@ void settings_free(struct settings *s);
 
 /* Checks forms and conflicts of options; s has its ports. 0 or FAIL_USAGE. */
 int settings_check(const struct settings *s) MUST_USE;
-/* The same against an engine with version 1.minor of the API. */
+/* Checks options against an engine with version 1.minor of the API. */
 int settings_check_engine(const struct settings *s, unsigned minor, bool podman) MUST_USE;
 
 /* The members of the container's own object. Labels and ports are begun by the caller. */

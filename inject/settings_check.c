@@ -1,11 +1,11 @@
-/* Checks of the options of run that need no file: forms, and options that conflict. */
+/* Checks of the options of run that need no file: syntax and conflicts. */
 #include "inject/settings.h"
 
 #include "inject/out.h"
 
 #include <stddef.h>
 
-enum { ANNOTATION_MINOR = 43 }; /* of the API: Docker 24 */
+enum { ANNOTATION_MINOR = 43 }; /* version 1.43 of the API: Docker 24 */
 
 static int settings_check_lists(const struct options *o)
 {
@@ -100,7 +100,7 @@ static int settings_check_forms(const struct options *o)
 	return 0;
 }
 
-/* A mode that ends in a colon has a name behind it. */
+/* The modes of each option. A mode that ends in a colon is followed by a name. */
 static const struct {
 	const char *name;
 	size_t at;

@@ -16,7 +16,7 @@ static void number(struct jw *w, const char *key, uint64_t value)
 	if (!value)
 		return;
 	jw_key(w, key);
-	/* The largest one is -1 to the engine: no limit. */
+	/* UINT64_MAX becomes -1, which means no limit. */
 	jw_int(w, (int64_t)value);
 }
 
@@ -69,7 +69,7 @@ void settings_write(const struct settings *s, struct jw *w)
 	strings(w, "Env", s->env, s->env_n);
 }
 
-/* A key that stands twice counts as it stands last. */
+/* Whether the list has the name again after it: the last one counts. */
 static bool is_repeated(
 	const struct options *o, enum option_list which, struct str name, size_t it)
 {
@@ -97,7 +97,7 @@ static void write_pairs(const struct options *o, struct jw *w, enum option_list 
 	}
 }
 
-/* An object with a member for each pair of the list; none without a pair. */
+/* Writes an object with a member for each pair of the list, if there are any. */
 static void write_map(
 	const struct options *o, struct jw *w, const char *key, enum option_list which)
 {
@@ -439,7 +439,7 @@ static void write_log(const struct options *o, struct jw *w)
 	jw_end(w);
 }
 
-/* Options that are members of HostConfig as they are, by the table of options. */
+/* Writes the options that the table of options maps to members of HostConfig. */
 static void write_members(const struct options *o, struct jw *w)
 {
 	const struct option *opt;

@@ -65,7 +65,7 @@ static const struct {
 	uint64_t seconds;
 } duration_units[] = {{'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}};
 
-/* The unit with this letter, from place *unit on; *unit becomes the place behind it. */
+/* Finds the unit with this letter from index *unit on; *unit is the next index then. */
 static uint64_t duration_take_unit(char letter, size_t *unit)
 {
 	while (*unit < ARRAY_LEN(duration_units)) {

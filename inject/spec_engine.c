@@ -1,4 +1,4 @@
-/* The forms of values that docker run takes, too. */
+/* Parsers of values that docker run takes, too. */
 #include "inject/spec.h"
 
 #include "limits.h"

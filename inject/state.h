@@ -44,14 +44,14 @@ int state_save(const struct state *s) MUST_USE;
 int state_load(const char *name, struct state *s) MUST_USE;
 
 /*
- * As state_load, without a message, and only if the state is of the container with this
- * id. Whether it is; state_forget then.
+ * As state_load, without a message. True if the state is of the container with this id:
+ * then the caller calls state_forget.
  */
 bool state_find(struct str name, struct str id, struct state *s) MUST_USE;
 
 /*
  * Calls fn with every state that can be read, in no order, up to its first result that
- * is not 0, which is returned. No folder counts as an empty one; never prints.
+ * is not 0, which is returned. A missing folder counts as empty. Prints nothing.
  */
 int state_each(int (*fn)(void *arg, const struct state *s), void *arg) MUST_USE;
 

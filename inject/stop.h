@@ -52,8 +52,8 @@ int stop_watch_size(void) MUST_USE;
 bool stop_resized(void);
 
 /*
- * From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT do not end waits but are collected:
- * then stop_poll returns 0. Signals that this program ignores stay ignored. 0 or -errno.
+ * From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT are collected and do not end waits:
+ * stop_poll returns 0 then. Signals that this program ignores stay ignored. 0 or -errno.
  */
 int stop_collect_signals(void) MUST_USE;
 /* The next collected signal; 0 if there is none. */

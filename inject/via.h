@@ -31,8 +31,8 @@ struct via {
 	bool told;                            /* that there is none */
 	char file[VIA_MOUNTS][FILE_PATH_MAX]; /* on this machine */
 	char volume[VIA_VOLUME_MAX + 1];
-	char digest[SHA256_HEX + 1]; /* of the programs that are in the volume */
-	bool volume_is_poor;         /* it is there, and does not show what it should */
+	char digest[SHA256_HEX + 1];          /* of the programs that are in the volume */
+	bool volume_is_poor;                  /* it exists and lacks files */
 	struct spec_mount mounts[VIA_MOUNTS]; /* that the container needs for it */
 	size_t mounts_n;
 	struct buf why; /* the way was not possible */
@@ -75,7 +75,7 @@ void via_undo(struct via *v);
  * -EINTR, -ENOMEM or FAIL_*.
  */
 struct via_files {
-	/* Each may be empty: what is there stays as it is. */
+	/* Each may be empty: an existing file stays then. */
 	struct str client, busybox, plugins_program;
 	bool drop_in, volume;
 };
@@ -83,9 +83,9 @@ int via_put(const struct engine *e, const char *id, const struct via_files *f,
 	struct reply *reply) MUST_USE;
 
 /*
- * Unpacks an archive, of so many parts, into a folder of a container. No folder of the
- * archive takes the place of a link. The status of the answer goes to reply, which
- * reply_init has made. Errors as above.
+ * Unpacks an archive of several parts into a folder of a container. A folder of the
+ * archive replaces no link. The status of the answer is stored in reply, which the caller
+ * has initialized. Errors as above.
  */
 int via_put_archive(const struct engine *e, const char *id, const char *path,
 	const struct str *parts, size_t parts_n, struct reply *reply) MUST_USE;

@@ -62,7 +62,7 @@ int via_put(const struct engine *e, const char *id, const struct via_files *f,
 			r = text[i].err;
 		parts[2 * i] = buf_view(&text[i]);
 	}
-	/* Podman shows volumes below the path only where that leads into one. */
+	/* Podman includes volumes only if the path itself leads into one. */
 	if (!r)
 		r = via_put_archive(e, id, f->volume ? "/.od" : "/", parts, PARTS, reply);
 	for (size_t i = 0; i < ROOTFS_PARTS; i++)
