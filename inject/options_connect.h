@@ -13,11 +13,11 @@
 		"it", \
 		CONNECT_TEXT(connect)}, \
 	{"connect-id", "NAME", \
-		"the name of the sandbox at the backend; default: its own name", \
+		"name the sandbox NAME at the backend; default: its own name", \
 		CONNECT_TEXT(connect_id)}, \
 	{"connect-token", "FILE", \
-		"the token that the backend asks for; it is put into the sandbox as a " \
-		"file, which only root can read if the server runs as root", \
+		"send the backend the token in FILE; the sandbox gets it as a file, " \
+		"which only root can read if the server runs as root", \
 		CONNECT_FILE(connect_token)}, \
 	{"connect-ca", "FILE", "trust a backend at wss://... by its authority (PEM)", \
 		CONNECT_FILE(connect_ca)}, \
@@ -26,9 +26,9 @@
 		"(SubjectPublicKeyInfo)", \
 		CONNECT_TEXT(connect_pin)}, \
 	{"connect-cert", "FILE", \
-		"show the backend this certificate (PEM); needs --connect-key", \
+		"send the backend this certificate (PEM); needs --connect-key", \
 		CONNECT_FILE(connect_cert)}, \
-	{"connect-key", "FILE", "the private key of --connect-cert (PEM)", \
+	{"connect-key", "FILE", "use this private key of --connect-cert (PEM)", \
 		CONNECT_FILE(connect_key)}
 /* clang-format on */
 
