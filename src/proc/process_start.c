@@ -65,26 +65,30 @@ static bool is_default(const struct process_spec *spec, const char *entry)
 }
 
 /* The text for an entry of the environment; NULL: it is left out. */
-static const char *env_of_user(struct start *st, const char *entry)
+static int env_of_user(struct start *st, const char *entry, const char **out)
 {
 	char *text;
 	size_t size;
 
+	*out = entry;
 	for (size_t i = 0; i < ARRAY_LEN(user_env); i++) {
 		const char *value = (const char *)&st->found + user_env[i].at;
 
 		if (strncmp(entry, user_env[i].name, strlen(user_env[i].name)) != 0 ||
 			!is_default(st->spec, entry))
 			continue;
+		*out = NULL;
 		if (!*value)
-			return NULL;
+			return 0;
 		size = strlen(user_env[i].name) + strlen(value) + 1;
 		text = arena_alloc(&st->arena, size);
-		if (text)
-			snprintf(text, size, "%s%s", user_env[i].name, value);
-		return text;
+		if (!text)
+			return -ENOMEM;
+		snprintf(text, size, "%s%s", user_env[i].name, value);
+		*out = text;
+		return 0;
 	}
-	return entry;
+	return 0;
 }
 
 static int set_env(struct start *st, struct spawn *s)
@@ -98,7 +102,10 @@ static int set_env(struct start *st, struct spawn *s)
 	if (!env)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		env[kept] = env_of_user(st, st->spec->env[i]);
+		int r = env_of_user(st, st->spec->env[i], &env[kept]);
+
+		if (r < 0)
+			return r;
 		kept += env[kept] != NULL;
 	}
 	s->env = env;
@@ -406,9 +413,10 @@ static int prepare(struct start *st, const char **why)
 	r = process_record_make(p, st->spec);
 	if (r == 0)
 		r = find_paths(st);
+	if (r < 0)
+		return r;
 	*why = st->spec->pty ? "opening a pseudo-terminal" : "making pipes";
-	if (r == 0)
-		r = st->spec->pty ? make_pty(st) : make_pipes(st);
+	r = st->spec->pty ? make_pty(st) : make_pipes(st);
 	if (r == 0)
 		r = make_spools(p);
 	return r < 0 ? r : fork_child(st, why);

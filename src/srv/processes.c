@@ -79,14 +79,15 @@ static void waiter_late(struct timer *t)
 }
 
 /* Answers once the process is ready, or after ms; 0: without a limit. */
-static void waiter_begin(struct api *api, const struct waiter *wanted, uint64_t ms)
+/* False: there is no memory, and the request is answered. */
+static bool waiter_begin(struct api *api, const struct waiter *wanted, uint64_t ms)
 {
 	struct request *rq = wanted->rq;
 	struct waiter *w = arena_alloc(&rq->arena, sizeof(*w));
 
 	if (!w) {
 		api_no_memory(rq);
-		return;
+		return false;
 	}
 	*w = *wanted;
 	w->asked.gone = waiter_gone;
@@ -97,6 +98,7 @@ static void waiter_begin(struct api *api, const struct waiter *wanted, uint64_t 
 	if (w->is_ready(w->process) ||
 		(ms && timer_set(w->loop, &w->timer, ms, waiter_late) < 0))
 		waiter_answer(w);
+	return true;
 }
 
 static bool has_started(const struct process *p)
@@ -197,8 +199,11 @@ static void start(struct api *api, struct request *rq, const struct process_spec
 		refuse_start(rq, r, why);
 	else if (!process_own_by(rq, w.process))
 		api_no_memory(rq);
-	else
-		waiter_begin(api, &w, 0);
+	else if (waiter_begin(api, &w, 0))
+		return;
+	/* No process runs for a client that receives an error. */
+	if (r == 0)
+		process_kill(w.process);
 }
 
 /* True: the key is known, and the request is answered. */
@@ -212,7 +217,7 @@ static bool is_replayed(struct api *api, struct request *rq, struct process_spec
 		return false;
 	case PROCESS_KEY_KNOWN:
 		if (process_own_by(rq, w.process))
-			waiter_begin(api, &w, 0);
+			(void)waiter_begin(api, &w, 0);
 		else
 			api_no_memory(rq);
 		return true;
@@ -302,7 +307,7 @@ void processes_get(struct api *api, struct request *rq, struct str id)
 		return;
 	rq->needs_peer = wait_s;
 	if (wait_s)
-		waiter_begin(api, &w, wait_s * 1000);
+		(void)waiter_begin(api, &w, wait_s * 1000);
 	else
 		reply_process(rq, 200, w.process);
 }
@@ -330,7 +335,7 @@ void processes_delete(struct api *api, struct request *rq, struct str id)
 	if (!w.process)
 		return;
 	process_kill(w.process);
-	waiter_begin(api, &w, DELETE_MS);
+	(void)waiter_begin(api, &w, DELETE_MS);
 }
 
 /* Parses the body. False: it is malformed, and the request is answered. */
