@@ -241,6 +241,8 @@ ssize_t process_stdin_write(struct process *p, struct str bytes) MUST_USE;
  * followers are called later; -EPIPE as above; another -errno: use process_stdin_write.
  */
 ssize_t process_stdin_move(struct process *p, int fd, size_t n) MUST_USE;
+/* Calls the followers once stdin has space, or takes no bytes any more. */
+void process_stdin_await(struct process *p);
 /* Ends stdin after the bytes taken. A pty in canonical mode is sent its EOF character. */
 void process_stdin_end(struct process *p);
 

@@ -231,7 +231,7 @@ ssize_t process_stdin_write(struct process *p, struct str bytes)
 
 		if (n == -EINTR)
 			continue;
-		p->in.is_full = n == -EAGAIN;
+		p->in.is_full |= n == -EAGAIN;
 		if (n < 0 && n != -EAGAIN)
 			process_sink_close(p);
 		else
@@ -265,9 +265,22 @@ ssize_t process_stdin_move(struct process *p, int fd, size_t n)
 		stage_end(p, moved);
 	} while (moved == -EINTR);
 	/* -EAGAIN: fd is empty, or the stage is full. */
-	p->in.is_full = moved == -EAGAIN && is_readable(fd);
+	if (moved == -EAGAIN && is_readable(fd)) {
+		p->in.is_full = true;
+		moved = -ENOBUFS;
+	}
 	sink_settle(p);
-	return p->in.is_full ? -ENOBUFS : moved;
+	return moved;
+}
+
+void process_stdin_await(struct process *p)
+{
+	if (!takes_bytes(p)) {
+		process_wake(p);
+		return;
+	}
+	p->in.is_full = true;
+	sink_settle(p);
 }
 
 void process_stdin_end(struct process *p)

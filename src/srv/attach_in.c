@@ -230,6 +230,8 @@ static int attach_wait_for_stdin(struct attachment *a)
 			attach_on_stuck) < 0)
 		return 1;
 	a->waits_for_stdin = true;
+	/* The process may have read everything since the write that found stdin full. */
+	process_stdin_await(a->follower.process);
 	return -EAGAIN;
 }
 

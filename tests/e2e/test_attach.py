@@ -118,6 +118,27 @@ def test_both_ways():
         eq(a.out[STDOUT], b"0123456789abc", "frames may come byte by byte")
 
 
+def test_small_reads():
+    """stdin is passed on as soon as there is space, to a program that reads small pieces."""
+    with Client() as c:
+        data = bytes(16 * MIB)
+        seconds = []
+        for attached in (False, True):
+            p = start(c, "dd", "bs=4096", "of=/dev/null", stdin=True)
+            begun = time.monotonic()
+            if attached:
+                a = attach(c, p)
+                a.stdin(data)
+                a.control("end")
+                a.until_exit(60)
+            else:
+                c.ask(request("PUT", f"/v1/processes/{p['id']}/stdin?close=true", data))
+                c.get(f"/v1/processes/{p['id']}?wait=60")
+            seconds.append(time.monotonic() - begun)
+            eq(state(c, p)["exit_code"], 0, "it reads until the end")
+        under(seconds[1] / seconds[0], 2.5, "times as long as one PUT of the same bytes")
+
+
 def test_controls():
     with Client() as c:
         for given, want in (("SIGTERM", "SIGTERM"), (signal.SIGUSR1, "SIGUSR1"), ("KILL", "SIGKILL")):
