@@ -36,6 +36,11 @@ int exec_check(const struct options *o)
 	if ((o->interactive || o->tty) && !o->word_n)
 		return out_fail_usage("as in: od-runtime run -it debian bash",
 			"-i and -t are for a command, and there is none");
+	if (o->command->bit == FOR_RUN && o->detach && (o->interactive || o->tty))
+		return out_fail_usage(
+			"leave -i and -t out; without CMD the sandbox stays running, "
+			"too, and od-runtime shell SANDBOX gives a terminal in it",
+			"with --detach CMD has neither a stdin nor a terminal");
 	if (o->session && (o->interactive || o->tty || o->detach))
 		return out_fail_usage("leave --session out, or -i, -t and -d",
 			"a session has a terminal of its own");
@@ -54,6 +59,7 @@ void exec_limit(const struct options *o)
 static void exec_describe(
 	struct exec *x, const struct options *o, const struct settings *settings)
 {
+	const bool starts_sandbox = o->command->bit == FOR_RUN && o->detach;
 	struct process_request *q = &x->request;
 
 	*q = (struct process_request){
@@ -62,6 +68,8 @@ static void exec_describe(
 		.pty = o->tty,
 		.takes_stdin = o->interactive && !o->detach,
 		.detached = o->detach,
+		.writes_to_log = starts_sandbox,
+		.stops_sandbox = starts_sandbox && o->remove,
 		.timeout = o->timeout,
 	};
 	if (settings) {

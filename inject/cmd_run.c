@@ -50,8 +50,8 @@ static int launch(const struct settings *settings, const struct connect *connect
 		.base = p->base,
 		.connect = connect,
 		/* With a command we know when it has ended, and see how. */
-		.auto_remove = o->remove && !o->word_n,
-		.bound = o->word_n ? o->remove : o->command->bit == FOR_MCP,
+		.auto_remove = o->remove && (!o->word_n || o->detach),
+		.bound = o->word_n ? o->remove && !o->detach : o->command->bit == FOR_MCP,
 	};
 	struct via via = {
 		.engine = p->engine,
@@ -82,6 +82,33 @@ static int launch(const struct settings *settings, const struct connect *connect
 	return r;
 }
 
+/*
+ * What is printed is read before the command starts: with --rm, the sandbox may be gone
+ * as soon as the command has started.
+ */
+static int run_detached(const struct options *o, struct plan *p, struct timing *timings,
+	const struct sandbox *s)
+{
+	struct buf line = BUF_INIT(INJECT_TEXT_MAX);
+	struct options plain = *o;
+	int r = sandbox_info_render(
+		p->engine, &s->state, o->json, run_put_timings, timings, &line);
+
+	plain.json = false;
+	if (!r)
+		r = exec_words(&plain, NULL, s);
+	if (!r)
+		return out_line_take(&line);
+	buf_free(&line);
+	if (o->remove)
+		sandbox_remove(p->engine, &s->state);
+	else
+		out_note("the sandbox %s runs without the command; od-runtime rm -f %s "
+			 "removes it",
+			s->state.name, s->state.name);
+	return r;
+}
+
 /* The sandbox is ready: say so, or execute the command in it. */
 static int use(const struct options *o, struct plan *p, const struct timing *t,
 	const struct sandbox *s)
@@ -92,6 +119,8 @@ static int use(const struct options *o, struct plan *p, const struct timing *t,
 	if (!o->word_n)
 		return sandbox_info_print(
 			p->engine, &s->state, o->json, run_put_timings, &timings);
+	if (o->detach)
+		return run_detached(o, p, &timings, s);
 	if (!o->remove)
 		out_note("sandbox %s", s->state.name);
 	exec_limit(o);

@@ -96,8 +96,10 @@ static const struct option table[] = {
 		NUMBER(0, INT32_MAX), AT(keep), .commands = FOR_PRUNE},
 	{"rm", NULL, "remove the sandbox when it has stopped or CMD has ended", FLAG,
 		AT(remove), .commands = FOR_RUN},
-	{"detach", NULL, "leave the sandbox running; the default without CMD", FLAG,
-		.letter = 'd', AT(detach), .commands = FOR_RUN},
+	{"detach", NULL,
+		"print the name of the sandbox and leave it running with CMD, whose "
+		"output od-runtime logs prints; the default without CMD",
+		FLAG, .letter = 'd', AT(detach), .commands = FOR_RUN},
 	{"interactive", NULL,
 		"pass stdin on to CMD; without this option CMD reads an empty stdin",
 		FLAG, .letter = 'i', AT(interactive), .commands = EXECUTING},
@@ -548,9 +550,6 @@ static int check(const struct options *o)
 	if (o->busybox && o->no_busybox)
 		return out_fail_usage(
 			NEXT_HELP, "--busybox and --no-busybox contradict each other");
-	if (c->bit == FOR_RUN && o->detach && o->word_n)
-		return out_fail_usage("leave --detach out, or exec CMD later",
-			"with --detach nobody would see CMD end");
 	return check_names(o);
 }
 

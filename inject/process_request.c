@@ -151,6 +151,8 @@ int process_request_write(const struct process_request *q, struct buf *out)
 	}
 	process_write_text(&w, "when_full", q->detached ? "discard" : "wait");
 	process_write_text(&w, "on_disconnect", q->detached ? "continue" : "kill");
+	process_write_text(&w, "output", q->writes_to_log ? "log" : NULL);
+	process_write_text(&w, "on_exit", q->stops_sandbox ? "stop" : NULL);
 	jw_end(&w);
 	return out->err;
 }

@@ -24,8 +24,10 @@ struct process_request {
 	bool pty;
 	unsigned rows, columns; /* of the pty */
 	bool takes_stdin;
-	bool detached;    /* it outlives the connection, and nobody reads its output */
-	uint64_t timeout; /* seconds; 0: none */
+	bool detached;      /* it outlives the connection, and nobody reads its output */
+	bool writes_to_log; /* its output goes to the log of the sandbox */
+	bool stops_sandbox; /* the sandbox stops when it has exited */
+	uint64_t timeout;   /* seconds; 0: none */
 };
 
 /*

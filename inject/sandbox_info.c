@@ -443,23 +443,31 @@ int sandbox_info_ask(
 	return r;
 }
 
+int sandbox_info_render(const struct engine *e, const struct state *s, bool json,
+	void (*more)(void *arg, struct jw *w), void *arg, struct buf *out)
+{
+	struct jw w;
+	int r;
+
+	if (!json) {
+		buf_puts(out, s->name);
+		return out->err;
+	}
+	jw_init(&w, out);
+	jw_object(&w);
+	r = sandbox_info_ask(e, s->id, SANDBOX_MEMBERS_START, &w);
+	if (more)
+		more(arg, &w);
+	jw_end(&w);
+	return r;
+}
+
 int sandbox_info_print(const struct engine *e, const struct state *s, bool json,
 	void (*more)(void *arg, struct jw *w), void *arg)
 {
 	struct buf out = BUF_INIT(INJECT_TEXT_MAX);
-	struct jw w;
-	int r = 0;
+	int r = sandbox_info_render(e, s, json, more, arg, &out);
 
-	if (json) {
-		jw_init(&w, &out);
-		jw_object(&w);
-		r = sandbox_info_ask(e, s->id, SANDBOX_MEMBERS_START, &w);
-		if (more)
-			more(arg, &w);
-		jw_end(&w);
-	} else {
-		buf_puts(&out, s->name);
-	}
 	if (!r)
 		return out_line_take(&out);
 	buf_free(&out);

@@ -64,4 +64,8 @@ int sandbox_info_ask(const struct engine *e, const char *id, enum sandbox_member
 int sandbox_info_print(const struct engine *e, const struct state *s, bool json,
 	void (*more)(void *arg, struct jw *w), void *arg) MUST_USE;
 
+/* Appends the same output to out, without its line feed. */
+int sandbox_info_render(const struct engine *e, const struct state *s, bool json,
+	void (*more)(void *arg, struct jw *w), void *arg, struct buf *out) MUST_USE;
+
 #endif

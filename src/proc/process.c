@@ -237,6 +237,7 @@ void process_info(const struct process *p, struct process_info *out)
 		.pty = r->pty,
 		.kill_on_disconnect = r->kill_on_disconnect,
 		.wait_when_full = r->wait_when_full,
+		.stops_sandbox = r->stops_sandbox,
 		.started_at = r->started_at,
 	};
 }

@@ -60,6 +60,8 @@ struct process_spec {
 	bool pty;         /* a pty instead of the pipes */
 	uint16_t rows, columns; /* of the pty */
 	bool takes_stdin;       /* stdin is a pipe; otherwise /dev/null */
+	bool writes_to_log;     /* stdout and stderr are those of the server; no pty */
+	bool stops_sandbox;     /* see struct process_info */
 	bool wait_when_full;    /* the process waits for its readers; otherwise the oldest
 				    bytes of an output are released */
 	bool kill_on_disconnect; /* see process_own */
@@ -89,7 +91,8 @@ struct process_info {
 	bool pty;
 	bool kill_on_disconnect;
 	bool wait_when_full;
-	double started_at; /* seconds since 1970 */
+	bool stops_sandbox; /* the sandbox stops when the process has exited */
+	double started_at;  /* seconds since 1970 */
 };
 
 /* The present state of an output. */

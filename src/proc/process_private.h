@@ -43,6 +43,7 @@ struct process_record {
 	bool killed;         /* its tree is being killed */
 	bool timed_out;      /* the timeout has killed it */
 	bool argv_truncated; /* see struct process_info */
+	bool stops_sandbox;  /* the same */
 	pid_t pid;
 	int status;
 	uint64_t output_limit;

@@ -147,12 +147,13 @@ static void record_fill(struct process *p, const struct process_spec *spec,
 	r->pty = spec->pty;
 	r->wait_when_full = spec->wait_when_full;
 	r->kill_on_disconnect = spec->kill_on_disconnect;
+	r->stops_sandbox = spec->stops_sandbox;
 	r->output_limit = spec->output_limit;
 	r->started_at = clock_today();
 	r->in.open = spec->pty || spec->takes_stdin;
 	for (unsigned i = 0; i < process_outputs(p); i++)
 		r->out[i] = (struct process_output_record){
-			.open = true, .at_exit = UINT64_MAX};
+			.open = !spec->writes_to_log, .at_exit = UINT64_MAX};
 	r->argv_truncated = spec->argv[shown];
 	for (; r->argv_n < shown; r->argv_n++)
 		put_text(r, &at, spec->argv[r->argv_n]);

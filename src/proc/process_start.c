@@ -210,6 +210,12 @@ static int make_pipes(struct start *st)
 {
 	int r = make_stdin(st);
 
+	if (st->spec->writes_to_log) {
+		const int fds[] = {st->other[0], STDOUT_FILENO, STDERR_FILENO};
+
+		memcpy(st->spawn.fds, fds, sizeof(st->spawn.fds));
+		return r;
+	}
 	for (unsigned i = 0; i < PROCESS_OUTPUTS && r == 0; i++) {
 		int pair[2];
 
@@ -237,30 +243,33 @@ static int watch_all(struct process *p)
 	int r = p->in.fd < 0 ? 0 : process_sink_watch(p);
 
 	for (unsigned i = 0; i < process_outputs(p) && r == 0; i++)
-		r = process_source_watch(p, i);
+		if (p->record->out[i].open)
+			r = process_source_watch(p, i);
 	return r;
 }
 
 /* Stores the descriptors in init: without them a crash of serve ends the process. */
 static int store_all(struct process *p)
 {
-	int r = process_store(p, "", p->record_fd);
+	const struct {
+		const char *part;
+		int fd;
+	} parts[] = {
+		{"", p->record_fd},
+		{":1", p->out[0].fd},
+		{":1s", p->out[0].spool.fd},
+		{":2", p->out[1].fd},
+		{":2s", p->out[1].spool.fd},
+		{":0", p->record->pty ? -1 : p->in.fd},
+		{":0r", p->in.stage[0]},
+		{":0w", p->in.stage[1]},
+	};
+	int r = 0;
 
-	if (r == 0)
-		r = process_store(p, ":1", p->out[0].fd);
-	if (r == 0)
-		r = process_store(p, ":1s", p->out[0].spool.fd);
-	if (p->record->pty || r < 0)
-		return r;
-	r = process_store(p, ":2", p->out[1].fd);
-	if (r == 0)
-		r = process_store(p, ":2s", p->out[1].spool.fd);
-	if (p->in.fd < 0 || r < 0)
-		return r;
-	r = process_store(p, ":0", p->in.fd);
-	if (r == 0)
-		r = process_store(p, ":0r", p->in.stage[0]);
-	return r < 0 ? r : process_store(p, ":0w", p->in.stage[1]);
+	for (size_t i = 0; i < ARRAY_LEN(parts) && r == 0; i++)
+		if (parts[i].fd >= 0)
+			r = process_store(p, parts[i].part, parts[i].fd);
+	return r;
 }
 
 /* --- The outcome ----------------------------------------------------------- */

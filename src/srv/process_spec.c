@@ -170,6 +170,8 @@ static int take_pty(struct params *p, struct process_spec *out)
 	if (json_type(inner.body) != JSON_OBJECT)
 		return params_wrong(
 			p, "pty", "it must be an object with rows and columns");
+	if (out->writes_to_log)
+		return params_wrong(p, "output", "the log takes no output of a pty");
 	out->pty = true;
 	r = process_size_read(&inner, &out->rows, &out->columns);
 	if (r)
@@ -199,7 +201,7 @@ static int take_timeout(struct params *p, struct process_spec *out)
 struct scalars {
 	struct str cwd, user, tag;
 	bool takes_stdin;
-	unsigned when_full, on_disconnect;
+	unsigned when_full, on_disconnect, output, on_exit;
 	uint64_t output_limit;
 };
 
@@ -218,6 +220,8 @@ static int take_scalars(struct params *p, struct process_spec *out)
 {
 	static const char *const full[] = {"discard", "wait", NULL};
 	static const char *const disconnect[] = {"continue", "kill", NULL};
+	static const char *const output[] = {"keep", "log", NULL};
+	static const char *const on_exit[] = {"continue", "stop", NULL};
 	static const struct param table[] = {
 		{"cwd", PARAM_TEXT, .at = offsetof(struct scalars, cwd)},
 		{"user", PARAM_TEXT, .at = offsetof(struct scalars, user)},
@@ -228,6 +232,10 @@ static int take_scalars(struct params *p, struct process_spec *out)
 		{"on_disconnect", PARAM_CHOICE,
 			.at = offsetof(struct scalars, on_disconnect),
 			.words = disconnect},
+		{"output", PARAM_CHOICE, .at = offsetof(struct scalars, output),
+			.words = output},
+		{"on_exit", PARAM_CHOICE, .at = offsetof(struct scalars, on_exit),
+			.words = on_exit},
 		{"output_limit", PARAM_NUMBER,
 			.at = offsetof(struct scalars, output_limit),
 			.min = PROCESS_OUTPUT_MIN, .max = PROCESS_OUTPUT_MAX},
@@ -248,6 +256,8 @@ static int take_scalars(struct params *p, struct process_spec *out)
 	out->takes_stdin = s.takes_stdin;
 	out->wait_when_full = s.when_full;
 	out->kill_on_disconnect = s.on_disconnect;
+	out->writes_to_log = s.output;
+	out->stops_sandbox = s.on_exit;
 	out->output_limit = s.output_limit;
 	return r;
 }

@@ -33,6 +33,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum phase {
@@ -57,6 +58,8 @@ struct serve {
 	struct viewer *viewer; /* NULL: none */
 	struct dial *dial;     /* NULL: none */
 	struct timer grace;
+	struct timer exited; /* a process has exited that stops the sandbox */
+	int exited_code;
 	struct kept kept;
 	enum phase phase;
 	int code; /* of the exit */
@@ -205,6 +208,33 @@ static void on_stop(void *arg, int signo)
 		loop_stop(s->loop);
 }
 
+static void serve_stop_after_exit(struct timer *t)
+{
+	struct serve *s = container_of(t, struct serve, exited);
+
+	if (s->phase != PHASE_SERVE)
+		return;
+	s->code = s->exited_code;
+	enter(s, PHASE_DRAIN);
+}
+
+/* A restored process may have exited before the server is built. */
+static void serve_on_process(void *arg, const struct process *p)
+{
+	const struct process_exit *e = process_exit_of(p);
+	struct serve *s = arg;
+	struct process_info i;
+
+	process_info(p, &i);
+	if (!e || !i.stops_sandbox)
+		return;
+	s->exited_code = WIFSIGNALED(e->status) ? 128 + WTERMSIG(e->status)
+						: WEXITSTATUS(e->status);
+	log_info("stopping, process %s has exited with %d", i.id, s->exited_code);
+	if (timer_set(s->loop, &s->exited, 0, serve_stop_after_exit) < 0)
+		loop_stop(s->loop);
+}
+
 static void fail(struct serve *s, const char *what, int err)
 {
 	log_error("%s: %s", what, err_text(err));
@@ -312,6 +342,8 @@ static int make_processes(struct serve *s)
 {
 	s->processes.loop = s->loop;
 	s->processes.store = s->store;
+	s->processes.told = serve_on_process;
+	s->processes.arg = s;
 	s->api.processes = processes_new(&s->processes);
 	s->api.attachments = attachments_new(&s->api);
 	return s->api.processes && s->api.attachments ? 0 : -ENOMEM;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """--entrypoint: the image's own program beside the server, or to its end before it."""
+import json
 import os
 import select
 import shutil
@@ -40,6 +41,41 @@ def murder(client):
     until(lambda: not alive(pid), step=0.001)
     client.shared = None
     until(lambda: listening(client.port))
+
+
+def start_process(client, *argv, **spec):
+    answer = client.post("/v1/processes", json.dumps({"argv": argv, **spec}).encode())
+    eq(answer.status, 201, f"{argv} starts")
+    return answer.json()
+
+
+def test_process_output_in_log():
+    with Client() as client:
+        process = start_process(client, "sh", "-c", "readlink /proc/self/fd/0; echo to-stdout; echo to-stderr >&2",
+                                output="log", tag="logged")
+        eq(output(client, 3)[1:], ["/dev/null", "to-stdout"], "stdout of the process is that of the server")
+        ok(until(lambda: "to-stderr" in client.log()), "stderr of the process is that of the server")
+        eq([process["outputs"][name]["open"] for name in ("stdout", "stderr")], [False, False],
+           "the process has no outputs of its own")
+        got = until(lambda: (lambda p: p["state"] == "exited" and p)(client.get(f"/v1/processes/{process['id']}").json()))
+        eq((got["exit_code"], got["outputs"]["stdout"]["end"]), (0, 0), "its exit code is kept")
+
+
+def test_process_stops_sandbox():
+    for role in ("serve", "init"):
+        for script, code in (("exit 7", 7), ("exit 0", 0), ("kill -9 $$", 137)):
+            with Client(role=role) as client:
+                other = start_process(client, "sleep", "1000")["pid"]
+                start_process(client, "sh", "-c", script, on_exit="stop")
+                eq(wait_exit(client.process), code, f"{role}: the sandbox stops with the exit code of '{script}'")
+                ok(not alive(other), f"{role}: other processes end with the sandbox")
+    with Client(role="init") as client:
+        pid = start_process(client, "sh", "-c", "trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done",
+                            on_exit="stop", output="log")["pid"]
+        eq(output(client, 2)[1:], ["ready"], "a process that outlives a crash of the server")
+        murder(client)
+        os.kill(pid, signal.SIGTERM)
+        eq(wait_exit(client.process), 5, "it stops the sandbox after a crash of the server, too")
 
 
 def test_run():

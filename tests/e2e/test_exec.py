@@ -207,6 +207,47 @@ def test_detached():
     execute(NAME, "sh", "-c", "kill $(ps | grep 'sleep 123[4]' | while read -r pid x; do echo $pid; done)")
 
 
+def test_run_detached():
+    name = f"{real.PREFIX}-detached"
+    got = run("run", "-d", "--name", name, IMAGE, "sh", "-c", "echo out; echo err >&2; exec sleep 4321")
+    eq((got.returncode, got.stdout, got.stderr), (0, name.encode() + b"\n", b""), "run -d IMAGE CMD prints the name")
+    ok([c for c in commands(name) if "sleep 4321" in c], "the command runs on")
+    ok(until(lambda: b"out\n" in run("logs", name).stdout), "od-runtime logs prints the stdout of the command")
+    ok(until(lambda: b"err\n" in run("logs", name).stderr), "od-runtime logs prints the stderr of the command")
+    run("exec", name, "sh", "-c", "kill $(ps | grep 'sleep 432[1]' | while read -r pid x; do echo $pid; done)")
+    ok(until(lambda: not [c for c in commands(name) if "sleep 4321" in c]), "the command has ended")
+    eq(run("exec", name, "true").returncode, 0, "without --rm the sandbox runs on after the command")
+    run("rm", "-f", name)
+    got = run("run", "-d", "--name", name, IMAGE, "nosuch")
+    eq((got.returncode, got.stdout), (127, b""), "run -d of a command that does not exist")
+    has(got.stderr, b"no program named 'nosuch'", "the error names the command")
+    has(got.stderr, b"rm -f " + name.encode(), "the error names the sandbox that is left")
+    eq(run("rm", "-f", name).returncode, 0, "that sandbox exists")
+    eq(run("run", "-d", IMAGE, "/plain").returncode, 126, "run -d of a file that cannot be executed")
+    got = run("run", "-d", "-t", IMAGE, "sh")
+    eq(got.returncode, 100, "run -d -t IMAGE CMD is refused")
+    has(got.stderr, b"next: leave -i and -t out", "the refusal names the next step")
+
+
+def test_run_detached_rm():
+    before = ENGINE.containers()
+    got = run("run", "-d", "--rm", IMAGE, "nosuch")
+    eq((got.returncode, got.stdout), (127, b""), "run -d --rm of a command that does not exist")
+    eq(ENGINE.containers(), before, "the sandbox is removed")
+    name = f"{real.PREFIX}-detached-rm"
+    got = run("run", "-d", "--rm", "--name", name, IMAGE, "sh", "-c", "until [ -e /tmp/end ]; do sleep 0.1; done; exit 7")
+    eq((got.returncode, got.stdout), (0, name.encode() + b"\n"), "run -d --rm IMAGE CMD prints the name")
+    p = begin(name, program="wait")
+    eq(run("exec", name, "sh", "-c", ": >/tmp/end").returncode, 0, "the sandbox runs while the command does")
+    eq((p.wait(harness.DEADLINE), p.stdout.read()), (0, b"7\n"), "wait prints the exit code of the command")
+    ok(until(lambda: ENGINE.containers() == before), "the sandbox is removed when the command has ended")
+    for _ in range(5):
+        got = run("run", "-d", "--rm", "--json", IMAGE, "true")
+        eq((got.returncode, got.stderr), (0, b""), "run -d --rm with a command that ends at once")
+        has(got.stdout, b'"name"', "--json prints the sandbox")
+    ok(until(lambda: ENGINE.containers() == before), "their sandboxes are removed")
+
+
 def test_timeout():
     got = execute("--timeout", "1", NAME, "sh", "-c", "trap '' TERM INT; echo first; setsid sleep 2468 & sleep 2468")
     eq((got.returncode, got.stdout), (124, b"first\n"), "--timeout")

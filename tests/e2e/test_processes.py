@@ -99,7 +99,8 @@ def test_failures():
                      {"argv": ["ls"], "timeout": -1}, {"argv": ["ls"], "timeout": "x"},
                      {"argv": ["ls"], "timeout": 1e300}, {"argv": ["ls"], "tag": "x" * 65},
                      {"argv": ["ls"], "output_limit": 1}, {"argv": ["ls"], "when_full": "x"},
-                     {"argv": ["ls"], "on_disconnect": "x"}]:
+                     {"argv": ["ls"], "on_disconnect": "x"}, {"argv": ["ls"], "on_exit": "x"},
+                     {"argv": ["ls"], "output": "log", "pty": {"rows": 9, "columns": 9}}]:
             answer = ps.ask("POST", "", json.dumps(spec).encode())
             eq(answer.status, 422, f"422 for {str(spec)[:60]}")
         eq(ps.ask("POST", "", b'{"argv":["\xff"]}').status, 400, "400 for what is not UTF-8")

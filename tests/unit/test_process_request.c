@@ -29,13 +29,16 @@ static void test_write(void)
 		.columns = 80,
 		.takes_stdin = true,
 		.detached = true,
+		.writes_to_log = true,
+		.stops_sandbox = true,
 		.timeout = 7};
 	is_int(process_request_write(&q, &out), 0, "everything");
 	is_view(buf_view(&out),
 		"{\"argv\":[\"sh\"],\"env\":{\"AB\":\"2\",\"A\":\"3\",\"E\":\"\"},"
 		"\"cwd\":\"/w\",\"user\":\"1:2\",\"pty\":{\"rows\":24,\"columns\":80},"
 		"\"stdin\":true,\"timeout\":7,\"when_full\":\"discard\","
-		"\"on_disconnect\":\"continue\"}",
+		"\"on_disconnect\":\"continue\",\"output\":\"log\","
+		"\"on_exit\":\"stop\"}",
 		"everything: the last variable of a name counts");
 	buf_free(&out);
 }
