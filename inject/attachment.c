@@ -276,7 +276,8 @@ static int attachment_move(struct attachment *a)
 		a->stalled = true;
 		return 1;
 	}
-	return moved == -EPIPE ? -EPIPE : 0;
+	moved = call_read_error((int)moved);
+	return moved == -EPIPE || moved == CALL_LOST ? (int)moved : 0;
 }
 
 /* Results of a step beside 0 (it did something) and negative errors. */
@@ -358,9 +359,12 @@ static int attachment_step(struct attachment *a)
 		return unsent;
 	if (!fds[1].events)
 		fds[1].fd = -1; /* poll would report a hang-up again and again */
-	r = stop_poll_n(fds, ARRAY_LEN(fds), ready ? clock_ms() : a->leave_at, false);
+	r = stop_poll_n(
+		fds, ARRAY_LEN(fds), ready ? clock_ms() : call_tick(a->leave_at), false);
 	if (r < 0)
 		return r;
+	if (r == 0 && call_is_lost(&a->call))
+		return CALL_LOST;
 	if (a->leave_at && clock_ms() >= a->leave_at)
 		return -ETIME;
 	attachment_take_signals(a);
@@ -464,6 +468,8 @@ static int attachment_fail(const struct attachment *a, int r)
 {
 	const char *name = a->sandbox->state.name;
 
+	if (r == CALL_LOST)
+		return sandbox_fail(a->sandbox, r);
 	if (a->complaint.n)
 		return out_fail("od-runtime logs prints the log of the sandbox",
 			"the sandbox %s ended the connection: %.*s", name,
@@ -500,8 +506,8 @@ int attachment_run(struct attachment *a)
 		return 0;
 	if (r == -ETIME)
 		return attachment_leave(a);
-	return attachment_is_lost(r) || r == -ESRCH || r == ERR_SYNTAX ||
-			r == ERR_LIMIT || r == ERR_RANGE
+	return attachment_is_lost(r) || r == CALL_LOST || r == -ESRCH ||
+			r == ERR_SYNTAX || r == ERR_LIMIT || r == ERR_RANGE
 		? attachment_fail(a, r)
 		: r;
 }

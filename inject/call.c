@@ -8,11 +8,19 @@
 #include "net/tls_trust.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum { RETRY_MS = 10, WINDOW = HTTP_HEAD_MAX + 65536, CHUNK = 65536 };
+
+/* From the last byte to the first probe of the kernel, and CALL_LOST_MS to the last. */
+enum { KEEP_IDLE_S = 3, KEEP_INTERVAL_S = 3, KEEP_PROBES = 4 };
+
+/* Bytes are repeated after 0.2 s, and then after twice the time: the fifth after 6 s. */
+enum { LOST_REPEATS = 5, LOST_TICK_MS = 2000 };
 
 /* What waits for room in the queue of a unix socket cannot be polled for. */
 int call_connect_unix(const char *path, uint32_t ms, bool calm)
@@ -31,6 +39,49 @@ int call_connect_unix(const char *path, uint32_t ms, bool calm)
 		if (r < 0)
 			return r;
 	}
+}
+
+static void call_keep_alive(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{SOL_SOCKET, SO_KEEPALIVE, 1},
+		{IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S},
+		{IPPROTO_TCP, TCP_KEEPINTVL, KEEP_INTERVAL_S},
+		{IPPROTO_TCP, TCP_KEEPCNT, KEEP_PROBES},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		setsockopt(fd, options[i].level, options[i].name, &options[i].value,
+			sizeof(options[i].value));
+}
+
+/*
+ * The kernel probes idle connections only. TCP_USER_TIMEOUT would limit unacknowledged
+ * bytes, too, but also ends a connection whose peer is paused and acknowledges probes of
+ * its closed window.
+ */
+bool call_is_lost(const struct call *c)
+{
+	struct tcp_info i = {0};
+	socklen_t n = sizeof(i);
+
+	return getsockopt(c->way.fd, IPPROTO_TCP, TCP_INFO, &i, &n) == 0 &&
+		i.tcpi_retransmits >= LOST_REPEATS &&
+		i.tcpi_last_ack_recv >= CALL_LOST_MS;
+}
+
+uint64_t call_tick(uint64_t end)
+{
+	uint64_t tick = clock_ms() + LOST_TICK_MS;
+
+	return end && end < tick ? end : tick;
+}
+
+int call_read_error(int r)
+{
+	return r == -ETIMEDOUT || r == -EHOSTUNREACH || r == -ENETUNREACH ? CALL_LOST : r;
 }
 
 int call_connect_tcp(uint16_t port, uint32_t ms)
@@ -52,6 +103,8 @@ int call_connect_address(const char *address, uint16_t port, uint32_t ms, bool c
 		r = fd_connected(fd);
 	if (r)
 		fd_close(&fd);
+	else
+		call_keep_alive(fd);
 	return r ? r : fd;
 }
 
@@ -134,8 +187,14 @@ static int await(struct call *c, short events, short *got)
 	uint64_t idle = c->idle_ms ? clock_ms() + c->idle_ms : 0;
 	uint64_t total = c->grace_ms ? call_total_deadline(c) : 0;
 	bool total_first = total && (!idle || total < idle);
-	int r = stop_wait(c->way.fd, events, total_first ? total : idle, c->calm);
+	uint64_t end = total_first ? total : idle;
+	int r;
 
+	do {
+		r = stop_wait(c->way.fd, events, call_tick(end), c->calm);
+		if (r == 0 && call_is_lost(c))
+			return CALL_LOST;
+	} while (r == 0 && (!end || clock_ms() < end));
 	if (r < 0)
 		return r;
 	if (r == 0)
@@ -200,7 +259,7 @@ static int fill(struct call *c)
 	else if (got == -ECONNRESET && !c->secure)
 		c->ended = true; /* what came before it still counts */
 	else
-		return (int)got;
+		return call_read_error((int)got);
 	return 0;
 }
 
@@ -283,7 +342,7 @@ static int push(struct call *c, const char *p, size_t n)
 			break;
 		}
 		if (put < 0 && put != -EAGAIN)
-			return (int)put;
+			return call_read_error((int)put);
 		if (put > 0) {
 			p += put;
 			n -= (size_t)put;

@@ -13,6 +13,8 @@
 
 #include "base/buf.h"
 
+#include <errno.h>
+
 struct call;
 
 struct call_request {
@@ -55,6 +57,13 @@ struct call {
 };
 
 /*
+ * The error of a connection whose network is lost: for CALL_LOST_MS the peer has
+ * acknowledged neither bytes nor the probes of the kernel. A peer that acknowledges may
+ * be silent for as long as the limits of the call allow.
+ */
+enum { CALL_LOST = -EHOSTDOWN, CALL_LOST_MS = 15000 };
+
+/*
  * A connection to a unix socket, or to a port of 127.0.0.1; ms is the longest wait.
  * The fd, for call_begin; -ETIMEDOUT; -EINTR, but not with calm; -errno.
  */
@@ -88,6 +97,15 @@ int call_begin_pinned(
  * comes bit by bit: grace_ms 0 limits silence alone.
  */
 void call_limit(struct call *c, uint32_t idle_ms, uint32_t grace_ms);
+/*
+ * Whether bytes sent are repeated without an answer for CALL_LOST_MS. A caller that polls
+ * c->way.fd itself asks at each call_tick: the monotonic ms of the next question, or end
+ * (0: none) if that is earlier.
+ */
+uint64_t call_tick(uint64_t end);
+bool call_is_lost(const struct call *c) MUST_USE;
+/* An error of a read or a write: CALL_LOST in the place of several. */
+int call_read_error(int r) MUST_USE;
 /* Why TLS failed, after ERR_TLS. */
 const char *call_tls_error(const struct call *c);
 

@@ -96,6 +96,11 @@ int engine_fail(const struct engine *e, int r)
 	case -ETIMEDOUT:
 		return out_fail("look into the engine's log",
 			"the engine at %s does not answer", e->path);
+	case CALL_LOST:
+		return out_fail("check the network between this machine and the engine",
+			"the network to the engine at %s is lost: it has acknowledged "
+			"nothing for %d s",
+			e->path, CALL_LOST_MS / 1000);
 	case -ETIME:
 		return out_fail("look into the engine's log",
 			"the engine at %s answers too slowly: fewer than %d bytes per "

@@ -388,6 +388,12 @@ int sandbox_fail(const struct sandbox *s, int r)
 			"the sandbox %s answers too slowly: fewer than %d bytes per "
 			"second",
 			s->state.name, INJECT_RATE);
+	if (r == CALL_LOST)
+		return out_fail("check the network between this machine and the sandbox; "
+				"od-runtime ps shows whether the sandbox runs",
+			"the network to the sandbox %s is lost: it has acknowledged "
+			"nothing for %d s",
+			s->state.name, CALL_LOST_MS / 1000);
 	return out_fail("od-runtime logs prints its log",
 		"the sandbox %s did not answer: %s", s->state.name, err_text(r));
 }

@@ -198,4 +198,5 @@ def test_usage():
 
 
 write_program(CLIENT, X86_64)
-harness.main()
+if __name__ == "__main__":
+    harness.main()
