@@ -30,6 +30,8 @@ struct exec {
 
 int exec_check(const struct options *o)
 {
+	size_t env = 0, env_file = 0;
+
 	if (o->interactive && o->tty && !o->detach && !isatty(STDIN_FILENO))
 		return out_fail_usage("leave -t out, so that -i takes a pipe or a file",
 			"-i -t needs a terminal, and stdin is none");
@@ -44,6 +46,13 @@ int exec_check(const struct options *o)
 	if (o->session && (o->interactive || o->tty || o->detach))
 		return out_fail_usage("leave --session out, or -i, -t and -d",
 			"a session has a terminal of its own");
+	if (o->session &&
+		(o->user || o->working_dir || options_next(o, LIST_ENV, &env) ||
+			options_next(o, LIST_ENV_FILE, &env_file)))
+		return out_fail_usage(
+			"write them into the text: cd DIR, export NAME=value",
+			"a session keeps its user, its directory and its variables: -u, "
+			"-w, -e and --env-file are not for it");
 	if (o->command->bit == FOR_EXEC && o->working_dir && o->working_dir[0] != '/')
 		return out_fail_usage("as in -w /work",
 			"--workdir is '%s', not an absolute path", o->working_dir);

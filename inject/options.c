@@ -423,6 +423,7 @@ static int read_operand(struct options *o, const char *word)
 {
 	if (!o->command) {
 		o->command = find_command(str_c(word));
+		out_set_command(o->command ? o->command->name : NULL);
 		return o->command
 			? 0
 			: out_fail_usage(NEXT_HELP, "there is no command %s", word);
@@ -564,6 +565,8 @@ static bool begins_words(const struct options *o, const char *word)
 
 int options_read(struct options *o, int argc, char **argv)
 {
+	bool plain = false;
+
 	*o = (struct options){.pull = PULL_MISSING,
 		.timeout_start = START_SECONDS,
 		.keep = INJECT_KEEP};
@@ -571,14 +574,20 @@ int options_read(struct options *o, int argc, char **argv)
 		bool dashes = strcmp(argv[i], "--") == 0;
 		int r;
 
+		/* In front of an operand they end the options, as in getopt. */
+		if (dashes && o->command && o->operand_n < o->command->operands) {
+			plain = true;
+			continue;
+		}
 		if (dashes || begins_words(o, argv[i])) {
 			o->words = argv + i + dashes;
 			o->word_n = (size_t)(argc - i - dashes);
 			break;
 		}
 		/* A single "-" is the standard input. */
-		r = argv[i][0] == '-' && argv[i][1] ? read_option(o, argc, argv, &i)
-						    : read_operand(o, argv[i]);
+		r = !plain && argv[i][0] == '-' && argv[i][1]
+			? read_option(o, argc, argv, &i)
+			: read_operand(o, argv[i]);
 		if (r)
 			return r;
 	}

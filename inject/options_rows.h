@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#define NEXT_HELP "od-runtime --help, or od-runtime COMMAND --help"
+#define NEXT_HELP out_help()
 
 #define AT(member) .at = offsetof(struct options, member)
 #define SEEN(member) .seen = offsetof(struct options, member)

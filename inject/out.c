@@ -122,6 +122,22 @@ int out_fail_usage(const char *next, const char *fmt, ...)
 	return FAIL_USAGE;
 }
 
+static const char *out_command;
+
+void out_set_command(const char *name)
+{
+	out_command = name;
+}
+
+const char *out_help(void)
+{
+	static char text[64];
+
+	snprintf(text, sizeof(text), "od-runtime %s%s", out_command ? "help " : "--help",
+		out_command ? out_command : "");
+	return text;
+}
+
 void out_note(const char *fmt, ...)
 {
 	va_list ap;

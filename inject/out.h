@@ -32,6 +32,11 @@ void out_clean(struct buf *b, struct str s, bool lines);
 int out_fail(const char *next, const char *fmt, ...) PRINTF(2, 3);
 int out_fail_usage(const char *next, const char *fmt, ...) PRINTF(2, 3);
 
+/* Names the command that out_help is about; name is kept. */
+void out_set_command(const char *name);
+/* The next step that leads to the help of the command, or to that of od-runtime. */
+const char *out_help(void);
+
 /* One line on stderr, for people. */
 void out_note(const char *fmt, ...) PRINTF(1, 2);
 

@@ -205,7 +205,10 @@ int process_refused(const struct process_request *q, struct str answer)
 			STR_ARG(buf_view(&detail)));
 		r = EXIT_NOT_EXECUTABLE;
 	} else {
-		out_fail("od-runtime help exec lists the options",
+		out_fail(str_eq(reason, STR("no_rights"))
+				? "the user of the server, run --username, is the "
+				  "only one that it can use"
+				: out_help(),
 			"the command was not started: %.*s", STR_ARG(buf_view(&detail)));
 	}
 	doc_free(&d);

@@ -371,6 +371,11 @@ int sandbox_refused(const struct sandbox *s, const struct reply *reply)
 	if (key)
 		out_fail("remove it with rm -f and run it again",
 			"the sandbox %s does not accept our key", s->state.name);
+	else if (words.n &&
+		(reply->status == 404 || reply->status == 409 || reply->status == 422))
+		out_fail("check the paths and names of the command",
+			"the sandbox %s refuses: %.*s", s->state.name,
+			STR_ARG(buf_view(&words)));
 	else
 		out_fail("od-runtime logs shows what its server says",
 			"the sandbox %s answers with status %u%s%.*s", s->state.name,

@@ -95,7 +95,8 @@ static int add_env(struct settings *s, const char *option, struct str entry)
 
 	if (spec_pair(entry, &name, &value) || memchr(entry.p, '\0', entry.n))
 		return out_fail_usage("as in -e LANG=C.UTF-8 or -e LANG",
-			"--%s: '%.*s' is not NAME=VALUE", option, STR_ARG(entry));
+			"--%s: '%.*s' has no name, or a blank in its name", option,
+			STR_ARG(entry));
 	/* The server would take it for its key and refuse ours. */
 	if (str_eq(name, STR("SESSION_API_KEY")))
 		return out_fail_usage("leave it out; od-runtime makes a key of its own",

@@ -181,13 +181,18 @@ def test_usage():
         for argv, words in (
                 (["-it", "box", "x"], "-i -t needs a terminal"), (["-w", "work", "box", "x"], "not an absolute path"),
                 (["--session", "s", "-i", "box", "x"], "a session has a terminal of its own"),
-                (["box", b"\xff"], "is not UTF-8"), (["-e", "=", "box", "x"], "is not NAME=VALUE"),
+                (["box", b"\xff"], "is not UTF-8"), (["-e", "=", "box", "x"], "has no name, or a blank"),
                 (["--env-file", "/no/such", "box", "x"], "--env-file"), (["box"], "exec needs"),
-                (["-iq", "box", "x"], "exec has no option -iq")):
+                *((["--session", "s", *unfit, "box", "x"], "a session keeps its user")
+                  for unfit in (["-u", "0"], ["-w", "/"], ["-e", "A=1"], ["--env-file", "/dev/null"])),
+                (["-iq", "box", "x"], "exec has no option -iq\n  next: od-runtime help exec")):
             got = box.exec(Ran(), *argv)
             eq((got.returncode, got.stdout), (100, b""), f"usage: exec {argv}")
             has(got.stderr.decode(), words, f"usage: the error for exec {argv}")
         eq(box.sandbox_log, [], "nothing was asked of the sandbox")
+        ran = Ran()
+        eq(box.exec(ran, "--", "box", "--", "x").returncode, box.exec(Ran(), "box", "x").returncode,
+           "usage: -- ends the options in front of the sandbox")
         next(iter(box.containers.values())).state = "exited"
         got = box.exec(Ran(), "box", "x")
         eq(got.returncode, 111, "exec in a stopped sandbox")

@@ -140,7 +140,7 @@ def test_refused():
             (["--rm", "-v", "/a:/b:overlay"], b"nobody would take away"),
             (["-v", "/a,b:/b:overlay"], b"no comma"),
             (["--tmpfs", "run"], b"does not begin with /"),
-            (["-e", "=x"], b"is not NAME=VALUE"), (["-e", "a b=x"], b"is not NAME=VALUE"),
+            (["-e", "=x"], b"has no name, or a blank"), (["-e", "a b=x"], b"has no name, or a blank"),
             (["-e", "SESSION_API_KEY=x"], b"is the server's"),
             (["--env-file", "/nonexistent"], b"--env-file: /nonexistent"),
             (["--security-opt", "seccomp=/nonexistent"], b"security-opt"),
@@ -153,8 +153,7 @@ def test_refused():
             (["--network", "host", "--hostname", "x"], b"host's name"),
             (["--gpus", "some"], b"--gpus"), (["--platform", "arm64"], b"--platform"),
             (["-w", "rel"], b"does not begin with /"), (["--memory", "x"], b"not a size"),
-            (["--cpus", "x"], b"not a number"), (["--pull=x"], b"never|missing|always"),
-            (["-d", "--", "x"], b"nobody would see")):
+            (["--cpus", "x"], b"not a number"), (["--pull=x"], b"never|missing|always")):
         refused(e, argv, words)
 
 
