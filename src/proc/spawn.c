@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -96,17 +97,37 @@ void spawn_default_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-void spawn_raise_oom_score(void)
+static void spawn_write_oom_score(const char *process)
 {
 	static const char text[] = "500\n";
+	char path[64];
 	int fd;
 
 	_Static_assert(OOM_SCORE_CHILD == 500, "text and number agree");
-	fd = fd_open("/proc/self/oom_score_adj", O_WRONLY, 0);
+	snprintf(path, sizeof(path), "/proc/%s/oom_score_adj", process);
+	fd = fd_open(path, O_WRONLY, 0);
 	/* No /proc, or a score that may not be changed: the child still runs. */
 	if (fd >= 0 && write(fd, text, sizeof(text) - 1) < 0)
 		errno = 0;
 	fd_close(&fd);
+}
+
+void spawn_raise_oom_score(void)
+{
+	spawn_write_oom_score("self");
+}
+
+/*
+ * Until its exec a child of a server without root may not open its own file of the
+ * score: it is hidden, and so the file is root's.
+ */
+static void spawn_raise_oom_score_of(pid_t pid)
+{
+	char number[16];
+
+	snprintf(number, sizeof(number), "%d", (int)pid);
+	if (geteuid() != 0)
+		spawn_write_oom_score(number);
 }
 
 static int take_tty(int slave, const struct spawn_user *u)
@@ -260,15 +281,16 @@ static void child(struct spawn *s, int report)
 	if (limits_known)
 		for (size_t i = 0; i < ARRAY_LEN(kept_limits); i++)
 			setrlimit(kept_limits[i], &remembered[i]);
-	/* Below a process that hides itself, the file of the score would be root's. */
-	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	spawn_raise_oom_score();
-	/* Until its exec it has our memory, which the same user must not read. */
-	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	/* Kept across exec: those that leave the session stay below it (proc/tree). */
 	prctl(PR_SET_CHILD_SUBREAPER, s->orphans_leave ? 0 : 1, 0, 0, 0);
 	if (become(s->user, &step) < 0)
 		goto fail;
+	/*
+	 * Until its exec it has our memory. Processes of the same user never get a moment
+	 * in which they can open it.
+	 */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	/* A change of identity forgets it. */
 	if (s->dies_with_us)
 		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -315,7 +337,8 @@ int spawn(const struct spawn *s, pid_t *pid, struct spawn_report *report)
 		return r;
 	}
 	*pid = made;
-	*report = (struct spawn_report){.fd = pair[0], .step = step_words[SPAWN_SESSION]};
+	*report = (struct spawn_report){
+		.fd = pair[0], .pid = made, .step = step_words[SPAWN_SESSION]};
 	return 0;
 }
 
@@ -378,7 +401,10 @@ int spawn_outcome(struct spawn_report *report)
 	}
 	/* The exec closes the socket; so does a death. */
 	spawn_report_close(report);
-	return report->at == SPAWN_EXEC ? 0 : -EINTR;
+	if (report->at != SPAWN_EXEC)
+		return -EINTR;
+	spawn_raise_oom_score_of(report->pid);
+	return 0;
 }
 
 void spawn_open_gate(struct spawn_report *report)

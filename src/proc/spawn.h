@@ -66,6 +66,7 @@ struct spawn {
 /* What the child tells of itself up to its exec. */
 struct spawn_report {
 	int fd;             /* -1: nothing more to come */
+	pid_t pid;          /* of the child */
 	enum spawn_step at; /* the last one it has begun, if there is a child */
 	const char *step;   /* the same in words */
 };

@@ -5,11 +5,16 @@
 #include "tests/unit/spawn_run.h"
 
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static const char *const argv_true[] = {"true", NULL};
@@ -108,6 +113,76 @@ static void check_memory(void)
 	if (pid == 0)
 		_exit(look_at_child());
 	is_int(end_of(pid), 0, "nobody of its user can read what a child has of us");
+}
+
+/* From now on a process that lets others read its memory is killed. */
+static int forbid_dumpable(void)
+{
+	struct sock_filter rows[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 5),
+		BPF_STMT(
+			BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_SET_DUMPABLE, 0, 3),
+		BPF_STMT(
+			BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog filter = {
+		.len = sizeof(rows) / sizeof(rows[0]), .filter = rows};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -1;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+}
+
+/* In a hidden process with the rights of uid: 0 if its child stays hidden. */
+static int hide_and_start(uid_t uid)
+{
+	static const char *const argv[] = {
+		"/bin/sh", "-c", "read go; cat /proc/self/oom_score_adj", NULL};
+	struct spawn s = program(argv);
+	struct spawn_report e;
+	pid_t pid;
+	int in[2], from[2];
+
+	if (setresuid(uid, uid, uid) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
+		forbid_dumpable() < 0 || fd_pipe(in) < 0 || fd_pipe(from) < 0)
+		return 2;
+	s.fds[0] = in[0];
+	s.fds[1] = from[1];
+	if (spawn(&s, &pid, &e) < 0)
+		return 3;
+	fd_close(&from[1]);
+	if (outcome(&e) < 0)
+		return 4;
+	if (write(in[1], "\n", 1) != 1)
+		return 5;
+	read_all(from[0]);
+	end_of(pid);
+	return str_eq(buf_view(&out), STR("500\n")) ? 0 : 6;
+}
+
+static void check_hidden(void)
+{
+	static const uid_t uids[] = {0, 65534};
+	pid_t pid;
+
+	if (geteuid() != 0) {
+		skip("a hidden process and its child", "needs root");
+		return;
+	}
+	for (size_t i = 0; i < sizeof(uids) / sizeof(uids[0]); i++) {
+		fflush(stdout);
+		pid = fork();
+		if (pid == 0)
+			_exit(hide_and_start(uids[i]));
+		is_int(end_of(pid), 0,
+			"the child of a hidden process is hidden up to its exec and has "
+			"a raised OOM score");
+	}
 }
 
 static void check_failure(void)
@@ -210,6 +285,7 @@ int main(void)
 		return 1;
 	check_gate();
 	check_memory();
+	check_hidden();
 	check_failure();
 	check_paths();
 	check_identity();
