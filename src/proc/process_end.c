@@ -10,9 +10,23 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+enum {
+	KILL_TURN_US = 20000, /* of one batch: other peers wait meanwhile */
+	KILL_SHARED = 16,     /* a larger tree needs a look of its own */
+	TURN_MS = 1,          /* until the next batch */
+};
+
 static bool is_running(const struct process *p)
 {
 	return p->record->state == PROCESS_RUNNING;
+}
+
+static void kill_set_active(struct process *p, bool active)
+{
+	if (p->killing.active == active)
+		return;
+	p->killing.active = active;
+	p->all->kills_n += active ? 1 : -1U;
 }
 
 void process_end_timers(struct process *p)
@@ -22,7 +36,24 @@ void process_end_timers(struct process *p)
 	timer_cancel(l, &p->timeout);
 	timer_cancel(l, &p->orphan);
 	timer_cancel(l, &p->killing.timer);
-	p->killing.active = false;
+	kill_set_active(p, false);
+	if (p->signalling.slot)
+		p->all->signals_n--;
+	timer_cancel(l, &p->signalling);
+	p->signals = 0;
+}
+
+/* --- Turns ----------------------------------------------------------------- */
+
+/*
+ * A look at /proc takes milliseconds where there are many processes, and a peer may ask
+ * for hundreds of them at once. Each batch has time for some.
+ */
+static void turn_update(struct process_turn *turn, const struct loop *l)
+{
+	if (turn->batch == loop_batch(l) + 1)
+		return;
+	*turn = (struct process_turn){.batch = loop_batch(l) + 1, .began = clock_us()};
 }
 
 /* --- Exit ------------------------------------------------------------------ */
@@ -63,18 +94,44 @@ void processes_exited(struct processes *all, pid_t pid, int status)
 
 /* --- Kill ------------------------------------------------------------------ */
 
+static void kill_step(struct timer *t);
+
+static bool kill_later(struct process *p, uint64_t ms)
+{
+	return timer_set(p->all->conf->loop, &p->killing.timer, ms, kill_step) == 0;
+}
+
+/* Whether the tree has to be looked at again; r: the result of the look. */
+static bool kill_goes_on(const struct process *p, bool before, int r)
+{
+	const struct process_killing *k = &p->killing;
+
+	/* Another look finds those that were forked meanwhile. */
+	if (r > 0)
+		return loop_now(p->all->conf->loop) < k->until;
+	return k->tree.moment && !before;
+}
+
 static void kill_step(struct timer *t)
 {
 	struct process *p = container_of(t, struct process, killing.timer);
 	struct process_killing *k = &p->killing;
-	int r = tree_kill(&k->tree);
+	struct process_turn *turn = &p->all->kills;
+	bool before = k->once;
+	int r;
 
-	/* Another look finds those that were forked meanwhile. */
-	if (r > 0 && loop_now(p->all->conf->loop) < k->until &&
-		timer_set(p->all->conf->loop, t, END_LOOK_MS, kill_step) == 0)
+	turn_update(turn, p->all->conf->loop);
+	if (turn->n && clock_us() - turn->began > KILL_TURN_US && kill_later(p, TURN_MS))
+		return;
+	turn->n++;
+	k->tree.moment =
+		p->all->kills_n > 1 && k->tree.live <= KILL_SHARED ? turn->batch : 0;
+	r = tree_kill(&k->tree);
+	k->once = r <= 0;
+	if (kill_goes_on(p, before, r) && kill_later(p, END_LOOK_MS))
 		return;
 	kill(p->record->pid, SIGKILL);
-	k->active = false;
+	kill_set_active(p, false);
 }
 
 void process_kill(struct process *p)
@@ -88,10 +145,64 @@ void process_kill(struct process *p)
 	/* The root is stopped so that it cannot replace the killed children. */
 	kill(p->record->pid, SIGSTOP);
 	p->record->killed = true;
-	k->active = true;
+	kill_set_active(p, true);
+	k->once = false;
 	k->tree = (struct tree){.root = p->record->pid};
 	k->until = clock_ms() + TREE_KILL_MS;
 	kill_step(&k->timer);
+}
+
+/* --- Signals --------------------------------------------------------------- */
+
+static int signal_tree(struct process *p, int signo)
+{
+	struct process_turn *turn = &p->all->signals;
+	pid_t pid = p->record->pid;
+
+	turn_update(turn, p->all->conf->loop);
+	turn->n++;
+	if (tree_signal_all(pid, signo) < 0 && kill(-pid, signo) < 0)
+		return -errno;
+	return 0;
+}
+
+/* Sends one of the signals that wait, if this batch has time for it. */
+static void signal_step(struct timer *t)
+{
+	struct process *p = container_of(t, struct process, signalling);
+	struct process_turn *turn = &p->all->signals;
+	struct loop *l = p->all->conf->loop;
+	int r = 0;
+
+	turn_update(turn, l);
+	if (!turn->n) {
+		r = signal_tree(p, __builtin_ctzll(p->signals) + 1);
+		p->signals &= p->signals - 1;
+	}
+	if (r < 0)
+		log_warn(
+			"process %s: it cannot be sent a signal: %s", p->id, err_text(r));
+	if (p->signals && timer_set(l, t, TURN_MS, signal_step) == 0)
+		return;
+	p->signals = 0;
+	p->all->signals_n--;
+}
+
+/* Signals that wait are sent one for each batch, and each of them only once. */
+static int signal_queue(struct process *p, int signo)
+{
+	struct processes *all = p->all;
+
+	turn_update(&all->signals, all->conf->loop);
+	if (!all->signals.n && !all->signals_n)
+		return signal_tree(p, signo);
+	if (!p->signalling.slot) {
+		if (timer_set(all->conf->loop, &p->signalling, TURN_MS, signal_step) < 0)
+			return signal_tree(p, signo);
+		all->signals_n++;
+	}
+	p->signals |= 1ULL << (signo - 1);
+	return 0;
 }
 
 int process_signal(struct process *p, int signo, enum process_target to)
@@ -102,10 +213,9 @@ int process_signal(struct process *p, int signo, enum process_target to)
 		return -ESRCH;
 	switch (to) {
 	case PROCESS_TREE:
-		if (signo == SIGKILL)
-			process_kill(p);
-		else if (tree_signal_all(pid, signo) < 0 && kill(-pid, signo) < 0)
-			return -errno;
+		if (signo != SIGKILL)
+			return signal_queue(p, signo);
+		process_kill(p);
 		return 0;
 	case PROCESS_GROUP:
 		if (p->record->pty && p->out[PROCESS_STDOUT].fd >= 0)

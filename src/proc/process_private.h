@@ -76,6 +76,7 @@ struct process_sink {
 
 struct process_killing {
 	bool active;
+	bool once; /* nobody was there at the last look */
 	struct tree tree;
 	uint64_t until; /* monotonic ms */
 	struct timer timer;
@@ -96,6 +97,8 @@ struct process {
 	struct spawn_report report;
 	struct io report_io;
 	struct timer wake, timeout, orphan;
+	struct timer signalling; /* armed: signals are waiting, one bit each */
+	uint64_t signals;
 	struct process_source out[PROCESS_OUTPUTS];
 	struct process_sink in;
 	struct process_killing killing;
@@ -121,6 +124,13 @@ struct process_table {
 	struct process_key keys[PROCESS_KEYS];
 };
 
+/* Work of the present batch of the loop that looks at all processes. */
+struct process_turn {
+	uint64_t batch; /* the number of the batch, plus 1 */
+	uint64_t began; /* monotonic us */
+	unsigned n;     /* looks in this batch */
+};
+
 struct processes {
 	const struct processes_conf *conf;
 	struct process *first, *last;
@@ -128,6 +138,9 @@ struct processes {
 	int table_fd;
 	unsigned running, exited; /* running includes STARTING */
 	uint64_t kept;            /* bytes of all outputs */
+	struct process_turn kills, signals;
+	unsigned kills_n,
+		signals_n; /* processes that are killed; with signals that wait */
 	bool stopping;
 };
 

@@ -44,6 +44,7 @@ struct proc {
  */
 static struct proc procs[TREE_PROCS_MAX];
 static size_t procs_n;
+static uint64_t procs_moment; /* of struct tree, for which procs was listed */
 
 static pid_t number(struct str text)
 {
@@ -115,6 +116,7 @@ static int list(void)
 	struct proc self;
 
 	procs_n = 0;
+	procs_moment = 0;
 	if (!d)
 		return -errno;
 	while (procs_n < TREE_PROCS_MAX && (e = readdir(d))) {
@@ -127,6 +129,21 @@ static int list(void)
 	qsort(procs, procs_n, sizeof(procs[0]), by_pid);
 	/* An empty folder of that name, or the /proc of another namespace. */
 	return look_at(getpid(), &self, name) && find(getpid()) ? 0 : -ENOENT;
+}
+
+/* The list of the moment again, or a new one. */
+static int list_at(uint64_t moment)
+{
+	int r;
+
+	if (!moment || moment != procs_moment) {
+		r = list();
+		procs_moment = r < 0 ? 0 : moment;
+		return r;
+	}
+	for (size_t i = 0; i < procs_n; i++)
+		procs[i].kin = KIN_UNKNOWN;
+	return 0;
 }
 
 /* Goes up from p to one whose kin is known, and writes it down all the way. */
@@ -170,19 +187,24 @@ static size_t sort_out(pid_t root)
  * being looked at hides its child, which came too late for the list: so that nobody
  * is there has to be seen twice.
  */
-static int snapshot(pid_t root)
+static int snapshot_at(pid_t root, uint64_t moment)
 {
 	bool seen = false;
 
 	assert(root > 0);
-	for (int i = 0; i < 2 && !seen; i++) {
-		int r = list();
+	for (int i = 0; i < (moment ? 1 : 2) && !seen; i++) {
+		int r = list_at(moment);
 
 		if (r < 0)
 			return r;
 		seen = sort_out(root) > 0;
 	}
 	return 0;
+}
+
+static int snapshot(pid_t root)
+{
+	return snapshot_at(root, 0);
 }
 
 /* To those of the last snapshot; how many there were. */
@@ -293,9 +315,9 @@ int tree_kill(struct tree *t)
 	pid_t group = 0;
 
 	t->left_n = 0;
-	if (t->killed)
+	if (t->killed && !t->moment)
 		stop_all(t->root);
-	if (snapshot(t->root) < 0) {
+	if (snapshot_at(t->root, t->moment) < 0) {
 		kill_blindly(t);
 		return 0;
 	}

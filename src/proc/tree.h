@@ -28,6 +28,11 @@ struct tree_left {
 /* What is known of the end of a tree. Zeroed but for the root to begin with. */
 struct tree {
 	pid_t root;
+	/*
+	 * Calls of tree_kill with the same number share one list of all processes. Then
+	 * "nobody was" is seen only once. 0: a list of its own.
+	 */
+	uint64_t moment;
 	bool blind;    /* /proc cannot be read: only process groups were reached */
 	size_t killed; /* at least so many processes were sent a SIGKILL */
 	size_t live;   /* at the last look, without the root */

@@ -396,10 +396,36 @@ static void check_front(void)
 	unstage();
 }
 
+static void parent_of_one(void)
+{
+	child(as_it_is);
+	stay();
+}
+
+static void check_moment(void)
+{
+	struct tree first = {.moment = 1}, second = {.moment = 1};
+
+	stage();
+	first.root = start(parent_of_one);
+	wait_there(2);
+	is_int(tree_kill(&first), 1, "the tree of a moment is killed");
+	second.root = start(parent_of_one);
+	wait_there(2);
+	is_int(tree_kill(&second), 0, "a younger tree is not in the list of that moment");
+	second.moment = 2;
+	is_int(tree_kill(&second), 1, "it is in the list of the next moment");
+	end_root(first.root);
+	end_root(second.root);
+	ok(all_gone(), "all of both trees are gone");
+	unstage();
+}
+
 int main(void)
 {
 	check_family();
 	check_front();
+	check_moment();
 	check_many();
 	check_bomb();
 	check_chain();
