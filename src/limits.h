@@ -174,6 +174,7 @@ enum {
 	PROCESS_PIPE = 256 << 10,        /* capacity of a pipe, if permitted */
 	PROCESS_TIMEOUT_MAX_S = 30 * 86400, /* a month: longer waits are no deadline */
 	PROCESS_ARGV_SHOWN = 128 << 10,     /* of arguments; the kernel takes 2 MB */
+	PROCESS_ARGV_LISTED = 1024,         /* in the list: 1,000 processes take 20 ms */
 	PROCESS_REQUEST_MAX = 4096,         /* of a signal or a size */
 	PROCESS_START_MS = 60000,  /* a directory or program on a slow network disk */
 	PROCESS_KEYS = 1000,       /* of requests that start no second process */

@@ -78,22 +78,27 @@ static void put_streams(struct jw *w, const struct process *p, bool pty)
 	jw_end(w);
 }
 
-static void put_argv(struct jw *w, const struct process_info *i)
+/* As many of the arguments as fit into max bytes. */
+static void put_argv(struct jw *w, const struct process_info *i, size_t max)
 {
 	const char *at = i->argv;
+	size_t n = 0, size;
 
 	jw_key(w, "argv");
 	jw_array(w);
-	for (size_t n = 0; n < i->argv_n; n++, at += strlen(at) + 1)
+	for (; n < i->argv_n && (size = strlen(at) + 1) <= max; n++) {
 		jw_cstr(w, at);
+		max -= size;
+		at += size;
+	}
 	jw_end(w);
-	if (!i->argv_truncated)
+	if (!i->argv_truncated && n == i->argv_n)
 		return;
 	jw_key(w, "argv_truncated");
 	jw_bool(w, true);
 }
 
-void process_write(struct jw *w, const struct process *p)
+static void process_write_within(struct jw *w, const struct process *p, size_t argv_max)
 {
 	const struct process_exit *e = process_exit_of(p);
 	struct process_info i;
@@ -102,7 +107,7 @@ void process_write(struct jw *w, const struct process *p)
 	jw_object(w);
 	put_text(w, "id", i.id);
 	put_text(w, "tag", i.tag);
-	put_argv(w, &i);
+	put_argv(w, &i, argv_max);
 	put_text(w, "cwd", i.cwd);
 	put_text(w, "user", i.user);
 	jw_key(w, "pid");
@@ -120,4 +125,14 @@ void process_write(struct jw *w, const struct process *p)
 		jw_null(w);
 	put_streams(w, p, i.pty);
 	jw_end(w);
+}
+
+void process_write(struct jw *w, const struct process *p)
+{
+	process_write_within(w, p, PROCESS_ARGV_SHOWN);
+}
+
+void process_write_row(struct jw *w, const struct process *p)
+{
+	process_write_within(w, p, PROCESS_ARGV_LISTED);
 }

@@ -8,6 +8,7 @@
 enum {
 	SPEC_TOKENS = 100000, /* 20 bytes each in the index: 2 MB */
 	SPEC_KEYS = 4096,     /* variables of an environment */
+	SPEC_USER = 256,      /* a name and a group; Linux has names of 32 letters */
 };
 
 static const char nul_text[] = "it must be a text without NUL";
@@ -69,35 +70,54 @@ static int take_argv(struct params *p, struct process_spec *out)
 /* Whether the entry "NAME=VALUE" sets the variable name. */
 static bool is_entry_of(const char *entry, struct str name)
 {
-	return str_starts(str_c(entry), name) && entry[name.n] == '=';
+	/* Without the length of the entry, which may be megabytes. */
+	return strncmp(entry, name.p, name.n) == 0 && entry[name.n] == '=';
 }
 
-/* Puts NAME=VALUE in the place of the entry of that name, or behind the last of n. */
+/* The environment of a request: first the base_n entries of the sandbox. */
+struct env {
+	const char **entries;
+	size_t n, base_n;
+};
+
+/*
+ * Puts NAME=VALUE in the place of the entry of that name, or behind the last. No two
+ * names of a request are the same, so only the base can have it.
+ */
 static int put_variable(
-	struct params *p, const char **env, size_t *n, struct str name, const char *value)
+	struct params *p, struct env *env, struct str name, const char *value)
 {
 	size_t size = name.n + (value ? strlen(value) : 0) + 2, at = 0;
 	char *entry;
 
-	while (at < *n && !is_entry_of(env[at], name))
+	while (at < env->base_n && !is_entry_of(env->entries[at], name))
 		at++;
 	if (!value) {
-		if (at < *n)
-			env[at] = env[--*n];
-		env[*n] = NULL;
+		if (at < env->base_n)
+			env->entries[at] = "";
 		return 0;
 	}
 	entry = arena_alloc(p->arena, size);
 	if (!entry)
 		return no_memory(p);
 	snprintf(entry, size, "%.*s=%s", STR_ARG(name), value);
-	*n += at == *n;
-	env[at] = entry;
+	env->entries[at < env->base_n ? at : env->n++] = entry;
 	return 0;
 }
 
-static int take_variable(struct params *p, const char **env, size_t *n, struct json_val k,
-	struct json_val v)
+/* Takes out the entries that were removed. */
+static void pack_env(struct env *env)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < env->n; i++)
+		if (env->entries[i][0])
+			env->entries[kept++] = env->entries[i];
+	env->entries[kept] = NULL;
+}
+
+static int take_variable(
+	struct params *p, struct env *env, struct json_val k, struct json_val v)
 {
 	struct str name;
 	char *value = NULL;
@@ -110,30 +130,33 @@ static int take_variable(struct params *p, const char **env, size_t *n, struct j
 		return params_wrong(
 			p, "env", "a name must not be empty or have = or NUL");
 	r = json_type(v) == JSON_NULL ? 0 : take_text(p, "env", v, &value);
-	return r ? r : put_variable(p, env, n, name, value);
+	return r ? r : put_variable(p, env, name, value);
 }
 
 /* Changes the environment of the sandbox by the variables of the request. */
 static int take_env(struct params *p, const char *const *base, struct process_spec *out)
 {
 	struct json_val object = json_get(p->body, "env"), k, v;
-	const char **env;
-	size_t n = 0;
+	struct env env = {.n = 0};
 	int it = 0, r = 0;
 
-	while (base[n])
-		n++;
-	out->env = env = arena_array(p->arena, n + json_count(object) + 1, sizeof(*env));
-	if (!env)
+	while (base[env.n])
+		env.n++;
+	env.base_n = env.n;
+	env.entries = arena_array(
+		p->arena, env.n + json_count(object) + 1, sizeof(*env.entries));
+	if (!env.entries)
 		return no_memory(p);
-	memcpy(env, base, n * sizeof(*env));
+	out->env = env.entries;
+	memcpy(env.entries, base, env.n * sizeof(*env.entries));
 	out->defaults = base;
 	if (json_type(object) == JSON_ABSENT || json_type(object) == JSON_NULL)
 		return 0;
 	if (json_type(object) != JSON_OBJECT)
 		return params_wrong(p, "env", "it must be an object");
 	while (r == 0 && json_next(object, &it, &k, &v))
-		r = take_variable(p, env, &n, k, v);
+		r = take_variable(p, &env, k, v);
+	pack_env(&env);
 	return r;
 }
 
@@ -245,6 +268,10 @@ static int take_scalars(struct params *p, struct process_spec *out)
 
 	if (r == 0 && s.cwd.n && s.cwd.p[0] != '/')
 		r = params_wrong(p, "cwd", "it must be an absolute path");
+	if (r == 0 && s.cwd.n >= FILE_PATH_MAX)
+		r = params_wrong(p, "cwd", "it is longer than any path");
+	if (r == 0 && s.user.n > SPEC_USER)
+		r = params_wrong(p, "user", "it must have 256 bytes at most");
 	if (r == 0 && s.tag.n > PROCESS_TAG_MAX)
 		r = params_wrong(p, "tag", "it must have 64 bytes at most");
 	if (r == 0)

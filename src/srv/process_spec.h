@@ -34,6 +34,8 @@ const char *process_signal_name(int signo);
 
 /* Writes the process object. */
 void process_write(struct jw *w, const struct process *p);
+/* The same for a list of many, with PROCESS_ARGV_LISTED bytes of its arguments. */
+void process_write_row(struct jw *w, const struct process *p);
 /* Writes the members exit_code, signal and timed_out into an open object. */
 void process_write_exit(struct jw *w, const struct process *p);
 

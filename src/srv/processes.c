@@ -278,7 +278,7 @@ void processes_list(struct api *api, struct request *rq, struct str name)
 		at = process_next(at)) {
 		process_info(at, &i);
 		if (!tag.p || str_eq(tag, str_c(i.tag)))
-			process_write(&w, at);
+			process_write_row(&w, at);
 	}
 	jw_end(&w);
 	jw_end(&w);

@@ -29,12 +29,12 @@ def test_owners_leave_at_once():
 def test_signals_at_once():
     """Each signal to a tree needs a list of all processes."""
     with Client() as c:
-        all = Processes(c)
-        p = all.start("sh", "-c", f"trap 'echo got' USR1; i=0; while [ $i -lt {CHILDREN} ]; do sleep 1000 & "
+        proc = Processes(c)
+        p = proc.start("sh", "-c", f"trap 'echo got' USR1; i=0; while [ $i -lt {CHILDREN} ]; do sleep 1000 & "
                                   "i=$((i + 1)); done; echo; while :; do wait; done")
-        ok(all.part(p, query="?wait=20").body, "the tree is complete")
+        ok(proc.part(p, query="?wait=20").body, "the tree is complete")
         began = time.monotonic()
-        all.signal(p, "SIGCONT")
+        proc.signal(p, "SIGCONT")
         one = max(time.monotonic() - began, 0.005)
         with c.conn() as conn:
             a = Attached.connect(c.port, p["id"])
@@ -47,6 +47,41 @@ def test_signals_at_once():
             a.control("signal", signal="SIGUSR1")
             ok(a.until(lambda: b"got\n" in a.out[1]), "a signal that waits arrives")
             a.close()
+
+
+def test_list():
+    """The longest arguments of many processes do not fit into one answer."""
+    with Client() as c:
+        proc = Processes(c)
+        ids = [proc.start("true", *["\1" * 1000] * 130)["id"] for _ in range(100)]
+        rows = proc.list()
+        eq([row["id"] for row in rows], ids, "all processes are listed")
+        ok(all(row["argv_truncated"] and len(row["argv"]) == 2 for row in rows), "with their first arguments")
+        eq(len(proc.get(rows[0])["argv"]), 131, "a process alone has all of them")
+
+
+def test_environment():
+    with Client() as c:
+        proc = Processes(c)
+        env = {"X" * 1500 + str(i): "" for i in range(2000)}
+        began = time.monotonic()
+        ok("errors" in proc.refusal(env=env)[1], "a request without a program is refused before its environment is read")
+        floor = time.monotonic() - began
+        began = time.monotonic()
+        eq(proc.refusal("true", env=env)[0], 422, "the kernel does not take so long an environment")
+        took = time.monotonic() - began
+        ok(took < 10 * floor, "2,000 variables with long names are read in linear time", f"{took:.3f} s, {floor:.3f} s")
+        env = {"B": "1", "HOME": None, "PATH": None, "A": "2"}
+        out = proc.run("/usr/bin/env", env=env)[1].decode().splitlines()
+        eq([line for line in out if line.split("=")[0] in env], ["B=1", "A=2"], "null removes a variable")
+
+
+def test_texts_are_bounded():
+    """The record of a process keeps them, outside of the memory limit of the server."""
+    with Client() as c:
+        proc = Processes(c)
+        ok("errors" in proc.refusal("true", user="0" * 257)[1], "a user of more than 256 bytes is refused")
+        ok("errors" in proc.refusal("true", cwd="/" * 4096)[1], "a directory that is longer than any path is refused")
 
 
 if __name__ == "__main__":
