@@ -118,6 +118,7 @@ struct processes_conf {
 	const struct spawn_user *user; /* of the sandbox; NULL: the identity of serve */
 	const char *user_name;
 	const char *cwd; /* of the sandbox */
+	bool user_fixed; /* a start with another user is ERR_REFUSED */
 	/* NULL or called when a process has started or ended. */
 	void (*told)(void *arg, const struct process *p);
 	void *arg;

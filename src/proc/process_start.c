@@ -477,6 +477,9 @@ int process_start(struct processes *all, const struct process_spec *spec,
 	*why = "allocating memory";
 	if (all->stopping)
 		return ERR_CLOSED;
+	if (all->conf->user_fixed && spec->user &&
+		strcmp(spec->user, all->conf->user_name) != 0)
+		return ERR_REFUSED;
 	if (all->running >= PROCESSES_MAX)
 		return ERR_LIMIT;
 	r = processes_make_table(all);

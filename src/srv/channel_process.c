@@ -137,6 +137,8 @@ static struct process *executed_start_spec(
 	r = process_start(api->processes, &spec, &p, &what);
 	if (r == ERR_LIMIT)
 		return executed_refuse(why, 429, "Too many processes run already.");
+	if (r == ERR_REFUSED)
+		return executed_refuse(why, 422, PROCESS_USER_FIXED);
 	if (r < 0)
 		return executed_refuse(why, 503, "The process cannot be started now.");
 	return p;

@@ -32,6 +32,11 @@ extern const char *const process_targets[];
 /* The name without SIG, such as "TERM"; NULL: the number has none. */
 const char *process_signal_name(int signo);
 
+/* The answer to a start with another user than that of the sandbox. */
+#define PROCESS_USER_FIXED \
+	"The server has no session key, so processes have the user of the sandbox. " \
+	"Start it with a key to choose another one."
+
 /* Writes the process object. */
 void process_write(struct jw *w, const struct process *p);
 /* The same for a list of many, with PROCESS_ARGV_LISTED bytes of its arguments. */

@@ -178,6 +178,10 @@ static void refuse_start(struct request *rq, int err, const char *why)
 		request_fail(rq, 429, str_c(text));
 		return;
 	}
+	if (err == ERR_REFUSED) {
+		reply_failure(rq, 422, PROCESS_NO_RIGHTS, PROCESS_USER_FIXED);
+		return;
+	}
 	snprintf(text, sizeof(text), "The process cannot be started now: %s: %s.", why,
 		err_text(err));
 	/* Memory, processes and descriptors may be free again later. */

@@ -349,9 +349,17 @@ static int make_processes(struct serve *s)
 	return s->api.processes && s->api.attachments ? 0 : -ENOMEM;
 }
 
-/* Processes run where shells do. */
+/*
+ * Processes run where shells do. Without a key any process of the sandbox may be the
+ * peer, and must not become root.
+ */
 static void restore_processes(struct serve *s)
 {
+	const struct config *c = s->box.config;
+	const struct spawn_user *user = s->who.setup.user;
+
+	s->processes.user_fixed =
+		!c->has_key && !c->tls_client_ca && user && user->uid != geteuid();
 	s->processes.user = s->who.setup.user;
 	s->processes.user_name = s->who.user.name;
 	s->processes.cwd = s->who.cwd;

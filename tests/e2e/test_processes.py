@@ -151,6 +151,26 @@ def test_user_without_root():
         eq(ps.refusal("id", user="root", cwd="/")[1]["reason"], "no_rights", "no other one can be had")
 
 
+def test_user_without_key():
+    """Any process of the sandbox may be the peer of a server without a key."""
+    if os.geteuid() != 0:
+        skip("a server that is root", "needs root")
+        return
+    as_nobody = {"user": False, "env": {"SU_TO_USER": None}}
+    with sandbox("--username", "nobody", **as_nobody) as client:
+        ps = Processes(client)
+        eq(ps.run("id", "-u", cwd="/")[1], b"65534\n", "a process has the user of the sandbox")
+        eq(ps.run("id", "-u", cwd="/", user="nobody")[1], b"65534\n", "which may be named")
+        for user in "root", "0", "nobody:root", "65534:0", "daemon":
+            eq(ps.refusal("id", user=user, cwd="/")[1].get("reason"), "no_rights", f"without a key nobody becomes {user}")
+        eq(ps.list()[2:], [], "no process was started for them")
+    with sandbox("--username", "nobody", "--key-sha256", hashlib.sha256(b"k").hexdigest(), **as_nobody) as client:
+        body = json.dumps({"argv": ["true"], "user": "root"}).encode()
+        with client.conn() as c:
+            answer = c.send(request("POST", "/v1/processes", body, X_Session_API_Key="k")).response()
+        eq(answer.status, 201, "a peer with the key may choose root")
+
+
 def test_stdin():
     with sandbox() as client:
         ps = Processes(client)
