@@ -1,6 +1,5 @@
 #include "inject/attachment.h"
 
-#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/jw.h"
@@ -19,9 +18,6 @@ enum {
 	CONTROL_MAX = 1 << 20, /* of a control frame: one holds argv of the process */
 	ROUNDS = 64,     /* pieces of output before input and signals are looked at */
 	LEAVE_MS = 1000, /* from SIGTERM until the process is killed */
-	LOST_MS = 2000,  /* until a lost connection is given up */
-	PAUSE_MS = 20,   /* between attempts, at first, and at most */
-	PAUSE_MAX_MS = 200,
 	PATH_MAX_N = 256,
 	HEADS = 4096,         /* read at once where payload is moved without a copy */
 	MANY = 1 << 20,       /* bytes of stdin after which its pipe is made larger */
@@ -414,7 +410,7 @@ static int attachment_attach(struct attachment *a, bool anew)
 		a->request->pty ? "pty" : "stdout", (unsigned long long)a->got[0],
 		(unsigned long long)a->got[1]);
 	attachment_reset(a);
-	r = anew ? sandbox_try(a->sandbox, &a->call, &q, LOST_MS)
+	r = anew ? sandbox_try(a->sandbox, &a->call, &q, RECONNECT_MS)
 		 : sandbox_next(a->sandbox, &a->call, &q);
 	target_free(&t);
 	return r ? r : attachment_upgrade(a);
@@ -447,21 +443,19 @@ static int attachment_drain(struct attachment *a, uint64_t until)
 /* 0: attached again; or the end. */
 static int attachment_come_back(struct attachment *a, int lost)
 {
-	uint64_t until = clock_ms() + LOST_MS, pause = 0;
-	int r = attachment_drain(a, until);
+	int r;
 
-	while (!r) {
+	reconnect_note_loss(&a->reconnect, a->got[0] + a->got[1] + a->in.taken);
+	r = attachment_drain(a, a->reconnect.until);
+	while (!r && (r = reconnect_wait(&a->reconnect)) == 0) {
 		call_close(&a->call);
 		call_begin(&a->call, -1, 0, false);
 		r = attachment_attach(a, true);
 		if (r == -EINTR || r == -ENOMEM || r == -ESRCH || !r)
 			return r;
-		if (clock_ms() >= until)
-			return lost;
-		pause = backoff(pause, PAUSE_MS, PAUSE_MAX_MS);
-		r = stop_wait(-1, 0, clock_ms() + pause, false);
+		r = 0;
 	}
-	return r;
+	return r == ERR_CLOSED ? lost : r;
 }
 
 static int attachment_fail(const struct attachment *a, int r)

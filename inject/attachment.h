@@ -9,6 +9,7 @@
 #include "inject/outlet.h"
 #include "inject/process_input.h"
 #include "inject/process_request.h"
+#include "inject/reconnect.h"
 #include "inject/sandbox.h"
 
 /* How a process has ended. */
@@ -32,11 +33,12 @@ struct attachment {
 	struct outlet out[ATTACHMENT_OUTPUTS];
 	uint64_t got[ATTACHMENT_OUTPUTS]; /* offsets behind what was parsed */
 	struct process_input in;
-	bool attached;        /* the process takes input and signals */
-	bool takes_stdin;     /* and stdin is read here */
-	bool end_sent;        /* the end of stdin was sent on this connection */
-	bool unwritable;      /* this connection takes no more */
-	bool wide;            /* the pipe of stdin was made larger */
+	bool attached;    /* the process takes input and signals */
+	bool takes_stdin; /* and stdin is read here */
+	bool end_sent;    /* the end of stdin was sent on this connection */
+	bool unwritable;  /* this connection takes no more */
+	bool wide;        /* the pipe of stdin was made larger */
+	struct reconnect reconnect;
 	struct buf control;   /* frames of ours, not sent */
 	uint64_t leave_at;    /* a signal asked us to end: monotonic ms; 0: none did */
 	int leave_signal;     /* that signal */

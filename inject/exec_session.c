@@ -11,6 +11,7 @@
 #include "inject/observation.h"
 #include "inject/out.h"
 #include "inject/outlet.h"
+#include "inject/process_request.h"
 #include "inject/stop.h"
 #include "limits.h"
 
@@ -444,7 +445,7 @@ static int session_exit_code(struct session_run *x, const struct observation *ob
 			"the session %s did not execute the text: %.*s",
 			x->options->session, STR_ARG(ob->content));
 	if (ob->exit_code >= 0)
-		return (int)(ob->exit_code & 255);
+		return process_exit_code(ob->exit_code, STR(""));
 	if (str_find(ob->suffix, refused) < ob->suffix.n)
 		return session_fail_busy(x, STR("another command"));
 	return x->signal

@@ -40,8 +40,9 @@ int process_exit_code(int64_t code, struct str signal)
 {
 	uint64_t number;
 
+	/* A code that no process can have is no success. */
 	if (!signal.n)
-		return (int)(code & 255);
+		return code < 0 || code > 255 ? 255 : (int)code;
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		if (str_eq(signal, str_c(signals[i].name)))
 			return 128 + signals[i].signo;

@@ -7,7 +7,7 @@ import subprocess
 import harness
 from fake_engine import Engine, response
 from fake_process import Ran, control, frame
-from harness import eq, has, ok
+from harness import eq, has, ok, under
 from program import X86_64, write_program
 
 TEMP = harness.scratch("od-exec-")
@@ -106,6 +106,8 @@ def test_codes():
         for code in (0, 1, 100, 111, 124, 255):
             got = box.exec(Ran(code=code), "box", "x")
             eq((got.returncode, got.stdout, got.stderr), (code, b"", b""), f"exit code {code}")
+        for code in (256, -256, 2**40):
+            eq(box.exec(Ran(code=code), "box", "x").returncode, 255, f"exit code {code} is no success")
         for signal, code in (("SIGKILL", 137), ("SIGTERM", 143), ("SIG40", 168)):
             eq(box.exec(Ran(signal=signal), "box", "x").returncode, code, f"ended by {signal}")
         got = box.exec(Ran(signal="SIGKILL", timed_out=True), "--timeout", "3", "box", "x")
@@ -174,6 +176,12 @@ def test_lost():
         got = box.exec(Ran(b"part", raw=b""), "box", "x")
         eq((got.returncode, got.stdout), (111, b"part"), "a process that is forgotten")
         has(got.stderr, b"does not know the process", "the error for a process that is forgotten")
+        box.sandbox_log.clear()
+        box.attach = lambda request: Ran(raw=b"")
+        got = box.exec(Ran(raw=b""), "box", "x")
+        eq(got.returncode, 111, "a sandbox that closes each connection at once is lost")
+        has(got.stderr, b"was lost", "the error for a sandbox that closes each connection")
+        under(len(box.sandbox_log), 50, "exec pauses between its attempts")
 
 
 def test_usage():
