@@ -124,9 +124,13 @@ static int find_identity(struct spawn *s, void *arg)
 	st->identity =
 		(struct spawn_user){.uid = u->uid, .gid = u->gid, .ngroups = u->groups_n};
 	memcpy(st->identity.groups, u->groups, u->groups_n * sizeof(gid_t));
-	/* The present identity is not set again: that may be refused. */
+	/*
+	 * The present identity is not set again: that may be refused. A group of the
+	 * request is never ignored.
+	 */
 	s->user = &st->identity;
-	if (u->uid == geteuid() && (u->uid != 0 || u->gid == getegid()))
+	if (u->uid == geteuid() &&
+		(u->gid == getegid() || (u->uid != 0 && !strchr(st->spec->user, ':'))))
 		s->user = NULL;
 	return set_env(st, s);
 }

@@ -149,6 +149,8 @@ def test_user_without_root():
         eq(ps.run("id", "-u", cwd="/")[1], b"65534\n", "a process has the user of the server")
         eq(ps.run("id", "-u", cwd="/", user="nobody")[1], b"65534\n", "which may be named")
         eq(ps.refusal("id", user="root", cwd="/")[1]["reason"], "no_rights", "no other one can be had")
+        eq(ps.run("id", "-g", cwd="/", user="65534:65534")[1], b"65534\n", "its group may be named")
+        eq(ps.refusal("id", user="65534:0", cwd="/")[1].get("reason"), "no_rights", "another group is not ignored")
 
 
 def test_user_without_key():
