@@ -127,8 +127,18 @@ static const char bash_setup_end[] =
 	"__od_lead() { __od_mark s 0; return \"$1\"; }; " \
 	"__od_done() { __od_mark t \"$__od_status\" && __od_status=; }; " \
 	"__od_null=/dev/null; "
-#define PROMPT_FIELDS(bang) \
-	"p;$__od_id;${__od_status:-$?};${" bang ":-};${PWD-};~;${PATH-};~"
+
+/*
+ * PS1 where it shows on the terminal. These shells expand it once. It names variables
+ * only, so that "echo $PS1" prints no nonce and no control byte. __od_frame is a mark
+ * without fields, which the terminal drops if a user prints the variable. PS1 is empty
+ * in a process that inherits PS1 without __od_frame. No variable in it can be unset
+ * with an error under "set -u".
+ */
+#define PROMPT_NAMES(bang) \
+	"'${__od_frame:+${__od_frame%;;;*};p;${__od_id-};${__od_status:-$?};${" bang \
+	":-};${PWD-};${__od_nonce-};${PATH-};${__od_frame#*;;;}}'"
+#define FRAME PREFIX ";;~\\007"
 
 /* No mark can come from a hook here: the prompt itself is one. */
 #define PROMPT_SETUP(mark, hidden, prompt) \
@@ -140,9 +150,13 @@ static const char bash_setup_end[] =
 	"[ -z \"${PS2-}\" ] || PS2=; }; __od_show; " GIT_AND_ID
 
 /* None of our functions is in it: they may have been unset. */
-#define MARK_HIDDEN "set -- p \"${__od_status:-$?}\"; command " MARK_PRINTF
-static const char posix_setup[] = PROMPT_SETUP("command " MARK_PRINTF, MARK_HIDDEN,
-	"$(printf '" PREFIX "')'" PROMPT_FIELDS("!") "'$(printf '\\007')");
+#define MARK_HIDDEN \
+	"set -- p \"${__od_status:-$?}\"; command printf " \
+	"\"${__od_format-}\" " MARK_FIELDS
+#define FORMAT_SETUP "__od_format='" MARK_FORMAT "'; "
+static const char posix_setup[] = FORMAT_SETUP
+	"__od_nonce=~ __od_frame=$(printf '" FRAME
+	"'); " PROMPT_SETUP("command " MARK_PRINTF, MARK_HIDDEN, PROMPT_NAMES("!"));
 
 /*
  * busybox asks its line editor for input, which gives up, and the shell with it,
@@ -150,14 +164,16 @@ static const char posix_setup[] = PROMPT_SETUP("command " MARK_PRINTF, MARK_HIDD
  * terminal, it reads without; then it shows no prompt, but still expands it.
  */
 static const char ash_setup[] =
-	PROMPT_SETUP("command " MARK_PRINTF, MARK_HIDDEN, "$__od_hidden");
+	FORMAT_SETUP PROMPT_SETUP("command " MARK_PRINTF, MARK_HIDDEN, "$__od_hidden");
 
 /* It has a builtin print, but not always a printf. "!" would be a number. */
 #define MARK_PRINT \
 	"builtin print -nr $'" PREFIX "'\"$1;$__od_id;$2;${!:-};${PWD-};~;${PATH-};~\"" \
 	"$'\\a' " TO_US
-static const char mksh_setup[] = "set +o emacs +o gmacs +o vi; " PROMPT_SETUP(
-	MARK_PRINT, "__od_mark p \"$?\"", "$'" PREFIX "''" PROMPT_FIELDS("!!") "'$'\\a'");
+static const char mksh_setup[] =
+	"set +o emacs +o gmacs +o vi; "
+	"__od_nonce=~ __od_frame=$'" FRAME
+	"'; " PROMPT_SETUP(MARK_PRINT, "__od_mark p \"$?\"", PROMPT_NAMES("!!"));
 
 /*
  * "exit" has to end it, whatever runs in the background. The first line keeps the
