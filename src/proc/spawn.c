@@ -298,6 +298,8 @@ static void child(struct spawn *s, int report)
 	say(report, step, 0);
 	if ((!s->cwd || chdir(s->cwd) < 0) && (s->cwd_needed || chdir("/") < 0))
 		goto fail;
+	if (s->folder && chdir(s->folder) == 0)
+		s->argv = s->folder_argv;
 	step = SPAWN_GATE;
 	if (s->gated && wait_at_gate(report) < 0)
 		goto fail;

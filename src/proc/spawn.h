@@ -46,12 +46,18 @@ struct spawn {
 	const char *const *env;  /* NULL at the end */
 	const char *cwd;         /* "/" where it cannot be entered */
 	bool cwd_needed;         /* then the child fails instead */
-	int tty;                 /* slave of a pty: 0, 1, 2 and controlling; or -1 */
-	int fds[3];              /* without tty: 0, 1, 2; -1 is /dev/null */
-	int channel;             /* what the child has as 3; 0: nothing */
-	int answers;             /* the same as 4 */
-	bool dies_with_us;       /* the kernel ends it when this process has ended */
-	bool orphans_leave;      /* it is no subreaper: it would not bury them */
+	/*
+	 * A folder that is entered after cwd if it can be, with the argv that is used
+	 * then: for a program that opens a file in it by name. NULL: there is none.
+	 */
+	const char *folder;
+	const char *const *folder_argv;
+	int tty;            /* slave of a pty: 0, 1, 2 and controlling; or -1 */
+	int fds[3];         /* without tty: 0, 1, 2; -1 is /dev/null */
+	int channel;        /* what the child has as 3; 0: nothing */
+	int answers;        /* the same as 4 */
+	bool dies_with_us;  /* the kernel ends it when this process has ended */
+	bool orphans_leave; /* it is no subreaper: it would not bury them */
 	const struct spawn_user *user; /* NULL keeps the present identity */
 	/*
 	 * Called in the child, where it may block; may change user and env of this

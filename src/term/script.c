@@ -159,9 +159,11 @@ static const char posix_setup[] = FORMAT_SETUP
 	"'); " PROMPT_SETUP("command " MARK_PRINTF, MARK_HIDDEN, PROMPT_NAMES("!"));
 
 /*
- * busybox asks its line editor for input, which gives up, and the shell with it,
- * when a job ends while the terminal does not echo. From a file, and be it the
- * terminal, it reads without; then it shows no prompt, but still expands it.
+ * busybox reads descriptor 0 with its line editor. While the terminal does not echo,
+ * the editor calls fgets, which the SIGCHLD of a job that ends interrupts, and busybox
+ * takes that for the end of its input. It reads any other descriptor without the
+ * editor, so that it is given a file to open, the terminal. Then it shows no prompt,
+ * but still expands it.
  */
 static const char ash_setup[] =
 	FORMAT_SETUP PROMPT_SETUP("command " MARK_PRINTF, MARK_HIDDEN, "$__od_hidden");
@@ -249,6 +251,7 @@ const char *const *script_argv(enum shells_kind kind, bool clean, bool tty, bool
 	static const char *const argv[][2][8] = {
 		[SHELLS_POSIX] = {{"-i"}, {"-i"}},
 		[SHELLS_BASH] = {{"--noediting", "-i"}, {"--norc", "--noediting", "-i"}},
+		/* Where there is no folder for a better name; see tty_folder.h. */
 		[SHELLS_ASH] = {{"-i", "/dev/tty"}, {"-i", "/dev/tty"}},
 		[SHELLS_MKSH] = {{"-i", "+o", "emacs"}, {"-i", "+o", "emacs"}},
 		[SHELLS_ZSH] = {{"-i", "+Z"}, {"-f", "-i", "+Z"}},
@@ -287,9 +290,9 @@ static void put_setup(struct buf *out, enum shells_kind kind, bool tty, const ch
 	}
 }
 
-/* status is what the prompt tells as that of the last command. */
+/* first runs before all else; the prompt reports status as that of the last command. */
 static void setup(struct buf *out, enum shells_kind kind, bool tty, const char *nonce,
-	const char *id, const char *status)
+	const char *id, const char *first, const char *status)
 {
 	if (kind == SHELLS_BASH) {
 		buf_fmt(out, bash_setup_begin, status, id);
@@ -297,22 +300,28 @@ static void setup(struct buf *out, enum shells_kind kind, bool tty, const char *
 		put_setup(out, kind, tty, nonce);
 		buf_fmt(out, "'%s", bash_setup_end);
 	} else {
-		buf_fmt(out, KILL_LINE " __od_status=%s; ", status);
+		buf_fmt(out, KILL_LINE " %s__od_status=%s; ", first, status);
 		put_setup(out, kind, tty, nonce);
 		buf_fmt(out, "%s\n", id);
 	}
 }
 
-void script_setup(struct buf *out, enum shells_kind kind, bool tty, const char *nonce,
-	const char *id)
+/* As in spawn, "/" takes the place of a directory that cannot be entered. */
+static const char leave_folder[] =
+	"[ -x \"$OLDPWD\" ] && command cd -P -- \"$OLDPWD\" || command cd /; "
+	"unset OLDPWD; ";
+
+void script_setup(struct buf *out, enum shells_kind kind, bool tty, bool in_folder,
+	const char *nonce, const char *id)
 {
-	setup(out, kind, tty, nonce, id, kind == SHELLS_BASH ? "0" : "");
+	setup(out, kind, tty, nonce, id, in_folder ? leave_folder : "",
+		kind == SHELLS_BASH ? "0" : "");
 }
 
 void script_setup_again(struct buf *out, enum shells_kind kind, bool tty,
 	const char *nonce, const char *id)
 {
-	setup(out, kind, tty, nonce, id, "$?");
+	setup(out, kind, tty, nonce, id, "", "$?");
 }
 
 bool script_reads_first(enum shells_kind kind)

@@ -21,9 +21,11 @@ const char *const *script_argv(enum shells_kind kind, bool clean, bool tty, bool
  * The line that defines the shell's mark functions and then shows a prompt mark
  * with the given id. It keeps working whatever the start-up files have set. Marks
  * go to the terminal, or back to where the lines come from if there is none.
+ * in_folder: ash first enters $OLDPWD and unsets it, since it was started in the folder
+ * of tty_folder.h.
  */
-void script_setup(struct buf *out, enum shells_kind kind, bool tty, const char *nonce,
-	const char *id);
+void script_setup(struct buf *out, enum shells_kind kind, bool tty, bool in_folder,
+	const char *nonce, const char *id);
 
 /*
  * The same for a shell that is at a prompt, but shows none of ours: what it had of us

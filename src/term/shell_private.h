@@ -10,6 +10,7 @@
 #include "term/shell.h"
 #include "term/shell_end.h"
 #include "term/spool.h"
+#include "term/tty_folder.h"
 #include "term/vt.h"
 
 /* Lies in the spool: what the next process must know if this one is killed. */
@@ -103,6 +104,7 @@ struct shell {
 	struct timer timer;         /* of the state, or of the prompt after a command */
 	unsigned prompts;           /* shown since a command was typed in */
 	bool clean;                 /* this start leaves start-up files out */
+	bool in_folder;             /* it begins in the one of tty_folder.h */
 	bool cancelled;             /* the command, before the shell took it */
 	int verdict;      /* the command's code when we kill the shell; 0: as that ends */
 	bool probing;     /* an empty line has been typed, to see the prompt again */

@@ -1,5 +1,6 @@
 #include "term/shell_private.h"
 
+#include "base/env.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -76,8 +77,8 @@ static int type_setup(struct shell *s)
 	struct buf line = BUF_INIT(SPOOL_READ);
 	int r;
 
-	script_setup(
-		&line, s->setup.kind, shell_reaches_tty(s), s->rec->nonce, s->rec->id);
+	script_setup(&line, s->setup.kind, shell_reaches_tty(s), s->in_folder,
+		s->rec->nonce, s->rec->id);
 	r = line.err ? line.err : shell_type_line(s, buf_view(&line));
 	buf_free(&line);
 	return r;
@@ -89,22 +90,25 @@ static void child_ended(struct child *c, int status)
 }
 
 /*
- * The environment without ENV, which names a start-up file to most shells; one that
- * has a file in mind where it is unset is given an empty one.
+ * The environment and more. A clean one has no ENV, which names a start-up file to most
+ * shells; one that has a file in mind where it is unset is given an empty one.
  */
-static const char **clean_env_new(const char *const *env, enum shells_kind kind)
+static const char **shell_env_new(const struct shell *s, const char *more)
 {
+	const char *const *env = s->setup.env;
 	const char **out;
 	size_t n = 0, kept = 0;
 
 	while (env[n])
 		n++;
-	out = calloc(n + 2, sizeof(*out));
+	out = calloc(n + 3, sizeof(*out));
 	for (size_t i = 0; out && i < n; i++)
-		if (strncmp(env[i], "ENV=", 4) != 0)
+		if (!s->clean || strncmp(env[i], "ENV=", 4) != 0)
 			out[kept++] = env[i];
-	if (out && kind == SHELLS_MKSH)
-		out[kept] = "ENV=/dev/null";
+	if (out && s->clean && s->setup.kind == SHELLS_MKSH)
+		out[kept++] = "ENV=/dev/null";
+	if (out)
+		out[kept] = more;
 	return out;
 }
 
@@ -146,8 +150,22 @@ static bool has_dev_tty(void)
 	return has;
 }
 
+/*
+ * Makes the folder in which ash opens its terminal under the name of a shell. A shell
+ * with a start-up file has none, because the file would be executed in that folder.
+ */
+static bool shell_make_folder(const struct shell *s, char path[TTY_FOLDER_PATH])
+{
+	const char *file = s->clean ? NULL : env_value(s->setup.env, "ENV");
+
+	return s->setup.kind == SHELLS_ASH && shell_reaches_tty(s) && !file &&
+		s->rec->cwd[0] == '/' && tty_folder_make(tty_folder_places, path) == 0;
+}
+
 static int spawn_shell(struct shell *s, const char **why)
 {
+	char folder[TTY_FOLDER_PATH], back[sizeof("OLDPWD=") + SHELL_CWD_MAX];
+	const char *const named[] = {s->setup.arg0, "-i", TTY_FOLDER_NAME, NULL};
 	const char *argv[8] = {s->setup.arg0};
 	const char *const *more;
 	struct spawn sp = {
@@ -173,8 +191,14 @@ static int spawn_shell(struct shell *s, const char **why)
 	more = script_argv(s->setup.kind, s->clean, !s->rec->no_tty, !s->rec->poor_tty);
 	for (size_t i = 0; more[i]; i++)
 		argv[i + 1] = more[i];
-	if (s->clean)
-		sp.env = env = clean_env_new(s->setup.env, s->setup.kind);
+	s->in_folder = shell_make_folder(s, folder);
+	if (s->in_folder) {
+		snprintf(back, sizeof(back), "OLDPWD=%s", s->rec->cwd);
+		sp.folder = folder;
+		sp.folder_argv = named;
+	}
+	if (s->clean || s->in_folder)
+		sp.env = env = shell_env_new(s, s->in_folder ? back : NULL);
 	s->report.step = "copying the environment";
 	r = sp.env ? spawn(&sp, &pid, &s->report) : -ENOMEM;
 	*why = s->report.step;
