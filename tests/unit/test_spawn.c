@@ -212,6 +212,27 @@ static void check_cwd(void)
 	rmdir(closed);
 }
 
+/* A folder that the child enters after its directory, with arguments of its own. */
+static void check_folder(void)
+{
+	static const char *const argv[] = {"/bin/sh", "-c", "pwd", NULL};
+	static const char *const inside[] = {"/bin/sh", "-c", "echo in; pwd", NULL};
+	struct spawn s = program(argv);
+
+	s.cwd = "/usr";
+	s.folder = "/proc";
+	s.folder_argv = inside;
+	is_int(run(&s), 0, "a folder after the directory");
+	is_view(buf_view(&out), "in\n/proc\n", "the child runs in the folder");
+	s.folder = "/nowhere/at/all";
+	is_int(run(&s), 0, "a folder that is missing");
+	is_view(buf_view(&out), "/usr\n", "the child runs in its directory");
+	s.folder = "/proc";
+	s.cwd = "/nowhere/at/all";
+	s.cwd_needed = true;
+	is_int(run(&s), -ENOENT, "a folder does not take the place of a directory");
+}
+
 static void check_environment(void)
 {
 	setenv("MARK", "not this one", 1);
@@ -512,6 +533,7 @@ int main(void)
 	check_session();
 	check_tty();
 	check_cwd();
+	check_folder();
 	check_environment();
 	check_oom();
 	check_user();
