@@ -156,8 +156,8 @@ static int exec_take_terminal(struct exec *x)
 static int exec_timed_out(const struct exec *x)
 {
 	out_fail("give a longer --timeout, or leave it out",
-		"the command has not ended within --timeout %llu, and was killed",
-		(unsigned long long)x->options->timeout);
+		"the command has not ended within --timeout %s, and was killed",
+		x->options->timeout_text);
 	return EXIT_TIMEOUT;
 }
 

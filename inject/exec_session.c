@@ -435,9 +435,9 @@ static int session_exit_code(struct session_run *x, const struct observation *ob
 
 	if (x->timed_out) {
 		out_fail("give a longer --timeout, or leave it out",
-			"the command has not ended within --timeout %llu, and was "
+			"the command has not ended within --timeout %s, and was "
 			"interrupted",
-			(unsigned long long)x->options->timeout);
+			x->options->timeout_text);
 		return EXIT_TIMEOUT;
 	}
 	if (!str_eq(ob->kind, STR("run")))

@@ -65,8 +65,7 @@ static int main_end_interrupted(const struct options *o)
 	out_fail(
 		"what it waited for may go on in the sandbox; od-runtime logs shows what "
 		"the sandbox's server has written",
-		"%s: no answer within --timeout %llu", o->command->name,
-		(unsigned long long)o->timeout);
+		"%s: no answer within --timeout %s", o->command->name, o->timeout_text);
 	return EXIT_TIMEOUT;
 }
 

@@ -164,12 +164,14 @@ static const struct option table[] = {
 		"kill CMD when it has run for DURATION, as 90s or 1h30m; the exit code "
 		"is "
 		"124; default: no limit",
-		DURATION(1, SECONDS_MAX), AT(timeout), .commands = EXECUTING},
+		DURATION(1, SECONDS_MAX), AT(timeout), GIVEN_AS(timeout_text),
+		.commands = EXECUTING},
 	{"timeout", "DURATION",
 		"limit the whole command to DURATION, as 90s or 1h30m; the action goes "
 		"on, and the exit code is 124; "
 		"default: the action's own timeout, if it has one, and 30 s",
-		DURATION(1, SECONDS_MAX), AT(timeout), .commands = FOR_ACTION},
+		DURATION(1, SECONDS_MAX), AT(timeout), GIVEN_AS(timeout_text),
+		.commands = FOR_ACTION},
 	{"env", "NAME[=VALUE]",
 		"set an environment variable in the sandbox; without VALUE: to its value "
 		"here",

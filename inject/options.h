@@ -67,6 +67,7 @@ struct options {
 	bool dry_run, verify, tls, no_token, operator, no_od_plugins;
 	bool detach, interactive, tty, init, read_only, all, quiet, timestamps;
 	uint64_t port, user_id, timeout, timeout_start, tail, time;
+	const char *timeout_text; /* timeout as the user wrote it */
 	uint64_t memory, shm_size, nano_cpus, pids;
 	bool has_user_id, has_tail, has_time, has_stop_timeout;
 	const char *ipc, *pid, *uts, *userns, *cgroupns, *runtime, *cpuset_cpus, *restart,
@@ -114,6 +115,7 @@ struct option {
 	uint64_t min, max;          /* of a number */
 	size_t at;                  /* where in struct options it goes, or which list */
 	size_t seen;                /* a bool to set as well; 0 for none */
+	size_t text;                /* where the text of a number goes; 0 for none */
 	const char *const *choices; /* ended by NULL; what is stored is the place */
 	unsigned bare;              /* the place of the choice that --name alone makes */
 	const char *member;         /* of HostConfig that gets the value; or NULL */

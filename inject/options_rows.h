@@ -10,6 +10,7 @@
 
 #define AT(member) .at = offsetof(struct options, member)
 #define SEEN(member) .seen = offsetof(struct options, member)
+#define GIVEN_AS(member) .text = offsetof(struct options, member)
 #define FLAG .kind = OPTION_FLAG
 #define TEXT .kind = OPTION_TEXT
 #define NUMBER(least, most) .kind = OPTION_NUMBER, .min = (least), .max = (most)

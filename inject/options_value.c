@@ -93,6 +93,8 @@ int option_set(struct options *o, const struct option *opt, const char *value)
 		return out_fail_usage(NEXT_HELP, "--%s is empty", opt->name);
 	if (opt->seen)
 		*(bool *)(base + opt->seen) = true;
+	if (opt->text)
+		*(const char **)(base + opt->text) = value;
 	switch (opt->kind) {
 	case OPTION_TEXT:
 		*(const char **)(base + opt->at) = value;

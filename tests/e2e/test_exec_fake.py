@@ -110,9 +110,9 @@ def test_codes():
             eq(box.exec(Ran(code=code), "box", "x").returncode, 255, f"exit code {code} is no success")
         for signal, code in (("SIGKILL", 137), ("SIGTERM", 143), ("SIG40", 168)):
             eq(box.exec(Ran(signal=signal), "box", "x").returncode, code, f"ended by {signal}")
-        got = box.exec(Ran(signal="SIGKILL", timed_out=True), "--timeout", "3", "box", "x")
+        got = box.exec(Ran(signal="SIGKILL", timed_out=True), "--timeout", "0m3s", "box", "x")
         eq(got.returncode, 124, "the exit code when --timeout ended")
-        has(got.stderr, b"within --timeout 3", "the error when --timeout ended")
+        has(got.stderr, b"within --timeout 0m3s,", "the error repeats --timeout as the user wrote it")
         got = box.exec(Ran(b"a\xff", b"b", 3), "--json", "box", "x")
         eq(got.returncode, 3, "--json keeps the exit code")
         eq(json.loads(got.stdout), {"exit_code": 3, "timed_out": False, "stdout_base64": "Yf8=", "stderr": "b"},

@@ -898,10 +898,10 @@ def test_action():
            f"the exit code of action for {answer['observation']}")
     go_on = threading.Event()
     e.execute = lambda _: go_on.wait(harness.DEADLINE) and run_observation("late")
-    got = od(e, "action", "box", "--timeout", "1", json.dumps(bare))
+    got = od(e, "action", "box", "--timeout", "1s", json.dumps(bare))
     go_on.set()
     eq(got.returncode, 124, "an action that takes longer than --timeout")
-    has(got.stderr, b"no answer within --timeout 1", "and that is said")
+    has(got.stderr, b"no answer within --timeout 1s\n", "the error repeats --timeout as the user wrote it")
     od(e, "rm", "-f", "box")
 
 
