@@ -5,6 +5,7 @@
 #include "inject/carried.h"
 #include "inject/out.h"
 #include "inject/plan.h"
+#include "inject/plugin.h"
 #include "inject/probe.h"
 #include "inject/ref.h"
 #include "inject/sandbox.h"
@@ -26,6 +27,7 @@ static const char *const level_words[] = {
 struct doctor {
 	const struct options *options;
 	struct engine engine;
+	struct plugins plugins;
 	struct buf out; /* lines, or the members of a JSON array */
 	struct jw w;
 	size_t problems;
@@ -266,20 +268,36 @@ static void look_for_client(struct doctor *d, struct image *im)
 /* What may be in an image, and what it means that it is not. */
 static const struct {
 	const char *about;
-	const char *paths[4];
+	const char *paths[5];
 	const char *missing;
 } wants[] = {
 	{"bash", {"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", NULL},
 		"commands run in another shell"},
 	{"python",
 		{"/usr/bin/python3", "/usr/local/bin/python3", "/opt/venv/bin/python3",
-			NULL},
+			"/.od/plugins/python/bin/python3", NULL},
 		"run_ipython has no interpreter"},
 	{"git", {"/usr/bin/git", "/usr/local/bin/git", NULL},
 		"there is no git in the shell"},
 	{"users", {"/etc/passwd", NULL}, "users have numbers only"},
 	{"tmp", {"/tmp", NULL}, "programs that need it fail; --tmpfs /tmp helps"},
 };
+
+/* Whether a --plugin brings a Python. */
+static bool doctor_has_plugin_python(const struct doctor *d)
+{
+	for (size_t i = 0; i < d->plugins.n; i++) {
+		const struct plugin *p = &d->plugins.list[i];
+
+		if (!str_eq(p->name, STR("python")))
+			continue;
+		for (size_t k = 0; k < p->n; k++)
+			if (strcmp(p->paths[k], "bin/python3") == 0)
+				return true;
+		return p->image;
+	}
+	return false;
+}
 
 static int look_for(struct doctor *d, const char *id, size_t i)
 {
@@ -297,6 +315,9 @@ static int look_for(struct doctor *d, const char *id, size_t i)
 	}
 	if (!r && found)
 		say(d, FINE, wants[i].about, NULL, "%s", wants[i].paths[k - 1]);
+	else if (!r && strcmp(wants[i].about, "python") == 0 &&
+		doctor_has_plugin_python(d))
+		say(d, FINE, wants[i].about, NULL, "in the plugin python");
 	else if (!r)
 		say(d, REMARK, wants[i].about, wants[i].missing, "none");
 	buf_free(&target);
@@ -477,6 +498,8 @@ int cmd_doctor(const struct options *o)
 		jw_array(&d.w);
 	}
 	if (!r)
+		r = plugins_read(&d.plugins, o);
+	if (!r)
 		r = look_at_engine(&d);
 	if (!r)
 		look_at_clients(&d);
@@ -492,5 +515,6 @@ int cmd_doctor(const struct options *o)
 	if (!r)
 		r = out_buf(&d.out);
 	buf_free(&d.out);
+	plugins_free(&d.plugins);
 	return r ? r : d.problems ? EXIT_ENVIRONMENT : EXIT_DONE;
 }

@@ -236,6 +236,8 @@ static const struct option table[] = {
 		LIST(LIST_PLUGIN), .commands = RUNNING},
 	OPTIONS_CONNECT,
 	{"follow", NULL, "print new lines until the sandbox stops", FLAG, .letter = 'f',
+	{"plugin", "NAME[=DIR|IMAGE]", "count what the plugin brings, as build does",
+		LIST(LIST_PLUGIN), .commands = FOR_DOCTOR},
 		AT(follow), .commands = FOR_LOGS},
 	{"tail", "N", "print only the last N lines", NUMBER(0, INT32_MAX), .letter = 'n',
 		AT(tail), SEEN(has_tail), .commands = FOR_LOGS},

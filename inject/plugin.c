@@ -331,7 +331,7 @@ int plugins_read(struct plugins *p, const struct options *o)
 		struct str name = plugin_name(value);
 
 		/* Of the client's own, which are in it already. */
-		if (!value[name.n] && o->command->bit & (FOR_RUN | FOR_MCP))
+		if (!value[name.n] && o->command->bit & (FOR_RUN | FOR_MCP | FOR_DOCTOR))
 			continue;
 		if (!value[name.n])
 			return out_fail_usage(

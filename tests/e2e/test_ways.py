@@ -400,6 +400,17 @@ def test_doctor():
     eq((got.returncode, doc["problems"]), (0, 0), "an image that is fine")
     ok({"engine", "shell", "python"} <= {f["about"] for f in doc["findings"]}, "what it saw")
     eq(e.containers, {}, "leaves nothing")
+    has(od(e, "doctor", "base:1").stdout, b"python      none", "an image without Python")
+    folder = os.path.join(TEMP, "plugin-python")
+    os.makedirs(os.path.join(folder, "bin"))
+    has(od(e, "doctor", "base:1", "--plugin", "python=" + folder).stdout, b"python      none",
+        "a plugin python without Python")
+    with open(os.path.join(folder, "bin", "python3"), "w"):
+        pass
+    has(od(e, "doctor", "base:1", "--plugin", "python=" + folder).stdout, b"python      in the plugin python",
+        "doctor counts the Python of a plugin")
+    got = od(e, "doctor", "base:1", "--plugin", "python=/no/such")
+    eq(got.returncode, 111, "doctor refuses a plugin that does not exist")
     got = od(e, "doctor", "win:1")
     eq(got.returncode, 111, "an image for Windows")
     has(got.stdout, b"not a Linux image", "is told")
