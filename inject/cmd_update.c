@@ -12,6 +12,8 @@
 
 #include <errno.h>
 
+enum { SANDBOX_STOP_MAX = 3600 }; /* seconds, as of stop --time */
+
 /* The client for the architecture of what the container was made of. */
 static int find_client(const struct options *o, const struct engine *e,
 	const struct sandbox *s, struct program *client)
@@ -33,7 +35,7 @@ static int find_client(const struct options *o, const struct engine *e,
 	if (name && id.n)
 		r = plan_inspect(e, name, &im);
 	if (r >= 0)
-		r = program_find_client(client, o->client, im.arch, true);
+		r = program_find_client(client, o->client, im.arch, !o->no_od_plugins);
 	if (!r && im.arch.n && !str_eq(im.arch, str_c(client->arch)))
 		r = out_fail("give the od-runtime-client of that architecture with "
 			     "--client",
@@ -62,12 +64,28 @@ static int put(
 	return r;
 }
 
-static int restart(const struct engine *e, const struct sandbox *s)
+/* A sandbox without a limit has STOP_SECONDS here, so that the command ends. */
+static int update_stop_seconds(const struct options *o, const struct sandbox *s)
 {
-	const struct engine calm = engine_calm(e);
+	if (o->has_stop_timeout)
+		return (int)o->stop_timeout;
+	return s->stop_seconds < 0 || s->stop_seconds > SANDBOX_STOP_MAX
+		? STOP_SECONDS
+		: s->stop_seconds;
+}
+
+/* The engine answers when the sandbox has started again. */
+static int restart(
+	const struct options *o, const struct engine *e, const struct sandbox *s)
+{
+	struct engine calm = engine_calm(e);
+	const int seconds = update_stop_seconds(o, s);
 	struct reply reply;
-	int r = engine_ask(&calm, &reply, "POST", (struct str){0},
-		"/containers/%s/restart?t=%d", s->state.id, STOP_SECONDS);
+	int r;
+
+	calm.idle_ms = (uint32_t)seconds * 1000 + INJECT_ENGINE_MS;
+	r = engine_ask(&calm, &reply, "POST", (struct str){0},
+		"/containers/%s/restart?t=%d", s->state.id, seconds);
 
 	if (!r && reply.status != 204)
 		r = engine_refused(&reply, NULL, "starting %s again", s->state.name);
@@ -115,7 +133,7 @@ int cmd_update(const struct options *o)
 		r = put(&e, &s, &client);
 	timing_step(&t, "put");
 	if (!r)
-		r = restart(&e, &s);
+		r = restart(o, &e, &s);
 	timing_step(&t, "start");
 	if (!r)
 		r = sandbox_ready_wait(&e, &s, START_SECONDS);

@@ -40,6 +40,8 @@ static const struct option table[] = {
 	{"no-od-plugins", NULL,
 		"leave od-plugins out: the sandbox has no browser driver and no skills",
 		FLAG, AT(no_od_plugins), .commands = INTO_ANY},
+	{"no-od-plugins", NULL, "leave the od-plugins of the sandbox as it is", FLAG,
+		AT(no_od_plugins), .commands = FOR_UPDATE},
 	{"pull", "never|missing|always",
 		"when the engine fetches IMAGE from its registry; default: missing, if "
 		"the engine does not have it; --pull alone is missing",
@@ -234,10 +236,10 @@ static const struct option table[] = {
 		"start a plugin; with DIR or IMAGE: put it into the sandbox first, as "
 		"build does",
 		LIST(LIST_PLUGIN), .commands = RUNNING},
-	OPTIONS_CONNECT,
-	{"follow", NULL, "print new lines until the sandbox stops", FLAG, .letter = 'f',
 	{"plugin", "NAME[=DIR|IMAGE]", "count what the plugin brings, as build does",
 		LIST(LIST_PLUGIN), .commands = FOR_DOCTOR},
+	OPTIONS_CONNECT,
+	{"follow", NULL, "print new lines until the sandbox stops", FLAG, .letter = 'f',
 		AT(follow), .commands = FOR_LOGS},
 	{"tail", "N", "print only the last N lines", NUMBER(0, INT32_MAX), .letter = 'n',
 		AT(tail), SEEN(has_tail), .commands = FOR_LOGS},

@@ -25,6 +25,11 @@ const struct option options_of_engine[] = {
 		"with -1: never; default: 10s",
 		DURATION(0, INT32_MAX), .unlimited = true, AT(stop_timeout),
 		SEEN(has_stop_timeout), .commands = RUNNING},
+	{"stop-timeout", "DURATION",
+		"kill the sandbox if it has not ended DURATION after its stop signal; "
+		"default: its own --stop-timeout, else 10s",
+		DURATION(0, 3600), AT(stop_timeout), SEEN(has_stop_timeout),
+		.commands = FOR_UPDATE},
 	{"memory-reservation", "BYTES",
 		"keep the sandbox below BYTES when the machine is short of memory", SIZE,
 		AT(memory_reservation), HOST("MemoryReservation"), .commands = RUNNING},

@@ -151,7 +151,7 @@ class Container:
             "State": {"Status": self.state, "Running": running,
                       "Paused": self.state == "paused", "ExitCode": self.exit_code},
             "Image": self.image,
-            "Config": {"Labels": self.spec.get("Labels"), "Cmd": self.spec.get("Cmd")},
+            "Config": {n: self.spec[n] for n in ("Labels", "Cmd", "StopTimeout") if n in self.spec},
             "HostConfig": self.spec.get("HostConfig", {}),
             "NetworkSettings": {"Ports": ports if running and self.publishes else {}},
         }

@@ -259,6 +259,8 @@ def test_update():
            f"kept\n{want}  -",
            "which runs now, with the files that were there")
         eq(ENGINE.ours(), before, "no image is made")
+        done = box.od("update", name, "--client", client, "--no-od-plugins", "--stop-timeout", "3s")
+        eq((done.returncode, done.stderr), (0, ""), "update takes --no-od-plugins and --stop-timeout")
         other = box.run(ref, "--via", "bind")
         if "od.sandbox.via" in str(ENGINE.container(other)["Config"]["Labels"]):
             done = box.od("update", other, "--client", client)
