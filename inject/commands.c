@@ -44,8 +44,8 @@ const struct command commands[] = {
 	{"action", "SANDBOX JSON|-", "send one action and print its observation", 2,
 		.subject = SUBJECT_SANDBOX, .bit = FOR_ACTION, .run = cmd_action},
 	{"cp", "SANDBOX:PATH PATH|- | PATH|- SANDBOX:PATH",
-		"copy files as docker cp does, but make missing folders; - is a tar "
-		"archive",
+		"copy files as docker cp does, but make the missing parents of what is "
+		"copied; - is a tar archive",
 		2, .subject = SUBJECT_COPY, .bit = FOR_CP, .run = cmd_cp},
 	{"ls", "SANDBOX[:PATH] | SANDBOX PATH",
 		"list the files of a folder in the sandbox: of its working directory "
