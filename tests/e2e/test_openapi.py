@@ -193,6 +193,17 @@ def test_routes():
                answer)
 
 
+def test_complete():
+    """Each row of the server's table of routes has an operation."""
+    if not yaml:
+        return skip("the table of routes", "python3-yaml is missing")
+    with open(os.path.join(TOP, "src", "srv", "api.c"), encoding="utf-8") as f:
+        rows = re.findall(r'^\t\{"([A-Z]+)", "(/[^"]*)", (?:OPEN|KEY),', f.read(), re.M)
+    ok(len(rows) > 40, f"the table has {len(rows)} rows")
+    described = {(method.upper(), re.sub(r"\{[^}]*\}", "*", path)) for path, method, _ in Api(load()).operations()}
+    eq(sorted(set(rows) - described), [], "routes that openapi.yaml lacks")
+
+
 def test_typescript():
     folder = npm.install("types made by openapi-typescript", "openapi-typescript@7.13.0",
                          "typescript@5.9.3")
