@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/jw.h"
+#include "base/signal_name.h"
 #include "inject/out.h"
 #include "inject/stop.h"
 #include "inject/terminal.h"
@@ -75,7 +76,7 @@ static void attachment_send_signal(struct attachment *a, int signo)
 	size_t at = attachment_begin_control(a, &w, "signal");
 
 	jw_key(&w, "signal");
-	jw_cstr(&w, process_request_signal_name(signo));
+	jw_cstr(&w, signal_name(signo));
 	jw_key(&w, "to");
 	jw_cstr(&w, key ? "group" : "tree");
 	attachment_end_control(a, &w, at);
@@ -482,7 +483,7 @@ static int attachment_leave(struct attachment *a)
 {
 	a->end = (struct attachment_exit){.code = 128 + a->leave_signal};
 	out_note("od-runtime: the command did not end within a second of %s: killed",
-		process_request_signal_name(a->leave_signal));
+		signal_name(a->leave_signal));
 	return 0;
 }
 

@@ -1,56 +1,26 @@
 #include "inject/process_request.h"
 
 #include "base/jw.h"
+#include "base/signal_name.h"
 #include "base/utf8.h"
 #include "inject/out.h"
 #include "inject/state.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 
 /* More variables than any program has; each is compared with all that follow it. */
 enum { VARIABLES_MAX = 4096 };
 
-#define SIGNAL_ROW(name) \
-	{ \
-		name, #name \
-	}
-
-static const struct {
-	int signo;
-	const char *name;
-} signals[] = {SIGNAL_ROW(SIGHUP), SIGNAL_ROW(SIGINT), SIGNAL_ROW(SIGQUIT),
-	SIGNAL_ROW(SIGILL), SIGNAL_ROW(SIGTRAP), SIGNAL_ROW(SIGABRT), SIGNAL_ROW(SIGBUS),
-	SIGNAL_ROW(SIGFPE), SIGNAL_ROW(SIGKILL), SIGNAL_ROW(SIGUSR1), SIGNAL_ROW(SIGSEGV),
-	SIGNAL_ROW(SIGUSR2), SIGNAL_ROW(SIGPIPE), SIGNAL_ROW(SIGALRM),
-	SIGNAL_ROW(SIGTERM), SIGNAL_ROW(SIGXCPU), SIGNAL_ROW(SIGXFSZ),
-	SIGNAL_ROW(SIGVTALRM), SIGNAL_ROW(SIGPROF), SIGNAL_ROW(SIGIO), SIGNAL_ROW(SIGPWR),
-	SIGNAL_ROW(SIGSYS), SIGNAL_ROW(SIGSTKFLT)};
-
-const char *process_request_signal_name(int signo)
-{
-	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
-		if (signals[i].signo == signo)
-			return signals[i].name;
-	return NULL;
-}
-
 int process_exit_code(int64_t code, struct str signal)
 {
-	uint64_t number;
+	int signo;
 
 	/* A code that no process can have is no success. */
 	if (!signal.n)
 		return code < 0 || code > 255 ? 255 : (int)code;
-	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
-		if (str_eq(signal, str_c(signals[i].name)))
-			return 128 + signals[i].signo;
-	/* A signal without a name, such as a real-time signal. */
-	if (str_starts(signal, STR("SIG")) &&
-		str_u64(str_skip(signal, 3), 127, &number) == 0)
-		return 128 + (int)number;
-	return 255;
+	signo = signal_number(signal);
+	return signo ? 128 + signo : 255;
 }
 
 static int process_check_text(struct str text, const char *what)

@@ -49,7 +49,4 @@ int process_refused(const struct process_request *q, struct str answer);
 /* The exit code of a process that ended with code, or by the signal of that name. */
 int process_exit_code(int64_t code, struct str signal);
 
-/* The name of a signal, such as "SIGINT"; NULL: it has none. */
-const char *process_request_signal_name(int signo);
-
 #endif

@@ -1,6 +1,8 @@
 /* The process object. */
 #include "srv/process_spec.h"
 
+#include "base/signal_name.h"
+
 #include <stdio.h>
 #include <sys/wait.h>
 
@@ -12,14 +14,11 @@ static void put_text(struct jw *w, const char *key, const char *text)
 
 static void put_signal(struct jw *w, int signo)
 {
-	const char *name = process_signal_name(signo);
+	const char *name = signal_name(signo);
 	char text[24];
 
-	if (name)
-		snprintf(text, sizeof(text), "SIG%s", name);
-	else
-		snprintf(text, sizeof(text), "SIG%d", signo);
-	jw_cstr(w, text);
+	snprintf(text, sizeof(text), "SIG%d", signo);
+	jw_cstr(w, name ? name : text);
 }
 
 void process_write_exit(struct jw *w, const struct process *p)

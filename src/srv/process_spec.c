@@ -1,7 +1,8 @@
 #include "srv/process_spec.h"
 
+#include "base/signal_name.h"
+
 #include <errno.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -306,57 +307,7 @@ int process_spec_read(struct params *p, const char *const *env, struct process_s
 
 /* --- Signals --------------------------------------------------------------- */
 
-static const char signal_names[][7] = {
-	[SIGHUP] = "HUP",
-	[SIGINT] = "INT",
-	[SIGQUIT] = "QUIT",
-	[SIGILL] = "ILL",
-	[SIGTRAP] = "TRAP",
-	[SIGABRT] = "ABRT",
-	[SIGBUS] = "BUS",
-	[SIGFPE] = "FPE",
-	[SIGKILL] = "KILL",
-	[SIGUSR1] = "USR1",
-	[SIGSEGV] = "SEGV",
-	[SIGUSR2] = "USR2",
-	[SIGPIPE] = "PIPE",
-	[SIGALRM] = "ALRM",
-	[SIGTERM] = "TERM",
-	[SIGSTKFLT] = "STKFLT",
-	[SIGCHLD] = "CHLD",
-	[SIGCONT] = "CONT",
-	[SIGSTOP] = "STOP",
-	[SIGTSTP] = "TSTP",
-	[SIGTTIN] = "TTIN",
-	[SIGTTOU] = "TTOU",
-	[SIGURG] = "URG",
-	[SIGXCPU] = "XCPU",
-	[SIGXFSZ] = "XFSZ",
-	[SIGVTALRM] = "VTALRM",
-	[SIGPROF] = "PROF",
-	[SIGWINCH] = "WINCH",
-	[SIGIO] = "IO",
-	[SIGPWR] = "PWR",
-	[SIGSYS] = "SYS",
-};
-
 int process_signal_read(struct json_val v)
 {
-	struct str text = json_type(v) == JSON_STRING ? json_inside(v) : json_raw(v);
-	uint64_t number;
-
-	if (str_u64(text, NSIG - 1, &number) == 0)
-		return (int)number;
-	if (str_starts(text, STR("SIG")))
-		text = str_skip(text, 3);
-	for (size_t i = 1; i < ARRAY_LEN(signal_names); i++)
-		if (str_eq_nocase(text, str_c(signal_names[i])))
-			return (int)i;
-	return 0;
-}
-
-const char *process_signal_name(int signo)
-{
-	return signo > 0 && (size_t)signo < ARRAY_LEN(signal_names) ? signal_names[signo]
-								    : NULL;
+	return signal_number(json_type(v) == JSON_STRING ? json_inside(v) : json_raw(v));
 }

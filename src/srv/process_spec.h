@@ -29,8 +29,6 @@ int process_size_read(struct params *p, uint16_t *rows, uint16_t *columns) MUST_
 int process_signal_read(struct json_val v);
 /* The names of enum process_target; ends with NULL. */
 extern const char *const process_targets[];
-/* The name without SIG, such as "TERM"; NULL: the number has none. */
-const char *process_signal_name(int signo);
 
 /* The answer to a start with another user than that of the sandbox. */
 #define PROCESS_USER_FIXED \

@@ -77,8 +77,6 @@ static void test_codes(void)
 		is_int(process_exit_code(rows[i].code, str_c(rows[i].signal)),
 			rows[i].want, "code %lld, signal '%s'", (long long)rows[i].code,
 			rows[i].signal);
-	is_str(process_request_signal_name(2), "SIGINT", "the name of a signal");
-	ok(!process_request_signal_name(64), "a signal without a name");
 }
 
 static void test_refused(void)
