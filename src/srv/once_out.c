@@ -99,7 +99,6 @@ static int next_event(struct reader *r, struct buf *out, bool *over)
 	struct buf bytes = BUF_INIT(OUTPUT_EVENT);
 	const struct ledger_entry *e = entry_of(r);
 	struct output_part part;
-	struct str show;
 	bool ended, last;
 	int err;
 
@@ -114,20 +113,12 @@ static int next_event(struct reader *r, struct buf *out, bool *over)
 		return out->err;
 	}
 	err = once_read_output(once_of(r), e, r->at, OUTPUT_EVENT, &bytes, &part);
-	if (!err && part.from > r->at) {
-		output_put_gap(out, r->at, part.from);
-		r->at = part.from;
-	}
 	/* What is not full ends there, or in front of a gap. */
 	last = bytes.n < OUTPUT_EVENT && (ended || part.next < once_output_end(e));
-	show = output_whole(buf_view(&bytes), last);
-	if (!err && show.n)
-		output_put_bytes(out, r->at, show);
-	else if (!err && bytes.n)
-		err = 1;
-	r->at += show.n;
+	if (!err)
+		err = output_put_next(out, &r->at, part.from, buf_view(&bytes), last);
 	buf_free(&bytes);
-	return err ? err : out->err;
+	return err;
 }
 
 static void answer(struct reader *r)

@@ -96,7 +96,7 @@ void output_reply(struct request *rq, const struct output_ask *ask,
 	request_reply(rq, part ? 206 : 200, "application/octet-stream");
 }
 
-void output_put_gap(struct buf *out, uint64_t from, uint64_t to)
+static void output_put_gap(struct buf *out, uint64_t from, uint64_t to)
 {
 	struct jw w;
 
@@ -108,7 +108,7 @@ void output_put_gap(struct buf *out, uint64_t from, uint64_t to)
 	reader_put_event_end(out, &w);
 }
 
-void output_put_bytes(struct buf *out, uint64_t at, struct str bytes)
+static void output_put_bytes(struct buf *out, uint64_t at, struct str bytes)
 {
 	struct buf coded = BUF_INIT(2 * OUTPUT_EVENT);
 	struct jw w;
@@ -132,11 +132,29 @@ void output_put_bytes(struct buf *out, uint64_t at, struct str bytes)
 	reader_put_event_end(out, &w);
 }
 
-struct str output_whole(struct str bytes, bool last)
+/* Without half a character at the end, which waits for the rest, unless last. */
+static struct str output_whole(struct str bytes, bool last)
 {
 	size_t half = utf8_tail(bytes);
 
 	if (half < bytes.n || !last)
 		bytes.n -= half;
 	return bytes;
+}
+
+int output_put_next(
+	struct buf *out, uint64_t *at, uint64_t from, struct str bytes, bool last)
+{
+	struct str show = output_whole(bytes, last);
+
+	if (from > *at) {
+		output_put_gap(out, *at, from);
+		*at = from;
+	}
+	if (bytes.n && !show.n)
+		return 1;
+	if (show.n)
+		output_put_bytes(out, *at, show);
+	*at += show.n;
+	return out->err;
 }

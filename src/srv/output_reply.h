@@ -31,11 +31,13 @@ void output_refuse(struct request *rq);
 void output_reply(struct request *rq, const struct output_ask *ask,
 	const struct output_size *size, uint64_t from, uint64_t next);
 
-/* The event of lost bytes. */
-void output_put_gap(struct buf *out, uint64_t from, uint64_t to);
-/* The event of bytes that begin at offset at. */
-void output_put_bytes(struct buf *out, uint64_t at, struct str bytes);
-/* Cuts an incomplete character off the end; with last, only if other bytes are left. */
-struct str output_whole(struct str bytes, bool last);
+/*
+ * Appends the events of bytes that begin at offset from: of those between *at and from,
+ * which are lost, and of whole characters. last: nothing completes half a character at
+ * the end. Returns 0, with *at moved after what was appended; 1: the bytes are half a
+ * character; -ENOMEM.
+ */
+int output_put_next(struct buf *out, uint64_t *at, uint64_t from, struct str bytes,
+	bool last) MUST_USE;
 
 #endif

@@ -84,25 +84,16 @@ static int next_event(struct reader *r, const struct output_size *size, struct b
 	struct buf bytes = BUF_INIT(OUTPUT_EVENT);
 	uint64_t left = size->end - r->at;
 	struct process_part part;
-	struct str show;
 	bool last;
 	int err;
 
 	err = process_output_read(pr->process, pr->no, r->at,
 		left < OUTPUT_EVENT ? (size_t)left : OUTPUT_EVENT, &bytes, &part);
-	if (!err && part.from > r->at) {
-		output_put_gap(out, r->at, part.from);
-		r->at = part.from;
-	}
 	last = size->complete && part.next == size->end;
-	show = output_whole(buf_view(&bytes), last);
-	if (!err && show.n)
-		output_put_bytes(out, r->at, show);
-	else if (!err && bytes.n)
-		err = 1;
-	r->at += show.n;
+	if (!err)
+		err = output_put_next(out, &r->at, part.from, buf_view(&bytes), last);
 	buf_free(&bytes);
-	return err ? err : out->err;
+	return err;
 }
 
 /* A gap ends the stream with an error: octets cannot express it. */
