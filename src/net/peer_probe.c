@@ -10,6 +10,7 @@
 
 enum {
 	IDLE_S = 1,       /* from the last byte to the first probe of the kernel */
+	PROBES = 3,       /* the kernel sends each once, and a packet may be lost */
 	IDLE_MS = 400,    /* from the last byte to the next one that the caller sends */
 	LOST_MS = 900,    /* from bytes or such a probe, without an acknowledgement */
 	CLOSED_MS = 2500, /* between probes of a window that is closed */
@@ -23,7 +24,7 @@ void peer_probe_begin(int fd)
 		{SOL_SOCKET, SO_KEEPALIVE, 1},
 		{IPPROTO_TCP, TCP_KEEPIDLE, IDLE_S},
 		{IPPROTO_TCP, TCP_KEEPINTVL, IDLE_S},
-		{IPPROTO_TCP, TCP_KEEPCNT, 1},
+		{IPPROTO_TCP, TCP_KEEPCNT, PROBES},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(options); i++)

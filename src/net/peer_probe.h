@@ -22,7 +22,10 @@ struct peer_probe {
 	uint64_t waits_from;
 };
 
-/* Has the kernel probe the peer of fd while the connection is idle. */
+/*
+ * Has the kernel probe the peer of fd while the connection is idle, and end a connection
+ * whose peer has answered none for four seconds, also if peer_probe_check is not called.
+ */
 void peer_probe_begin(int fd);
 
 enum peer_probe_state {
