@@ -1,4 +1,10 @@
-"""Rows of od-runtime exec, each beside the same work without us in the same run; they need a container engine."""
+"""Rows of od-runtime exec, each beside the same work without us in the same run; they need a container engine.
+
+The floor of the throughput has the same network path as exec: a cat in a container, whose stdin and stdout are a
+connection of a port that the engine publishes on 127.0.0.1. The peer, this program, has that connection itself; with
+exec it has two pipes and od-runtime. The other two rows show the same work with fewer and with more copies: a cat on a
+connection of the loopback, without a container, and docker exec.
+"""
 import os
 import shutil
 import socket
@@ -11,23 +17,24 @@ import engine as engines
 import harness
 from rows import row
 
-TURNS, SIZE, PIECE = 30, 1 << 30, 1 << 18
+TURNS, PAIRS, SIZE, PIECE = 30, 5, 1 << 30, 1 << 18
 BUSYBOX = "/bin/busybox"
+FLOOR_PORT = "7000/tcp"
 
 
 def with_sandbox(step):
-    """step(environment, name) with a sandbox that has busybox's true and cat."""
+    """step(environment, box, image, name) with a sandbox that has busybox's true, cat and nc."""
     engine = engines.find()
     if not engine or not os.path.exists(BUSYBOX):
         print(f"left out: {step.__name__}: no container engine or no static busybox")
         return
     with engines.Box(engine) as box:
         with open(BUSYBOX, "rb") as f:
-            files = {"bin/busybox": f.read(), "bin/true": "busybox", "bin/cat": "busybox"}
+            files = {"bin/busybox": f.read(), "bin/true": "busybox", "bin/cat": "busybox", "bin/nc": "busybox"}
         image = f"{engines.PREFIX}/execs:1"
         engine.load(engines.archive(files), image)
         env = {**os.environ, "OD_STATE_DIR": box.state, "OD_RUNTIME_CLIENT": harness.BOXED}
-        step(env, box.run(image))
+        step(env, box, image, box.run(image))
 
 
 def milliseconds(argv, env):
@@ -36,7 +43,7 @@ def milliseconds(argv, env):
     return (time.perf_counter() - start) * 1000
 
 
-def start_rows(env, name):
+def start_rows(env, _box, _image, name):
     docker = shutil.which("docker")
     ours, theirs = [], []
     for _ in range(TURNS):
@@ -84,20 +91,61 @@ def loopback():
     return conn.send, lambda: conn.shutdown(socket.SHUT_WR), conn.recv_into
 
 
-def execute(env, name):
-    p = subprocess.Popen([harness.RUNTIME, "exec", "-i", name, "cat"], env=env, stdin=subprocess.PIPE,
-                         stdout=subprocess.PIPE, bufsize=0)
+def start_published_cat(box, image):
+    """The port of 127.0.0.1 at which each connection gets a cat in a container of its own image."""
+    ident = box.engine.start(
+        image, Cmd=["nc", "-ll", "-p", FLOOR_PORT.split("/")[0], "-e", "cat"], ExposedPorts={FLOOR_PORT: {}},
+        HostConfig={"PortBindings": {FLOOR_PORT: [{"HostIp": "127.0.0.1", "HostPort": ""}]}})
+    port = int(box.engine.container(ident)["NetworkSettings"]["Ports"][FLOOR_PORT][0]["HostPort"])
+    if not harness.until(lambda: is_answered(port)):
+        raise RuntimeError("the cat behind a published port does not answer")
+    return port
+
+
+def is_answered(port):
+    """The engine accepts connections before the program in the container listens."""
+    with socket.create_connection(("127.0.0.1", port)) as conn:
+        try:
+            conn.sendall(b"x")
+            return conn.recv(1) == b"x"
+        except ConnectionError:
+            return False
+
+
+def published(port):
+    conn = socket.create_connection(("127.0.0.1", port))
+    return conn.send, lambda: conn.shutdown(socket.SHUT_WR), conn.recv_into
+
+
+def execute(argv, env):
+    p = subprocess.Popen(argv, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
     return p.stdin.write, p.stdin.close, p.stdout.readinto
 
 
-def throughput_rows(env, name):
-    floors, ours = [], []
-    for _ in range(5):
-        floors.append(SIZE / carried(loopback) / 1e6)
-        ours.append(SIZE / carried(lambda: execute(env, name)) / 1e6)
-    floor = statistics.median(floors)
-    row("od-runtime exec -i SANDBOX cat, 1 GiB each way", statistics.median(ours), "MB/s", floor * 0.6, floor,
-        "cat on a loopback connection", most=False)
+def speeds(ways):
+    """{name: MB/s}, the medians of PAIRS turns in which each way has its turn."""
+    measured = {name: [] for name in ways}
+    for _ in range(PAIRS):
+        for name, begin in ways.items():
+            measured[name].append(SIZE / carried(begin) / 1e6)
+    return {name: statistics.median(values) for name, values in measured.items()}
+
+
+def throughput_rows(env, box, image, name):
+    docker, port = shutil.which("docker"), start_published_cat(box, image)
+    ways = {
+        "floor": lambda: published(port),
+        "ours": lambda: execute([harness.RUNTIME, "exec", "-i", name, "cat"], env),
+        "loopback": loopback,
+    }
+    if docker:
+        ways["docker"] = lambda: execute([docker, "exec", "-i", name, "cat"], env)
+    got = speeds(ways)
+    row("od-runtime exec -i SANDBOX cat, 1 GiB each way", got["ours"], "MB/s", got["floor"] * 0.6, got["floor"],
+        "cat behind a published port", most=False)
+    row("the same without a container: cat on a loopback connection", got["loopback"], "MB/s")
+    if docker:
+        row("docker exec -i SANDBOX cat, 1 GiB each way", got["docker"], "MB/s")
 
 
 def exec_start():
