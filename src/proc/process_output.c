@@ -111,18 +111,26 @@ static uint64_t source_space(const struct process_source *s)
 {
 	const struct process_record *r = s->process->record;
 	uint64_t unread = s->spool.end - r->out[number_of(s)].released;
+	uint64_t budget = s->wide ? PROCESS_PIPE_WIDE : PROCESS_READ_BUDGET;
 	uint64_t limit;
 
 	if (!r->wait_when_full)
-		return PROCESS_READ_BUDGET;
+		return budget;
 	limit = limit_of(s->process);
 	if (unread >= limit)
 		return 0;
-	return limit - unread < PROCESS_READ_BUDGET ? limit - unread
-						    : PROCESS_READ_BUDGET;
+	return limit - unread < budget ? limit - unread : budget;
 }
 
 /* --- Reading --------------------------------------------------------------- */
+
+void process_widen_pipe(bool *wide, int fd, uint64_t moved)
+{
+	if (*wide || moved < PROCESS_WIDE_AFTER)
+		return;
+	fd_widen_pipe(fd, PROCESS_PIPE_WIDE);
+	*wide = true;
+}
 
 void process_source_close(struct process *p, unsigned no)
 {
@@ -147,6 +155,7 @@ static int source_read(struct process_source *s, size_t max)
 	if (got <= 0)
 		return ERR_CLOSED;
 	s->process->all->kept += (uint64_t)got;
+	process_widen_pipe(&s->wide, s->fd, s->spool.end);
 	source_bound(s);
 	return 0;
 }

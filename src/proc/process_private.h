@@ -56,12 +56,19 @@ struct process_record {
 	char text[]; /* each with its NUL: argv, cwd, user, tag */
 };
 
+/* Pipes of a process that moves much are larger: fewer wake-ups. */
+enum {
+	PROCESS_WIDE_AFTER = 16 << 20, /* bytes of one direction */
+	PROCESS_PIPE_WIDE = 1 << 20,   /* the most that a user may have in one pipe */
+};
+
 struct process_source {
 	struct process *process;
 	struct process_spool spool;
 	struct io io; /* of the pipe or the pty; fd -1: it is not watched */
 	int fd;       /* -1: it has ended */
 	bool paused;  /* no byte is read before process_release makes space */
+	bool wide;    /* see process_widen_pipe */
 };
 
 struct process_sink {
@@ -72,6 +79,7 @@ struct process_sink {
 	bool no_splice;  /* pipes cannot be spliced into one another */
 	bool is_full;    /* a writer waits for space */
 	bool is_blocked; /* the pipe of the process is full */
+	bool wide;       /* see process_widen_pipe */
 };
 
 struct process_killing {
@@ -176,6 +184,9 @@ int process_record_make(struct process *p, const struct process_spec *spec) MUST
 /* Takes fd over, the record of an earlier serve: 0 or -errno. */
 int process_record_restore(struct process *p, int fd) MUST_USE;
 void process_record_free(struct process *p);
+
+/* Makes the pipe of fd larger, once, when many bytes have passed; fails silently. */
+void process_widen_pipe(bool *wide, int fd, uint64_t moved);
 
 /* process_output.c */
 /* Watches a pipe or the pty as output no. -errno. */

@@ -143,12 +143,23 @@ static int stage_drain(struct process *p)
 	return 0;
 }
 
+/* The stage is as large as the pipe that it fills. */
+static void sink_widen(struct process *p)
+{
+	bool wide = p->in.wide;
+
+	process_widen_pipe(&wide, p->in.stage[1], p->record->in.taken);
+	process_widen_pipe(&p->in.wide, p->in.fd, p->record->in.taken);
+}
+
 /* To be called after each step: closes stdin if it has ended, else waits for space. */
 static void sink_settle(struct process *p)
 {
 	struct process_sink *s = &p->in;
 	int r = s->is_blocked;
 
+	if (!p->record->pty)
+		sink_widen(p);
 	/* Until the pipe is writable, a step would be two useless system calls. */
 	if (!r && s->stage[0] >= 0)
 		r = stage_drain(p);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """/v1/processes/ID/attach: frames both ways, credit, slow readers, lost connections."""
 import ctypes
+import fcntl
 import hashlib
 import os
 import random
@@ -585,6 +586,34 @@ def test_crash_stdin():
         a.control("end")
         a.until_exit()
         eq(a.out[STDOUT][:64], hashlib.sha256(data).hexdigest().encode(), "stdin is exact over crashes")
+
+
+def pipe_size(pid, fd):
+    with open(f"/proc/{pid}/fd/{fd}", "rb" if fd else "wb", buffering=0) as f:
+        return fcntl.fcntl(f, fcntl.F_GETPIPE_SZ)
+
+
+def test_crash_bulk():
+    """The pipes of a process that moves much become larger; every byte arrives once over a crash."""
+    data = random.Random(3).randbytes(12 * MIB) + bytes(12 * MIB)
+    with Client(role="init") as c:
+        p = start(c, "cat", stdin=True, when_full="wait")
+        a = attach(c, p)
+        before = [pipe_size(p["pid"], fd) for fd in (0, 1)]
+        a.stdin(data[:20 * MIB])
+        a.until(lambda: a.offset[STDOUT] > 18 * MIB)
+        after = [pipe_size(p["pid"], fd) for fd in (0, 1)]
+        eq([n > m for n, m in zip(after, before)], [True, True], f"the pipes grow from {before}")
+        killed(c)
+        drain(a)
+        out, at = a.out[STDOUT], a.offset[STDOUT]
+        ok(until(lambda: answers(c)), "the server is back")
+        a = attach(c, p, stdout=at)
+        a.stdin(data[a.sent:])
+        a.control("end")
+        a.until_exit(60)
+        ok(not a.gaps, "no gap", a.gaps)
+        eq(hashlib.sha256(out + a.out[STDOUT]).hexdigest(), hashlib.sha256(data).hexdigest(), "each byte arrived once")
 
 
 def test_crash_owner():
