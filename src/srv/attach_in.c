@@ -297,7 +297,7 @@ static int attach_read(struct attachment *a, size_t *budget)
 
 int attach_receive(struct attachment *a)
 {
-	size_t budget = ATTACH_TURN;
+	size_t budget = attach_turn(a);
 	int r = 0;
 
 	if (a->early.n) {

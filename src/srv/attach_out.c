@@ -101,7 +101,7 @@ static int attach_copy_frame(struct attachment *a)
 	struct process_part part;
 	int r;
 
-	buf_init(&f->piece, ATTACH_FRAME);
+	buf_init(&f->piece, ATTACH_SPOOLED);
 	r = process_output_read(
 		a->follower.process, f->no, a->sent[f->no], f->left, &f->piece, &part);
 	if (!r && (part.from != a->sent[f->no] || f->piece.n != f->left))
@@ -113,15 +113,16 @@ static int attach_copy_frame(struct attachment *a)
 static int attach_begin_frame(struct attachment *a, unsigned no, uint64_t n)
 {
 	struct attach_frame *f = &a->frame;
+	bool bare = !a->cannot_sendfile && transport_bare(&a->transport) >= 0;
+	size_t max = bare && a->releases ? ATTACH_SPOOLED : ATTACH_FRAME;
 
 	f->no = no;
-	f->left = n < ATTACH_FRAME ? (size_t)n : (size_t)ATTACH_FRAME;
+	f->left = n < max ? (size_t)n : max;
 	f->head_left = sizeof(f->head);
 	process_frame_head(f->head,
 		no == PROCESS_STDERR ? PROCESS_FRAME_STDERR : PROCESS_FRAME_STDOUT,
 		f->left);
-	if (f->left > ATTACH_COPY && !a->cannot_sendfile &&
-		transport_bare(&a->transport) >= 0)
+	if (f->left > ATTACH_COPY && bare)
 		return 0;
 	return attach_copy_frame(a);
 }
@@ -292,7 +293,7 @@ int attach_send(struct attachment *a)
 	bool all = false;
 	int r = 0, flushed;
 
-	while (r == 0 && (sent < ATTACH_TURN || a->frame.left)) {
+	while (r == 0 && (sent < attach_turn(a) || a->frame.left)) {
 		r = attach_send_step(a, &all);
 		sent = attach_sent_all(a) - before;
 	}
@@ -301,6 +302,10 @@ int attach_send(struct attachment *a)
 		r = attach_copy_frame(a) ? ERR_RANGE : 1;
 	if (a->releases && sent && a->state == ATTACH_OPEN)
 		attach_release(a);
+	if (a->releases && !a->wide && before >= ATTACH_WIDE_AFTER) {
+		attach_set_unsent(a, ATTACH_UNSENT_WIDE);
+		a->wide = true;
+	}
 	if (r < 0)
 		return r;
 	flushed = transport_flush(&a->transport);

@@ -11,16 +11,20 @@
 #include "proc/process.h"
 
 enum {
-	ATTACH_MAX = 1024,         /* as connections; an idle one has 1 KB */
-	ATTACH_WINDOW = 1 << 20,   /* stdin that the process has not taken */
-	ATTACH_READ = 65536,       /* received at once, into memory that all share */
-	ATTACH_TURN = 256 << 10,   /* moved in one wake-up: about 0.1 ms */
-	ATTACH_FRAME = 256 << 10,  /* of an output; a peer that is slow holds one */
-	ATTACH_COPY = 16384,       /* shorter ones are copied: one system call less */
-	ATTACH_CONTROL = 4096,     /* a control frame to the sandbox */
+	ATTACH_MAX = 1024,          /* as connections; an idle one has 1 KB */
+	ATTACH_WINDOW = 1 << 20,    /* stdin that the process has not taken */
+	ATTACH_READ = 65536,        /* received at once, into memory that all share */
+	ATTACH_TURN = 256 << 10,    /* moved in one wake-up: about 0.1 ms, */
+	ATTACH_TURN_BARE = 1 << 20, /* and without TLS: about 0.4 ms */
+	ATTACH_FRAME = 256 << 10,   /* of an output; a peer that is slow holds one, */
+	ATTACH_SPOOLED = 1 << 20,   /* or, if it stays in the spool, no more than that */
+	ATTACH_COPY = 16384,        /* shorter ones are copied: one system call less */
+	ATTACH_CONTROL = 4096,      /* a control frame to the sandbox */
 	ATTACH_UNSENT = 256 << 10, /* queued in the socket: the rest stays in the spool */
-	ATTACH_STUCK_MS = 100,     /* stdin is full: then frames behind it are read */
-	ATTACH_LINGER_MS = 2000,   /* for the peer to read the end and close */
+	ATTACH_WIDE_AFTER = 16 << 20, /* bytes of output, for ATTACH_UNSENT to be... */
+	ATTACH_UNSENT_WIDE = 1 << 20, /* ...so much: fewer wake-ups; 512 MiB at most */
+	ATTACH_STUCK_MS = 100,        /* stdin is full: then frames behind it are read */
+	ATTACH_LINGER_MS = 2000,      /* for the peer to read the end and close */
 };
 
 enum attach_state {
@@ -77,6 +81,7 @@ struct attachment {
 	uint64_t sent[PROCESS_OUTPUTS]; /* offset behind what the socket has taken */
 	struct attach_frame frame;
 	bool cannot_sendfile;
+	bool wide; /* ATTACH_UNSENT_WIDE counts */
 };
 
 struct attachments {
@@ -86,6 +91,10 @@ struct attachments {
 	uint64_t serial;
 };
 
+/* process_attach.c. How many bytes may be queued in the socket, unsent. */
+void attach_set_unsent(struct attachment *a, unsigned n);
+/* Most bytes of one direction in one wake-up. */
+size_t attach_turn(const struct attachment *a);
 /* attach_in.c. Handles what the peer has sent: 0; 1: more than a turn; the end. */
 int attach_receive(struct attachment *a);
 /* The rest of stdin goes to the process, and credit to the peer. */

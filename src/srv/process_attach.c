@@ -315,15 +315,24 @@ static void attach_follow(struct attachment *a, struct process *p)
 		process_own(p);
 }
 
+void attach_set_unsent(struct attachment *a, unsigned n)
+{
+	setsockopt(a->transport.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &n, sizeof(n));
+}
+
+size_t attach_turn(const struct attachment *a)
+{
+	return transport_bare(&a->transport) < 0 ? ATTACH_TURN : ATTACH_TURN_BARE;
+}
+
 /* Takes the connection over; rq is invalid afterwards. */
 static void attach_begin(struct attachment *a, struct request *rq)
 {
-	const unsigned unsent = ATTACH_UNSENT;
 	int fd, r = -ENOMEM;
 
 	request_take_over(rq, &a->transport, &a->early);
 	fd = a->transport.fd;
-	setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
+	attach_set_unsent(a, ATTACH_UNSENT);
 	if (a->owns)
 		peer_probe_begin(fd);
 	if (!a->early.err)
