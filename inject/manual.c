@@ -55,7 +55,8 @@ const struct manual_row manual_examples[] = {
 	{"od-runtime restart box", "Its processes end; its files and its key stay."},
 	{"od-runtime rm -f box", "The end of it."},
 	{"od-runtime build -t agent:1 debian:12",
-		"An image agent:1, from which od-runtime run starts sandboxes on any engine."},
+		"An image agent:1, from which od-runtime run starts sandboxes on any "
+		"engine."},
 	{"od-runtime run --name box --connect ws://10.0.0.1:8787/connect --connect-token "
 	 "box.token debian:12",
 		"A sandbox that dials out to od-runtime listen --address 10.0.0.1:8787."},

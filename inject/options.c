@@ -429,10 +429,10 @@ static int read_operand(struct options *o, const char *word)
 {
 	if (!o->command) {
 		o->command = find_command(str_c(word));
-		out_set_command(o->command ? o->command->name : NULL);
-		return o->command
-			? 0
-			: out_fail_usage(NEXT_HELP, "there is no command %s", word);
+		if (!o->command)
+			return out_fail_usage(NEXT_HELP, "there is no command %s", word);
+		out_set_command(o->command->name);
+		return 0;
 	}
 	if (o->operand_n ==
 		(o->command->several ? OPTION_OPERANDS_MAX : o->command->operands))
@@ -532,12 +532,11 @@ static int check(const struct options *o)
 
 	if (!c)
 		return out_fail_usage(NEXT_HELP, "no command given");
-	if (o->operand_n + c->fewer < c->operands)
+	if (o->operand_n + c->fewer < c->operands ||
+		(!o->word_n && c->words == WORDS_MUST))
 		return out_fail_usage(NEXT_HELP, "%s needs %s", c->name, c->args);
 	if (o->word_n && c->words == WORDS_NONE)
 		return out_fail_usage(NEXT_HELP, "%s takes nothing behind --", c->name);
-	if (!o->word_n && c->words == WORDS_MUST)
-		return out_fail_usage(NEXT_HELP, "%s needs %s", c->name, c->args);
 	if ((o->ca || o->realm || o->plain_http || o->verify) && !o->output)
 		return out_fail_usage(NEXT_HELP,
 			"--ca, --plain-http, --realm and --verify are for images in "
@@ -571,7 +570,7 @@ static bool begins_words(const struct options *o, const char *word)
 
 int options_read(struct options *o, int argc, char **argv)
 {
-	bool plain = false;
+	bool plain = false; /* behind -- there are no options */
 
 	*o = (struct options){.pull = PULL_MISSING,
 		.timeout_start = START_SECONDS,
@@ -580,7 +579,6 @@ int options_read(struct options *o, int argc, char **argv)
 		bool dashes = strcmp(argv[i], "--") == 0;
 		int r;
 
-		/* In front of an operand they end the options, as in getopt. */
 		if (dashes && o->command && o->operand_n < o->command->operands) {
 			plain = true;
 			continue;
