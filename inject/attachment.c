@@ -577,6 +577,8 @@ int attachment_start(
 	if (r || q->detached)
 		return r;
 	r = attachment_attach(a, false);
+	if (attachment_is_lost(r))
+		r = attachment_come_back(a, r);
 	return r && r != -EINTR && r != -ENOMEM && r > FAIL_BASE ? attachment_fail(a, r)
 								 : r;
 }

@@ -6,7 +6,7 @@ import subprocess
 
 import harness
 from fake_engine import Engine, response
-from fake_process import Ran, control, frame
+from fake_process import Ran, control, frame, state
 from harness import eq, has, ok, under
 from program import X86_64, write_program
 
@@ -176,6 +176,9 @@ def test_lost():
         got = box.exec(Ran(b"part", raw=b""), "box", "x")
         eq((got.returncode, got.stdout), (111, b"part"), "a process that is forgotten")
         has(got.stderr, b"does not know the process", "the error for a process that is forgotten")
+        box.attach = lambda request: Ran(b"out")
+        got = box.exec(response(201, state(Ran())), "box", "x")
+        eq((got.returncode, got.stdout, got.stderr), (0, b"out", b""), "a connection that is lost before it is attached")
         box.sandbox_log.clear()
         box.attach = lambda request: Ran(raw=b"")
         got = box.exec(Ran(raw=b""), "box", "x")
