@@ -129,6 +129,7 @@ static void test_words(void)
 		size_t n;
 		const char *first, *last;
 	} rows[] = {
+		{"exec -- box ls -l", 2, "ls", "-l"},
 		{"exec box ls -l --json", 3, "ls", "--json"},
 		{"exec box -- ls -l", 2, "ls", "-l"},
 		{"exec box ls -- -l", 3, "ls", "-l"},
@@ -201,7 +202,6 @@ static void test_bad(void)
 		"exec -ix box ls",
 		"exec -iw",
 		"run",
-		"run -- x",
 		"ps x",
 		"run i --port 0",
 		"run i --port 65536",
@@ -246,7 +246,6 @@ static void test_bad(void)
 		"run i --pids 0",
 		"run i -e ''",
 		"run i -dx",
-		"run i -d -- x",
 		"build i -e A=1",
 		"cp a b",
 		"cp aa:/x bb:/y",
