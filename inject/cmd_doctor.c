@@ -125,8 +125,7 @@ static void read_info(struct doctor *d, struct doc *doc)
 	}
 	say(d, FINE, "security", NULL, "%s", *words ? words : "nothing special");
 	if (str_eq(cgroup, STR("1")))
-		say(d, REMARK, "cgroups",
-			"limits of memory are there, those of all of it may be missing",
+		say(d, REMARK, "cgroups", "--memory works, --memory-swap may not",
 			"version 1");
 	else
 		say(d, FINE, "cgroups", NULL, "version %.*s",

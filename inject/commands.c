@@ -14,8 +14,8 @@ const struct command commands[] = {
 		"from",
 		1, .subject = SUBJECT_IMAGE, .bit = FOR_TAGS, .run = cmd_tags},
 	{"prune", "[IMAGE] [OPTION...]",
-		"remove unused runtime images except the newest of each base (or of "
-		"IMAGE) and what killed commands have left, and print all of it",
+		"remove what killed commands have left, and unused runtime images of "
+		"each base (or of IMAGE) but the newest; print what is removed",
 		1, .fewer = true, .subject = SUBJECT_IMAGE, .bit = FOR_PRUNE,
 		.run = cmd_prune},
 	{"run", "[OPTION...] IMAGE [CMD [ARG...]]",

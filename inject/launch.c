@@ -29,8 +29,7 @@ enum {
 	FAR_MS = 500
 };
 
-#define NEXT_ENGINE \
-	"change or leave out the option that the engine means; its log says more"
+#define NEXT_ENGINE "change or leave out the option that the engine names"
 
 /* What is being made, beside what was asked for. */
 struct making {

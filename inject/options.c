@@ -44,7 +44,7 @@ static const struct option table[] = {
 		AT(no_od_plugins), .commands = FOR_UPDATE},
 	{"pull", "never|missing|always",
 		"when the engine fetches IMAGE from its registry; default: missing, if "
-		"the engine does not have it; --pull alone is missing",
+		"the engine does not have it; --pull alone means missing",
 		.kind = OPTION_CHOICE, .choices = pull_words, .bare = PULL_MISSING,
 		AT(pull), .commands = ONTO_IMAGES},
 	{"platform", "OS/ARCH",

@@ -281,7 +281,8 @@ int spec_volume(struct str s, struct spec_mount *m, const char **why)
 			r = take_source(&got, first, why);
 	}
 	if (!r && !is_inside(got.target))
-		r = bad(why, "the path in the sandbox does not begin with /, or is it");
+		r = bad(why,
+			"the path in the sandbox does not begin with /, or is / itself");
 	if (!r && got.type == SPEC_OVERLAY && !str_eq(got.modes, STR("overlay")))
 		r = bad(why, "overlay goes with no other mode");
 	if (!r)
@@ -369,7 +370,8 @@ static int check_mount(const struct spec_mount *m, const char **why)
 	bool path = m->source.n && (m->source.p[0] == '/' || m->source.p[0] == '.');
 
 	if (!is_inside(m->target))
-		return bad(why, "target= is missing, or does not begin with /, or is it");
+		return bad(why,
+			"target= is missing, or does not begin with /, or is / itself");
 	if ((m->type == SPEC_BIND || m->type == SPEC_OVERLAY) && !path)
 		return bad(why, "source= is not a path of this machine");
 	if (m->type == SPEC_VOLUME && m->source.n && !is_volume_name(m->source))
