@@ -178,7 +178,7 @@ int cgroup_oom_kills(const struct cgroup *g, uint64_t *kills)
 
 int cgroup_memory_used(const struct cgroup *g, uint64_t *bytes)
 {
-	uint64_t usage, inactive;
+	uint64_t usage, inactive = 0;
 	int r = cgroup_memory_usage(g, &usage);
 
 	if (r == 0)
