@@ -340,12 +340,12 @@ def test_attach_session():
 
 
 def test_attach():
-    name = BOX.run(IMAGE)
+    name, began = BOX.run(IMAGE), int(time.time())
     p = subprocess.Popen([harness.RUNTIME, "attach", name], env=environment(),
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    # It listens once the engine has answered: then it waits for that socket.
-    harness.until(lambda: "poll" in open(f"/proc/{p.pid}/wchan").read() or
-                  p.poll() is not None)
+    wanted = json.dumps({"container": [name], "event": ["attach"]})
+    harness.until(lambda: p.poll() is not None or ENGINE.call("GET", "/events", query={
+        "since": began, "until": f"{time.time():.9f}", "filters": wanted}))
     BOX.od("stop", "-t", "5", name)
     out, err = p.communicate(timeout=harness.DEADLINE)
     eq(p.returncode, 0, "attach ends with the sandbox")

@@ -162,7 +162,7 @@ def test_shell():
     with boxed(SHELL) as client:
         eq(client.run("echo hi")["content"], "hi", "the bash tool has it")
         eq(cell(client, "!echo hi; (exit 3)\n_exit_code"), "hi\n3", "a line with ! has it")
-        eq(cell(client, "x = !echo a; ls /.od\nx"), "['a', 'bin', 'od-plugins', 'od-runtime-client', 'plugins']", "x = !...")
+        eq(cell(client, "x = !echo a; ls /.od\nx"), "['a', 'bin', 'od-plugins', 'od-runtime-client', 'plugins', 'tty']", "x = !...")
 
 
 @where
