@@ -86,7 +86,7 @@ static int build_read_tag(const char *text, struct str *name, struct str *tag)
 static int build_put_tag(const struct options *o, const struct plan *p)
 {
 	struct buf repo = BUF_INIT(REF_MAX + 1), doing = BUF_INIT(2 * REF_MAX);
-	struct str name, tag;
+	struct str name = {0}, tag = {0};
 	int r = build_read_tag(o->tag, &name, &tag);
 
 	buf_str(&repo, name);

@@ -208,7 +208,7 @@ static int probe_read_archive(struct call *c, struct buf *head)
 {
 	struct untar tar;
 	struct str in, piece;
-	int r, event = UNTAR_MORE;
+	int r = 0, event = UNTAR_MORE;
 
 	untar_init(&tar);
 	while (head->n < head->max && (r = call_read(c, &in)) == 1) {

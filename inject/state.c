@@ -6,6 +6,7 @@
 #include "inject/out.h"
 #include "limits.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -294,6 +295,7 @@ bool state_find(struct str name, struct str id, struct state *s)
 	char own[STATE_NAME_MAX + 1];
 	int dir, r;
 
+	assert(s);
 	if (!state_is_name(name))
 		return false;
 	dir = state_open_folder_quietly();
