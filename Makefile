@@ -298,7 +298,7 @@ bench: all $(BENCH_PROGRAMS)
 
 # --- Checks -------------------------------------------------------------------
 
-check: linkgate layers lint
+check: linkgate layers lint subjects
 
 linkgate: $(PROGRAMS) $(B)/release/lib.a $(B)/release/inject.a
 	$(foreach p,$(PROGRAMS),tools/linkgate $p $(B)/release &&) true
@@ -306,6 +306,14 @@ linkgate: $(PROGRAMS) $(B)/release/lib.a $(B)/release/inject.a
 
 layers:
 	tools/layers
+
+# Only a clone has subjects.
+subjects:
+	$(Q)if git log -1 >/dev/null 2>&1; then tools/commit-msg --new; fi
+
+hooks:
+	mkdir -p "$$(git rev-parse --git-path hooks)"
+	ln -sf "$(CURDIR)/tools/commit-msg" "$$(git rev-parse --git-path hooks)/commit-msg"
 
 # The text rules at once; the analysers file by file, again only after a change.
 ANALYSED = $(LIB_SRC) $(INJECT_SRC) $(wildcard $(MAINS))
@@ -358,4 +366,4 @@ clean:
 	rm -rf $(BUILD) dist
 
 .PHONY: all both asan valgrind third_party test unit e2e e2e-run test-release fuzz fuzz-build bench check \
-	linkgate layers lint format repro dist install docs clean
+	linkgate layers lint subjects hooks format repro dist install docs clean
