@@ -70,7 +70,7 @@ void api_no_memory(struct request *rq)
 	request_fail(rq, 503, STR("The sandbox is out of memory for this request."));
 }
 
-/* Missing counts as JSON; parameters such as a charset do not matter. */
+/* A missing content type counts as JSON. Parameters such as a charset are ignored. */
 static bool is_json_type(struct request *rq)
 {
 	struct str type;
@@ -82,7 +82,7 @@ static bool is_json_type(struct request *rq)
 		(type.n > 5 && str_eq_nocase(str_skip(type, type.n - 5), STR("+json")));
 }
 
-/* An action that nobody will ask for again. */
+/* An action that is not recorded: its answer cannot be requested again. */
 struct passing {
 	struct asked asked;
 	struct act act;
@@ -151,7 +151,7 @@ static void start_action(struct api *api, struct request *rq, struct json_val ev
 		api->last_action = clock_ms();
 		r = act_start(&p->act, &why);
 	}
-	/* With ACT_WAIT the answer is on its way, or given already. */
+	/* With ACT_WAIT the reply follows later, or was sent already. */
 	if (r == ACT_WAIT)
 		return;
 	rq->user = NULL;
@@ -198,7 +198,7 @@ static void execute_action(struct api *api, struct request *rq, struct str name)
 		start_action(api, rq, event);
 }
 
-/* Who asked for an action is gone. */
+/* The connection of an action's request is closed. */
 static void action_gone(struct request *rq)
 {
 	const struct asked *q = rq->user;
@@ -206,7 +206,7 @@ static void action_gone(struct request *rq)
 	q->gone(rq);
 }
 
-/* Others write as much as they have. */
+/* The socket is writable again. Replies that are not streamed need no callback. */
 static void action_room(struct request *rq)
 {
 	const struct asked *q = rq->user;
@@ -219,11 +219,11 @@ enum access { OPEN, KEY };
 
 static const struct route {
 	const char *method;
-	const char *path; /* '*' is a name: not empty, without a '/' */
+	const char *path; /* '*' is a name: not empty, without '/' */
 	enum access access;
-	size_t body_max; /* more than HTTP_BODY_MAX: it streams, handle gets the head */
+	size_t body_max; /* more than HTTP_BODY_MAX: streamed, and handle gets the head */
 	void (*handle)(struct api *api, struct request *rq, struct str name);
-	void (*gone)(struct request *rq); /* while rq->user is set */
+	void (*gone)(struct request *rq); /* called if rq->user is set */
 } routes[] = {
 	{"GET", "/alive", OPEN, 0, alive, NULL},
 	{"GET", "/server_info", OPEN, 0, server_info, NULL},
@@ -304,7 +304,7 @@ static const struct route *route_of(const struct request *rq, struct str *name)
 	return NULL;
 }
 
-/* Compares digests, so that time tells nothing of how much of a key was right. */
+/* Compares digests in constant time, which hides how much of the key is right. */
 bool api_knows_key(const struct api *api, struct str key)
 {
 	const struct config *c = api->box->config;
@@ -327,7 +327,7 @@ static bool is_path(const struct api *api, struct str path)
 	return route_of_path(path) || plugs_route(api->box->plugs, STR(""), path);
 }
 
-/* Every method that the path has. */
+/* Adds Allow with all methods of the path. */
 static void add_allow(const struct api *api, struct request *rq)
 {
 	struct buf methods = BUF_INIT(128);
@@ -362,7 +362,7 @@ static void no_route(const struct api *api, struct request *rq)
 	request_fail(rq, 404, STR("Not Found"));
 }
 
-/* Of two who drive the sandbox the one counts who has the higher number. */
+/* Fencing: a request with a lower lease than the highest seen is refused. */
 static bool lease_holds(struct api *api, struct request *rq)
 {
 	struct str lease;
@@ -376,7 +376,10 @@ static bool lease_holds(struct api *api, struct request *rq)
 	return holds;
 }
 
-/* Without a key it would be enough to know where we are. False, and answered. */
+/*
+ * Without a session key, requests from web pages of other origins are refused. False: the
+ * request is answered.
+ */
 static bool is_welcome(const struct api *api, struct request *rq)
 {
 	bool mcp = str_starts(rq->path, STR("/mcp")) || str_eq(rq->path, STR("/sse"));
@@ -401,7 +404,7 @@ static bool is_welcome(const struct api *api, struct request *rq)
 	return !status;
 }
 
-/* The key comes first: without it nobody learns which paths there are. */
+/* The key is checked first: without it, no reply reveals which paths exist. */
 static void on_head(void *arg, struct request *rq)
 {
 	struct api *api = arg;
@@ -433,7 +436,7 @@ static void on_head(void *arg, struct request *rq)
 		route->handle(api, rq, name);
 }
 
-/* Where the memory of the sandbox is unknown or has no limit, any body is taken. */
+/* Any body is accepted if the memory of the sandbox is unknown or unlimited. */
 static bool on_has_memory(void *arg, uint64_t n)
 {
 	const struct api *api = arg;
@@ -443,7 +446,7 @@ static bool on_has_memory(void *arg, uint64_t n)
 		n + HTTP_BODY_RESERVE <= available;
 }
 
-/* For requests whose body streams; NULL: a transfer takes it. */
+/* For requests whose body is streamed. NULL: it belongs to a transfer. */
 static const struct asked *asked_of(const struct request *rq)
 {
 	struct str name;

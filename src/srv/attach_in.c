@@ -1,11 +1,11 @@
-/* Attached connections: what the peer sends. */
+/* Attached connections: input from the peer. */
 #include "srv/attach_private.h"
 
 #include "srv/process_spec.h"
 
 #include <errno.h>
 
-enum { CONTROL_MEMORY = 65536 /* the index of a control frame, decoded */ };
+enum { CONTROL_MEMORY = 65536 /* memory for a parsed control frame */ };
 
 /* --- stdin ---------------------------------------------------------------------- */
 
@@ -15,7 +15,7 @@ static void attach_mute(struct attachment *a)
 	a->is_muted = true;
 }
 
-/* stdin belongs to the newest attachment that sends; a has sent its first byte. */
+/* stdin belongs to the newest attachment that sends stdin. a has sent its first byte. */
 static void attach_claim_stdin(struct attachment *a)
 {
 	if (a->sends_stdin || a->is_muted)
@@ -33,7 +33,7 @@ static void attach_claim_stdin(struct attachment *a)
 		attach_complain(a, "stdin belongs to a newer attachment.");
 }
 
-/* How many bytes are dealt with: those that nobody will read count. */
+/* Returns how many bytes were handled. Bytes without a reader are discarded and count. */
 static size_t attach_write_stdin(struct attachment *a, struct str bytes)
 {
 	ssize_t n = -EPIPE;
@@ -46,7 +46,7 @@ static size_t attach_write_stdin(struct attachment *a, struct str bytes)
 	return (size_t)n;
 }
 
-/* stdin takes bytes. */
+/* stdin takes bytes again. */
 static void attach_unstick(struct attachment *a)
 {
 	a->is_stuck = false;
@@ -132,7 +132,7 @@ static void attach_signal(struct attachment *a, struct params *p)
 	else
 		r = process_signal(
 			a->follower.process, signo, (enum process_target)target);
-	/* A process that has just ended is no mistake of the peer. */
+	/* The process may have ended meanwhile: this is no error of the peer. */
 	if (r < 0 && r != -ESRCH)
 		attach_complain(a, "The process cannot be sent the signal.");
 }
@@ -217,14 +217,14 @@ static void attach_on_stuck(struct timer *t)
 }
 
 /*
- * stdin is full. It is most often read soon, and then the bytes need no copy; but frames
+ * stdin is full. The process usually reads soon, and then the bytes need no copy. Frames
  * behind them must not wait for a process that does not read.
  */
 static int attach_wait_for_stdin(struct attachment *a)
 {
 	if (a->is_stuck)
 		return 1;
-	/* Other news of the process do not put the end of the wait off. */
+	/* Other events of the process do not extend the wait. */
 	if (!a->stuck.slot &&
 		timer_set(a->all->api->box->loop, &a->stuck, ATTACH_STUCK_MS,
 			attach_on_stuck) < 0)
@@ -243,7 +243,7 @@ bool attach_retry_stdin(struct attachment *a)
 	return waited;
 }
 
-/* Moves stdin from the socket to the process. 1: not possible now; as attach_receive. */
+/* Splices stdin to the process. 1: not possible now; else as attach_receive. */
 static int attach_move(struct attachment *a, size_t *budget)
 {
 	size_t n = process_frames_ahead(&a->frames);
@@ -283,7 +283,7 @@ static int attach_read(struct attachment *a, size_t *budget)
 	size_t n = *budget < sizeof(piece) ? *budget : sizeof(piece);
 	ssize_t got;
 
-	/* Behind the head of a long frame bytes can be moved. */
+	/* Reads the next head alone: if its frame is long, the bytes can be spliced. */
 	if (a->has_moved && !process_frames_ahead(&a->frames))
 		n = PROCESS_FRAME_HEAD;
 	a->has_moved = false;

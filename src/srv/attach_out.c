@@ -1,4 +1,4 @@
-/* Attached connections: what is sent to the peer. */
+/* Attached connections: output to the peer. */
 #include "srv/attach_private.h"
 
 #include "srv/process_spec.h"
@@ -92,8 +92,8 @@ static int attach_send_text(struct attachment *a)
 /* --- Frames of outputs -------------------------------------------------------------- */
 
 /*
- * Copies what is left of the frame: its length is promised. ERR_RANGE: a part of it is
- * not there any more.
+ * Copies the rest of the frame from the spool, since its length was sent already.
+ * ERR_RANGE: a part of it is lost.
  */
 static int attach_copy_frame(struct attachment *a)
 {
@@ -109,7 +109,7 @@ static int attach_copy_frame(struct attachment *a)
 	return r;
 }
 
-/* Begins a frame of n bytes of the output. */
+/* Begins a frame of at most n bytes of the output. */
 static int attach_begin_frame(struct attachment *a, unsigned no, uint64_t n)
 {
 	struct attach_frame *f = &a->frame;
@@ -137,7 +137,7 @@ static void attach_frame_sent(struct attachment *a, size_t n)
 		buf_free(&f->piece);
 }
 
-/* Sends the head, and the bytes that were copied. */
+/* Sends the head and the copied bytes. */
 static int attach_send_copied(struct attachment *a)
 {
 	struct attach_frame *f = &a->frame;
@@ -159,7 +159,7 @@ static int attach_send_copied(struct attachment *a)
 	return 0;
 }
 
-/* Sends the head; the kernel waits for the bytes that follow. */
+/* Sends the head. With MSG_MORE the kernel waits for the bytes that follow. */
 static int attach_send_head(struct attachment *a)
 {
 	struct attach_frame *f = &a->frame;
@@ -198,16 +198,16 @@ static int attach_send_frame(struct attachment *a)
 	return attach_sendfile(a);
 }
 
-/* --- What comes next --------------------------------------------------------------- */
+/* --- The next frame ---------------------------------------------------------------- */
 
-/* The offset up to which the peer wants the output. */
+/* The end offset of the output for this peer: at the exit, or at the end of output. */
 static uint64_t attach_output_end(
 	const struct attachment *a, const struct process_output *o)
 {
 	return !a->until_end && o->at_exit < o->end ? o->at_exit : o->end;
 }
 
-/* 0: something of the output is to be sent now; 1: nothing; an error. */
+/* Begins the next frame of the output. 0: there is one; 1: none; or an error. */
 static int attach_next_of(struct attachment *a, unsigned no, bool *open)
 {
 	struct process_output o;
@@ -225,7 +225,7 @@ static int attach_next_of(struct attachment *a, unsigned no, bool *open)
 	return 1;
 }
 
-/* The outputs take turns. 0: something is to be sent; 1: nothing; an error. */
+/* The outputs take turns. 0: a frame is to be sent; 1: none; or an error. */
 static int attach_next(struct attachment *a)
 {
 	const struct process *p = a->follower.process;
@@ -247,8 +247,8 @@ static int attach_next(struct attachment *a)
 }
 
 /*
- * The process may release what the peer has acknowledged; a part that is on its way is
- * kept for a peer that loses the connection.
+ * Lets the process release bytes that the peer has acknowledged. Bytes in flight are kept
+ * for a peer that loses the connection.
  */
 static void attach_release(struct attachment *a)
 {
@@ -270,7 +270,10 @@ static uint64_t attach_sent_all(const struct attachment *a)
 	return a->sent[PROCESS_STDOUT] + a->sent[PROCESS_STDERR];
 }
 
-/* Sends one thing. 0: there may be more; 1: the socket is full, or *all is sent. */
+/*
+ * Sends one frame or a part of it. 0: there may be more; 1: the socket is full, or *all
+ * is sent.
+ */
 static int attach_send_step(struct attachment *a, bool *all)
 {
 	int r = 1;
@@ -297,7 +300,10 @@ int attach_send(struct attachment *a)
 		r = attach_send_step(a, &all);
 		sent = attach_sent_all(a) - before;
 	}
-	/* The process goes on, and its oldest bytes are released. */
+	/*
+	 * The output of a process that does not wait for its readers may lose its oldest
+	 * bytes, so the rest of the frame is copied.
+	 */
 	if (r == 1 && a->frame.left && !a->frame.piece.n && !a->releases)
 		r = attach_copy_frame(a) ? ERR_RANGE : 1;
 	if (a->releases && sent && a->state == ATTACH_OPEN)

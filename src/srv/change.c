@@ -14,7 +14,7 @@
 
 enum { MODE_FOLDER = 0777 };
 
-/* What was done is told by the path alone. */
+/* Replies with the path. */
 static int done(struct transfer_io *io, unsigned status, const struct file_path *p)
 {
 	struct jw w;
@@ -63,7 +63,7 @@ static int move(const char *from, const char *to, bool replace)
 	return rename(from, to) < 0 ? -errno : 0;
 }
 
-/* Both paths, as the kernel does not say which of them it means. */
+/* The message has both paths, because the kernel does not report which path failed. */
 static int move_fail(struct transfer_io *io, const struct transfer_ask *ask, int err)
 {
 	struct buf both = BUF_INIT(FILE_WORDS_MAX);

@@ -1,6 +1,6 @@
 /*
- * An action with an id: submitted, or found again; what it prints, by offset; then its
- * answer. It goes on when the channel ends.
+ * The channel of an action with an id. It submits the action, or finds it, and carries
+ * its output by offset and then its answer. The action continues when the channel ends.
  */
 #include "srv/stream_private.h"
 
@@ -12,7 +12,7 @@
 
 enum follow_state {
 	FOLLOW_OUTPUT,
-	FOLLOW_ANSWER, /* all of the output is sent, and how it ended is told */
+	FOLLOW_ANSWER, /* all output was sent; the final state is sent */
 };
 
 struct follow {
@@ -20,7 +20,7 @@ struct follow {
 	enum follow_state state;
 	char id[LEDGER_ID_MAX + 1];
 	enum ledger_state told;
-	uint64_t at; /* in the output, then in the answer */
+	uint64_t at; /* offset in the output, then in the answer */
 };
 
 static struct follow *follow_of(struct channel *c)
@@ -40,7 +40,7 @@ static struct follow *follow_new(struct once *o, const struct ledger_entry *e)
 	return f;
 }
 
-/* NULL: it is not kept any more. */
+/* NULL: the action is not recorded any more. */
 static struct ledger_entry *entry_of(const struct follow *f)
 {
 	const struct once *o = followed_once(&f->base);
@@ -84,7 +84,7 @@ static struct channel *begin(struct stream *s, const struct stream_ask *ask, str
 	return &f->base.channel;
 }
 
-/* --- What is told of it ---------------------------------------------------------- */
+/* --- Frames about the action ----------------------------------------------------- */
 
 static void say_state(struct follow *f, const struct ledger_entry *e)
 {
@@ -131,7 +131,10 @@ static int send_output(struct follow *f, const struct ledger_entry *e, size_t ma
 	return r < 0 ? -1 : 0;
 }
 
-/* The answer, which is told of before its first bytes; the channel ends with it. */
+/*
+ * Sends a part of the answer. "ended" goes before its first bytes; the channel ends after
+ * its last.
+ */
 static int send_answer(struct follow *f, const struct ledger_entry *e, size_t max)
 {
 	struct buf bytes = BUF_INIT(STREAM_PIECE);
@@ -181,7 +184,7 @@ static int more(struct channel *c, size_t max)
 	return 0;
 }
 
-/* --- What is asked of it --------------------------------------------------------- */
+/* --- Requests of the peer -------------------------------------------------------- */
 
 static void input(struct channel *c, struct str bytes)
 {

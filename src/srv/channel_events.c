@@ -1,14 +1,14 @@
-/* What happens in the sandbox, from a number on, as it happens. */
+/* The channel of events: events of the sandbox from a number on, as they happen. */
 #include "srv/stream_private.h"
 
 #include "limits.h"
 #include "srv/once_private.h"
 
-enum { LINE = 256 /* of an event, at most */ };
+enum { LINE = 256 /* bytes of an event, at most */ };
 
 struct news {
 	struct followed base;
-	uint64_t at; /* number of the last one that was told */
+	uint64_t at; /* number of the last event that was sent */
 };
 
 static struct news *news_of(struct channel *c)
@@ -50,7 +50,7 @@ static struct channel *begin(struct stream *s, const struct stream_ask *ask, str
 	return &n->base.channel;
 }
 
-/* As many as the frame has room for, a line each. */
+/* Sends as many events as fit into the frame, one per line. */
 static int send_lines(struct news *n, size_t max)
 {
 	const struct once *o = followed_once(&n->base);

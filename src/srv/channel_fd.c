@@ -1,9 +1,11 @@
 /*
- * Channels that are a descriptor: a terminal with a shell of its own, and a connection to
- * this server. What nobody takes stays in it, so that the writer waits.
+ * Channels over a descriptor: a terminal with its own shell, and an HTTP connection to
+ * this server. Output that the peer does not take stays in the descriptor, so that the
+ * writer waits.
  *
- * A terminal that is to be kept has a name. What was read of it stays in kept until the
- * peer has acknowledged it, and when he is lost, it waits for him to come back.
+ * A terminal that outlives its connection has a name. Its output stays in kept until the
+ * peer has acknowledged it. If the connection is lost, the terminal waits for the peer to
+ * come back.
  */
 #include "srv/stream_private.h"
 
@@ -26,20 +28,20 @@ enum { NAME = 8 };
 struct pipe {
 	struct channel channel;
 	struct streams *all;
-	struct pipe *next;       /* of all with a name */
-	char name[2 * NAME + 1]; /* empty: it ends with its stream */
+	struct pipe *next;       /* in the list of terminals with a name */
+	char name[2 * NAME + 1]; /* empty: the terminal ends with its stream */
 	struct buf kept;
-	uint64_t kept_at;  /* offset of kept, */
-	uint64_t began;    /* and that of the channel's first byte */
-	struct timer away; /* while it waits for its peer */
+	uint64_t kept_at;  /* offset of kept */
+	uint64_t began;    /* offset of the channel's first byte */
+	struct timer away; /* limits the wait for the peer */
 	int fd;
-	struct io io;  /* watches while there is something to wait for */
+	struct io io;  /* registered only while events are needed */
 	struct buf in; /* input that fd has not taken */
-	uint64_t at;   /* bytes of fd that were sent */
-	bool in_ended; /* the peer has no more input */
+	uint64_t at;   /* offset after the bytes of fd that were sent */
+	bool in_ended; /* the peer sends no more input */
 	struct child child;
 	struct spawn_report report;
-	int exit_code; /* -1: it has not ended */
+	int exit_code; /* -1: the shell has not ended */
 	struct later later;
 };
 
@@ -53,14 +55,14 @@ static struct loop *loop_of(const struct pipe *p)
 	return p->all->api->box->loop;
 }
 
-/* As the newest of those with a name. */
+/* Adds p to the list, as the newest terminal with a name. */
 static void enlist(struct pipe *p)
 {
 	p->next = p->all->terminals;
 	p->all->terminals = p;
 }
 
-/* Out of them, if it has one. */
+/* Removes p from the list, if it is there. */
 static void strike_out(struct pipe *p)
 {
 	struct pipe **at = &p->all->terminals;
@@ -73,7 +75,9 @@ static void strike_out(struct pipe *p)
 
 static io_fn on_event;
 
-/* A hang-up is told to all who watch: who waits for nothing does not. */
+/*
+ * epoll reports a hang-up to every registered descriptor, so without events p is removed.
+ */
 static void watch(struct pipe *p, uint32_t events)
 {
 	struct loop *l = loop_of(p);
@@ -102,7 +106,10 @@ static void flush(struct pipe *p)
 			continue;
 		if (n < 0 && errno == EAGAIN)
 			break;
-		/* Nobody reads it any more: what there is to tell is told by reading. */
+		/*
+		 * On an error there is no reader, and the input is discarded; read
+		 * reports the error.
+		 */
 		buf_consume(&p->in, n < 0 ? p->in.n : (size_t)n);
 	}
 	if (!p->in.n) {
@@ -125,7 +132,7 @@ static void on_event(struct io *io, uint32_t events)
 	settle(p);
 }
 
-/* The next bytes to send, max of them at most: how many; 0: the end; -1 with errno. */
+/* Gets at most max bytes to send. Returns their number; 0: the end; -1 with errno. */
 static ssize_t next_bytes(struct pipe *p, size_t max, const char **at)
 {
 	static char piece[STREAM_PIECE];
@@ -170,7 +177,10 @@ static int more(struct channel *c, size_t max)
 		p->at += (uint64_t)n;
 		return 0;
 	}
-	/* Of a terminal the end is that of its shell, whoever else still has it. */
+	/*
+	 * A terminal ends with its shell, although other processes may still have it
+	 * open.
+	 */
 	if (p->child.pid || (n < 0 && errno == EAGAIN && p->exit_code < 0)) {
 		c->ready = false;
 		watch(p,
@@ -179,7 +189,7 @@ static int more(struct channel *c, size_t max)
 		return 1;
 	}
 	if (p->name[0]) {
-		/* Perhaps he does not hear of it any more. */
+		/* The peer may not receive the end, so the terminal is kept for it. */
 		loop_remove(loop_of(p), &p->io);
 		fd_close(&p->fd);
 		buf_free(&p->in);
@@ -223,7 +233,7 @@ static void free_now(struct later *later)
 	free(container_of(later, struct pipe, later));
 }
 
-/* Who still has the terminal gets a hang-up. */
+/* Closing the pty hangs up processes that still have the terminal. */
 static void free_pipe(struct channel *c)
 {
 	struct pipe *p = pipe_of(c);
@@ -260,7 +270,7 @@ static void gave_up(struct timer *t)
 	free_pipe(&container_of(t, struct pipe, away)->channel);
 }
 
-/* Of too many the one goes that has waited longest. */
+/* Frees the terminal that has waited longest if too many wait. */
 static void make_room(struct streams *all)
 {
 	struct pipe *oldest = NULL;
@@ -275,7 +285,10 @@ static void make_room(struct streams *all)
 		free_pipe(&oldest->channel);
 }
 
-/* Without a stream; what its programs write waits in its pty. */
+/*
+ * Makes the terminal wait for its peer, without a stream. Further output waits in the
+ * pty.
+ */
 static void park(struct pipe *p)
 {
 	strike_out(p);
@@ -325,7 +338,10 @@ static struct pipe *find_kept(const struct streams *all, struct str name)
 	return p;
 }
 
-/* It goes on behind what its peer has, on another stream; NULL with *why. */
+/*
+ * Moves a terminal to this stream; it continues after the bytes that the peer has. NULL:
+ * *why has the reason.
+ */
 static struct pipe *take_up(
 	struct stream *s, const struct stream_ask *ask, struct channel_refusal *why)
 {
@@ -350,7 +366,7 @@ static struct pipe *take_up(
 	return p;
 }
 
-/* --- A terminal of its own ------------------------------------------------------ */
+/* --- A terminal with its own shell ---------------------------------------------- */
 
 static void child_ended(struct child *child, int status)
 {
@@ -361,7 +377,7 @@ static void child_ended(struct child *child, int status)
 	channel_wake(&p->channel);
 }
 
-/* Starts the user's shell on a new pty: 0 or -errno. */
+/* Starts the user's shell on a new pty. Returns 0 or -errno. */
 static int start_shell(
 	struct pipe *p, const struct stream_ask *ask, const struct shell_setup *setup)
 {

@@ -1,4 +1,4 @@
-/* What the channels have in common that tell of the ledger. */
+/* Common parts of the channels that read the ledger. */
 #include "srv/stream_private.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
  * The channel of a process, which it starts or finds by its id. The channel carries the
- * outputs by offset, each in frames of its own kind, stdin, and the exit. Unless it has
- * kill_on_disconnect, the process outlives the channel.
+ * outputs by offset, each in frames of its own kind, stdin, and the exit. A process
+ * without kill_on_disconnect outlives the channel.
  */
 #include "srv/stream_private.h"
 
@@ -122,7 +122,7 @@ static struct process *executed_refuse(
 	return NULL;
 }
 
-/* Reads the spec and starts it. */
+/* Reads the spec and starts the process. */
 static struct process *executed_start_spec(
 	struct stream *s, struct params *params, struct channel_refusal *why)
 {
@@ -251,7 +251,7 @@ static void executed_say_gap(struct executed *x, unsigned no, uint64_t to)
 	x->sent[no] = to;
 }
 
-/* Sends a frame of the output, up to end, or a gap. 0, or an error. */
+/* Sends a frame of the output, up to offset end, or a gap. Returns 0 or an error. */
 static int executed_send(struct executed *x, unsigned no, uint64_t end, size_t max)
 {
 	struct buf bytes = BUF_INIT(STREAM_PIECE);
@@ -276,7 +276,10 @@ static int executed_send(struct executed *x, unsigned no, uint64_t end, size_t m
 	return r;
 }
 
-/* The outputs take turns. As channel_kind.more; *open: more is to come. */
+/*
+ * Sends the next frame; the outputs take turns. Returns as channel_kind.more. *open: more
+ * output may follow.
+ */
 static int executed_send_next(struct executed *x, size_t max, bool *open)
 {
 	const struct process *p = executed_process(x);
@@ -296,7 +299,7 @@ static int executed_send_next(struct executed *x, size_t max, bool *open)
 	return 1;
 }
 
-/* Releases what was sent, but for unacknowledged bytes, RELEASE_LAG at most. */
+/* Releases what was sent, except at most RELEASE_LAG unacknowledged bytes. */
 static void executed_release(struct executed *x)
 {
 	uint64_t lag = x->channel.sent - x->channel.acked;
@@ -315,7 +318,7 @@ static int executed_close(struct executed *x, int exit_code, const char *why)
 	return -1;
 }
 
-/* Closes the channel with the exit code as a shell reports it. */
+/* Closes the channel with the exit code, which is 128 + signal as in a shell. */
 static int executed_say_exit(struct executed *x)
 {
 	int status = process_exit_of(executed_process(x))->status;

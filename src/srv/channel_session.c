@@ -1,6 +1,6 @@
 /*
- * The live terminal of a session: what its programs write, as they write it; the screen
- * as it is at the beginning; input for the command that runs.
+ * The channel of a session's live terminal. It carries the present screen, then the
+ * output as programs write it, and input for the command that runs.
  */
 #include "srv/stream_private.h"
 
@@ -16,12 +16,12 @@ enum { ID_MAX = 64 };
 
 struct live {
 	struct channel channel;
-	struct shell *shell; /* NULL: it has gone */
+	struct shell *shell; /* NULL: the shell is gone */
 	struct shell_follower follower;
-	uint64_t at;          /* of all output that this process has seen */
-	uint64_t known;       /* up to where the peer knows of it: marks are not told */
-	char command[ID_MAX]; /* the one that the peer knows of */
-	const char *told;     /* state */
+	uint64_t at;          /* offset in the output since this server process began */
+	uint64_t known;       /* offset that the peer has reached; marks are not sent */
+	char command[ID_MAX]; /* id of the command that the peer has */
+	const char *told;     /* the state that was sent last */
 	struct later later;
 };
 
@@ -92,7 +92,7 @@ static struct channel *begin(struct stream *s, const struct stream_ask *ask, str
 			session ? "Out of memory." : "There is no session of that name.";
 		return NULL;
 	}
-	/* What belongs to another process of the server means nothing here. */
+	/* An offset of another process of the server is meaningless here. */
 	if (ask->offset <= output_end(v->shell) &&
 		str_eq(ask->epoch, str_c(stream_epoch(s))))
 		v->at = ask->offset;
@@ -105,7 +105,7 @@ static struct channel *begin(struct stream *s, const struct stream_ask *ask, str
 	return &v->channel;
 }
 
-/* The last rows of the screen, as many as a frame takes. */
+/* Sends the last rows of the screen, as many as fit into a frame. */
 static void send_screen(struct live *v)
 {
 	struct buf screen = BUF_INIT(RUN_OUTPUT_MAX);
@@ -138,7 +138,7 @@ static void say_gap(struct live *v, uint64_t to)
 	v->known = to;
 }
 
-/* A command that the peer has not heard of yet: true, and it has now. */
+/* Sends the command if it is new to the peer. Returns whether it did. */
 static bool say_command(struct live *v)
 {
 	enum shell_state state = shell_state(v->shell);
@@ -175,7 +175,7 @@ static bool say_state(struct live *v)
 	return true;
 }
 
-/* Whether there was output, or a hole in it, that the peer knows of now. */
+/* Sends output or a gap in it. Returns whether the offset has moved. */
 static bool send_output(struct live *v)
 {
 	uint64_t base = shell_forgotten(v->shell), from = v->at;
@@ -211,7 +211,7 @@ static int more(struct channel *c, size_t max)
 		channel_close(c, -1, "The session has ended.");
 		return -1;
 	}
-	/* The first command's output comes when it is known whose it is. */
+	/* The first output waits until the id of its command is known. */
 	if (shell_state(v->shell) == SHELL_STARTING)
 		return !say_state(v);
 	if (max < STREAM_LIVE || (v->at == UINT64_MAX && shell_is_restoring(v->shell)))

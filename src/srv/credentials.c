@@ -14,7 +14,9 @@ int credentials_text(const char *option, const char *path, struct buf *text)
 	int fd = load_open(AT_FDCWD, path, O_RDONLY, &st);
 	int r = fd < 0 ? fd : 0;
 
-	/* All room at once: a buffer that grows would leave copies of the key. */
+	/*
+	 * Allocates everything at once: growing the buffer would leave copies of the key.
+	 */
 	if (!r && !buf_room(text, (size_t)st.st_size + 1))
 		r = text->err;
 	if (!r && text->secret && st.st_mode & S_IRWXO)

@@ -20,9 +20,9 @@
 
 enum dial_state {
 	DIAL_OFF,
-	DIAL_PAUSE,   /* until the next attempt */
-	DIAL_RESOLVE, /* a job asks for the addresses of the name */
-	DIAL_OPEN,    /* there is a connection, or one is being made */
+	DIAL_PAUSE,   /* waits for the next attempt */
+	DIAL_RESOLVE, /* a job resolves the name */
+	DIAL_OPEN,    /* a connection exists or is being made */
 	DIAL_STATES
 };
 
@@ -30,19 +30,19 @@ struct dial {
 	enum dial_state state;
 	struct api *api;
 	struct loop *loop;
-	const char *unix_path; /* NULL: the url counts */
+	const char *unix_path; /* NULL: url is used */
 	struct url url;
-	struct buf host;   /* for the field Host */
-	struct buf fields; /* further ones */
+	struct buf host;   /* value of the field Host */
+	struct buf fields; /* further fields of the request */
 	struct tls_trust *trust;
-	struct tls_credentials *own; /* our certificate; may be NULL */
+	struct tls_credentials *own; /* client certificate; may be NULL */
 	struct timer timer;
 	struct job job;
 	struct stream *stream;
-	uint64_t pause; /* the longest there could have been; 0: all was well since */
+	uint64_t pause; /* upper limit of the last pause; 0: reset */
 	unsigned attempts;
 	uint64_t since;          /* when the attempt began */
-	char told[DIAL_WHY_MAX]; /* why there is no connection, as far as the log knows */
+	char told[DIAL_WHY_MAX]; /* reason of the last log message */
 };
 
 static timer_fn again;
@@ -65,8 +65,8 @@ static void enter(struct dial *d, enum dial_state to)
 }
 
 /*
- * Anything from nothing to a limit that doubles: many sandboxes that have lost the same
- * backend do not come back at the same moment.
+ * A random pause from 0 to a limit that doubles. Many sandboxes that lose the same
+ * backend do not reconnect at the same moment.
  */
 static uint64_t pause_ms(struct dial *d)
 {
@@ -76,7 +76,7 @@ static uint64_t pause_ms(struct dial *d)
 	return random_bytes(&any, sizeof(any)) ? d->pause : any % (d->pause + 1);
 }
 
-/* What goes wrong in the same way again and again is logged once. */
+/* A repeated error is logged once. */
 static void wait_for_next(struct dial *d, const char *why)
 {
 	char words[DIAL_WHY_MAX];
@@ -99,7 +99,7 @@ static void lost(void *arg, unsigned code, const char *why)
 	d->stream = NULL;
 	if (d->state == DIAL_OFF)
 		return;
-	/* Who lets us in and out at once, or never in, does not serve us: pauses grow. */
+	/* If a connection ends early or was never opened, the pauses grow. */
 	if (loop_now(d->loop) - d->since >= WS_OPEN_MS + DIAL_STEADY_MS) {
 		d->pause = 0;
 		d->told[0] = '\0';
@@ -125,7 +125,7 @@ static int make_transport(struct dial *d, int fd, struct transport *t)
 	return r;
 }
 
-/* Goes on with a socket that is connected, or about to be, or an error in its place. */
+/* Continues with a socket that is connected or connecting. fd may be an error. */
 static void begin(struct dial *d, int fd)
 {
 	const struct ws_hand_ask ask = {
@@ -163,7 +163,7 @@ static void begin(struct dial *d, int fd)
 
 /* --- The name ------------------------------------------------------------------- */
 
-/* In the job: a line for each address. */
+/* Work of the job: writes the addresses, one per line. */
 static int find_addresses(void *arg, int in, int out)
 {
 	const struct dial *d = arg;
@@ -183,7 +183,7 @@ static int find_addresses(void *arg, int in, int out)
 	return r;
 }
 
-/* Each attempt takes the next one. */
+/* Each attempt uses the next address. */
 static void resolved(struct job *j)
 {
 	struct dial *d = container_of(j, struct dial, job);
@@ -229,7 +229,7 @@ static void again(struct timer *t)
 
 /* --- From the command line ------------------------------------------------------ */
 
-/* text is borrowed. */
+/* Borrows text. */
 static int read_url(struct dial *d, const char *text)
 {
 	struct str s = str_c(text);

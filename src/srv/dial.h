@@ -1,6 +1,6 @@
 /*
- * Dialling out: where nobody can reach the sandbox, it connects to its backend and
- * serves the same stream there, for ever.
+ * Outbound connection: where the sandbox is not reachable, it connects to its backend and
+ * serves the stream there. It reconnects without end.
  */
 #ifndef SRV_DIAL_H
 #define SRV_DIAL_H
@@ -10,13 +10,13 @@
 struct dial;
 
 /*
- * Makes what config->connect asks for, without beginning; what is wrong is logged. 0
- * with *out, which is NULL when nothing is asked for; ERR_SYNTAX, ERR_LIMIT, errors of
- * tls_trust_new and of reading files, -ENOMEM.
+ * Makes the dialler for config->connect; dial_start begins. Errors are logged. Returns 0
+ * with *out (NULL: --connect is not set), ERR_SYNTAX, ERR_LIMIT, errors of tls_trust_new
+ * and of reading files, or -ENOMEM.
  */
 int dial_new(struct api *api, struct dial **out) MUST_USE;
 void dial_start(struct dial *d);
-/* No more attempts. */
+/* Ends the attempts to connect. */
 void dial_stop(struct dial *d);
 void dial_del(struct dial *d);
 

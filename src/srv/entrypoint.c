@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* As engines have it where an image sets none. */
+/* The default of container engines for images without PATH. */
 static const char default_path[] =
 	"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -25,7 +25,7 @@ static const char *path_of(const char *const *env)
 	return path ? path : default_path;
 }
 
-/* What is kept needs no descriptor, but its place in the store is one. */
+/* Puts the state into the fd store. A record there needs a descriptor: /dev/null. */
 static void keep(const struct entrypoint *e)
 {
 	char name[STORE_NAME] = ENTRYPOINT_KEPT;
@@ -74,7 +74,7 @@ static void fail(struct entrypoint *e, const char *step, int err)
 {
 	e->step = step;
 	e->err = err;
-	/* As shells say it: not found, or not to be executed. */
+	/* The exit codes of a shell: 127 not found, 126 not executable. */
 	e->status = (err == -ENOENT ? 127 : 126) << 8;
 	enter(e, ENTRYPOINT_FAILED);
 }

@@ -43,7 +43,7 @@ bool etag_is_list(struct str field)
 	return field.n && !etag_is_any(field);
 }
 
-/* Whether If-Match or If-None-Match names what has this hash. */
+/* Whether a field If-Match or If-None-Match lists the file with this hash. */
 static bool is_listed(struct str field, const char *hex)
 {
 	if (etag_is_any(field))
@@ -51,7 +51,7 @@ static bool is_listed(struct str field, const char *hex)
 	while (field.n) {
 		struct str tag = str_trim(str_cut(&field, ','), " \t");
 
-		/* What a proxy has packed on the way comes back as weak. */
+		/* A proxy that compresses a reply makes its tag weak. */
 		if (str_starts(tag, STR("W/")))
 			tag = str_skip(tag, 2);
 		if (hex[0] && str_eq(str_trim(tag, "\""), str_c(hex)))

@@ -8,17 +8,20 @@
 #include "base/hash.h"
 #include "srv/transfer_io.h"
 
-/* The hash of what fd holds, from its start on. 0 or -errno. */
+/* Hashes the content of fd from its start on. Returns 0 or -errno. */
 int etag_hash(int fd, char hex[SHA256_HEX + 1]) MUST_USE;
-/* Tells it in the head of a reply. */
+/* Adds the field ETag to the head of a reply. */
 void etag_add(struct transfer_head *head, const char *hex);
 
-/* Whether a condition is "*"; whether it is a list of tags. Neither: it is not there. */
+/*
+ * Whether a condition is "*", and whether it is a list of tags. Both are false without
+ * one.
+ */
 bool etag_is_any(struct str field);
 bool etag_is_list(struct str field);
 /*
- * Whether the conditions allow a file that is there to be had or replaced. hex is its
- * hash; it may be empty, and then is that of no tag.
+ * Whether the conditions allow an existing file to be sent or replaced. hex is its hash;
+ * an empty one matches no tag.
  */
 bool etag_allows(const struct transfer_ask *ask, const char *hex);
 /* Answers 412. */

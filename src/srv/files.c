@@ -9,7 +9,7 @@
 
 #define ASK(member) offsetof(struct transfer_ask, member)
 
-/* Parameters stand in the body if the route has one that does not stream. */
+/* Parameters are in the body if the route has one that is not streamed. */
 static void start(struct api *api, struct request *rq, struct transfer_ask *ask,
 	const struct param *table, size_t n)
 {
@@ -29,7 +29,7 @@ static void start(struct api *api, struct request *rq, struct transfer_ask *ask,
 		transfer_start(api, rq, ask);
 }
 
-/* Empty when it is absent, or stands twice and so says nothing. */
+/* *value is empty if the field is absent or given twice. */
 static int take_header(struct request *rq, const char *name, struct str *value)
 {
 	int r = request_header(rq, str_c(name), value);
@@ -39,7 +39,10 @@ static int take_header(struct request *rq, const char *name, struct str *value)
 	return r;
 }
 
-/* Those of RFC 9110, 13.1: to pass one over could destroy a file. False: answered. */
+/*
+ * The conditions of RFC 9110, 13.1. Duplicates are refused: ignoring a condition could
+ * destroy a file. False: the request is answered.
+ */
 static bool take_conditions(struct request *rq, struct transfer_ask *ask)
 {
 	if (take_header(rq, "if-match", &ask->match) != ERR_DUPLICATE &&
@@ -49,7 +52,7 @@ static bool take_conditions(struct request *rq, struct transfer_ask *ask)
 	return false;
 }
 
-/* A backend that started the drop-in expects that uploads have the server's rights. */
+/* Backends that start the drop-in expect uploads to have the server's rights. */
 static const struct priv_writer_conf *files_privileged(const struct box *box)
 {
 	static struct priv_writer_conf conf;
@@ -140,7 +143,7 @@ void files_get(struct api *api, struct request *rq, struct str name)
 	(void)name;
 	take_header(rq, "range", &ask.range);
 	take_header(rq, "if-range", &only_if);
-	/* What cannot be compared cheaply is answered in full (RFC 9110, 13.1.5). */
+	/* If-Range is not evaluated: the whole file is sent (RFC 9110, 13.1.5). */
 	if (only_if.n)
 		ask.range = STR("");
 	if (take_conditions(rq, &ask))
@@ -201,7 +204,7 @@ void files_remove(struct api *api, struct request *rq, struct str name)
 
 /* --- /v1/watch -------------------------------------------------------------------- */
 
-/* Relative paths are meant against the directory of a session. */
+/* Relative paths are resolved against the directory of a session. */
 static int take_watch(struct api *api, struct params *p, struct transfer_ask *ask)
 {
 	static const struct param by_name[] = {{"session", PARAM_TEXT, .at = ASK(to)}};

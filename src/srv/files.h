@@ -4,12 +4,12 @@
 
 #include "srv/api.h"
 
-/* Called with the head of the request: its body streams. */
+/* These are called when the head of the request has arrived; the body is streamed. */
 void files_upload(struct api *api, struct request *rq, struct str name);
 void files_download(struct api *api, struct request *rq, struct str name);
 void files_list(struct api *api, struct request *rq, struct str name);
 
-/* Below /v1/files; the first two puts stream. */
+/* Below /v1/files. The bodies of the first two are streamed. */
 void files_put(struct api *api, struct request *rq, struct str name);
 void files_put_tar(struct api *api, struct request *rq, struct str name);
 void files_get(struct api *api, struct request *rq, struct str name);

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 enum {
-	GIT_MS = 5000,  /* one call; a cold disk needs some 100 ms */
-	SET_MS = 15000, /* all of them: the start waits for it */
+	GIT_MS = 5000,  /* for one call; a cold disk needs about 100 ms */
+	SET_MS = 15000, /* for all calls, since the start waits for them */
 	WORDS_MAX = 512,
-	EXIT_NO_KEY = 1, /* of "git config --get" */
+	EXIT_NO_KEY = 1, /* of "git config --get": the value is not set */
 };
 
 static int identity_git(const char *path, const char *const *env, const char *action,
@@ -58,7 +58,7 @@ static int identity_work(void *arg, int in, int out)
 	(void)in;
 	if (which_find("git", env_find(env, STR("PATH")), path) < 0)
 		return 0;
-	/* A repository in the working directory may have an identity of its own. */
+	/* The working directory may be a repository with an identity of its own. */
 	r = chdir("/") < 0 ? -1 : identity_set(path, env, "user.name", c->git_name, out);
 	return r ? r : identity_set(path, env, "user.email", c->git_email, out);
 }

@@ -8,7 +8,7 @@
 #include "act/act.h"
 #include "proc/job.h"
 
-/* Zeroed to begin with. */
+/* The caller zeroes it. */
 struct git_identity {
 	struct job job;
 	const struct box *box;

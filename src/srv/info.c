@@ -16,7 +16,7 @@
 
 enum { PROC_TEXT = 4096 };
 
-/* A small file of /proc as a string; empty where there is no /proc. */
+/* Reads a small file of /proc as a string; "" without /proc. */
 static const char *proc_text(const char *path, char room[PROC_TEXT])
 {
 	int fd = fd_open(path, O_RDONLY, 0);
@@ -27,7 +27,7 @@ static const char *proc_text(const char *path, char room[PROC_TEXT])
 	return room;
 }
 
-/* The number behind "name:" in a text of such lines, in its own unit. */
+/* The number after name in a text of lines "name: number"; 0: not found. */
 static uint64_t proc_number(const char *text, const char *name)
 {
 	const char *at = strstr(text, name);
@@ -109,7 +109,10 @@ static void write_io(struct jw *w)
 	jw_end(w);
 }
 
-/* The control group of the container; what the kernel does not show is left out. */
+/*
+ * Usage of the container's control group. Values that the kernel does not provide are
+ * left out.
+ */
 static void info_write_sandbox(struct jw *w, const struct cgroup *cgroup)
 {
 	uint64_t value;
@@ -138,7 +141,10 @@ static void info_write_resources(struct jw *w, double uptime, const struct cgrou
 	jw_end(w);
 }
 
-/* A request needs no key, so the kernel's files are read twice a second at most. */
+/*
+ * The request needs no key, so /proc and the control group are read at most twice a
+ * second.
+ */
 static void info_refresh(struct info_cache *cache, uint64_t now, double uptime,
 	const struct cgroup *cgroup)
 {

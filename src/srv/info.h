@@ -1,10 +1,10 @@
-/* What /server_info says. */
+/* The body of GET /server_info. */
 #ifndef SRV_INFO_H
 #define SRV_INFO_H
 
 #include "srv/api.h"
 
-/* Writes the body of the answer. */
+/* Appends the body of the reply. */
 void info_write(struct buf *out, struct api *api);
 
 #endif

@@ -21,7 +21,9 @@ static struct entry *entry_at(const struct kept *k, size_t i)
 	return i < n ? (struct entry *)(void *)k->entries.p + i : NULL;
 }
 
-/* "pty:NAME" and "spool:NAME" belong to a session; *name is a part of the record. */
+/*
+ * Records "pty:NAME" and "spool:NAME" belong to a session. *name points into the record.
+ */
 static enum kind kind_of(const struct store_record *r, struct str *name)
 {
 	struct str kind;

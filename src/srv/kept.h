@@ -1,6 +1,7 @@
 /*
- * What an earlier process left in the fd store: the listener, the sessions, the ledger
- * with what actions have printed, the secret of a certificate, the entrypoint.
+ * Restored state: what an earlier process left in the fd store. This is the listener, the
+ * sessions, the ledger and the outputs of actions, the secret of the certificate, and the
+ * entrypoint.
  */
 #ifndef SRV_KEPT_H
 #define SRV_KEPT_H
@@ -13,21 +14,21 @@
 #define KEPT_TLS "tls"
 
 struct kept {
-	int listener;       /* -1: none, as before kept_take */
-	int ledger;         /* the same, */
-	int tls;            /* and this, */
-	int outputs;        /* and this */
-	struct buf entries; /* of sessions, until kept_adopt */
+	int listener;       /* fd; -1: none */
+	int ledger;         /* fd; -1: none */
+	int tls;            /* fd; -1: none */
+	int outputs;        /* fd; -1: none */
+	struct buf entries; /* records of sessions, until kept_adopt */
 };
 
-/* Takes everything out of the store. -ENOMEM, or -errno. */
+/* Takes all records out of the store. Returns 0, -ENOMEM or -errno. */
 int kept_take(struct kept *k, struct store *store, struct entrypoint *entrypoint,
 	struct processes *processes) MUST_USE;
-/* Whether there are sessions to take over: the sandbox is set up then. */
+/* Whether there are sessions to restore. The sandbox is set up already then. */
 bool kept_sessions(const struct kept *k);
-/* Makes these sessions anew; what cannot be taken over is logged and let go. */
+/* Restores the sessions. A session that cannot be restored is logged and dropped. */
 void kept_adopt(struct kept *k, struct box *box);
-/* Closes what nobody has taken. */
+/* Closes the descriptors that were not taken. */
 void kept_free(struct kept *k);
 
 #endif

@@ -114,7 +114,7 @@ static bool is_offered(const struct tool *t, const struct arg *arg)
 	return !t->only || str_eq(str_c(t->only), str_c(arg->name));
 }
 
-/* NULL where the box has no such action. */
+/* NULL: the sandbox has no such action. */
 static const struct arg *args_of(const struct box *box, const struct tool *t)
 {
 	const struct action *action = act_find(box, str_c(t->action));
@@ -136,7 +136,7 @@ static void put_args(struct jw *w, const struct tool *t, const struct arg *args)
 	jw_end(w);
 }
 
-/* One that is a default of two others stands twice in the table. */
+/* A parameter that is the default of two others is in the table twice. */
 static bool is_second(const struct search_kind *kind, size_t i)
 {
 	return i &&

@@ -1,4 +1,4 @@
-/* The tools of the sandbox: the table of them, and what is told of each. */
+/* The MCP tools of the sandbox and their descriptions. */
 #ifndef SRV_MCP_TOOL_H
 #define SRV_MCP_TOOL_H
 
@@ -8,16 +8,16 @@
 struct tool {
 	const char *name;
 	const char *about;
-	const char *action; /* that it is, or NULL */
+	const char *action; /* name of the action behind the tool, or NULL */
 	const struct search_kind *search;
-	const char *only; /* the one argument of the action that it has; NULL: all */
-	const char *with; /* members that its args have besides, in JSON; or NULL */
-	bool reads;       /* it changes nothing */
+	const char *only; /* only argument that the tool has; NULL: all */
+	const char *with; /* further members of the action's args, in JSON; or NULL */
+	bool reads;       /* the tool changes nothing */
 };
 
-/* NULL for none of that name. */
+/* The tool of that name; NULL: there is none. */
 const struct tool *tool_find(struct str name);
-/* Writes all that this box has, as the value of "tools". */
+/* Writes the tools that this sandbox has, as the value of "tools". */
 void tools_write(const struct box *box, struct jw *w);
 /* Whether the tool has an argument of that name. */
 bool tool_has(const struct box *box, const struct tool *t, struct str name);

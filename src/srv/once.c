@@ -16,7 +16,7 @@
 
 /* --- The ledger --------------------------------------------------------------- */
 
-/* A copy in init, which a crash of this process does not take away. */
+/* Puts the ledger's descriptor into init's fd store, where it survives a crash. */
 static void keep(struct once *o)
 {
 	int r = store_put(o->box->store, KEPT_LEDGER, o->ledger.journal.fd, 0);
@@ -26,13 +26,13 @@ static void keep(struct once *o)
 	o->ledger.moved = false;
 }
 
-/* In steps, between which others have their turn. */
+/* Compacts the ledger in steps. Other events are handled between them. */
 static void on_tidy(struct timer *t)
 {
 	struct once *o = container_of(t, struct once, tidy);
 	bool more = ledger_shrink(&o->ledger);
 
-	/* Nothing may be recorded in a new file before init has it. */
+	/* init must have the new file before anything is recorded in it. */
 	if (o->ledger.moved)
 		keep(o);
 	if (more && timer_set(o->box->loop, &o->tidy, LEDGER_STEP_MS, on_tidy) < 0)
@@ -46,7 +46,7 @@ void once_tidy(struct once *o)
 		log_warn("out of memory to write the ledger of actions anew");
 }
 
-/* Without them an action is none the worse. */
+/* Without outputs, actions are still recorded. */
 static void open_outputs(struct once *o)
 {
 	int fd = o->outputs_fd;
@@ -77,7 +77,7 @@ static int open_ledger(struct once *o, int fd)
 	bool sync = o->box->config->state_sync && o->dir >= 0;
 	int r = ledger_open(&o->ledger, o->dir, "actions", fd, sync, &torn);
 
-	/* What cannot be read must not be written over, nor stop the sandbox. */
+	/* An unreadable ledger is not overwritten, and the sandbox starts without it. */
 	if (r < 0 && o->dir >= 0) {
 		log_warn("the ledger of actions cannot be used: %s; this one lives in "
 			 "memory",
@@ -123,7 +123,10 @@ struct once *once_new(struct box *box, const char *state, int ledger, int output
 			log_warn("%s: %s; actions are remembered in memory", state,
 				err_text(r ? r : o->dir));
 	}
-	/* What waits in it is to be done, whether anybody asks for it or not. */
+	/*
+	 * The ledger may hold accepted actions, which are started without a further
+	 * request.
+	 */
 	if (ledger >= 0 || o->dir >= 0) {
 		r = open_ledger(o, ledger);
 		if (r < 0)
@@ -133,21 +136,21 @@ struct once *once_new(struct box *box, const char *state, int ledger, int output
 	return o;
 }
 
-/* --- Asking ------------------------------------------------------------------- */
+/* --- Requests ----------------------------------------------------------------- */
 
-/* What a request is about. */
+/* A request that submits an action. */
 struct question {
 	struct str id;
-	uint8_t digest[SHA256_LEN]; /* of the request's body */
+	uint8_t digest[SHA256_LEN]; /* of the body */
 	bool plain;
 	bool wrapped;      /* the action is a member of the body */
-	unsigned leaves;   /* it is cancelled when those who wait have left... */
+	unsigned leaves;   /* the action is cancelled when no request waits for it... */
 	uint64_t grace_ms; /* ...for so long */
-	bool quiet;        /* who asks does not know the id */
+	bool quiet;        /* the caller has no id */
 	uint64_t wait_ms;
 };
 
-/* Why something cannot be recorded: the status, and words for it. */
+/* The status and the message for the error r of recording an action. */
 static unsigned refusal(int r, const char **words)
 {
 	if (r == ERR_LIMIT) {
@@ -176,7 +179,10 @@ void once_refuse(struct request *rq, int r)
 	request_fail(rq, status, str_c(words));
 }
 
-/* One that will wait for its turn is not started with that; *e NULL: a new one. */
+/*
+ * Records the action: as queued if it cannot start at once, otherwise as begun. *e is its
+ * entry if it was accepted before; NULL: the action is new.
+ */
 static int record(struct once *o, struct doing *d, struct str body,
 	const struct question *q, uint8_t how, struct ledger_entry **e)
 {
@@ -190,8 +196,8 @@ static int record(struct once *o, struct doing *d, struct str body,
 }
 
 /*
- * Accepted already or new: recorded, and not begun. 0; the status to refuse it with, and
- * words for it in p->wrong; what kept it from being recorded.
+ * Records an action, new or accepted before, and does not begin it. Returns 0; the status
+ * to refuse it with, and a message in p->wrong; or the error of recording it.
  */
 static int admit(struct once *o, const struct question *q, struct str body, uint8_t how,
 	struct ledger_entry *e, struct params *p, struct doing **out)
@@ -216,8 +222,8 @@ static int admit(struct once *o, const struct question *q, struct str body, uint
 }
 
 /*
- * The same, then done. 0, and it is answered or will be; what kept it from being
- * recorded, and nothing was done.
+ * Records the action and begins it. Returns 0: the request is or will be answered; or the
+ * error of recording it: nothing was done.
  */
 static int begin(struct api *api, struct request *rq, const struct question *q,
 	struct ledger_entry *e)
@@ -252,13 +258,13 @@ static const char gone_words[] =
 static const char other_words[] = "This id was used for another action.";
 static const char id_words[] = "an id is 1 to 64 letters, digits, - or _";
 
-/* Whether an action that is known waits to be begun, and nobody is about to. */
+/* Whether a recorded action has not begun, and no pending action belongs to it. */
 static bool waits(const struct ledger_entry *e)
 {
 	return e->state == LEDGER_ACCEPTED && !e->owner;
 }
 
-/* As of begin. */
+/* The id is known already. Returns as begin. */
 static int again(struct api *api, struct request *rq, const struct question *q,
 	struct ledger_entry *e)
 {
@@ -284,7 +290,7 @@ int once_make_ready(struct once *o)
 	return o->open ? 0 : open_ledger(o, -1);
 }
 
-/* As of begin. */
+/* Returns as begin. */
 static int ask(struct api *api, struct request *rq, const struct question *q)
 {
 	struct ledger_entry *e;
@@ -316,7 +322,7 @@ static int no(struct once_refusal *why, unsigned status, const char *words)
 	return ERR_CLOSED;
 }
 
-/* What kept it from being recorded. */
+/* Refuses an action with the error r of recording it. */
 static int no_record(struct once_refusal *why, int r)
 {
 	const char *words;
@@ -325,7 +331,7 @@ static int no_record(struct once_refusal *why, int r)
 	return no(why, status, words);
 }
 
-/* As once_submit, of one that is not known, or waits to be begun. */
+/* As once_submit, for an action that is new or has not begun. */
 static int begin_submitted(struct once *o, const struct question *q, struct str body,
 	struct ledger_entry **e, struct once_refusal *why)
 {
@@ -374,7 +380,7 @@ int once_submit(struct once *o, struct str id, struct str body, bool had,
 	return begin_submitted(o, &q, body, e, why);
 }
 
-/* A string of structured fields (RFC 8941), or the bare word. */
+/* The text of a string of structured fields (RFC 8941), or the bare word. */
 static struct str unquoted(struct str s)
 {
 	s = str_trim(s, " \t");
@@ -410,7 +416,7 @@ bool once_execute_event(struct api *api, struct request *rq, struct json_val eve
 	return ask(api, rq, &q) == 0;
 }
 
-/* False: refused. */
+/* False: the request is answered. */
 static bool read_wait(struct request *rq, uint64_t *ms)
 {
 	static const struct param wait = {"wait", PARAM_NUMBER, .max = ONCE_WAIT_MAX_S};
@@ -505,7 +511,7 @@ void once_ack(struct api *api, struct request *rq, struct str id)
 		once_reply_state(api->once, rq, e, 200, true);
 }
 
-/* --- Its end ------------------------------------------------------------------ */
+/* --- The end ------------------------------------------------------------------ */
 
 void once_cut(struct once *o)
 {

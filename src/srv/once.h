@@ -1,7 +1,8 @@
 /*
- * Actions with an id of the caller's, which are done at most once: who asks again is
- * told how it went, after a broken connection, a crash of this server or a restart of
- * the box. See event/ledger.h for what is remembered, and docs/protocol.md.
+ * Idempotency: actions with an id of the caller are executed at most once. A repeated
+ * request is answered with the recorded outcome, also after a broken connection, a crash
+ * of the server or a restart of the sandbox. See event/ledger.h for what is recorded, and
+ * docs/protocol.md.
  */
 #ifndef SRV_ONCE_H
 #define SRV_ONCE_H
@@ -11,19 +12,19 @@
 
 #define KEPT_LEDGER "ledger"
 #define KEPT_OUTPUTS "outputs"
-/* To who has an older lease than another. */
+/* The error for a request with a lower lease than the highest seen. */
 #define ONCE_FENCED "fenced: a higher lease was shown."
 
 struct doing;
 struct once_reader;
 
-/* Who is told that there may be more: of an output, of events. In its owner. */
+/* Embedded in its owner. fn is called when there may be more output or more events. */
 struct once_follower {
 	void (*fn)(struct once_follower *f);
 	struct once_follower *next;
 };
 
-/* Why an action is not accepted, as HTTP has it. */
+/* Why an action is not accepted: an HTTP status and a message. */
 struct once_refusal {
 	unsigned status;
 	char words[160];
@@ -32,55 +33,62 @@ struct once_refusal {
 struct once {
 	struct box *box;
 	struct ledger ledger;
-	int dir;                     /* of the ledger; -1: memory */
-	bool open;                   /* the ledger is */
-	struct doing *doings;        /* actions on their way */
-	struct outputs outputs;      /* what they print; its fd -1: it is not kept */
-	int outputs_fd;              /* of an earlier process, until the ledger is open */
-	struct once_reader *readers; /* waiting for more of it */
+	int dir;                     /* folder of the ledger; -1: in memory */
+	bool open;                   /* the ledger is open */
+	struct doing *doings;        /* actions that have not ended */
+	struct outputs outputs;      /* what actions print; its fd is -1: not recorded */
+	int outputs_fd;              /* of an earlier process, until open */
+	struct once_reader *readers; /* requests that wait for output or events */
 	struct once_follower *followers;
-	struct timer wake; /* of both */
-	struct timer tidy; /* the next step of a smaller ledger */
+	struct timer wake; /* of readers and followers */
+	struct timer tidy; /* the next step of compacting the ledger */
 };
 
 /*
- * ledger, outputs: those of an earlier process of this server, or -1. Without a ledger,
- * and without a folder state (NULL) for it, it is opened when it is needed first.
+ * ledger, outputs: descriptors of an earlier process of this server, or -1. state: the
+ * folder of the ledger, or NULL. With neither ledger nor state, the ledger is opened at
+ * its first use.
  */
 struct once *once_new(struct box *box, const char *state, int ledger, int outputs);
 void once_del(struct once *o);
-/* The sandbox is ready: begins what an earlier process has accepted and not started. */
+/*
+ * The sandbox is ready: begins the actions that an earlier process accepted and did not
+ * start.
+ */
 void once_resume(struct once *o);
-/* Whether the ledger is open; false, and answered: it cannot be. */
+/* Whether the ledger is open or could be opened. False: the request is answered. */
 bool once_is_ready(struct once *o, struct request *rq);
 /*
- * A request shows a lease: false, and answered, when there is a higher one, or when it
- * cannot be recorded.
+ * Fencing: a request has the lease. False: a higher one was seen or the lease cannot be
+ * recorded, and the request is answered.
  */
 bool once_show_lease(struct once *o, struct request *rq, struct str lease);
-/* The same for who is no request: 0, ERR_RANGE, or as of ledger_show_lease. */
+/*
+ * As once_show_lease, without a request. Returns 0, ERR_RANGE, or as ledger_show_lease.
+ */
 int once_lease(struct once *o, uint64_t lease) MUST_USE;
-/* From the loop; until it is ended. */
+/* Follow from the event loop, until once_unfollow. */
 void once_follow(struct once *o, struct once_follower *f);
 void once_unfollow(struct once *o, struct once_follower *f);
 /*
- * As PUT, where body is what that has; an empty one only finds the action, and so does
- * who has had output of it before: it was begun, even if nobody knows of it any more. 0
- * with *e, and *known: it was not begun by this; ERR_CLOSED with *why.
+ * Submits an action as PUT does, with its body. An empty body only finds an action. had:
+ * the caller has received output of the action before, so that an unknown action is not
+ * begun again. Returns 0 with *e and *known (this call did not begin the action), or
+ * ERR_CLOSED with *why.
  */
 int once_submit(struct once *o, struct str id, struct str body, bool had,
 	struct ledger_entry **e, bool *known, struct once_refusal *why) MUST_USE;
-/* A session is there now, or gone. */
+/* A session has begun (there) or has ended. */
 void once_tell_session(void *once, const char *name, bool there);
-/* Answers those that wait with the state of their actions; for shutting down. */
+/* Answers all waiting requests with the state of their actions; for the shutdown. */
 void once_cut(struct once *o);
 
-/* POST /execute_action with an Idempotency-Key, which is no id yet. */
+/* POST /execute_action with an Idempotency-Key, which is not checked yet. */
 void once_execute(struct api *api, struct request *rq, struct str key);
 /*
- * The same where the action has an id and a timestamp of its own, as backends give them:
- * the very same request again is taken for a repeated one. False: it has none, or there
- * is no room to remember it, and nothing was done.
+ * As once_execute, for an action with an id and a timestamp of its own, as backends send
+ * it. An identical request counts as repeated. False: the action has no id, or it cannot
+ * be recorded, and nothing was done.
  */
 bool once_execute_event(struct api *api, struct request *rq, struct json_val event);
 /* PUT, GET and DELETE /v1/actions/ID. */

@@ -1,4 +1,4 @@
-/* The end of an action on request: what waits never starts, what runs is told to end. */
+/* Cancellation of actions: a queued action never starts, a running one gets a signal. */
 #include "srv/once_private.h"
 
 #include "base/log.h"
@@ -19,7 +19,10 @@ static void harder(struct timer *t)
 {
 	struct doing *d = container_of(t, struct doing, harder);
 
-	/* It is done all the same: after a crash it begins with the step before. */
+	/*
+	 * If the step cannot be recorded, it is done anyway. After a crash the
+	 * cancellation continues with the step before.
+	 */
 	if (ledger_cancel(&d->once->ledger, d->entry, d->entry->cancel + 1) < 0)
 		d->entry->cancel++;
 	once_stop(d);

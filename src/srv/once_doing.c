@@ -1,4 +1,4 @@
-/* Actions on their way, those who wait for them, and what they are told. */
+/* Pending actions, the requests that wait for them, and the replies. */
 #include "srv/once_private.h"
 
 #include "act/observe.h"
@@ -49,7 +49,10 @@ static void error_observation(struct buf *out, const char *text)
 	observe_error(&a, str_c(text));
 }
 
-/* Of an answer; those who wait get one that cannot be kept, too. */
+/*
+ * The HTTP status of the answer, which waiting requests get even if it cannot be
+ * recorded.
+ */
 static unsigned status_of(const struct ledger_entry *e)
 {
 	const struct doing *d = e->owner;
@@ -57,7 +60,7 @@ static unsigned status_of(const struct ledger_entry *e)
 	return e->status || !d ? e->status : d->unkept;
 }
 
-/* What is told of one without an answer of its own; NULL: it has one. */
+/* The message of an action without an answer of its own; NULL: it has an answer. */
 static const char *words_of(const struct ledger_entry *e)
 {
 	if (e->state == LEDGER_INTERRUPTED)
@@ -67,7 +70,7 @@ static const char *words_of(const struct ledger_entry *e)
 	return e->state == LEDGER_DONE && !e->status ? lost : NULL;
 }
 
-/* 0, or the error of an answer that cannot be read. */
+/* Returns 0, or the error of reading the answer. */
 static int put_answer(const struct once *o, const struct ledger_entry *e, struct buf *out)
 {
 	const struct doing *d = e->owner;
@@ -110,7 +113,7 @@ bool once_has_ended(const struct ledger_entry *e)
 	return e->state >= LEDGER_DONE;
 }
 
-/* The answer as it was given first. */
+/* Replies with the first answer of the action. */
 void once_reply(const struct once *o, struct request *rq, const struct ledger_entry *e,
 	bool again)
 {
@@ -122,7 +125,7 @@ void once_reply(const struct once *o, struct request *rq, const struct ledger_en
 		request_reply(rq, status_of(e) ? status_of(e) : 200, API_JSON);
 }
 
-/* What is known of it. */
+/* Replies with the state of the action. */
 void once_reply_state(const struct once *o, struct request *rq,
 	const struct ledger_entry *e, unsigned status, bool again)
 {
@@ -152,7 +155,7 @@ void once_reply_state(const struct once *o, struct request *rq,
 	request_reply(rq, status, API_JSON);
 }
 
-/* --- Those who wait ----------------------------------------------------------- */
+/* --- Waiting requests --------------------------------------------------------- */
 
 static void drop_asker(struct asker *a)
 {
@@ -186,7 +189,7 @@ static void patience_over(struct timer *t)
 	once_answer(container_of(t, struct asker, patience));
 }
 
-/* The action goes on, unless it was to end with those who wait. */
+/* The action continues, unless it is to end with the requests that wait for it. */
 static void asker_gone(struct request *rq)
 {
 	struct asker *a = rq->user;
@@ -197,7 +200,7 @@ static void asker_gone(struct request *rq)
 		once_leave(d);
 }
 
-/* ms 0: as long as it takes. */
+/* ms 0: without a limit. */
 void once_wait(struct doing *d, struct request *rq, bool plain, uint64_t ms)
 {
 	struct asker *a = arena_alloc(&rq->arena, sizeof(*a));
@@ -213,7 +216,10 @@ void once_wait(struct doing *d, struct request *rq, bool plain, uint64_t ms)
 		.plain = plain};
 	d->askers = a;
 	d->attended |= plain;
-	/* Who waits for the end of what is to end with him has to be there. */
+	/*
+	 * If the action ends with its waiters, a peer that has closed its side counts as
+	 * gone.
+	 */
 	rq->needs_peer = d->leaves;
 	timer_cancel(d->once->box->loop, &d->leave);
 	rq->user = a;
@@ -221,7 +227,7 @@ void once_wait(struct doing *d, struct request *rq, bool plain, uint64_t ms)
 		once_answer(a);
 }
 
-/* --- An action on its way ------------------------------------------------------ */
+/* --- Pending actions ----------------------------------------------------------- */
 
 void once_free(struct doing *d)
 {
@@ -244,7 +250,7 @@ static void free_later(struct timer *t)
 	once_free(container_of(t, struct doing, end));
 }
 
-/* The answer is in the ledger before anybody is told, where that has room. */
+/* Records the answer, if the ledger has space, before any request is answered. */
 static void end(struct doing *d, enum ledger_state how, unsigned status)
 {
 	struct once *o = d->once;
@@ -267,7 +273,7 @@ static void end(struct doing *d, enum ledger_state how, unsigned status)
 	while (d->askers)
 		once_answer(d->askers);
 	d->entry->owner = NULL;
-	/* Its own code still stands in it. */
+	/* Code of the action may still run on the stack, so its memory is freed later. */
 	if (timer_set(o->box->loop, &d->end, 0, free_later) < 0)
 		log_warn("out of memory for the end of an action");
 }
@@ -278,7 +284,10 @@ void once_end(struct doing *d, enum ledger_state how)
 	end(d, how, 0);
 }
 
-/* Whoever began it without waiting will come back; others have hung up. */
+/*
+ * Whether all waiting requests seem closed. False if no request has waited for the
+ * answer: the client can request the answer later.
+ */
 static bool is_alone(const struct act *act)
 {
 	const struct doing *d = act->user;
@@ -294,7 +303,7 @@ static void act_ended(struct act *a)
 	end(a->user, LEDGER_DONE, 200);
 }
 
-/* The words of api.c for an action without an id. */
+/* Answers with the texts that api.c uses for an action without an id. */
 static void refused(struct doing *d, int r, const char *why)
 {
 	struct buf said = BUF_INIT(ONCE_WORDS_MAX);
@@ -320,7 +329,7 @@ static void refused(struct doing *d, int r, const char *why)
 	end(d, LEDGER_DONE, r == ACT_FAIL ? 500 : r == ERR_TYPE ? 422 : 503);
 }
 
-/* It is recorded before it has an effect. */
+/* The start is recorded before the action has an effect. */
 static int starts(struct act *a)
 {
 	struct doing *d = a->user;

@@ -1,4 +1,4 @@
-/* What happens in the sandbox, in its order, and how all stands at a moment of it. */
+/* Events of the sandbox in their order, and snapshots of its state. */
 #include "srv/once_private.h"
 #include "srv/once_reader.h"
 
@@ -15,7 +15,7 @@ static const char *const kinds[LEDGER_EVENT_KINDS] = {
 	[LEDGER_EVENT_LEASE] = "lease",
 };
 
-/* --- One event ----------------------------------------------------------------- */
+/* --- A single event ------------------------------------------------------------ */
 
 static const char *state_of(const struct ledger_event *e)
 {
@@ -31,7 +31,7 @@ static const char *state_of(const struct ledger_event *e)
 	}
 }
 
-/* Its members, in an object that is open. */
+/* Writes the members of an event into an open object. */
 void once_put_members(struct jw *w, const struct ledger_event *e)
 {
 	jw_key(w, "seq");
@@ -46,7 +46,7 @@ void once_put_members(struct jw *w, const struct ledger_event *e)
 	jw_cstr(w, state_of(e));
 }
 
-/* One of a kind that is not known here was written by another version. */
+/* ERR_SYNTAX: the event has an unknown kind, which another version wrote. */
 int once_read_event(const struct once *o, uint64_t seq, struct ledger_event *e)
 {
 	int r = ledger_read_event(&o->ledger, seq, e);
@@ -56,7 +56,7 @@ int once_read_event(const struct once *o, uint64_t seq, struct ledger_event *e)
 	return r;
 }
 
-/* --- How all stands ------------------------------------------------------------- */
+/* --- Snapshots ------------------------------------------------------------------ */
 
 static void put_actions(struct jw *w, const struct once *o)
 {
@@ -108,7 +108,7 @@ static void put_gap(struct jw *w, uint64_t from, uint64_t to)
 	jw_uint(w, to);
 }
 
-/* --- As an answer, or as a stream ------------------------------------------------- */
+/* --- The route: one reply, or a stream -------------------------------------------- */
 
 static bool has_more(const struct reader *r)
 {

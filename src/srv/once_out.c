@@ -1,11 +1,11 @@
-/* What an action prints, by offset: a part, the next part when it comes, or events. */
+/* The output of an action by offset: a part, at once or later, or a stream of events. */
 #include "srv/once_private.h"
 #include "srv/once_reader.h"
 
 #include "limits.h"
 #include "srv/output_reply.h"
 
-/* NULL: it was let go of. */
+/* NULL: the action is not recorded any more. */
 static struct ledger_entry *entry_of(const struct reader *r)
 {
 	const struct once_reader *of = container_of(r, const struct once_reader, reader);
@@ -29,7 +29,7 @@ int once_read_output(const struct once *o, const struct ledger_entry *e, uint64_
 		&o->outputs, e->output, once_output_end(e), at, (size_t)max, out, part);
 }
 
-/* --- One part ----------------------------------------------------------------- */
+/* --- Single parts ------------------------------------------------------------- */
 
 static void add_digest(struct request *rq, const struct ledger_entry *e)
 {
@@ -113,7 +113,7 @@ static int next_event(struct reader *r, struct buf *out, bool *over)
 		return out->err;
 	}
 	err = once_read_output(once_of(r), e, r->at, OUTPUT_EVENT, &bytes, &part);
-	/* What is not full ends there, or in front of a gap. */
+	/* If the piece is not full, it ends at the end of the output or before a gap. */
 	last = bytes.n < OUTPUT_EVENT && (ended || part.next < once_output_end(e));
 	if (!err)
 		err = output_put_next(out, &r->at, part.from, buf_view(&bytes), last);

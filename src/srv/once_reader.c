@@ -2,7 +2,7 @@
 
 #include "srv/once_private.h"
 
-/* From the loop, for a reply may begin the next request. */
+/* Called from the event loop, because a reply may begin the next request. */
 static void on_wake(struct timer *t)
 {
 	struct once *o = container_of(t, struct once, wake);
@@ -18,7 +18,7 @@ static void on_wake(struct timer *t)
 
 void once_wake(struct once *o)
 {
-	/* Without memory they hear of it with what comes next. */
+	/* Without memory for the timer, readers are woken by the next change. */
 	if ((o->readers || o->followers) && !o->wake.slot &&
 		timer_set(o->box->loop, &o->wake, 0, on_wake) < 0)
 		return;

@@ -1,4 +1,4 @@
-/* Readers of the ledger: of what actions print, and of events. */
+/* Requests that read the ledger: outputs of actions, and events. */
 #ifndef SRV_ONCE_READER_H
 #define SRV_ONCE_READER_H
 
@@ -9,15 +9,15 @@ struct once_reader {
 	struct reader reader;
 	struct once *once;
 	struct once_reader *next;
-	char id[LEDGER_ID_MAX + 1]; /* of an action */
+	char id[LEDGER_ID_MAX + 1]; /* of an action, when its output is read */
 };
 
-/* NULL, and answered: out of memory. */
+/* NULL: out of memory, and the request is answered. */
 struct once_reader *once_reader_new(
 	struct once *o, struct request *rq, const struct reader_ops *ops);
-/* The op left of all of them. */
+/* The operation "left" of all readers of the ledger. */
 void once_reader_left(struct reader *r);
-/* The ledger of a reader. */
+/* The once of a reader. */
 struct once *once_of(const struct reader *r);
 
 #endif

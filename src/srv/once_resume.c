@@ -1,10 +1,13 @@
-/* Actions that an earlier process has left: begun, or accepted and not begun. */
+/* Actions of an earlier process: begun, or accepted and not begun. */
 #include "srv/once_private.h"
 
 #include "base/log.h"
 #include "limits.h"
 
-/* What was asked for, read again; NULL: it was not kept, or cannot be read. */
+/*
+ * Restores a pending action from its recorded request. NULL: the request was not
+ * recorded, or cannot be read.
+ */
 static struct doing *read_again(struct once *o, struct ledger_entry *e)
 {
 	struct buf request = BUF_INIT(HTTP_BODY_MAX);
@@ -25,7 +28,10 @@ static struct doing *read_again(struct once *o, struct ledger_entry *e)
 	return NULL;
 }
 
-/* Whoever waited has to come back; what was to end still is. */
+/*
+ * The requests that waited are lost with the earlier process. A cancellation continues,
+ * and an action that ends with its waiters is cancelled unless a new one comes.
+ */
 static void wind_up(struct doing *d)
 {
 	d->leaves = d->entry->ask_how & ASKED_LEAVES;
@@ -57,7 +63,10 @@ void once_attach(struct once *o)
 {
 	int first = 0;
 
-	/* The end of one may let go of others, which have ended before; not of itself. */
+	/*
+	 * The end of an action may remove entries of actions that ended before, never its
+	 * own.
+	 */
 	for (struct ledger_entry *e = o->ledger.oldest; e; e = e->newer) {
 		int r;
 

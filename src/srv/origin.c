@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-/* "10.0.0.7", or an IPv6 address in brackets. */
+/* Whether name is "10.0.0.7" or an IPv6 address in brackets. */
 static bool origin_is_address(struct str name)
 {
 	unsigned char address[sizeof(struct in6_addr)];
@@ -41,7 +41,7 @@ static bool origin_is_known(const struct origin_names *names, struct str name)
 		(names->drop_in && origin_is_backend_name(names, name));
 }
 
-/* The name in "name:port". */
+/* Returns the name in "name:port". */
 static struct str origin_name_of(struct str host)
 {
 	size_t n = str_starts(host, STR("[")) ? str_find_byte(host, ']') : 0;
@@ -49,7 +49,7 @@ static struct str origin_name_of(struct str host)
 	return str_make(host.p, n + str_find_byte(str_skip(host, n), ':'));
 }
 
-/* A page that we have sent ourselves. */
+/* Whether the origin is this server, by the name in Host. */
 static bool is_own(struct str origin, struct str host)
 {
 	struct str rest = str_skip(origin, str_find(origin, STR("://")));
@@ -57,7 +57,7 @@ static bool is_own(struct str origin, struct str host)
 	return rest.n > 3 && str_eq_nocase(str_skip(rest, 3), host);
 }
 
-/* What browsers say of an image or a link, which have no Origin: whose page it is in. */
+/* Images and links have no Origin. Sec-Fetch-Site reports where their page is from. */
 static bool is_foreign_part(const struct request *rq)
 {
 	struct str site;

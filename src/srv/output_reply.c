@@ -14,7 +14,7 @@ void output_refuse(struct request *rq)
 	request_fail(rq, 416, STR("The offset lies beyond the end of the output."));
 }
 
-/* While an output has no end, only the first byte of a range counts. */
+/* Reads Range. If the output is not complete, only the first byte of the range counts. */
 static bool read_range(
 	struct request *rq, const struct output_size *size, struct output_ask *ask)
 {
@@ -24,7 +24,7 @@ static bool read_range(
 
 	if (r == 0)
 		r = range_read(field, size->complete ? size->end : INT64_MAX, &part);
-	/* ERR_RANGE: it begins beyond the end. */
+	/* ERR_RANGE: the range begins beyond the end. */
 	if (r)
 		return r == ERR_RANGE;
 	ask->from = part.from;
@@ -132,7 +132,7 @@ static void output_put_bytes(struct buf *out, uint64_t at, struct str bytes)
 	reader_put_event_end(out, &w);
 }
 
-/* Without half a character at the end, which waits for the rest, unless last. */
+/* Cuts off half a character at the end, which waits for its rest, unless last is set. */
 static struct str output_whole(struct str bytes, bool last)
 {
 	size_t half = utf8_tail(bytes);

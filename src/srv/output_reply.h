@@ -5,10 +5,10 @@
 #include "srv/params.h"
 #include "srv/reader.h"
 
-/* The parameters of such a request. */
+/* The parameters of a request for an output. */
 struct output_ask {
 	uint64_t from, max, wait_s;
-	bool follow;    /* octets, as they are written */
+	bool follow;    /* stream the bytes as they are written */
 	unsigned until; /* 1: the output ends at the exit of the process */
 	bool range;     /* from and max come from the field Range */
 };
@@ -32,9 +32,9 @@ void output_reply(struct request *rq, const struct output_ask *ask,
 	const struct output_size *size, uint64_t from, uint64_t next);
 
 /*
- * Appends the events of bytes that begin at offset from: of those between *at and from,
- * which are lost, and of whole characters. last: nothing completes half a character at
- * the end. Returns 0, with *at moved after what was appended; 1: the bytes are half a
+ * Appends a "gap" event for the lost bytes between *at and from, if any, and an event for
+ * bytes, which begin at offset from. Half a character at the end is left out, unless last
+ * is set. Returns 0, with *at after the appended bytes; 1: bytes is only half a
  * character; -ENOMEM.
  */
 int output_put_next(struct buf *out, uint64_t *at, uint64_t from, struct str bytes,

@@ -54,7 +54,7 @@ static bool is_text(uint8_t type)
 	return type == PARAM_TEXT || type == PARAM_PATH;
 }
 
-/* As it was sent: 0; 1 when it is absent; or a status. */
+/* Finds the text of a parameter. Returns 0; 1: it is absent; or a status. */
 static int find(struct params *p, const struct param *want, struct str *out)
 {
 	struct json_val v;

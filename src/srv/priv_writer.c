@@ -23,12 +23,12 @@ struct writer_request {
 	char path[FILE_PATH_MAX];
 };
 
-/* The process; its only input is the socket. */
+/* The writer process. Its only input is the socket. */
 struct writer {
 	const struct priv_writer_conf *conf;
 	int sock;
 	dev_t dev; /* of the working directory */
-	bool open; /* a file was begun, and these are its own: */
+	bool open; /* a file was begun; it has the members below */
 	struct swap swap;
 	int dir;
 	mode_t mode;
@@ -58,9 +58,9 @@ static bool writer_is_empty(int fd)
 }
 
 /*
- * Makes a folder and gives it to the user. The user may put another one in its place
- * before it is opened, if the folder above is the user's; but an empty one could as well
- * be removed and made anew there.
+ * Makes a folder and gives it to the user. If the parent folder belongs to the user, the
+ * user can replace the new folder before it is opened. This gains nothing: only an empty
+ * folder is given away, and the user could make one there.
  */
 static int writer_make(const struct writer *w, int dir, const char *name)
 {
@@ -76,7 +76,7 @@ static int writer_make(const struct writer *w, int dir, const char *name)
 	return fd;
 }
 
-/* A step down, which stays on the file system. */
+/* Opens or makes the next folder of a path, on the same file system. */
 static int writer_step(const struct writer *w, int dir, struct str part)
 {
 	char name[NAME_MAX + 1];
@@ -97,7 +97,7 @@ static int writer_step(const struct writer *w, int dir, struct str part)
 	return fd;
 }
 
-/* The parts of an absolute path; "/" itself is none that may be written to. */
+/* Normalizes an absolute path, without its first "/". "/" itself is refused. */
 static int writer_clean(const char *path, char out[FILE_PATH_MAX])
 {
 	int r = path[0] == '/' ? root_clean(str_skip(str_c(path), 1), out, FILE_PATH_MAX)
@@ -106,7 +106,7 @@ static int writer_clean(const char *path, char out[FILE_PATH_MAX])
 	return r == -ENAMETOOLONG ? r : r ? -EACCES : 0;
 }
 
-/* Opens the working directory: clean is its path, below "/". */
+/* Opens the working directory; clean is its path without the first "/". */
 static int writer_open_top(struct writer *w, const char *clean)
 {
 	int above = fd_open("/", O_PATH | O_DIRECTORY, 0);
@@ -124,8 +124,8 @@ static int writer_open_top(struct writer *w, const char *clean)
 }
 
 /*
- * Opens the folder that holds the last part of path, *base, or with base NULL the folder
- * itself. Missing folders are made.
+ * Opens the folder that holds the last part of path, which is *base. If base is NULL,
+ * opens the folder path itself. Missing folders are made.
  */
 static int writer_open_path(
 	struct writer *w, const char *path, char room[FILE_PATH_MAX], const char **base)
@@ -182,7 +182,7 @@ static int writer_make_folder(struct writer *w, const char *path)
 	return 0;
 }
 
-/* Whether the name may be replaced: a file, a link, or nothing has it. */
+/* Checks that the name is free or has a file or link, which may be replaced. */
 static int writer_check_old(struct writer *w)
 {
 	struct stat st;
@@ -268,7 +268,7 @@ static void writer_run(int sock, const void *arg)
 	writer_drop(&w);
 }
 
-/* --- The job's side --------------------------------------------------------------- */
+/* --- The side of the job ---------------------------------------------------------- */
 
 static struct companion companion = {.sock = -1};
 
@@ -285,7 +285,7 @@ void priv_writer_end(void)
 	companion_end(&companion);
 }
 
-/* 0 or the error of the request; the fd that comes with the reply in *fd, or -1. */
+/* Sends a request. Returns 0 or its error. *fd is the fd of the reply, or -1. */
 static int writer_ask(struct writer_request *q, const char *path, int *fd)
 {
 	ssize_t n;

@@ -99,7 +99,7 @@ static void attach_on_time(struct timer *t)
 	struct attachment *a = container_of(t, struct attachment, timer);
 	enum peer_probe_state peer = PEER_PROBE_OK;
 
-	/* The kernel still sends what is queued. */
+	/* The kernel still sends queued data. */
 	if (a->state == ATTACH_LINGER) {
 		attach_enter(a, ATTACH_CLOSED);
 		return;
@@ -117,7 +117,7 @@ static void attach_on_time(struct timer *t)
 	}
 }
 
-/* Cannot fail: the timer was armed before, so that the heap has space for it. */
+/* Cannot fail: the timer was armed before, so the heap has space for it. */
 static void attach_set_timer(struct attachment *a, unsigned ms)
 {
 	int r = timer_set(attach_loop(a), &a->timer, ms, attach_on_time);
@@ -127,7 +127,7 @@ static void attach_set_timer(struct attachment *a, unsigned ms)
 
 /* --- Events ------------------------------------------------------------------------- */
 
-/* more: received bytes are left to be handled, or frames to be sent. */
+/* more: received bytes are to be handled, or frames to be sent. */
 static void attach_settle(struct attachment *a, bool more)
 {
 	uint32_t events = a->waits_for_stdin ? EPOLLRDHUP : EPOLLIN;
@@ -227,7 +227,7 @@ static bool attach_is_asked(struct request *rq)
 	return false;
 }
 
-/* The answer to the request, and the first frame. */
+/* Queues the response 101 and the first frame. */
 static void attach_greet(struct attachment *a, const struct process *p)
 {
 	struct process_stdin in;
@@ -248,7 +248,7 @@ static void attach_greet(struct attachment *a, const struct process *p)
 	attach_control_end(a, &w, at);
 }
 
-/* The lease itself was checked when the head was received. */
+/* The lease was checked when the head was received. */
 static uint64_t attach_lease(const struct request *rq)
 {
 	struct str field;
@@ -275,7 +275,7 @@ static struct attachment *attach_new(
 	a->sent[PROCESS_STDERR] = q->stderr_at;
 	process_frames_init(&a->frames, true, ATTACH_CONTROL);
 	buf_init(&a->early, HTTP_HEAD_MAX + HTTP_WINDOW);
-	/* Up to half of the buffer is bytes that the process has taken already. */
+	/* Up to half of the buffer can be bytes that the process has taken already. */
 	buf_init(&a->input, 2 * ATTACH_WINDOW + ATTACH_READ);
 	buf_init(&a->text, PROCESS_FRAME_MAX);
 	attach_greet(a, p);
@@ -325,7 +325,7 @@ size_t attach_turn(const struct attachment *a)
 	return transport_bare(&a->transport) < 0 ? ATTACH_TURN : ATTACH_TURN_BARE;
 }
 
-/* Takes the connection over; rq is invalid afterwards. */
+/* Takes the connection over. rq is invalid afterwards. */
 static void attach_begin(struct attachment *a, struct request *rq)
 {
 	int fd, r = -ENOMEM;
@@ -364,7 +364,7 @@ void process_attach(struct api *api, struct request *rq, struct str id)
 	}
 	a->lease = attach_lease(rq);
 	attach_enlist(a);
-	/* Before request_take_over, which ends an ownership of process_own_by. */
+	/* This precedes request_take_over, which ends an ownership of process_own_by. */
 	attach_follow(a, p);
 	attach_begin(a, rq);
 }

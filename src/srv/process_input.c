@@ -15,9 +15,9 @@ struct input {
 	struct process_follower follower;
 	struct process *process;
 	struct request *rq;
-	uint64_t offset; /* of the next byte of the body; UINT64_MAX: not given */
+	uint64_t offset; /* in stdin, of the next byte of the body; UINT64_MAX: none */
 	bool close;
-	const char *failed; /* the rest of the body is discarded; or NULL */
+	const char *failed; /* reason to discard the rest of the body; or NULL */
 };
 
 static uint64_t offset_of(const struct process *p)
@@ -41,7 +41,10 @@ static void input_gone(struct request *rq)
 	process_unfollow(&in->follower);
 }
 
-/* How many of n bytes of the body to skip: those taken before; after a failure, all. */
+/*
+ * How many of n bytes of the body to skip: bytes that were taken before; after a failure,
+ * all.
+ */
 static size_t input_skip(struct input *in, size_t n)
 {
 	uint64_t taken = offset_of(in->process), known;

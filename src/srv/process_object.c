@@ -77,7 +77,7 @@ static void put_streams(struct jw *w, const struct process *p, bool pty)
 	jw_end(w);
 }
 
-/* As many of the arguments as fit into max bytes. */
+/* Writes the first arguments, in max bytes with their NULs. */
 static void put_argv(struct jw *w, const struct process_info *i, size_t max)
 {
 	const char *at = i->argv;

@@ -1,4 +1,4 @@
-/* Reading outputs of processes by offset: one part, at once or later, or a stream. */
+/* Reads outputs of processes by offset: one part, at once or later, or a stream. */
 #include "srv/processes.h"
 
 #include "srv/output_reply.h"
@@ -20,7 +20,7 @@ static struct process_reader *process_reader_of(const struct reader *r)
 	return container_of((struct reader *)(uintptr_t)r, struct process_reader, reader);
 }
 
-/* The size of the output for this reader: until=exit ends it at the exit. */
+/* The size of the output for this reader. With until=exit the output ends at the exit. */
 static struct output_size size_of(const struct process_reader *pr)
 {
 	struct output_size size;
@@ -154,7 +154,10 @@ static void told(struct process_follower *f)
 	reader_wake(&container_of(f, struct process_reader, follower)->reader);
 }
 
-/* Finds the output in the path. False: there is none, and the request is answered. */
+/*
+ * Finds the output that the path names. False: there is none, and the request is
+ * answered.
+ */
 static bool find_output(const struct process *p, struct request *rq, unsigned *no)
 {
 	bool pty = process_outputs(p) == 1;

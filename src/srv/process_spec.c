@@ -71,7 +71,7 @@ static int take_argv(struct params *p, struct process_spec *out)
 /* Whether the entry "NAME=VALUE" sets the variable name. */
 static bool is_entry_of(const char *entry, struct str name)
 {
-	/* Without the length of the entry, which may be megabytes. */
+	/* strlen(entry) is avoided, since the entry may have megabytes. */
 	return strncmp(entry, name.p, name.n) == 0 && entry[name.n] == '=';
 }
 
@@ -82,8 +82,9 @@ struct env {
 };
 
 /*
- * Puts NAME=VALUE in the place of the entry of that name, or behind the last. No two
- * names of a request are the same, so only the base can have it.
+ * Puts NAME=VALUE in place of the entry with that name, or after the last. Names of a
+ * request are unique, so only the entries of the sandbox can have it. Without value the
+ * entry is emptied.
  */
 static int put_variable(
 	struct params *p, struct env *env, struct str name, const char *value)
@@ -106,7 +107,7 @@ static int put_variable(
 	return 0;
 }
 
-/* Takes out the entries that were removed. */
+/* Removes the empty entries. */
 static void pack_env(struct env *env)
 {
 	size_t kept = 0;
@@ -134,7 +135,7 @@ static int take_variable(
 	return r ? r : put_variable(p, env, name, value);
 }
 
-/* Changes the environment of the sandbox by the variables of the request. */
+/* Applies the variables of the request to the environment of the sandbox. */
 static int take_env(struct params *p, const char *const *base, struct process_spec *out)
 {
 	struct json_val object = json_get(p->body, "env"), k, v;

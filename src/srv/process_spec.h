@@ -37,7 +37,9 @@ extern const char *const process_targets[];
 
 /* Writes the process object. */
 void process_write(struct jw *w, const struct process *p);
-/* The same for a list of many, with PROCESS_ARGV_LISTED bytes of its arguments. */
+/*
+ * As process_write, for lists: with at most PROCESS_ARGV_LISTED bytes of its arguments.
+ */
 void process_write_row(struct jw *w, const struct process *p);
 /* Writes the members exit_code, signal and timed_out into an open object. */
 void process_write_exit(struct jw *w, const struct process *p);

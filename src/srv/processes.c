@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 enum {
-	DELETE_MS = 5000, /* more than TREE_KILL_MS, which a kill takes */
+	DELETE_MS = 5000, /* longer than a kill, which takes TREE_KILL_MS */
 };
 
 struct process *processes_find(struct api *api, struct request *rq, struct str id)
@@ -58,7 +58,7 @@ static void waiter_gone(struct request *rq)
 	waiter_leave(rq->user);
 }
 
-/* The process is not freed before the present batch is over. */
+/* The process stays allocated until the present batch of events is over. */
 static void waiter_answer(struct waiter *w)
 {
 	waiter_leave(w);
@@ -78,8 +78,10 @@ static void waiter_late(struct timer *t)
 	waiter_answer(container_of(t, struct waiter, timer));
 }
 
-/* Answers once the process is ready, or after ms; 0: without a limit. */
-/* False: there is no memory, and the request is answered. */
+/*
+ * Answers when the process is ready, or after ms (0: without a limit). False: out of
+ * memory, and the request is answered.
+ */
 static bool waiter_begin(struct api *api, const struct waiter *wanted, uint64_t ms)
 {
 	struct request *rq = wanted->rq;
@@ -205,7 +207,7 @@ static void start(struct api *api, struct request *rq, const struct process_spec
 		api_no_memory(rq);
 	else if (waiter_begin(api, &w, 0))
 		return;
-	/* No process runs for a client that receives an error. */
+	/* If the client receives an error, the process is killed. */
 	if (r == 0)
 		process_kill(w.process);
 }

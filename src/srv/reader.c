@@ -11,7 +11,7 @@ void reader_put_event(struct buf *out, struct jw *w, uint64_t id, const char *na
 	jw_object(w);
 }
 
-/* A line feed inside of JSON is always escaped: the data is one line. */
+/* JSON escapes line feeds, so the data is one line. */
 void reader_put_event_end(struct buf *out, struct jw *w)
 {
 	jw_end(w);

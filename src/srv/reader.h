@@ -12,9 +12,8 @@ struct reader;
 /* Operations of the data that is read. */
 struct reader_ops {
 	/*
-	 * Appends the next piece (an event, or octets): 0; 1: there is none yet, or
-	 * there will be no more than what was appended for now; an error. *over: it
-	 * is the last.
+	 * Appends the next piece (an event, or octets). Returns 0; 1: there is no further
+	 * piece yet; or an error. *over: this piece is the last.
 	 */
 	int (*next)(struct reader *r, struct buf *out, bool *over);
 	/* Replies with the data that is there. */
@@ -36,7 +35,7 @@ enum reader_mode {
 enum reader_state {
 	READER_WAITS,
 	READER_STREAMS, /* a stream of pieces */
-	READER_FULL,    /* the same, and more is queued than the peer has taken */
+	READER_FULL,    /* a stream; more is queued than the peer has taken */
 };
 
 /* Embedded in the request's arena. */
@@ -48,19 +47,20 @@ struct reader {
 	struct loop *loop;
 	struct request *rq;
 	struct timer timer; /* the end of the wait, or the next heartbeat */
-	uint64_t at, max;   /* for the ops, as all that follows */
+	uint64_t at, max;   /* for the operations, as all that follows */
 	bool flag;
 };
 
-/* r is zeroed. The caller calls reader_wake from now on. */
+/* r is zeroed. From now on, the caller calls reader_wake when there may be more data. */
 void reader_init(struct reader *r, struct loop *loop, struct request *rq,
 	const struct reader_ops *ops);
 /*
- * Streams in any mode but READER_ANSWERS; else answers, at once without wait_s or if
- * there is more already. r may be invalid afterwards.
+ * Streams in any mode but READER_ANSWERS. In that mode it replies: at once without wait_s
+ * or if there is more data already; otherwise when there is, or after wait_s. r may be
+ * invalid afterwards.
  */
 void reader_begin(struct reader *r, uint64_t wait_s);
-/* To be called from the loop when there may be more. r may be invalid afterwards. */
+/* Called from the event loop when there may be more data. r may be invalid afterwards. */
 void reader_wake(struct reader *r);
 /* Ends the reader: answers, or ends the stream. */
 void reader_end(struct reader *r);
@@ -69,7 +69,7 @@ enum reader_mode reader_mode_of(const struct request *rq);
 
 /* The value of the field Last-Event-ID; 0 without it. */
 uint64_t reader_last_event_id(const struct request *rq);
-/* Begin and end an event. Its data are the object that is written in between. */
+/* Begin and end an event. The caller writes the members of its data in between. */
 void reader_put_event(struct buf *out, struct jw *w, uint64_t id, const char *name);
 void reader_put_event_end(struct buf *out, struct jw *w);
 

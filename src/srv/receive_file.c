@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-/* The hash of the file that is there, which is in *st then: 0 or -errno. */
+/* Hashes the existing file and sets *st. Returns 0 or -errno. */
 static int hash_old(const struct put *p, struct stat *st, char hex[SHA256_HEX + 1])
 {
 	int fd = load_open(p->dir, p->name, O_RDONLY | O_NOFOLLOW, st);
@@ -21,7 +21,10 @@ static int hash_old(const struct put *p, struct stat *st, char hex[SHA256_HEX + 
 	return r;
 }
 
-/* 1 when the conditions are not met; what has to hold until the end is in p. */
+/*
+ * Evaluates the conditions: 1 if they are not met. p->swap gets what must still hold at
+ * the commit.
+ */
 static int check(const struct transfer_ask *ask, struct put *p)
 {
 	char hex[SHA256_HEX + 1] = "";
@@ -72,7 +75,7 @@ static int told(struct transfer_io *io, const struct transfer_ask *ask, enum put
 	return r ? r : transfer_flush(io);
 }
 
-/* The body into p: 0 with its size and its hash. */
+/* Writes the body to p. Returns 0 with its size and its hash, or an error. */
 static int take(
 	struct transfer_io *io, struct put *p, uint64_t *size, char hex[SHA256_HEX + 1])
 {
@@ -97,7 +100,7 @@ static int take(
 	return r;
 }
 
-/* Receives and commits: 0, 1 when a condition says no, or an error. */
+/* Receives and commits. Returns 0, 1 if a condition is not met, or an error. */
 static int receive(struct transfer_io *io, const struct transfer_ask *ask, struct put *p,
 	enum put_how *how, uint64_t *size, char hex[SHA256_HEX + 1])
 {
@@ -109,7 +112,7 @@ static int receive(struct transfer_io *io, const struct transfer_ask *ask, struc
 		return r;
 	p->sync = ask->sync;
 	r = put_commit(p, how, NULL);
-	/* Somebody else has been there meanwhile. */
+	/* The file was changed after the conditions were checked. */
 	return (r == -ESTALE && p->swap.over == SWAP_THIS) ||
 			(r == -EEXIST && p->swap.over == SWAP_NOTHING)
 		? 1
@@ -136,7 +139,7 @@ static int put_there(
 	return r ? work_fail(io, r, ask->path) : told(io, ask, how, size, hex);
 }
 
-/* Makes the folder that holds p where it is not there. */
+/* Makes the folder of p if it is missing. */
 static int make_folder(const struct file_path *p, bool sync)
 {
 	char folder[FILE_PATH_MAX];
@@ -164,7 +167,7 @@ int receive_file(struct transfer_io *io, const struct transfer_ask *ask)
 
 	if (!work_path(io, ask->path, &p, &r))
 		return r;
-	/* Only a folder can have that name. */
+	/* The trailing slash means a folder. */
 	r = str_ends(ask->path, STR("/")) ? -EISDIR : make_folder(&p, ask->sync);
 	if (!r)
 		r = file_path_open_dir(&p, &dir, name);

@@ -22,13 +22,13 @@ struct upload {
 	struct transfer_io *io;
 	const struct transfer_ask *ask;
 	struct multipart form;
-	int dest;                 /* the folder, O_PATH; -1: it is refused, */
-	int refused;              /* for this reason */
-	char name[FILE_PATH_MAX]; /* of the file, without folders */
-	unsigned in_place;        /* how many files were overwritten */
+	int dest;                 /* the destination folder, O_PATH; -1: not opened */
+	int refused;              /* 0, or why the destination cannot be opened */
+	char name[FILE_PATH_MAX]; /* file name without folders */
+	unsigned in_place;        /* number of files that were overwritten in place */
 };
 
-/* Opens the destination and makes what is missing of it, links in it followed. */
+/* Opens the destination, makes missing folders and follows symbolic links. */
 static int open_dest(struct upload *u)
 {
 	char path[FILE_PATH_MAX];
@@ -93,8 +93,8 @@ static int invalid(struct upload *u, const char *errors)
 }
 
 /*
- * The next piece of the file's content: 1; 0 at its end; ERR_CLOSED when the body
- * ended before; another error.
+ * Gets the next piece of the file's content. 1; 0: its end; ERR_CLOSED: the body ended
+ * before; or another error.
  */
 static int next_piece(struct upload *u, struct str *in, struct str *piece)
 {
@@ -113,7 +113,7 @@ static int next_piece(struct upload *u, struct str *in, struct str *piece)
 	}
 }
 
-/* Up to the content of the part called "file": 0; 1 there is none; an error. */
+/* Skips to the content of the part "file". 0; 1: there is none; or an error. */
 static int find_file(struct upload *u, struct str *in)
 {
 	for (;;) {
@@ -135,13 +135,13 @@ static int find_file(struct upload *u, struct str *in)
 
 /* --- With the server's rights ----------------------------------------------------- */
 
-/* Whether it is worth a try: the user's rights have ended here. */
+/* Whether the server's rights may help, since those of the user do not suffice. */
 static bool upload_may_escalate(const struct upload *u, int err)
 {
 	return u->ask->privileged && (err == -EACCES || err == -EPERM);
 }
 
-/* The absolute path of something in the destination. */
+/* Makes the absolute path of a name in the destination. */
 static int upload_path(const struct upload *u, struct str name, char out[FILE_PATH_MAX])
 {
 	int n = snprintf(
@@ -158,7 +158,9 @@ static int upload_open_privileged(const struct upload *u)
 	return r ? r : priv_writer_open(path);
 }
 
-/* The content that the form still has. err: why the user may not write there. */
+/*
+ * Receives the file with the server's rights. err: why the user's rights do not suffice.
+ */
 static int take_file_privileged(struct upload *u, struct str *in, int err)
 {
 	struct str piece;
@@ -177,7 +179,10 @@ static int take_file_privileged(struct upload *u, struct str *in, int err)
 	return r ? fail_at(u, r, u->name) : answer(u);
 }
 
-/* The content of a complete file, which may not have its name for the reason err. */
+/*
+ * Copies a received file with the server's rights. err: why the user cannot replace the
+ * file.
+ */
 static int copy_privileged(struct upload *u, int from, int err)
 {
 	uint64_t at = 0;
@@ -242,7 +247,7 @@ static int read_at(void *arg, uint64_t at, void *p, size_t n)
 	return fd_read_all_at(*fd, at, p, n);
 }
 
-/* What upstream passes over in silence. */
+/* Entries that upstream skips silently: absolute paths and those with "..". */
 static bool is_passed_over(struct str name)
 {
 	if (str_starts(name, STR("/")))
@@ -261,7 +266,7 @@ static int unpack_entry(struct unzip *zip, const struct unzip_entry *e, struct u
 
 	if (S_ISDIR(e->mode))
 		return unpack_dir(to, e->name, e->mode);
-	/* A link of the archive becomes a file that holds its target. */
+	/* A symbolic link in the archive becomes a file with its target as content. */
 	fd = unpack_file(to, e->name, S_ISLNK(e->mode) ? MODE_LINK : e->mode);
 	if (fd < 0)
 		return fd;
@@ -302,8 +307,8 @@ static int unpack_all(struct upload *u, struct unzip *zip, struct buf *where)
 }
 
 /*
- * An entry by the privileged writer; with check alone only its content is read, so that
- * an archive with a wrong checksum changes nothing.
+ * Extracts an entry with the privileged writer. With check, the content is only read, so
+ * that an archive with a wrong checksum changes nothing.
  */
 static int unpack_entry_privileged(
 	struct upload *u, struct unzip *zip, const struct unzip_entry *e, bool check)
@@ -346,7 +351,7 @@ static int unpack_privileged(
 	return r == 1 ? 0 : r;
 }
 
-/* With the user's rights, or where these end with the server's. */
+/* Extracts with the user's rights. If they do not suffice, uses the server's. */
 static int unpack_anyhow(struct upload *u, struct unzip *zip, struct buf *where)
 {
 	int err = u->dest < 0 ? u->refused : unpack_all(u, zip, where);
@@ -360,7 +365,7 @@ static int unpack_anyhow(struct upload *u, struct unzip *zip, struct buf *where)
 	return r == -EACCES ? err : r;
 }
 
-/* The archive is no good: in upstream's words where it has them. */
+/* Replies that the archive is invalid, with upstream's message where there is one. */
 static int refuse_zip(struct upload *u, const struct unzip *zip)
 {
 	struct buf words = BUF_INIT(FILE_WORDS_MAX);
@@ -402,7 +407,7 @@ static int unpack_zip(struct upload *u, int fd)
 	return r;
 }
 
-/* The archive lies in a file without a name while it is unpacked. */
+/* Receives the archive into a file without a name and extracts it. */
 static int take_zip(struct upload *u, struct str *in)
 {
 	struct swap spool = {.fd = -1};

@@ -21,14 +21,14 @@ struct receiver {
 	const struct transfer_ask *ask;
 	struct untar tar;
 	struct unpack to;
-	int fd; /* of the file whose content comes */
+	int fd; /* the file whose content is received */
 	struct holes holes;
-	struct str raw; /* of the body, not yet unpacked */
+	struct str raw; /* received bytes that are not decompressed yet */
 	enum coding coding;
 	z_stream z;
-	bool between; /* gzip: one member has ended, and no other has begun */
+	bool between; /* gzip: between two members */
 	struct buf text;
-	uint64_t in, out; /* bytes of the archive, packed and not */
+	uint64_t in, out; /* bytes of the archive, compressed and not */
 	uint64_t entries;
 	struct timespec mtime;
 	const char *why; /* what is wrong with the archive */
@@ -41,7 +41,7 @@ static int bad(struct receiver *c, const char *why)
 	return ERR_SYNTAX;
 }
 
-/* Bytes of the body: 1; 0 at its end; -errno. */
+/* Gets bytes of the body. 1; 0: its end; or an error. */
 static int more_raw(struct receiver *c)
 {
 	return c->raw.n ? 1 : transfer_read(c->io, &c->raw);
@@ -49,7 +49,7 @@ static int more_raw(struct receiver *c)
 
 static int begin_coding(struct receiver *c)
 {
-	/* The first byte of a tar archive is that of a name. */
+	/* A tar archive begins with a file name, gzip with 0x1f. */
 	bool gzip = (unsigned char)c->raw.p[0] == 0x1f;
 
 	c->coding = gzip ? CODING_GZIP : CODING_NONE;
@@ -63,7 +63,7 @@ static int begin_coding(struct receiver *c)
 	return 0;
 }
 
-/* The next bytes of the archive, unpacked: 1; 0 at the end; or an error. */
+/* Decompresses the next bytes of the archive. 1; 0: the end; or an error. */
 static int gunzip(struct receiver *c, struct str *text)
 {
 	for (;;) {
@@ -128,7 +128,7 @@ static int close_file(struct receiver *c)
 	int r = holes_end(&c->holes, fd);
 
 	c->fd = -1;
-	/* The time is worth no failure. */
+	/* A failure to set the time is ignored. */
 	(void)!futimens(fd, times);
 	if (!r)
 		r = fd_flush(fd);

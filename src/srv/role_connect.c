@@ -14,15 +14,15 @@
 
 enum { WAIT_MS = 2000, CHUNK = 65536 };
 
-/* One direction. What was read and not yet written lies in bytes[at..n). */
+/* A direction. Bytes that were read and not yet written are bytes[at..n). */
 struct flow {
 	int from, to;
-	bool ended; /* nothing more comes from from */
+	bool ended; /* from has reached its end */
 	size_t at, n;
 	char bytes[CHUNK];
 };
 
-/* A server that is about to start does not listen yet. */
+/* Connects. A server that is about to start does not listen yet, so this retries. */
 static int reach(uint16_t port)
 {
 	uint64_t deadline = clock_ms() + WAIT_MS;
@@ -46,7 +46,7 @@ static int reach(uint16_t port)
 	}
 }
 
-/* What poll shall look for at both ends of f. */
+/* The events to poll for, on the reading or the writing end of f. */
 static short wanted(const struct flow *f, bool reading)
 {
 	if (reading)
@@ -61,7 +61,9 @@ static ssize_t put(int fd, const char *p, size_t n)
 	return put < 0 && errno == ENOTSOCK ? write(fd, p, n) : put;
 }
 
-/* What nobody takes any more is thrown away: the other direction may still count. */
+/*
+ * If the writing end fails, bytes are discarded: the other direction may still be used.
+ */
 static void move(struct flow *f)
 {
 	ssize_t n;
@@ -101,7 +103,7 @@ static void carry(int fd)
 
 		if (poll(w, 3, -1) < 0 && errno != EINTR)
 			return;
-		/* Nobody reads stdout any more, though nothing is to be written. */
+		/* The reader of stdout has closed it. */
 		if (w[2].revents & POLLERR)
 			return;
 		move(&up);

@@ -11,9 +11,9 @@ int role_shell(const struct config *c)
 	struct spawn s = {.argv = argv};
 	int r;
 
-	/* What the server has told its log is nothing for a terminal. */
+	/* Messages for the server's log are not shown on a terminal. */
 	log_quiet();
-	/* The server that runs has made the user already. */
+	/* The running server has made the user already. */
 	r = who_find(&w, c, true);
 	if (r) {
 		log_error("%s", err_text(r));

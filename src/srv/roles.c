@@ -25,7 +25,7 @@ int role_print(const char *text)
 
 #define ZEROS_32 "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
 
-/* A ClientHello (RFC 5246 7.4.1.2) that keeps no secret: its random part is zero. */
+/* A ClientHello (RFC 5246, 7.4.1.2). It needs no secret, so its random part is zero. */
 #define CLIENT_HELLO \
 	"\x16\x03\x01\0\x43" \
 	"\1\0\0\x3f\3\3" ZEROS_32 "\0" \
@@ -34,7 +34,7 @@ int role_print(const char *text)
 	"\0\x0a\0\4\0\2\0\x17"   /* P-256 */ \
 	"\0\x0d\0\6\0\4\4\3\4\1" /* ECDSA and RSA with SHA-256 */
 
-/* What is asked, and how a good answer starts. */
+/* A request, and the beginning of a good answer. */
 struct question {
 	struct str ask, answer;
 };
@@ -44,7 +44,10 @@ static const struct question ask_http = {
 static const struct question ask_tls = {
 	{CLIENT_HELLO, sizeof(CLIENT_HELLO) - 1}, {"\x16\3\3", 3}};
 
-/* The first bytes of the answer are enough, and never split by us. */
+/*
+ * Sends the request and compares the first bytes of the answer, which the server sends in
+ * one piece.
+ */
 static int ask(int fd, const struct question *q)
 {
 	struct pollfd w = {.fd = fd, .events = POLLOUT};
@@ -96,7 +99,7 @@ static int copy(int from, int to)
 	return 0;
 }
 
-/* What nobody can execute is of no use to those who wait for it. */
+/* Refuses a file system that is mounted noexec. */
 static int check_exec(int fd)
 {
 	struct statvfs fs;
@@ -126,7 +129,7 @@ static int role_copy_program(const char *from, const char *dest, const char **wh
 		r = copy(in, to);
 	if (r >= 0 && rename(temp, dest) < 0)
 		r = -errno;
-	/* What was there under that name before is not ours to take away. */
+	/* Only the temporary file is removed; an older file at dest stays. */
 	if (r < 0 && to >= 0)
 		unlink(temp);
 	fd_close(&in);
@@ -135,8 +138,8 @@ static int role_copy_program(const char *from, const char *dest, const char **wh
 }
 
 /*
- * Copies the program at from to dest, which is a folder if name is not empty, for a file
- * of that name in it.
+ * Copies the program at from to dest. If name is not empty, dest is a folder, and the
+ * copy gets that name in it.
  */
 static int role_copy_to(const char *from, const char *dest, const char *name)
 {
@@ -153,7 +156,7 @@ static int role_copy_to(const char *from, const char *dest, const char *name)
 	return EXIT_ENVIRONMENT;
 }
 
-/* The client is copied last: where the client is, the other program is complete. */
+/* The client is copied last: when it is there, the other program is complete. */
 int role_copy_self(const char *to_where)
 {
 	char plugins[FILE_PATH_MAX];

@@ -10,25 +10,25 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Of _meta: under which a call is done at most once. */
+/* Member of _meta: a call with this id is executed at most once. */
 #define MCP_ACTION_ID "od-runtime/action-id"
 
-/* A tools/call on its way; of the call, in its request's arena. */
+/* A tools/call in progress. In the arena of its call. */
 struct use {
 	struct mcp_call *call;
 	const struct tool *tool;
 	struct act act;
 	struct buf observation;
 	struct search *search;
-	/* Of an action that has an id: the ledger's copy is followed up to its end. */
-	char id[LEDGER_ID_MAX + 1]; /* empty: it has none */
+	/* For an action with an id: the recorded action is followed until its end. */
+	char id[LEDGER_ID_MAX + 1]; /* empty: no id */
 	struct once_follower follower;
 	struct timer news;
 };
 
 /* --- Results ------------------------------------------------------------------- */
 
-/* Of a tool, as one text; the end of the call. */
+/* Replies with a text as the result of a tool. This ends the call. */
 static void answer_text(struct mcp_call *c, struct str text, bool error)
 {
 	struct jw w;
@@ -50,7 +50,10 @@ static void answer_text(struct mcp_call *c, struct str text, bool error)
 	mcp_result_end(c, &w);
 }
 
-/* A picture as "data:TYPE;base64,...", which needs no escapes. False for all else. */
+/*
+ * Writes a picture in the form "data:TYPE;base64,...", if it needs no escapes. False:
+ * text has another form.
+ */
 static bool put_image(struct jw *w, struct str text)
 {
 	struct str type = str_skip(text, 5);
@@ -74,7 +77,10 @@ static bool put_image(struct jw *w, struct str text)
 	return true;
 }
 
-/* The parts of a text are strings of the observation: they are escaped already. */
+/*
+ * The parts of the text are strings in the JSON of the observation, so they are escaped
+ * already.
+ */
 static void put_content(struct jw *w, struct json_val root)
 {
 	struct json_val extras = json_get(root, "extras"), url;
@@ -83,7 +89,7 @@ static void put_content(struct jw *w, struct json_val root)
 	struct str content = json_inside(json_get(root, "content"));
 	int it = 0;
 
-	/* It has nothing else to say. */
+	/* The content of a "write" observation is empty; its message is used. */
 	if (str_eq(json_inside(json_get(root, "observation")), STR("write")))
 		content = json_inside(json_get(root, "message"));
 	jw_array(w);
@@ -126,7 +132,7 @@ static void answer_observation(struct use *u)
 		.tokens = JSON_TOKENS_MAX,
 		.keys = JSON_KEYS_MAX,
 	};
-	/* With the answer the call's memory is gone, and u with it. */
+	/* The answer frees the memory of the call, which includes u. */
 	struct buf text = u->observation;
 	struct mcp_call *c = u->call;
 	struct json_error e;
@@ -142,7 +148,7 @@ static void answer_observation(struct use *u)
 	}
 	error = str_eq(
 		json_inside(json_get(json_root(&doc), "observation")), STR("error"));
-	/* Of browsers it is told there; of others there is no such member. */
+	/* Observations of the browser have this member; others do not. */
 	if (!error &&
 		json_bool(json_get(json_get(json_root(&doc), "extras"), "error"), &error))
 		error = false;
@@ -172,7 +178,7 @@ static bool action_left(const struct act *a)
 	return request_half_closed(u->call->rq);
 }
 
-/* The arguments and what the tool adds to them; absent: out of memory. */
+/* The arguments with the further members of the tool. Absent: out of memory. */
 static struct json_val with_more(struct use *u, struct json_val args)
 {
 	static const struct json_caps caps = {JSON_DEPTH_MAX, 64, 64};
@@ -223,7 +229,7 @@ static void use_action(struct api *api, struct use *u, struct json_val args)
 		r = -ENOMEM;
 	else
 		r = act_start_named(&u->act, str_c(u->tool->action));
-	/* With ACT_WAIT the answer is on its way, or given already. */
+	/* With ACT_WAIT the answer follows later, or was given already. */
 	if (r == ACT_DONE)
 		answer_observation(u);
 	else if (r == ACT_FAIL)
@@ -242,7 +248,7 @@ static struct api *api_of(const struct use *u)
 	return u->call->session->server->arg;
 }
 
-/* NULL: it is not kept any more. */
+/* NULL: the action is not recorded any more. */
 static struct ledger_entry *entry_of(const struct use *u)
 {
 	struct ledger_entry *e;
@@ -258,7 +264,7 @@ static void unfollow(struct use *u)
 	timer_cancel(api_of(u)->box->loop, &u->news);
 }
 
-/* It has ended, by this call or before. With the answer u is gone. */
+/* Answers with the recorded answer of an action that has ended. This frees u. */
 static void answer_again(struct use *u, const struct ledger_entry *e)
 {
 	struct buf text = BUF_INIT(OBSERVATION_MAX);
@@ -276,7 +282,7 @@ static void answer_again(struct use *u, const struct ledger_entry *e)
 	buf_free(&text);
 }
 
-/* From the loop: with its answer the call is gone. */
+/* Called from the event loop, because the answer frees the call. */
 static void look(struct timer *t)
 {
 	struct use *u = container_of(t, struct use, news);
@@ -296,7 +302,7 @@ static void look_soon(struct once_follower *f)
 		log_warn("mcp: out of memory for the end of an action");
 }
 
-/* The object that PUT has as its body. */
+/* Writes the object that is the body of PUT /v1/actions/ID. */
 static void put_action(struct buf *out, const struct use *u, struct json_val args)
 {
 	struct json_val timeout = json_get(args, "timeout");
@@ -384,7 +390,7 @@ static void list_tools(struct api *api, struct mcp_call *c)
 	mcp_result_end(c, &w);
 }
 
-/* False, and answered, for an argument that the tool does not have. */
+/* False: the tool does not have an argument of the call, which is answered. */
 static bool knows_args(const struct api *api, struct mcp_call *c, const struct tool *t,
 	struct json_val args)
 {
@@ -468,7 +474,7 @@ static void give_up(struct mcp_call *c, void (*end)(struct act *a))
 	buf_free(&u->observation);
 }
 
-/* A command goes on without a client, as it does for everybody. */
+/* A command continues without its client, as with other interfaces. */
 static void leave(struct mcp_call *c)
 {
 	give_up(c, act_abandon);

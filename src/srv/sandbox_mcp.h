@@ -7,7 +7,10 @@
 
 #include "srv/api.h"
 
-/* Readies api->mcp; costs nothing until somebody asks. mcp_server_free ends it. */
+/*
+ * Prepares api->mcp; it allocates nothing until a request arrives. mcp_server_free frees
+ * it.
+ */
 void sandbox_mcp_init(struct api *api);
 
 void sandbox_mcp_post(struct api *api, struct request *rq, struct str name);

@@ -10,18 +10,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* One search on its way. */
+/* A search in progress. */
 struct search {
 	struct job job;
 	struct search_work work;
 	const struct search_ops *ops;
 	void *arg;
 	struct loop *loop;
-	struct timer look; /* whether somebody still waits */
+	struct timer look; /* the next check whether the client still waits */
 	struct later later;
 };
 
-/* What is asked for, as it was sent. */
+/* The parameters of a request. */
 struct ask {
 	struct str session, path, pattern, glob, exclude;
 	bool hidden, gitignore, ignore_case, literal;
@@ -64,7 +64,7 @@ static const struct param of_glob[] = {
 		.about = "Paths in the answer at most."},
 };
 
-/* "context" is what "before" and "after" are if they are not given. */
+/* "context" sets both "before" and "after", which override it. */
 static const struct param of_grep[] = {
 	{"ignore_case", PARAM_BOOL, .at = ASK(ignore_case)},
 	{"literal", PARAM_BOOL, .at = ASK(literal),
@@ -118,9 +118,9 @@ static void drop(struct search *s)
 	loop_free_later(s->loop, &s->later, search_del);
 }
 
-/* --- What is asked for; statuses as of params_take ----------------------------- */
+/* --- Parameters; statuses as params_take --------------------------------------- */
 
-/* The path, relative to the directory of a session. */
+/* Makes the path, relative to the directory of a session. */
 static int make_top(
 	struct params *p, const struct ask *ask, struct api *api, struct search_work *w)
 {
@@ -148,7 +148,7 @@ static int make_glob(
 	const char *why;
 	int r;
 
-	/* As people write what is here: "/x" is that, in a pattern. */
+	/* "./x" is the pattern "/x": x in the top folder. */
 	if (str_starts(pattern, STR("./")))
 		pattern = str_skip(pattern, 1);
 	r = glob_init(g, pattern, GLOB_BRACES | GLOB_ANYWHERE, &why);
@@ -220,7 +220,7 @@ typedef int make_fn(struct params *p, struct ask *ask, struct search_work *w);
 struct search_kind {
 	job_work_fn *work;
 	make_fn *make;
-	const struct param *own; /* of its parameters; besides those of both */
+	const struct param *own; /* its own parameters, after of_both */
 	size_t own_n;
 };
 
@@ -260,7 +260,7 @@ static int make_work(struct api *api, struct params *p, const struct search_kind
 
 /* --- The job ------------------------------------------------------------------- */
 
-/* The answer is the last that is heard of s. */
+/* Reports the result and frees s. */
 static void answer(struct search *s, unsigned status, struct str text)
 {
 	s->ops->done(s->arg, status, text);
@@ -275,14 +275,14 @@ static void done(struct job *j)
 
 	if (j->outcome != JOB_DONE)
 		answer(s, 503, str_c(job_words(j->outcome)));
-	/* A job that was done has written this; all else is a bug. */
+	/* A job that is done has written a status; anything else is a bug. */
 	else if (out.n < 3 || str_u64(str_make(out.p, 3), 599, &status) < 0)
 		answer(s, 500, STR("The search gave no answer."));
 	else
 		answer(s, (unsigned)status, str_skip(out, 3));
 }
 
-/* A peer that is finished with sending may still read, but hardly ever does. */
+/* A peer that has closed its side could still read, but hardly ever does. */
 static void look(struct timer *t)
 {
 	struct search *s = container_of(t, struct search, look);

@@ -9,13 +9,13 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-/* An op's answer: there is no room for more. */
+/* The result of an operation: the answer is full. */
 enum { FULL = 1 };
 
 struct answer {
 	struct buf body;
 	struct jw jw;
-	bool in_file; /* its object and the list of its lines are open */
+	bool in_file; /* the object of a file and the list of its lines are open */
 };
 
 static void begin(struct answer *a, const struct search_work *w, const char *list)
@@ -51,7 +51,7 @@ static bool is_full(const struct answer *a)
 	return a->body.n > SEARCH_BODY_MAX;
 }
 
-/* What stands in the way, in place of an answer. */
+/* Replaces the answer by an error. */
 static void fail(struct answer *a, int err)
 {
 	bool client = err == -EACCES || err == -EPERM;
@@ -86,7 +86,7 @@ static bool is_asked_for(const struct search_work *w, uint8_t type)
 			      : w->files && (type == DT_REG || type == DT_LNK);
 }
 
-/* 0 with what was found; *why if that may not be all. */
+/* Lists matching names. Returns 0 or an error. *why: the list may be incomplete. */
 static int list(struct search_work *w, struct walk *walk, struct answer *a, uint64_t *n,
 	const char **why)
 {
@@ -116,7 +116,7 @@ static int list(struct search_work *w, struct walk *walk, struct answer *a, uint
 	return *why || r > 0 ? 0 : r;
 }
 
-/* The top is no folder: a file is found under its base name, as a grep has it. */
+/* The top is a file: it is matched by its base name, as in grep. */
 static int list_single(struct search_work *w, struct answer *a, uint64_t *n)
 {
 	struct str base = file_path_base(&w->top);

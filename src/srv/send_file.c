@@ -23,7 +23,7 @@ static int send_span(struct transfer_io *io, int fd, struct range s, bool to_end
 
 		if (got < 0 && errno == EINTR)
 			continue;
-		/* Shorter than promised: the connection tells. */
+		/* If the file is shorter than its head states, the connection is cut. */
 		if (got <= 0)
 			return got == 0 && to_end ? 0 : -EIO;
 		r = fd_write_all(io->out, io->piece, (size_t)got);
@@ -46,7 +46,7 @@ static int not_satisfiable(struct transfer_io *io, struct transfer_head *head)
 	return transfer_begin(io, head);
 }
 
-/* 304 for who has it already, 412 otherwise. */
+/* A failed condition: 412 for If-Match, otherwise 304 for If-None-Match. */
 static int not_wanted(struct transfer_io *io, const struct transfer_ask *ask,
 	struct transfer_head *head)
 {
@@ -58,7 +58,7 @@ static int not_wanted(struct transfer_io *io, const struct transfer_ask *ask,
 	return transfer_begin(io, head);
 }
 
-/* What the kernel makes up has content, but no size, or one that is not true. */
+/* Files of kernel file systems have content, but no size or a wrong one. */
 static bool has_no_size(int fd, uint64_t size)
 {
 	char c;
@@ -77,7 +77,9 @@ static int put_file(
 	int r;
 
 	transfer_field(&head, "accept-ranges", STR("bytes"));
-	/* That of a large file takes longer than most like to wait for. */
+	/*
+	 * A file above FILE_READ_MAX is hashed only for If-Match, since this takes long.
+	 */
 	if (!to_end && (size <= FILE_READ_MAX || etag_is_list(ask->match)) &&
 		etag_hash(fd, hex) == 0)
 		etag_add(&head, hex);

@@ -16,7 +16,7 @@ struct listed {
 	bool folder;
 };
 
-/* The next code point, in lower case; most are ASCII, which is quick. */
+/* Takes the next code point, in lower case. ASCII is the fast path. */
 static wint_t next_lower(struct str *s)
 {
 	unsigned char c = (unsigned char)*s->p;
@@ -27,7 +27,7 @@ static wint_t next_lower(struct str *s)
 	return c >= 'A' && c <= 'Z' ? (wint_t)(c - 'A' + 'a') : c;
 }
 
-/* Code points in lower case. */
+/* Compares the code points in lower case. */
 static int compare_names(const char *a, const char *b)
 {
 	struct str x = str_c(a), y = str_c(b);
@@ -67,7 +67,7 @@ static int read_names(struct listing *l, DIR *list)
 
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 			continue;
-		/* Dangling links are none. */
+		/* Dangling links are left out. */
 		if (fstatat(dirfd(list), e->d_name, &st, 0) < 0)
 			continue;
 		item.folder = S_ISDIR(st.st_mode);
@@ -116,7 +116,7 @@ int send_list(struct transfer_io *io, const struct transfer_ask *ask)
 		path[ask->path.n] = '\0';
 		list = opendir(path);
 	}
-	/* What cannot be listed is an empty list, in the contract. */
+	/* The contract has an empty list for a folder that cannot be listed. */
 	if (list)
 		r = read_names(&l, list);
 	if (!r) {

@@ -24,7 +24,7 @@ static const char *type_of(mode_t mode)
 	}
 }
 
-/* Some file systems have times that 64 bits of nanoseconds cannot tell. */
+/* Some file systems have times outside of 64 bits of nanoseconds: these are clamped. */
 static int64_t nanoseconds(const struct timespec *t)
 {
 	int64_t ns;

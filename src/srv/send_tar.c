@@ -47,7 +47,9 @@ static int flush(struct sender *s)
 	return s->packs ? put_packed(s, Z_NO_FLUSH) : transfer_flush(s->io);
 }
 
-/* Exactly as much as the header says: cut, or filled up, when the file has changed. */
+/*
+ * Writes exactly the size in the header: a file that has changed is cut or zero-filled.
+ */
 static int put_sized(struct sender *s, const struct pax_entry *e, int fd)
 {
 	struct buf *out = &s->io->buf;
@@ -81,7 +83,10 @@ static int put_sized(struct sender *s, const struct pax_entry *e, int fd)
 	return r;
 }
 
-/* What the kernel makes up has no true size: the header waits for the content. */
+/*
+ * Files of kernel file systems have no true size, so the content is read before the
+ * header is written.
+ */
 static int put_made_up(struct sender *s, struct pax_entry *e, int fd)
 {
 	struct buf text = BUF_INIT(TRANSFER_PIECE);
@@ -100,7 +105,7 @@ static int put_made_up(struct sender *s, struct pax_entry *e, int fd)
 	return r ? r : flush(s);
 }
 
-/* Its size is that of *e. */
+/* Writes an open file, whose size is e->size. */
 static int put_open(struct sender *s, struct pax_entry *e, int fd)
 {
 	return root_is_made_up(fd) ? put_made_up(s, e, fd) : put_sized(s, e, fd);
@@ -123,7 +128,7 @@ static int put_file(struct sender *s, struct pax_entry *e, int dir, const char *
 	return r;
 }
 
-/* A tree_fn. */
+/* Implements tree_fn. */
 static int put_item(void *arg, const struct tree_item *i)
 {
 	struct sender *s = arg;
@@ -156,7 +161,7 @@ static int put_item(void *arg, const struct tree_item *i)
 	return r ? r : flush(s);
 }
 
-/* The top folder comes last: in its header stands what had to be left out. */
+/* The top folder comes last, because its header lists the files that were left out. */
 static int put_all(
 	struct sender *s, const struct file_path *p, int fd, const struct stat *st)
 {

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-/* Shorter files do not become smaller. */
+/* Smaller files are not compressed. */
 enum { PACK_FROM = 128 };
 
 struct download {
@@ -17,7 +17,7 @@ struct download {
 	const struct transfer_ask *ask;
 	struct zip zip;
 	char *piece;
-	struct buf left_out; /* files that could not be sent, and why */
+	struct buf left_out; /* files that could not be sent, with the reasons */
 };
 
 static void leave_out(struct download *d, struct str path, const char *why)
@@ -32,7 +32,10 @@ static size_t at_most(uint64_t n, size_t most)
 	return n < most ? (size_t)n : most;
 }
 
-/* The next bytes of a file, up to left: how many, 0 at its end, or an error. */
+/*
+ * Sends the next bytes of a file, up to left, compressed. Returns their number, 0 at the
+ * end, or an error.
+ */
 static ssize_t put_packed(struct download *d, int fd, uint64_t left)
 {
 	ssize_t got = fd_read_full(fd, d->piece, at_most(left, TRANSFER_PIECE));
@@ -46,7 +49,10 @@ static ssize_t put_packed(struct download *d, int fd, uint64_t left)
 	return r ? r : got;
 }
 
-/* The same as they are: read behind the headers of their blocks, and sent from there. */
+/*
+ * As put_packed, uncompressed: the bytes are read behind the headers of their blocks and
+ * sent from there.
+ */
 static ssize_t put_plain(struct download *d, int fd, uint64_t left)
 {
 	const size_t block = TRANSFER_PIECE / 4;
@@ -71,10 +77,7 @@ static ssize_t put_plain(struct download *d, int fd, uint64_t left)
 	return r ? r : (ssize_t)sum;
 }
 
-/*
- * A file of which n bytes have been read, up to the length that it had when its header
- * was written.
- */
+/* Sends a file of which n bytes were read already, up to the size in its header. */
 static int put_long(
 	struct download *d, const struct zip_entry *e, int fd, uint64_t size, size_t n)
 {
@@ -126,7 +129,7 @@ static int put_file(
 	return r;
 }
 
-/* Links to files are read through, those to folders not entered. */
+/* Links to files are followed. Links to folders are skipped. */
 static int put_link(struct download *d, const struct tree_item *i)
 {
 	struct stat st;
@@ -138,7 +141,7 @@ static int put_link(struct download *d, const struct tree_item *i)
 	return S_ISDIR(st.st_mode) ? 0 : put_file(d, i->dir, i->name, i->path, 0);
 }
 
-/* A tree_fn. */
+/* Implements tree_fn. */
 static int put_item(void *arg, const struct tree_item *i)
 {
 	struct download *d = arg;
@@ -172,7 +175,7 @@ static int put_end(struct download *d)
 	return r;
 }
 
-/* As RFC 8187 wants it where a plain quoted string does not do. */
+/* Uses the encoding of RFC 8187 if a quoted string does not suffice. */
 static void name_reply(struct transfer_head *head, struct str base, const char *end)
 {
 	struct buf coded = BUF_INIT(FILE_WORDS_MAX), value = BUF_INIT(FILE_WORDS_MAX);
@@ -215,7 +218,7 @@ static int put_all(struct download *d, int fd, const struct stat *st)
 	return r ? r : put_end(d);
 }
 
-/* In the contract's words where it has them. */
+/* Answers with messages of the contract where it has them. */
 static int refuse(struct transfer_io *io, int err, struct str path)
 {
 	switch (err) {

@@ -38,8 +38,8 @@
 
 enum phase {
 	PHASE_SERVE,
-	PHASE_DRAIN, /* no new requests, the running ones may end */
-	PHASE_CUT,   /* they have been answered, the answers are on their way */
+	PHASE_DRAIN, /* no new requests; running ones may end */
+	PHASE_CUT,   /* the requests were answered; the replies are being sent */
 };
 
 struct serve {
@@ -58,14 +58,17 @@ struct serve {
 	struct viewer *viewer; /* NULL: none */
 	struct dial *dial;     /* NULL: none */
 	struct timer grace;
-	struct timer exited; /* a process has exited that stops the sandbox */
+	struct timer exited; /* a process with on_exit "stop" has exited */
 	int exited_code;
 	struct kept kept;
 	enum phase phase;
-	int code; /* of the exit */
+	int code; /* exit code */
 };
 
-/* Exhaustion shall be an error that can be answered. (Sanitizers map more than all.) */
+/*
+ * Limits the memory, so that exhaustion is an error that can be answered. (Address
+ * sanitizers map more than the limit.)
+ */
 static void cap_memory(void)
 {
 #ifndef __SANITIZE_ADDRESS__
@@ -83,13 +86,16 @@ static void harden(void)
 {
 	spawn_remember_limits();
 	cap_memory();
-	/* Keys are in our memory, and may have been in our environment. */
+	/* The session key is in memory, and was perhaps in the environment. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	loop_ignore(SIGPIPE);
 	loop_ignore(SIGXFSZ);
 }
 
-/* The name may have passed on to a shell of ours, which we reap: the pid tells. */
+/*
+ * The session's name may belong to a newer shell, a child of this process, so the pid
+ * counts.
+ */
 static void shell_ended(struct serve *s, const struct store_record *r)
 {
 	struct session *at = s->box.session;
@@ -100,7 +106,7 @@ static void shell_ended(struct serve *s, const struct store_record *r)
 		shell_exited(session_shell(at), r->status);
 }
 
-/* Init tells of the end of what an earlier process had started. */
+/* Init reports the exits of processes that an earlier server process started. */
 static void store_ready(struct io *io, uint32_t events)
 {
 	struct serve *s = container_of(io, struct serve, store_io);
@@ -123,7 +129,7 @@ static void store_ready(struct io *io, uint32_t events)
 	loop_stop(s->loop);
 }
 
-/* What only shows is not worth a start that fails. */
+/* The server starts without the viewer if it cannot be opened. */
 static void open_viewer(struct serve *s)
 {
 	int err;
@@ -141,7 +147,7 @@ static void close_viewer(struct serve *s)
 
 static void grace_over(struct timer *t);
 
-/* Whoever is still at work answers with what there is. */
+/* Makes all running work answer with its present state. */
 static void cut(struct serve *s)
 {
 	for (struct session *at = s->box.session; at; at = session_next(at))
@@ -165,7 +171,10 @@ static void enter(struct serve *s, enum phase to)
 	if (timer_set(s->loop, &s->grace, patience[to], grace_over) < 0)
 		loop_stop(s->loop);
 	if (to == PHASE_DRAIN) {
-		/* Init's copy would still take connections, which nobody serves. */
+		/*
+		 * Init's copy of the listener would still accept connections, which are
+		 * not served.
+		 */
 		store_drop(s->store, KEPT_LISTENER);
 		transfer_stop();
 		plugs_drain(s->box.plugs);
@@ -196,7 +205,7 @@ static void cut_at_last(struct timer *t)
 	loop_stop(s->loop);
 }
 
-/* The second signal does not wait for anybody. */
+/* The second signal stops the server at once. */
 static void on_stop(void *arg, int signo)
 {
 	struct serve *s = arg;
@@ -218,7 +227,10 @@ static void serve_stop_after_exit(struct timer *t)
 	enter(s, PHASE_DRAIN);
 }
 
-/* A restored process may have exited before the server is built. */
+/*
+ * A restored process may have exited before the server is built, so a timer defers the
+ * stop.
+ */
 static void serve_on_process(void *arg, const struct process *p)
 {
 	const struct process_exit *e = process_exit_of(p);
@@ -264,7 +276,7 @@ static int open_listener(struct serve *s)
 	return server_listen(s->server, fd, s->tls);
 }
 
-/* Shell and plugins are there, or known to be impossible: now clients may come. */
+/* The shell and the plugins are ready or have failed: now the server listens. */
 static void on_settled(void *arg)
 {
 	static const char line[] = "Runtime client initialized.\n";
@@ -281,7 +293,7 @@ static void on_settled(void *arg)
 		fail(s, what, err);
 		return;
 	}
-	/* Old clients look for this line in the log before they try to connect. */
+	/* Old clients search the log for this line before they connect. */
 	if (fd_write_all(STDOUT_FILENO, line, sizeof(line) - 1) < 0)
 		log_warn("standard output is closed");
 	dial_start(s->dial);
@@ -306,7 +318,10 @@ static void on_ready(void *arg, int err, const char *why)
 	git_identity_set(&s->git, &s->box, on_identity, s);
 }
 
-/* What the entrypoint has set up is there for the first shell, too. */
+/*
+ * With --entrypoint wait, the entrypoint has ended or failed: its changes are there for
+ * the first shell.
+ */
 static void start_session(void *arg)
 {
 	struct serve *s = arg;
@@ -350,8 +365,9 @@ static int make_processes(struct serve *s)
 }
 
 /*
- * Processes run where shells do. Without a key any process of the sandbox may be the
- * peer, and must not become root.
+ * Processes run as the user and in the directory of the shells. Without a session key and
+ * without client certificates, any process of the sandbox may be the peer, and must not
+ * become root.
  */
 static void restore_processes(struct serve *s)
 {
@@ -418,12 +434,15 @@ static int build(struct serve *s)
 }
 
 /*
- * Ends everything that has come out of any session, and says what it could not. What
- * has left its session, or was adopted from an earlier process, is a child of init.
+ * Ends all descendants of the sandbox and logs those that do not end. A process that has
+ * left its session, or was restored from an earlier server process, is a child of init.
  */
 static void end_all(const struct serve *s)
 {
-	/* An init that is gone has left us to somebody whose children are not ours. */
+	/*
+	 * If init has exited, the parent is another process, whose children are not the
+	 * sandbox's.
+	 */
 	bool below = s->store->sock >= 0 && getppid() == s->store->init;
 	struct tree t = {.root = below ? s->store->init : getpid()};
 
@@ -462,7 +481,10 @@ int serve_run(struct store *store, const struct config *config)
 		else
 			start_session(&s);
 		err = loop_run(s.loop);
-		/* Actions with an id, for which nobody waits, keep no loop running. */
+		/*
+		 * Actions with an id that no request waits for do not keep the loop
+		 * running, so they are answered here.
+		 */
 		if (err == 0 && s.phase != PHASE_CUT &&
 			timer_set(s.loop, &s.grace, 0, cut_at_last) == 0)
 			err = loop_run(s.loop);
@@ -482,7 +504,7 @@ int serve_run(struct store *store, const struct config *config)
 	plugs_del(s.box.plugs);
 	job_free(&s.git.job);
 	end_all(&s);
-	/* They are not ended, the sandbox is. */
+	/* Sessions of a sandbox that ends are not recorded as ended. */
 	s.box.session_told = NULL;
 	while (s.box.session)
 		session_del(s.box.session);

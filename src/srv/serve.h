@@ -6,8 +6,8 @@
 #include "proc/store.h"
 
 /*
- * Serves until a signal ends it; returns the exit code. Takes over what store
- * holds from an earlier process, so that a crash costs no session.
+ * Serves until a signal or an error ends it. Returns the exit code. Restores the state
+ * that an earlier process left in store, so that sessions survive a crash.
  */
 int serve_run(struct store *store, const struct config *config);
 

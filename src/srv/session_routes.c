@@ -68,7 +68,7 @@ void sessions_list(struct api *api, struct request *rq, struct str name)
 	request_reply(rq, 200, API_JSON);
 }
 
-/* The session; NULL, and answered, when there is none of that name. */
+/* The session of that name. NULL: there is none, and the request is answered. */
 static struct session *find(struct api *api, struct request *rq, struct str name)
 {
 	struct session *s = session_find(api->box, name);
@@ -90,7 +90,7 @@ static void put_left(struct jw *w, const struct tree_left *left)
 	jw_end(w);
 }
 
-/* One who waits for the end of a session; in the request's arena. */
+/* A request that waits for the end of a session. In the request's arena. */
 struct end {
 	struct session *session;
 	struct str name;

@@ -1,4 +1,6 @@
-/* The routes below /v1/sessions; name is that of a session, legal but perhaps unknown. */
+/*
+ * The routes below /v1/sessions. name is a legal session name; the session may not exist.
+ */
 #ifndef SRV_SESSION_ROUTES_H
 #define SRV_SESSION_ROUTES_H
 
@@ -6,11 +8,11 @@
 
 /* Lists all sessions. */
 void sessions_list(struct api *api, struct request *rq, struct str name);
-/* Ends one with all that runs in it; answered when that is over. */
+/* Ends a session and all processes in it. Replies when they have ended. */
 void sessions_end(struct api *api, struct request *rq, struct str name);
-/* Who asked for that has left. */
+/* The connection of a sessions_end request is closed. */
 void sessions_end_gone(struct request *rq);
-/* A part of the raw output of its present command. */
+/* Replies with a part of the raw output of the session's present command. */
 void sessions_output(struct api *api, struct request *rq, struct str name);
 
 #endif

@@ -9,7 +9,9 @@
 
 static const char home[] = "/.od/";
 
-/* A folder of ours, and of nobody who could put other programs into it. */
+/*
+ * Makes a folder. Returns -EPERM if it belongs to another user or others can write to it.
+ */
 static int make_folder(const char *path)
 {
 	struct stat st;
@@ -31,7 +33,7 @@ static bool leads_to(const char *link, const char *program)
 	return n > 0 && str_eq(str_make(now, (size_t)n), str_c(program));
 }
 
-/* Old or new at any time: another server may have the same folder. */
+/* Replaces the link atomically: another server may use the same folder. */
 static int make_link(const char *folder, const char *name, const char *program)
 {
 	char path[USER_PATH_MAX], temp[USER_PATH_MAX + 16];

@@ -47,7 +47,7 @@ static void put_ledger(struct jw *w, const struct once *o)
 	jw_end(w);
 }
 
-/* What keeps the secrets, and the server, from what runs in the sandbox. */
+/* The measures that protect the secrets and the server from programs of the sandbox. */
 static void put_hardening(struct jw *w, const struct box *box)
 {
 	struct rlimit data = {0};
@@ -63,7 +63,7 @@ static void put_hardening(struct jw *w, const struct box *box)
 	jw_end(w);
 }
 
-/* What this system does not have, and what is done instead. */
+/* The facilities that this system lacks, and their replacements. */
 static void put_fallbacks(struct jw *w, const struct box *box, const struct once *o)
 {
 	jw_key(w, "fallbacks");

@@ -1,4 +1,4 @@
-/* GET /v1/status: who this sandbox is, what it remembers, what protects it. */
+/* GET /v1/status: the identity of the sandbox, its recorded state, its protections. */
 #ifndef SRV_STATUS_H
 #define SRV_STATUS_H
 

@@ -39,7 +39,7 @@ void stream_say_in(struct buf *text, struct jw *w, const char *type)
 	jw_cstr(w, type);
 }
 
-/* Only one is written at a time. */
+/* At most one frame is open at a time. */
 void stream_say(struct stream *s, struct jw *w, const char *type)
 {
 	buf_reset(&s->all->text);
@@ -51,7 +51,7 @@ void stream_said(struct stream *s, struct jw *w)
 	struct buf *text = w->out;
 
 	jw_end(w);
-	/* Without it the two sides would wait for each other. */
+	/* If the frame were lost, the two sides would wait for each other. */
 	if (s->ws && text->err)
 		ws_conn_close(s->ws, WS_TRY_LATER, STR("out of memory"));
 	else if (s->ws)
@@ -102,7 +102,10 @@ void channel_complain(struct channel *c, const char *words)
 	stream_complain(c->stream, c->id, "error", words);
 }
 
-/* What is remembered, by a name that changes when it is lost, and how far it goes. */
+/*
+ * Writes the identity of the ledger, which changes when the ledger is lost, and the
+ * number of its last event.
+ */
 static void put_memory(struct jw *w, const struct once *o)
 {
 	if (!o->open)
@@ -240,7 +243,7 @@ static size_t credit(const struct channel *c)
 	return open < c->window ? (size_t)(c->window - open) : 0;
 }
 
-/* The next in turn that may have something and may send it. */
+/* The next channel in turn that may have output and has credit. */
 static struct channel *next_ready(struct stream *s)
 {
 	for (unsigned i = 0; i < s->channels_n; i++) {
@@ -253,7 +256,7 @@ static struct channel *next_ready(struct stream *s)
 	return NULL;
 }
 
-/* As much as there is room for; the connection asks again when it has more. */
+/* Sends as much as the queue has space for. on_room continues. */
 static void pump(struct stream *s)
 {
 	struct channel *c;
@@ -289,7 +292,7 @@ static void on_beat(void *arg)
 	struct stream *s = arg;
 	struct jw w;
 
-	/* A peer that does not read has enough of it. */
+	/* If the peer does not read, no heartbeat is queued. */
 	if (ws_conn_queued(s->ws) > WS_QUEUE)
 		return;
 	stream_say(s, &w, "heartbeat");
@@ -337,7 +340,7 @@ void stream_del(struct stream *s)
 	loop_free_later(l, &s->later, free_now);
 }
 
-/* A stream that the sandbox has opened begins with the offer of a proof. */
+/* On a stream that the sandbox opened, the hello has the nonce of a proof. */
 static void on_opened(void *arg)
 {
 	stream_proof_offer(arg);
@@ -418,7 +421,7 @@ void streams_open(struct api *api, struct request *rq, struct str name)
 		return;
 	}
 	s->trusted = true;
-	/* That it counts was seen with the head. */
+	/* The lease was checked when the head was received. */
 	if (request_header(rq, STR("x-lease"), &lease) == 0 &&
 		str_u64(lease, INT64_MAX, &s->lease) < 0)
 		s->lease = 0;

@@ -1,8 +1,7 @@
 /*
- * The stream: one WebSocket that carries many channels, such as the live terminal of a
- * session, each with its own credit. Whoever reads slowly has nothing queued for him:
- * what he has not asked for yet stays where it comes from. docs/protocol.md has the
- * frames.
+ * The stream: one WebSocket with many channels, such as the live terminal of a session.
+ * Each channel has its own credit. Output for which the peer has given no credit is not
+ * queued; it stays at its source. docs/protocol.md describes the frames.
  */
 #ifndef SRV_STREAM_H
 #define SRV_STREAM_H
@@ -13,22 +12,22 @@
 struct stream;
 struct streams;
 
-/* Those of a server; NULL when out of memory. */
+/* The streams of a server; NULL: out of memory. */
 struct streams *streams_new(struct api *api) MUST_USE;
-/* Ends all at once. */
+/* Ends all streams. */
 void streams_del(struct streams *all);
-/* Says goodbye to all; no more are opened. */
+/* Closes all streams with WS_GOING_AWAY. No more are opened. */
 void streams_stop(struct streams *all);
 
-/* A higher lease may have been shown: who has shown a lower one is told, and leaves. */
+/* Fencing: closes streams and attachments whose lease is lower than the highest seen. */
 void streams_fence(struct api *api);
 
-/* GET /v1/stream: becomes one. */
+/* GET /v1/stream: the connection becomes a stream. */
 void streams_open(struct api *api, struct request *rq, struct str name);
 
 /*
- * For a connection that this server makes: the conf for ws_conn_dial, whose connection is
- * then given to stream_begin. ended is called at its end, see ws_ops.
+ * A stream over a connection that this server makes: stream_conf is for ws_conn_dial, and
+ * stream_begin takes the connection. ended is called at its end, see ws_ops.
  */
 struct stream *stream_new(struct streams *all,
 	void (*ended)(void *arg, unsigned code, const char *why), void *arg);

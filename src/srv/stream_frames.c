@@ -1,4 +1,4 @@
-/* What the peer of a stream says. */
+/* Frames from the peer of a stream. */
 #include "srv/stream_private.h"
 
 #include "limits.h"
@@ -35,7 +35,7 @@ static const struct channel_kind *const channel_kinds[KINDS] = {
 	[KIND_PROCESS] = &channel_process,
 };
 
-/* Of a channel that is there already nothing is closed. */
+/* If the id is in use, "error" is sent, because "closed" would close that channel. */
 static void refuse(
 	struct stream *s, const struct stream_ask *ask, const struct channel_refusal *why)
 {
@@ -72,7 +72,7 @@ static void on_open(struct stream *s, const struct stream_ask *ask)
 		why.words = "There are too many channels.";
 	else if (!s->trusted && !kind->open)
 		why.words = "The key has to be shown before.";
-	/* Another channel may have something to say meanwhile. */
+	/* A buffer of its own, because another channel may send a frame meanwhile. */
 	stream_say_in(&text, &w, "opened");
 	jw_key(&w, "id");
 	jw_uint(&w, ask->id);
@@ -86,7 +86,7 @@ static void on_open(struct stream *s, const struct stream_ask *ask)
 	c->kind = kind;
 	c->stream = s;
 	c->id = (uint32_t)ask->id;
-	/* Its kind may have none as large. */
+	/* The kind may have set a smaller maximum. */
 	if (!c->window || ask->window < c->window)
 		c->window = (uint32_t)ask->window;
 	c->next = NULL;
@@ -104,7 +104,7 @@ static void on_ack(struct stream *s, const struct stream_ask *ask)
 {
 	struct channel *c = stream_find(s, ask->id);
 
-	/* It may be about one that has just been closed. */
+	/* The channel may have been closed just before. */
 	if (!c)
 		return;
 	if (ask->bytes > c->sent) {
@@ -161,7 +161,7 @@ static void on_key(struct stream *s, const struct stream_ask *ask)
 		stream_complain(s, 0, "error", "Invalid API Key");
 }
 
-/* Of two backends the one counts who has the higher number: the other one is told. */
+/* Fencing: the highest lease wins. Streams with a lower one are closed. */
 static void on_lease(struct stream *s, const struct stream_ask *ask)
 {
 	struct jw w;

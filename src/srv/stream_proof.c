@@ -1,7 +1,7 @@
 /*
- * The sandbox's side of the mutual proof on a stream that it has opened (net/proof.h):
- * its hello has a nonce, the backend answers with "prove", the sandbox with "proof", the
- * backend with "proof". Each step is done at most once in the life of a stream.
+ * The sandbox's side of the mutual proof on a stream that it has opened (net/proof.h).
+ * Its hello has a nonce. The backend sends "prove", the sandbox "proof", and then the
+ * backend "proof". Each step is done at most once per stream.
  */
 #include "srv/stream_private.h"
 

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 
 enum transfer_state {
-	TRANSFER_TAKES,    /* the body comes and goes to the job; nothing is answered */
-	TRANSFER_DISCARDS, /* the body still comes, but the job has ended */
-	TRANSFER_WAITS,    /* for the head of the job's reply */
-	TRANSFER_REPLIES,  /* the reply comes from the job and goes to the peer */
+	TRANSFER_TAKES,    /* the body is passed to the job; there is no reply yet */
+	TRANSFER_DISCARDS, /* the body is discarded, because the job has ended */
+	TRANSFER_WAITS,    /* waits for the head of the job's reply */
+	TRANSFER_REPLIES,  /* the reply is passed from the job to the peer */
 	TRANSFER_OVER,
 };
 
@@ -22,9 +22,9 @@ struct transfer {
 	struct job job;
 	struct request *rq;
 	struct transfer_ask ask;
-	struct transfer *next; /* among the endless */
+	struct transfer *next; /* in the list of endless transfers */
 	struct later later;
-	struct buf early; /* output that cannot be handed on yet */
+	struct buf early; /* output that cannot be passed on yet */
 };
 
 static struct transfer *endless;
@@ -52,7 +52,7 @@ static void free_late(struct later *later)
 	free(t);
 }
 
-/* Nobody will call back any more. */
+/* Frees t; no callback follows. */
 static void let_go(struct transfer *t)
 {
 	struct loop *l = t->job.loop;
@@ -68,13 +68,16 @@ static void let_go(struct transfer *t)
 	loop_free_later(l, &t->later, free_late);
 }
 
-/* The text in an array that somebody else has filled. */
+/* The string in an array of a head. The terminating NUL may be missing. */
 static struct str text_in(const char *p, size_t room)
 {
 	return str_make(p, strnlen(p, room));
 }
 
-/* Begins the reply, if its head is there; the job that made it is not trusted. */
+/*
+ * Begins the reply if its head is complete. The job is not trusted, so its strings are
+ * bounded.
+ */
 static void begin(struct transfer *t)
 {
 	struct transfer_head head;
@@ -94,7 +97,7 @@ static void begin(struct transfer *t)
 	request_begin(t->rq, head.status, head.type[0] ? head.type : NULL, head.length);
 }
 
-/* Hands on what there is, as far as that may be; whether more may come. */
+/* Passes on all output that may be sent. Returns whether more may come. */
 static bool hand_on(struct transfer *t)
 {
 	bool more;
@@ -108,14 +111,14 @@ static bool hand_on(struct transfer *t)
 	return more;
 }
 
-/* The job has ended, and so has the body. */
+/* The job and the body have ended. */
 static void finish(struct transfer *t)
 {
 	struct request *rq = t->rq;
 	enum job_outcome outcome = t->job.outcome;
 	bool begun;
 
-	/* Nothing is early in a reply, and behind what was offered nothing may come. */
+	/* During a reply no output is early, and nothing may follow what was offered. */
 	if (t->state != TRANSFER_REPLIES)
 		(void)hand_on(t);
 	begun = t->state == TRANSFER_REPLIES;
@@ -145,7 +148,7 @@ static void on_output(struct job *j, struct str piece)
 		job_pause(j, true);
 }
 
-/* Has what the job has written go past our memory, if that is possible and enough. */
+/* Offers the job's output for splicing, if that is possible and there is enough. */
 static bool offer(struct transfer *t)
 {
 	size_t n = t->state == TRANSFER_REPLIES ? job_waiting(&t->job) : 0;
@@ -195,7 +198,7 @@ static void transfer_prepare(void *arg)
 	priv_writer_start(t->ask.privileged);
 }
 
-/* The room for early output all at once: there is no way to tell of a lack later. */
+/* Allocates the space for early output: a failure could not be reported later. */
 static struct transfer *transfer_new(void)
 {
 	struct transfer *t = calloc(1, sizeof(*t));
@@ -209,7 +212,7 @@ static struct transfer *transfer_new(void)
 	return NULL;
 }
 
-/* They have no end: whoever waited in line behind them would wait for ever. */
+/* Endless transfers keep their jobs, so a queue behind them would never move. */
 static bool is_place_left(const struct transfer_ask *ask)
 {
 	size_t n = 0;
@@ -227,7 +230,7 @@ static void refuse(struct request *rq, bool watch)
 		      : STR("The sandbox cannot start one more transfer now."));
 }
 
-/* The request's body is the job's input. */
+/* Whether the body of the request is the input of the job. */
 static bool body_streams(const struct request *rq)
 {
 	return rq->body_max > HTTP_BODY_MAX;
@@ -248,9 +251,9 @@ static int start_job(struct transfer *t, struct api *api)
 		.work = work,
 		.prepare = ask->privileged ? transfer_prepare : NULL,
 		.arg = t,
-		/* A watch that is not read shall notice soon. */
+		/* A small pipe, so that a watch without a reader notices it soon. */
 		.wide = ask->quick || ask->endless ? 0 : TRANSFER_PIPE,
-		/* The end of its input tells one that is endless to end. */
+		/* An endless job ends at the end of its input. */
 		.input = body_streams(t->rq) || ask->endless,
 		.kind = !ask->quick  ? JOB_LASTING
 			: ask->aside ? JOB_LONG
@@ -343,7 +346,7 @@ void transfer_room(struct request *rq)
 {
 	struct transfer *t = rq->user;
 
-	/* It is paused, unless it wrote little. */
+	/* Continues the job, unless its output is offered. */
 	job_pause(&t->job, offer(t));
 }
 

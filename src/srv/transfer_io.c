@@ -42,7 +42,7 @@ int transfer_flush_much(struct transfer_io *io)
 {
 	if (io->buf.n < io->much && !io->buf.err)
 		return 0;
-	/* The first entries of many small ones need not wait for the others. */
+	/* The first entries are sent early, then the pieces grow. */
 	if (io->much < TRANSFER_PIECE)
 		io->much *= 2;
 	return transfer_flush(io);
@@ -64,7 +64,7 @@ int transfer_fail(struct transfer_io *io, unsigned status, struct str words)
 {
 	struct jw w;
 
-	/* Too late to say anything but that it is no good. */
+	/* The reply has begun, so the connection is cut instead. */
 	if (io->begun)
 		return -EIO;
 	buf_reset(&io->buf);

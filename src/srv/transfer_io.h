@@ -1,4 +1,4 @@
-/* The inside of a transfer's job: its input, its reply. For srv/transfer* only. */
+/* The job's side of a transfer: its input and its reply. For src/srv/transfer* only. */
 #ifndef SRV_TRANSFER_IO_H
 #define SRV_TRANSFER_IO_H
 
@@ -7,33 +7,35 @@
 
 struct transfer_io {
 	int in, out;
-	struct buf buf; /* of the reply, on its way */
+	struct buf buf; /* output that is not sent yet */
 	bool begun;
 	bool damaged; /* a file may hold old and new bytes mixed, after an error */
-	size_t much;  /* of buf: worth to be sent */
-	char *piece;  /* of the input, TRANSFER_PIECE bytes */
+	size_t much;  /* size of buf from which on it is sent */
+	char *piece;  /* buffer for input, TRANSFER_PIECE bytes */
 };
 
-/* The whole job; a job_work_fn but for its argument. */
+/* Runs the whole job, like a job_work_fn. */
 int transfer_work(const struct transfer_ask *ask, int in, int out) MUST_USE;
 
-/* The next piece of the body: 1; 0 at its end; ERR_CLOSED: it is cut off; -errno. */
+/* Reads the next piece of the body. 1; 0: its end; ERR_CLOSED: it is cut off; -errno. */
 int transfer_read(struct transfer_io *io, struct str *piece) MUST_USE;
 
-/* Begins the reply; nothing of it may have been sent. Then its bytes. 0 or -errno. */
+/* Begins the reply, once. Its bytes follow. Returns 0 or -errno. */
 int transfer_begin(struct transfer_io *io, const struct transfer_head *head) MUST_USE;
-/* What was written to io->buf, if it is much; all of it. */
+/* Send io->buf: if it is large enough, or in any case. */
 int transfer_flush_much(struct transfer_io *io) MUST_USE;
 int transfer_flush(struct transfer_io *io) MUST_USE;
 
-/* A reply of JSON that is in io->buf. */
+/* Replies with the JSON in io->buf. */
 int transfer_json(struct transfer_io *io, unsigned status) MUST_USE;
-/* {"detail": words}, and "damaged": true where that is so. */
+/* Replies {"detail": words}, with "damaged": true if io->damaged is set. */
 int transfer_fail(struct transfer_io *io, unsigned status, struct str words) MUST_USE;
-/* 500 (503: no memory), the contract's words: "[Errno 13] Permission denied: 'PATH'". */
+/*
+ * Replies 500 (503: no memory) as the contract: "[Errno 13] Permission denied: 'PATH'".
+ */
 int transfer_errno(struct transfer_io *io, int err, struct str path) MUST_USE;
 
-/* One field of the head; a value that does not fit is left out. */
+/* Adds a field to the head. A value that does not fit is left out. */
 void transfer_field(struct transfer_head *head, const char *name, struct str value);
 
 #endif

@@ -29,9 +29,9 @@ static bool is_local_name(struct str host)
 }
 
 /*
- * A page from elsewhere can name this server by a host name of its own that leads
- * here, and would then be of the same origin; and any page can ask without seeing the
- * answer. Neither is anything that our own pages do.
+ * Refuses requests of other pages. A foreign page can reach this server by a host name of
+ * its own that resolves to this address, which would be the same origin. Any page can
+ * also send requests without reading the answers. The viewer's own pages do neither.
  */
 static bool is_own_page(const struct request *rq)
 {
@@ -112,7 +112,7 @@ static void on_gone(void *arg, struct request *rq)
 		transfer_gone(rq);
 }
 
-/* The first free port, so that it is the same one after a restart. */
+/* Uses the first free port, so that it is the same after a restart. */
 static int open_port(struct viewer *v, uint16_t main_port)
 {
 	int fd = -EADDRINUSE;
@@ -127,8 +127,8 @@ static int open_port(struct viewer *v, uint16_t main_port)
 }
 
 /*
- * Everybody may write to /tmp: what waits there under the name, a link to somewhere
- * else for instance, is replaced and never written through.
+ * All users can write to /tmp. An existing file, such as a link to another place, is
+ * replaced and not written through.
  */
 static void leave_url(const struct viewer *v)
 {

@@ -1,8 +1,8 @@
 /*
- * The file viewer: a small server beside the main one that shows images and PDF
- * files as pages, for a browser inside the sandbox. It listens on 127.0.0.1 alone
- * and asks for no key, since a browser has none to show; docs/protocol.md, "File
- * viewer". Files are read by jobs with the rights of the sandbox user.
+ * The file viewer: a small server beside the main one that shows images and PDF files as
+ * pages, for a browser inside the sandbox. It listens on 127.0.0.1 only. It needs no key,
+ * since a browser has none to send; see docs/protocol.md, "File viewer". Jobs with the
+ * rights of the sandbox user read the files.
  */
 #ifndef SRV_VIEWER_H
 #define SRV_VIEWER_H
@@ -12,12 +12,12 @@
 struct viewer;
 
 /*
- * Opens it on the first free port behind that of the main server, and leaves its URL
- * in /tmp/oh-server-url. api must outlive it. NULL with *err set to -errno, or to
- * -EADDRINUSE when there is no free port; that the URL cannot be left is logged only.
+ * Opens the viewer on the first free port after that of the main server, and writes its
+ * URL to /tmp/oh-server-url. api must outlive it. Returns NULL with *err: -errno, or
+ * -EADDRINUSE if no port is free. If the URL cannot be written, this is only logged.
  */
 struct viewer *viewer_new(struct api *api, int *err) MUST_USE;
-/* Cuts what it is doing. NULL is fine. */
+/* Ends the viewer and its requests. v may be NULL. */
 void viewer_del(struct viewer *v);
 
 #endif

@@ -15,7 +15,7 @@ static const char style[] = "body{font-family:sans-serif;margin:20px}"
 			    "img{max-width:100%}"
 			    "canvas{display:block;margin:10px 0;border:1px solid #ccc}";
 
-/* Draws the text of each page, which is also what a reader of the screen finds. */
+/* Draws the text of each page. Screen readers find the same text. */
 static const char script[] = "for(const c of document.querySelectorAll('canvas')){"
 			     "const t=c.textContent.split('\\n'),g=c.getContext('2d');"
 			     "c.width=816;c.height=Math.max(1056,t.length*18+80);"
@@ -23,7 +23,7 @@ static const char script[] = "for(const c of document.querySelectorAll('canvas')
 			     "g.fillStyle='#000';g.font='14px sans-serif';"
 			     "t.forEach((s,i)=>g.fillText(s,40,50+i*18,736))}";
 
-/* What a file is by its first bytes; the name of it may say another. */
+/* The type of a file by its first bytes, whatever its name is. */
 static const struct kind {
 	struct str sign;
 	const char *type; /* NULL: PDF */
@@ -64,7 +64,9 @@ static void escape(struct buf *out, struct str text)
 	buf_free(&good);
 }
 
-/* Source and style are named by their hashes: nothing else runs, whatever is shown. */
+/*
+ * Style and script are allowed by their hashes, so nothing else in the page is executed.
+ */
 static void put_hash(struct buf *out, const char *what, const char *text)
 {
 	uint8_t digest[SHA256_LEN];
@@ -114,8 +116,8 @@ static int send_error(struct transfer_io *io, unsigned status, const char *headi
 }
 
 /*
- * The content decides, not the name: a link called x.png to a file of the sandbox
- * user's must not show that file to others, who can ask here as well.
+ * The content decides, not the name. A link x.png to a file of the sandbox user must not
+ * show that file to other users, who can reach this port as well.
  */
 static const struct kind *kind_of(struct str content)
 {
@@ -148,7 +150,10 @@ static void write_page(
 	buf_puts(out, "\n</body></html>\n");
 }
 
-/* The file at path, which may be anything. 0, or an error with words in *why. */
+/*
+ * Reads the file at path, which may be of any type. Returns 0, or an error with a message
+ * in *why.
+ */
 static int load(const char *path, struct buf *content, const char **why)
 {
 	struct stat st;

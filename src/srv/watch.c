@@ -42,7 +42,7 @@ static void engine_del(struct watcher *w)
 	fd_close(&w->fd);
 }
 
-/* An engine and the watch of the top, which is open at fd. */
+/* Makes an engine and watches the top, which is open at fd. */
 static int engage(struct watcher *w, int fd)
 {
 	w->engine = engine_new();
@@ -54,7 +54,7 @@ static int engage(struct watcher *w, int fd)
 	return w->fd < 0 ? w->fd : watch_top(w, fd);
 }
 
-/* All else that is to be watched; then it can be listed without missing anything. */
+/* Watches the rest. After "ready" the client can list files without missing a change. */
 static int get_ready(struct watcher *w, int fd)
 {
 	struct jw jw;
@@ -70,7 +70,7 @@ static int get_ready(struct watcher *w, int fd)
 	return chdir("/") < 0 ? -errno : 0;
 }
 
-/* --- Its end ---------------------------------------------------------------------- */
+/* --- The end ---------------------------------------------------------------------- */
 
 static int say_end(struct watcher *w, const char *reason, const char *detail)
 {
@@ -85,7 +85,7 @@ static int say_end(struct watcher *w, const char *reason, const char *detail)
 	return watch_flush(w);
 }
 
-/* What is missing cannot be found out: all begins anew, and the client lists again. */
+/* The missed changes are unknown: the watch begins again, and the client lists again. */
 static int start_over(struct watcher *w)
 {
 	struct jw jw;
@@ -105,7 +105,7 @@ static int start_over(struct watcher *w)
 	return r;
 }
 
-/* --- Its life --------------------------------------------------------------------- */
+/* --- The loop --------------------------------------------------------------------- */
 
 int watch_take(struct watcher *w)
 {
@@ -119,12 +119,12 @@ int watch_take(struct watcher *w)
 	return r ? r : 1;
 }
 
-/* Until there is something to do: 0; 1: there is nobody to do it for. */
+/* Waits for events. 0: there is work; 1: the watch is to end; or an error. */
 static int await(struct watcher *w, bool *readable)
 {
 	struct pollfd fds[] = {
 		{.fd = w->fd, .events = watch_wants(w->engine) ? POLLIN : 0},
-		/* All that ever comes is the end. */
+		/* no bytes come, only the end */
 		{.fd = w->io->in, .events = POLLIN},
 		{.fd = w->io->out},
 	};
@@ -181,9 +181,9 @@ static int live(struct watcher *w)
 	}
 }
 
-/* --- Its beginning ---------------------------------------------------------------- */
+/* --- The beginning ---------------------------------------------------------------- */
 
-/* Opens the folder, or the one that a file is in, whose name goes to base. */
+/* Opens the folder at p, or the folder of the file at p, whose name goes to base. */
 static int open_top(struct watcher *w, const struct file_path *p, char *base)
 {
 	char cwd[FILE_PATH_MAX];
@@ -195,7 +195,10 @@ static int open_top(struct watcher *w, const struct file_path *p, char *base)
 	if (S_ISDIR(st.st_mode)) {
 		fd = fd_open(p->abs, O_RDONLY | O_DIRECTORY, 0);
 	} else {
-		/* One that replaces it by a rename is another file, of that name. */
+		/*
+		 * A rename can replace the file by another one, so its name is watched in
+		 * its folder.
+		 */
 		r = file_path_open_dir(p, &dir, base);
 		if (r)
 			return r;
@@ -242,7 +245,7 @@ static int stream(struct watcher *w, int fd)
 		return fail(w, r);
 	}
 	transfer_field(&head, "cache-control", STR("no-cache"));
-	/* Of proxies that would collect a reply before they pass it on. */
+	/* Makes proxies pass the reply on without buffering. */
 	transfer_field(&head, "x-accel-buffering", STR("no"));
 	r = transfer_begin(w->io, &head);
 	if (!r)

@@ -4,7 +4,7 @@
 
 #include "srv/transfer_io.h"
 
-/* The work of a transfer that is endless; the end of its input ends it. */
+/* The work of an endless transfer. It ends when its input ends. */
 int watch_work(struct transfer_io *io, const struct transfer_ask *ask);
 
 #endif

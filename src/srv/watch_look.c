@@ -19,7 +19,7 @@ static bool is_folder(int fd, const struct watch_folder *f)
 	return fstat(fd, &st) == 0 && st.st_dev == f->dev && st.st_ino == f->ino;
 }
 
-/* It is not held open, or its removal would not be told. */
+/* The top is not held open: this would delay the event of its removal. */
 int watch_open_top(struct watcher *w)
 {
 	const struct watch_folder *top = w->engine->tree.top;
@@ -34,8 +34,8 @@ int watch_open_top(struct watcher *w)
 }
 
 /*
- * Opens the folder where its path leads: -ESTALE when that is another one, as what was
- * renamed meanwhile has not been read.
+ * Opens the folder at its recorded path. -ESTALE: another folder is there, because a
+ * rename has not been read yet.
  */
 static int open_folder(struct watcher *w, const struct watch_folder *f)
 {
@@ -59,7 +59,9 @@ static bool is_gone(int err)
 	return err == -ENOENT || err == -ENOTDIR || err == -ELOOP || err == -ESTALE;
 }
 
-/* A folder that is mounted at two places has one watch. */
+/*
+ * Whether wd is the watch of another path: a folder that is mounted twice has one watch.
+ */
 static bool is_elsewhere(
 	struct watcher *w, int wd, const struct watch_folder *parent, const char *name)
 {
@@ -75,7 +77,7 @@ static bool is_elsewhere(
 	return true;
 }
 
-/* All that has happened up to now is to be known. */
+/* Reads all events up to now. */
 static int drain(struct watcher *w)
 {
 	int r;
@@ -85,7 +87,7 @@ static int drain(struct watcher *w)
 	return r == ERR_LIMIT ? WATCH_GAP : r;
 }
 
-/* Watches the folder at fd; results of watch_found, WATCH_GAP, or -errno. */
+/* Watches the folder at fd. Results as watch_found, WATCH_GAP, or -errno. */
 static int add(struct watcher *w, int fd, struct watch_folder *parent, const char *name,
 	struct watch_folder **out)
 {
@@ -93,7 +95,10 @@ static int add(struct watcher *w, int fd, struct watch_folder *parent, const cha
 	struct stat st;
 	int wd, r;
 
-	/* There is no watch by descriptor, but by the working directory. */
+	/*
+	 * inotify takes paths only. A folder is watched by descriptor as the working
+	 * directory.
+	 */
 	if (fstat(fd, &st) < 0 || fchdir(fd) < 0)
 		return -errno;
 	wd = inotify_add_watch(
@@ -136,7 +141,10 @@ static int tell_found(
 	return w->quiet ? watch_flush_much(w) : watch_tell(w->engine, f, name, dir);
 }
 
-/* What add says of the folder at fd, or why there is none, made into the outcome. */
+/*
+ * Watches the folder at fd, which may be an error. A folder that cannot be watched is
+ * reported, and the result is 0. -ENOMEM is returned.
+ */
 static int enter(struct watcher *w, int fd, struct watch_folder *parent, const char *name,
 	struct watch_folder **out)
 {
@@ -149,8 +157,8 @@ static int enter(struct watcher *w, int fd, struct watch_folder *parent, const c
 }
 
 /*
- * A name that was listed in f. A folder is watched before it is listed, so that nothing
- * can come between: *child is it then, or NULL when it is not to be entered.
+ * Handles a name that was listed in f. A folder is watched before it is listed, so that
+ * no change is missed: *child is the folder, or NULL if it is not entered.
  */
 static int found(struct watcher *w, struct watch_folder *f, const struct walk_entry *e,
 	struct watch_folder **child)
@@ -163,7 +171,7 @@ static int found(struct watcher *w, struct watch_folder *f, const struct walk_en
 	if (e->type != DT_DIR || !w->deep)
 		return tell_found(w, f, e->name, e->type == DT_DIR);
 	fd = fd_openat(e->dir, e->name, OPEN_FOLDER, 0);
-	/* That it is gone will be told by the watch of the folder it was in. */
+	/* The watch of the parent folder reports the removal. */
 	if (is_gone(fd))
 		return 0;
 	r = tell_found(w, f, e->name, true);
@@ -173,7 +181,7 @@ static int found(struct watcher *w, struct watch_folder *f, const struct walk_en
 	return r;
 }
 
-/* Tells, and watches, all that is in f, which is open at fd. */
+/* Reports and watches everything in f, which is open at fd. */
 static int list(struct watcher *w, int fd, struct watch_folder *f)
 {
 	const struct walk_conf conf = {
@@ -226,7 +234,7 @@ int watch_below(struct watcher *w, int fd)
 	return r;
 }
 
-/* Lets go of the folder that the last watch was set in. */
+/* Releases the folder of the last watch, which is the working directory. */
 static void leave(void)
 {
 	if (chdir("/") < 0)
@@ -279,9 +287,9 @@ void watch_forget(void *arg, int wd)
 	inotify_rm_watch(w->fd, wd);
 }
 
-/* --- What is not told ------------------------------------------------------------- */
+/* --- Hidden changes --------------------------------------------------------------- */
 
-/* The rules for what is in the folder of that path, which ends with a slash. */
+/* Loads the ignore rules for the folder with that path, which ends with a slash. */
 static void load_rules(struct watcher *w, struct str folder)
 {
 	struct buf path = BUF_INIT(WATCH_PATH_MAX);
@@ -294,7 +302,7 @@ static void load_rules(struct watcher *w, struct str folder)
 	buf_str(&path, buf_view(&w->top));
 	buf_str(&path, folder);
 	w->rules_out = false;
-	/* Without memory for rules there are none. */
+	/* Without memory no rules apply. */
 	if (buf_cstr(&path) &&
 		walk_rules(&w->rules, path.p, w->top.n, path.n, &w->rules_out) == 0) {
 		buf_putc(&w->rules_of, '/');
@@ -320,7 +328,7 @@ static bool is_ignored(struct watcher *w, struct str path, bool dir)
 	r = whole.err ? whole.err
 		      : ignore_ask(&w->rules, buf_view(&whole), dir, &verdict);
 	buf_free(&whole);
-	/* It has changed, or what stands in it: read it again. */
+	/* The file or its content has changed: the rules are read again. */
 	if (str_eq(base, STR(".gitignore")))
 		buf_reset(&w->rules_of);
 	return w->rules_out || (!r && verdict == IGNORE_LEAVE_OUT);

@@ -15,7 +15,7 @@ void watch_put(struct watcher *w, struct jw *jw, const char *name)
 	jw_object(jw);
 }
 
-/* A line feed inside of JSON is always escaped: the data is one line. */
+/* JSON escapes line feeds, so the data is one line. */
 void watch_put_end(struct watcher *w, struct jw *jw)
 {
 	jw_end(jw);
@@ -91,7 +91,7 @@ void watch_put_unwatched(struct watcher *w, struct str path, int err)
 {
 	struct jw jw;
 
-	/* For thousands of folders the cause is the same: it is told once. */
+	/* The lack of watches can affect thousands of folders: it is reported once. */
 	if (err == -ENOSPC || err == ERR_LIMIT) {
 		if (w->full)
 			return;
@@ -110,7 +110,7 @@ int watch_flush(struct watcher *w)
 {
 	uint64_t now = clock_ms();
 
-	/* A comment, which clients pass over. */
+	/* A comment, which clients ignore. */
 	if (!w->io->buf.n && now >= w->beat)
 		buf_puts(&w->io->buf, ":\n\n");
 	if (!w->io->buf.n && !w->io->buf.err)

@@ -16,21 +16,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where what has no other place goes, such as a home for a user without one. */
+/* Folders for state without another place, such as the home of a user without one. */
 static const struct {
 	const char *parent, *path;
 } state_dirs[] = {
 	{"/tmp/.", "/tmp/.od-state"},
 	{"/var/tmp/.", "/var/tmp/.od-state"},
-	/* Engines put it into every container, over read-only files too. */
+	/* Engines mount it in every container, also in a read-only one. */
 	{"/dev/shm/.", "/dev/shm/.od-state"},
 };
 
-/* Set for the shell below, whatever they were before. */
+/* These variables are set for the shell, whatever the environment has. */
 static const char *const replaced[] = {"HOME", "SHELL", "USER", "LOGNAME", "TERM", "PWD",
 	"OLDPWD", "TMPDIR", "LINES", "COLUMNS", "PATH", SKILL_STATE_ENV};
 
-/* Of a shell that is given none. */
+/* For a server without PATH. */
 static const char default_path[] =
 	"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -86,7 +86,7 @@ static void find_user(struct who *w, const struct config *c, struct buf *notes)
 		};
 }
 
-/* Nobody else than we are needs no change of identity, and it might be refused. */
+/* Without a change of user no identity is set: setting it might be refused. */
 static void set_identity(struct who *w)
 {
 	w->identity = (struct spawn_user){.uid = w->user.uid, .gid = w->user.gid};
@@ -97,7 +97,7 @@ static void set_identity(struct who *w)
 	w->setup.user = &w->identity;
 }
 
-/* A whole image is not given away, whatever the words say. */
+/* The root of the image is never given away, whatever name the path has. */
 static bool is_root_dir(const char *path)
 {
 	struct stat root, st;
@@ -131,7 +131,7 @@ static void prepare_cwd(struct who *w, const struct config *c, bool again)
 			w->cwd, w->user.name, report.stopped);
 }
 
-/* Without working_dir_needed shells start in "/" if the user cannot enter it. */
+/* If working_dir_needed is not set, shells start in "/" if the user cannot enter it. */
 static int check_cwd(const struct who *w, const struct config *c, bool again)
 {
 	const char *name = w->user.name;
@@ -169,7 +169,7 @@ static int add(
 	return 0;
 }
 
-/* False: the shells have no skills, and the reason is logged. */
+/* False: the shells have no skills. The reason is logged. */
 static bool who_make_skills(char folder[USER_PATH_MAX])
 {
 	char program[FILE_PATH_MAX];
@@ -187,8 +187,8 @@ static bool who_make_skills(char folder[USER_PATH_MAX])
 }
 
 /*
- * The skills come last on the PATH, so that they hide no program of the image; what
- * they remember lies in files whose names nobody can guess.
+ * The skills come last on PATH, so that they hide no program of the image. Their state is
+ * in files with random names, which others cannot guess.
  */
 static int add_skills(struct who *w, const char **env, size_t *n, const char *tmp)
 {
@@ -214,7 +214,10 @@ static int add_skills(struct who *w, const char **env, size_t *n, const char *tm
 	return add(w, env, n, SKILL_STATE_ENV, front);
 }
 
-/* What su would set, a terminal that nearly every image knows, and UTF-8. */
+/*
+ * Sets the variables that su sets, a terminal type that nearly every image has, and
+ * UTF-8.
+ */
 static int make_env(struct who *w)
 {
 	char home[USER_PATH_MAX], tmp[USER_PATH_MAX];

@@ -1,4 +1,4 @@
-/* Who runs in the sandbox, and in what surroundings. */
+/* The identity of the sandbox: its user, working directory, shell and environment. */
 #ifndef SRV_WHO_H
 #define SRV_WHO_H
 
@@ -14,18 +14,18 @@ struct who {
 	struct spawn_user identity;
 	struct shells_found shell;
 	char cwd[USER_PATH_MAX];
-	bool gives_cwd;           /* a server that is root has given cwd to the user */
+	bool gives_cwd;           /* the server is root and has given cwd to the user */
 	struct buf missing;       /* why there is no shell */
 	struct arena memory;      /* of the environment */
-	struct shell_setup setup; /* all of it, for session_new; without a name */
+	struct shell_setup setup; /* for session_new; without a session name */
 };
 
 /*
- * Finds or makes the sandbox user and his working directory, finds a shell and
- * composes its environment. What an image lacks is logged and never fatal:
- * without a shell, setup.missing says so. again: an earlier process has set up
- * the user and his directory already; they are only looked up. -ENOMEM, and the error of
- * entering a working directory that is needed, which is logged.
+ * Finds or makes the sandbox user and the working directory, finds a shell and makes its
+ * environment. A missing part of the image is logged and not fatal; without a shell,
+ * setup.missing has the reason. again: an earlier process has set up the user and the
+ * directory, so they are only looked up. Returns 0, -ENOMEM, or the error of entering a
+ * working directory that is needed, which is logged.
  */
 int who_find(struct who *w, const struct config *c, bool again) MUST_USE;
 void who_free(struct who *w);

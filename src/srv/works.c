@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* Of a path and its reason, beside the path. */
+/* WHY_MAX: the space for a reason after the path. */
 enum { MODE_FOLDER = 0777, WHY_MAX = 256 };
 
 static unsigned status_of(int err)
@@ -66,7 +66,7 @@ bool work_path(struct transfer_io *io, struct str sent, struct file_path *p, int
 	return !err;
 }
 
-/* Makes the folder path, and waits until the disk has the name of what is new. */
+/* Makes a folder. With sync, waits until its name is on disk. */
 static int make_folder(const char *path, bool sync)
 {
 	char above[FILE_PATH_MAX];

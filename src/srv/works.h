@@ -1,6 +1,6 @@
 /*
- * What the jobs behind the routes of files do (srv/files.h): each answers through io,
- * and returns what a job_work_fn does.
+ * The work functions of the file routes (srv/files.h). Each replies through io, and
+ * returns as a job_work_fn does.
  */
 #ifndef SRV_WORKS_H
 #define SRV_WORKS_H
@@ -9,42 +9,45 @@
 #include "file/tree.h"
 #include "srv/transfer_io.h"
 
-/* In the contract's words: GET /download_files, POST /list_files, POST /upload_file. */
+/*
+ * With messages of the contract: GET /download_files, POST /list_files, POST
+ * /upload_file.
+ */
 int send_zip(struct transfer_io *io, const struct transfer_ask *ask);
 int send_list(struct transfer_io *io, const struct transfer_ask *ask);
 int receive_form(struct transfer_io *io, const struct transfer_ask *ask);
 
-/* Below /v1/files: a single file, a whole tree. */
+/* /v1/files: a single file, or a whole tree as tar. */
 int send_file(struct transfer_io *io, const struct transfer_ask *ask);
 int receive_file(struct transfer_io *io, const struct transfer_ask *ask);
 int send_tar(struct transfer_io *io, const struct transfer_ask *ask);
 int receive_tar(struct transfer_io *io, const struct transfer_ask *ask);
 
-/* What needs no content. */
+/* /v1/files: requests without content. */
 int send_stat(struct transfer_io *io, const struct transfer_ask *ask);
 int change_mkdir(struct transfer_io *io, const struct transfer_ask *ask);
 int change_move(struct transfer_io *io, const struct transfer_ask *ask);
 int change_remove(struct transfer_io *io, const struct transfer_ask *ask);
 
-/* {"detail":"PATH: words"} with the status that fits the -errno or err. */
+/* Replies {"detail":"PATH: message"} with the status for err (-errno or ERR_*). */
 int work_fail(struct transfer_io *io, int err, struct str path) MUST_USE;
-/* The path of ask, which is absolute; false, and answered in *r, when it cannot be. */
+/* Checks an absolute path of a request. False: it is invalid, and *r has the result. */
 bool work_path(struct transfer_io *io, struct str sent, struct file_path *p, int *r);
 /*
- * Opens the folder (O_PATH) at an absolute path, made with those above; with sync the
- * disk has the names of the new ones. Or -errno.
+ * Opens the folder (O_PATH) at an absolute path. Makes missing folders; with sync, waits
+ * until their names are on disk. Returns the fd or -errno.
  */
 int work_open_folder(const char *path, bool sync) MUST_USE;
 
 /*
- * Opens what is to be sent, with *st: a folder for reading its names, or a regular file
- * as load_open does. ERR_TYPE for anything else; -errno.
+ * Opens a file or folder to send, with *st: a folder for listing, or a regular file as
+ * load_open does. Returns the fd, ERR_TYPE for another type, or -errno.
  */
 int work_open_top(const char *path, struct stat *st) MUST_USE;
 
-/* Adds "PATH: why" to what a reply tells of files that it lacks, if there is room. */
+/* Appends "PATH: why" to the list of files that a reply lacks, if there is space. */
 void work_leave_out(struct buf *words, struct str path, const char *why);
-/* Why an item with an error is left out. */
+/* The message for an item with an error. */
 const char *work_why(const struct tree_item *i);
 
 #endif
