@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-enum { SETTLE_MS = 10000 }; /* for all that browser_settle waits for */
+enum { SETTLE_MS = 10000 }; /* for a whole browser_settle */
 
 struct step {
 	struct call call;
@@ -13,7 +13,10 @@ struct step {
 	struct step *next;
 };
 
-/* All calls are known before the first is done. ERR_REFUSED: they are not, see error. */
+/*
+ * Parses all calls before the first one runs. ERR_REFUSED: a call is unknown or invalid;
+ * error has the text.
+ */
 static int read_steps(struct browser *b, struct str text, struct arena *a,
 	struct buf *error, struct step **steps)
 {

@@ -1,6 +1,6 @@
 /*
- * A browser action: a text with calls, done in their order until one fails. Blocking,
- * as browser.h is.
+ * A browser action is a text that contains calls. The calls run in their order until one
+ * fails. These functions block, like those of browser.h.
  */
 #ifndef CDP_ACTION_H
 #define CDP_ACTION_H
@@ -8,10 +8,11 @@
 #include "cdp/browser.h"
 
 /*
- * Does what text says and waits until pages have come to rest. 0, with error empty, or
- * with what is to be told ("ValueError: ..."): a call is unknown, and none was done, or
- * one has failed, and those before it are done. Negative: the browser is gone, time or
- * memory is over, as browser_pump has it. What lives in a may be dropped behind it.
+ * Runs the calls in text and waits after each call until the pages have settled. Returns
+ * 0 with error empty, or with error set to a message ("ValueError: ..."): a call is
+ * unknown and no call ran, or a call failed after the earlier ones ran. A negative
+ * result is an error of browser_pump: the browser has closed, the time is over or memory
+ * is exhausted. The caller may drop the contents of a afterwards.
  */
 int browser_act(
 	struct browser *b, struct str text, struct arena *a, struct buf *error) MUST_USE;

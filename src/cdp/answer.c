@@ -161,7 +161,7 @@ static void write_extras(struct jw *w, const struct answer *a)
 	write_or_null(w, a->focused);
 }
 
-/* An observation up to the value of its content; the message is words and what. */
+/* Writes an observation up to its content. The message is words followed by what. */
 static void begin(struct jw *w, struct buf *out, const char *words, struct str what,
 	const char *observation)
 {

@@ -11,7 +11,10 @@ void axtree_init(struct axtree *t, struct arena *a)
 
 /* --- Reading ---------------------------------------------------------------------- */
 
-/* The list with room for more of size bytes each; the old one stays in the arena. */
+/*
+ * Returns the list with space for more elements of size bytes each. The old list stays
+ * in the arena.
+ */
 static void *grown(struct arena *a, const void *list, size_t n, size_t more, size_t size,
 	size_t *cap)
 {
@@ -26,7 +29,7 @@ static void *grown(struct arena *a, const void *list, size_t n, size_t more, siz
 	return p;
 }
 
-/* A string of a member that has it as its "value"; empty if it is none. */
+/* The string in the member "value" of an object; empty if it is no string. */
 static int value_text(struct json_val v, struct arena *a, struct str *out)
 {
 	struct json_val value = json_get(v, "value");
@@ -35,13 +38,13 @@ static int value_text(struct json_val v, struct arena *a, struct str *out)
 	return json_type(value) == JSON_STRING ? json_str(value, a, out) : 0;
 }
 
-/* Whether a string is a word of the protocol, which is given with its quotes. */
+/* Whether a JSON string is that word of the protocol. The word includes its quotes. */
 static bool is_word(struct json_val v, struct str word)
 {
 	return str_eq(json_raw(v), word);
 }
 
-/* Takes "browsergym_id_BID " off a text that begins with it. */
+/* Removes "browsergym_id_BID " from the start of a text. */
 static void take_bid(struct str *s, struct str *bid)
 {
 	struct str prefix = STR("browsergym_id_"), rest;
@@ -129,7 +132,7 @@ static int read_node(struct axtree_node *node, struct json_val raw, struct arena
 		r = read_member(node, key, v, a);
 	if (!r)
 		r = read_own(node->described, a, &node->description, &bid);
-	/* Its bid goes before that of the description, which need not be shown. */
+	/* A bid in the roledescription has priority over one in the description. */
 	if (!r)
 		r = read_roledescription(node, a, &bid);
 	node->bid = bid;
@@ -195,12 +198,12 @@ static void write_raw_member(struct jw *w, struct json_val key, struct json_val 
 {
 	struct str name = json_raw(key);
 
-	/* No name of the protocol has an escape in it; others come out as they are. */
+	/* Names of the protocol have no escapes. Others are written unchanged. */
 	jw_key_str(w, str_make(name.p + 1, name.n - 2));
 	jw_raw(w, json_raw(v));
 }
 
-/* An object as it is, but for the string in its "value". */
+/* Writes an object unchanged, except for the string in its "value". */
 static void write_with_value(struct jw *w, struct json_val object, struct str value)
 {
 	struct json_val key, v;
@@ -241,7 +244,7 @@ static void write_property(
 static void write_properties(struct jw *w, const struct axtree_node *node)
 {
 	struct json_val v;
-	bool found = false; /* only the first of that name is ours */
+	bool found = false; /* mark.js sets the first of that name */
 	int it = 0;
 
 	jw_array(w);

@@ -1,5 +1,5 @@
 /*
- * The tree as lines of text:
+ * Prints the tree as lines of text:
  *	\t x depth  [bid] role 'name' value='...', property, property=value
  */
 #include "cdp/axtree.h"
@@ -10,13 +10,13 @@
 
 #include <errno.h>
 
-/* Where the walk stands in a node that it has entered. */
+/* The state of the walk in a node that it has entered. */
 struct step {
-	bool entered;   /* a second parent does not print it again */
-	bool inner_due; /* the frame in it is the last of its children */
+	bool entered;   /* a second parent does not print the node again */
+	bool inner_due; /* the frame in the node is still due, as its last child */
 	bool filtered;
-	int it;        /* in its children */
-	size_t parent; /* itself for the root */
+	int it;        /* iterator over its children */
+	size_t parent; /* the node itself for the root */
 	size_t depth;  /* of its children */
 };
 
@@ -26,10 +26,10 @@ struct printer {
 	const struct axtree_view *view;
 	struct names ids;
 	struct step *step;
-	struct arena memory; /* of ids and step */
-	struct arena words;  /* decoded for one line */
+	struct arena memory; /* for ids and step */
+	struct arena words;  /* decoded strings of one line */
 	struct buf *out;
-	size_t start; /* of the text */
+	size_t start; /* where the text starts in out */
 };
 
 static bool is_any(struct str s, const char *const *words)
@@ -40,7 +40,7 @@ static bool is_any(struct str s, const char *const *words)
 	return false;
 }
 
-/* True in the sense of Python. */
+/* Whether v is true in Python. */
 static bool is_true(struct json_val v)
 {
 	double d;
@@ -61,7 +61,7 @@ static bool is_true(struct json_val v)
 	}
 }
 
-/* A value of a property; what a data: URL carries is not for reading. */
+/* Prints the value of a property. A data: URL is cut. */
 static int put_value(struct printer *p, struct str name, struct json_val v)
 {
 	struct str url;
@@ -154,7 +154,7 @@ static int put_line(struct printer *p, const struct axtree_node *node, size_t de
 	return r ? r : p->out->err;
 }
 
-/* Whether the node is hidden by its own place on the page. */
+/* Whether the node is hidden because of its own position on the page. */
 static bool is_filtered(const struct printer *p, const struct axtree_node *node)
 {
 	const struct props_row *row = props_find(p->props, node->bid);
@@ -163,7 +163,7 @@ static bool is_filtered(const struct printer *p, const struct axtree_node *node)
 		!str_eq(node->role, STR("StaticText"));
 }
 
-/* Whether the node has a line; parent is NULL for the root. */
+/* Whether the node is printed; parent is NULL for the root. */
 static bool is_shown(const struct printer *p, const struct axtree_node *node,
 	const struct axtree_node *parent, bool filtered)
 {
@@ -198,7 +198,10 @@ static int enter(struct printer *p, size_t at, size_t parent, size_t depth)
 	return shown ? put_line(p, node, depth) : 0;
 }
 
-/* The next child of a node that has not been entered; 0: there are no more. */
+/*
+ * Finds the next child of a node that has not been entered. Returns 1; 0: there is none;
+ * or an error.
+ */
 static int next_child(struct printer *p, size_t at, size_t *child)
 {
 	struct step *step = &p->step[at];
@@ -221,7 +224,10 @@ static int next_child(struct printer *p, size_t at, size_t *child)
 	return 1;
 }
 
-/* The root has a parent of its own: itself. Recursion would follow a page's depth. */
+/*
+ * Visits the tree in depth-first order. The parent of the root is the root itself.
+ * Recursion would be as deep as the page.
+ */
 static int walk(struct printer *p)
 {
 	size_t at = 0, child = 0;
@@ -269,7 +275,7 @@ int axtree_print(const struct axtree *t, const struct props *props,
 
 	if (!t->n)
 		return ERR_TYPE;
-	/* Of rows for names there are less than four for each. */
+	/* A table of names has fewer than four rows per name. */
 	arena_init(&p.memory,
 		AXTREE_NODES_MAX * (sizeof(struct step) + 4 * sizeof(struct name)));
 	arena_init(&p.words, AXTREE_WORDS_MAX);

@@ -1,4 +1,4 @@
-/* The life of a browser's tabs: made, set up, shown, closed. */
+/* The tabs of a browser: creation, setup, activation and closing. */
 #include "cdp/browser_private.h"
 
 #include "base/clock.h"
@@ -15,19 +15,19 @@
 #include <unistd.h>
 
 enum {
-	TABS_MAX = 64,        /* further ones are closed as they come */
-	PARAMS_MAX = 8192,    /* of a request of ours */
-	SETUP_MS = 10000,     /* for a tab; a browser that is busy with pages */
-	CLOSE_MS = 1000,      /* a tab that is not closed then counts as closed */
+	TABS_MAX = 64,        /* further ones are closed when they appear */
+	PARAMS_MAX = 8192,    /* of a request of the client */
+	SETUP_MS = 10000,     /* for a tab; the browser may be busy with pages */
+	CLOSE_MS = 1000,      /* after that time a tab counts as closed */
 	DIALOG_MS = 2000,     /* for a dialog that was answered to close */
-	LEAVE_MS = 120000,    /* for the first of another page; longer than goto waits */
-	STALL_MS = 1500,      /* without an answer, though it has nothing to do */
-	STALL_BUSY_MS = 20000 /* and though it may have: a machine out of breath */
+	LEAVE_MS = 120000,    /* for another page's first event; longer than goto waits */
+	STALL_MS = 1500,      /* without an answer while the browser sleeps */
+	STALL_BUSY_MS = 20000 /* without an answer while the browser runs */
 };
 
-/* --- Whether it lives ------------------------------------------------------------- */
+/* --- Liveness --------------------------------------------------------------------- */
 
-/* Of a thread, as /proc has it; 'S' for what cannot be read. */
+/* The state of a thread, from /proc; 'S' if it cannot be read. */
 static char state_of(pid_t pid, const char *thread)
 {
 	char path[64], text[512];
@@ -49,8 +49,9 @@ static char state_of(pid_t pid, const char *thread)
 }
 
 /*
- * That of its first thread, or where this sleeps, of the first that does not; or 'S'.
- * Only the first one tells that all have ended: others do so one by one.
+ * The state of the first thread. If it sleeps, the state of the first thread that does
+ * not sleep; else 'S'. Only the first thread shows that the process is stopped or has
+ * ended: 'Z' and 'T' of other threads, which end one by one, are reported as 'R'.
  */
 static char state_of_any(pid_t pid)
 {
@@ -74,10 +75,10 @@ static char state_of_any(pid_t pid)
 }
 
 /*
- * One that sleeps though it was asked something does not hear; one that wants to run
- * may not have been given the processor, and what it was asked goes from thread to
- * thread. It may wait for another of its processes, of which those that are stopped
- * would never answer: the browser knows what to do where they end.
+ * A sleeping browser that does not answer is hung. A browser that is ready to run may
+ * lack processor time, and the request passes from thread to thread, so it gets more
+ * time. The browser may also wait for one of its own processes. Stopped processes never
+ * answer and are killed: the browser handles their end.
  */
 static bool is_patient(void *ctx, uint64_t silent_ms)
 {
@@ -112,7 +113,7 @@ static struct tab *tab_new(struct browser *b, struct str target, struct str sess
 	};
 	snprintf(t->target, sizeof(t->target), "%.*s", STR_ARG(target));
 	snprintf(t->session, sizeof(t->session), "%.*s", STR_ARG(session));
-	/* A page's main frame has its target's name. */
+	/* The ID of a page's main frame is the ID of its target. */
 	if (tab_note_frame(t, target))
 		return t;
 	free(t);
@@ -147,7 +148,7 @@ static void tab_free(struct tab *t)
 	free(t);
 }
 
-/* The one that was last seen of those that are there. */
+/* Chooses, among the tabs that are not closed, the one that was last activated. */
 static void choose_active(struct browser *b)
 {
 	b->active = NULL;
@@ -177,7 +178,7 @@ void browser_sweep(struct browser *b)
 	"\"width\":1280,\"height\":720,\"screenWidth\":1280,\"screenHeight\":720," \
 	"\"deviceScaleFactor\":1,\"mobile\":false"
 
-/* In this order; the page's scripts wait for the last one. */
+/* Sent in this order. The page's scripts start with the last request. */
 static const struct {
 	const char *method;
 	struct str params;
@@ -194,8 +195,8 @@ static const struct {
 };
 
 /*
- * Nothing else may be asked of a page before all of it is answered: Chromium 156 loses
- * its process where a navigation follows too early.
+ * No other request may be sent to a page before all of these are answered: Chromium 156
+ * loses the page's process if a navigation follows too early.
  */
 static int set_up(struct tab *t, uint64_t deadline)
 {
@@ -216,7 +217,7 @@ static int set_up(struct tab *t, uint64_t deadline)
 		int got = r ? r : cdp_wait(c, ids[i], deadline, NULL, NULL);
 
 		cdp_forget(c, ids[i]);
-		/* One that an older browser does not know is done without. */
+		/* Older browsers do not support every method. A refusal is ignored. */
 		r = got == ERR_REFUSED ? 0 : got;
 	}
 	if (!r)
@@ -230,7 +231,7 @@ static int set_up(struct tab *t, uint64_t deadline)
 	return r;
 }
 
-/* A request about the target of t. */
+/* Sends a request about the target of t. */
 static int call_target(struct tab *t, const char *method, uint64_t deadline)
 {
 	char params[CDP_ID_MAX + 32];
@@ -241,9 +242,9 @@ static int call_target(struct tab *t, const char *method, uint64_t deadline)
 }
 
 /*
- * A dialog that opens while its page is being left for another one keeps Chromium from
- * both: it takes no answer for a page that is not active any more, and the next page
- * cannot become active before that. Only the end of the tab ends it.
+ * A dialog that opens while its page is being left blocks Chromium: it accepts no answer
+ * for a page that is not active any more, and the next page cannot become active before
+ * the dialog is closed. Only closing the tab resolves this.
  */
 static int end_stuck(struct tab *t)
 {
@@ -279,7 +280,7 @@ int browser_tidy(struct browser *b, uint64_t deadline)
 		}
 		t->state = TAB_READY;
 		r = set_up(t, deadline);
-		/* Others may have come and gone meanwhile, but none was freed. */
+		/* Tabs may have been added or closed meanwhile, but none was freed. */
 		t = b->tabs;
 	}
 	for (t = b->tabs; t && !r; t = t->next)
@@ -289,7 +290,7 @@ int browser_tidy(struct browser *b, uint64_t deadline)
 	return r;
 }
 
-/* --- Who looks on ------------------------------------------------------------------ */
+/* --- Screencast -------------------------------------------------------------------- */
 
 void browser_cast(struct browser *b)
 {
@@ -306,7 +307,7 @@ void browser_cast(struct browser *b)
 	snprintf(b->cast, sizeof(b->cast), "%s", now);
 }
 
-/* --- What tabs are asked for by others --------------------------------------------- */
+/* --- Operations on tabs ------------------------------------------------------------ */
 
 struct tab *browser_active(struct browser *b)
 {
@@ -343,7 +344,7 @@ static bool has_arrived(void *arg)
 	return t && t->state != TAB_NEW;
 }
 
-/* An object without its end; with the context, if there is one. */
+/* Starts an object, with the browser context if there is one. The caller ends it. */
 static void begin_params(const struct browser *b, struct buf *params, struct jw *w)
 {
 	jw_init(w, params);
@@ -354,7 +355,7 @@ static void begin_params(const struct browser *b, struct buf *params, struct jw 
 	jw_cstr(w, b->context);
 }
 
-/* A request to the browser itself; params are freed. */
+/* Sends a request to the browser itself. Frees params. */
 static int call_take(
 	struct browser *b, const char *method, struct buf *params, uint64_t deadline)
 {
@@ -398,7 +399,7 @@ int browser_close_tab(struct browser *b, uint64_t deadline)
 	r = call_target(t, "Target.closeTarget", deadline);
 	while (!r && !is_gone(t) && clock_ms() < deadline)
 		r = cdp_turn(&b->cdp, deadline);
-	/* One that does not want to go is not shown any more. */
+	/* A tab that has not closed in time counts as closed. */
 	t->state = TAB_GONE;
 	if (r && r != -ETIMEDOUT && r != ERR_REFUSED && r != -EPIPE)
 		return r;

@@ -1,4 +1,4 @@
-/* What the browser tells of itself: its events, and what is kept of them. */
+/* Handles the events of the browser and records the state that they report. */
 #include "cdp/browser_private.h"
 
 #include "base/clock.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The texts of an event have no escapes but those that URLs do not have. */
+/* The string of a member; empty if there is none. It lives as long as the event. */
 static struct str text_of(struct browser *b, struct json_val object, const char *key)
 {
 	struct str s = STR("");
@@ -68,7 +68,7 @@ static void forget_frame(struct tab *t, const struct frame *gone)
 	}
 }
 
-/* All frames in that one, however deep; above is the id of a frame. */
+/* Removes all frames below a frame, at any depth. above is the ID of that frame. */
 static void forget_below(struct tab *t, const char *above)
 {
 	struct frame *f = t->frames;
@@ -78,7 +78,7 @@ static void forget_below(struct tab *t, const char *above)
 			f = f->next;
 			continue;
 		}
-		/* Those in this one count as in the one above, and follow. */
+		/* The children of f move to above, so that they are removed, too. */
 		for (struct frame *in = t->frames; in; in = in->next)
 			if (!strcmp(in->parent, f->id))
 				memcpy(in->parent, above, sizeof(in->parent));
@@ -104,7 +104,7 @@ static void set_loader(struct frame *f, struct str id)
 		f->loaded = false;
 }
 
-/* A Page.Frame, of an event or a tree. */
+/* Records a Page.Frame of an event or of a tree. */
 static struct frame *note_frame(struct tab *t, struct json_val frame)
 {
 	struct browser *b = t->browser;
@@ -187,7 +187,7 @@ static void detached_frame(struct tab *t, struct json_val params)
 
 	struct frame *f = tab_frame(t, id);
 
-	/* One that goes to another process stays what it is. */
+	/* A frame that moves to another process still exists. */
 	if (!f || f == t->frames ||
 		str_eq(text_of(t->browser, params, "reason"), STR("swap")))
 		return;
@@ -206,7 +206,7 @@ static void opened(struct tab *t, struct json_val params)
 		t->lost = false;
 }
 
-/* A new document: the frames of the one before are not told of. */
+/* A new document. No events follow for the frames of the previous document. */
 static void navigated(struct tab *t, struct json_val params)
 {
 	struct frame *f =
@@ -246,7 +246,7 @@ static void lifecycle(struct tab *t, struct json_val params)
 		set_loader(f, text_of(b, params, "loaderId"));
 		f->events = FRAME_INIT;
 	}
-	/* That of a document which has been left is none. */
+	/* Events of a document that has been left are ignored. */
 	if (!str_eq(text_of(b, params, "loaderId"), str_c(f->loader)))
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
@@ -255,7 +255,7 @@ static void lifecycle(struct tab *t, struct json_val params)
 	f->loaded = f->loaded || f->events & FRAME_LOAD;
 }
 
-/* A page that waits for an answer answers nobody. */
+/* A page with an open dialog answers no requests, so the dialog is answered at once. */
 static void dialog(struct tab *t, struct json_val params)
 {
 	bool leave = str_eq(text_of(t->browser, params, "type"), STR("beforeunload"));
@@ -293,7 +293,7 @@ static void dragged(struct tab *t, struct json_val params)
 		t->drags++;
 }
 
-/* A document's request has its loader's name. */
+/* The request ID of a document is its loader ID. */
 static void failed(struct tab *t, struct json_val params)
 {
 	struct browser *b = t->browser;
@@ -347,7 +347,7 @@ static void crashed(struct tab *t, struct json_val params)
 	cdp_fail(&t->browser->cdp, str_c(t->session), -EPIPE);
 }
 
-/* The next one follows when this one is told to have come. */
+/* Chromium sends the next picture after this one is acknowledged. */
 static void pictured(struct tab *t, struct json_val params)
 {
 	struct browser *b = t->browser;
@@ -403,7 +403,7 @@ static void download_begins(struct browser *b, struct json_val params)
 	struct str guid = text_of(b, params, "guid");
 
 	b->download = (struct download){.state = DOWNLOAD_NONE};
-	/* It is to be the name of a file in a folder. */
+	/* The GUID is used as the name of a file in a folder. */
 	if (!guid.n || guid.p[0] == '.' || str_find_byte(guid, '/') < guid.n)
 		return;
 	copy_id(b->download.guid, guid);
@@ -424,7 +424,7 @@ static void download_goes_on(struct browser *b, struct json_val params)
 		d->state = DOWNLOAD_FAILED;
 }
 
-/* Either function is set. */
+/* Each row has one of the two functions. */
 static const struct {
 	const char *method;
 	void (*tab)(struct tab *t, struct json_val params);

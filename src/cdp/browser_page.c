@@ -1,4 +1,4 @@
-/* Asking a tab: requests, scripts, navigations, and waiting for their ends. */
+/* Operations on a tab: requests, scripts, navigations, and waiting for their results. */
 #include "cdp/browser_private.h"
 
 #include "base/clock.h"
@@ -9,19 +9,18 @@
 #include <stdio.h>
 
 enum {
-	PARAMS_MAX = 32 << 20, /* a script's arguments: a text to fill in */
-	FLUSH_MS = 500,        /* for a page's scripts to let us in */
-	CONTENT_MS = 3000,     /* of the contract: DOMContentLoaded */
-	LOAD_MS = 1500,        /* and a little more for load */
-	STILL_MS = 60,         /* without a move: it has come to rest */
-	STILL_MAX_MS = 500,    /* pages that never do are taken as they are */
+	PARAMS_MAX = 32 << 20, /* of a script's arguments: a text to fill in */
+	FLUSH_MS = 500,        /* for a page's scripts to answer */
+	CONTENT_MS = 3000,     /* for DOMContentLoaded, as in the contract */
+	LOAD_MS = 1500,        /* for load after that */
+	STILL_MS = 60,         /* without navigation events: the page is settled */
+	STILL_MAX_MS = 500,    /* after that time a page counts as settled */
 	SETUP_MS = 10000,
 	SETTLES = 3,
-	CRASH_MS = 10000, /* for which what is lost may be the end of a process */
+	CRASH_MS = 10000, /* a load that is aborted so soon after a crash is retried */
 	LEAVE_MS = 1000,  /* for a script of a page that is left */
-	ABORT_MS = 300,   /* from the end of a loading to its document, at most */
-	BUSY_MS =
-		4000, /* a page's script may take, once; at the second time it is ended */
+	ABORT_MS = 300,   /* from the end of a load to its document, at most */
+	BUSY_MS = 4000,   /* for a page's script to answer; the second time it is ended */
 };
 
 /* --- Requests --------------------------------------------------------------------- */
@@ -45,7 +44,7 @@ static bool is_answered(void *arg)
 	return cdp_answered(w->cdp, w->id);
 }
 
-/* A page that opens another one by its script goes on when that has its own. */
+/* A script that opens another page waits until browser_until has set up that page. */
 int tab_wait(struct tab *t, uint64_t id, uint64_t deadline, struct arena *a,
 	struct json_val *result)
 {
@@ -122,13 +121,13 @@ static void write_call(
 	jw_bool(&w, at->by_value);
 	jw_key(&w, "awaitPromise");
 	jw_bool(&w, true);
-	/* Who only looks gives the page no right to what a person's deed allows. */
+	/* A call in a frame's world only observes: it is no user gesture. */
 	jw_key(&w, "userGesture");
 	jw_bool(&w, !at->f);
 	jw_end(&w);
 }
 
-/* What the function has thrown; the first line of an error. */
+/* Sets the refusal to the first line of the exception. Returns ERR_REFUSED. */
 static int thrown(struct tab *t, struct json_val details, struct arena *a)
 {
 	struct str words = STR("");
@@ -143,7 +142,7 @@ static int thrown(struct tab *t, struct json_val details, struct arena *a)
 	return refuse(t, line);
 }
 
-/* The remote object that the function gives. */
+/* Calls the function and returns its remote object. */
 static int call(struct tab *t, const struct place *at, const char *function,
 	struct str args, uint64_t deadline, struct arena *a, struct json_val *object)
 {
@@ -239,7 +238,7 @@ int browser_pump(struct browser *b, uint64_t until)
 	return r == -ETIMEDOUT ? 0 : r;
 }
 
-/* No document of the active tab is on its way without its content. */
+/* Whether all documents that load in the active tab have reached DOMContentLoaded. */
 static bool has_content(void *arg)
 {
 	struct tab *t = browser_active(arg);
@@ -267,7 +266,7 @@ static bool is_still(void *arg)
 	return !t || clock_ms() - t->moved >= STILL_MS;
 }
 
-/* Until the active tab is still; cdp_turn wakes up for events only. */
+/* Waits until the active tab is still. Short steps: only events end cdp_turn early. */
 static int wait_still(struct browser *b, uint64_t deadline)
 {
 	int r = 0;
@@ -278,20 +277,20 @@ static int wait_still(struct browser *b, uint64_t deadline)
 	return r;
 }
 
-/* A page that is too busy or gone is no reason to stop; a browser that is gone is. */
+/* Ignores the error of a page that is busy or gone, but not of a closed browser. */
 static int forgive(int r)
 {
 	return r == -ETIMEDOUT || r == -EPIPE || r == ERR_REFUSED ? 0 : r;
 }
 
-/* Whether its scripts let us in. */
+/* Checks that the scripts of the page answer. */
 static int knock(struct tab *t, uint64_t deadline, uint64_t ms)
 {
 	return tab_call(t, "Runtime.evaluate", STR("{\"expression\":\"0\"}"),
 		clock_within(ms, deadline), NULL, NULL);
 }
 
-/* A page without a process has one again when it goes elsewhere. */
+/* Navigates crashed tabs to about:blank, which gives them a new process. */
 static int revive(struct browser *b, uint64_t deadline)
 {
 	int r = 0;
@@ -314,7 +313,7 @@ static bool has_crashed(const struct browser *b)
 	return false;
 }
 
-/* One look at what moves, and its end. */
+/* Waits once for each kind of activity to end. */
 static int calm(struct browser *b, uint64_t deadline)
 {
 	int r = revive(b, deadline);
@@ -337,7 +336,7 @@ int browser_settle(struct browser *b, uint64_t deadline)
 	int r = browser_pump(b, 0);
 
 	browser_sweep(b);
-	/* What is there at first may crash or close itself while it is waited for. */
+	/* A tab may crash or close itself during the wait, so the wait is repeated. */
 	for (int i = 0; !r && i < SETTLES; i++) {
 		r = calm(b, deadline);
 		if (b->active && !has_crashed(b))
@@ -353,7 +352,7 @@ static int wake(struct browser *b, uint64_t end)
 
 	while (r == -ETIMEDOUT && b->active && clock_ms() < end) {
 		r = knock(b->active, end, FLUSH_MS);
-		/* It crashes then; what waits for an answer is told. */
+		/* The kill is reported as a crash, which ends pending requests. */
 		if (r == -ETIMEDOUT && b->pid)
 			tree_kill_stopped(b->pid);
 		if (r == -EPIPE)
@@ -366,7 +365,7 @@ int browser_wake(struct browser *b)
 {
 	int r = wake(b, clock_ms() + BUSY_MS);
 
-	/* One that is at it since the step before will not end by itself. */
+	/* A script that has run since the previous step will not end by itself. */
 	if (r == -ETIMEDOUT && b->active && b->active->busy && !tab_leaves(b->active)) {
 		tab_end_script(b->active);
 		r = wake(b, clock_ms() + BUSY_MS);
@@ -380,15 +379,15 @@ int browser_wake(struct browser *b)
 	return r;
 }
 
-/* --- Moving ----------------------------------------------------------------------- */
+/* --- Navigation ------------------------------------------------------------------- */
 
-/* A document that is not the one of before, and the end of its loading. */
+/* The wait for a document other than the previous one, and for the end of its load. */
 struct arrival {
 	struct tab *t;
 	char loader[CDP_ID_MAX];
 	unsigned navigated;
 	uint64_t since;
-	bool within; /* a move within the document will do */
+	bool within; /* a navigation within the document counts, too */
 };
 
 static bool has_arrived(void *arg)
@@ -398,7 +397,7 @@ static bool has_arrived(void *arg)
 
 	if (at->t->state != TAB_READY)
 		return true;
-	/* It may leave for another one as soon as it has loaded. */
+	/* The new document may navigate away as soon as it has loaded. */
 	if (strcmp(f->loader, at->loader) != 0)
 		return f->loaded;
 	return at->within && at->t->navigated != at->navigated;
@@ -410,7 +409,7 @@ static void note_departure(struct arrival *at, struct tab *t)
 	memcpy(at->loader, tab_main(t)->loader, sizeof(at->loader));
 }
 
-/* The loading has ended, and no other one has begun in its place. */
+/* Whether the load has ended and no other load has started instead. */
 static bool has_stopped(const struct arrival *at)
 {
 	const struct frame *f = tab_main(at->t);
@@ -419,13 +418,13 @@ static bool has_stopped(const struct arrival *at)
 		clock_ms() - f->stopped >= ABORT_MS;
 }
 
-/* Without a document: its process has ended, before it had one. */
+/* Whether the load has ended without a document: its process ended before it had one. */
 static bool is_aborted(const struct arrival *at)
 {
 	return has_stopped(at) && !strcmp(tab_main(at->t)->loader, at->loader);
 }
 
-/* As tab_navigate; 1: it is aborted. */
+/* Waits for the arrival. Returns the results of tab_navigate; 1: the load was aborted. */
 static int arrive(struct arrival *at, uint64_t deadline, struct tab_moved *moved)
 {
 	int r = -ETIMEDOUT;
@@ -442,7 +441,7 @@ static int arrive(struct arrival *at, uint64_t deadline, struct tab_moved *moved
 		*moved = (struct tab_moved){MOVED_FAILED, STR("net::ERR_ABORTED")};
 		return 1;
 	}
-	/* Of one that was cut, or has stopped itself, no more comes. */
+	/* No more events follow for a load that was aborted or that stopped itself. */
 	if (has_stopped(at))
 		*moved = (struct tab_moved){
 			MOVED_FAILED, STR("Loading has stopped before its end")};
@@ -451,7 +450,7 @@ static int arrive(struct arrival *at, uint64_t deadline, struct tab_moved *moved
 	return 0;
 }
 
-/* What Page.navigate has answered; true: there is a new document to wait for. */
+/* Reads the answer of Page.navigate. *waits: a new document is to be waited for. */
 static int read_navigation(
 	struct json_val result, struct arena *a, struct tab_moved *moved, bool *waits)
 {
@@ -475,8 +474,8 @@ static int read_navigation(
 }
 
 /*
- * Who leaves a page has no use for a script of it that does not end; Chromium would wait
- * for that, and end none any more once it has begun to leave.
+ * Ends a script that does not finish before its page is left. Chromium would wait for
+ * the script, and cannot end a script any more once the navigation has started.
  */
 static int leave(struct tab *t, uint64_t deadline)
 {
@@ -521,7 +520,7 @@ static int navigate(struct tab *t, struct str url, uint64_t deadline, struct are
 	return r || !waits ? r : arrive(&at, deadline, moved);
 }
 
-/* By the end of a process that was to be used again. */
+/* Whether a navigation was aborted because the process to be reused has ended. */
 static bool is_cut_short(const struct tab *t, const struct tab_moved *moved)
 {
 	return moved->how == MOVED_FAILED && t->crashed &&
@@ -536,13 +535,13 @@ int tab_navigate(struct tab *t, struct str url, uint64_t deadline, struct arena 
 
 	if (!r)
 		r = navigate(t, url, deadline, a, moved);
-	/* The next process that the browser makes for it may be luckier. */
+	/* The browser creates a new process for the retry. */
 	if (r > 0 || (!r && is_cut_short(t, moved)))
 		r = navigate(t, url, deadline, a, moved);
 	return r < 0 ? r : 0;
 }
 
-/* To an entry; the page of an error does not tell of which, but its request does. */
+/* Navigates to a history entry. Network.loadingFailed has the error of an error page. */
 static int move_to(struct tab *t, int64_t entry, uint64_t deadline, struct arena *a,
 	struct tab_moved *moved)
 {

@@ -1,28 +1,28 @@
-/* Of use to the files of the browser alone. */
+/* For the files of the browser module only. */
 #ifndef CDP_BROWSER_PRIVATE_H
 #define CDP_BROWSER_PRIVATE_H
 
 #include "cdp/browser.h"
 
-/* --- browser_event.c: what the browser tells of itself */
+/* --- browser_event.c: the events of the browser */
 
 bool browser_wants(struct str method);
 void browser_event(
 	void *ctx, struct str session, struct str method, struct json_val params);
-/* The frame of that id, made if there is room; NULL. */
+/* Returns the frame with that ID. Creates it if there is space; else returns NULL. */
 struct frame *tab_note_frame(struct tab *t, struct str id);
-/* A tree of Page.getFrameTree. */
+/* Records a tree of Page.getFrameTree. */
 void tab_note_tree(struct tab *t, struct json_val tree);
 
 /* --- browser.c */
 
-/* It is the latest of those that were active. */
+/* Makes t the active tab and the one that was activated last. */
 void browser_show(struct browser *b, struct tab *t);
-/* A tab that has come, in its place. NULL: no room. */
+/* Appends a new tab and activates it. Returns NULL if there is no space. */
 struct tab *browser_add(struct browser *b, struct str target, struct str session);
-/* Sets up those that have come, and looks which one is active. */
+/* Sets up new tabs and chooses the active tab. */
 int browser_tidy(struct browser *b, uint64_t deadline) MUST_USE;
-/* Frees those that are gone. */
+/* Frees the tabs that are closed. */
 void browser_sweep(struct browser *b);
 
 #endif

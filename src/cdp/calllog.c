@@ -49,7 +49,7 @@ static bool same(const struct calllog *l, size_t a, size_t b, size_t n)
 	return true;
 }
 
-/* The shortest run at i that is followed by itself, and how often it stands there. */
+/* The shortest run of lines at i that repeats directly, and how often it occurs. */
 static size_t find_run(const struct calllog *l, size_t i, size_t *times)
 {
 	*times = 1;
@@ -78,7 +78,7 @@ void calllog_put(const struct calllog *l, struct buf *out)
 
 		run = find_run(l, i, &times);
 		if (times > 1)
-			/* The sign is one column wide, of two bytes. */
+			/* The sign is one column wide and two bytes long. */
 			inner = snprintf(count, sizeof(count), "%zu \xc3\x97 ", times) -
 				3;
 		for (size_t k = i; k < i + run; k++) {

@@ -1,6 +1,6 @@
 /*
- * What an action has tried, in the words and the layout that agents know: repeated
- * runs of lines are told once, with their number.
+ * The call log of an action in Playwright's wording and layout: a run of lines that
+ * repeats is printed once, with the number of repetitions.
  */
 #ifndef CDP_CALLLOG_H
 #define CDP_CALLLOG_H
@@ -15,15 +15,15 @@ struct calllog {
 		unsigned depth;
 		struct str text;
 	} lines[CALLLOG_LINES_MAX];
-	size_t n; /* what does not fit is left out */
+	size_t n; /* further lines are dropped */
 };
 
 void calllog_init(struct calllog *l, struct arena *a);
-/* A line in front of the one at that place. */
+/* Inserts a line before the line at that index. */
 void calllog_insert(struct calllog *l, size_t at, unsigned depth, const char *fmt, ...)
 	PRINTF(4, 5);
 void calllog_add(struct calllog *l, unsigned depth, const char *fmt, ...) PRINTF(3, 4);
-/* Appends "\nCall log:\n" and the lines, if there are any. */
+/* Appends "\nCall log:\n" and the lines. An empty log adds nothing. */
 void calllog_put(const struct calllog *l, struct buf *out);
 
 #endif

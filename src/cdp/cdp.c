@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 enum {
-	TOKENS_MAX = 4 << 20, /* 20 bytes each, in a process that ends */
-	KEYS_MAX = 65536,     /* of one object: what a page's script answers */
-	OUT_MAX = 32 << 20,   /* waiting for a browser that does not read */
-	QUIET_MS = 800,       /* without a word, before it is asked whether it lives */
-	LOOK_MS = 100,        /* between looks at one that does not answer that */
-	DEPTH = 64,           /* of JSON; a script's answer may be as deep */
-	WRITE = 1 << 16,      /* at once */
+	TOKENS_MAX = 4 << 20, /* 20 bytes each, in a process that is short-lived */
+	KEYS_MAX = 65536,     /* of one object, such as the result of a script */
+	OUT_MAX = 32 << 20,   /* queued for a browser that does not read */
+	QUIET_MS = 800,       /* of silence, before a liveness check is sent */
+	LOOK_MS = 100,        /* between tests while the check is not answered */
+	DEPTH = 64,           /* of JSON; the result of a script may be as deep */
+	WRITE = 1 << 16,      /* bytes at once */
 };
 
 static const struct json_caps caps = {DEPTH, TOKENS_MAX, KEYS_MAX};
@@ -38,7 +38,7 @@ void cdp_init(struct cdp *c, int in, int out)
 void cdp_init_socket(struct cdp *c, int fd)
 {
 	cdp_init(c, fd, fd);
-	/* What is too long is the pipe's to tell. */
+	/* The pipe limits the length of messages. */
 	ws_init(&c->ws, false, UINT64_MAX);
 }
 
@@ -78,13 +78,13 @@ static void flush(struct cdp *c)
 		if (put < 0 && errno == EINTR)
 			continue;
 		if (put < 0)
-			return; /* one that is gone is noticed by its silence */
+			return; /* a closed browser is detected by its silence */
 		buf_consume(&c->queue, (size_t)put);
 	}
 	buf_free(&c->queue);
 }
 
-/* Room for what stands before a message; where it begins. */
+/* Reserves space for the head of a message. Returns where the message starts. */
 static size_t begin_message(struct cdp *c)
 {
 	static const char room[WS_HEAD_MAX];
@@ -95,7 +95,7 @@ static size_t begin_message(struct cdp *c)
 	return before;
 }
 
-/* What stands before and behind it. */
+/* Completes a message: adds a NUL for a pipe, or a WebSocket head for a socket. */
 static int end_message(struct cdp *c, size_t before, enum ws_op op)
 {
 	uint8_t head[WS_HEAD_MAX], key[4];
@@ -181,7 +181,7 @@ int cdp_send(struct cdp *c, struct str session, const char *method, struct str p
 
 void cdp_post(struct cdp *c, struct str session, const char *method, struct str params)
 {
-	/* One for which there is no room is one that nobody wants to know of. */
+	/* A message that does not fit is dropped: the caller does not need its result. */
 	if (say(c, c->last_id + 1, session, method, params) == 0)
 		c->last_id++;
 }
@@ -201,9 +201,9 @@ void cdp_forget(struct cdp *c, uint64_t id)
 		release(reply);
 }
 
-/* --- From it ---------------------------------------------------------------------- */
+/* --- From the browser ------------------------------------------------------------- */
 
-/* Whether text goes on with that; then it is taken off. */
+/* Removes what from the start of text; false if text does not start with it. */
 static bool skip(struct str *text, struct str what)
 {
 	if (!str_starts(*text, what))
@@ -221,7 +221,7 @@ static size_t count_kept(const struct cdp *c)
 	return n;
 }
 
-/* An answer: {"id":7,"result":...}. Kept as it is, if anybody waits. */
+/* Stores an answer, {"id":7,"result":...}, unparsed if its request is pending. */
 static void take_reply(struct cdp *c, struct str message, struct str number, int err)
 {
 	struct cdp_reply *reply;
@@ -245,7 +245,7 @@ static void take_reply(struct cdp *c, struct str message, struct str number, int
 	}
 }
 
-/* An event: {"method":"Page.x","params":{...},"sessionId":"..."}. */
+/* Handles an event: {"method":"Page.x","params":{...},"sessionId":"..."}. */
 static void take_event(struct cdp *c, struct str message, struct str rest)
 {
 	struct str method = str_cut(&rest, '"'), session = {0};
@@ -256,7 +256,7 @@ static void take_event(struct cdp *c, struct str message, struct str rest)
 	if (!c->event || !c->wants(method) || message.n > CDP_EVENT_MAX)
 		return;
 	arena_rewind(&c->memory);
-	/* What it says in a way that cannot be read has not been said. */
+	/* An event that cannot be parsed is ignored. */
 	if (json_parse(&json, message, &caps, &c->memory, &e))
 		return;
 	r = json_str(json_get(json_root(&json), "sessionId"), &c->memory, &session);
@@ -274,7 +274,7 @@ static void take(struct cdp *c, struct str message, int err)
 		take_event(c, message, rest);
 }
 
-/* What comes by a socket, in the shape of a pipe's; pings are answered. */
+/* Converts WebSocket frames to the format of the pipe. Answers pings. */
 static int take_frames(struct cdp *c, char *p, size_t n)
 {
 	struct ws_event e;
@@ -334,8 +334,9 @@ static bool has_input(const struct cdp *c)
 }
 
 /*
- * ERR_CLOSED: it says nothing though it was asked, and patience is at its end. One that
- * answers just then may sleep when it is looked at.
+ * ERR_CLOSED: the browser has not answered the liveness check and c->patient has given
+ * up. A browser that has just answered may already sleep again, so pending input is
+ * checked, too.
  */
 static int check_life(struct cdp *c, uint64_t now)
 {
@@ -403,7 +404,7 @@ int cdp_pump(struct cdp *c, uint64_t until)
 	return r;
 }
 
-/* The member "result", or what the browser says of an error. */
+/* Returns the member "result", or ERR_REFUSED with the error message of the browser. */
 static int read_reply(
 	struct cdp *c, struct cdp_reply *reply, struct arena *a, struct json_val *result)
 {

@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 enum {
-	ANSWER_MS = 2000, /* for a page that is busy to answer */
-	SHOW_MS = 200,    /* to tell which element it was */
+	ANSWER_MS = 2000, /* for a busy page to answer */
+	SHOW_MS = 200,    /* to describe the element of an error */
 };
 
 void doing_begin(struct doing *d)
@@ -22,7 +22,7 @@ void doing_begin(struct doing *d)
 	calllog_init(&d->log, d->arena);
 }
 
-/* --- Words ------------------------------------------------------------------------ */
+/* --- Error texts ------------------------------------------------------------------ */
 
 static void PRINTF(2, 0) put(struct doing *d, const char *fmt, va_list ap)
 {
@@ -42,7 +42,7 @@ int doing_refuse(struct doing *d, const char *fmt, ...)
 	return ERR_REFUSED;
 }
 
-/* Which element the bid has led to stands first in the log. */
+/* Prepends to the log which element the bid was resolved to. */
 static void tell_element(struct doing *d)
 {
 	const struct element *e = d->element;
@@ -167,7 +167,7 @@ int doing_number(struct doing *d, const char *param, const struct value *v, doub
 	if (!v || (v->kind != VALUE_INT && v->kind != VALUE_FLOAT))
 		return refuse_type(d, param, "float", v);
 	r = value_double(v, out);
-	/* Chromium never answers an input that is infinite as a float. */
+	/* Chromium never answers an input with a number that is infinite as a float. */
 	if (!r && *out > FLT_MAX)
 		*out = FLT_MAX;
 	else if (!r && *out < -FLT_MAX)

@@ -1,4 +1,7 @@
-/* One call of an action while it is done: for primitives and what they are made of. */
+/*
+ * The state of one call of an action while it runs, for the primitives and their
+ * helpers.
+ */
 #ifndef CDP_DOING_H
 #define CDP_DOING_H
 
@@ -6,7 +9,7 @@
 #include "cdp/calllog.h"
 #include "cdp/primitives.h"
 
-/* Of the contract: for an element to become what it has to be. */
+/* The timeout of the contract for an element to reach the required state. */
 enum { DOING_TRY_MS = 500 };
 
 struct element;
@@ -16,34 +19,37 @@ struct doing {
 	struct tab *tab;
 	struct arena *arena;
 	struct buf *error;
-	const char *api; /* what errors say it is */
+	const char *api; /* the API name in error messages */
 	struct calllog log;
-	const struct element *element; /* what it is done to; NULL */
-	uint64_t deadline;             /* for elements to become what they have to be */
-	uint64_t patience;             /* for pages to answer, which is longer */
+	const struct element *element; /* the element of the call, or NULL */
+	uint64_t deadline;             /* for elements to reach the required state */
+	uint64_t patience;             /* for pages to answer; later than deadline */
 };
 
-/* The time, and the log, of what is to be done begin. */
+/* Starts the timeouts and an empty call log. */
 void doing_begin(struct doing *d);
 
-/* The error's whole text; gives ERR_REFUSED. */
+/* Sets the whole text of the error. Returns ERR_REFUSED. */
 int doing_refuse(struct doing *d, const char *fmt, ...) PRINTF(2, 3);
-/* "CLASS: API: words" and the log; gives ERR_REFUSED. */
+/* Sets the error "CLASS: API: words", followed by the call log. Returns ERR_REFUSED. */
 int doing_fail(struct doing *d, const char *kind, const char *fmt, ...) PRINTF(3, 4);
-/* It took too long. */
+/* Sets the error of a timeout. Returns ERR_REFUSED. */
 int doing_late(struct doing *d, unsigned ms);
-/* A failure, in words if it has none yet: r again, or ERR_REFUSED. */
+/* Sets the error text for r if there is none yet. Returns r or ERR_REFUSED. */
 int doing_explain(struct doing *d, int r);
-/* Whether r means that the document has gone; another may have come. */
+/* Whether r means that the document is gone. Another document may have replaced it. */
 bool doing_gone(const struct doing *d, int r);
 
-/* Arguments of a type; ERR_REFUSED. NULL and None are no value at all. */
+/*
+ * Read an argument of that type, or return ERR_REFUSED. doing_given: whether there is a
+ * value; NULL and None are none.
+ */
 int doing_string(struct doing *d, const char *param, const struct value *v,
 	struct str *out) MUST_USE;
 int doing_number(
 	struct doing *d, const char *param, const struct value *v, double *out) MUST_USE;
 bool doing_given(const struct value *v);
-/* What JavaScript calls its type. */
+/* The name of the value's type in JavaScript (typeof). */
 const char *doing_typeof(const struct value *v);
 
 #endif

@@ -1,4 +1,7 @@
-/* The life of a browser: which one, what it has lost, and how that comes back. */
+/*
+ * The lifetime of a browser: which one is used, and how its pages are restored after a
+ * loss.
+ */
 #include "cdp/drive_private.h"
 
 #include "base/b64.h"
@@ -15,10 +18,10 @@
 #include <sys/wait.h>
 
 enum {
-	PLACES_MAX = 65536, /* that were looked at */
-	START_MS = 20000,   /* for one that is to be: a cold disk */
-	JOIN_MS = 8000,     /* for one that runs */
-	BACK_MS = 8000,     /* for all pages to come back */
+	PLACES_MAX = 65536, /* of the list of searched places */
+	START_MS = 20000,   /* for a browser to start from a cold disk */
+	JOIN_MS = 8000,     /* for a connection to a running browser */
+	BACK_MS = 8000,     /* to restore all pages */
 	ANSWER_MAX = 64 << 20,
 	DOWNLOADS_PATH = FILE_PATH_MAX + 16,
 };
@@ -50,7 +53,7 @@ void drive_free(struct drive *d)
 	buf_free(&d->seen);
 }
 
-/* --- What is lost and comes back -------------------------------------------------- */
+/* --- Lost pages ------------------------------------------------------------------- */
 
 static void keep_pages(struct drive *d)
 {
@@ -87,7 +90,7 @@ static int open_page(struct drive *d, bool first, struct str url, uint64_t deadl
 	return r == ERR_CLOSED || r == -ECANCELED ? r : 0;
 }
 
-/* Once: pages that end a browser shall not end the next one, too. */
+/* Restores the pages once: pages that crash a browser must not crash the next one. */
 static int bring_back(struct drive *d)
 {
 	struct buf kept = d->kept;
@@ -110,7 +113,7 @@ static int bring_back(struct drive *d)
 	return r == ERR_CLOSED || r == -ECANCELED ? r : 0;
 }
 
-/* --- Its start -------------------------------------------------------------------- */
+/* --- Starting --------------------------------------------------------------------- */
 
 static void tell_trouble(struct drive *d, const char *program, int r, struct buf *why)
 {
@@ -137,7 +140,7 @@ static void begin(struct drive *d)
 {
 	char downloads[DOWNLOADS_PATH];
 
-	/* A browser makes it with the first file; clients expect it from the start on. */
+	/* Clients expect this folder from the start. The browser would create it late. */
 	downloads_path(d, downloads);
 	if (mkdir(downloads, 0777) < 0 && errno != EEXIST)
 		log_warn("browser: %s: %s", downloads, err_text(-errno));
@@ -148,7 +151,7 @@ static void begin(struct drive *d)
 	drive_look_on(d);
 }
 
-/* To a browser of somebody else's. */
+/* Connects to an external browser. */
 static int join(struct drive *d, struct buf *why)
 {
 	struct buf words = BUF_INIT(CDP_WORDS_MAX);
@@ -233,7 +236,7 @@ void drive_lose(struct drive *d)
 	end(d);
 }
 
-/* Whether it still is what it was when it was last heard of. */
+/* Whether the browser still runs. If it has closed, it is marked as lost. */
 static bool lives(struct drive *d)
 {
 	if (d->state == DRIVE_RUNNING && cdp_pump(&d->browser.cdp, 0) != ERR_CLOSED)
@@ -255,7 +258,7 @@ int drive_start(struct drive *d, struct buf *why)
 	r = bring_back(d);
 	if (r != ERR_CLOSED)
 		return r;
-	/* It was lost with its pages, which are not brought back twice. */
+	/* The browser was lost while its pages were restored: do so only once. */
 	end(d);
 	return start(d, why);
 }
@@ -266,14 +269,14 @@ int drive_idle(struct drive *d)
 	bool (*patient)(void *ctx, uint64_t silent_ms) = c->patient;
 	int r;
 
-	/* Nobody asks anything of it: it may sleep. */
+	/* No request is pending, so the browser may sleep. */
 	c->patient = NULL;
 	r = cdp_turn(c, UINT64_MAX);
 	c->patient = patient;
 	return r;
 }
 
-/* --- Looking on ------------------------------------------------------------------- */
+/* --- Pictures --------------------------------------------------------------------- */
 
 void drive_look_on(struct drive *d)
 {
@@ -308,7 +311,7 @@ int drive_see(struct drive *d, uint64_t deadline)
 
 /* --- Actions ---------------------------------------------------------------------- */
 
-/* What has become of one that is not heard of any more. */
+/* Describes the end of a browser that does not answer any more. */
 static void tell_loss(struct drive *d, struct buf *words)
 {
 	int status = launch_status(&d->launch);

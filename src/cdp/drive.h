@@ -1,6 +1,6 @@
 /*
- * One browser, from its start to its end, and the actions that are done with it: each a
- * step, an observation, and what has to be done where the browser fails.
+ * The lifetime of one browser and the actions in it. An action is a step and an
+ * observation, with recovery if the browser fails.
  */
 #ifndef CDP_DRIVE_H
 #define CDP_DRIVE_H
@@ -9,22 +9,22 @@
 #include "cdp/launch.h"
 
 enum drive_state {
-	DRIVE_OFF,     /* no browser has been started, or the last one is gone */
-	DRIVE_RUNNING, /* it may have ended since it was last heard of */
+	DRIVE_OFF,     /* no browser has been started, or the last one has ended */
+	DRIVE_RUNNING, /* it may have ended since its last message */
 };
 
 struct drive {
 	enum drive_state state;
 	const char *const *env;
-	char cwd[FILE_PATH_MAX]; /* where screenshots and downloads go */
-	struct launch launch;    /* of a browser of ours */
+	char cwd[FILE_PATH_MAX]; /* the folder of screenshots and downloads */
+	struct launch launch;    /* of a browser that this process started */
 	struct browser browser;
-	const char *endpoint; /* of one that is not (see endpoint.h), which it is; NULL */
-	unsigned files;       /* downloaded */
-	struct buf kept;      /* URLs of tabs that were lost, a NUL behind each */
-	size_t kept_active;   /* the one of them that was active */
-	struct buf seen;      /* how the active page was last seen: PNG */
-	/* See browser.h; drive_look_on follows a change. */
+	const char *endpoint; /* of an external browser (see endpoint.h), or NULL */
+	unsigned files;       /* count of downloaded files */
+	struct buf kept;      /* URLs of the tabs of a lost browser, each with a NUL */
+	size_t kept_active;   /* the index of the active one among them */
+	struct buf seen;      /* the last picture of the active page: PNG */
+	/* See browser.h. drive_look_on must follow a change. */
 	void (*picture)(void *arg, struct str jpeg);
 	int also; /* see cdp.h */
 	int (*woken)(void *arg);
@@ -33,36 +33,36 @@ struct drive {
 
 struct drive_task {
 	bool visit;      /* of a URL; else a text with calls */
-	struct str what; /* one or the other */
-	bool wants_tree; /* the whole of it, with the properties of elements */
+	struct str what; /* the URL or the text */
+	bool wants_tree; /* the whole tree, with the properties of elements */
 	bool knows_path; /* see struct answer */
 	uint64_t deadline;
 };
 
-/* The rest of it is the caller's to be set. */
+/* The caller sets cwd, picture, also, woken and arg afterwards. */
 void drive_init(struct drive *d, const char *const *env);
 void drive_free(struct drive *d);
 
 /*
- * Starts a browser, the first that can be, if none is running, or connects to that of
- * the endpoint. 0; -ECANCELED; another error with why, a sentence for people.
+ * If no browser runs, starts the first installed browser that works, or connects to the
+ * endpoint. Returns 0, -ECANCELED, or another error with a sentence for people in why.
  */
 int drive_start(struct drive *d, struct buf *why) MUST_USE;
 /*
- * Does an action in a browser that runs, and appends the observation to out: always one,
- * but for -ECANCELED and -ENOMEM. A browser that is lost at that is started again by
- * the next drive_start, with the pages that it had.
+ * Runs an action in a running browser and appends the observation to out. There is
+ * always an observation, except with -ECANCELED and -ENOMEM. If the browser is lost
+ * during the action, the next drive_start starts it again with the pages that it had.
  */
 int drive_do(struct drive *d, const struct drive_task *task, struct buf *out) MUST_USE;
 /*
- * Takes a picture of the active page to d->seen. -ETIMEDOUT: it lets nobody look; else
- * as of drive_idle.
+ * Stores a picture of the active page in d->seen. Returns 0; -ETIMEDOUT: the page does
+ * not answer; or the errors of drive_idle.
  */
 int drive_see(struct drive *d, uint64_t deadline) MUST_USE;
 void drive_look_on(struct drive *d);
-/* One that was lost is none from now on; drive_start brings its pages back. */
+/* Marks the browser as lost. drive_start restores its pages. */
 void drive_lose(struct drive *d);
-/* Lets it be heard until there is input at also, or it ends; woken is called then. */
+/* Handles events until the browser closes or also has input, which calls woken. */
 int drive_idle(struct drive *d) MUST_USE;
 
 #endif

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 enum {
-	FETCH_MS = 10000, /* longer downloads go on, and are told of by a later action */
-	NAMES = 10000,    /* that are tried */
+	FETCH_MS = 10000, /* longer downloads continue; a later action reports them */
+	NAMES = 10000,    /* number of names that are tried */
 	MAGIC = 16,
 };
 
@@ -57,7 +57,10 @@ void drive_save(const struct drive *d, struct str png, char path[FILE_PATH_MAX])
 
 /* --- Downloads -------------------------------------------------------------------- */
 
-/* By what stands at its front, since Chrome keeps it under a number. */
+/*
+ * The file name extension for the first bytes of a file. Chrome stores downloads without
+ * an extension, under their GUID.
+ */
 static const char *extension(const char *path)
 {
 	static const struct {
@@ -95,7 +98,7 @@ static bool is_over(void *arg)
 	return b->download.state != DOWNLOAD_BEGUN;
 }
 
-/* What has the name already stays what it is. */
+/* Gives the file a new name. An existing file is never replaced. */
 static int give_name(struct drive *d, const char *from, char path[FILE_PATH_MAX])
 {
 	const char *ext = extension(from);
@@ -112,7 +115,7 @@ static int give_name(struct drive *d, const char *from, char path[FILE_PATH_MAX]
 		if (errno != EEXIST)
 			break;
 	}
-	/* A file system without links. */
+	/* The file system may not support hard links. */
 	return access(path, F_OK) < 0 && rename(from, path) == 0 ? 0 : ERR_REFUSED;
 }
 

@@ -1,4 +1,4 @@
-/* Of use to the files of the drive alone. */
+/* For the files of the drive module only. */
 #ifndef CDP_DRIVE_PRIVATE_H
 #define CDP_DRIVE_PRIVATE_H
 
@@ -6,23 +6,23 @@
 
 /* --- drive_step.c */
 
-enum { DRIVE_ERROR_MAX = 8 << 20 }; /* an action's text may stand in it */
+enum { DRIVE_ERROR_MAX = 8 << 20 }; /* the text may quote the action */
 
 /*
- * What was asked for, and the observation of it. Anything but 0 is as of browser_pump;
- * ERR_CLOSED: the browser is lost. error: what the action has come to, if that is an
- * error, which nobody was told of unless it returns 0.
+ * Runs the action and appends its observation to out. Any result but 0 is an error of
+ * browser_pump; ERR_CLOSED: the browser is lost. error is the error of the action. If
+ * the result is not 0, out does not report it.
  */
 int drive_step(struct drive *d, const struct drive_task *task, struct arena *a,
 	struct buf *error, struct buf *out) MUST_USE;
 
 /* --- drive_file.c */
 
-/* Saves a screenshot; its path, or "". */
+/* Saves a screenshot. path is its path, or "" after a failure. */
 void drive_save(const struct drive *d, struct str png, char path[FILE_PATH_MAX]);
 /*
- * Waits for the download that has begun and gives the file a name that people know. 0
- * with its path; ERR_REFUSED: it has come to nothing.
+ * Waits for the download that has started and gives the file a readable name. Returns 0
+ * with its path, ERR_REFUSED: there is no file; or an error of browser_until.
  */
 int drive_fetch(struct drive *d, char path[FILE_PATH_MAX]) MUST_USE;
 

@@ -1,4 +1,4 @@
-/* One action in a browser that runs: what is done, and what is seen then. */
+/* An action in a running browser: the step, and the observation after it. */
 #include "cdp/drive_private.h"
 
 #include "base/clock.h"
@@ -10,12 +10,12 @@
 #include <string.h>
 
 enum {
-	VISIT_MAX = 8 << 20, /* a URL of data, with the call around it */
+	VISIT_MAX = 8 << 20, /* a data: URL, with the call around it */
 	DATA_SHOWN = 64,     /* characters of a data: URL */
 	LOOK_MS = 30000,     /* pages of 12,000 nodes take 1.5 s */
 };
 
-/* A host without a scheme: its name has a dot or is localhost, or it is in brackets. */
+/* Whether url is a bare host: a name with a dot, localhost, or an address in brackets. */
 static bool is_bare_host(struct str url)
 {
 	size_t end = 0;
@@ -33,7 +33,7 @@ static bool is_bare_host(struct str url)
 	return str_eq(host, STR("localhost")) || str_find_byte(host, '.') < host.n;
 }
 
-/* The inside of a literal: nothing in the URL ends it. */
+/* Writes the URL as the inside of a literal. Nothing in the URL ends the literal. */
 static void put_quoted(struct buf *b, struct str url)
 {
 	for (size_t i = 0; i < url.n; i++)
@@ -47,7 +47,7 @@ static void put_quoted(struct buf *b, struct str url)
 			buf_putc(b, url.p[i]);
 }
 
-/* What the contract makes of a URL. Paths and hosts alone are understood, too. */
+/* Converts a URL to the call of the contract. Paths and bare hosts are accepted, too. */
 static int visit_text(struct str url, struct arena *a, struct str *text)
 {
 	struct buf whole = BUF_INIT(VISIT_MAX);
@@ -55,7 +55,7 @@ static int visit_text(struct str url, struct arena *a, struct str *text)
 
 	buf_puts(&whole, "goto(\"");
 	if (str_starts(url, STR("/")) && !str_starts(url, STR("//"))) {
-		/* In a path nothing stands for something else. */
+		/* No character of a path has a special meaning. */
 		buf_puts(&whole, "file://");
 		buf_percent(&whole, url, "/");
 	} else {
@@ -78,7 +78,7 @@ static int tell(struct buf *error, const char *words)
 	return error->err;
 }
 
-/* What is no loss of the browser is told as an error of the action. */
+/* Runs the action. Errors that do not lose the browser become errors of the action. */
 static int act(struct browser *b, struct str action, struct arena *a, struct buf *error)
 {
 	int r = browser_act(b, action, a, error);
@@ -94,7 +94,7 @@ static int act(struct browser *b, struct str action, struct arena *a, struct buf
 		r = browser_wake(b);
 	if (r == -EPIPE)
 		return tell(error, "Error: the page let nobody in; its tab is closed.");
-	/* The last one may have closed itself when it let us in. */
+	/* The last page may have closed itself when it answered. */
 	t = browser_active(b);
 	if (!r && t && t->lost) {
 		t->lost = false;
@@ -163,8 +163,8 @@ static int look(struct drive *d, const struct drive_task *task, const struct ans
 }
 
 /*
- * 1: there was a download, and that is the observation. What has begun behind the end
- * of an action is told by the next one.
+ * Returns 1 if there was a download, which then is the observation. A download that
+ * starts after the end of an action is reported by the next action.
  */
 static int fetch(struct drive *d, struct str action, struct buf *out)
 {
@@ -197,7 +197,7 @@ int drive_step(struct drive *d, const struct drive_task *task, struct arena *a,
 	answer.error = buf_view(error);
 	if (!r)
 		r = look(d, task, &answer, a, out);
-	/* A click's may begin while the page is looked at. */
+	/* A click may start a download during the observation. */
 	if (!r)
 		r = fetch(d, answer.action, out);
 	return r < 0 ? r : 0;

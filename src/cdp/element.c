@@ -8,17 +8,17 @@
 #include <stdarg.h>
 
 enum {
-	ARGS_MAX = 32 << 20, /* a text to fill in */
+	ARGS_MAX = 32 << 20, /* of JSON: a text to fill in */
 	BACK_OFF = 5,
-	AGAIN_MS = 20, /* between looks for a document */
+	AGAIN_MS = 20, /* between attempts to find a document */
 };
 
-/* Before each further attempt; the last for all that follow. */
+/* Pauses in milliseconds before further attempts. The last one repeats. */
 static const unsigned pauses[BACK_OFF] = {0, 20, 100, 100, 500};
 
 EMBED(element_script, "src/cdp/element.js");
 
-/* --- Asking it -------------------------------------------------------------------- */
+/* --- Calls of element.js ---------------------------------------------------------- */
 
 int element_call(struct doing *d, struct str object, struct str args, struct str *word)
 {
@@ -80,9 +80,9 @@ int element_ask_with(struct doing *d, const struct element *e, const char *what,
 	return r;
 }
 
-/* --- Finding it ------------------------------------------------------------------- */
+/* --- Finding the element ---------------------------------------------------------- */
 
-/* What find or root of element.js gives in a frame; empty: nothing. */
+/* Returns the result of find or root of element.js in a frame; empty: none. */
 static int find_in(struct doing *d, struct str frame, const char *what, struct str bid,
 	struct str *object)
 {
@@ -116,7 +116,7 @@ static void put_object(struct buf *params, struct str object)
 	jw_end(&w);
 }
 
-/* A request about an object. */
+/* Sends a request about an object. */
 static int ask_node(
 	struct doing *d, const char *method, struct str object, struct json_val *result)
 {
@@ -126,7 +126,7 @@ static int ask_node(
 	return tab_call_take(d->tab, method, &params, d->patience, d->arena, result);
 }
 
-/* The frame in an iframe; ERR_TYPE for other elements. */
+/* The ID of the frame in an iframe; ERR_TYPE for other elements. */
 static int find_frame(struct doing *d, struct str object, struct str *frame)
 {
 	struct json_val result;
@@ -137,7 +137,7 @@ static int find_frame(struct doing *d, struct str object, struct str *frame)
 			   frame);
 }
 
-/* The length of the first part of a bid that names a frame; 0: there is none. */
+/* The end of the next part of a bid after from that names a frame; 0: there is none. */
 static size_t frame_part(struct str bid, size_t from)
 {
 	size_t n = from;
@@ -158,7 +158,7 @@ static int find_none(struct doing *d, struct str bid)
 		d, "ValueError: Could not find element with bid \"%.*s\"", STR_ARG(bid));
 }
 
-/* Through the frames that the bid names, to the element itself. */
+/* Finds the element through the frames that its bid names. */
 static int find(struct doing *d, struct element *e)
 {
 	struct frame *main = tab_main(d->tab);
@@ -182,7 +182,7 @@ static int find(struct doing *d, struct element *e)
 			e->object = object;
 			return 0;
 		}
-		/* An iframe itself has the name of its frame. */
+		/* The bid of an iframe is also the prefix of the bids in its frame. */
 		if (e->depth == ELEMENT_FRAMES_MAX)
 			return ERR_LIMIT;
 		e->frames[e->depth++] = object;
@@ -206,7 +206,7 @@ int element_find(struct doing *d, const struct value *bid, struct element *e)
 		return r;
 	}
 	e->bid = bid->text;
-	/* One document may just make room for the next. */
+	/* The document may be about to be replaced by the next one. */
 	while (doing_gone(d, r = find(d, e)) && clock_ms() < d->deadline) {
 		r = browser_pump(d->browser, clock_ms() + AGAIN_MS);
 		if (r)
@@ -255,9 +255,9 @@ int element_end(struct doing *d, struct element *e, int r)
 	return r;
 }
 
-/* --- Trying ----------------------------------------------------------------------- */
+/* --- Retries ---------------------------------------------------------------------- */
 
-/* It may have been put in anew, with the same bid. */
+/* The page may have inserted the element anew, with the same bid. */
 static int find_again(struct doing *d, struct element *e)
 {
 	size_t told = d->error->n;
@@ -346,7 +346,7 @@ int element_check(
 	return r ? r : element_verdict(d, word);
 }
 
-/* --- Pointing at it --------------------------------------------------------------- */
+/* --- Pointing at the element ------------------------------------------------------ */
 
 static int scroll_to(struct doing *d, struct element *e, unsigned nth)
 {
@@ -397,7 +397,7 @@ static double clamp(double v, double max)
 	return v < 0 ? 0 : v > max ? max : v;
 }
 
-/* The middle of what of a quad is in the viewport; false if that is next to nothing. */
+/* The middle of the part of a quad in the viewport; false if that is almost empty. */
 static bool find_middle(struct point corners[CORNERS], struct point *out)
 {
 	double area = 0;
@@ -417,7 +417,10 @@ static bool find_middle(struct point corners[CORNERS], struct point *out)
 	return area > 0.99 || area < -0.99;
 }
 
-/* The middle of the first of its boxes that can be seen. 0; positive: not yet. */
+/*
+ * Finds the middle of the first visible box of the element. Returns 0; positive: not
+ * yet; or an error.
+ */
 static int find_point(struct doing *d, struct element *e, struct point *out)
 {
 	struct point corners[CORNERS];
@@ -440,7 +443,7 @@ static int find_point(struct doing *d, struct element *e, struct point *out)
 	return 1;
 }
 
-/* The left top of an object's box, in the viewport of the page. */
+/* The top left corner of an object's box, in the viewport of the page. */
 static int find_corner(struct doing *d, struct str object, struct point *out)
 {
 	struct point corners[CORNERS];
@@ -459,7 +462,10 @@ static int find_corner(struct doing *d, struct str object, struct point *out)
 	return 0;
 }
 
-/* Whether a click there comes to the object, as far as its own document knows. */
+/*
+ * Checks that a click at the point reaches the object. The check covers the object's own
+ * document only.
+ */
 static int check_hit(struct doing *d, struct str object, struct point at)
 {
 	struct buf args = BUF_INIT(CDP_WORDS_MAX);

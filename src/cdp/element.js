@@ -1,7 +1,8 @@
 /*
- * What a browser action does within a page. One function, called on an element in a
- * world of its own: the page cannot see it nor change what it is made of.
- * Answers in words: "done", or why not; what is thrown ends the action.
+ * The part of a browser action that runs in the page: one function, called on an element
+ * in an isolated world. The page can neither see the function nor change the objects
+ * that it uses. The result is a word: "done", or the reason why not. An exception ends
+ * the action.
  */
 function (what, ...args) {
 	const TYPED = ["", "email", "number", "password", "search", "tel", "text", "url"];
@@ -11,7 +12,7 @@ function (what, ...args) {
 		"searchbox", "switch", "treegrid"];
 	const FIELDS = "input, textarea, select";
 
-	/* In a form, and in the document, elements stand for members that have their names. */
+	/* In a form and in the document, elements hide members that have their names. */
 	const get = (e, name) => Reflect.get(Object.getPrototypeOf(e), name, e);
 	const call = (e, name, ...args) => get(e, name).apply(e, args);
 	const rich = (e) => get(e, "isContentEditable");
@@ -25,7 +26,7 @@ function (what, ...args) {
 	const cut = (text, n) => text.length > n ? text.slice(0, n - 1) + "\u2026" : text;
 	const space = (text) => text.replace(/\s+/g, " ").trim();
 
-	/* One line for people. */
+	/* Describes e in one line, for people. */
 	function show(e) {
 		const name = get(e, "nodeName").toLowerCase();
 		const flags = ["checked", "selected", "disabled", "readonly", "multiple"];
@@ -43,7 +44,7 @@ function (what, ...args) {
 			.replace(/\n/g, "\u21b5").replace(/\t/g, "\u21c6");
 	}
 
-	/* The first one with that bid, in open shadow trees too. */
+	/* The first element that matches, also in open shadow trees. */
 	function find(root, selector) {
 		const found = call(root, "querySelector", selector);
 		if (found)
@@ -57,7 +58,7 @@ function (what, ...args) {
 		return null;
 	}
 
-	/* The control that stands for e: that of a label, or what it is a part of. */
+	/* The control of e: that of a label, or the control that e is a part of. */
 	function control(e) {
 		if (call(e, "matches", FIELDS) || rich(e))
 			return e;
@@ -109,7 +110,7 @@ function (what, ...args) {
 		return enabled(e) && call(e, "getAttribute", "aria-readonly") !== "true";
 	}
 
-	/* Frames that nobody sees are not drawn. */
+	/* Frames that are not visible are not drawn, so a timer ends the wait. */
 	const frame = () => new Promise((done) => {
 		requestAnimationFrame(done);
 		setTimeout(done, 100);
@@ -125,7 +126,7 @@ function (what, ...args) {
 		return await place(e) === await place(e);
 	}
 
-	/* The first state that is missing, or "done". */
+	/* Returns the first state that is missing, or "done". */
 	async function check(e, states) {
 		if (!get(e, "isConnected"))
 			return "detached";
@@ -151,7 +152,10 @@ function (what, ...args) {
 		return found;
 	}
 
-	/* "done" if a click at x, y of the page reaches e, whose box begins at left, top. */
+	/*
+	 * "done" if a click at x, y of the page reaches e, whose box starts at left,
+	 * top.
+	 */
 	function hit(e, x, y, left, top) {
 		const box = call(e, "getBoundingClientRect");
 		const found = at(x - left + box.x, y - top + box.y);
@@ -194,7 +198,7 @@ function (what, ...args) {
 		return "type";
 	}
 
-	/* "done", or "type": what is selected now is to be replaced by typing. */
+	/* Returns "done", or "type": the selection is to be replaced by typing. */
 	function fill(e, value) {
 		e = control(e);
 		if (call(e, "matches", "input")) {
@@ -244,7 +248,7 @@ function (what, ...args) {
 		return changed(e);
 	}
 
-	/* caret: to the front, if it comes here only now. */
+	/* caret: move it to the front if e was not focused before. */
 	function focus(e, caret) {
 		const root = call(e, "getRootNode");
 		const active = get(root, "activeElement");
@@ -257,13 +261,13 @@ function (what, ...args) {
 			try {
 				e.setSelectionRange(0, 0);
 			} catch {
-				/* Numbers and dates have none. */
+				/* Numbers and dates have no selection. */
 			}
 		}
 		return "done";
 	}
 
-	/* Whether a drag begins here, from watch to watched. */
+	/* Reports whether a drag starts between watch and watched. */
 	function watch() {
 		globalThis.drag = null;
 		globalThis.dragWatch = (event) => (globalThis.drag = event);
@@ -278,7 +282,7 @@ function (what, ...args) {
 		return begun ? "drag" : "done";
 	}
 
-	/* Waits until nothing scrolls any more; what begins does so within six frames. */
+	/* Waits until nothing scrolls any more. Scrolling starts within six frames. */
 	async function rest() {
 		let still = 0;
 		const moved = () => (still = 0);
@@ -289,7 +293,7 @@ function (what, ...args) {
 		return "done";
 	}
 
-	/* No files any more. */
+	/* Removes the files of an input. */
 	function empty(e) {
 		e.files = new DataTransfer().files;
 		return changed(e);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum {
-	HEAD_MAX = 8192, /* of an answer */
+	HEAD_MAX = 8192, /* of a response */
 	BODY_MAX = 65536,
 	TRY_MS = 2000, /* for one address of several */
 };
@@ -23,7 +23,7 @@ enum {
 
 struct endpoint {
 	struct url url;
-	struct buf host, target; /* target: of the browser, or empty */
+	struct buf host, target; /* target: path of the browser, or empty */
 	uint64_t deadline;
 	struct buf *why;
 };
@@ -70,7 +70,7 @@ bool endpoint_ok(const char *url)
 
 /* --- The socket ------------------------------------------------------------------- */
 
-/* 0, or -ETIMEDOUT, or -errno. */
+/* Waits for events. Returns 0, -ETIMEDOUT or -errno. */
 static int must(int fd, short events, uint64_t deadline)
 {
 	int r = fd_wait(fd, events, deadline);
@@ -120,7 +120,7 @@ static int send_all(int fd, struct str data, uint64_t deadline)
 	return 0;
 }
 
-/* Adds n bytes at most. 0; 1: the end of the stream; -ETIMEDOUT; -errno. */
+/* Receives n bytes at most. Returns 0; 1: the end of the stream; -ETIMEDOUT; -errno. */
 static int receive(int fd, size_t n, struct buf *in, uint64_t deadline)
 {
 	char room[4096];
@@ -139,7 +139,7 @@ static int receive(int fd, size_t n, struct buf *in, uint64_t deadline)
 	return in->err;
 }
 
-/* The head of an answer, and not a byte behind it. */
+/* Reads the head of a response, and no byte after it. */
 static int take_head(
 	int fd, struct http_response *head, struct buf *in, uint64_t deadline)
 {
@@ -155,9 +155,12 @@ static int take_head(
 	return r;
 }
 
-/* --- What is asked ---------------------------------------------------------------- */
+/* --- Requests --------------------------------------------------------------------- */
 
-/* {"webSocketDebuggerUrl": "ws://HOST/PATH", ...}, of which HOST is what we called it. */
+/*
+ * Reads {"webSocketDebuggerUrl": "ws://HOST/PATH", ...}. Only PATH is used: HOST repeats
+ * the host of our request.
+ */
 static int read_version(struct endpoint *e, struct str body)
 {
 	static const struct json_caps caps = {
@@ -207,7 +210,7 @@ static int ask_version(struct endpoint *e)
 		r = ERR_REFUSED;
 	if (!r) {
 		buf_reset(&in);
-		/* All of it is here when it is in order; few end the stream. */
+		/* The body is complete once it parses. Few servers end the stream. */
 		while ((r = receive(fd, BODY_MAX, &in, e->deadline)) == 0 &&
 			read_version(e, buf_view(&in)))
 			;

@@ -1,15 +1,16 @@
-/* A browser that somebody else has started, spoken to by WebSocket (RFC 6455). */
+/* A browser that another program has started, reached over a WebSocket (RFC 6455). */
 #ifndef CDP_ENDPOINT_H
 #define CDP_ENDPOINT_H
 
 #include "base/buf.h"
 
-/* Whether it is ws://HOST[:PORT]/PATH, or http://HOST[:PORT]; nothing is asked. */
+/* Whether url is ws://HOST[:PORT]/PATH or http://HOST[:PORT]. Nothing is connected. */
 bool endpoint_ok(const char *url);
 /*
- * Connects; by http the browser is asked for its path first, which is another one after
- * each start. 0 with the socket, behind whose handshake nothing has been read. -errno,
- * ERR_SYNTAX, ERR_REFUSED, with why, a sentence for people.
+ * Connects to the browser. For an http URL the browser is first asked for its WebSocket
+ * path, which changes with each start. Returns 0 with a socket from which nothing after
+ * the handshake has been read. Returns -errno, ERR_SYNTAX or ERR_REFUSED with a sentence
+ * for people in why.
  */
 int endpoint_open(const char *url, uint64_t deadline, int *fd, struct buf *why) MUST_USE;
 

@@ -23,7 +23,7 @@ struct find {
 	int err;
 };
 
-/* A script of Ubuntu's stands for a snap, which is not to be had in a container. */
+/* Whether path is Ubuntu's script that starts a snap, which containers do not have. */
 static bool is_stub(const char *path)
 {
 	char text[SCRIPT_READ];
@@ -55,7 +55,7 @@ static void look(struct find *f, const char *path)
 	take(f, path);
 }
 
-/* A path in a folder that may not be known. */
+/* Checks a path in dir. dir may be NULL. */
 static void look_in(struct find *f, const char *dir, const char *path)
 {
 	char whole[FILE_PATH_MAX];
@@ -73,7 +73,7 @@ static void look_on_path(struct find *f, const char *name)
 		take(f, path);
 }
 
-/* The digits of versions in names, compared as numbers: the later is the newer. */
+/* Whether a names a newer version than b. Digits are compared as numbers. */
 static bool is_newer(const char *a, const char *b)
 {
 	while (*a && *b) {
@@ -88,7 +88,7 @@ static bool is_newer(const char *a, const char *b)
 	return *a;
 }
 
-/* dir/NEWEST/path, of the folders in dir whose names begin with prefix. */
+/* Checks dir/NEWEST/path. NEWEST is the newest entry of dir that starts with prefix. */
 static void look_newest(
 	struct find *f, const char *dir, const char *prefix, const char *path)
 {
@@ -96,7 +96,7 @@ static void look_newest(
 	struct dirent *entry;
 	DIR *list;
 
-	/* The folder itself may be a link. */
+	/* dir may be a symbolic link. */
 	if (!dir || snprintf(whole, sizeof(whole), "%s/.", dir) >= FILE_PATH_MAX ||
 		root_list(AT_FDCWD, whole, &list) < 0)
 		return;
@@ -168,7 +168,10 @@ static void find_cached(struct find *f, const char *home)
 	}
 }
 
-/* In packages; of Debian's /usr/bin/chromium, a script, the program behind it. */
+/*
+ * Browsers of distribution packages. Debian's /usr/bin/chromium is a script; the program
+ * that it starts comes before it.
+ */
 static void find_installed(struct find *f)
 {
 	static const char *const paths[] = {"/usr/lib/chromium/chromium",

@@ -35,7 +35,7 @@ static size_t count_digits(struct str s)
 	return n;
 }
 
-/* Digits with a sign, a point, an exponent; which .5 cannot have. */
+/* Parses digits with a sign, point and exponent. A number such as .5 has no exponent. */
 static int take_number(struct str *s, struct value *v)
 {
 	struct str at = *s;
@@ -96,7 +96,7 @@ static int keep_text(struct grammar *g, struct value *v, struct str text)
 	return v->text.p ? 0 : -ENOMEM;
 }
 
-/* A value that holds no others, or the beginning of one that does. */
+/* Parses a value that contains no others, or the start of a container. */
 static int take_start(struct grammar *g, struct str *s, struct value *v)
 {
 	int r;
@@ -127,7 +127,10 @@ static int take_start(struct grammar *g, struct str *s, struct value *v)
 	}
 }
 
-/* Behind a value, or at the start: 1: v ends here; 0: one more follows. */
+/*
+ * Parses the separator after a value of the container v, or the start of v. Returns 1: v
+ * ends here; 0: a value follows; or ERR_SYNTAX.
+ */
 static int take_between(struct str *s, const struct value *v)
 {
 	char close = v->kind == VALUE_LIST ? ']' : v->kind == VALUE_TUPLE ? ')' : '}';
@@ -169,7 +172,7 @@ static struct value *new_value(struct grammar *g)
 	return v;
 }
 
-/* *s stands behind it afterwards. */
+/* Parses a value. *s is the text after it then. */
 static int take_value(struct grammar *g, struct str *s, struct value **out)
 {
 	struct value *open = NULL, *v;
@@ -204,7 +207,7 @@ static int take_value(struct grammar *g, struct str *s, struct value **out)
 
 /* --- Calls ------------------------------------------------------------------------ */
 
-/* The name before a '=' that begins here, or nothing. */
+/* Takes the name before a '='; empty if there is none. */
 static struct str take_keyword(struct str *s)
 {
 	struct str at = *s, name;
@@ -217,7 +220,10 @@ static struct str take_keyword(struct str *s)
 	return name;
 }
 
-/* From the bracket on. The comma before the first name may be missing. */
+/*
+ * Parses the arguments from the bracket on. The comma before the first keyword argument
+ * may be missing.
+ */
 static int take_args(struct grammar *g, struct str *s, struct call *out)
 {
 	bool comma = true, named = false;
@@ -245,7 +251,10 @@ static int take_args(struct grammar *g, struct str *s, struct call *out)
 	return 0;
 }
 
-/* Texts full of what is nearly a call take no more memory than one of them. */
+/*
+ * Releases the values of a failed attempt, so that a text full of near-calls takes no
+ * more memory than one of them.
+ */
 static void settle(struct grammar *g, bool made)
 {
 	while (g->made && !made) {
@@ -287,7 +296,7 @@ int grammar_next(struct grammar *g, struct call *out)
 			g->rest = str_skip(g->rest, 1);
 			continue;
 		}
-		/* What is no call may have calls in it. */
+		/* A text that is no call may contain calls. */
 		at = g->rest;
 		r = take_args(g, &at, &call);
 		settle(g, r == 0);
@@ -301,7 +310,7 @@ int grammar_next(struct grammar *g, struct call *out)
 	}
 }
 
-/* --- What is known of a value ----------------------------------------------------- */
+/* --- Properties of a value -------------------------------------------------------- */
 
 int value_double(const struct value *v, double *out)
 {
@@ -312,7 +321,7 @@ int value_double(const struct value *v, double *out)
 		return 0;
 	case VALUE_INT:
 	case VALUE_FLOAT:
-		/* What would be infinite stays what is largest. */
+		/* A number that would be infinite becomes the largest finite one. */
 		if (float_read(v->text.p, out))
 			*out = first(v->text) == '-' ? -DBL_MAX : DBL_MAX;
 		return 0;
@@ -383,7 +392,7 @@ static void put_leaf(struct buf *out, const struct value *v)
 	}
 }
 
-/* What stands behind v, of whose parent's values the index-th has just been written. */
+/* Writes the separator after the value at index of the container v. */
 static void put_behind(struct buf *out, const struct value *v, size_t index)
 {
 	bool pair = v->kind == VALUE_DICT && index % 2 == 0;

@@ -1,7 +1,7 @@
 /*
- * The calls in the text of a browser action: an engine that finds them. The text is
- * searched, not parsed as a whole: prose, fences and assignments around a call have no
- * meaning, and comments hide what stands in them. Arguments are literals of Python.
+ * Finds the calls in the text of a browser action. It does no I/O. The text is searched,
+ * not parsed as a whole: prose, fences and assignments around a call have no meaning,
+ * and comments hide their contents. Arguments are literals of Python.
  */
 #ifndef CDP_GRAMMAR_H
 #define CDP_GRAMMAR_H
@@ -23,13 +23,13 @@ enum value_kind {
 
 struct value {
 	enum value_kind kind;
-	struct str name; /* of an argument; empty where its place tells which it is */
-	struct str text; /* STRING: its bytes; INT, FLOAT: as written, NUL behind */
-	size_t count;    /* of what is in a container */
+	struct str name; /* of a keyword argument; else empty */
+	struct str text; /* STRING: its bytes; INT, FLOAT: as written, with a NUL */
+	size_t count;    /* of values in a container */
 	struct value *first, *last;
 	struct value *next; /* in its container; or the next argument */
 	struct value *parent;
-	struct value *kept; /* of use to grammar.c alone */
+	struct value *kept; /* for grammar.c only */
 };
 
 struct call {
@@ -40,22 +40,22 @@ struct call {
 struct grammar {
 	struct str rest;
 	struct arena *arena;
-	struct value *made;  /* of what may become a call */
-	struct value *spare; /* of what became none */
+	struct value *made;  /* values that may become a call */
+	struct value *spare; /* values of failed attempts, to be used again */
 	struct buf piece;
 };
 
-/* text and arena must outlive what is found. */
+/* text and arena must outlive the calls. */
 void grammar_init(struct grammar *g, struct str text, struct arena *a);
 void grammar_free(struct grammar *g);
-/* The next call. 0; positive: there are no more; -ENOMEM. */
+/* Finds the next call. Returns 0; positive: there is none; -ENOMEM. */
 int grammar_next(struct grammar *g, struct call *out) MUST_USE;
 
-/* The number of an int, a float or a bool; ERR_TYPE for all else. Never infinite. */
+/* The number of an int, a float or a bool, never infinite; ERR_TYPE for other types. */
 int value_double(const struct value *v, double *out) MUST_USE;
-/* Appends what Python's repr shows of v. */
+/* Appends v as Python's repr() prints it. */
 void value_repr(struct buf *out, const struct value *v);
-/* The name of its type, as Python has it. */
+/* The name of v's type in Python. */
 const char *value_type(const struct value *v);
 
 #endif

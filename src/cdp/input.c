@@ -6,8 +6,8 @@
 #include <errno.h>
 
 enum {
-	PARAMS_MAX = 32 << 20, /* a text, or what is dragged */
-	DRAG_MS = 3000,        /* from a drag's start to the browser's word of it */
+	PARAMS_MAX = 32 << 20, /* a text, or drag data */
+	DRAG_MS = 3000,        /* from the start of a drag to the browser's event */
 };
 
 static const struct button buttons[] = {{"left", 1}, {"right", 2}, {"middle", 4}};
@@ -45,7 +45,7 @@ int input_read_button(struct doing *d, const struct value *v, const struct butto
 
 unsigned modifier_find(struct str name)
 {
-	/* Meta has that part on other systems than Linux. */
+	/* ControlOrMeta is Control on Linux. It is Meta on macOS. */
 	if (str_eq(name, STR("ControlOrMeta")))
 		return MODIFIER_CONTROL;
 	for (size_t i = 0; i < ARRAY_LEN(modifiers); i++)
@@ -93,7 +93,7 @@ static void send(struct input *in, const char *method, struct buf *params)
 
 /* --- The mouse -------------------------------------------------------------------- */
 
-/* What all events of a mouse have; the object stays open. */
+/* Writes the members that all mouse events share. The object stays open. */
 static void begin_mouse(
 	struct input *in, struct jw *w, struct buf *params, const char *type)
 {
@@ -265,7 +265,7 @@ int input_find_key(struct doing *d, struct str name, struct key *out)
 	return doing_fail(d, "Error", "Unknown key: \"%.*s\"", STR_ARG(name));
 }
 
-/* Presses one name after the other, and lets go of them from the last to the first. */
+/* Presses the keys in order and releases them in reverse order. */
 int input_combination(struct doing *d, struct str keys)
 {
 	struct key down[INPUT_BATCH / 2];
@@ -285,7 +285,7 @@ int input_combination(struct doing *d, struct str keys)
 		input_key_up(&in, &down[--n]);
 	if (!r)
 		return input_wait(&in);
-	/* Those that were pressed are let go of all the same. */
+	/* The keys that were pressed are released in any case. */
 	return input_wait(&in) == ERR_CLOSED ? ERR_CLOSED : r;
 }
 
@@ -310,7 +310,7 @@ static bool has_drag(void *arg)
 	return a->tab->drags != a->drags || a->tab->state != TAB_READY;
 }
 
-/* Moves, and finds out whether the page has begun to drag; then its data come. */
+/* Moves the mouse. If the page starts a drag, waits for the drag data. */
 static int move_dragging(
 	struct doing *d, const struct element *source, struct point to, bool *dragging)
 {
@@ -354,7 +354,7 @@ int input_drop(struct doing *d, const struct element *source, struct point to)
 			r = input_wait(&in);
 	}
 	off = d->tab->state == TAB_READY ? intercept(d, false) : 0;
-	/* Whatever has come in between, the button does not stay down. */
+	/* The button is released, whatever happened before. */
 	in.err = 0;
 	input_release(&in, &buttons[0], 1);
 	if (!r)

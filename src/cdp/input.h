@@ -1,4 +1,4 @@
-/* What a mouse and a keyboard do, told to the active tab. */
+/* Mouse and keyboard input for the active tab. */
 #ifndef CDP_INPUT_H
 #define CDP_INPUT_H
 
@@ -8,53 +8,53 @@
 
 enum { INPUT_BATCH = 32 };
 
-/* Steps that are sent one behind the other, without waiting in between. */
+/* Input events that are sent in a batch, without a wait between them. */
 struct input {
 	struct doing *doing;
 	uint64_t ids[INPUT_BATCH];
 	size_t n;
-	int err; /* the first; what comes behind it is not sent */
+	int err; /* the first error; later events are not sent */
 };
 
 struct button {
-	const char *name; /* of the protocol */
+	const char *name; /* in the protocol */
 	unsigned bit;
 };
 
-/* "left", "right" or "middle"; NULL. */
+/* "left", "right" or "middle"; NULL for other names. */
 const struct button *button_find(struct str name);
-/* The same of an argument, left if it is not given; ERR_REFUSED. */
+/* The button that an argument names; left if it is not given. 0 or ERR_REFUSED. */
 int input_read_button(
 	struct doing *d, const struct value *v, const struct button **out) MUST_USE;
-/* The bit of a modifier by its name; 0. */
+/* The bit of the modifier with that name, or 0. */
 unsigned modifier_find(struct str name);
 
 void input_init(struct input *in, struct doing *d);
 void input_move(struct input *in, struct point to);
-/* At the place of the mouse; clicks counts those at one place. */
+/* At the position of the mouse. clicks is the number of the click at one position. */
 void input_press(struct input *in, const struct button *b, int clicks);
 void input_release(struct input *in, const struct button *b, int clicks);
 void input_wheel(struct input *in, double dx, double dy);
 void input_drag(struct input *in, const char *type, struct str data);
 void input_key_down(struct input *in, const struct key *k);
 void input_key_up(struct input *in, const struct key *k);
-/* Modifiers, by a set of their bits. */
+/* Press and release modifiers. set has their bits. */
 void input_hold(struct input *in, unsigned set);
 void input_let_go(struct input *in, unsigned set);
-/* Text that no key types. */
+/* Inserts text that no key types. */
 void input_text(struct input *in, struct str text);
-/* Waits until all was taken. A page that has left at that has taken it. */
+/* Waits until all events are handled. A page that has navigated has handled them. */
 int input_wait(struct input *in) MUST_USE;
 
-/* A combination such as "Control+a", down and up again; ERR_REFUSED for no such key. */
+/* Presses and releases a combination such as "Control+a"; ERR_REFUSED: unknown key. */
 int input_combination(struct doing *d, struct str keys) MUST_USE;
-/* ERR_REFUSED: unknown, in words. */
+/* Returns ERR_REFUSED, with an error text, for an unknown key. */
 int input_find_key(struct doing *d, struct str name, struct key *out) MUST_USE;
 
 /*
- * With the left button down: moves the mouse to a place, drops there what the page lets
- * be dragged, if it does, and lets the button go. source is in the document where it
- * has been pressed.
+ * With the left button pressed: moves the mouse to a position, drops the drag data there
+ * if the page has started a drag, and releases the button. source is in the document in
+ * which the button was pressed.
  */
 int input_drop(struct doing *d, const struct element *source, struct point to) MUST_USE;
 

@@ -1,11 +1,11 @@
 #include "cdp/keys.h"
 
-/* Both numbers are those of Windows, as browsers still have them. */
+/* Both numbers are Windows virtual key codes, which browsers still use. */
 static const struct row {
 	char code[16], key[12];
-	char shifted[2]; /* with Shift; empty where that changes nothing */
+	char shifted[2]; /* with Shift; empty if Shift changes nothing */
 	uint8_t number, shifted_number;
-	uint8_t location; /* 1 left, 2 right, 3 among the figures */
+	uint8_t location; /* 1 left, 2 right, 3 numeric keypad */
 } rows[] = {
 	{"Escape", "Escape", "", 27, 27, 0},
 	{"F1", "F1", "", 112, 112, 0},
@@ -114,7 +114,7 @@ static const struct row {
 	{"NumpadEnter", "Enter", "", 13, 13, 3},
 };
 
-/* Other names; NULL code: the same. */
+/* Other names of keys, and the bits of modifiers. */
 static const struct {
 	struct str name;
 	const char *code;
@@ -158,7 +158,7 @@ int keys_find(struct str name, unsigned held, struct key *out)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		const struct row *r = &rows[i];
 		bool by_code = str_eq(name, str_c(r->code));
-		/* What the block of figures types is found in the main block. */
+		/* Characters of the numeric keypad are found in the main block. */
 		bool by_key =
 			!r->location && types(r->key) && str_eq(name, str_c(r->key));
 		bool by_shifted =

@@ -19,21 +19,22 @@
 #include <unistd.h>
 
 enum {
-	PIPE = 1 << 20,    /* what the kernel may hold: large trees, quickly */
-	WORDS_MAX = 16384, /* of what it prints: what came first */
+	PIPE = 1 << 20,    /* buffer of the kernel, for large trees */
+	WORDS_MAX = 16384, /* of its output that is stored, from the start */
 	ARGS_MAX = 96,
 	ENV_MAX = 1024,
 	MORE_MAX = 4096,
-	TEMP_MAX = 60,     /* a path below which sockets may be */
-	KILLED_MS = 1000,  /* for its processes to end, which may write until then */
-	BEHIND_MS = 10000, /* the same, where they have to notice first */
-	STATUS_MS = 100,   /* for the end of a browser whose pipe has ended */
+	TEMP_MAX = 60,     /* longest path of a folder for sockets */
+	KILLED_MS = 1000,  /* for its killed processes, which may write until they end */
+	BEHIND_MS = 10000, /* for processes that end by themselves */
+	STATUS_MS = 100,   /* for the exit status after its pipe has ended */
 };
 
 /*
- * No sandbox of its own: it needs what containers forbid, and root. No start-up window,
- * no back-forward cache (its pages come without a load event), no site isolation (the
- * frames of a page stay in one session), and nothing that asks the network by itself.
+ * Chromium's own sandbox is off: containers forbid what it needs, and it does not run as
+ * root. No start-up window, no back-forward cache (its pages fire no load event), no
+ * site isolation (the frames of a page share one session), and no network requests by
+ * the browser itself.
  */
 static const char flags[] =
 	"--headless=new\n"
@@ -78,7 +79,7 @@ static const char flags[] =
 	"AcceptCHFrame,LensOverlay,GlobalMediaControls\n"
 	"--remote-debugging-pipe\n";
 
-/* --- Its folder ------------------------------------------------------------------- */
+/* --- The folder ------------------------------------------------------------------- */
 
 static bool is_gone(int dir, const char *name)
 {
@@ -89,8 +90,9 @@ static bool is_gone(int dir, const char *name)
 }
 
 /*
- * Until the last process of the browser has ended they may write to its folder, and make
- * it anew if it is removed. Each of them has the browser's standard error.
+ * Removes the folder after the last process of the browser has ended: until then the
+ * processes may write to the folder, and create it again if it is removed. Each of them
+ * has the browser's standard error.
  */
 static bool sweep(int dir, const char *name, const struct stat *words, uint64_t ms)
 {
@@ -103,20 +105,20 @@ static bool sweep(int dir, const char *name, const struct stat *words, uint64_t 
 	return is_gone(dir, name);
 }
 
-/* Its processes were not killed: they end when they notice that the browser has. */
+/* These processes were not killed. They end when they detect the end of the browser. */
 static void sweep_behind(int dir, const char *name, const void *words)
 {
 	(void)!sweep(dir, name, words, BEHIND_MS);
 }
 
-/* All zero if the browser's standard error goes nowhere. */
+/* All zero if the browser's standard error is not stored. */
 static void launch_identify_words(const struct launch *l, struct stat *st)
 {
 	if (l->words < 0 || fstat(l->words, st) < 0)
 		*st = (struct stat){0};
 }
 
-/* The name of the folder, and the one that it is in. */
+/* Returns the name of the folder, and opens the folder that contains it as *dir. */
 static const char *split_folder(const struct launch *l, int *dir)
 {
 	char above[FILE_PATH_MAX];
@@ -127,7 +129,7 @@ static const char *split_folder(const struct launch *l, int *dir)
 	return name;
 }
 
-/* Its viewer for PDF files would show nothing of them: they are downloads. */
+/* PDF files become downloads: the browser's viewer would show none of their content. */
 static int write_preferences(const struct launch *l)
 {
 	static const char text[] =
@@ -147,7 +149,7 @@ static int write_preferences(const struct launch *l)
 	return r;
 }
 
-/* One that can be written to: a disk may have room for a folder and nothing in it. */
+/* Creates a folder with space for files: a disk may have space for the folder only. */
 static int make_folder(struct launch *l, const char *const *env)
 {
 	const char *const dirs[] = {env_value(env, "TMPDIR"), "/tmp", "/var/tmp",
@@ -207,9 +209,9 @@ static void end_folder(struct launch *l)
 	l->folder[0] = '\0';
 }
 
-/* --- Its process ------------------------------------------------------------------ */
+/* --- The process ------------------------------------------------------------------ */
 
-/* What it writes at home, or for a while, goes into its folder, too. */
+/* HOME and TMPDIR are the browser's folder, so that all its files are there. */
 static void make_env(
 	const char *const *env, const char *home, const char *temp, const char **out)
 {
@@ -248,7 +250,7 @@ static int start(struct launch *l, const char *program, const char *const *env,
 {
 	const char *argv[ARGS_MAX], *own_env[ENV_MAX];
 	char profile[FILE_PATH_MAX + 32], home[FILE_PATH_MAX + 8], temp[TEMP_MAX + 8];
-	/* A socket is in a folder there, whose path must not be long. */
+	/* Sockets are created in a folder in TMPDIR. Their paths must not be long. */
 	bool fits = strlen(l->folder) < TEMP_MAX;
 	char words[sizeof(flags) + MORE_MAX];
 	struct spawn_report report;
@@ -284,7 +286,7 @@ int launch_begin(
 	int r;
 
 	*l = (struct launch){.in = -1, .out = -1, .words = -1};
-	/* Without that nobody knows why it has failed; it is no reason to fail. */
+	/* If this fails, only the reason of a failed start is lost; the start goes on. */
 	l->words = fd_memory("browser", WORDS_MAX);
 	r = begin_folder(l, env);
 	if (!r)
@@ -293,7 +295,9 @@ int launch_begin(
 		r = fd_pipe(from);
 	if (!r)
 		r = start(l, program, env, more, to, from);
-	/* The ends that are its own must be its alone, or its end would not be seen. */
+	/*
+	 * Only the browser may hold its ends, or the end of the pipe would not be seen.
+	 */
 	fd_close(&to[0]);
 	fd_close(&from[1]);
 	if (r) {

@@ -1,4 +1,4 @@
-/* The process of a browser: its pipes, its folder, its end. */
+/* The process of a browser: its pipes, its profile folder and its end. */
 #ifndef CDP_LAUNCH_H
 #define CDP_LAUNCH_H
 
@@ -7,26 +7,26 @@
 #include "proc/broom.h"
 
 struct launch {
-	pid_t pid;   /* 0: there is none */
-	int in, out; /* what it says and hears; to be taken, with -1 left */
-	int words;   /* memory with what it has printed first */
-	char folder[FILE_PATH_MAX]; /* its own; empty: there is none */
-	struct broom broom;         /* removes that */
+	pid_t pid;   /* 0: there is no process */
+	int in, out; /* pipes from and to it; the caller takes them and sets -1 */
+	int words;   /* memory file with the start of its output */
+	char folder[FILE_PATH_MAX]; /* its profile folder; empty: none */
+	struct broom broom;         /* removes that folder */
 };
 
 /*
- * Starts the program as a browser with nothing but pipes to it, and all that it writes
- * in a folder of its own below TMPDIR of env, or another that can be written to. more
- * are further arguments, parted by newlines, or NULL. 0 says nothing of whether it runs.
- * -errno.
+ * Starts the program as a browser that is connected by pipes only. All its files go to a
+ * new folder in TMPDIR of env, or in another folder that can be written to. more are
+ * further arguments, separated by newlines, or NULL. Returns 0 or -errno. 0 does not
+ * mean that the browser works.
  */
 int launch_begin(struct launch *l, const char *program, const char *const *env,
 	const char *more) MUST_USE;
-/* Ends it with all its processes, and removes its folder. Legal on a zeroed one. */
+/* Ends the browser with all its processes, removes its folder. Legal on a zeroed one. */
 void launch_end(struct launch *l);
-/* Its end, as of waitpid; -1 if it still runs, a moment later. */
+/* Waits for a moment for its end. Returns its waitpid status; -1 if it still runs. */
 int launch_status(struct launch *l);
-/* The last line that it has printed, for people; perhaps empty. */
+/* Appends the last line of the recorded output, for people. It may be empty. */
 void launch_words(const struct launch *l, struct buf *out);
 
 #endif

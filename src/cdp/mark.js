@@ -1,23 +1,23 @@
 /*
- * Marks the elements of one document, so that the accessibility tree and the snapshot
- * of the DOM tell which of their nodes is which. Every element gets
+ * Marks the elements of a document, so that the nodes of the accessibility tree and of
+ * the DOM snapshot can be matched. Every element gets
  *	bid                          its name, for as long as the document lives
  *	browsergym_visibility_ratio  the part of it that is in the viewport, 0 to 1
- *	browsergym_set_of_marks      "1" where a mark is drawn on it, or "0"
- *	value, checked               what was typed and chosen
- * and its bid in front of two ARIA attributes, for which the accessibility tree keeps
- * it; these alone are taken away again.
+ *	browsergym_set_of_marks      "1" if a mark is drawn on it, else "0"
+ *	value, checked               the value that was typed or chosen
+ * and its bid as a prefix of two ARIA attributes, since the accessibility tree contains
+ * these. Only the prefixes are removed again.
  *
- * A function of a step and what it needs:
- *	mark    the bid of the frame's element; begins to mark, answers without waiting
- *	wait    until the visibility of all is known
- *	unmark
- *	focus   the bid of the focused element: "" if none is, null if that has no bid
+ * A function of a step and its argument:
+ *	mark    the bid of the frame's element; starts to mark, returns without waiting
+ *	wait    waits until the visibility of all elements is set
+ *	unmark  removes the prefixes
+ *	focus   the bid of the focused element: "" if there is none, null if it has no bid
  *
- * It is called in the page's own world, since an element's onclick is null in others. In
- * a form, and in the document, elements may stand for its members by their names
- * ("children"), hence those of the prototypes. A page that has changed these is believed
- * no more than in what it shows.
+ * The function is called in the page's main world, since an element's onclick is null in
+ * others. In a form and in the document, elements may hide members that have their names
+ * ("children"), so the members of the prototypes are used. If a page has changed the
+ * prototypes, the result is trusted no more than the content of the page.
  */
 (step, argument) => {
 	'use strict';
@@ -51,11 +51,11 @@
 	const get = (element, name) => E.getAttribute.call(element, name);
 	const set = (element, name, value) => E.setAttribute.call(element, name, value);
 	const remove = (element, name) => E.removeAttribute.call(element, name);
-	/* Without what a pass has left there that did not come to its end. */
+	/* The page's own text, without prefixes that an interrupted pass has left. */
 	const own = (element, name) => (get(element, name) ?? '').replace(PREFIX, '');
 	const contains = (element, other) => Node.prototype.contains.call(element, other);
 
-	/* In document order; those of an open shadow tree stand behind its host. */
+	/* In document order. The elements of an open shadow tree follow its host. */
 	const elements = () => {
 		const open = [within(document)];
 		const at = [0];
@@ -79,7 +79,7 @@
 		return all;
 	};
 
-	/* a to z, aA to zZ, aAA and so on: frames, of which the 0th is a. */
+	/* a to z, aA to zZ, aAA and so on, for frames. Frame 0 is a. */
 	const letters = n => {
 		let text = '';
 
@@ -107,7 +107,7 @@
 			remove(element, 'checked');
 	};
 
-	/* Whether a click in its middle would reach the element or what is in it. */
+	/* Whether a click in its middle reaches the element or an element in it. */
 	const takesClick = (element, box) => {
 		const x = (box.left + box.right) / 2;
 		const y = (box.top + box.bottom) / 2;
@@ -135,12 +135,12 @@
 			get(above, SHOWN) === '1';
 	};
 
-	/* buttons: those shown before. */
+	/* buttons: the buttons that are shown so far. */
 	const show = (element, buttons) => {
 		const box = E.getBoundingClientRect.call(element);
 
 		set(element, SHOWN, '0');
-		/* The browser looks at a whole pile for what is topmost: few are asked that. */
+		/* takesClick is slow for stacked elements, so it is called for few. */
 		if ((box.right - box.left) * (box.bottom - box.top) < AREA_MIN ||
 				!isActive(element) || isOnlyChildOfShown(element) ||
 				!takesClick(element, box))
@@ -156,7 +156,7 @@
 				set(above, SHOWN, '0');
 	};
 
-	/* Answers when the visibility of all elements is written down, or in vain. */
+	/* Resolves when the visibility of all elements is set, or after WAIT_MS. */
 	const watch = all => new Promise(done => {
 		const waiting = new Set(all);
 		const thresholds = Array.from({length: 11}, (_, i) => i / 10);

@@ -10,13 +10,13 @@ enum {
 	GLYPH_ROWS = 7,
 	LETTER_WIDTH = GLYPH_WIDTH + 1,
 	LETTER_ROWS = 9,
-	LETTER_DROP = 2, /* of those with a foot */
+	LETTER_DROP = 2, /* of letters with a descender */
 	LETTER_HEIGHT = LETTER_ROWS + LETTER_DROP,
 	PADDING = 3,
 	FAR = 1 << 20, /* beyond any picture, and far from overflow */
 };
 
-/* Rows of five bits, the left one is the highest. */
+/* Rows of five bits. The leftmost pixel is the highest bit. */
 static const uint8_t glyphs[128][GLYPH_ROWS] = {
 	['0'] = {0x0e, 0x11, 0x13, 0x15, 0x19, 0x11, 0x0e},
 	['1'] = {0x04, 0x0c, 0x14, 0x04, 0x04, 0x04, 0x1f},
@@ -85,7 +85,7 @@ static const uint8_t glyphs[128][GLYPH_ROWS] = {
 
 enum colour { BLACK = 0, WHITE = 255 };
 
-/* From (left, top) up to, not including, (right, bottom); what is outside is left out. */
+/* From (left, top) up to, not including, (right, bottom). It is cut to the picture. */
 struct area {
 	int left, top, right, bottom;
 };
@@ -107,7 +107,10 @@ static void fill(struct png *p, struct area a, enum colour colour)
 			colour, (size_t)(a.right - a.left) * PNG_PIXEL);
 }
 
-/* The first dash of a line from from that is not wholly above 0. */
+/*
+ * The start of the last dash at or before 0 of a line that starts at from; from if that
+ * is not negative.
+ */
 static int first_dash(int from)
 {
 	int period = DASH + GAP;
@@ -140,7 +143,7 @@ static void dash_down(struct png *p, int from, int to, int x)
 			BLACK);
 }
 
-/* Two rows of a letter are drawn twice: higher, it is easier to read. */
+/* Two rows of a letter are drawn twice: a taller letter is easier to read. */
 static void draw_letter(struct png *p, int left, int top, char c)
 {
 	static const uint8_t rows[LETTER_ROWS] = {0, 1, 1, 2, 3, 4, 5, 5, 6};
@@ -172,7 +175,7 @@ static void draw_label(struct png *p, int left, int middle, struct str text)
 			p, left + PADDING + i * LETTER_WIDTH, top + PADDING, text.p[i]);
 }
 
-/* The nearest pixel; what is too far away to be seen may be anywhere there. */
+/* The nearest pixel. Positions far outside any picture become FAR or -FAR. */
 static int pixel(double v)
 {
 	if (v < -FAR)

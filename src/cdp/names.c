@@ -26,14 +26,14 @@ int names_init(struct names *m, size_t max, struct arena *a)
 	got.row = arena_array(a, got.mask + 1, sizeof(*got.row));
 	if (!got.row)
 		return -ENOMEM;
-	/* Without a seed the table is slower for a page that wants it to be, no more. */
+	/* Without a seed, a hostile page can only make the table slower. */
 	if (random_bytes(&got.seed, sizeof(got.seed)))
 		got.seed = 0;
 	*m = got;
 	return 0;
 }
 
-/* The row of the name, or the free one where it would be. */
+/* The row of the name, or the free row for it. */
 static struct name *find(const struct names *m, struct str text)
 {
 	uint64_t h = m->seed;

@@ -1,6 +1,6 @@
 /*
- * Where in a list what has a name is: a hash table, with a seed of its own, since pages
- * choose names.
+ * A hash table from a name to an index. It has a random seed, since pages choose the
+ * names.
  */
 #ifndef CDP_NAMES_H
 #define CDP_NAMES_H
@@ -14,17 +14,17 @@ struct name {
 
 struct names {
 	struct name *row;
-	size_t mask; /* their number, a power of two, less one */
+	size_t mask; /* number of rows minus 1; that number is a power of two */
 	uint64_t seed;
 };
 
-/* Room for max names, in the arena. 0 or -ENOMEM. */
+/* Reserves space for max names in the arena. Returns 0 or -ENOMEM. */
 int names_init(struct names *m, size_t max, struct arena *a) MUST_USE;
-/* Not beyond that room. A name that is there gets the new place. */
+/* Adds a name, up to the reserved number. An existing name gets the new index. */
 void names_put(struct names *m, struct str text, size_t at);
-/* Whether it can be a bid of mark.js: 64 letters and digits at most, but some. */
+/* Whether text can be a bid of mark.js: 1 to 64 letters and digits. */
 bool names_is_bid(struct str text);
-/* ERR_RANGE: there is no such name. Legal on a zeroed table. */
+/* Finds the index of a name; ERR_RANGE: there is none. Legal on a zeroed table. */
 int names_find(const struct names *m, struct str text, size_t *at) MUST_USE;
 
 #endif

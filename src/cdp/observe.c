@@ -14,24 +14,24 @@ EMBED(observe_mark, "src/cdp/mark.js");
 
 enum {
 	ATTEMPTS = 5,
-	PAUSE_MS = 100,    /* before the second; longer and longer */
-	SETTLE_MS = 2000,  /* behind that; shorter and shorter */
-	PICTURE_MS = 4000, /* behind all else; a page that always leaves has none */
+	PAUSE_MS = 100,    /* before the second attempt; grows with each attempt */
+	SETTLE_MS = 2000,  /* after that pause; shrinks with each attempt */
+	PICTURE_MS = 4000, /* after all else; a page that always navigates has none */
 	PARAMS_MAX = 4096,
-	AT_ONCE = CDP_PENDING_MAX / 4, /* frames whose trees are asked for together */
-	MARK_MS = 4000,   /* for mark.js; what a page has made of it may never end */
-	UNMARK_MS = 2000, /* for that where all other time is over */
-	TREE_MS = 15000,  /* for trees; a page of 60,000 elements takes half of it */
+	AT_ONCE = CDP_PENDING_MAX / 4, /* frames whose trees are requested together */
+	MARK_MS = 4000,   /* for mark.js; what the page makes of it may never end */
+	UNMARK_MS = 2000, /* to remove the marks when all other time is over */
+	TREE_MS = 15000,  /* for the trees; a page of 60,000 elements takes half of it */
 };
 
-/* A frame of the page, and the element that it is in. */
+/* A frame of the page, and the element that contains it. */
 struct view {
 	struct str id;
-	size_t parent; /* itself for the first, the page's own */
+	size_t parent; /* itself for the first, the main frame */
 	struct str bid;
 	int64_t owner; /* backendNodeId */
 	bool marked;
-	uint64_t asked; /* for its tree */
+	uint64_t asked; /* the ID of the request for its tree */
 };
 
 struct look {
@@ -40,10 +40,10 @@ struct look {
 	struct sight *o;
 	struct arena *a;
 	uint64_t deadline;
-	bool last;  /* the attempt that takes what it can get */
-	bool apart; /* mark.js is in a world of its own, out of the page's reach */
-	bool busy;  /* the page still is at a tree that nobody waits for any more */
-	bool blind; /* the snapshot of its DOM is too large */
+	bool last;  /* the last attempt, which accepts a partial result */
+	bool apart; /* mark.js runs in an isolated world, out of the page's reach */
+	bool busy;  /* the page still computes a tree whose request has timed out */
+	bool blind; /* the DOM snapshot is too large */
 	struct view *view;
 	size_t views_n;
 };
@@ -71,7 +71,7 @@ void sight_free(struct sight *o)
 	sight_init(o);
 }
 
-/* A refusal that the last attempt puts up with: then something is missing. */
+/* The last attempt tolerates a refusal. A part of the observation is missing then. */
 static int bear(const struct look *l, int r)
 {
 	return l->last && r == ERR_REFUSED ? 0 : r;
@@ -91,7 +91,7 @@ static int add_view(struct look *l, struct json_val frame, size_t parent)
 	return 0;
 }
 
-/* The frames in the order in which the contract numbers their trees: the last first. */
+/* Lists the frames in the contract's order of their trees: the last child first. */
 static int read_frames(struct look *l, struct json_val tree)
 {
 	struct open {
@@ -127,7 +127,7 @@ static int find_frames(struct look *l)
 	struct json_val result;
 	int r = tab_call(l->t, "Page.getFrameTree", STR(""), l->deadline, l->a, &result);
 
-	/* Thirty frames in each other hide what is in them, and not the page. */
+	/* With thirty nested frames (ERR_DEPTH) only the main frame is observed. */
 	if (r == ERR_DEPTH) {
 		l->view = arena_array(l->a, 1, sizeof(*l->view));
 		if (!l->view)
@@ -138,7 +138,7 @@ static int find_frames(struct look *l)
 	return r ? r : read_frames(l, json_get(result, "frameTree"));
 }
 
-/* What requests about a frame take. */
+/* Writes the parameters of a request about a frame. */
 static void put_frame_id(struct buf *out, const struct view *v)
 {
 	struct jw w;
@@ -150,7 +150,7 @@ static void put_frame_id(struct buf *out, const struct view *v)
 	jw_end(&w);
 }
 
-/* Whether sandboxed content may run scripts: else mark.js would not, either. */
+/* Whether sandboxed content may run scripts. If not, mark.js cannot run there either. */
 static bool runs_scripts(struct str sandbox)
 {
 	while (sandbox.n) {
@@ -162,7 +162,7 @@ static bool runs_scripts(struct str sandbox)
 	return false;
 }
 
-/* What the element of a frame has for attributes: its bid, if the frame can be marked. */
+/* Reads the attributes of a frame's element: its bid, if the frame can be marked. */
 static int read_owner(struct look *l, struct view *v, struct json_val node)
 {
 	struct json_val list = json_get(node, "attributes"), name, value;
@@ -172,7 +172,7 @@ static int read_owner(struct look *l, struct view *v, struct json_val node)
 	int r = json_str(json_get(node, "frameId"), l->a, &id);
 
 	if (r == ERR_TYPE || (!r && !str_eq(id, v->id)))
-		return 0; /* it shows a document of its own, such as a PDF's viewer */
+		return 0; /* it shows its own document, such as the PDF viewer */
 	while (!r && json_next(list, &it, NULL, &name) &&
 		json_next(list, &it, NULL, &value)) {
 		r = json_str(name, l->a, &key);
@@ -200,7 +200,7 @@ static int find_owner(struct look *l, struct view *v)
 		r = json_i64(json_get(result, "backendNodeId"), &v->owner);
 	if (r)
 		return r;
-	/* Its attributes have changed since the frame's parent was marked. */
+	/* They are read again: marking the frame's parent has changed them. */
 	buf_fmt(&params, "{\"backendNodeId\":%lld}", (long long)v->owner);
 	r = tab_call_take(l->t, "DOM.describeNode", &params, l->deadline, l->a, &result);
 	return r ? r : read_owner(l, v, json_get(result, "node"));
@@ -214,7 +214,7 @@ static int call_mark(
 	int r = tab_eval(l->t, f, embed_text(&observe_mark).p, args,
 		clock_within(MARK_MS, l->deadline), l->a, value);
 
-	/* It is not the page's fault that the time of the look is over. */
+	/* If the whole observation has timed out, the page is not to blame. */
 	if (r != -ETIMEDOUT || l->apart || clock_ms() >= l->deadline)
 		return r;
 	tab_end_script(l->t);
@@ -222,7 +222,7 @@ static int call_mark(
 	return ERR_REFUSED;
 }
 
-/* A step of mark.js in a frame. */
+/* Runs a step of mark.js in a frame. */
 static int tell(struct look *l, const struct view *v, const char *step, struct str bid,
 	struct json_val *value)
 {
@@ -269,7 +269,7 @@ static int mark_one(struct look *l, size_t i)
 	return r;
 }
 
-/* Visibility is told by the browser, frame by frame, while others are marked. */
+/* The browser reports visibility frame by frame, while other frames are marked. */
 static int mark_all(struct look *l)
 {
 	struct json_val nothing;
@@ -298,7 +298,7 @@ static int unmark_all(struct look *l)
 	return r;
 }
 
-/* The marked frame in the element of that bid, which is in the frame outer; NULL. */
+/* The marked frame in the element with that bid in the frame outer; NULL if none. */
 static const struct view *view_in(
 	const struct look *l, const struct view *outer, struct str bid)
 {
@@ -311,7 +311,7 @@ static const struct view *view_in(
 	return NULL;
 }
 
-/* The innermost element that is focused, from frame to frame. */
+/* Finds the innermost focused element, from frame to frame. */
 static int find_focus(struct look *l)
 {
 	const struct view *v = &l->view[0];
@@ -327,7 +327,7 @@ static int find_focus(struct look *l)
 		r = json_str(value, l->a, &bid);
 		if (!r && !bid.n)
 			return 0;
-		/* Of no element, or of one that a page has given another name. */
+		/* The focused element has no bid, or the page has changed its bid. */
 		if (r == ERR_TYPE || (!r && !names_is_bid(bid))) {
 			l->o->focused = str_make(NULL, 0);
 			return 0;
@@ -366,7 +366,7 @@ static int take_tree(struct look *l, struct view *v, uint64_t deadline)
 	int r = cdp_wait(&l->t->browser->cdp, v->asked, deadline, l->a, &result);
 
 	r = r ? bear(l, r) : axtree_add(&l->o->tree, v->id, result);
-	/* Too much of it leaves the rest to be seen. */
+	/* A tree that is too large or too late is left out. The rest is kept. */
 	if (r == ERR_LIMIT || r == -ETIMEDOUT)
 		l->o->no_text = err_text(r);
 	l->busy = r == -ETIMEDOUT;
@@ -390,7 +390,7 @@ static int take_trees(struct look *l)
 	return r;
 }
 
-/* The trees of frames below the elements that they are in. */
+/* Attaches the trees of frames to the elements that contain the frames. */
 static void join_trees(struct look *l)
 {
 	struct axtree *tree = &l->o->tree;
@@ -432,13 +432,13 @@ static int take_picture(struct look *l, uint64_t id)
 	return r ? bear(l, r) : b64_decode(&l->o->picture, coded);
 }
 
-/* The page has changed, or has gone for another. */
+/* Whether another attempt may succeed: the page has changed, or has navigated. */
 static bool is_passing(int r)
 {
 	return r == ERR_REFUSED || r == -EPIPE;
 }
 
-/* All at once: the picture takes longest, since it waits for the screen. */
+/* Sends all requests at once. The picture takes longest: it waits for the screen. */
 static int take_all(struct look *l)
 {
 	struct cdp *c = &l->t->browser->cdp;
@@ -453,12 +453,12 @@ static int take_all(struct look *l)
 			&picture);
 	if (!r && wants_tree(l->want))
 		r = take_trees(l);
-	/* A script that is called before this is there would lose its time to it. */
+	/* A script called before the snapshot arrives would only wait for it. */
 	if (!r)
 		r = take_snapshot(l, snapshot);
 	if (!r && !l->busy)
 		r = find_focus(l);
-	/* What is left behind in a page that changes goes with it. */
+	/* Marks that stay in a page that changes are lost with that page. */
 	if (!r)
 		r = unmark_all(l);
 	if (!r)
@@ -468,7 +468,7 @@ static int take_all(struct look *l)
 	return r;
 }
 
-/* --- The whole -------------------------------------------------------------------- */
+/* --- The whole observation -------------------------------------------------------- */
 
 static int write_text(struct look *l)
 {
@@ -503,7 +503,7 @@ static int write_objects(struct look *l)
 	return l->o->props.err;
 }
 
-/* Without marks the picture is as good as none: agents have the other one. */
+/* If the marks cannot be drawn, their picture is left out: agents have the plain one. */
 static int draw_marks(struct look *l)
 {
 	struct sight *o = l->o;
@@ -523,7 +523,7 @@ static int look_once(struct look *l)
 		r = mark_all(l);
 	if (!r)
 		r = take_all(l);
-	/* Whatever it was, the page is left as it was found. */
+	/* After other errors the marks are removed from the page. */
 	if (r && !is_passing(r)) {
 		l->deadline = clock_ms() + UNMARK_MS;
 		(void)unmark_all(l);
@@ -557,7 +557,7 @@ int observe(struct browser *b, const struct observe_want *want, uint64_t deadlin
 		sight_free(o);
 		r = l.t ? look_once(&l) : -EPIPE;
 		apart = l.apart;
-		/* Where another one has opened meanwhile, that is the active one. */
+		/* If another tab has become active, it is observed instead. */
 		if (!r && !l.last && browser_active(b) != l.t)
 			r = -EPIPE;
 		if (!r)

@@ -1,6 +1,6 @@
 /*
- * What there is to see of the active page: elements are marked by mark.js, then its
- * trees, its DOM and a picture are asked for at once.
+ * The observation of the active page. mark.js marks the elements; then the accessibility
+ * trees, the DOM and a picture are requested at once.
  */
 #ifndef CDP_OBSERVE_H
 #define CDP_OBSERVE_H
@@ -10,19 +10,19 @@
 
 struct observe_want {
 	bool visit;   /* the text of the page; else that of its tree */
-	bool objects; /* the tree and the properties, too */
-	bool marks;   /* the picture with marks, too */
+	bool objects; /* also the tree and the properties */
+	bool marks;   /* also the picture with marks */
 	struct axtree_view view;
 };
 
 struct sight {
-	struct arena memory;      /* replies, and what was read in them */
-	struct buf picture;       /* PNG, of the viewport */
-	struct buf marks;         /* the same with marks, if wanted; else empty */
-	struct buf text;          /* as wanted */
-	struct buf axtree, props; /* objects of JSON, if wanted; else empty */
-	const char *no_text;      /* why there is no text; or NULL */
-	struct str focused;       /* a bid; empty: nothing; p is NULL: it has none */
+	struct arena memory;      /* for replies and parsed data */
+	struct buf picture;       /* PNG of the viewport */
+	struct buf marks;         /* the picture with marks, if requested; else empty */
+	struct buf text;          /* of the page or of its tree, see observe_want */
+	struct buf axtree, props; /* JSON objects, if requested; else empty */
+	const char *no_text;      /* why there is no text; else NULL */
+	struct str focused;       /* a bid; empty: no focus; p is NULL: no bid */
 	struct snapshot snapshot;
 	struct axtree tree;
 	struct props marked; /* the elements that have a bid */
@@ -32,9 +32,9 @@ void sight_init(struct sight *o);
 void sight_free(struct sight *o);
 
 /*
- * Looks at the active tab, several times if the page changes meanwhile, and in the end
- * without the marks of a frame that cannot be marked. 0; else as of browser_settle and
- * tab_call, and o is empty.
+ * Observes the active tab. Several attempts are made if the page changes meanwhile. The
+ * last attempt omits the marks of frames that cannot be marked. Returns 0, or the errors
+ * of browser_settle and tab_call; o is empty then.
  */
 int observe(struct browser *b, const struct observe_want *want, uint64_t deadline,
 	struct sight *o) MUST_USE;

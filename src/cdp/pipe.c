@@ -3,7 +3,7 @@
 #include "base/json_text.h"
 #include "limits.h"
 
-enum { UNIT = 6 }; /* of an escape with four digits */
+enum { UNIT = 6 }; /* length of an escape with four digits */
 
 void cdp_pipe_init(struct cdp_pipe *p)
 {
@@ -19,7 +19,7 @@ void cdp_pipe_free(struct cdp_pipe *p)
 	p->cut = false;
 }
 
-/* What was taken makes room; a large message is not kept for the small ones. */
+/* Removes the messages that were taken. The buffer of a large message is freed. */
 static void make_room(struct cdp_pipe *p)
 {
 	if (p->at == p->in.n && p->in.cap > 4 * CDP_READ)
@@ -38,7 +38,7 @@ int cdp_pipe_put(struct cdp_pipe *p, struct str bytes)
 	return p->in.err;
 }
 
-/* The number of an escape like \u0041 at the front; -1 for anything else. */
+/* The code unit of an escape such as \u0041 at p; -1 for anything else. */
 static int unit(const char *p, size_t n)
 {
 	return n >= UNIT && p[0] == '\\' && p[1] == 'u' ? json_hex4(p + 2) : -1;

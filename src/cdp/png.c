@@ -8,13 +8,13 @@
 #include <zlib.h>
 
 enum {
-	RGB = 2, /* types of colour */
+	RGB = 2, /* colour types */
 	RGBA = 6,
 	DEPTH = 8,
 	HEAD = 8, /* of a chunk: its length and its type */
 	HEADER = 13,
-	LEVEL = 3,     /* a third of the time of 4 where a page is flat, for 10 KB more */
-	NO_FILTER = 0, /* flat surfaces, as of pages, are smallest without */
+	LEVEL = 3,     /* a third of the time of level 4 for flat pages, for 10 KB more */
+	NO_FILTER = 0, /* flat areas, as in pages, are smallest without a filter */
 };
 
 static const struct str signature = {"\x89PNG\r\n\x1a\n", 8};
@@ -43,13 +43,13 @@ struct reader {
 	struct png *p;
 	z_stream z;
 	bool unpacks;      /* z is in use */
-	bool ended;        /* and has come to its end */
+	bool ended;        /* z has reached its end */
 	size_t depth;      /* bytes of a pixel */
-	size_t row_n;      /* with the byte that says how it is filtered */
-	struct buf memory; /* of both rows */
+	size_t row_n;      /* bytes of a row, with its filter byte */
+	struct buf memory; /* holds both rows */
 	uint8_t *row, *above;
-	size_t have; /* of the row */
-	uint32_t y;  /* of the row */
+	size_t have; /* bytes read of the row */
+	uint32_t y;  /* index of the row */
 };
 
 static int read_header(struct reader *r, struct str data)
@@ -84,7 +84,7 @@ static int read_header(struct reader *r, struct str data)
 	return 0;
 }
 
-/* What made a row easier to pack, undone (9.2): n bytes, whose pixels have depth. */
+/* Reverses the filter of a row (9.2): n bytes, with depth bytes per pixel. */
 typedef void undo_fn(uint8_t *row, const uint8_t *above, size_t n, size_t depth);
 
 static void undo_none(uint8_t *row, const uint8_t *above, size_t n, size_t depth)
@@ -113,7 +113,7 @@ static void undo_average(uint8_t *row, const uint8_t *above, size_t n, size_t de
 			((i < depth ? 0 : row[i - depth]) + above[i]) / 2);
 }
 
-/* The neighbour that is nearest to left + up - corner. */
+/* The Paeth predictor: the neighbour that is nearest to left + up - corner. */
 static uint8_t paeth(int left, int up, int corner)
 {
 	int to_left = abs(up - corner), to_up = abs(left - corner);
@@ -172,7 +172,7 @@ static int read_data(struct reader *r, struct str data)
 	r->z.next_in = (Bytef *)(uintptr_t)data.p;
 	r->z.avail_in = (uInt)data.n;
 	while (r->z.avail_in || err == Z_OK) {
-		/* Behind the last row there is room for a byte, which is too much. */
+		/* After the last row there is space for one byte, to detect excess. */
 		r->z.next_out = r->row + r->have;
 		r->z.avail_out = r->y < r->p->height ? (uInt)(r->row_n - r->have) : 1;
 		if (r->ended)
@@ -199,7 +199,7 @@ static int read_data(struct reader *r, struct str data)
 	return 0;
 }
 
-/* 0; positive: it was the last one. */
+/* Returns 0; positive: it was the last chunk; or an error. */
 static int read_chunk(struct reader *r, struct str type, struct str data)
 {
 	if (str_eq(type, STR("IHDR")))
@@ -208,7 +208,7 @@ static int read_chunk(struct reader *r, struct str type, struct str data)
 		return read_data(r, data);
 	if (str_eq(type, STR("IEND")))
 		return r->ended && r->unpacks && r->y == r->p->height ? 1 : ERR_SYNTAX;
-	/* What is not critical has a small letter first. */
+	/* An ancillary chunk has a type with a small first letter and is skipped. */
 	return type.p[0] & 0x20 ? 0 : ERR_TYPE;
 }
 
@@ -257,7 +257,7 @@ int png_decode(struct png *p, struct str file)
 
 /* --- Writing ---------------------------------------------------------------------- */
 
-/* Room for a chunk's length, and its type; answers where it begins. */
+/* Reserves a chunk's length and writes its type. Returns where the chunk starts. */
 static size_t begin_chunk(struct buf *out, const char *type)
 {
 	size_t at = out->n;

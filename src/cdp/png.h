@@ -1,4 +1,7 @@
-/* Pictures in PNG (ISO/IEC 15948): those that a browser makes, and our own. */
+/*
+ * Pictures in PNG (ISO/IEC 15948): reads those that a browser produces and writes our
+ * own.
+ */
 #ifndef CDP_PNG_H
 #define CDP_PNG_H
 
@@ -12,14 +15,14 @@ struct png {
 };
 
 /*
- * Reads a picture of 8-bit RGB with or without alpha, which is left out, and without
- * interlacing. 0, with a picture that png_free has to follow; ERR_SYNTAX: it is broken;
- * ERR_TYPE: a kind that browsers do not make; ERR_LIMIT; -ENOMEM.
+ * Reads a picture of 8-bit RGB, or RGBA whose alpha is dropped, without interlacing.
+ * Returns 0 with a picture that must be freed by png_free; ERR_SYNTAX: the file is
+ * corrupt; ERR_TYPE: a kind that browsers do not produce; ERR_LIMIT; -ENOMEM.
  */
 int png_decode(struct png *p, struct str file) MUST_USE;
 void png_free(struct png *p);
 
-/* Appends the file. 0, -ENOMEM or the buf's error. */
+/* Appends the PNG file. Returns 0, -ENOMEM or the error of the buffer. */
 int png_encode(const struct png *p, struct buf *out) MUST_USE;
 
 #endif

@@ -5,7 +5,7 @@
 /* --- Clicks ----------------------------------------------------------------------- */
 
 struct pointing {
-	const struct button *button; /* NULL: only to hover */
+	const struct button *button; /* NULL: hover only */
 	unsigned modifiers;
 	int clicks;
 };
@@ -34,7 +34,7 @@ static int attempt_pointing(struct doing *d, struct element *e, void *arg, unsig
 	return input_wait(&in);
 }
 
-/* All but the bid, which is looked for before they are looked at. */
+/* Reads the modifiers, after the element is found: an unknown bid is reported first. */
 static int read_modifiers(struct doing *d, const struct value *v, unsigned *out)
 {
 	size_t i = 0;
@@ -112,7 +112,10 @@ static int press_at(struct doing *d, struct point at)
 	return input_wait(&in);
 }
 
-/* With the button down: to the other element, or the button is let go where it is. */
+/*
+ * With the button pressed: drags to the other element. If that fails, releases the
+ * button where the mouse is.
+ */
 static int drag_to(struct doing *d, const struct element *from, const struct value *bid)
 {
 	struct point at = {0, 0};

@@ -1,14 +1,14 @@
-/* Primitives that give a form its values. */
+/* Primitives that set the values of a form. */
 #include "cdp/input.h"
 
-/* What an element is to be given. */
+/* The argument of an attempt: the value for the element. */
 struct gift {
 	const struct value *value;
 };
 
 /* --- Texts ------------------------------------------------------------------------ */
 
-/* What is selected becomes the text. */
+/* Replaces the selection by the text. */
 static int type_over(struct doing *d, struct str text)
 {
 	struct input in;

@@ -1,4 +1,4 @@
-/* Primitives of pages and tabs. */
+/* Primitives for pages and tabs. */
 #include "base/clock.h"
 #include "cdp/input.h"
 
@@ -19,7 +19,7 @@ int primitive_noop(struct doing *d, const struct value *const *values)
 	return browser_pump(d->browser, clock_ms() + (uint64_t)ms);
 }
 
-/* Nobody listens to it here; its text has been seen where the action comes from. */
+/* The message has no receiver here. The caller has already read it in the action. */
 int primitive_message(struct doing *d, const struct value *const *values)
 {
 	struct buf shown = BUF_INIT(CALLLOG_LINE_MAX);
@@ -49,7 +49,7 @@ int primitive_scroll(struct doing *d, const struct value *const *values)
 	input_init(&in, d);
 	input_wheel(&in, dx, dy);
 	r = input_wait(&in);
-	/* It is done long before the page has moved. */
+	/* The request returns long before the page has scrolled. */
 	if (!r)
 		r = element_root(d, &root);
 	if (!r)
@@ -58,9 +58,9 @@ int primitive_scroll(struct doing *d, const struct value *const *values)
 	return r;
 }
 
-/* --- Going elsewhere -------------------------------------------------------------- */
+/* --- Navigation ------------------------------------------------------------------- */
 
-/* What came of it, in words where it failed. url is empty in history. */
+/* Sets the error text of a navigation that failed. url is empty for the history. */
 static int tell(struct doing *d, const struct tab_moved *moved, struct str url)
 {
 	switch (moved->how) {
@@ -141,7 +141,7 @@ int primitive_tab_close(struct doing *d, const struct value *const *values)
 	return browser_close_tab(d->browser, clock_ms() + TAB_MS);
 }
 
-/* The place of a tab, counted from the end where negative; too large for none. */
+/* The index of a tab; negative numbers count from the end; SIZE_MAX if there is none. */
 static size_t find_index(const struct doing *d, double index)
 {
 	double tabs = (double)browser_tabs(d->browser);

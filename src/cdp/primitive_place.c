@@ -1,4 +1,4 @@
-/* Primitives of places and keys, which know no elements. */
+/* Primitives for coordinates and keys. They use no elements. */
 #include "cdp/input.h"
 #include "cdp/upload.h"
 
@@ -20,7 +20,7 @@ static int read_place(struct doing *d, const char *x, const char *y,
 	return r;
 }
 
-/* Moves, and presses and releases so many times; down and up say which of them. */
+/* Moves the mouse; then presses (down) and releases (released) so many times. */
 static int point_at(struct doing *d, const struct value *const *values, int times,
 	bool down, bool released)
 {
@@ -140,7 +140,7 @@ int primitive_keyboard_down(struct doing *d, const struct value *const *values)
 	return move_key(d, values[0], input_key_down);
 }
 
-/* Characters that no key types come as text. */
+/* Types the text. Characters that no key types are inserted as text. */
 static void type(struct input *in, struct str text)
 {
 	while (text.n) {

@@ -83,7 +83,7 @@ static size_t count_params(const struct primitive *p)
 	return n;
 }
 
-/* --- Arguments that do not fit ---------------------------------------------------- */
+/* --- Errors of arguments ---------------------------------------------------------- */
 
 static int refuse_too_many(const struct primitive *p, size_t given, struct buf *error)
 {
@@ -135,7 +135,7 @@ static int bind_named(const struct primitive *p, const struct value *arg,
 	return ERR_TYPE;
 }
 
-/* With a name that stands twice Python takes nothing of the text. */
+/* Python rejects the whole text if a call repeats a keyword argument. */
 int primitive_check(const struct call *c, struct buf *error)
 {
 	for (const struct value *a = c->args; a; a = a->next)

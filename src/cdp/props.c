@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-/* A document that is yet to be read, and where on the page it lies. */
+/* A document to be read, and its position on the page. */
 struct doc_at {
 	size_t doc;
 	double origin[2];
@@ -16,10 +16,10 @@ struct reader {
 	struct arena *a;
 	struct doc_at *todo; /* a stack */
 	size_t todo_n;
-	bool *seen; /* documents */
+	bool *seen; /* documents that were pushed */
 };
 
-/* What mark.js writes; anything else comes from the page, and is unknown. */
+/* Parses a visibility of mark.js. Any other text is from the page: unknown (-1). */
 static double visibility(struct str s)
 {
 	char text[8];
@@ -52,7 +52,7 @@ static void read_attrs(
 	}
 }
 
-/* Where the element of a frame lies; without a place of its own, at the page's. */
+/* Sets the position of a frame's element on the page. Without a box it is kept. */
 static void frame_origin(const struct snapshot_doc *parent, const struct doc_at *at,
 	size_t node, double origin[2])
 {
@@ -65,7 +65,7 @@ static void frame_origin(const struct snapshot_doc *parent, const struct doc_at 
 	}
 }
 
-/* Those in the frames of a document; each is in one frame at most. */
+/* Pushes the documents in the frames of a document. Each is in one frame at most. */
 static void push_frames(struct reader *r, const struct doc_at *at)
 {
 	const struct snapshot_doc *d = &r->s->doc[at->doc];
@@ -85,7 +85,7 @@ static void push_frames(struct reader *r, const struct doc_at *at)
 	}
 }
 
-/* The places of a document's elements, by the number of the node. */
+/* Sets the boxes of a document's elements, by index of the node. */
 static int read_boxes(struct reader *r, const struct doc_at *at, const double **place)
 {
 	const struct snapshot_doc *d = &r->s->doc[at->doc];
@@ -208,7 +208,7 @@ void props_write(const struct props *p, struct jw *w)
 	jw_object(w);
 	for (size_t i = 0; i < p->n; i++) {
 		if (props_find(p, p->row[i].bid) != &p->row[i])
-			continue; /* a copy of it follows */
+			continue; /* a later element has the same bid */
 		jw_key_str(w, p->row[i].bid);
 		write_row(&p->row[i], w);
 	}

@@ -1,5 +1,6 @@
 /*
- * What a snapshot of the DOM tells of the elements that mark.js has marked, by bid.
+ * The properties, by bid, of the elements that mark.js has marked, read from a DOM
+ * snapshot.
  */
 #ifndef CDP_PROPS_H
 #define CDP_PROPS_H
@@ -12,7 +13,7 @@ enum props_mark { PROPS_UNKNOWN, PROPS_UNMARKED, PROPS_MARKED };
 
 struct props_row {
 	struct str bid;
-	double visibility;  /* 0 to 1, the part within the viewport; -1: unknown */
+	double visibility;  /* 0 to 1, the fraction within the viewport; -1: unknown */
 	const double *bbox; /* x, y, width, height on the page; NULL: not rendered */
 	bool clickable;
 	enum props_mark set_of_marks;
@@ -24,11 +25,11 @@ struct props {
 	struct names by_bid;
 };
 
-/* All of it lies in the arena, beside the snapshot. 0 or -ENOMEM. */
+/* All data is in the arena and in the snapshot. Returns 0 or -ENOMEM. */
 int props_read(struct props *p, const struct snapshot *s, struct arena *a) MUST_USE;
-/* The last element with that bid; NULL if none has it. */
+/* The last element with that bid; NULL if there is none. */
 const struct props_row *props_find(const struct props *p, struct str bid);
-/* An object with a member for each bid, in the order of the documents. */
+/* Writes an object with a member for each bid, in document order. */
 void props_write(const struct props *p, struct jw *w);
 
 #endif

@@ -39,7 +39,7 @@ static void put_quotes(struct prose *p, unsigned n)
 		buf_puts(p->out, "> ");
 }
 
-/* What is due before the next byte. True at the beginning of a line. */
+/* Writes the pending separators. Returns true at the start of a line. */
 static bool put_due(struct prose *p)
 {
 	bool first = is_empty(p), begins = first || p->newlines;
@@ -83,7 +83,7 @@ void prose_open(struct prose *p, struct str sign)
 		p->sign = start;
 }
 
-/* A blank behind signs that wait for words is one before them. */
+/* A blank after signs that wait for text is written before those signs. */
 static void put_before_signs(struct prose *p)
 {
 	struct buf *out = p->out;
@@ -102,7 +102,7 @@ void prose_close(struct prose *p, struct str sign)
 	buf_str(p->out, sign);
 }
 
-/* Takes the blanks off the front; whether there were any. */
+/* Removes the blanks from the start of s. Returns whether there were any. */
 static bool take_blanks(struct str *s)
 {
 	size_t n = s->n;
@@ -117,7 +117,7 @@ static bool take_blanks(struct str *s)
 	return s->n < n;
 }
 
-/* And the word that follows. */
+/* Removes the first word from s and returns it. */
 static struct str take_word(struct str *s)
 {
 	struct str word = *s;
@@ -133,7 +133,7 @@ static struct str take_word(struct str *s)
 	return word;
 }
 
-/* Whether a word is what a list's number looks like: digits and a point. */
+/* Whether a word looks like the number of a list: digits and a point. */
 static bool is_number(struct str word)
 {
 	size_t digits = 0;
@@ -154,7 +154,7 @@ static void put_lines(struct prose *p, struct str text)
 			buf_str(p->out, line);
 		}
 		if (end < text.n && !is_empty(p)) {
-			/* Not prose_break: empty lines in it count, too. */
+			/* prose_break is not used: empty lines in the text count, too. */
 			if (p->newlines)
 				put_due(p);
 			p->newlines = 1;

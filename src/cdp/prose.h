@@ -1,6 +1,6 @@
 /*
- * Lines of Markdown: words with one blank between them, blocks with an empty line. What
- * separates is written when something follows it, so that none is too much.
+ * Lines of Markdown: one blank between words, an empty line between blocks. A separator
+ * is written only when text follows it, so that there are none at the end.
  */
 #ifndef CDP_PROSE_H
 #define CDP_PROSE_H
@@ -10,27 +10,27 @@
 struct prose {
 	struct buf *out;
 	size_t start;      /* of the text in out */
-	unsigned newlines; /* due, 0 to 2 */
-	bool blank;        /* due */
-	bool swallow;      /* a sign waits for its words; blanks go in front of it */
-	size_t sign;       /* where it begins, and those right before it */
-	unsigned quotes;   /* blockquotes around what comes... */
-	unsigned quoted;   /* ...and around what came last */
-	bool pre;          /* blanks and line ends are kept, lines are indented */
+	unsigned newlines; /* pending, 0 to 2 */
+	bool blank;        /* a blank is pending */
+	bool swallow;      /* a sign waits for its text; blanks go before the sign */
+	size_t sign;       /* where that sign starts, with the signs right before it */
+	unsigned quotes;   /* blockquotes around the next text */
+	unsigned quoted;   /* blockquotes around the last text */
+	bool pre;          /* keep blanks and line ends, indent lines */
 };
 
 void prose_init(struct prose *p, struct buf *out);
-/* At least so many newlines before what comes next: 1 for a line, 2 for a block. */
+/* At least so many newlines before the next text: 1 for a line, 2 for a block. */
 void prose_break(struct prose *p, unsigned newlines);
-/* A line's end of the page's own, within a block. */
+/* A line break of the page within a block. */
 void prose_line(struct prose *p);
-/* Text of the page; escape: it must not look like the number of a list. */
+/* Text of the page. escape: escape words that look like the number of a list. */
 void prose_words(struct prose *p, struct str text, bool escape);
-/* A sign of ours, as it is. */
+/* Writes a Markdown sign unchanged. */
 void prose_sign(struct prose *p, struct str sign);
-/* The same, and the words that follow stick to it. */
+/* Writes a Markdown sign; the next words follow it without a blank. */
 void prose_open(struct prose *p, struct str sign);
-/* One that belongs to what came last, in front of what is due. */
+/* Writes a Markdown sign right after the last text, before pending separators. */
 void prose_close(struct prose *p, struct str sign);
 /* Ends the last line. */
 void prose_end(struct prose *p);

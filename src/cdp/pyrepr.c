@@ -65,7 +65,7 @@ static void put_escape(struct buf *out, uint32_t cp)
 		buf_fmt(out, "\\U%08x", (unsigned)cp);
 }
 
-/* The length of the front of s that stands for itself, whatever the quotes. */
+/* The length of the prefix of s that needs no escape, whatever the quotes are. */
 static size_t plain(struct str s)
 {
 	size_t n = 0;
@@ -102,7 +102,7 @@ void pyrepr_text(struct buf *out, struct str s)
 	buf_putc(out, quote);
 }
 
-/* JSON's numbers with neither point nor exponent are whole in Python, however long. */
+/* JSON numbers without point and exponent are ints in Python, whatever their length. */
 static void put_number(struct buf *out, struct json_val v)
 {
 	struct str raw = json_raw(v);

@@ -1,4 +1,7 @@
-/* Values as Python's repr() prints them, which is how the tree of a page shows them. */
+/*
+ * Values as Python's repr() prints them. The text of an accessibility tree uses this
+ * form.
+ */
 #ifndef CDP_PYREPR_H
 #define CDP_PYREPR_H
 
@@ -11,18 +14,18 @@ bool pyrepr_printable(uint32_t cp);
 /* Whether str.isspace() holds. */
 bool pyrepr_blank(uint32_t cp);
 
-/* s without what str.strip() takes off both ends. Invalid UTF-8 is no blank. */
+/* s without the characters that str.strip() removes. Invalid UTF-8 is not removed. */
 struct str pyrepr_strip(struct str s);
 
 /*
- * Appends the repr of a string: in single quotes, or in double ones where that saves a
- * backslash; what is not printable is escaped. Invalid UTF-8 is repaired.
+ * Appends the repr of a string: in single quotes, or in double quotes if that saves a
+ * backslash. Characters that are not printable are escaped. Invalid UTF-8 is repaired.
  */
 void pyrepr_text(struct buf *out, struct str s);
 
 /*
- * Appends the repr of what a JSON value is in Python; a container stands there as its
- * JSON. a holds a decoded string. 0, ERR_TYPE for the absent value, -ENOMEM.
+ * Appends the repr of a JSON value as a Python value. A container is printed as its
+ * JSON. a holds a decoded string. Returns 0, -ENOMEM, or ERR_TYPE for the absent value.
  */
 int pyrepr_value(struct buf *out, struct json_val v, struct arena *a) MUST_USE;
 

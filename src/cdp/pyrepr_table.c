@@ -1,12 +1,12 @@
 /*
- * Which characters Python takes to be printable, as of Unicode 15.0: all but those of
- * the categories Cc, Cf, Cs, Co, Cn, Zl, Zp and Zs, of which the space is.
+ * The characters that Python considers printable, as of Unicode 15.0: all but those of
+ * the categories Cc, Cf, Cs, Co, Cn, Zl, Zp and Zs. The space is in Zs and is printable.
  */
 #include "cdp/pyrepr.h"
 
 /*
- * The characters from which on it is the other way round, beginning with U+0000, which
- * is not printable; in the second table without the 1 of their 0x1xxxx.
+ * Each number is a character from which on printability changes. The first is U+0000,
+ * which is not printable. In the second table the leading 1 of 0x1xxxx is left out.
  */
 /* clang-format off */
 static const uint16_t basic[] = {
@@ -161,7 +161,7 @@ static const uint32_t higher[] = {0x20000, 0x2a6e0, 0x2a700, 0x2b73a, 0x2b740, 0
 	0x2b820, 0x2cea2, 0x2ceb0, 0x2ebe1, 0x2f800, 0x2fa1e, 0x30000, 0x3134b, 0x31350,
 	0x323b0, 0xe0100, 0xe01f0};
 
-/* How many numbers of a table are not above n. */
+/* Counts the numbers of a table that are not greater than n. */
 static size_t count_upto(const uint16_t *table, size_t table_n, uint32_t n)
 {
 	size_t first = 0, last = table_n;

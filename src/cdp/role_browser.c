@@ -20,16 +20,16 @@
 
 enum {
 	CHANNEL = 3,
-	CALL_MS = 120000, /* for one that does not say */
-	TIDY_MS = 2000,   /* of its time, that it ends before the server ends it */
+	CALL_MS = 120000, /* for a call without a timeout */
+	TIDY_MS = 2000,   /* part of a timeout, to end before the server ends the call */
 	WHY_MAX = 4096,
-	SEE_MS = 2000, /* for a page to show itself; actions wait meanwhile */
+	SEE_MS = 2000, /* for a picture of the page; actions wait meanwhile */
 };
 
-/* One that waits for its turn. */
+/* A call in the queue. */
 struct call {
 	uint64_t id;
-	bool sees; /* how the page looks, not an action */
+	bool sees; /* requests a picture, not an action */
 	struct buf frame;
 };
 
@@ -38,14 +38,14 @@ struct role {
 	struct lines lines;
 	struct call calls[PLUGIN_CALLS_MAX];
 	size_t calls_n;
-	uint64_t current; /* the one that is done; 0: none */
-	bool cancelled;   /* nobody waits for it any more */
+	uint64_t current; /* ID of the call that runs; 0: none */
+	bool cancelled;   /* the server has cancelled the call that runs */
 	bool stopping;
 };
 
 /* --- To the server ---------------------------------------------------------------- */
 
-/* A server that is gone is noticed by its silence. */
+/* If the server has closed the channel, the role stops. */
 static void send_frame(struct role *role, struct str frame)
 {
 	if (fd_write_all(CHANNEL, frame.p, frame.n) < 0 ||
@@ -72,7 +72,10 @@ static void say(struct role *role, const char *op, struct str why)
 	buf_free(&frame);
 }
 
-/* Between the values of others there may be ends of lines, where a blank is as good. */
+/*
+ * Values from the browser may contain newlines between JSON tokens. A blank has the
+ * effect of a newline there.
+ */
 static void make_line(struct buf *frame)
 {
 	char *at = frame->p, *end = frame->p + frame->n;
@@ -98,7 +101,7 @@ static void reply(struct role *role, uint64_t id, struct str key, struct str jso
 	buf_free(&frame);
 }
 
-/* now: it is how the page looks, and not how it was last seen. */
+/* now: the picture is current; else it is the last one that was taken. */
 static void reply_seen(struct role *role, uint64_t id, bool now)
 {
 	struct buf frame = BUF_INIT(2 * OBSERVE_PICTURE_MAX);
@@ -117,7 +120,7 @@ static void reply_seen(struct role *role, uint64_t id, bool now)
 	buf_free(&frame);
 }
 
-/* A picture for those who look on. */
+/* Sends a picture of the screencast. */
 static void show(void *arg, struct str jpeg)
 {
 	struct buf frame = BUF_INIT(2 * OBSERVE_PICTURE_MAX);
@@ -125,7 +128,7 @@ static void show(void *arg, struct str jpeg)
 	buf_puts(&frame, "{\"op\":\"picture\",\"jpeg\":\"");
 	buf_str(&frame, jpeg);
 	buf_puts(&frame, "\"}");
-	/* Without room for it, the next one is as good. */
+	/* A picture that does not fit is dropped. The next picture replaces it. */
 	if (!frame.err)
 		send_frame(arg, buf_view(&frame));
 	buf_free(&frame);
@@ -152,7 +155,7 @@ static void add_call(struct role *role, uint64_t id, bool sees, struct str frame
 {
 	struct call *c = &role->calls[role->calls_n];
 
-	/* The server has no more than these under way. */
+	/* The server has no more pending calls than this. */
 	if (role->calls_n == PLUGIN_CALLS_MAX) {
 		role->stopping = true;
 		return;
@@ -162,7 +165,7 @@ static void add_call(struct role *role, uint64_t id, bool sees, struct str frame
 	role->calls_n++;
 }
 
-/* Takes one out of the line; its frame is the caller's. */
+/* Removes a call from the queue. The caller frees its frame. */
 static struct call take_call(struct role *role, size_t i)
 {
 	struct call c = role->calls[i];
@@ -187,7 +190,7 @@ static void cancel(struct role *role, uint64_t id)
 	}
 }
 
-/* Who wants to see something does not wait for an action: the last picture will do. */
+/* Queues a call. A request for a picture gets the last picture if an action runs. */
 static void hear_call(
 	struct role *role, uint64_t id, struct json_val root, struct str frame)
 {
@@ -229,13 +232,13 @@ static void take_frame(struct role *role, struct str line)
 	else if (!r && json_str(json_get(root, "cwd"), &a, &cwd) == 0)
 		snprintf(role->drive.cwd, sizeof(role->drive.cwd), "%.*s", STR_ARG(cwd));
 out:
-	/* What is none of ours, or cannot be read, was never said by our server. */
+	/* Our server sends no such frame. */
 	if (r)
 		log_error("browser: a frame that cannot be read: %s", err_text(r));
 	arena_reset(&a);
 }
 
-/* Takes what the server has said. -ECANCELED: what is done now is not wanted any more. */
+/* Receives frames of the server. -ECANCELED: the call is cancelled, or the role stops. */
 static int hear(void *arg)
 {
 	static char room[PLUGIN_READ];
@@ -269,16 +272,19 @@ static int read_task(struct json_val root, struct arena *a, struct drive_task *t
 		timeout = CALL_MS / 1000.0;
 	task->deadline = clock_ms() + (uint64_t)(timeout * 1000) - TIDY_MS;
 	task->visit = str_eq(action, STR("browse"));
-	/* Clients send return_axtree from 0.43 on, whatever its value. */
+	/* Clients from 0.43 on send return_axtree, with any value. */
 	task->knows_path = json_type(json_get(args, "return_axtree")) != JSON_ABSENT;
-	/* As elsewhere, a text that means it is as good. */
+	/* Any value but true counts as false. */
 	if (json_bool(json_get(args, "return_axtree"), &task->wants_tree))
 		task->wants_tree = false;
 	return json_str(
 		json_get(args, task->visit ? "url" : "browser_actions"), a, &task->what);
 }
 
-/* False: there is no browser to be had. That of an endpoint may be, later. */
+/*
+ * Starts the browser if none runs. False: no browser can be started. With an endpoint
+ * the result is always true: the endpoint may become available later.
+ */
 static bool start(struct role *role, struct buf *why)
 {
 	int r = drive_start(&role->drive, why);
@@ -292,7 +298,7 @@ static bool start(struct role *role, struct buf *why)
 	return role->drive.endpoint;
 }
 
-/* The same where nobody asks why. */
+/* Like start, but discards the error text. */
 static bool start_early(struct role *role)
 {
 	struct buf why = BUF_INIT(WHY_MAX);
@@ -302,7 +308,7 @@ static bool start_early(struct role *role)
 	return good;
 }
 
-/* What is lost at that is noticed by what comes next. */
+/* If the browser is lost here, the next request detects it. */
 static void do_see(struct role *role, struct call *c)
 {
 	int r = -ENOENT;
@@ -368,7 +374,10 @@ static void role_wait(struct role *role)
 		role->stopping = true;
 }
 
-/* Its files lie in the working directory, which the first frame of the server names. */
+/*
+ * Starts the browser before the first call. Its files are in the working directory,
+ * which the first frame of the server names.
+ */
 static bool start_at_once(struct role *role)
 {
 	while (!role->drive.cwd[0] && !role->stopping)
@@ -376,7 +385,7 @@ static bool start_at_once(struct role *role)
 	return role->stopping || start_early(role);
 }
 
-/* False: there is nothing more to do, since there is no browser. */
+/* Waits for input or runs the next call. False: there is no browser, so the role ends. */
 static bool work(struct role *role)
 {
 	struct call c;
@@ -385,7 +394,10 @@ static bool work(struct role *role)
 	if (!role->calls_n && role->drive.state == DRIVE_RUNNING) {
 		if (drive_idle(&role->drive) != ERR_CLOSED)
 			return true;
-		/* Who has ended that of an endpoint may not want it back at once. */
+		/*
+		 * An external browser may have been closed on purpose. It is not
+		 * reconnected at once.
+		 */
 		if (!role->drive.endpoint)
 			return start_early(role);
 		drive_lose(&role->drive);
@@ -400,7 +412,7 @@ static bool work(struct role *role)
 	else
 		good = do_call(role, &c);
 	buf_free(&c.frame);
-	/* One that was lost comes back with its pages before anybody needs it. */
+	/* A lost browser is started again with its pages before the next call. */
 	if (good && role->drive.state == DRIVE_OFF && role->drive.kept.n &&
 		!role->drive.endpoint)
 		start_early(role);

@@ -1,10 +1,11 @@
-/* The role that drives a browser. */
+/* The process role that drives a browser. */
 #ifndef CDP_ROLE_BROWSER_H
 #define CDP_ROLE_BROWSER_H
 
 /*
- * Drives a browser for a server, which speaks with it by descriptor 3 in the frames of
- * docs/plugins.md, until that is closed. Nothing else of what it is told reaches it.
+ * Drives a browser for a server. The server sends the frames of docs/plugins.md over
+ * descriptor 3. The role runs until that descriptor is closed, until it is stopped, or
+ * until no browser can be started. It receives no other input.
  */
 int role_browser(void);
 

@@ -19,7 +19,7 @@ bool snapshot_attr(const struct snapshot *s, const struct snapshot_node *node,
 	return false;
 }
 
-/* A whole number from -1 up to, not including, end. */
+/* Reads an index from -1 up to, not including, end. */
 static int place(struct json_val v, size_t end, int32_t *out)
 {
 	int64_t n;
@@ -50,7 +50,7 @@ static int read_strings(struct snapshot *s, struct json_val list, struct arena *
 	return 0;
 }
 
-/* One of the columns of the nodes: offset is its field's, whose type is int32_t. */
+/* Reads a column of the nodes into the int32_t field at offset. */
 static int read_column(
 	struct snapshot_doc *d, struct json_val column, size_t offset, size_t end)
 {
@@ -108,7 +108,7 @@ static int read_all_attrs(const struct snapshot *s, struct snapshot_doc *d,
 	return r;
 }
 
-/* A node of a list that names only some; NULL if there is no such node. */
+/* The node that an element of a sparse list names; NULL if there is no such node. */
 static struct snapshot_node *named(struct snapshot_doc *d, struct json_val v)
 {
 	int32_t at;

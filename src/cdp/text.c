@@ -5,44 +5,44 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* What a walk needs of a node: the nodes of all documents are one list, and one tree. */
+/* A node of the walk. The nodes of all documents are one array, and one tree. */
 struct place {
 	const struct snapshot_doc *doc;
 	const struct snapshot_node *node;
-	size_t parent; /* of these places 0, the page's root, stands for none */
-	size_t first;  /* child */
+	size_t parent; /* an index; 0, the root of the page, means none */
+	size_t first;  /* child, an index */
 	size_t last;
-	size_t next;    /* child of the same parent */
-	size_t mark;    /* what it was before: the list, the row, the blanks kept */
-	int64_t number; /* of a list's last item */
+	size_t next;    /* child of the same parent, an index */
+	size_t mark;    /* saved value of list, row or pre */
+	int64_t number; /* of the last item of a list */
 };
 
 struct walk;
 
 typedef void tag_fn(struct walk *w, struct place *at);
 
-/* What is done where an element of a kind begins and ends. */
+/* The functions for the start and the end of a kind of element. */
 struct kind {
 	const char *names; /* of its elements */
 	tag_fn *open;
 	tag_fn *close;
-	const char *sign; /* of those that have one on both sides */
+	const char *sign; /* Markdown sign on both sides, or NULL */
 };
 
 struct walk {
 	const struct snapshot *s;
 	struct place *place;
 	size_t places_n;
-	uint8_t *kind; /* of the names among the strings; 0: not looked up yet */
+	uint8_t *kind; /* tag_kind of each string; 0: not looked up yet */
 	struct prose p;
 	bool words;     /* the last byte is a letter or digit of the page */
-	size_t list;    /* the innermost */
-	unsigned lists; /* that are open */
-	unsigned links; /* the same */
-	unsigned code;  /* the same */
-	bool row;       /* in a table's row, behind its first cell */
+	size_t list;    /* the innermost open list */
+	unsigned lists; /* open lists */
+	unsigned links; /* open links */
+	unsigned code;  /* open code elements */
+	bool row;       /* in a table's row, from its first cell on */
 	bool head_row;  /* the row is the table's first */
-	unsigned cells; /* of the row */
+	unsigned cells; /* in the row so far */
 };
 
 /* --- Elements --------------------------------------------------------------------- */
@@ -50,7 +50,7 @@ struct walk {
 static void open_block(struct walk *w, struct place *at)
 {
 	(void)at;
-	/* A sign stands in the same line as what it is for. */
+	/* A sign is on the same line as its text. */
 	if (!w->p.swallow)
 		prose_break(&w->p, 2);
 }
@@ -61,14 +61,14 @@ static void close_block(struct walk *w, struct place *at)
 	prose_break(&w->p, 2);
 }
 
-/* Something in a line that words do not stick to. */
+/* Separates words before and after an element by a blank. */
 static void apart(struct walk *w, struct place *at)
 {
 	(void)at;
 	prose_words(&w->p, STR(" "), false);
 }
 
-/* A block, but where a line of its own would break a link or a table's row. */
+/* A block, except where a line of its own would break a link or a table's row. */
 static void open_soft(struct walk *w, struct place *at)
 {
 	if (w->links || w->row)
@@ -96,7 +96,7 @@ static void heading(struct walk *w, struct place *at)
 
 static const struct kind *kind_of(struct walk *w, const struct snapshot_node *node);
 
-/* A sign on both sides of the words in it; none if there are no words. */
+/* A sign on both sides of the text. There is none if there is no text. */
 static void open_sign(struct walk *w, struct place *at)
 {
 	prose_open(&w->p, str_c(kind_of(w, at->node)->sign));
@@ -107,7 +107,9 @@ static void close_sign(struct walk *w, struct place *at)
 	struct str sign = str_c(kind_of(w, at->node)->sign);
 
 	if (w->p.swallow && !w->p.out->err) {
-		/* Nothing followed the sign, whose blank is due again. */
+		/*
+		 * There was no text, so the sign is removed. The blank before it stays.
+		 */
 		w->p.out->n -= sign.n;
 		w->p.swallow = false;
 		return;
@@ -116,7 +118,7 @@ static void close_sign(struct walk *w, struct place *at)
 	w->words = false;
 }
 
-/* As a sign; right behind a letter it would be taken for a part of the word. */
+/* Like open_sign. Right after a letter the sign would be part of the word. */
 static void open_emphasis(struct walk *w, struct place *at)
 {
 	if (w->words)
@@ -298,7 +300,7 @@ static void open_link(struct walk *w, struct place *at)
 	prose_open(&w->p, STR("["));
 }
 
-/* Within a link: what would end it early has a backslash. */
+/* Within a link, characters that would end it early are escaped by a backslash. */
 static void put_escaped(struct buf *out, struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -333,8 +335,8 @@ static void close_link(struct walk *w, struct place *at)
 
 enum tag_kind {
 	UNKNOWN, /* not looked up yet */
-	OTHER,   /* only what is in it counts */
-	UNSEEN,  /* nor does that */
+	OTHER,   /* only its children count */
+	UNSEEN,  /* ignored with its children */
 	LINK,
 	SOFT_BLOCK,
 	STRONG,
@@ -426,7 +428,7 @@ static void put_text(struct walk *w, const struct snapshot_node *node)
 		w->words = is_letter(text.p[text.n - 1]);
 }
 
-/* The page's own head is not of its text; the titles of the frames in it are. */
+/* The head of the main document is not shown. Titles of documents in frames are. */
 static bool is_skipped(struct walk *w, const struct place *at)
 {
 	struct str name = snapshot_string(w->s, at->node->name);
@@ -492,7 +494,7 @@ static void add_child(struct walk *w, size_t parent, size_t child)
 	p->last = child;
 }
 
-/* Links the children of each node in their order, and a frame's document behind them. */
+/* Links the children of each node in order, with the document of a frame after them. */
 static void link_all(struct walk *w, const size_t *base)
 {
 	for (size_t d = 0; d < w->s->docs_n; d++) {
@@ -508,12 +510,12 @@ static void link_all(struct walk *w, const size_t *base)
 					base[d] + i);
 		}
 	}
-	/* 0 is no element, and as a parent it would look like none. */
+	/* Index 0 is no element: as a parent it would mean none. */
 	for (size_t i = 1; i < w->places_n; i++) {
 		int32_t frame = w->place[i].node->frame;
 		size_t root = frame > 0 ? base[frame] : 0;
 
-		/* With a parent it is in another frame, too. */
+		/* A root that has a parent is in another frame already. */
 		if (frame > 0 && w->s->doc[frame].nodes_n && !w->place[root].parent)
 			add_child(w, i, root);
 	}

@@ -1,6 +1,6 @@
 /*
- * The text of a page, as Markdown: all of its DOM, hidden or not, with what is in its
- * frames, but without scripts and the like.
+ * The text of a page as Markdown: the whole DOM with its frames, hidden elements
+ * included, without scripts and the like.
  */
 #ifndef CDP_TEXT_H
 #define CDP_TEXT_H
@@ -9,8 +9,8 @@
 #include "cdp/snapshot.h"
 
 /*
- * Appends it, with a newline behind the last line if there is any. The arena holds what
- * is needed on the way. 0, -ENOMEM, or the buf's error.
+ * Appends the text, with a newline after the last line if there is any. The arena holds
+ * temporary data. Returns 0, -ENOMEM, or the error of the buffer.
  */
 int text_print(const struct snapshot *s, struct buf *out, struct arena *a) MUST_USE;
 

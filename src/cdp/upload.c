@@ -15,7 +15,7 @@ static const char api[] = "FileChooser.set_files";
 
 /* --- Names ------------------------------------------------------------------------ */
 
-/* The only one, or the first of several; files is a string or a list. */
+/* The file, or the first of a list; files is a string or a list. */
 static const struct value *first_of(const struct value *files)
 {
 	return files->kind == VALUE_STRING ? files : files->first;
@@ -26,7 +26,7 @@ static const struct value *next_of(const struct value *files, const struct value
 	return files->kind == VALUE_STRING ? NULL : one->next;
 }
 
-/* From the folder that this process is in. */
+/* A relative name refers to the working directory of this process. */
 static int make_absolute(struct str name, struct buf *out)
 {
 	char cwd[FILE_PATH_MAX];
@@ -110,7 +110,7 @@ static int put_files(struct jw *w, const struct value *files)
 	return r;
 }
 
-/* The protocol leaves out a list of none. */
+/* The protocol omits an empty list, so element.js clears the input. */
 static int set_none(struct doing *d)
 {
 	struct json_val result;

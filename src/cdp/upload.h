@@ -1,12 +1,17 @@
-/* Files for the chooser that a click has opened. */
+/* Files for the file chooser that a click has opened. */
 #ifndef CDP_UPLOAD_H
 #define CDP_UPLOAD_H
 
 #include "cdp/doing.h"
 
-/* Whether files are names, or lists of names, of files that there are. */
+/*
+ * Checks that files is a name, or a list of names, of files that can be read. Returns 0
+ * or ERR_REFUSED.
+ */
 int upload_check(struct doing *d, const struct value *files) MUST_USE;
-/* Waits for a chooser beyond the first so many of the tab, and gives it the files. */
+/*
+ * Waits until the tab has opened more than so many choosers; sets the last one's files.
+ */
 int upload_finish(struct doing *d, unsigned choosers, const struct value *files) MUST_USE;
 
 #endif
