@@ -1,4 +1,7 @@
-/* The skill file_editor: the editor, with the envelope that its callers take apart. */
+/*
+ * The skill file_editor: runs the editor and wraps its answer in the envelope that
+ * callers parse.
+ */
 #include "file/editor.h"
 #include "base/fd.h"
 #include "base/hash.h"
@@ -19,14 +22,14 @@ enum { COMMAND, PATH, FILE_TEXT, VIEW_RANGE, OLD_STR, NEW_STR, INSERT_LINE };
 
 #define UNDO "-undo"
 
-/* --- What undo_edit brings back ------------------------------------------------ */
+/* --- The history for undo_edit ------------------------------------------------- */
 
-/* One text in the file of them: "PATH_BYTES TEXT_BYTES\n", then both. */
+/* A record of the history file: "PATH_BYTES TEXT_BYTES\n", then both texts. */
 struct record {
 	struct str whole, path, text;
 };
 
-/* Cuts the first record off *rest; false at the end, or where it makes no sense. */
+/* Removes the first record from *rest; false at the end, or if the record is invalid. */
 static bool next_record(struct str *rest, struct record *out)
 {
 	struct str from = *rest, head = str_cut(rest, '\n');
@@ -53,7 +56,7 @@ static size_t count_records(struct str all, struct str path)
 	return n;
 }
 
-/* Copies all records but number skip of path. */
+/* Copies all records except record number skip of path. */
 static void copy_records(struct buf *out, struct str all, struct str path, size_t skip)
 {
 	struct record r;
@@ -89,7 +92,7 @@ static void save_history(const struct editor_answer *e, struct str all)
 		struct str rest = all;
 		struct record r;
 
-		/* What was put longest ago makes room. */
+		/* The oldest records are dropped to make space. */
 		while (rest.n + e->kept.n > HISTORY_BYTES_MAX && next_record(&rest, &r))
 			;
 		copy_records(&out, rest, path,
@@ -105,7 +108,7 @@ static void save_history(const struct editor_answer *e, struct str all)
 
 /* --- The envelope -------------------------------------------------------------- */
 
-/* As Python's json.dumps writes it: in ASCII. */
+/* Writes s as Python's json.dumps does: in ASCII. */
 static void put_string(struct buf *out, struct str s)
 {
 	static const char names[] = "\"\\\n\r\t\b\f", letters[] = "\"\\nrtbf";
@@ -142,7 +145,7 @@ static void put_marker(struct buf *out, const char *slash, const char *id)
 	buf_fmt(out, "<%soh_aci_output_%s>\n", slash, id);
 }
 
-/* Texts that are not there are NULL. */
+/* Writes the envelope. A text that does not exist is NULL. */
 static void put_answer(struct skill_call *c, struct str content, struct str path,
 	const struct str *old_text, const struct str *new_text, bool existed)
 {
@@ -151,7 +154,7 @@ static void put_answer(struct skill_call *c, struct str content, struct str path
 	char id[2 * 16 + 1];
 	uint8_t bytes[16] = {0};
 
-	/* It only has to be another one for each answer. */
+	/* The ID only has to differ between answers. */
 	if (random_bytes(bytes, sizeof(bytes)) < 0)
 		bytes[0] = 1;
 	hex_encode(bytes, sizeof(bytes), id);
@@ -174,7 +177,7 @@ static void put_answer(struct skill_call *c, struct str content, struct str path
 
 /* --- The command --------------------------------------------------------------- */
 
-/* "[1, -1]", or the two without brackets. */
+/* Parses "[1, -1]", with or without brackets. */
 static enum editor_number get_range(struct str text, int64_t out[2])
 {
 	struct str second = str_trim(text, "[] \t"), first = str_cut(&second, ',');
@@ -206,7 +209,7 @@ static struct editor_req make_request(const struct skill_call *c, const char *cw
 	return q;
 }
 
-/* The file as it is now; NULL when there is none, or nobody asks. */
+/* Reads the file as it is now. NULL: there is no such file, or asked is false. */
 static const struct str *read_now(
 	const char *path, bool asked, struct buf *text, struct str *view)
 {
@@ -235,7 +238,7 @@ void skill_file_editor(struct skill_call *c)
 
 	q = make_request(c, getcwd(cwd, sizeof(cwd)) ? cwd : "/");
 	skill_state_read(UNDO, &undo);
-	/* Without a path there is no history; the editor will say what is wrong. */
+	/* Without a valid path there is no history. The editor reports the error. */
 	if (file_path_make(&path, STR("/"), q.path, &was) < 0)
 		buf_reset(&was);
 	load_history(&history, buf_view(&undo), str_make(path.abs, path.n));

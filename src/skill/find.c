@@ -1,4 +1,4 @@
-/* The skills that look for text and for names. */
+/* The skills that search for text and for names. */
 #include "file/strip.h"
 #include "file/walk.h"
 #include "limits.h"
@@ -14,18 +14,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* One search in a folder. */
+/* A search in a folder. */
 struct find {
 	struct skill_call *call;
 	struct str term;
-	const char *dir;  /* as it was given */
+	const char *dir;  /* as given */
 	struct buf text;  /* of a file */
-	struct buf found; /* the lines to be printed */
+	struct buf found; /* the lines to print */
 	uint64_t matches;
 	uint64_t files; /* with matches */
 };
 
-/* Appends the lines of text that hold term; how many. */
+/* Appends the lines of text that contain term. Returns their number. */
 static uint64_t put_matches(struct buf *out, struct str text, struct str term,
 	const char *front, struct str path, const char *after)
 {
@@ -89,7 +89,7 @@ void skill_search_file(struct skill_call *c)
 
 /* --- Folders ------------------------------------------------------------------- */
 
-/* A link to a folder is no file. */
+/* A symbolic link to a folder counts as a folder. */
 static bool is_folder(const struct walk_entry *e)
 {
 	struct stat st;
@@ -99,7 +99,7 @@ static bool is_folder(const struct walk_entry *e)
 	return fstatat(e->dir, e->name, &st, 0) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* The path as os.walk would make it from the folder that was given. */
+/* The prefix of the paths in the folder, as os.walk builds it. */
 static const char *front_of(struct find *f, char front[FILE_PATH_MAX + 2])
 {
 	size_t n = strlen(f->dir);
@@ -109,7 +109,7 @@ static const char *front_of(struct find *f, char front[FILE_PATH_MAX + 2])
 	return front;
 }
 
-/* What cannot be read is passed over. */
+/* A file that cannot be read is skipped. */
 static void look_in(struct find *f, const struct walk_entry *e)
 {
 	char front[FILE_PATH_MAX + 2];
@@ -138,7 +138,7 @@ static void look_at(struct find *f, const struct walk_entry *e)
 	f->matches++;
 }
 
-/* False, and the error is printed, when the folder cannot be searched. */
+/* Searches the folder. False: it cannot be searched, and the error is set. */
 static bool find(struct find *f, void (*look)(struct find *f, const struct walk_entry *e))
 {
 	static const struct walk_conf conf = {.order = WALK_FOUND, .hidden = true};

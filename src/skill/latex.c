@@ -12,21 +12,21 @@ enum { ARGS_MAX = 6 };
 enum kind {
 	WHOLE,
 	GROUP,       /* { to } */
-	ARG,         /* the same, or [ to ], of the macro below it */
-	MATH,        /* between delimiters */
+	ARG,         /* { to } or [ to ], of the macro frame below it */
+	MATH,        /* between math delimiters */
 	MACRO,       /* its arguments are being read */
 	ENVIRONMENT, /* \begin to \end */
 };
 
 struct frame {
 	enum kind kind;
-	bool math;       /* blanks between formulas' parts are left out */
+	bool math;       /* blanks between the parts of formulas are left out */
 	char end;        /* of ARG: } or ] */
-	size_t from;     /* where its text begins in out */
+	size_t from;     /* where its text starts in out */
 	struct str name; /* of ENVIRONMENT; of MATH: the delimiter that ends it */
 	struct latex_macro macro; /* of MACRO, ENVIRONMENT */
-	const char *left;         /* of MACRO: arguments to be read */
-	size_t args[ARGS_MAX];    /* where the text of each ends */
+	const char *left;         /* of MACRO: arguments still to be read */
+	size_t args[ARGS_MAX];    /* where the text of each argument ends */
 	unsigned args_n;
 };
 
@@ -34,7 +34,7 @@ struct latex {
 	struct str rest;
 	struct str today;
 	struct buf *out;
-	struct buf piece; /* of text that is made anew */
+	struct buf piece; /* the result of a frame */
 	struct buf title, author, date;
 	struct frame frames[LATEX_DEPTH_MAX];
 	unsigned n;
@@ -46,7 +46,7 @@ static struct frame *top(struct latex *x)
 	return &x->frames[x->n - 1];
 }
 
-/* A frame on top of the others. If there is no room: an error, and the one on top. */
+/* Pushes a frame. If the stack is full, sets the error and returns the top frame. */
 static struct frame *push(struct latex *x, enum kind kind)
 {
 	bool math = x->n && top(x)->math;
@@ -73,7 +73,7 @@ static bool is_blank(char c)
 	return c && strchr(blanks, c);
 }
 
-/* What stands for something else than itself. */
+/* A character with a special meaning. */
 static bool is_special(char c)
 {
 	return c && strchr("\\{}$%", c);
@@ -87,7 +87,7 @@ static bool take(struct latex *x, struct str what)
 	return true;
 }
 
-/* Up to the end of a paragraph, which is no blank. */
+/* Takes blanks. The end of a paragraph is not a blank. */
 static struct str take_blanks(struct latex *x)
 {
 	struct str s = x->rest;
@@ -110,7 +110,7 @@ static void skip_all_blanks(struct latex *x)
 		x->rest = str_skip(x->rest, 1);
 }
 
-/* --- The text of what has ended -------------------------------------------------- */
+/* --- The text of frames that end ------------------------------------------------- */
 
 static struct str text_from(const struct latex *x, size_t from)
 {
@@ -126,7 +126,7 @@ static struct str arg(const struct latex *x, const struct frame *f, unsigned i)
 	return str_make(x->out->p + from, f->args[i] - from);
 }
 
-/* The value of a macro, with its arguments in it. */
+/* Appends the value of a macro with its arguments inserted. */
 static void put_value(struct latex *x, const struct frame *f, const char *value)
 {
 	struct str rest = str_c(value);
@@ -211,7 +211,7 @@ static void put_macro(struct latex *x, const struct frame *f)
 	}
 }
 
-/* Ends the frame on top: its text gives way to what it means. */
+/* Ends the top frame. Its result replaces its text. */
 static void pop(struct latex *x)
 {
 	struct frame *f = top(x);
@@ -238,7 +238,7 @@ static void pop(struct latex *x)
 		top(x)->args[top(x)->args_n++] = x->out->n;
 }
 
-/* Ends all frames above the lowest n, however they should have ended. */
+/* Ends all frames above the lowest n, whether they are complete or not. */
 static void pop_to(struct latex *x, unsigned n)
 {
 	while (x->n > n)
@@ -247,7 +247,7 @@ static void pop_to(struct latex *x, unsigned n)
 
 /* --- Macros ------------------------------------------------------------------------ */
 
-/* The name behind a backslash, taken. */
+/* Takes the name after a backslash. */
 static struct str take_name(struct latex *x)
 {
 	struct str s = x->rest;
@@ -277,7 +277,7 @@ static bool is_plain(const struct latex *x, struct str s)
 		!(f->kind == ARG && s.p[0] == f->end);
 }
 
-/* An argument without braces: one character, or a macro that takes none itself. */
+/* Takes an argument without braces: a character, or a macro without arguments. */
 static void take_single(struct latex *x)
 {
 	struct str s = x->rest;
@@ -305,7 +305,7 @@ static void begin_arg(struct latex *x, char end)
 		f->end = end;
 }
 
-/* The next argument of the macro on top, or its end. */
+/* Reads the next argument of the macro on top, or ends that macro. */
 static void advance_macro(struct latex *x)
 {
 	struct frame *f = top(x);
@@ -317,7 +317,7 @@ static void advance_macro(struct latex *x)
 		return;
 	}
 	f->left++;
-	/* Of a line's end only what follows at once is an argument. */
+	/* An argument of the macro \\ must follow without blanks. */
 	if (!str_eq(f->name, STR("\\")))
 		skip_all_blanks(x);
 	if (kind == '[' && x->rest.n && x->rest.p[0] == '[') {
@@ -348,7 +348,7 @@ static void begin_macro(struct latex *x, struct str name, const struct latex_mac
 
 /* --- Environments and formulas ---------------------------------------------------- */
 
-/* What is taken as it stands. */
+/* Copies the source unchanged, up to end. */
 static void verbatim(struct latex *x, struct str end)
 {
 	size_t n = str_find(x->rest, end);
@@ -409,7 +409,7 @@ static void end_environment(struct latex *x)
 		}
 }
 
-/* Ends the innermost formula of that delimiter in the present group. */
+/* Ends the innermost formula with that delimiter in the current group. */
 static bool end_math(struct latex *x, struct str delimiter)
 {
 	for (unsigned i = x->n; i-- > 1;) {
@@ -469,7 +469,7 @@ static void put_symbol(struct latex *x, struct str name)
 	if (is_letter(name.p[0]))
 		space = take_blanks(x);
 	buf_str(x->out, symbol(name));
-	/* In formulas "\alpha x" are two things. */
+	/* In formulas, "\alpha x" has two parts, so the blank is kept. */
 	if (top(x)->math && x->rest.n && is_plain(x, x->rest))
 		buf_str(x->out, space);
 }
@@ -514,7 +514,7 @@ static void backslash(struct latex *x)
 	}
 }
 
-/* The end of its line stays; that of a paragraph behind it, too. */
+/* Skips a comment. The end of its line and of a paragraph after it are kept. */
 static void comment(struct latex *x)
 {
 	x->rest = str_skip(x->rest, str_find_byte(x->rest, '\n'));
@@ -522,7 +522,7 @@ static void comment(struct latex *x)
 		buf_putc(x->out, '\n');
 }
 
-/* Characters up to one that means something. */
+/* Copies characters up to the next one with a special meaning. */
 static void plain(struct latex *x)
 {
 	struct str s = x->rest;
@@ -572,7 +572,7 @@ int latex_put_text(struct str source, struct str today, struct buf *out)
 	buf_init(&x.author, LATEX_TITLE_MAX);
 	buf_init(&x.date, LATEX_TITLE_MAX);
 	push(&x, WHOLE);
-	/* From here on there is something to point into. */
+	/* From here on out->p is not NULL. */
 	if (!buf_room(out, 1))
 		return 0;
 	while (x.rest.n && !x.err && !out->err)

@@ -1,6 +1,6 @@
 #include "skill/latex_names.h"
 
-/* Names and characters by turns, a blank behind each. */
+/* Names and characters alternate. A blank follows each of them. */
 static const char *const symbols[] = {
 	/* Greek. */
 	"alpha α Alpha Α beta β Beta Β gamma γ Gamma Γ delta δ Delta Δ "
@@ -12,7 +12,7 @@ static const char *const symbols[] = {
 	/* Letters. */
 	"oe œ OE Œ ae æ AE Æ aa å AA Å o ø O Ø ss ß L Ł l ł i ı j ȷ DH Ð dh ð "
 	"TH Þ th þ DJ Đ dj đ NG Ŋ ng ŋ ",
-	/* Of texts. */
+	/* Symbols for text. */
 	"& & $ $ { { } } % % # # _ _ lbrace { rbrace } "
 	"textquoteleft ‘ textquoteright ’ textquotedblright ” "
 	"textquotedblleft “ textendash – textemdash — textpm ± texteuro € "
@@ -22,7 +22,7 @@ static const char *const symbols[] = {
 	"textmu µ textparagraph ¶ guillemotleft « guillemotright » "
 	"textdagger † textdaggerdbl ‡ textbullet • textellipsis … "
 	"textperthousand ‰ textasteriskcentered ⁎ ",
-	/* Of formulas; the last line is of names that are easily missed. */
+	/* Symbols for formulas. The last line has names that are easily missed. */
 	"hbar ħ ell ℓ forall ∀ complement ∁ partial ∂ exists ∃ nexists ∄ "
 	"varnothing ∅ emptyset ∅ aleph ℵ nabla ∇ in ∈ notin ∉ ni ∋ prod ∏ "
 	"coprod ∐ sum ∑ setminus ∖ smallsetminus ∖ ast ∗ circ ∘ bullet ∙ "
@@ -50,11 +50,12 @@ static const char *const symbols[] = {
 };
 
 /*
- * Rows: an enum latex_how and the names, the arguments, the value, each with a NUL at its
- * end. In one array of characters, since pointers to each would take four times the room.
+ * Each row: an enum latex_how and the names, the arguments, the value, each with a NUL
+ * at its end. The rows are one array of characters, since pointers to each would take
+ * four times the space.
  */
 static const char macros[] =
-	/* What has a meaning of its own. */
+	/* Macros with a meaning of their own. */
 	"k title author date \0{\0\0"
 	"T maketitle \0\0\0"
 	"d today \0\0\0"
@@ -92,12 +93,12 @@ static const char macros[] =
 	"t liminf \0\0lim inf\0"
 	"t - \0\0\xc2\xad\0"
 
-	/* What says how its argument looks. */
+	/* Macros that set the look of their argument. */
 	"t emph textrm textit textbf textsc textsl text mathrm overline "
 	"underline widehat widetilde overbrace underbrace overleftarrow "
 	"overrightarrow mbox textsf texttt textmd textup ensuremath \0{\0%1\0"
 
-	/* What is told to the typesetter alone. */
+	/* Macros for the typesetter only. */
 	"t documentclass usepackage RequirePackage selectlanguage hphantom "
 	"vphantom \0[{\0\0"
 	"t setlength addlength setcounter addcounter \0[{{\0\0"

@@ -29,7 +29,7 @@ void latex_put_accented(struct buf *out, struct str text, struct str accent)
 		uint32_t cp = utf8_next(&text), whole = 0;
 		struct str rest = pairs;
 
-		/* The letters without a dot are there for accents alone. */
+		/* The dotless letters i and j are used for accents only. */
 		cp = cp == 0x131 ? 'i' : cp == 0x237 ? 'j' : cp;
 		while (rest.n && !whole) {
 			uint32_t letter = utf8_next(&rest), with = utf8_next(&rest);
@@ -43,7 +43,7 @@ void latex_put_accented(struct buf *out, struct str text, struct str accent)
 	}
 }
 
-/* Where an alphabet would have a letter that Unicode had already. */
+/* Replaces a code point that an alphabet lacks: Unicode had that letter before. */
 static uint32_t fill_hole(uint32_t cp)
 {
 	static const uint32_t holes[][2] = {

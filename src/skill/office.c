@@ -19,10 +19,10 @@ static const struct xml_known known[] = {
 	{NULL, NULL},
 };
 
-/* What an element, or the text in it, adds to what is printed. */
+/* The text that an element, or the text in it, adds to the output. */
 struct piece {
 	const char *path;
-	const char *text; /* NULL: its own */
+	const char *text; /* NULL: the text of the element */
 };
 
 static struct xml xml;
@@ -42,7 +42,10 @@ static void put_piece(
 	}
 }
 
-/* Begins to read a part whose text goes into *text: 0 or an error, with words. */
+/*
+ * Starts to read a part, whose text is stored in *text. Returns 0, or an error with the
+ * reason in p->why.
+ */
 static int open_part(struct package *p, struct str name, struct buf *text)
 {
 	int r;
@@ -79,7 +82,7 @@ static const struct piece word_pieces[] = {
 	{LINK "w:noBreakHyphen", "-"},
 };
 
-/* Of the breaks only those of a line are text; that is what they are by default. */
+/* Only line breaks are text. A break without a type is a line break. */
 static void put_break(struct buf *out)
 {
 	struct buf type = BUF_INIT(64);
@@ -163,7 +166,7 @@ static int put_slide(struct package *p, struct str name, struct buf *out)
 	return r ? part_failed(p, name, r) : 0;
 }
 
-/* The names of relations, in the order of the slides, each with a newline. */
+/* Lists the relation IDs of the slides in order, each with a newline. */
 static int list_slides(struct package *p, struct str name, struct buf *ids)
 {
 	int r;

@@ -1,4 +1,4 @@
-/* Between skill.c and the files of the single skills. */
+/* The interface between skill.c and the files of the skills. */
 #ifndef SKILL_PRIVATE_H
 #define SKILL_PRIVATE_H
 
@@ -7,15 +7,15 @@
 
 enum { SKILL_ARGS_MAX = 8 };
 
-/* One call: texts of the arguments in the order of the skill's table; NULL if absent. */
+/* A call: the arguments as text, in the order of the skill's table; NULL if absent. */
 struct skill_call {
 	const char *args[SKILL_ARGS_MAX];
-	struct arena memory; /* of arguments that came as JSON */
-	struct buf out;      /* what is printed */
+	struct arena memory; /* of arguments given as JSON */
+	struct buf out;      /* the text to be printed */
 	bool failed;
 };
 
-/* Prints "ERROR: " and the words in place of all else. */
+/* Replaces the output by "ERROR: " and the message. */
 void skill_error(struct skill_call *c, const char *fmt, ...) PRINTF(2, 3);
 
 void skill_open_file(struct skill_call *c);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* There may be one some day; what can be done now is said. */
+/* No text can be extracted from PDF files yet. The error names an alternative. */
 static void parse_pdf(struct skill_call *c)
 {
 	skill_error(c,
@@ -23,8 +23,8 @@ static void parse_pdf(struct skill_call *c)
 
 static const struct skill {
 	void (*run)(struct skill_call *c);
-	size_t needed;                    /* of the arguments */
-	const char *args[SKILL_ARGS_MAX]; /* their names */
+	size_t needed;                    /* number of required arguments */
+	const char *args[SKILL_ARGS_MAX]; /* names of the arguments */
 } skills[SKILLS] = {
 	[SKILL_OPEN_FILE] = {skill_open_file, 1,
 		{"path", "line_number", "context_lines"}},
@@ -43,7 +43,7 @@ static const struct skill {
 	[SKILL_PARSE_PPTX] = {skill_parse_pptx, 1, {"file_path"}},
 };
 
-/* The place of the skill that argv0 names; SKILLS for none. */
+/* The index of the skill that argv0 names; SKILLS for none. */
 static size_t find(const char *argv0)
 {
 	const char *slash = argv0 ? strrchr(argv0, '/') : NULL;
@@ -75,7 +75,7 @@ void skill_error(struct skill_call *c, const char *fmt, ...)
 
 /* --- Arguments ----------------------------------------------------------------- */
 
-/* The place of the argument called name; SKILL_ARGS_MAX for none. */
+/* The index of the argument called name; SKILL_ARGS_MAX for none. */
 static size_t arg_named(const struct skill *k, struct str name)
 {
 	for (size_t i = 0; i < SKILL_ARGS_MAX && k->args[i]; i++)
@@ -101,7 +101,7 @@ static int read_input(struct buf *text)
 	return n < 0 ? -errno : 0;
 }
 
-/* A value as a word: a string as it is, others as they are written in JSON. */
+/* Stores a JSON value: a string as it is, other types as JSON. null is ignored. */
 static bool take_value(struct skill_call *c, size_t at, struct json_val v)
 {
 	struct str text = json_raw(v);
@@ -116,7 +116,7 @@ static bool take_value(struct skill_call *c, size_t at, struct json_val v)
 	return c->args[at] != NULL;
 }
 
-/* The arguments as members of an object on standard input. */
+/* Reads the arguments from a JSON object on standard input. */
 static bool read_json(const struct skill *k, struct skill_call *c)
 {
 	static const struct json_caps caps = {
@@ -146,7 +146,7 @@ static bool read_json(const struct skill *k, struct skill_call *c)
 	return good;
 }
 
-/* "--name value" and "--name=value" by their names, others in their order. */
+/* Reads "--name value" and "--name=value" by name, and other arguments by position. */
 static bool read_args(const struct skill *k, int argc, char **argv, struct skill_call *c)
 {
 	size_t next = 0;

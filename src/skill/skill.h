@@ -1,7 +1,8 @@
 /*
- * The skills that agents know from notebooks, as commands of od-plugins: it is started
- * under the name of one (open_file, search_dir...) and prints what the function of that
- * name would. The client has their names alone, for links on the PATH of its shells.
+ * The skills that agents use in notebooks (open_file, search_dir ...), as commands of
+ * od-plugins. od-plugins is started under the name of a skill and prints the output of
+ * the function of that name. The client has only the names, for links on the PATH of its
+ * shells.
  */
 #ifndef SKILL_SKILL_H
 #define SKILL_SKILL_H
@@ -24,15 +25,16 @@ enum skill_id {
 	SKILLS,
 };
 
-/* All names, one by one from 0 on; NULL at the end. */
+/* The name of skill i, from 0 on; NULL after the last. */
 const char *skill_name(size_t i);
 
-/* Whether a program started as argv0 is one. */
+/* Whether argv0 is the name of a skill. */
 bool skill_is(const char *argv0);
 
 /*
- * Runs the skill that argv[0] names; the exit code: 0, or 1 after a text that begins
- * with "ERROR:", or EXIT_USAGE with a line on standard error.
+ * Runs the skill that argv[0] names. Returns the exit code: 0; 1 after an error, which
+ * the output describes; EXIT_USAGE with a usage line on standard error; EXIT_ENVIRONMENT
+ * if the output cannot be written.
  */
 int skill_run(int argc, char **argv);
 

@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* load_part asks for room in pieces. */
+/* load_part reserves space in pieces. */
 enum { RECORD_MAX = 128 << 10 };
 
 /*
- * Each shell of ours is a session of the kernel's, so that its id tells shells apart.
- * The front has random bytes in it: what lay there before a restart has another name.
+ * Each shell of the sandbox is a kernel session, so that the session ID identifies the
+ * shell. The prefix contains random bytes: files from before a restart have other names.
  */
 static bool state_path(const char *suffix, char path[FILE_PATH_MAX])
 {

@@ -1,13 +1,16 @@
-/* What a shell session's skills remember: the file that is open, and where. */
+/* The state of the skills in one shell session: the open file, and the line. */
 #ifndef SKILL_STATE_H
 #define SKILL_STATE_H
 
 #include "base/buf.h"
 #include "limits.h"
 
-/* The name of the variable that holds the front of the path of all state files. */
+/* The environment variable with the common prefix of the paths of all state files. */
 #define SKILL_STATE_ENV "OD_SKILLS"
-/* That of what comes behind the front in place of the shell's id, for who is no shell. */
+/*
+ * The environment variable with the ID that follows the prefix instead of the session ID
+ * of the shell, for callers that are no shell.
+ */
 #define SKILL_ID_ENV "OD_SKILLS_ID"
 
 struct skill_state {
@@ -15,14 +18,14 @@ struct skill_state {
 	uint64_t line;
 };
 
-/* What lies in the file that has this behind its common name; or nothing. */
+/* Reads the state file with this suffix. out stays empty if there is none. */
 void skill_state_read(const char *suffix, struct buf *out);
-/* Puts it there. Where that cannot be, the next skill finds nothing. */
+/* Writes the state file with this suffix. After an error the next skill finds none. */
 void skill_state_write(const char *suffix, struct str text);
 
-/* What was kept for the shell that this process descends from; or nothing. */
+/* Loads the state of this shell session; the default state if there is none. */
 void skill_state_load(struct skill_state *s);
-/* Keeps it. Where that cannot be, the next skill finds no file open. */
+/* Saves the state. Errors are ignored: the next skill then finds no open file. */
 void skill_state_save(const struct skill_state *s);
 
 #endif

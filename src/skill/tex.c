@@ -11,7 +11,10 @@
 #include <stdio.h>
 #include <time.h>
 
-/* As LaTeX has it: "March 1, 2021". In UTC, as in a sandbox it mostly is. */
+/*
+ * Appends the date as LaTeX prints it: "March 1, 2021". The date is in UTC, the usual
+ * time zone of a sandbox.
+ */
 static void put_today(struct buf *out)
 {
 	static const char *const months[] = {"January", "February", "March", "April",

@@ -24,7 +24,9 @@ static bool is_file(const char *path)
 	return path[0] && stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* As os.path.abspath has it: ".." takes the part before it away, link or not. */
+/*
+ * Makes a path absolute like os.path.abspath: ".." removes the part before, link or not.
+ */
 static bool make_absolute(const char *sent, char out[FILE_PATH_MAX])
 {
 	struct buf words = BUF_INIT(FILE_WORDS_MAX);
@@ -59,7 +61,7 @@ static bool make_absolute(const char *sent, char out[FILE_PATH_MAX])
 	return true;
 }
 
-/* A whole number as Python writes it, or one of its truth values. */
+/* Parses an int as Python writes it, or True or False. */
 static bool get_int(const char *text, int64_t *out)
 {
 	struct str s = str_c(text);
@@ -76,7 +78,7 @@ static bool get_int(const char *text, int64_t *out)
 	return true;
 }
 
-/* The text of the open file; false, and the error is printed. */
+/* Loads the text of the open file. False: the error is set. */
 static bool load(struct skill_call *c, const char *path, struct buf *text)
 {
 	int r = skill_text(AT_FDCWD, path, false, text);
@@ -120,7 +122,7 @@ static void put_lines(struct buf *out, struct str text, uint64_t from, uint64_t 
 	}
 }
 
-/* Prints size lines around target, or from it on, and keeps it as the line shown. */
+/* Prints size lines around target, or from target on (top). target is stored. */
 static void put_window(struct skill_call *c, struct skill_state *s, struct buf *text,
 	int64_t target, int64_t size, bool top)
 {
@@ -187,7 +189,7 @@ void skill_open_file(struct skill_call *c)
 	buf_free(&text);
 }
 
-/* The file that is open; false, and the error is printed, when there is none. */
+/* Loads the open file. False: none is open or it cannot be read; the error is set. */
 static bool get_open(struct skill_call *c, struct skill_state *s, struct buf *text)
 {
 	skill_state_load(s);
