@@ -277,7 +277,7 @@ e2e-run: export OD_RUNTIME := $(OD_RUNTIME)
 # that hang and of kernels (programs of this machine); the splitter is compared with bash,
 # each shell driven; the emulator makes up /proc/self/stat, which owner reads; and what comes in
 # pieces is cut so often that it takes minutes there.
-EMULATED_NOT = $(if $(RUN),$(addprefix %/test_,init store tree tree_end owner split run_shell \
+EMULATED_NOT = $(if $(RUN),$(addprefix %/test_,init store tree tree_end process owner split run_shell \
 	run_document run_hang run_adopt vt_report kernel server conn zip ledger jmsg shell_raw))
 test-release: $(filter-out $(EMULATED_NOT),$(call unit_of,release))
 	$(call prove,$(RUN),$^)
