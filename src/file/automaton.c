@@ -6,7 +6,7 @@
 
 enum {
 	SETS_MAX = UINT16_MAX,
-	SURROGATES = 0xd800, /* no characters up to... */
+	SURROGATES = 0xd800, /* first code point that is no character */
 	SURROGATES_LAST = 0xdfff,
 };
 
@@ -45,7 +45,7 @@ static void put_jump(struct automaton *a, enum automaton_op op, ptrdiff_t to)
 	put(a, (struct automaton_inst){.op = (uint8_t)op, .to = (int32_t)to});
 }
 
-/* Puts an instruction in front of what stands from "from" on. */
+/* Inserts an instruction before index "from". */
 static void insert(struct automaton *a, size_t from, enum automaton_op op, ptrdiff_t to)
 {
 	size_t n = automaton_here(a) - from;
@@ -59,7 +59,10 @@ static void insert(struct automaton *a, size_t from, enum automaton_op op, ptrdi
 	*inst = (struct automaton_inst){.op = (uint8_t)op, .to = (int32_t)to};
 }
 
-/* The number of an equal set; most patterns have few different ones. */
+/*
+ * The index of an equal set, which is added if it is new. Most patterns have few
+ * different sets.
+ */
 static size_t intern(struct automaton *a, const struct byte_set *set)
 {
 	const struct byte_set *sets = automaton_sets(a);
@@ -152,7 +155,7 @@ void automaton_alt_next(struct automaton *a, struct automaton_alt *alt)
 	size_t n = automaton_here(a) - alt->branch;
 
 	insert(a, alt->branch, AUTOMATON_SPLIT, (ptrdiff_t)(n + 2));
-	/* Until the end is known the jumps are a list. */
+	/* The jumps form a linked list until the end is known. */
 	put_jump(a, AUTOMATON_JUMP, (ptrdiff_t)alt->jumps);
 	alt->jumps = automaton_here(a);
 	alt->branch = alt->jumps;
@@ -175,7 +178,7 @@ void automaton_alt_end(struct automaton *a, struct automaton_alt *alt)
 
 /* --- Characters ---------------------------------------------------------------- */
 
-/* Alternatives that are being written: ASCII apart, since it is one set. */
+/* Alternatives under construction. ASCII is collected separately, since it is one set. */
 struct branches {
 	struct automaton *a;
 	struct automaton_alt alt;
@@ -211,8 +214,8 @@ static size_t encode(uint32_t cp, uint8_t out[4])
 }
 
 /*
- * Where a range has to be cut so that each byte of its encodings has a range of
- * its own, independent of the others: the last code point of the first piece.
+ * The last code point of the first piece of a range. Ranges are split so that each byte
+ * of the encodings has a range of its own, independent of the other bytes.
  */
 static uint32_t first_piece(struct char_range r)
 {

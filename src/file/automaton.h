@@ -1,8 +1,8 @@
 /*
- * Programs of a finite automaton over bytes: what regular expressions and globs are
- * compiled to. dfa.h runs them. A program is built from the front to the back; what
- * was built last can be repeated or made optional, because all jumps in it are
- * relative and none leads out of it.
+ * Programs of a finite automaton over bytes. Regular expressions and globs are compiled
+ * to them, and dfa.h runs them. A program is built from the front to the back. The last
+ * part can be repeated or made optional, because all jumps in it are relative and none
+ * leads out of it.
  *
  * Why this is not a library: musl's regexec, which is TRE, does 50 to 65 MB/s on the
  * lines of C headers where GNU grep does more than 1,000, allocates as it matches and
@@ -15,14 +15,14 @@
 #include "base/buf.h"
 
 enum automaton_op {
-	AUTOMATON_BYTES, /* takes a byte of a set, then the next instruction */
-	AUTOMATON_SPLIT, /* both the next instruction and the one at "to" */
-	AUTOMATON_JUMP,  /* the one at "to" */
-	AUTOMATON_CHECK, /* the next one, where the check holds */
+	AUTOMATON_BYTES, /* matches a byte of a set, then the next instruction */
+	AUTOMATON_SPLIT, /* both the next instruction and that at "to" */
+	AUTOMATON_JUMP,  /* the instruction at "to" */
+	AUTOMATON_CHECK, /* the next instruction, if the check holds */
 	AUTOMATON_MATCH,
 };
 
-/* What can be asked of a place between two bytes. */
+/* Conditions on a position between two bytes. */
 enum automaton_check {
 	CHECK_LINE_START,
 	CHECK_LINE_END,
@@ -35,7 +35,7 @@ enum automaton_check {
 struct automaton_inst {
 	uint8_t op;
 	uint8_t check;
-	uint16_t set; /* which of the sets */
+	uint16_t set; /* index in sets */
 	int32_t to;   /* distance from this instruction */
 };
 
@@ -61,11 +61,11 @@ struct char_range {
 
 enum { CHAR_MAX_CODE = 0x10ffff };
 
-/* The first failure sticks in err: -ENOMEM, or ERR_LIMIT for AUTOMATON_INSTS_MAX. */
+/* err keeps the first error: -ENOMEM, or ERR_LIMIT for AUTOMATON_INSTS_MAX. */
 struct automaton {
 	struct buf insts; /* of struct automaton_inst */
 	struct buf sets;  /* of struct byte_set */
-	bool checks;      /* there is a check among the instructions */
+	bool checks;      /* an instruction is AUTOMATON_CHECK */
 	int err;
 };
 
@@ -82,11 +82,11 @@ static inline const struct byte_set *automaton_sets(const struct automaton *a)
 	return (const void *)a->sets.p;
 }
 
-/* The number of instructions: where the next one will stand. */
+/* The number of instructions, which is the index of the next one. */
 size_t automaton_here(const struct automaton *a);
 
 void automaton_bytes(struct automaton *a, const struct byte_set *set);
-/* One character in UTF-8 (RFC 3629) out of n ranges, which may overlap. */
+/* Matches one UTF-8 character (RFC 3629) out of n ranges, which may overlap. */
 void automaton_chars(struct automaton *a, const struct char_range *r, size_t n);
 void automaton_check(struct automaton *a, enum automaton_check check);
 void automaton_match(struct automaton *a);
@@ -94,15 +94,15 @@ void automaton_match(struct automaton *a);
 enum { AUTOMATON_FOREVER = -1 };
 
 /*
- * Repeats what stands from "from" on at least min times and at most max times, which
- * may be AUTOMATON_FOREVER.
+ * Repeats the instructions from index "from" on at least min times and at most max
+ * times, which may be AUTOMATON_FOREVER.
  */
 void automaton_repeat(struct automaton *a, size_t from, int min, int max);
 
-/* Branches of which one is taken: begin, next before each further one, end. */
+/* Alternative branches: call begin, next before each further branch, then end. */
 struct automaton_alt {
-	size_t branch; /* where the present one began */
-	size_t jumps;  /* the last jump that waits for the end, counted from 1 */
+	size_t branch; /* start of the current branch */
+	size_t jumps;  /* the last jump without a target yet, counted from 1 */
 };
 void automaton_alt_begin(struct automaton *a, struct automaton_alt *alt);
 void automaton_alt_next(struct automaton *a, struct automaton_alt *alt);

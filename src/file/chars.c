@@ -3,11 +3,11 @@
 #include <stdlib.h>
 
 /*
- * Letters with two cases: capitals with a fixed distance to their small ones, or in
- * turns with them.
+ * Letters with two cases: either all capitals have the same distance to their small
+ * letters, or capitals and small letters alternate.
  */
 static const struct pair {
-	uint32_t first, last; /* of the capitals, or of all where they take turns */
+	uint32_t first, last; /* of the capitals, or of all where they alternate */
 	uint32_t distance;
 	bool turns;
 } pairs[] = {
@@ -55,7 +55,7 @@ void chars_add(struct chars *c, uint32_t first, uint32_t last)
 		c->full = true;
 }
 
-/* What a range and [first, last] share, moved by a distance. */
+/* Adds the intersection of the range and [first, last], shifted by distance. */
 static void add_moved(struct chars *c, struct char_range r, uint32_t first, uint32_t last,
 	uint32_t distance)
 {
@@ -66,7 +66,10 @@ static void add_moved(struct chars *c, struct char_range r, uint32_t first, uint
 		chars_add(c, from + distance, to + distance);
 }
 
-/* Each letter with the one it takes turns with: the bounds grow to whole pairs. */
+/*
+ * Adds each letter and its other case where cases alternate: the bounds grow to whole
+ * pairs.
+ */
 static void add_turns(struct chars *c, struct char_range r, const struct pair *p)
 {
 	uint32_t from = r.first > p->first ? r.first : p->first;

@@ -8,24 +8,27 @@
 struct chars {
 	struct char_range r[REGEX_RANGES_MAX];
 	size_t n;
-	bool full; /* there was no room for a range */
+	bool full; /* a range did not fit */
 };
 
 void chars_add(struct chars *c, uint32_t first, uint32_t last);
 
-/* Adds the letters of the other case to those that are there. */
+/* For each letter in the set, adds the letter of the other case. */
 void chars_fold(struct chars *c);
 
-/* Turns the set into what is not in it. */
+/* Replaces the set by its complement. */
 void chars_invert(struct chars *c);
 
-/* Takes one character out. */
+/* Removes one character. */
 void chars_drop(struct chars *c, uint32_t cp);
 
-/* The ASCII characters of a POSIX name such as "alpha"; false for no such name. */
+/*
+ * Adds the ASCII characters of a POSIX class name such as "alpha"; false if the name is
+ * unknown.
+ */
 bool chars_add_named(struct chars *c, struct str name);
 
-/* \d \D \w \W \s \S by their letter; false for others. */
+/* Adds the class \d \D \w \W \s \S, given by its letter; false for other letters. */
 bool chars_add_kind(struct chars *c, uint32_t letter);
 
 #endif

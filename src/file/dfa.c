@@ -6,19 +6,21 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* What stands before a state: only what a check could ask for. */
+/* Context before a state's position, as far as a check can test it. */
 enum before { BEFORE_ANY, BEFORE_LINE, BEFORE_WORD, BEFORE_OTHER };
 
-/* Rows that are no states. */
+/* Reserved row numbers that are not states. */
 enum { ROW_UNKNOWN, ROW_MATCH, ROW_DEAD, ROWS_FIXED };
 
 struct dfa_state {
-	uint32_t list; /* where its instructions begin */
+	uint32_t list; /* offset of its instructions */
 	uint32_t n;
 	uint32_t before;
 };
 
-/* A set of instructions with its members in a list, and what is still to follow. */
+/*
+ * A set of instructions: its members as a list, and the stack of those still to follow.
+ */
 struct work {
 	uint16_t *list, *place, *stack;
 	size_t n, open;
@@ -55,7 +57,7 @@ static struct work work_of(struct dfa *d)
 	return (struct work){.list = p, .place = p + insts, .stack = p + 2 * insts};
 }
 
-/* place needs no clearing: it counts only where the list agrees. */
+/* place needs no clearing: an entry is valid only if the list agrees with it. */
 static bool work_has(const struct work *w, size_t inst)
 {
 	return w->place[inst] < w->n && w->list[w->place[inst]] == inst;
@@ -91,7 +93,7 @@ static bool holds(uint8_t check, enum before before, bool at_end, bool word_next
 	return false;
 }
 
-/* Adds inst and all that is reached from it without taking a byte or a check. */
+/* Adds inst and all instructions reachable from it without a byte or a check. */
 static void follow(const struct dfa *d, struct work *w, size_t inst)
 {
 	const struct automaton_inst *insts = automaton_insts(&d->program);
@@ -114,7 +116,7 @@ static int ascending(const void *a, const void *b)
 	return *(const uint16_t *)a - *(const uint16_t *)b;
 }
 
-/* Keeps what waits for a byte or a check: the rest has been followed. */
+/* Keeps only the instructions that need a byte or a check: the others were followed. */
 static void work_settle(const struct dfa *d, struct work *w, enum before *before)
 {
 	const struct automaton_inst *insts = automaton_insts(&d->program);
@@ -151,7 +153,7 @@ static bool same(const struct dfa *d, const struct dfa_state *s, const struct wo
 		!memcmp(list_of(d, s), w->list, w->n * sizeof(*w->list));
 }
 
-/* Appends a state with nothing known of where it leads; its row. */
+/* Appends a state whose transitions are all unknown; *row is its row. */
 static int add_state(
 	struct dfa *d, const struct work *w, enum before before, uint32_t *row)
 {
@@ -175,7 +177,7 @@ static int add_state(
 	return 0;
 }
 
-/* The row of the state that w describes, made if it is not there yet. */
+/* Finds the row of the state that w describes; adds the state if it is new. */
 static int state_row(struct dfa *d, struct work *w, enum before before, uint32_t *row)
 {
 	uint16_t *table = (uint16_t *)(void *)d->table.p;
@@ -231,7 +233,7 @@ static int first_states(struct dfa *d)
 	return state_row(d, &w, BEFORE_OTHER, &d->idle);
 }
 
-/* Forgets all states but the one of *row, which gets another row. */
+/* Drops all states except that of *row, which gets another row. */
 static int forget(struct dfa *d, uint32_t *row)
 {
 	struct dfa_state s = *state_of(d, *row);
@@ -254,9 +256,9 @@ static int forget(struct dfa *d, uint32_t *row)
 }
 
 /*
- * One step of the simulation: everything that can be after the byte c, or after the
- * end of the text, which is also the end of a line. Instructions that follow a check
- * are gathered behind those of the state itself.
+ * Simulates one step: the set of instructions after the byte c, or after the end of the
+ * text, which is also the end of a line. Instructions that follow a check are appended
+ * to those of the state itself.
  */
 static int step(struct dfa *d, uint32_t row, size_t column, uint32_t *next)
 {
@@ -295,7 +297,7 @@ static int step(struct dfa *d, uint32_t row, size_t column, uint32_t *next)
 		*next = d->start;
 		return 0;
 	}
-	/* The second half of the working space takes the set after the byte. */
+	/* The second half of the scratch space holds the set after the byte. */
 	copy = now.stack + automaton_here(&d->program);
 	after = (struct work){
 		.list = copy,
@@ -313,7 +315,7 @@ static int step(struct dfa *d, uint32_t row, size_t column, uint32_t *next)
 	return state_row(d, &after, word ? BEFORE_WORD : BEFORE_OTHER, next);
 }
 
-/* Where the row leads; *row itself may change when states are forgotten. */
+/* Finds the next row. *row itself may change if states are dropped. */
 static int lead(struct dfa *d, uint32_t *row, size_t column, uint32_t *next)
 {
 	int r = 0;
@@ -384,7 +386,7 @@ static int find_stops(struct dfa *d)
 			return 0;
 		d->stops[n++] = (uint8_t)c;
 	}
-	/* Repeats of a stop do no harm where there are fewer. */
+	/* If there are fewer than DFA_STOPS stops, the first fills the free places. */
 	for (unsigned i = n; n && i < DFA_STOPS; i++)
 		d->stops[i] = d->stops[0];
 	d->stops_n = n;
@@ -400,7 +402,7 @@ int dfa_init_take(struct dfa *d, struct automaton *program, enum dfa_mode mode)
 	automaton_init(program);
 	if (d->program.err)
 		return d->program.err;
-	/* What is_full allows, and the state that goes beyond it. */
+	/* Room for the most that is_full allows and for one further state. */
 	buf_init(&d->rows, 2 * DFA_MEMORY_MAX);
 	buf_init(&d->lists, 2 * DFA_MEMORY_MAX);
 	buf_init(&d->states, 2 * DFA_STATES_MAX * sizeof(struct dfa_state));
@@ -432,8 +434,8 @@ void dfa_free(struct dfa *d)
 /* --- Running ------------------------------------------------------------------- */
 
 /*
- * Follows the text from *at and *row on, up to a row that is no state or to the end.
- * *at is then the offset of the byte that led there.
+ * Follows the text from *at and *row to the first row that is not a state, or to the
+ * end. *at is then the offset of the byte that led to that row.
  */
 static int run(struct dfa *d, struct str text, uint32_t *row, size_t *at)
 {
@@ -491,7 +493,7 @@ int dfa_find(struct dfa *d, struct str text, size_t *end)
 	size_t at = 0;
 	int r = run(d, text, &row, &at);
 
-	/* Behind a last LF there is no further line. */
+	/* There is no line after the last LF. */
 	if (!r && text.n && text.p[text.n - 1] == '\n' && at == text.n)
 		return 1;
 	if (!r)

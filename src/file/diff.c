@@ -6,16 +6,16 @@
 
 #include <errno.h>
 
-/* Lines of one text, without their LF. */
+/* The lines of one text, without their LF. */
 struct side {
 	struct str *line;
 	bool *changed;
 	size_t n;
 };
 
-/* A text as lines that all end in LF, the last one by a LF of ours. */
+/* A text whose lines all end in LF: an LF was added to the last line. */
 struct rest {
-	struct str text; /* the LF of the last line may lie behind it */
+	struct str text; /* the LF of the last line may lie after it */
 	size_t first;    /* number of its first line */
 	size_t lines;
 };
@@ -31,7 +31,7 @@ static size_t count_lines(struct str s)
 	return n;
 }
 
-/* Length of the whole lines that both begin with. */
+/* Length of the common prefix in whole lines. */
 static size_t common_front(struct str a, struct str b)
 {
 	size_t n = 0, lines = 0;
@@ -42,7 +42,7 @@ static size_t common_front(struct str a, struct str b)
 	return lines;
 }
 
-/* Length of the whole lines that both end with. */
+/* Length of the common suffix in whole lines. */
 static size_t common_back(struct str a, struct str b)
 {
 	size_t n = 0, lines = 0;
@@ -71,8 +71,9 @@ static int split(struct side *s, const struct rest *r, struct arena *memory)
 }
 
 /*
- * The path with cost edits that comes furthest on each diagonal k = x - y, of which
- * each second one from -cost to cost is reached: row[(k + cost) / 2] is its x.
+ * Rows of the search: row number cost holds, for each diagonal k = x - y, the furthest
+ * x of a path with cost edits. Every second diagonal from -cost to cost is reachable:
+ * row[(k + cost) / 2] is its x.
  */
 static bool came_down(const int *before, int cost, int k)
 {
@@ -92,7 +93,7 @@ static int reach(const int *before, int cost, int k)
 	return came_down(before, cost, k) ? row[0] : row[-1] + 1;
 }
 
-/* Fills rows until one reaches the end; its cost, -ENOMEM, or ERR_LIMIT. */
+/* Fills rows until one reaches the end. Returns its cost, -ENOMEM or ERR_LIMIT. */
 static int search(
 	const struct side *a, const struct side *b, int **rows, struct arena *memory)
 {
@@ -116,7 +117,7 @@ static int search(
 	return ERR_LIMIT;
 }
 
-/* Follows the path back and marks what it changes. */
+/* Follows the path back and marks the changed lines. */
 static void mark(struct side *a, struct side *b, int **rows, int cost)
 {
 	int k = (int)((int64_t)a->n - (int64_t)b->n);
@@ -136,7 +137,7 @@ static void mark(struct side *a, struct side *b, int **rows, int cost)
 
 static void put_range(struct buf *out, char sign, size_t from, size_t n)
 {
-	/* An empty range stands behind the line before it. */
+	/* The position of an empty range is the number of the line before it. */
 	buf_fmt(out, " %c%zu", sign, n ? from + 1 : from);
 	if (n != 1)
 		buf_fmt(out, ",%zu", n);
@@ -192,13 +193,16 @@ static void put_hunks(
 			put_line(out, '-', a->line[x + i]);
 		for (size_t i = 0; i < add; i++)
 			put_line(out, '+', b->line[y + i]);
-		/* What follows is in both, or the end. */
+		/* The next line is in both texts, or this is the end. */
 		x += del + 1;
 		y += add + 1;
 	}
 }
 
-/* The middle, line by line; ERR_LIMIT when that is too much. */
+/*
+ * Writes the lines between common prefix and suffix as a shortest script; ERR_LIMIT if
+ * they are too many.
+ */
 static int put_shortest(struct buf *out, const struct rest *a, const struct rest *b)
 {
 	struct arena memory;

@@ -7,10 +7,11 @@
 /*
  * Appends the diff of two texts, split at LF (a text that ends in LF has an empty last
  * line): "--- PATH", "+++ PATH", then a hunk for each run of changed lines. Blanks at
- * the ends of lines are left out, and so is the last LF. Nothing for equal texts.
+ * the ends of lines and the last LF are omitted. Equal texts append nothing.
  *
- * The script is a shortest one (Myers, 1986) while it has at most DIFF_COST_MAX lines;
- * else what lies between the first and the last difference is one hunk. -ENOMEM.
+ * The edit script is a shortest one (Myers, 1986) if it has at most DIFF_COST_MAX
+ * lines. Otherwise all lines between the first and the last difference are one hunk.
+ * -ENOMEM.
  */
 int diff_unified(
 	struct buf *out, struct str path, struct str before, struct str after) MUST_USE;

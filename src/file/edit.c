@@ -47,7 +47,7 @@ void edit_free(struct edit_text *t)
 	buf_free(&t->lines);
 }
 
-/* Where line number n (from 1) begins; the end of the text when there is none. */
+/* The offset of line n (from 1); the end of the text if there is no such line. */
 static size_t line_start(struct str s, size_t n)
 {
 	size_t at = 0;
@@ -89,7 +89,7 @@ void edit_show(const struct edit_text *t, struct str part, struct buf *out)
 	}
 }
 
-/* UTF-8 to the encoding of the file. */
+/* Converts UTF-8 to the encoding of the file. */
 static int encode(const struct edit_text *t, struct str text, struct buf *out)
 {
 	if (!t->latin1) {
@@ -110,9 +110,9 @@ static int encode(const struct edit_text *t, struct str text, struct buf *out)
 
 struct finder {
 	struct edit_found *f;
-	size_t line; /* at the place looked at */
-	size_t told; /* the line told last */
-	size_t list; /* how many were told */
+	size_t line; /* at the current position */
+	size_t told; /* the last line in the list */
+	size_t list; /* entries in the list */
 };
 
 static void note(struct finder *d, size_t at)
@@ -132,7 +132,7 @@ static void note(struct finder *d, size_t at)
 	d->told = d->line;
 }
 
-/* An empty text is before each byte and behind the last one. */
+/* An empty text occurs before each byte and after the last one. */
 static void find_empty(struct finder *d, struct str all)
 {
 	for (size_t i = 0; i <= all.n; i++) {
@@ -173,13 +173,13 @@ int edit_find(const struct edit_text *t, struct str text, struct edit_found *f)
 	else if (!r)
 		find_empty(&d, buf_view(&t->lines));
 	buf_free(&want);
-	/* What the encoding has not is not in the file. */
+	/* A text that the encoding cannot represent is not in the file. */
 	return r == ERR_RANGE ? 0 : r ? r : f->lines.err;
 }
 
 /* --- Changing ----------------------------------------------------------------- */
 
-/* The offset in the file of an offset in t->lines. */
+/* Converts an offset in t->lines to an offset in the file. */
 static size_t raw_offset(const struct edit_text *t, size_t at)
 {
 	size_t i = t->mark;
@@ -191,7 +191,7 @@ static size_t raw_offset(const struct edit_text *t, size_t at)
 	return i;
 }
 
-/* With line ends of the file where text has a bare LF. */
+/* Appends text with a line end of the file for each bare LF. */
 static void put_lines(const struct edit_text *t, struct str text, struct buf *out)
 {
 	char last = '\0';

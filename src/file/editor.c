@@ -15,11 +15,11 @@
 struct command {
 	const char *name;
 	int (*run)(struct editor *r);
-	bool makes; /* the file must not be there */
+	bool makes; /* the file must not exist */
 	bool views;
 };
 
-/* --- Words -------------------------------------------------------------------- */
+/* --- Texts ------------------------------------------------------------------- */
 
 static void fail_path(struct editor *r, const char *before, const char *after)
 {
@@ -28,7 +28,7 @@ static void fail_path(struct editor *r, const char *before, const char *after)
 		buf_fmt(&r->out->content, "%s%s", r->path, after);
 }
 
-/* As Python names an error of the system; what to do about it comes on top. */
+/* Reports an errno as Python prints it, followed by advice. */
 void editor_fail_errno(struct editor *r, int err, const char *what)
 {
 	const char *advice = replace_advice(err);
@@ -90,7 +90,7 @@ static bool fail_binary(struct editor *r)
 	return false;
 }
 
-/* All of the file, when it is a text of a size for editing. */
+/* Reads the whole file if it is a text small enough to edit. */
 bool editor_load(struct editor *r, int fd, const struct stat *st, struct buf *text)
 {
 	uint64_t size = (uint64_t)st->st_size;
@@ -98,7 +98,7 @@ bool editor_load(struct editor *r, int fd, const struct stat *st, struct buf *te
 
 	if (size > EDIT_FILE_MAX)
 		return fail_too_large(r, size);
-	/* The claim is not trusted: files of /proc have size 0 and content. */
+	/* The size is not trusted: files of /proc have size 0 and content. */
 	err = load_part(fd, 0, EDIT_FILE_MAX + 1, text);
 	if (err) {
 		editor_fail_errno(r, err, "read");
@@ -267,7 +267,7 @@ static void fail_relative(struct editor *r)
 	buf_free(&why);
 }
 
-/* The contract's order of checks of the path; false when one has failed. */
+/* Checks the path in the contract's order; false if a check has failed. */
 static bool check_path(struct editor *r, const struct command *c)
 {
 	bool makes = c && c->makes, views = c && c->views;

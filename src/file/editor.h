@@ -1,9 +1,9 @@
 /*
  * The file editor that agents use: view, create, str_replace, insert, undo_edit, with
- * the words of the wire contract.
+ * the texts of the wire contract.
  *
- * Runs in a job, as file/replace.h tells. What it wants to be remembered for undo_edit
- * it hands to its caller, who outlives it.
+ * Runs in a job, see file/put.h. The text for undo_edit is returned to the caller,
+ * whose process outlives the job.
  */
 #ifndef FILE_EDITOR_H
 #define FILE_EDITOR_H
@@ -11,14 +11,14 @@
 #include "file/history.h"
 #include "file/path.h"
 
-/* An integer argument as it came. */
+/* An integer argument as received. */
 enum editor_number {
 	EDITOR_ABSENT,
 	EDITOR_GIVEN,
-	EDITOR_WRONG, /* no integer, or not two of them: shown is what it is */
+	EDITOR_WRONG, /* no integer, or not two; see line_shown, range_shown */
 };
 
-/* Strings may be absent: p is NULL. They are UTF-8. */
+/* Strings are UTF-8; p is NULL if one is absent. */
 struct editor_req {
 	struct str command;
 	struct str path; /* as sent */
@@ -37,21 +37,21 @@ struct editor_req {
 
 enum editor_history {
 	EDITOR_FORGET,
-	EDITOR_PUSH, /* answer.kept is what undo_edit brings back */
+	EDITOR_PUSH, /* undo_edit restores answer.kept */
 	EDITOR_POP,
 };
 
 struct editor_answer {
-	struct buf content; /* for the agent; an error starts with "ERROR:\n" */
+	struct buf content; /* text for the agent; an error starts with "ERROR:\n" */
 	struct buf diff;
-	enum editor_history history; /* what to do with that of path */
+	enum editor_history history; /* change to the history of path */
 	struct buf kept;
-	struct file_path path; /* under which the history is kept */
+	struct file_path path; /* key of the history */
 };
 
 /*
- * Runs one command. 0 with the answer, which says what has failed, too; -ENOMEM when
- * there is no room for it. The answer is to be freed either way.
+ * Runs one command. 0 with the answer, which also reports failures; -ENOMEM if memory
+ * is too small for it. The caller frees the answer in either case.
  */
 int editor_run(const struct editor_req *q, struct editor_answer *out) MUST_USE;
 void editor_free(struct editor_answer *out);

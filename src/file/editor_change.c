@@ -13,7 +13,7 @@ enum { CONTEXT = 4 };
 
 #define REVIEW "Review the changes and make sure they are as expected"
 
-/* A file being changed; zero it but for the buffers' maxima. */
+/* A file being changed. All members but the buffers' maxima start as zero. */
 struct change {
 	struct replace file;
 	struct buf old;
@@ -67,7 +67,7 @@ static bool change_write(struct editor *r, struct change *c)
 	return !err;
 }
 
-/* --- What all changes end with ------------------------------------------------ */
+/* --- Diff and snippet ----------------------------------------------------------- */
 
 static int put_diff(
 	struct editor *r, const struct edit_text *a, const struct edit_text *b)
@@ -87,7 +87,7 @@ static int put_diff(
 	return err;
 }
 
-/* Lines first to last of the new text, with their numbers. */
+/* Appends lines first to last of the new text with their numbers. */
 static int put_snippet(struct editor *r, const struct edit_text *t, const char *what,
 	size_t first, size_t last)
 {
@@ -165,7 +165,7 @@ static void fail_encoding(struct editor *r)
 		r->path);
 }
 
-/* Writes the new bytes and tells of the lines around the change. */
+/* Writes the new bytes and reports the lines around the change. */
 static int finish(struct editor *r, struct change *c, const struct edit_text *before,
 	const char *what, size_t first, size_t last)
 {

@@ -1,4 +1,4 @@
-/* What the parts of the editor share: for editor.c and editor_change.c alone. */
+/* Internal declarations shared by editor.c and editor_change.c. */
 #ifndef FILE_EDITOR_PRIVATE_H
 #define FILE_EDITOR_PRIVATE_H
 
@@ -6,7 +6,7 @@
 
 #include <sys/stat.h>
 
-/* One command on its way. */
+/* The state of one running command. */
 struct editor {
 	const struct editor_req *q;
 	struct editor_answer *out;
@@ -15,23 +15,25 @@ struct editor {
 	bool folder;
 };
 
-/* The answer is an error with these words. */
+/* Makes the answer an error with the given text. */
 #define EDITOR_FAIL(r, ...) \
 	do { \
 		buf_puts(&(r)->out->content, "ERROR:\n"); \
 		buf_fmt(&(r)->out->content, __VA_ARGS__); \
 	} while (0)
 
-/* What the system says; what is "read" or "write to". */
+/* Reports an errno; what is "read" or "write to". */
 void editor_fail_errno(struct editor *r, int err, const char *what);
-/* What is there is neither a file nor a folder. */
+/* Reports that the path is neither a file nor a folder. */
 void editor_fail_kind(struct editor *r);
-/* A parameter that the command needs is not there. Returns 0, as the commands do. */
+/* Reports a missing parameter. Returns 0, as the commands do. */
 int editor_lacks(struct editor *r, const char *name);
-/* All of the file, if it is a text of a size for editing; says so if not. */
+/*
+ * Reads the whole file if it is a text small enough to edit; otherwise reports why not.
+ */
 bool editor_load(struct editor *r, int fd, const struct stat *st, struct buf *text);
 
-/* The commands. 0, whatever has come of it; -ENOMEM. */
+/* The commands. 0, also if the command fails; -ENOMEM. */
 int editor_create(struct editor *r);
 int editor_str_replace(struct editor *r);
 int editor_insert(struct editor *r);

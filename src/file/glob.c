@@ -41,7 +41,7 @@ static void put_byte(struct parser *p, char c)
 	p->part_start = c == '/';
 }
 
-/* Any number of bytes, at least min; with or without slashes. */
+/* Matches any number of bytes, at least min; with or without slashes. */
 static void put_any(struct parser *p, int min, bool slashes)
 {
 	struct byte_set set = {{~UINT64_C(0), ~UINT64_C(0), ~UINT64_C(0), ~UINT64_C(0)}};
@@ -54,7 +54,7 @@ static void put_any(struct parser *p, int min, bool slashes)
 	p->part_start = false;
 }
 
-/* Those of them that are bytes. */
+/* Matches the members of the set that are single bytes. */
 static void put_bytes(struct parser *p, const struct chars *set)
 {
 	struct byte_set bytes = {{0}};
@@ -86,7 +86,7 @@ static uint32_t next_char(struct parser *p)
 	return c;
 }
 
-/* After a '*'. */
+/* Parses the rest after a '*'. */
 static void parse_star(struct parser *p)
 {
 	bool whole = p->part_start;
@@ -122,7 +122,7 @@ static int parse_member(struct parser *p, struct chars *set, uint32_t *cp)
 	return 0;
 }
 
-/* After a '['. */
+/* Parses the rest after a '['. */
 static int parse_class(struct parser *p)
 {
 	bool invert = take(p, STR("!")) || take(p, STR("^"));

@@ -19,15 +19,15 @@ enum { PIECE = 128 << 10 };
 struct grep {
 	const struct grep_conf *conf;
 	struct grep_counts counts;
-	struct buf text; /* of the present file, from some line on */
+	struct buf text; /* of the current file, from some line on */
 
-	/* The present file. */
+	/* The current file. */
 	struct str path;
 	uint64_t matches;
-	size_t searched;    /* offset in text: all before it was */
-	size_t shown;       /* offset: all before it was, or need not be */
-	size_t counted;     /* offset of a line whose number is known: */
-	uint64_t number;    /* that of it */
+	size_t searched;    /* offset in text: all before it was searched */
+	size_t shown;       /* offset: all before it was shown or need not be */
+	size_t counted;     /* offset of a line whose number is known */
+	uint64_t number;    /* number of that line */
 	unsigned after_due; /* lines of context still to be shown */
 	bool done;          /* no more matches are wanted */
 };
@@ -39,7 +39,7 @@ static struct str rest_of(const struct grep *g, size_t from)
 	return str_skip(buf_view(&g->text), from);
 }
 
-/* The offset behind the line at from, its LF included. */
+/* The offset after the line at from, its LF included. */
 static size_t line_end(const struct grep *g, size_t from)
 {
 	struct str rest = rest_of(g, from);
@@ -67,7 +67,7 @@ static void count_to(struct grep *g, size_t at)
 	g->counted = at;
 }
 
-/* The part of a long line that is shown: around the byte near. */
+/* The part of a long line to show: around the byte near. */
 static struct str cut(struct str line, size_t near, size_t max)
 {
 	size_t from = near > max / 2 ? near - max / 2 : 0;
@@ -83,7 +83,7 @@ static struct str cut(struct str line, size_t near, size_t max)
 	return part;
 }
 
-/* The line at from; near is an offset in it. */
+/* Reports the line at from; near is an offset in it. */
 static int show(struct grep *g, size_t from, size_t near, bool match)
 {
 	struct grep_line line = {.match = match};
@@ -102,7 +102,7 @@ static int show(struct grep *g, size_t from, size_t near, bool match)
 	return g->conf->ops->line(g->conf->arg, &line);
 }
 
-/* Context behind the last match, up to the offset end. */
+/* Reports context after the last match, up to the offset end. */
 static int show_after(struct grep *g, size_t end)
 {
 	int r = 0;
@@ -159,7 +159,7 @@ static int found(struct grep *g, size_t from, size_t near)
 	return r;
 }
 
-/* All lines of text up to the offset end, which is the end of a line. */
+/* Searches all lines of text up to the offset end, which is the end of a line. */
 static int search(struct grep *g, size_t end)
 {
 	while (g->searched < end && !g->done) {
@@ -182,7 +182,7 @@ static int search(struct grep *g, size_t end)
 	return 0;
 }
 
-/* Drops what neither a search nor context needs any more. */
+/* Drops text that neither the search nor context needs any more. */
 static void drop(struct grep *g, size_t end)
 {
 	size_t keep = end;
@@ -206,7 +206,7 @@ static bool is_binary(const struct grep *g)
 	return needle_any(buf_view(&g->text), nul) < g->text.n;
 }
 
-/* Reads a piece behind what there is: the bytes got, 0 at the end, or -errno. */
+/* Appends a piece of the file: the number of bytes, 0 at the end, or -errno. */
 static ssize_t read_piece(struct grep *g, int fd)
 {
 	char *room = buf_room(&g->text, PIECE);
@@ -223,7 +223,7 @@ static ssize_t read_piece(struct grep *g, int fd)
 	return n;
 }
 
-/* The offset behind the last whole line, searching back to from. */
+/* The offset after the last whole line, searching back to from. */
 static size_t whole_lines(const struct grep *g, size_t from)
 {
 	struct str rest = rest_of(g, from);
@@ -237,7 +237,10 @@ static bool is_late(const struct grep *g)
 	return g->conf->until && clock_ms() >= g->conf->until;
 }
 
-/* 0, also for what is left out, or what ends the whole search. */
+/*
+ * Searches one open file. 0, also for a skipped file; otherwise the value that ends the
+ * whole search.
+ */
 static int search_text(struct grep *g, int fd, uint64_t size)
 {
 	uint64_t have = 0;
@@ -259,7 +262,7 @@ static int search_text(struct grep *g, int fd, uint64_t size)
 			return 0;
 		}
 		have += (uint64_t)n;
-		/* Files of /proc have no size. */
+		/* Files of /proc have size 0. */
 		last = n == 0 || (size && have >= size);
 		end = last ? g->text.n : whole_lines(g, g->searched);
 		r = search(g, end);
@@ -298,7 +301,7 @@ static int search_fd(struct grep *g, int fd, uint64_t size, struct str path)
 
 /* --- The tree ------------------------------------------------------------------ */
 
-/* 0 for a file that is to be searched, 1 for others. */
+/* 0 if the file is to be searched, 1 if not. */
 static int choose(const struct grep_conf *c, struct str path)
 {
 	int r = c->only ? glob_match(c->only, path) : 0;
@@ -320,7 +323,7 @@ static int search_entry(struct grep *g, const struct walk_entry *e)
 	r = choose(g->conf, e->path);
 	if (r)
 		return r < 0 ? r : 0;
-	/* It may be something else by now, hence NONBLOCK, which fd_openat adds. */
+	/* The file may have been replaced by a pipe: fd_openat adds O_NONBLOCK. */
 	fd = fd_openat(e->dir, e->name, O_RDONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK, 0);
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		g->counts.unreadable++;

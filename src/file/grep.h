@@ -2,7 +2,7 @@
  * Searches the files of a tree for lines that match, in a stable order.
  *
  * Runs with the rights of the calling process and may wait for a slow disk. Files with
- * a NUL byte in what is read first are binary and left out.
+ * a NUL byte in the first bytes read are binary and are skipped.
  */
 #ifndef FILE_GREP_H
 #define FILE_GREP_H
@@ -13,30 +13,34 @@
 
 enum grep_mode {
 	GREP_LINES,
-	GREP_FILES,  /* no lines; a file is left after its first match */
+	GREP_FILES,  /* no lines; a file is searched up to its first match */
 	GREP_COUNTS, /* no lines */
 };
 
 struct grep_line {
 	uint64_t number; /* from 1 on */
-	struct str text; /* without its LF; a part of it if it was longer than line_max */
-	bool match;      /* or context */
+	struct str text; /* without its LF; cut to line_max */
+	bool match;      /* false: context */
 	bool cut;
 };
 
 /*
- * Called in this order: file, its lines, file_end; what they are given is borrowed. Not 0
- * ends the search with that value, which is positive or an error, and without file_end.
+ * Called in this order: file, its lines, file_end. The arguments are borrowed. A result
+ * other than 0, positive or an error, ends the search with that value and without
+ * file_end.
  */
 struct grep_ops {
-	/* A file that matches; path from the top, its base name if it is the top. */
+	/*
+	 * A file that matches; path is relative to the top, or the base name if the top
+	 * is the file.
+	 */
 	int (*file)(void *arg, struct str path);
 	int (*line)(void *arg, const struct grep_line *line);
-	/* matches: lines that match, as many as were looked at. */
+	/* matches: the matching lines seen so far; the rest of the file may be unread. */
 	int (*file_end)(void *arg, uint64_t matches);
 };
 
-/* All of it stays the caller's; regex and globs learn as they are used. */
+/* The caller owns all members. regex and globs cache states while they are used. */
 struct grep_conf {
 	struct regex *regex;
 	struct walk_conf walk;
@@ -46,7 +50,7 @@ struct grep_conf {
 	unsigned before, after;
 	uint64_t limit;    /* matches, or files in the modes without lines; 0: none */
 	uint64_t per_file; /* matches of one file; 0: no limit */
-	size_t line_max;   /* shown of a line */
+	size_t line_max;   /* bytes shown of a line */
 	uint64_t until;    /* clock_ms; 0: no limit */
 	const struct grep_ops *ops;
 	void *arg;
@@ -54,7 +58,7 @@ struct grep_conf {
 
 enum grep_end {
 	GREP_COMPLETE,
-	GREP_LIMIT, /* there may be more */
+	GREP_LIMIT, /* the limit was reached; there may be more matches */
 	GREP_TIME,
 };
 
@@ -70,9 +74,10 @@ struct grep_counts {
 };
 
 /*
- * Searches the tree, or the single file, top, an absolute path. 0, or the positive
- * value of an op, with *out; the error of an op; -errno when top cannot be opened
- * (ERR_TYPE: it is neither); -ENOMEM. What cannot be read below top is counted, no error.
+ * Searches the tree, or the single file, at top, an absolute path. 0, or the positive
+ * value of an op, with *out; the error of an op; -errno if top cannot be opened
+ * (ERR_TYPE: neither file nor folder); -ENOMEM. Unreadable files and folders below top
+ * are counted and are no error.
  */
 int grep_run(
 	const struct grep_conf *conf, const char *top, struct grep_counts *out) MUST_USE;

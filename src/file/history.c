@@ -21,7 +21,10 @@ static size_t size_of(const struct history_entry *e)
 	return sizeof(*e) + e->path_n + e->text_n;
 }
 
-/* Shared, because a fork does not copy the page tables of that: jobs start as fast. */
+/*
+ * The mapping is shared because fork(2) does not copy the page tables of shared
+ * mappings: the history does not slow down the start of jobs.
+ */
 static struct history_entry *entry_new(struct str path, struct str text)
 {
 	struct history_entry *e = mmap(NULL, sizeof(*e) + path.n + text.n,
@@ -47,7 +50,7 @@ static void drop(struct history *h, struct history_entry **at)
 	munmap(e, size_of(e));
 }
 
-/* Whatever is too much, from the newest on. */
+/* Removes the entries beyond the limits, counted from the newest. */
 static void trim(struct history *h)
 {
 	struct history_entry **at = &h->newest;

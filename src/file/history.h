@@ -1,7 +1,7 @@
 /*
- * What files held before they were edited, for undoing it: in memory, lost with the
- * process. HISTORY_PER_FILE texts of a file, HISTORY_BYTES_MAX in all; what was put
- * longest ago goes first.
+ * Earlier contents of edited files, for undo_edit: in memory, lost when the process
+ * ends. At most HISTORY_PER_FILE texts per file and HISTORY_BYTES_MAX bytes in all; the
+ * oldest text is dropped first.
  */
 #ifndef FILE_HISTORY_H
 #define FILE_HISTORY_H
@@ -10,17 +10,17 @@
 
 struct history_entry;
 
-/* Zeroed to begin with. */
+/* A zeroed object is valid and empty. */
 struct history {
 	struct history_entry *newest;
 	size_t bytes;
 };
 
-/* Keeps a copy of text; without memory for it, or if it is too large, nothing. */
+/* Stores a copy of text; stores nothing if memory is short or the text is too large. */
 void history_push(struct history *h, struct str path, struct str text);
-/* The newest text of path, borrowed until the next change; false for none. */
+/* The newest text of path, borrowed until the next change; false if there is none. */
 bool history_newest(const struct history *h, struct str path, struct str *text);
-/* Forgets it. */
+/* Removes the newest text of path. */
 void history_pop(struct history *h, struct str path);
 void history_free(struct history *h);
 

@@ -10,7 +10,7 @@ static bool holes_is_zero(struct str s)
 	return s.n && *s.p == 0 && memcmp(s.p, s.p + 1, s.n - 1) == 0;
 }
 
-/* The part of piece in the block of the file in which its byte at falls. */
+/* The part of piece that lies in the same block of the file as its byte at. */
 static struct str holes_block(struct str piece, uint64_t at)
 {
 	size_t left = HOLES_BLOCK - (size_t)(at % HOLES_BLOCK);

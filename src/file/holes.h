@@ -1,24 +1,24 @@
 /*
- * Content of a file, received in pieces from its beginning: zeros are not written, so
- * that sparse files stay sparse whatever archive carries them. A file system allocates
- * whole blocks; zeros beside other bytes of their block cost nothing.
+ * Content of a file, received in pieces from its beginning. Zeros are not written, so
+ * that sparse files stay sparse in any archive format. A file system allocates whole
+ * blocks: zeros next to other bytes of the same block cost nothing and are written.
  */
 #ifndef FILE_HOLES_H
 #define FILE_HOLES_H
 
 #include "base/str.h"
 
-/* Zeroed is a valid start. */
+/* A zeroed object is a valid start. */
 struct holes {
 	uint64_t at; /* bytes of content received so far */
 };
 
 /*
- * Takes bytes from the front of *piece: true with *data, which belongs at the offset *at
- * of the file; false when the rest of the piece is used up.
+ * Takes bytes from the front of *piece. True with *data, to be written at the offset
+ * *at of the file; false if the rest of the piece is used up.
  */
 bool holes_next(struct holes *h, struct str *piece, struct str *data, uint64_t *at);
-/* Writes those bytes of piece that are not zeros to fd, a new file. 0 or -errno. */
+/* Writes the bytes of piece that are not zeros to fd, a new file. 0 or -errno. */
 int holes_write(struct holes *h, int fd, struct str piece) MUST_USE;
 /* Sets the size of the file, which may end in a hole. 0 or -errno. */
 int holes_end(const struct holes *h, int fd) MUST_USE;

@@ -41,7 +41,7 @@ void ignore_free(struct ignore *g)
 	buf_free(&g->rules);
 }
 
-/* Blanks at the end do not count, unless a backslash stands before the last. */
+/* Removes blanks at the end, except one after a backslash. */
 static struct str without_blanks(struct str line)
 {
 	while (line.n && line.p[line.n - 1] == ' ') {

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Bytes asked of the kernel at once. */
+/* Bytes per read. */
 enum { LOAD_PIECE = 64 << 10 };
 
 int load_open(int dir, const char *name, int flags, struct stat *st)
@@ -17,7 +17,7 @@ int load_open(int dir, const char *name, int flags, struct stat *st)
 	int r = 0;
 	int fd;
 
-	/* Opening a device can do things: a tape rewinds, a watchdog starts. */
+	/* Opening a device has side effects: a tape rewinds, a watchdog starts. */
 	if (fstatat(dir, name, &found, follow) < 0)
 		return -errno;
 	if (!S_ISREG(found.st_mode))
@@ -25,7 +25,7 @@ int load_open(int dir, const char *name, int flags, struct stat *st)
 	fd = fd_openat(dir, name, flags | O_NONBLOCK, 0);
 	if (fd < 0)
 		return fd;
-	/* It may be another one by now. */
+	/* The file may have been replaced since fstatat. */
 	if (fstat(fd, &found) < 0)
 		r = -errno;
 	else if (!S_ISREG(found.st_mode))
@@ -94,7 +94,7 @@ int load_find_lines(int fd, struct line_range range, uint64_t most, uint64_t lim
 
 	text_scan_init(&scan, range);
 	while (!done) {
-		/* The start of a character that the last piece cut. */
+		/* The start of a character that the end of the last piece has split. */
 		size_t cut = piece.n;
 		struct str whole;
 

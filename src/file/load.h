@@ -1,4 +1,4 @@
-/* Reading from files that may be anything, without ever waiting for one. */
+/* Reads from files of unknown kind without ever blocking. */
 #ifndef FILE_LOAD_H
 #define FILE_LOAD_H
 
@@ -8,27 +8,27 @@
 #include <sys/stat.h>
 
 /*
- * Opens name in the folder dir (AT_FDCWD for a path) with flags when it is a
- * regular file; a device, pipe or socket is not even touched. The fd, which is
- * non-blocking for the files of /proc that would wait, with *st filled in;
- * ERR_TYPE for what is no regular file, or -errno.
+ * Opens name in the folder dir (AT_FDCWD for a path) with flags if it is a regular
+ * file; a device, pipe or socket is not opened at all. Returns the fd, with *st filled
+ * in; ERR_TYPE if it is no regular file, or -errno. The fd is non-blocking for those
+ * files of /proc that would block.
  */
 int load_open(int dir, const char *name, int flags, struct stat *st) MUST_USE;
 
-/* What there is instead of a file: "a directory", "a named pipe"... */
+/* The kind of a file that is not regular: "a directory", "a named pipe"... */
 const char *load_kind(int dir, const char *name);
 
 /*
- * Appends the bytes of fd from offset at on: max of them, or all there are.
- * -errno, or what out says when it has no room.
+ * Appends the bytes of fd from offset at on: max of them, or all up to the end. -errno,
+ * or the error of out if it is full.
  */
 int load_part(int fd, uint64_t at, size_t max, struct buf *out) MUST_USE;
 
 /*
- * Finds a range of lines (as text_scan does) in a file of any size, reading it
- * in small pieces and no further than needed. What is read must be UTF-8.
- * ERR_UTF8; ERR_LIMIT for a range of more than most bytes or a file that goes
- * on behind byte limit; -errno.
+ * Finds a range of lines (as text_scan does) in a file of any size, reading it in small
+ * pieces and no further than needed. The bytes read must be UTF-8. ERR_UTF8; ERR_LIMIT
+ * for a range of more than most bytes or a file that continues after byte limit;
+ * -errno.
  */
 int load_find_lines(int fd, struct line_range range, uint64_t most, uint64_t limit,
 	struct text_slice *out) MUST_USE;

@@ -5,7 +5,7 @@ struct mime {
 	const char *type;
 };
 
-/* The contract's own list; others are text or refused as binary. */
+/* The list of the wire contract; other files are text or refused as binary. */
 static const struct mime mimes[] = {
 	{"png", "image/png"},
 	{"jpg", "image/jpeg"},

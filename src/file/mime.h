@@ -5,8 +5,8 @@
 #include "base/str.h"
 
 /*
- * The media type for a file name's extension (without its dot, any case), or
- * NULL when files of that kind are read as text.
+ * The media type for a file name's extension (without its dot, any case), or NULL if
+ * files of that kind are read as text.
  */
 const char *mime_of_ext(struct str ext);
 

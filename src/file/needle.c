@@ -6,7 +6,7 @@
 static const char frequent[] = " etnaisro_dclpufm\n,h-()g*;b.\t0v=1/y>k\"x2:w3T"
 			       "SE#4ARICNDOLP85P6&7{}MU9<zF[]q'Bj+GV\\HW|XK!Yk?Q@J%~$^Z`";
 
-/* Compilers have such vectors on every processor; without units for them, too. */
+/* A vector of 16 bytes. Compilers emulate it on processors without SIMD. */
 struct lanes {
 	uint8_t v __attribute__((vector_size(16)));
 };

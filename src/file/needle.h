@@ -1,4 +1,4 @@
-/* Looking for bytes in long texts, sixteen places at a time. */
+/* Searches for bytes in long texts, sixteen positions at a time. */
 #ifndef FILE_NEEDLE_H
 #define FILE_NEEDLE_H
 
@@ -7,8 +7,8 @@
 enum { NEEDLE_MAX = 64 };
 
 /*
- * A literal that is looked for by its two rarest bytes, as texts go. Where fold has
- * 0x20 the case of an ASCII letter does not matter.
+ * A literal, searched by its two bytes that are rarest in typical text. Where fold is
+ * 0x20 the case of an ASCII letter is ignored.
  */
 struct needle {
 	uint8_t text[NEEDLE_MAX];
@@ -20,10 +20,10 @@ struct needle {
 /* s has 1 to NEEDLE_MAX bytes. */
 void needle_init(struct needle *n, struct str s, bool nocase);
 
-/* The offset of the first occurrence in s; s.n for none. */
+/* The offset of the first occurrence in s; s.n if there is none. */
 size_t needle_find(const struct needle *n, struct str s);
 
-/* The offset of the first byte that is one of the three; s.n for none. */
+/* The offset of the first byte that is one of the three; s.n if there is none. */
 size_t needle_any(struct str s, const uint8_t any[3]);
 
 #endif

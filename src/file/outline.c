@@ -51,7 +51,7 @@ static bool is_self_or_parent(const char *name)
 	return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-/* Adds the entries of one folder; more than the list may have are left out. */
+/* Adds the entries of one folder; entries beyond the maximum are omitted. */
 static int add_folder(struct outline *o, const char *folder, size_t *hidden)
 {
 	int fd = fd_open(*folder ? folder : "/", O_RDONLY | O_DIRECTORY, 0);
@@ -93,7 +93,10 @@ static void put(const struct outline *o, const struct file_path *folder, struct 
 		folder->abs);
 	buf_puts(&list, folder->n > 1 ? folder->abs : "");
 	buf_putc(&list, '/');
-	/* A character has a byte at least: what is cut off need not be put together. */
+	/*
+	 * Each character has at least one byte: text that would be cut off is not
+	 * composed.
+	 */
 	for (size_t i = 0; i < o->n && list.n <= 4 * EDIT_SHOWN_CHARS; i++)
 		buf_fmt(&list, "\n%s%s", o->entries[i].path,
 			o->entries[i].folder ? "/" : "");
@@ -124,7 +127,7 @@ int outline_write(const struct file_path *folder, struct buf *out)
 		r = add_folder(&o, top, &o.hidden);
 	first_level = o.n;
 	for (size_t i = 0; i < first_level && !r; i++)
-		/* What he may not look into is shown as it is from outside. */
+		/* A folder that cannot be read is listed without its entries. */
 		if (o.entries[i].folder &&
 			add_folder(&o, o.entries[i].path, &below) == -ENOMEM)
 			r = -ENOMEM;

@@ -85,7 +85,7 @@ int package_read(struct package *p, struct str name, struct buf *out)
 	return out->err ? failed(p, out->err, name, err_text(out->err)) : 0;
 }
 
-/* --- Relations --------------------------------------------------- */
+/* --- Relationships ----------------------------------------------- */
 
 static struct str folder_of(struct str name)
 {
@@ -94,7 +94,7 @@ static struct str folder_of(struct str name)
 	return name;
 }
 
-/* A reference in a part, as the name of another one (RFC 3986, 5.2.4). */
+/* Resolves a reference in a part to the name of another part (RFC 3986, 5.2.4). */
 static bool resolve(struct arena *a, struct str from, struct str target, struct str *out)
 {
 	struct str folder = folder_of(from);
@@ -137,7 +137,7 @@ static bool keep_attr(
 	return kept;
 }
 
-/* One relation of the part called name; NULL when there is no room. */
+/* Reads one relationship of the part called name; NULL if memory is short. */
 static struct package_relation *relation_new(
 	struct package *p, const struct xml *x, struct str name)
 {

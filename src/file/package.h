@@ -1,6 +1,6 @@
 /*
  * Office documents as packages (ECMA-376, part 2): a zip archive of parts, which refer
- * to each other by relations.
+ * to each other by relationships.
  */
 #ifndef FILE_PACKAGE_H
 #define FILE_PACKAGE_H
@@ -11,36 +11,39 @@
 struct package {
 	int fd;
 	struct unzip zip;
-	struct arena memory; /* of relations */
-	struct buf why;      /* after an error, in words */
+	struct arena memory; /* of relationships */
+	struct buf why;      /* error message */
 };
 
 struct package_relation {
 	struct str id, type; /* type: a URI */
-	struct str target;   /* the name of a part; or anything */
+	struct str target;   /* the name of a part, or any other text */
 	struct package_relation *next;
 };
 
 /*
- * 0; ERR_TYPE: there is no such file, or it is no zip archive; an error of unzip_open
- * or of the system. package_close in any case.
+ * 0; ERR_TYPE: the file does not exist or is no zip archive; an error of unzip_open, or
+ * -errno. Call package_close in any case.
  */
 int package_open(struct package *p, const char *path) MUST_USE;
 void package_close(struct package *p);
 
-/* Appends a part, named without a slash before it. Errors as above; 1: there is none. */
+/*
+ * Appends a part; name has no slash in front. Errors as above; 1: there is no such
+ * part.
+ */
 int package_read(struct package *p, struct str name, struct buf *out) MUST_USE;
 
 /*
- * The relations of a part, or of the package itself where the name is empty, in their
- * order; they live as long as the package. Results as of package_read.
+ * The relationships of a part, or of the package itself if the name is empty, in their
+ * order. They live as long as the package. Results as of package_read.
  */
 int package_relations(
 	struct package *p, struct str name, struct package_relation **out) MUST_USE;
 
 /*
- * The name of the part that the whole is about, which lives as long as the package, or
- * usual where the package does not say. Results as of package_read.
+ * The name of the main part, which lives as long as the package, or usual if the
+ * package does not name it. Results as of package_read.
  */
 int package_main(struct package *p, struct str usual, struct str *out) MUST_USE;
 

@@ -73,8 +73,8 @@ bool file_path_is_binary(const struct file_path *p)
 }
 
 /*
- * Moves *dir to the folder part of path, which is changed, and points *base at
- * the rest of it.
+ * Moves *dir to the folder part of path, which is modified, and points *base at the
+ * last part.
  */
 static int enter(int *dir, char *path, char **base)
 {
@@ -94,7 +94,7 @@ static int enter(int *dir, char *path, char **base)
 	return 0;
 }
 
-/* A name that the kernel takes for a folder, whatever is there. */
+/* Whether the kernel resolves the name only as a folder. */
 static bool is_folder_name(const char *base)
 {
 	return !*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0;
@@ -119,7 +119,7 @@ int file_path_open_dir(const struct file_path *p, int *dir, char base[FILE_PATH_
 			goto out;
 		n = readlinkat(at, name, link, sizeof(link) - 1);
 		if (n < 0) {
-			/* No link, or nothing yet: this is the place. */
+			/* Not a link, or it does not exist: the search ends here. */
 			memcpy(base, name, strlen(name) + 1);
 			*dir = at;
 			return 0;

@@ -12,9 +12,9 @@ struct file_path {
 };
 
 /*
- * Makes sent, which is relative to cwd unless it starts with a slash, absolute.
- * A cwd that is unknown (empty or relative) counts as "/". 0; -EINVAL for a NUL
- * byte; -ENAMETOOLONG; both with words for the user in why.
+ * Makes an absolute path of sent, which is relative to cwd unless it starts with a
+ * slash. An unknown cwd (empty or relative) counts as "/". 0; -EINVAL for a NUL byte;
+ * -ENAMETOOLONG; both with a message for the user in why.
  */
 int file_path_make(
 	struct file_path *p, struct str cwd, struct str sent, struct buf *why) MUST_USE;
@@ -22,17 +22,19 @@ int file_path_make(
 /* The last part of the path; empty for "/". */
 struct str file_path_base(const struct file_path *p);
 
-/* What stands behind the last dot of the last part, without it; or empty. */
+/* The extension: the text after the last dot of the last part, or empty. */
 struct str file_path_ext(const struct file_path *p);
 
-/* Whether a file of that name counts as binary whatever it holds, in the contract. */
+/*
+ * Whether the wire contract treats a file of that name as binary, whatever its content.
+ */
 bool file_path_is_binary(const struct file_path *p);
 
 /*
- * Opens the folder that really holds the file, following symlinks of the last
- * part as well, whether or not they lead anywhere: *dir is an fd (O_PATH) that
- * the caller closes, base the name in it, which is no symlink. -errno; ELOOP
- * after FILE_LINKS_MAX links, EISDIR for a path that can only be a folder.
+ * Opens the folder that really holds the file, following symlinks of the last part as
+ * well, even dangling ones. *dir is an fd (O_PATH) that the caller closes, base the
+ * name in it, which is no symlink. -errno; ELOOP after FILE_LINKS_MAX links, EISDIR for
+ * a path that can only be a folder.
  */
 int file_path_open_dir(
 	const struct file_path *p, int *dir, char base[FILE_PATH_MAX]) MUST_USE;

@@ -10,7 +10,7 @@ enum { BLOCK = 512, NAME_ROOM = 100, RECORD_MAX = 2 * 65536 };
 
 static const char zeros[2 * BLOCK];
 
-/* Octal digits and a NUL; false, and zero, when they do not suffice. */
+/* Octal digits and a NUL; if they do not suffice, zero and false. */
 static bool octal(char *field, size_t n, uint64_t v)
 {
 	bool fits = v >> (3 * (n - 1)) == 0;
@@ -77,7 +77,7 @@ static void put_extended(struct buf *out, const struct buf *records)
 	pax_pad(out, records->n);
 }
 
-/* A name in its field, or in a record when it is longer. */
+/* Writes a name to its field, or to a record if it is longer. */
 static void put_name(char *field, struct str name, const char *key, struct buf *records)
 {
 	size_t n = name.n < NAME_ROOM ? name.n : NAME_ROOM;

@@ -10,7 +10,10 @@
 
 enum { XATTR_NAMES = 4096, XATTR_VALUE = 65536 };
 
-/* A new inode cannot be made or take the name, but the old one may be open to us. */
+/*
+ * Whether an error means that a new inode cannot be made or take the name, but that the
+ * old one may be writable.
+ */
 static bool is_in_the_way(int err)
 {
 	return err == -EACCES || err == -EPERM || err == -EROFS || err == -EBUSY ||
@@ -19,7 +22,7 @@ static bool is_in_the_way(int err)
 
 /* --- Attributes ------------------------------------------------------------------- */
 
-/* Comes with the folder, or goes with every write. */
+/* Attributes that the folder gives or that every write removes. */
 static bool is_not_kept(const char *name)
 {
 	return strcmp(name, "security.selinux") == 0 ||
@@ -36,7 +39,10 @@ static int copy_attr(int from, int to, const char *name)
 	return fsetxattr(to, name, value, (size_t)n, 0) < 0 ? -errno : 0;
 }
 
-/* The new inode has those of the old one, and not the ACL that its folder gives. */
+/*
+ * Copies the extended attributes of the old inode and removes the ACL inherited from
+ * the folder.
+ */
 static int copy_attrs(int from, int to)
 {
 	char names[XATTR_NAMES];
@@ -54,7 +60,7 @@ static int copy_attrs(int from, int to)
 	return r;
 }
 
-/* Opens the old file, which others may have changed into anything. */
+/* Opens the old file, which other processes may have replaced by any kind of file. */
 static int open_old(const struct put *p, int flags)
 {
 	struct stat st;
@@ -68,7 +74,7 @@ static int open_old(const struct put *p, int flags)
 
 /* --- In place --------------------------------------------------------------------- */
 
-/* n bytes at from of one file to the place at of another. */
+/* Copies n bytes at offset from of one file to offset at of another. */
 static int copy_range(int to_fd, off_t at, int from_fd, off_t from, off_t n)
 {
 	static char piece[TRANSFER_PIECE];
@@ -100,8 +106,8 @@ static int cut(int fd, off_t n)
 }
 
 /*
- * What needs new room on the disk goes first, behind the old text: when there is none,
- * cutting it off restores the old file.
+ * Writes the bytes beyond the old size first: if the disk is full, truncating the file
+ * restores it.
  */
 static int write_over(struct put *p, off_t old, off_t new, bool *touched)
 {
@@ -119,7 +125,10 @@ static int write_over(struct put *p, off_t old, off_t new, bool *touched)
 	return r ? r : fd_flush(p->target);
 }
 
-/* Keeps the old bytes behind the new ones, to put them back. */
+/*
+ * Overwrites the old file. A copy of its bytes is kept after the new ones in the spool,
+ * to restore them after an error.
+ */
 static int overwrite(struct put *p)
 {
 	struct stat old, new;
@@ -130,7 +139,7 @@ static int overwrite(struct put *p)
 		return -errno;
 	if (old.st_size <= PUT_UNDO_MAX) {
 		r = copy_range(p->swap.fd, new.st_size, p->target, 0, old.st_size);
-		/* A file that may be written, but not read, cannot be kept. */
+		/* A file that is writable but not readable has no copy. */
 		known = r == 0;
 		if (r && r != -EBADF)
 			return r;
@@ -174,7 +183,10 @@ static int begin_in_place(struct put *p, int why)
 	int r = open_target(p);
 
 	if (!r)
-		/* There is no room for it beside the old. */
+		/*
+		 * No new file can be made next to the old one: the content goes to a
+		 * spool.
+		 */
 		r = put_spool(&p->swap);
 	if (!r) {
 		p->in_place = true;
@@ -209,7 +221,10 @@ int put_begin(struct put *p, int dir, const char *name)
 	r = swap_begin(&made.swap, dir);
 	if (made.exists && is_in_the_way(r))
 		r = begin_in_place(&made, r);
-	/* What /proc says, where the old file is no text that could be replaced. */
+	/*
+	 * Folders of /proc report ENOENT when a file is created: the old file cannot be
+	 * replaced.
+	 */
 	if (made.exists && r == -ENOENT)
 		r = -EPERM;
 	if (!r)
@@ -243,13 +258,16 @@ static int keep_attrs(struct put *p)
 		fd = open_old(p, O_WRONLY);
 	r = fd < 0 ? fd : copy_attrs(fd, p->swap.fd);
 	fd_close(&fd);
-	/* The file has gone, and its attributes with it. */
+	/* The file and its attributes no longer exist. */
 	return r == -ENOENT ? 0 : r;
 }
 
 static int replace(struct put *p, int *attr_err)
 {
-	/* What is new belongs to who makes it, and to the group of some folders. */
+	/*
+	 * A new file belongs to the calling process, and in setgid folders to the
+	 * folder's group.
+	 */
 	struct swap_attr attr = {p->mode, (uid_t)-1, (gid_t)-1};
 
 	if (p->in_place)
@@ -258,7 +276,10 @@ static int replace(struct put *p, int *attr_err)
 		attr.uid = p->old.st_uid;
 		attr.gid = p->old.st_gid;
 		attr_err = NULL;
-		/* Whatever hinders that: as they are, they are well. */
+		/*
+		 * If the attributes cannot be copied, -EBUSY leads to overwriting in
+		 * place, which keeps them.
+		 */
 		if (keep_attrs(p) < 0)
 			return -EBUSY;
 	}
@@ -267,7 +288,10 @@ static int replace(struct put *p, int *attr_err)
 	return swap_commit(&p->swap, p->name, &attr, attr_err);
 }
 
-/* The name passes to the new file as the folder allows it, whoever owns the old one. */
+/*
+ * If take_over is set, gives the name to the new file with the owner of this process.
+ * Only the folder's permissions matter, not the owner of the old file.
+ */
 static int take_over(struct put *p, int err)
 {
 	const struct swap_attr attr = {p->mode, (uid_t)-1, (gid_t)-1};
@@ -293,7 +317,7 @@ int put_commit(struct put *p, enum put_how *how, int *attr_err)
 			done = PUT_REPLACED;
 		}
 	} else if (!r && p->sync) {
-		/* The entry in the folder has to be on the disk, too. */
+		/* The folder's entry must be on the disk, too. */
 		r = fd_sync_folder(p->dir, ".");
 	}
 	if (!r)

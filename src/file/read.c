@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-/* Encoded at once: a multiple of 3, so that the pieces join without padding. */
+/* Bytes encoded per step: a multiple of 3, so that the pieces join without padding. */
 enum { URL_PIECE = 3 << 14 };
 
 static int read_url(int fd, const char *mime, struct buf *content)
@@ -48,11 +48,11 @@ static int cut_whole(struct line_range range, struct buf *content)
 	return 0;
 }
 
-/* Reads the range alone; size is what the file claims to have. */
+/* Reads only the range; size is the reported size of the file. */
 static int read_range(int fd, uint64_t size, struct line_range range, struct buf *content)
 {
 	struct text_slice slice;
-	/* A log may grow meanwhile; what never ends must not be waited for. */
+	/* A log may grow during the read; the limit bounds files without an end. */
 	int r = load_find_lines(fd, range, FILE_READ_MAX, size + FILE_READ_MAX, &slice);
 
 	if (!r)
@@ -70,7 +70,7 @@ static int read_text(int fd, uint64_t size, struct line_range range, struct buf 
 		return r;
 	if (text_is_binary(buf_view(content)))
 		return ERR_TYPE;
-	/* The claim is not trusted: files of /proc have size 0 and content. */
+	/* The size is not trusted: files of /proc have size 0 and content. */
 	if (size <= FILE_READ_MAX)
 		r = load_part(fd, content->n, FILE_READ_MAX + 1 - content->n, content);
 	if (r)

@@ -1,8 +1,9 @@
 /*
- * The read action on plain files: text, or a data URL for what is shown.
+ * The read action on plain files: text, or a data URL for images, PDF and video.
  *
- * Runs with the rights of the calling process and may wait for a slow disk;
- * who shall not wait or has too many rights calls it in a child.
+ * Runs with the rights of the calling process and may wait for a slow disk. A caller
+ * that must not block, or that has more rights than the user, calls it in a child
+ * process.
  */
 #ifndef FILE_READ_H
 #define FILE_READ_H
@@ -11,15 +12,15 @@
 #include "file/textfile.h"
 
 /*
- * Appends to content what the file holds: the lines of range (text_scan_init
- * tells which; start 0 and end -1 is all) with LF as their ends, or for images,
- * PDF and video the whole as a data URL. cwd only stands in an error's words.
+ * Appends the file's content: the lines of range (see text_scan_init; start 0 and end
+ * -1 is all) with LF as line ends, or images, PDF and video as a whole as a data URL.
+ * cwd is only used in the error message.
  *
- * The text must be UTF-8 throughout; of a file above FILE_READ_MAX only the
- * lines up to the range are looked at. A content of FILE_CONTENT_MAX takes
- * every answer. 0, or an error with its words, those of the wire contract, in
- * why and nothing of use in content: -ENOENT, ERR_TYPE (binary, or no regular
- * file), ERR_UTF8, ERR_LIMIT (more than FILE_READ_MAX asked for), -errno.
+ * The text must be UTF-8 throughout; of a file above FILE_READ_MAX only the lines up to
+ * the range are checked. A buffer of FILE_CONTENT_MAX is large enough for every result.
+ * 0, or an error with the wire contract's message in why; content is then undefined:
+ * -ENOENT, ERR_TYPE (binary, or no regular file), ERR_UTF8, ERR_LIMIT (the range has
+ * more than FILE_READ_MAX bytes), -errno.
  */
 int file_read(const struct file_path *p, struct str cwd, struct line_range range,
 	struct buf *content, struct buf *why) MUST_USE;

@@ -1,12 +1,13 @@
 /*
- * Regular expressions over lines: the part of ERE and PCRE that people and models
- * search code with, in time linear in the text. Groups, alternatives, classes with
+ * Regular expressions over lines: the part of ERE and PCRE that is common in code
+ * searches, matched in time linear in the text. Groups, alternatives, classes with
  * POSIX names, \d \w \s \b and their opposites, \< \>, counted repeats, lazy ones
  * (which find the same lines), (?i), \xHH, \x{H}, \uHHHH. A "{" that starts no repeat
- * is an ordinary character. No references, look-around, \p{...}.
+ * is an ordinary character. Back-references, look-around and \p{...} are not supported.
  *
- * Text is UTF-8: a dot or a class takes a whole character, and no byte that belongs to
- * none. \d \w \s \b know ASCII. nocase knows Latin, Greek and Cyrillic letters.
+ * Text is UTF-8: a dot or a class matches a whole character, and never a byte of
+ * invalid UTF-8. \d \w \s \b cover ASCII only. nocase covers Latin, Greek and Cyrillic
+ * letters.
  */
 #ifndef FILE_REGEX_H
 #define FILE_REGEX_H
@@ -27,21 +28,22 @@ struct regex_error {
 
 struct regex {
 	struct dfa dfa;
-	struct needle literal; /* stands in every match, if it has a length */
-	bool only_literal;     /* and is all there is to match */
+	struct needle literal; /* every match contains it, unless it is empty */
+	bool only_literal;     /* the pattern is nothing else */
 };
 
 /*
- * Compiles pattern, which is not kept. ERR_SYNTAX, ERR_UTF8 or ERR_LIMIT with *e
- * filled in, -ENOMEM. regex_free accepts what init has left, and a zeroed object.
+ * Compiles pattern, which is not retained. ERR_SYNTAX, ERR_UTF8 or ERR_LIMIT with *e
+ * filled in, -ENOMEM. regex_free accepts the object after a failed init, and a zeroed
+ * object.
  */
 int regex_init(struct regex *x, struct str pattern, unsigned flags,
 	struct regex_error *e) MUST_USE;
 void regex_free(struct regex *x);
 
 /*
- * The first line of text, which consists of whole lines, that has a match: *at is an
- * offset in that line near the match, or that of its LF. 0 when found, 1 for none,
+ * Finds the first matching line of text, which consists of whole lines: *at is an
+ * offset in that line near the match, or that of its LF. 0: found; 1: no match;
  * -ENOMEM.
  */
 int regex_find(struct regex *x, struct str text, size_t *at) MUST_USE;

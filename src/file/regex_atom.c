@@ -1,4 +1,7 @@
-/* What one place of a pattern can be: characters, escapes, classes; and the literal. */
+/*
+ * Parses single elements of a pattern (characters, escapes, classes) and collects the
+ * literal.
+ */
 #include "file/regex_private.h"
 
 #include "base/utf8.h"
@@ -70,7 +73,7 @@ void regex_put_check(struct regex_parser *p, enum automaton_check check)
 	automaton_check(p->out, check);
 	p->atom = REGEX_NO_ATOM;
 	p->plain = false;
-	/* What stands before it is not last any more. */
+	/* The character before the check can no longer be repeated. */
 	p->run.last = 0;
 }
 
@@ -94,7 +97,7 @@ static int hex_value(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* digits of them, or as many as stand in braces. */
+/* Reads exactly digits hexadecimal digits, or those in braces. */
 static int take_hex(struct regex_parser *p, size_t digits, uint32_t *cp)
 {
 	bool braces = digits == 2 && regex_take(p, '{');
@@ -114,7 +117,7 @@ static int take_hex(struct regex_parser *p, size_t digits, uint32_t *cp)
 	return 0;
 }
 
-/* The character that an escape stands for, when its letter was taken already. */
+/* The character of an escape whose letter has been read. */
 static int escaped_char(struct regex_parser *p, uint32_t letter, uint32_t *cp)
 {
 	static const char names[] = "tfvaer0", codes[] = "\t\f\v\a\033\r";
@@ -143,7 +146,7 @@ static int escaped_char(struct regex_parser *p, uint32_t letter, uint32_t *cp)
 	return 0;
 }
 
-/* After a backslash. */
+/* Parses the rest after a backslash. */
 int regex_parse_escape(struct regex_parser *p)
 {
 	static const struct {
@@ -181,7 +184,7 @@ int regex_parse_escape(struct regex_parser *p)
 
 /* --- Classes ------------------------------------------------------------------- */
 
-/* [:alpha:] and its like, whose "[:" was taken. */
+/* Parses a name such as [:alpha:] after its "[:". */
 static int parse_name(struct regex_parser *p, struct chars *set)
 {
 	size_t at = regex_here(p), n = str_find(p->rest, STR(":]"));
@@ -193,7 +196,7 @@ static int parse_name(struct regex_parser *p, struct chars *set)
 	return 0;
 }
 
-/* One member of a class that may be an end of a range; 1 when it was a whole set. */
+/* Parses a member of a class that may be an end of a range; 1 if it was a whole set. */
 static int parse_member(struct regex_parser *p, struct chars *set, uint32_t *cp)
 {
 	*cp = utf8_next(&p->rest);
@@ -241,7 +244,7 @@ static int parse_range(struct regex_parser *p, struct chars *set)
 	return 0;
 }
 
-/* After its opening bracket. */
+/* Parses a class after its opening bracket. */
 int regex_parse_class(struct regex_parser *p)
 {
 	size_t at = regex_here(p) - 1;

@@ -1,11 +1,14 @@
-/* How a pattern is put together: groups, alternatives, repeats. */
+/* Parses the structure of a pattern: groups, alternatives, repeats. */
 #include "file/regex_private.h"
 
 #include "base/utf8.h"
 
 /* --- Groups and repeats -------------------------------------------------------- */
 
-/* After "(": what kind of group it is. 1 for a setting, which is none. */
+/*
+ * Parses the kind of a group after "(". 1 for a setting such as (?i), which is no
+ * group.
+ */
 static int parse_kind(struct regex_parser *p)
 {
 	size_t at = regex_here(p) - 1;
@@ -47,7 +50,7 @@ static int open_group(struct regex_parser *p)
 
 	if (kind) {
 		p->atom = REGEX_NO_ATOM;
-		/* A setting in the middle would leave a literal of two kinds. */
+		/* The literal must have one setting of nocase throughout. */
 		regex_run_other(p);
 		p->choice |= p->nocase != nocase && p->longest.n;
 		return kind < 0 ? kind : 0;
@@ -77,7 +80,10 @@ static int close_group(struct regex_parser *p)
 	return 0;
 }
 
-/* {n}, {n,}, {,m}, {n,m} at the front of text; 0 is none, or else its length. */
+/*
+ * Parses {n}, {n,}, {,m} or {n,m} at the front of text; returns its length, 0 if there
+ * is none.
+ */
 static size_t parse_counts(struct str text, int *min, int *max)
 {
 	struct str rest = str_skip(text, 1);
@@ -96,7 +102,7 @@ static size_t parse_counts(struct str text, int *min, int *max)
 	return end + 2;
 }
 
-/* What follows an atom; 1 when c starts no repeat. */
+/* Parses a repeat after an atom; 1 if c starts no repeat. */
 static int parse_repeat(struct regex_parser *p, char c)
 {
 	size_t at = regex_here(p);
@@ -120,7 +126,7 @@ static int parse_repeat(struct regex_parser *p, char c)
 	if (max != AUTOMATON_FOREVER && max < min)
 		return regex_refuse(p, at, "a repeat runs backwards");
 	p->rest = str_skip(p->rest, n);
-	/* Lazy repeats take part in the same matches. */
+	/* Lazy repeats match the same lines. */
 	regex_take(p, '?');
 	automaton_repeat(p->out, (size_t)p->atom, min, max);
 	regex_run_repeat(p, min);

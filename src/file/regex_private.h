@@ -1,4 +1,4 @@
-/* The inside of regular expressions: the parser. For src/file/regex*.c only. */
+/* Internal declarations of the regular expression parser, for src/file/regex*.c only. */
 #ifndef FILE_REGEX_PRIVATE_H
 #define FILE_REGEX_PRIVATE_H
 
@@ -10,15 +10,15 @@
 enum { REGEX_NO_ATOM = -1 };
 
 struct regex_group {
-	size_t at;    /* of its parenthesis in the pattern */
+	size_t at;    /* offset of its parenthesis in the pattern */
 	size_t begin; /* its first instruction */
-	bool nocase;  /* outside of it */
+	bool nocase;  /* the setting outside of the group */
 	struct automaton_alt alt;
 };
 
 /*
- * Characters in a row that stand in every match. The last one may yet turn out to be
- * optional, hence its length.
+ * Consecutive characters that every match contains. The last one may become optional by
+ * a later repeat, so its length is stored.
  */
 struct regex_run {
 	char text[NEEDLE_MAX];
@@ -28,12 +28,12 @@ struct regex_run {
 
 struct regex_parser {
 	struct automaton *out;
-	struct str rest; /* what is still to be read of... */
+	struct str rest; /* the unread part of pattern */
 	struct str pattern;
 	bool nocase;
-	ptrdiff_t atom; /* where what can be repeated began */
+	ptrdiff_t atom; /* first instruction of the last atom */
 	size_t depth;
-	/* The first is the whole pattern. */
+	/* The first entry is the whole pattern. */
 	struct regex_group groups[REGEX_DEPTH_MAX + 1];
 	struct regex_run run, longest;
 	bool plain;  /* nothing but characters so far */
@@ -41,14 +41,14 @@ struct regex_parser {
 	struct regex_error *e;
 };
 
-/* Notes what is wrong at an offset of the pattern. Always ERR_SYNTAX. */
+/* Stores the error at an offset of the pattern. Always returns ERR_SYNTAX. */
 static inline int regex_refuse(struct regex_parser *p, size_t at, const char *why)
 {
 	*p->e = (struct regex_error){.at = at, .why = why};
 	return ERR_SYNTAX;
 }
 
-/* How much of the pattern was read. */
+/* The number of bytes of the pattern that were read. */
 static inline size_t regex_here(const struct regex_parser *p)
 {
 	return p->pattern.n - p->rest.n;
@@ -64,17 +64,20 @@ static inline bool regex_take(struct regex_parser *p, char c)
 }
 
 /*
- * What can be repeated, compiled: a character, a dot, what stands behind a backslash or
- * an opening bracket, which was read. 0, or ERR_SYNTAX as above.
+ * Compile an atom, which can be repeated: a character, a dot, an escape or a class. The
+ * backslash or the opening bracket has been read. 0, or ERR_SYNTAX as above.
  */
 void regex_put_char(struct regex_parser *p, uint32_t cp);
 void regex_put_dot(struct regex_parser *p);
 int regex_parse_escape(struct regex_parser *p) MUST_USE;
 int regex_parse_class(struct regex_parser *p) MUST_USE;
-/* A place between two characters, which cannot. */
+/* Compiles a check of a position between two characters, which cannot be repeated. */
 void regex_put_check(struct regex_parser *p, enum automaton_check check);
 
-/* The run of characters ends; after a repeat of its last one; before what is none. */
+/*
+ * Update the run of characters: end it; after a repeat of its last character; before an
+ * atom that is not a single character.
+ */
 void regex_run_end(struct regex_parser *p);
 void regex_run_repeat(struct regex_parser *p, int min);
 void regex_run_other(struct regex_parser *p);

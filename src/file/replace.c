@@ -36,7 +36,7 @@ void replace_close(struct replace *f)
 	fd_close(&f->old);
 }
 
-/* As a write by others than root leaves it. */
+/* The mode after a write by a process other than root. */
 static mode_t written_mode(mode_t mode)
 {
 	mode &= MODE_BITS;

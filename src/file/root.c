@@ -38,7 +38,7 @@ int root_clean(struct str path, char *out, size_t room)
 	return n == 0;
 }
 
-/* One step down. name is a single part. */
+/* Opens the folder name, a single part, in dir. */
 static int step(int dir, const char *name, uint64_t *made)
 {
 	const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW;
@@ -54,7 +54,7 @@ static int step(int dir, const char *name, uint64_t *made)
 	return fd == -ELOOP ? -ENOTDIR : fd;
 }
 
-/* Step by step, as systems without openat2 need it, and who makes folders. */
+/* Opens part by part, for systems without openat2 and to create missing folders. */
 static int walk(int dir, struct str path, uint64_t *made)
 {
 	int at = fd_dup(dir, 0);
@@ -84,7 +84,7 @@ static int open_below(int dir, struct str path, uint64_t *made)
 		return -ENAMETOOLONG;
 	memcpy(whole, path.p, path.n);
 	whole[path.n] = '\0';
-	/* One part is a step anyway. */
+	/* A single part needs only one step of walk. */
 	if (path.n && str_find_byte(path, '/') < path.n)
 		fd = fd_open_beneath(dir, whole, O_PATH | O_DIRECTORY);
 	return fd >= 0 ? fd : walk(dir, path, made);
@@ -131,7 +131,7 @@ bool root_is_made_up(int fd)
 			fs.f_type == DEBUGFS_MAGIC || fs.f_type == TRACEFS_MAGIC);
 }
 
-/* A folder that is being emptied; the one above it is the one before. */
+/* A folder that is being emptied. The level before it is its parent. */
 struct level {
 	DIR *list;
 	char name[NAME_MAX + 1];
@@ -140,8 +140,8 @@ struct level {
 struct removal {
 	struct level *levels;
 	unsigned depth;
-	unsigned lifted; /* folders that lay too deep and are at the top now */
-	bool again;      /* its list was read before one of them came */
+	unsigned lifted; /* folders from below the depth limit, moved to the top */
+	bool again;      /* a folder was moved to the top: list it again */
 };
 
 static int push(struct removal *m, int dir, const char *name)
@@ -163,7 +163,10 @@ static bool is_dots(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Each level has a descriptor: what lies deeper goes on at the top. */
+/*
+ * Each level needs a descriptor: folders below the limit are moved to the top and
+ * emptied there.
+ */
 static int lift(struct removal *m, int at, const char *name)
 {
 	char to[32];
@@ -176,7 +179,7 @@ static int lift(struct removal *m, int at, const char *name)
 	return 0;
 }
 
-/* Empties the deepest level by one name: 0, 1 when it is empty, -errno. */
+/* Removes one name from the deepest level: 0, 1 if the level is empty, -errno. */
 static int remove_one(struct removal *m)
 {
 	struct level *l = &m->levels[m->depth - 1];
@@ -200,13 +203,13 @@ static int remove_one(struct removal *m)
 		return -errno;
 	if (m->depth == ARCHIVE_DEPTH_MAX)
 		return lift(m, at, e->d_name);
-	/* An empty one that may not be read can still go. */
+	/* An empty folder that is not readable can still be removed. */
 	if (push(m, at, e->d_name) < 0 && unlinkat(at, e->d_name, AT_REMOVEDIR) < 0)
 		return -errno;
 	return 0;
 }
 
-/* The deepest level is empty: it goes, too. */
+/* Removes the deepest level, which is empty. */
 static int pop(struct removal *m, int dir)
 {
 	struct level *l = &m->levels[--m->depth];
@@ -239,7 +242,7 @@ static int remove_tree(int dir, const char *name)
 
 int root_remove(int dir, const char *name)
 {
-	/* What they are the names of lies elsewhere, or is in use. */
+	/* "." and ".." name folders outside of this one or in use. */
 	if (is_dots(name))
 		return -EINVAL;
 	if (unlinkat(dir, name, 0) == 0)

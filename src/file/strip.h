@@ -1,10 +1,13 @@
-/* Blanks as Python's str.strip knows them: ASCII's, and those of Unicode. */
+/* Strips blanks as Python's str.strip does: those of ASCII and of Unicode. */
 #ifndef FILE_STRIP_H
 #define FILE_STRIP_H
 
 #include "base/str.h"
 
-/* s, which is UTF-8 or nearly, without blanks at its end, or at both ends. */
+/*
+ * Returns s without blanks at its end, or at both ends. s is UTF-8; invalid bytes are
+ * allowed.
+ */
 struct str strip_end(struct str s);
 struct str strip_both(struct str s);
 

@@ -57,7 +57,7 @@ static int check(const struct tar *t, const struct tar_entry *e)
 	return strcmp(e->name, t->last) > 0 ? 0 : ERR_RANGE;
 }
 
-/* Octal digits with zeros in front and a NUL behind, n bytes in all. */
+/* Writes n bytes: octal digits with leading zeros and a final NUL. */
 static void octal(char *field, size_t n, uint64_t v)
 {
 	field[--n] = '\0';
@@ -85,7 +85,7 @@ int tar_header(struct tar *t, const struct tar_entry *e)
 	assert(!t->owed);
 	if (r)
 		return r;
-	/* A field may be full; only a shorter one ends with NUL. */
+	/* A full field has no NUL at its end. */
 	memcpy(h.name, e->name, strlen(e->name));
 	if (e->target)
 		memcpy(h.target, e->target, strlen(e->target));
@@ -96,7 +96,10 @@ int tar_header(struct tar *t, const struct tar_entry *e)
 	octal(h.mtime, sizeof(h.mtime), 0);
 	memcpy(h.magic, "ustar", 6);
 	memcpy(h.version, "00", 2);
-	/* The sum is taken with its own field blank, and ends with NUL, blank. */
+	/*
+	 * The checksum is computed with its own field blank. The field ends with NUL
+	 * and a blank.
+	 */
 	memset(h.sum, ' ', sizeof(h.sum));
 	octal(h.sum, 7, checksum(&h));
 	buf_put(t->out, &h, sizeof(h));

@@ -1,8 +1,8 @@
 /*
- * A writer of USTAR archives (POSIX.1-1988) that are the same bytes every time:
- * owner 0:0, no names of users, time 0, entries in byte order. An engine without
- * I/O: it writes headers and padding into a buf and the caller puts the content
- * between them, into the same buf or straight to where the archive goes.
+ * A writer of reproducible USTAR archives (POSIX.1-1988): owner 0:0, no user names,
+ * time 0, entries in byte order. Without I/O: it writes headers and padding into a buf.
+ * The caller puts the content between them, into the same buf or directly to the
+ * archive's destination.
  */
 #ifndef FILE_TAR_H
 #define FILE_TAR_H
@@ -27,24 +27,24 @@ struct tar_entry {
 
 struct tar {
 	struct buf *out;
-	uint64_t owed; /* bytes of content that the last header announced */
+	uint64_t owed; /* bytes of content announced by the last header */
 	char last[TAR_NAME_MAX + 1];
 };
 
 void tar_init(struct tar *t, struct buf *out);
 
 /*
- * Writes the header of e. 0; ERR_LIMIT for a name or target of more than 100
- * bytes or a size of 8 GiB and more; ERR_SYNTAX for a name that is empty,
- * absolute, has an empty, "." or ".." part or a wrong end; ERR_RANGE when the
- * name does not come after the last one; or what the buf says.
+ * Writes the header of e. 0; ERR_LIMIT for a name or target of more than 100 bytes or a
+ * size of 8 GiB and more; ERR_SYNTAX for a name that is empty, absolute, has an empty,
+ * "." or ".." part or a wrong end; ERR_RANGE if the name is not after the last one in
+ * byte order; or the error of the buf.
  */
 int tar_header(struct tar *t, const struct tar_entry *e) MUST_USE;
 
-/* Fills the last block behind the announced content; once after each file. */
+/* Pads the last block of the announced content; call it once after each file. */
 void tar_pad(struct tar *t);
 
-/* The two empty blocks of the end. */
+/* Appends the two empty blocks of the end. */
 void tar_end(struct tar *t);
 
 #endif

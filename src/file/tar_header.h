@@ -1,4 +1,4 @@
-/* A header of a tar archive (POSIX.1-1988, ustar); fields may be full, without a NUL. */
+/* A header of a tar archive (POSIX.1-1988, ustar). Full fields have no NUL at the end. */
 #ifndef FILE_TAR_HEADER_H
 #define FILE_TAR_HEADER_H
 

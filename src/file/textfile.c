@@ -4,7 +4,7 @@
 
 bool text_is_wide(struct str s)
 {
-	/* UTF-32 in little-endian order starts with the same two bytes. */
+	/* UTF-32LE starts with the same two bytes as UTF-16LE. */
 	return str_starts(s, STR("\xff\xfe")) || str_starts(s, STR("\xfe\xff")) ||
 		str_starts(s, str_make("\0\0\xfe\xff", 4));
 }
@@ -51,7 +51,7 @@ void text_scan_init(struct text_scan *s, struct line_range range)
 	*s = (struct text_scan){.state = TEXT_FRESH, .range = range};
 }
 
-/* The line behind a bounded range that lies inside the text. */
+/* The line after a bounded range that lies inside the text. */
 static uint64_t stop_line(const struct text_scan *s)
 {
 	uint64_t start = not_negative(s->range.start);
@@ -72,7 +72,7 @@ static void begin_line(struct text_scan *s)
 	s->state = TEXT_MID;
 }
 
-/* Up to and with the first line end, or all. */
+/* The length up to and including the first line end, or of all. */
 static size_t line_length(struct str s)
 {
 	size_t n = 0;
@@ -102,7 +102,7 @@ bool text_scan_feed(struct text_scan *s, struct str piece)
 		s->at += n;
 		piece = str_skip(piece, n);
 	}
-	/* With the line behind the range begun, start is no later than count - 2. */
+	/* If the line after the range has begun, start is at most count - 2. */
 	return s->range.end != -1 && s->lines > stop_line(s);
 }
 
@@ -129,7 +129,9 @@ uint64_t text_scan_least(const struct text_scan *s)
 	return s->at - s->from;
 }
 
-/* Where line number line of text begins; its end when there is no such line. */
+/*
+ * The offset of line number line of text; the end of the text if there is no such line.
+ */
 static size_t line_offset(struct str text, uint64_t line)
 {
 	struct text_scan s;
@@ -139,7 +141,7 @@ static size_t line_offset(struct str text, uint64_t line)
 	return (size_t)text_scan_slice(&s).from;
 }
 
-/* A Python index into a list of count lines. */
+/* Converts a Python index into a list of count lines. */
 static uint64_t python_index(int64_t i, uint64_t count)
 {
 	uint64_t back = 0 - (uint64_t)i;

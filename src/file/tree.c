@@ -14,7 +14,7 @@ struct tree_level {
 	dev_t dev;
 };
 
-/* A descriptor and some memory for each level. */
+/* A stack of levels, each with a descriptor and some memory. */
 struct tree_walk {
 	struct tree_level *levels;
 	unsigned depth;
@@ -62,7 +62,7 @@ static struct tree_level *levels_new(void)
 	return calloc(ARCHIVE_DEPTH_MAX, sizeof(struct tree_level));
 }
 
-/* At the end of a walk or before, once begin has succeeded. */
+/* Ends a walk, finished or not, for which begin succeeded. */
 static void end(struct tree_walk *w)
 {
 	while (w->levels && w->depth)
@@ -87,7 +87,7 @@ static int begin(struct tree_walk *w, int dir)
 	return r;
 }
 
-/* The next name in the deepest folder that has one: 1; 0 at the end. */
+/* Finds the next name in the deepest folder that has one: 1; 0 at the end; -errno. */
 static int next_name(struct tree_walk *w)
 {
 	while (w->depth) {
@@ -97,7 +97,10 @@ static int next_name(struct tree_walk *w)
 		errno = 0;
 		e = readdir(l->list);
 		w->path.n = l->path_n;
-		/* What else is in there would be left out without a word. */
+		/*
+		 * An error is reported: the folder's other entries must not be omitted
+		 * silently.
+		 */
 		if (!e && errno)
 			return -errno;
 		if (!e) {
@@ -117,7 +120,7 @@ static void enter(struct tree_walk *w)
 	w->entered = push(w, dirfd(w->levels[w->depth - 1].list), w->name);
 }
 
-/* 1 with the next item; 0 at the end; -ENOMEM. */
+/* 1 with the next item; 0 at the end; -ENOMEM or -errno. */
 static int next(struct tree_walk *w, struct tree_item *item)
 {
 	struct tree_item found = {.name = w->name};
@@ -125,7 +128,10 @@ static int next(struct tree_walk *w, struct tree_item *item)
 
 	if (w->entered == 1) {
 		enter(w);
-		/* A folder that cannot be entered comes once more, with the reason. */
+		/*
+		 * A folder that cannot be entered is reported a second time, with the
+		 * reason.
+		 */
 		found.err = w->entered;
 	}
 	w->entered = 0;

@@ -1,4 +1,7 @@
-/* Everything below a folder, one by one, with little memory: for sending it. */
+/*
+ * Lists everything below a folder for an archive, one item at a time, with little
+ * memory.
+ */
 #ifndef FILE_TREE_H
 #define FILE_TREE_H
 
@@ -7,18 +10,18 @@
 #include <sys/stat.h>
 
 struct tree_item {
-	int dir;          /* the folder it is in; open until the next call */
+	int dir;          /* its folder; open until the next call */
 	const char *name; /* in that folder */
 	struct str path;  /* from the top, without a slash in front */
-	struct stat st;   /* not followed */
-	int err;          /* 0; or why it, or what is below it, cannot be had: -errno */
+	struct stat st;   /* as of lstat(2) */
+	int err;          /* 0, or why it or the files below it cannot be read: -errno */
 };
 
 /*
- * Everything below dir, the fd of a folder, which stays the caller's: each item goes to
- * fn, borrowed, until that returns an error. Folders come before what is in them. /proc
- * and /sys are not entered from above, symbolic links never. An item with an err is no
- * end. 0; what fn returned; -ENOMEM, or -errno of dir itself.
+ * Calls fn for each item below dir, the fd of a folder, which the caller keeps, until
+ * fn returns an error. Items are borrowed. A folder comes before its entries. /proc and
+ * /sys are not entered from above, and symbolic links never. An item with an err does
+ * not end the walk. 0; the result of fn; -ENOMEM, or -errno of dir itself.
  */
 typedef int tree_fn(void *arg, const struct tree_item *item);
 int tree_each(int dir, tree_fn *fn, void *arg) MUST_USE;

@@ -16,7 +16,7 @@
 
 enum { MODE_BITS = 0777, SALT = 8 };
 
-/* What cannot be removed now, either, is the user's to remove. */
+/* Removes the stage after a kill. If this fails, the user has to remove it. */
 static void sweep(int dest, const char *name, const void *arg)
 {
 	(void)arg;
@@ -36,7 +36,7 @@ int unpack_begin(struct unpack *u, int dest)
 	buf_init(&u->where, FILE_WORDS_MAX);
 	if (r)
 		return r;
-	/* Archives give modes in full. */
+	/* The modes of an archive are used unchanged. */
 	umask(0);
 	hex_encode(salt, sizeof(salt), hex);
 	snprintf(u->stage_name, sizeof(u->stage_name), ".od-unpack-%s", hex);
@@ -62,7 +62,7 @@ void unpack_end(struct unpack *u)
 	buf_free(&u->where);
 }
 
-/* The folder of the entry, made if need be, and its name in it. */
+/* The folder of the entry, created if missing; *base is the entry's name in it. */
 static int enter(struct unpack *u, char *path, const char **base)
 {
 	const char *slash = strrchr(path, '/');
@@ -73,7 +73,10 @@ static int enter(struct unpack *u, char *path, const char **base)
 	if (u->parent >= 0 && strlen(u->parent_path) == n &&
 		memcmp(u->parent_path, path, n) == 0)
 		return u->parent;
-	/* Folders above an entry count like entries: a name may stand for 2,000. */
+	/*
+	 * Folders above an entry count as entries: a single name can create 2,000 of
+	 * them.
+	 */
 	fd = root_open_parent(u->stage, path, &u->entries, base);
 	if (fd < 0)
 		return fd;
@@ -84,7 +87,7 @@ static int enter(struct unpack *u, char *path, const char **base)
 	return fd;
 }
 
-/* The same from the name in the archive: 1 for the destination itself. */
+/* Like enter, for a name in the archive; -EISDIR for the destination itself. */
 static int enter_name(
 	struct unpack *u, struct str name, char path[FILE_PATH_MAX], const char **base)
 {
@@ -105,18 +108,18 @@ int unpack_dir(struct unpack *u, struct str name, mode_t mode)
 	struct stat st;
 	int dir = enter_name(u, name, path, &base);
 
-	/* "./" stands first in many archives. */
+	/* "./" is the first entry of many archives. */
 	if (dir == -EISDIR)
 		return 0;
 	if (dir < 0)
 		return dir;
-	/* Ours as long as it is filled, and for who has to remove it. */
+	/* The owner needs access to fill the folder and to remove it. */
 	mode = (mode & MODE_BITS) | 0700;
 	if (mkdirat(dir, base, mode) == 0)
 		return 0;
 	if (errno != EEXIST)
 		return -errno;
-	/* Made for a file in it, before its own entry came. */
+	/* The folder was created for an entry in it that came earlier. */
 	if (fstatat(dir, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	if (!S_ISDIR(st.st_mode))
@@ -135,15 +138,15 @@ int unpack_file(struct unpack *u, struct str name, mode_t mode)
 	if (dir < 0)
 		return dir;
 	fd = fd_openat(dir, base, flags, mode & MODE_BITS);
-	/* The later one counts, where an archive may have two. */
+	/* If an archive has a name twice, the later entry counts. */
 	if (fd == -EEXIST && unlinkat(dir, base, 0) == 0)
 		fd = fd_openat(dir, base, flags, mode & MODE_BITS);
 	return fd;
 }
 
 /*
- * Whether target, seen from the folder of path, stays below the top. A way up behind a
- * name may begin at another folder than it seems, as that name may be a link.
+ * Whether target, relative to the folder of path, stays below the top. A ".." after a
+ * name is refused: the name may be a link, and its parent another folder.
  */
 static bool stays_inside(const char *path, struct str target)
 {
@@ -190,7 +193,10 @@ int unpack_symlink(struct unpack *u, struct str name, struct str target, bool an
 	return -errno;
 }
 
-/* A link of two names lies in two folders: it has to stay inside from both. */
+/*
+ * A hard link puts a symbolic link into a second folder: the target must stay inside
+ * from both.
+ */
 static bool stays_inside_linked(const char *path, int dir, const char *name)
 {
 	char target[FILE_PATH_MAX];
@@ -226,11 +232,11 @@ int unpack_hardlink(struct unpack *u, struct str name, struct str target, bool a
 
 /* --- Into place ----------------------------------------------------------------- */
 
-/* A folder that is there already and is joined with what has come. */
+/* A folder of the destination that is merged with one of the stage. */
 struct level {
 	DIR *list;
 	int to;
-	size_t where; /* length of the path so far */
+	size_t where; /* length of the path up to this folder */
 };
 
 struct move {
@@ -249,7 +255,7 @@ static int push(struct move *m, int from, int to, const char *name)
 	l->to = root_open(to, name, NULL);
 	if (l->to < 0)
 		return l->to;
-	/* The stage itself is where the walk begins. */
+	/* The walk starts at the stage itself. */
 	r = root_list(from, m->depth ? name : ".", &l->list);
 	if (r) {
 		fd_close(&l->to);
@@ -268,7 +274,7 @@ static void pop(struct move *m)
 	fd_close(&l->to);
 }
 
-/* By copying, onto a mount point or into a folder of another file system. */
+/* Copies a file onto a mount point or into a folder of another file system. */
 static int carry_file(struct move *m, int from, int to, const char *name, mode_t mode)
 {
 	static char piece[TRANSFER_PIECE];
@@ -317,7 +323,7 @@ static int carry(struct move *m, int from, int to, const char *name, mode_t mode
 	return symlinkat(target, to, name) < 0 ? -errno : 0;
 }
 
-/* Whether new can take the place of old, both being modes; old is 0 where nothing is. */
+/* Whether new can replace old. Both are modes; old is 0 if the name is free. */
 static int compare(mode_t new, mode_t old)
 {
 	if (S_ISDIR(old) && !S_ISDIR(new))
@@ -325,7 +331,7 @@ static int compare(mode_t new, mode_t old)
 	return S_ISDIR(new) && old && !S_ISDIR(old) ? -ENOTDIR : 0;
 }
 
-/* The modes of what has come and of what is there, and whether they go together. */
+/* Reads the modes of the new and the old file and checks whether new can replace old. */
 static int look(int from, int to, const char *name, mode_t *new, mode_t *old)
 {
 	struct stat st;
@@ -337,7 +343,7 @@ static int look(int from, int to, const char *name, mode_t *new, mode_t *old)
 	return compare(*new, *old);
 }
 
-/* Something of that name is there. */
+/* Moves onto an existing name. */
 static int move_onto(struct move *m, int from, int to, const char *name)
 {
 	mode_t new = 0, old = 0;
@@ -354,7 +360,7 @@ static int move_onto(struct move *m, int from, int to, const char *name)
 	return -errno;
 }
 
-/* What can be known to hinder a move, before the first one is made. */
+/* Checks one entry for obstacles before the first move. */
 static int check_one(struct move *m, int from, int to, const char *name)
 {
 	mode_t new = 0, old = 0;
@@ -370,7 +376,7 @@ static int check_one(struct move *m, int from, int to, const char *name)
 static int move_one(struct move *m, int from, int to, const char *name)
 {
 #ifdef SYS_renameat2
-	/* Whole folders at once, where nothing is. */
+	/* If the name is free, a folder moves as a whole. */
 	if (syscall(SYS_renameat2, from, name, to, name, RENAME_NOREPLACE) == 0)
 		return 0;
 	if (errno == ENOSPC || errno == EDQUOT || errno == EROFS || errno == EIO)
@@ -406,7 +412,7 @@ static int each(struct move *m, step_fn *step)
 	return r;
 }
 
-/* All that has moved, names and contents: one by one would take much longer. */
+/* Syncs the whole file system: to sync files one by one takes much longer. */
 static int sync_disk(const struct unpack *u)
 {
 	int fd = fd_openat(u->stage, ".", O_RDONLY | O_DIRECTORY, 0);

@@ -33,7 +33,10 @@ static struct str text_of(const char *field, size_t n)
 	return str_make(field, str_find_byte(str_make(field, n), '\0'));
 }
 
-/* Octal digits with blanks or NUL around, or big-endian bytes behind a first 0x80. */
+/*
+ * Parses octal digits with blanks or NUL around, or big-endian bytes after a first
+ * 0x80.
+ */
 static int number_of(const char *field, size_t n, uint64_t *out)
 {
 	const unsigned char *p = (const unsigned char *)field;
@@ -76,7 +79,7 @@ static bool is_sum_right(const struct untar *u, const struct tar_header *h)
 		sum += own ? ' ' : u->block[i];
 		old += own ? ' ' : (signed char)u->block[i];
 	}
-	/* Some old writers took bytes for signed. */
+	/* Some old writers summed the bytes as signed numbers. */
 	return want == sum || (old >= 0 && want == (unsigned)old);
 }
 
@@ -127,7 +130,7 @@ static int take_type(struct untar *u, char type)
 	case '0':
 	case '\0':
 	case '7':
-		/* Before there was a type for folders. */
+		/* Old formats have no type for folders. */
 		u->entry.type =
 			str_ends(u->entry.name, STR("/")) ? UNTAR_DIR : UNTAR_FILE;
 		return 0;
@@ -145,7 +148,7 @@ static int take_type(struct untar *u, char type)
 	}
 }
 
-/* The entry that the header and what came before it make. */
+/* Makes the entry of the header and of the extended headers before it. */
 static int begin_entry(struct untar *u, const struct tar_header *h, uint64_t size)
 {
 	uint64_t mode, mtime;
@@ -162,7 +165,7 @@ static int begin_entry(struct untar *u, const struct tar_header *h, uint64_t siz
 	u->entry.mode = mode & 07777;
 	u->entry.mtime = u->has_mtime ? u->mtime : (int64_t)(mtime & INT64_MAX);
 	u->entry.size = u->entry.type == UNTAR_FILE ? size : 0;
-	/* Hard links of pax may bring their content along; it is thrown away. */
+	/* Hard links of pax may have content, which is discarded. */
 	u->left = size;
 	u->padding = padding_of(size);
 	u->state = UNTAR_CONTENT;
@@ -203,7 +206,7 @@ static int on_header(struct untar *u)
 	}
 }
 
-/* Decimal seconds, perhaps negative, perhaps with a fraction. */
+/* Parses decimal seconds, with an optional sign and fraction. */
 static int64_t seconds_of(struct str s)
 {
 	int64_t v;
@@ -235,7 +238,7 @@ static int on_record(struct untar *u, struct str key, struct str value)
 	return u->name.err ? u->name.err : u->target.err;
 }
 
-/* Records of "LENGTH KEY=VALUE\n" (POSIX.1-2001), the length that of all of it. */
+/* Reads records "LENGTH KEY=VALUE\n" (POSIX.1-2001); LENGTH counts the whole record. */
 static int on_pax(struct untar *u)
 {
 	struct str rest = buf_view(&u->meta);
@@ -277,7 +280,7 @@ static int on_meta(struct untar *u)
 		buf_str(&u->target, text);
 		return u->target.err;
 	default:
-		/* Global records: comments, as a rule. */
+		/* Global records are ignored: they usually hold comments. */
 		return 0;
 	}
 }

@@ -61,9 +61,9 @@ static int fetch(struct unzip *u, uint64_t at, void *p, size_t n)
 	return r ? fail(u, r, err_text(r), STR("")) : 0;
 }
 
-/* Where the directory is, as the end of the archive says. */
+/* The location of the directory, from the end records. */
 struct end {
-	uint64_t at; /* of the first end record: the directory ends there */
+	uint64_t at; /* offset of the first end record: the directory ends there */
 	uint64_t entries, size, from;
 };
 
@@ -163,7 +163,7 @@ static int64_t time_of(uint32_t dos)
 	return (int64_t)timegm(&tm);
 }
 
-/* What an extra field of the directory may replace. */
+/* Reads an extra field of the directory, which may replace sizes and offset. */
 static int read_extra(struct unzip_entry *e, struct str extra)
 {
 	uint64_t *const longs[] = {&e->size, &e->packed, &e->local};
@@ -191,7 +191,7 @@ static int read_extra(struct unzip_entry *e, struct str extra)
 	return 0;
 }
 
-/* The mode, where the archive was made by a system that has modes. */
+/* The mode, if the archive was made on a system that has modes; otherwise a default. */
 static uint32_t mode_of(const char *p, struct str name)
 {
 	uint32_t mode = number(p + 5, 1) == HOST_UNIX ? (uint32_t)number(p + 40, 2) : 0;
@@ -207,8 +207,8 @@ static uint32_t mode_of(const char *p, struct str name)
 }
 
 /*
- * Why a name is refused, or NULL. Readers cut a name at a NUL; some take a backslash
- * for a slash and a letter with a colon for a drive.
+ * Why a name is refused, or NULL. Some readers cut a name at a NUL, take a backslash
+ * for a slash or a letter with a colon for a drive.
  */
 static const char *unzip_check_name(struct str name)
 {
@@ -277,7 +277,7 @@ int unzip_next(struct unzip *u, struct unzip_entry *e)
 
 /*
  * Whether a local header has other sizes or another checksum than the directory. Zeros
- * are right where they follow the content, all ones where an extra field has them.
+ * are valid if the values follow the content, all ones if an extra field has them.
  */
 static bool unzip_sizes_differ(const char *p, const struct unzip_entry *e)
 {
@@ -294,7 +294,7 @@ static bool unzip_sizes_differ(const char *p, const struct unzip_entry *e)
 	return false;
 }
 
-/* Where the content begins; the local header must say what the directory says. */
+/* Finds the start of the content; the local header must agree with the directory. */
 static int find_content(struct unzip *u, const struct unzip_entry *e, uint64_t *at)
 {
 	char p[LOCAL_SIZE], name[256];
@@ -329,7 +329,7 @@ static int find_content(struct unzip *u, const struct unzip_entry *e, uint64_t *
 	return 0;
 }
 
-/* What an entry takes of the archive, and a hash of its name. */
+/* The bytes of the archive that an entry occupies, and a hash of its name. */
 struct span {
 	uint64_t from, to, name;
 };
@@ -348,10 +348,7 @@ static int by_name(const void *a, const void *b)
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
-/*
- * FNV-1a. Who makes two names of one hash gets his own archive refused. A slash at
- * the end makes no other name.
- */
+/* FNV-1a. If two names collide the archive is refused. A slash at the end is ignored. */
 static uint64_t hash_of(struct str name)
 {
 	uint64_t h = 0xcbf29ce484222325;
@@ -469,7 +466,7 @@ void unzip_free(struct unzip *u)
 	*u = (struct unzip){.entries = 0};
 }
 
-/* For a piece as it comes out, and one as it goes in. */
+/* Allocates buffers for one unpacked and one packed piece. */
 static unsigned char *room_new(void)
 {
 	return calloc(2, PIECE);
@@ -495,7 +492,7 @@ int unzip_begin(struct unzip_content *c, struct unzip *u, const struct unzip_ent
 	return 0;
 }
 
-/* The next packed bytes, into p, which has room for PIECE. */
+/* Reads the next packed bytes into p, which has space for PIECE. */
 static int take_packed(struct unzip_content *c, unsigned char *p, size_t *n)
 {
 	int r;
@@ -507,7 +504,7 @@ static int take_packed(struct unzip_content *c, unsigned char *p, size_t *n)
 	return r;
 }
 
-/* Up to PIECE unpacked bytes; 0 of them at the end. */
+/* Unpacks up to PIECE bytes; *n is 0 at the end. */
 static int inflate_piece(struct unzip_content *c, size_t *n)
 {
 	unsigned char *packed = c->u->room + PIECE;

@@ -18,10 +18,10 @@ enum { READ_SIZE = 32 << 10 };
 struct walk_level {
 	int fd;
 	dev_t dev;
-	size_t path_n;       /* of the path, up to the slash behind this folder */
-	size_t names, items; /* where those of this level begin */
-	size_t next;         /* item to come */
-	size_t rules;        /* how many there were before */
+	size_t path_n;       /* length of the path up to the slash after this folder */
+	size_t names, items; /* where the entries of this level begin */
+	size_t next;         /* the next item */
+	size_t rules;        /* the number of rules before this level */
 };
 
 struct walk_item {
@@ -29,7 +29,7 @@ struct walk_item {
 	uint8_t type;
 };
 
-/* What the kernel hands out. */
+/* A record of getdents64(2). */
 struct kernel_dirent {
 	uint64_t ino;
 	int64_t off;
@@ -87,7 +87,7 @@ static int add_item(struct walk *w, int dir, const struct kernel_dirent *e)
 	return w->names.err ? w->names.err : w->items.err;
 }
 
-/* *rules: there is a .gitignore. */
+/* *rules: the folder has a .gitignore. */
 static int read_names(struct walk *w, int dir, bool *rules)
 {
 	static _Alignas(struct kernel_dirent) char room[READ_SIZE];
@@ -106,7 +106,7 @@ static int read_names(struct walk *w, int dir, bool *rules)
 				return r;
 			at += e->reclen;
 		}
-	/* What was read counts, even if the rest cannot be had. */
+	/* The names read before an error are kept. */
 	if (n < 0)
 		w->unreadable++;
 	return 0;
@@ -117,7 +117,7 @@ static unsigned byte_at(const char *name, size_t i, size_t n, bool dir)
 	return i < n ? (uint8_t)name[i] : i == n && dir ? '/' : 0;
 }
 
-/* A folder stands where its name and a slash would: paths come out in order. */
+/* Compares a folder's name as if a slash followed it, so that paths come out in order. */
 static int by_path(const void *a, const void *b, void *names)
 {
 	const struct walk_item *x = a, *y = b;
@@ -153,7 +153,7 @@ static void sort(struct walk *w, const struct walk_level *l)
 
 /* --- Rules --------------------------------------------------------------------- */
 
-/* The rules in a file of the folder; what cannot be read has none. */
+/* Adds the rules of a file in the folder; an unreadable file has none. */
 static int add_rules(struct ignore *g, int dir, const char *name, size_t base)
 {
 	struct buf text = BUF_INIT(IGNORE_FILE_MAX);
@@ -197,7 +197,9 @@ static size_t repository(char *path, size_t n)
 	return 0;
 }
 
-/* Those of the folder that the first n bytes of path lead to, its slash included. */
+/*
+ * Adds the rules of the folder that the first n bytes of path name, its slash included.
+ */
 static int add_rules_of(struct ignore *g, char *path, size_t n, bool root, bool own)
 {
 	char after = path[n];
@@ -214,7 +216,10 @@ static int add_rules_of(struct ignore *g, char *path, size_t n, bool root, bool 
 	return r;
 }
 
-/* Rules of the repository that the top lies in, from its root down to above the top. */
+/*
+ * Adds rules of the repository that contains the top, from its root to the parent of
+ * the top.
+ */
 static int add_outer_rules(struct ignore *g, char *path, size_t top_n)
 {
 	size_t root = repository(path, top_n);
@@ -248,7 +253,7 @@ int walk_rules(struct ignore *g, char *path, size_t top_n, size_t path_n, bool *
 
 /* --- Levels -------------------------------------------------------------------- */
 
-/* Takes fd; the path ends with the slash of this folder. */
+/* Owns fd from now on; the path ends with the slash of this folder. */
 static int push(struct walk *w, int fd, dev_t dev)
 {
 	struct walk_level l = {
@@ -308,7 +313,7 @@ int walk_open_fd(struct walk *w, int fd, const char *top, const struct walk_conf
 	if (!str_ends(buf_view(&w->path), STR("/")))
 		buf_putc(&w->path, '/');
 	w->top_n = w->path.n;
-	/* The rules look at the path as C strings, one byte behind its end. */
+	/* The rules need the path as a C string, with a NUL after its end. */
 	if (!r && !buf_cstr(&w->path))
 		r = w->path.err;
 	if (!r && conf->ignore)
@@ -336,7 +341,7 @@ void walk_free(struct walk *w)
 	ignore_free(&w->ignore);
 }
 
-/* Goes into the folder that the path names; nothing happens if that cannot be. */
+/* Enters the folder that the path names; does nothing if that fails. */
 static int enter(struct walk *w)
 {
 	struct walk_level *l = level_at(w, depth_of(w) - 1);
@@ -364,7 +369,7 @@ static int enter(struct walk *w)
 	return push(w, fd, st.st_dev);
 }
 
-/* 0 to take the entry that the path names, 1 to leave it out. */
+/* 0 to return the entry that the path names, 1 to omit it. */
 static int judge(struct walk *w, bool is_dir)
 {
 	enum ignore_verdict verdict;
@@ -396,7 +401,7 @@ int walk_next(struct walk *w, struct walk_entry *entry)
 		l->next++;
 		name = w->names.p + item->name;
 		w->path.n = l->path_n;
-		/* One more byte for the slash, if it is entered. */
+		/* The path needs one more byte for the slash of a folder. */
 		if (w->path.n + strlen(name) + 1 >= w->path.max) {
 			w->too_deep++;
 			continue;

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <sys/inotify.h>
 
-enum { WAITS = 1 << 8 }; /* beside an enum watch_end: for the other half of a rename */
+enum { WAITS = 1 << 8 }; /* extends enum watch_end: wait for the other half of a rename */
 
 const uint32_t watch_mask = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |
 	IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_ONLYDIR | IN_EXCL_UNLINK;
@@ -39,7 +39,7 @@ bool watch_wants(const struct watch *w)
 	return watch_queue_wants(&w->queue);
 }
 
-/* The first behind what is being dealt with that says that name has come or gone. */
+/* The first record after the one being handled that says that name has come or gone. */
 static const struct watch_record *next_about(
 	const struct watch *w, int wd, const char *name)
 {
@@ -57,7 +57,7 @@ bool watch_settled(const struct watch *w, const struct watch_folder *f, const ch
 	return !next_about(w, f->wd, name);
 }
 
-/* The other half of a rename, which is being dealt with or behind that; or NULL. */
+/* The other half of a rename, at or after the record being handled; or NULL. */
 static struct watch_record *find_half(
 	const struct watch *w, uint32_t cookie, uint32_t half)
 {
@@ -139,7 +139,7 @@ static int tell_due(struct watch *w, uint64_t now)
 	return r;
 }
 
-/* The file is still open: more may follow. */
+/* The file is still open for writing: the event is delayed to merge further writes. */
 static int on_modify(struct watch *w, const struct watch_folder *f,
 	const struct watch_record *rec, uint64_t now)
 {
@@ -206,7 +206,7 @@ static int tell_rename(struct watch *w, const struct watch_folder *from, const c
 	return w->ops->event(w->arg, &e);
 }
 
-/* A folder with its watch is at another place than was known. */
+/* Moves a watched folder that was found at a new place. */
 static int move(struct watch *w, struct watch_folder *f, struct watch_folder *parent,
 	const char *name, struct watch_folder **out)
 {
@@ -281,7 +281,7 @@ static void copy_name(const struct watch_folder *f, char name[WATCH_NAME_ROOM])
 	memcpy(name, f->name, strlen(f->name) + 1);
 }
 
-/* Looks once more for what is lost below f. */
+/* Looks again for the lost folders below f. */
 static int look_again(struct watch *w, struct watch_folder *f)
 {
 	struct watch_folder *at = w->tree.lost ? f : NULL;
@@ -295,7 +295,7 @@ static int look_again(struct watch *w, struct watch_folder *f)
 			continue;
 		}
 		at->tried = w->tries;
-		/* It may be replaced, and its name with it. */
+		/* look() may replace the object that holds the name. */
 		copy_name(at, name);
 		r = look(w, at->parent, name);
 		at = f;
@@ -327,7 +327,7 @@ static int on_attrib(struct watch *w, struct watch_folder *f, const char *name, 
 
 	if (r || !dir || is_hidden(w, buf_view(&w->path), dir))
 		return r;
-	/* It may be readable now. */
+	/* The folder may be readable now. */
 	child = watch_tree_child(&w->tree, f, name);
 	return child && child->wd >= 0 ? 0 : look(w, f, name);
 }
@@ -341,7 +341,7 @@ static int rename_folder(struct watch *w, struct watch_folder *f, const char *ol
 	struct watch_folder *there = watch_tree_child(&w->tree, to, name);
 	int r;
 
-	/* What has not been seen yet has to be looked at as a whole. */
+	/* A folder that is not watched yet is listed as a new one. */
 	if (!moved || moved->wd < 0 || (there && watch_tree_holds(there, f))) {
 		r = on_go(w, f, old, true);
 		return r ? r : on_come(w, to, name, true);
@@ -354,7 +354,7 @@ static int rename_folder(struct watch *w, struct watch_folder *f, const char *ol
 	return r ? r : look_again(w, moved);
 }
 
-/* Or a folder in which nothing is watched. */
+/* Also renames a folder in which nothing is watched. */
 static int rename_file(struct watch *w, struct watch_folder *f, const char *old,
 	struct watch_folder *to, const char *name, bool dir)
 {
@@ -389,7 +389,10 @@ static uint32_t place_of(const struct watch_record *r)
 	return watch_place(r->wd, r->name);
 }
 
-/* Whether it comes from where half leads, or was made: it was not there before. */
+/*
+ * Whether the record brings a new object: created, or moved from the place of half. The
+ * name was then absent before.
+ */
 static bool comes_anew(const struct watch *w, const struct watch_record *r,
 	const struct watch_record *half)
 {
@@ -402,8 +405,9 @@ static bool comes_anew(const struct watch *w, const struct watch_record *r,
 }
 
 /*
- * Renamed there and back, or exchanged? It is the latter if what has left is there, or
- * has been since. What goes back once more is looked at then.
+ * Distinguishes a rename there and back from an exchange. It was an exchange if the
+ * name left exists or has existed since. If a later record moves the object back once
+ * more, that record's own check decides.
  */
 static int on_back(struct watch *w, struct watch_folder *f, const char *left,
 	const struct watch_record *half)
@@ -427,14 +431,16 @@ static int on_back(struct watch *w, struct watch_folder *f, const char *left,
 	return r ? 0 : WATCH_GAP;
 }
 
-/* Away from all that is watched, or exchanged with something there. */
+/*
+ * Handles a rename to outside of the watched tree, or an exchange with an object there.
+ */
 static int on_away(struct watch *w, struct watch_folder *f, const char *name, bool dir)
 {
 	int r = on_go(w, f, name, dir);
 
 	if (!r)
 		r = w->ops->there(w->arg, f, name, &dir);
-	/* It is looked for when that folder is found. */
+	/* The name is looked up when its folder is found. */
 	if (r == -ESTALE)
 		return dir && w->ops->look ? watch_lost(w, f, name) : 0;
 	if (r)
@@ -442,7 +448,7 @@ static int on_away(struct watch *w, struct watch_folder *f, const char *name, bo
 	return watch_settled(w, f, name) ? on_come(w, f, name, dir) : 0;
 }
 
-/* 0 or an error; an enum watch_end; WAITS: for its other half. */
+/* 0 or an error; an enum watch_end; WAITS: the other half has not come yet. */
 static int on_leave(struct watch *w, struct watch_folder *f,
 	const struct watch_record *rec, uint64_t now)
 {
@@ -459,7 +465,7 @@ static int on_leave(struct watch *w, struct watch_folder *f,
 		return on_away(w, f, rec->name, rec->mask & IN_ISDIR);
 	watch_moves_come(&w->moves, half->cookie, place_of(half));
 	watch_hold(&h, half);
-	/* It is dealt with: nothing is left for its turn. */
+	/* The other half is handled here: its own turn does nothing. */
 	half->mask = 0;
 	r = watch_moves_back(&w->moves, place_of(rec), place_of(&h.r))
 		? on_back(w, f, rec->name, &h.r)
@@ -467,7 +473,7 @@ static int on_leave(struct watch *w, struct watch_folder *f,
 	return r ? r : on_rename(w, f, rec, &h.r);
 }
 
-/* About the folder itself. */
+/* Handles a record about the folder itself. */
 static int on_self(struct watch *w, struct watch_folder *f, uint32_t mask)
 {
 	bool top = !f->parent;
@@ -478,7 +484,7 @@ static int on_self(struct watch *w, struct watch_folder *f, uint32_t mask)
 		int r;
 
 		copy_name(f, name);
-		/* What the mount was put over comes to light. */
+		/* The folder below the unmounted file system becomes visible. */
 		r = on_go(w, parent, name, true);
 		return r ? r : on_come(w, parent, name, true);
 	}
@@ -529,7 +535,9 @@ int watch_run(struct watch *w, uint64_t now)
 	int r;
 
 	w->wait = 0;
-	/* What is dealt with makes room only at the end: others are fed meanwhile. */
+	/*
+	 * Space of handled records is freed only at the end: records are fed meanwhile.
+	 */
 	while ((rec = watch_queue_first(&w->queue)) && !watch_queue_is_worn(&w->queue)) {
 		watch_hold(&h, rec);
 		w->running = true;

@@ -2,7 +2,7 @@
 
 uint32_t watch_place(int wd, const char *name)
 {
-	/* Names in neighbouring folders are alike, too. */
+	/* The watch is hashed, too, since different folders often hold equal names. */
 	uint32_t h = (0x811c9dc5 ^ (uint32_t)wd) * 0x9e3779b1;
 
 	/* FNV-1a. */

@@ -26,7 +26,7 @@ static int put(struct watch_queue *q, const struct inotify_event *e, const char 
 
 	if (e->len && n == e->len)
 		return ERR_SYNTAX;
-	/* The NUL at its end counts. */
+	/* The length includes the NUL at its end. */
 	r.n = n ? (uint32_t)((n / sizeof(zeros) + 1) * sizeof(zeros)) : 0;
 	buf_put(&q->records, &r, sizeof(r));
 	buf_put(&q->records, name, n);
@@ -60,7 +60,7 @@ int watch_queue_feed(struct watch_queue *q, struct str bytes, uint64_t now)
 
 bool watch_queue_wants(const struct watch_queue *q)
 {
-	/* A record here takes no more than twice the bytes that it has there. */
+	/* A queued record takes at most twice the bytes of the kernel's record. */
 	return q->records.n <= WATCH_QUEUE_MAX / 2 - 2 * WATCH_READ - WATCH_NAME_ROOM;
 }
 

@@ -46,7 +46,7 @@ struct watch_folder *watch_tree_child(
 	return f;
 }
 
-/* Into its place, and out of it. */
+/* Links a folder into its place; unlink_place removes it. */
 static void link_place(
 	struct watch_tree *t, struct watch_folder *f, struct watch_folder *parent)
 {
@@ -126,7 +126,10 @@ struct watch_folder *watch_tree_move(struct watch_tree *t, struct watch_folder *
 	moved->dev = f->dev;
 	moved->ino = f->ino;
 	moved->tried = f->tried;
-	/* The name lies in the object, and the place of a child hangs on its parent. */
+	/*
+	 * The name is part of the object, and the hash of a child depends on its
+	 * parent.
+	 */
 	while (f->child) {
 		struct watch_folder *c = f->child;
 

@@ -1,6 +1,6 @@
 /*
- * The folders that are watched: by their watch, by their place, and as a tree that
- * tells the path of each, whatever was renamed above it. For file/watch.
+ * The watched folders: found by watch, by place, and as a tree that gives the path of
+ * each folder, also after folders above it were renamed. For file/watch.
  */
 #ifndef FILE_WATCH_TREE_H
 #define FILE_WATCH_TREE_H
@@ -13,10 +13,10 @@ enum { WATCH_LOST = -1, WATCH_HASH = 4096 };
 
 struct watch_folder {
 	struct watch_folder *parent; /* NULL: the top */
-	struct watch_folder *child;  /* one of those in it */
+	struct watch_folder *child;  /* the first folder in it */
 	struct watch_folder *next, **at;
-	struct watch_folder *same_wd, *same_name; /* further ones in the hash tables */
-	int wd; /* WATCH_LOST: known, but could not be found where it should be */
+	struct watch_folder *same_wd, *same_name; /* next entries in the hash tables */
+	int wd; /* WATCH_LOST: exists, but was not found at its place */
 	unsigned tried;
 	dev_t dev;
 	ino_t ino;
@@ -29,30 +29,34 @@ struct watch_tree {
 	struct watch_folder *by_wd[WATCH_HASH], *by_name[WATCH_HASH];
 };
 
-/* The folder of a watch, or of a name in another folder; NULL for none. */
+/* The folder of a watch, or of a name in another folder; NULL if there is none. */
 struct watch_folder *watch_tree_wd(const struct watch_tree *t, int wd);
 struct watch_folder *watch_tree_child(
 	const struct watch_tree *t, const struct watch_folder *parent, const char *name);
 
-/* A new folder, in which nothing is; its place must be free. NULL when out of memory. */
+/* Adds an empty folder; its place must be free. NULL: out of memory. */
 struct watch_folder *watch_tree_add(struct watch_tree *t, struct watch_folder *parent,
 	const char *name, int wd) MUST_USE;
 /*
- * The folder with all below it, at another place, which must be free and not inside of
- * it. The folder, which may be another object now; NULL when out of memory: it stayed.
+ * Moves the folder with all below it to another place, which must be free and not
+ * inside of the folder. Returns the folder, which may be another object now; NULL: out
+ * of memory, and nothing has moved.
  */
 struct watch_folder *watch_tree_move(struct watch_tree *t, struct watch_folder *f,
 	struct watch_folder *parent, const char *name) MUST_USE;
 
-/* Takes out a folder with nothing in it; which one to begin with, to take out all. */
+/*
+ * Removes a folder without children. To remove a tree, remove watch_tree_leaf until it
+ * is f.
+ */
 void watch_tree_drop(struct watch_tree *t, struct watch_folder *f);
 struct watch_folder *watch_tree_leaf(struct watch_folder *f);
 
-/* The next one of f's whole tree, f first, in no order; NULL at the end. */
+/* Iterates over f and all below it, f first, in no order; NULL at the end. */
 struct watch_folder *watch_tree_next(
 	const struct watch_folder *f, struct watch_folder *at);
 
-/* Whether f is inner itself, or above it. */
+/* Whether f is inner itself or above it. */
 bool watch_tree_holds(const struct watch_folder *f, const struct watch_folder *inner);
 
 /* Appends the path from the top, without a slash at its ends; nothing for the top. */

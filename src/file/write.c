@@ -10,7 +10,7 @@ enum { PARTS = 4, MODE_NEW = 0664 };
 
 struct writing {
 	struct replace file;
-	struct buf text;         /* the old text, when it has been read */
+	struct buf text;         /* the old text, if it was read */
 	struct str parts[PARTS]; /* the new text */
 };
 
@@ -32,7 +32,7 @@ static int make_parents(const struct write_req *q)
 	return 0;
 }
 
-/* Checks the old text and puts the new one together. */
+/* Checks the old text and composes the new one. */
 static int compose(struct writing *w, const struct write_req *q)
 {
 	int fd = w->file.old;
@@ -134,7 +134,7 @@ int file_write(const struct write_req *q, enum put_how *how, struct buf *why)
 		r = compose(&w, q);
 	if (!r)
 		r = put(&w, q->path->abs, how, why);
-	/* What put has said stands. */
+	/* An error message of put is kept. */
 	if (r && !why->n)
 		say(&w, q->path->abs, r, why);
 	replace_close(&w.file);

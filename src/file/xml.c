@@ -5,7 +5,7 @@
 static const char blanks[] = " \t\r\n";
 static const char *const xml_prefix = "xml";
 
-/* What an item can be besides an enum xml_event: nothing to tell of. */
+/* An item that is no event. It extends enum xml_event. */
 enum { NOTHING = XML_TEXT + 1 };
 
 static int fail(struct xml *x, int err, const char *why)
@@ -54,7 +54,7 @@ static bool take(struct xml *x, struct str what)
 	return true;
 }
 
-/* All up to end, which is taken too: 0, or 1 when there is no end. */
+/* Reads up to end, which is consumed: 0, or 1 if end is missing. */
 static int take_until(struct xml *x, struct str end, struct str *out)
 {
 	size_t n = str_find(x->rest, end);
@@ -88,7 +88,7 @@ static size_t name_part(struct str s)
 	return n;
 }
 
-/* NAME or PREFIX:NAME, its namespace still to be found: 0 or 1. */
+/* Reads NAME or PREFIX:NAME; its namespace is resolved later: 0 or 1. */
 static int take_name(struct xml *x, struct xml_name *out)
 {
 	size_t n = name_part(x->rest);
@@ -177,7 +177,7 @@ static bool read_hex(struct str s, uint64_t *out)
 	return true;
 }
 
-/* The character that a reference between '&' and ';' stands for; 0: none. */
+/* The character of a reference between '&' and ';'; 0: none. */
 static uint32_t referred(struct str name)
 {
 	static const struct {
@@ -197,7 +197,7 @@ static uint32_t referred(struct str name)
 	return 0;
 }
 
-/* The longest reference is &#x0010FFFF; and its like. */
+/* The length of the longest reference: &#x0010FFFF; */
 enum { REFERENCE_MAX = 12 };
 
 static int check_reference(struct xml *x, struct str s, size_t *n)
@@ -228,7 +228,10 @@ static int check_text(struct xml *x, struct str s, bool references)
 	return 0;
 }
 
-/* What was checked, with its references; line ends as LF (XML 1.0, 2.11). */
+/*
+ * Appends checked text, with its references resolved and line ends as LF (XML 1.0,
+ * 2.11).
+ */
 static void put_text(struct buf *out, struct str s, bool references)
 {
 	while (s.n) {
@@ -315,7 +318,7 @@ static int resolve_all(struct xml *x)
 	for (unsigned i = 0; i < x->attrs_n && !r; i++) {
 		struct xml_name *name = &x->attrs[i].name;
 
-		/* One without a prefix is in no namespace at all. */
+		/* An attribute without a prefix is in no namespace. */
 		if (str_starts(name->sent, STR("xmlns:")))
 			name->prefix = NULL;
 		else if (prefix_of(name).n)
@@ -386,7 +389,7 @@ static int plain(struct xml *x)
 				     : NOTHING;
 }
 
-/* One item: an event; NOTHING; or an error. */
+/* Reads one item: an event; NOTHING; or an error. */
 static int item(struct xml *x)
 {
 	struct str inside;

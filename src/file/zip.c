@@ -26,16 +26,16 @@ enum {
 	FLAG_UTF8 = 1 << 11,
 	STORED = 0,
 	DEFLATED = 8,
-	MADE_BY = 3 << 8 | 45, /* Unix: the mode stands in the external attributes */
+	MADE_BY = 3 << 8 | 45, /* Unix: the mode is in the external attributes */
 	DOS_DIRECTORY = 0x10,
 	NAME_MAX_BYTES = 65535,
 	DIRECTORY_STEP = 65536,
 };
 
-/* From here on a number takes more than its 32 bits, or 16. */
+/* Values from which a number does not fit into 32 or 16 bits. */
 static const uint64_t long32 = 0xffffffff;
 static const uint64_t long16 = 0xffff;
-/* Deflate may add five bytes to each 16 KiB. */
+/* Size from which ZIP64 is used: deflate may add five bytes to each 16 KiB. */
 static const uint64_t zip64_from = 0xffe00000;
 
 static void put16(struct buf *b, uint64_t v)
@@ -76,7 +76,7 @@ void zip_free(struct zip *z)
 	*z = (struct zip){.out = NULL};
 }
 
-/* The time as MS-DOS has it, in UTC: from 1980 to 2107, in steps of two seconds. */
+/* The MS-DOS time, in UTC: from 1980 to 2107, in steps of two seconds. */
 static uint32_t dos_time(int64_t mtime)
 {
 	static const int64_t first = 315532800, last = 4354819199;
@@ -96,7 +96,7 @@ static unsigned version_needed(const struct zip_record *r)
 	return r->deflated || S_ISDIR(r->mode) ? 20 : 10;
 }
 
-/* Version, flags, method and time, which stand in both kinds of header. */
+/* Writes version, flags, method and time, which are in both kinds of header. */
 static void put_common(struct buf *b, const struct zip_record *r)
 {
 	bool ascii = true;
@@ -104,7 +104,7 @@ static void put_common(struct buf *b, const struct zip_record *r)
 	for (size_t i = 0; i < r->name.n && ascii; i++)
 		ascii = !((unsigned char)r->name.p[i] & 128);
 	put16(b, version_needed(r));
-	/* What is no UTF-8 must not say that it is; it is then taken byte by byte. */
+	/* The flag is set only for valid UTF-8; other names are raw bytes. */
 	put16(b,
 		(r->streamed ? FLAG_DESCRIPTOR : 0) |
 			(!ascii && utf8_valid(r->name) ? FLAG_UTF8 : 0));
@@ -116,7 +116,7 @@ static void put_time(struct buf *b, int64_t mtime)
 {
 	put16(b, 0x5455);
 	put16(b, TIME_SIZE - 4);
-	buf_putc(b, 1); /* the time of modification, and no other */
+	buf_putc(b, 1); /* only the modification time */
 	put32(b,
 		(uint64_t)(mtime > INT32_MAX        ? INT32_MAX
 				: mtime < INT32_MIN ? INT32_MIN
@@ -174,7 +174,7 @@ static void put_central(struct buf *b, const struct zip_record *r, uint64_t from
 		put64(b, from);
 }
 
-/* All that an entry takes, its content included. */
+/* The bytes of the archive that an entry occupies, its content included. */
 static uint64_t span_of(const struct zip_record *r)
 {
 	uint64_t n = LOCAL_SIZE + r->name.n + TIME_SIZE + r->packed;
@@ -273,7 +273,7 @@ static int pack(struct zip *z, struct str piece, int flush)
 	z->z.next_in = (unsigned char *)(uintptr_t)piece.p;
 	z->z.avail_in = (unsigned)piece.n;
 	do {
-		/* A bit more than comes in: it may not become smaller. */
+		/* The output may be a little larger than the input. */
 		size_t room_n = z->z.avail_in + 4096u;
 		char *room = buf_room(z->out, room_n);
 
@@ -292,7 +292,10 @@ static int pack(struct zip *z, struct str piece, int flush)
 	return 0;
 }
 
-/* The header of a stored block of n bytes, which ends on a byte (RFC 1951, 3.2.4). */
+/*
+ * Writes the header of a stored block of n bytes, which is byte-aligned (RFC 1951,
+ * 3.2.4).
+ */
 static void put_block_head(char head[ZIP_BLOCK_HEAD], size_t n, bool last)
 {
 	head[0] = last;
@@ -302,7 +305,7 @@ static void put_block_head(char head[ZIP_BLOCK_HEAD], size_t n, bool last)
 	head[4] = (char)~head[2];
 }
 
-/* Counts in what is content, and what has become of it in the archive. */
+/* Adds a piece to the size and checksum of the entry. */
 static int count(struct zip *z, struct str piece)
 {
 	assert(z->open);
@@ -326,7 +329,7 @@ int zip_block(struct zip *z, struct str piece, char head[ZIP_BLOCK_HEAD])
 	return 0;
 }
 
-/* As pack, for level 0, where there is nothing that zlib could do. */
+/* Like pack for level 0, which does not need zlib. */
 static int store(struct zip *z, struct str piece, bool last)
 {
 	char head[ZIP_BLOCK_HEAD];
@@ -364,7 +367,7 @@ int zip_close(struct zip *z)
 	assert(z->open);
 	if (err)
 		return err;
-	/* Many small blocks were more than zip64_from allows for. */
+	/* Many small blocks can exceed the reserve of zip64_from. */
 	if (!r->zip64 && r->packed >= long32)
 		return ERR_RANGE;
 	before = z->out->n;

@@ -86,7 +86,7 @@ static int pack(struct zip_index *ix, int flush)
 	}
 }
 
-/* Seven bits a byte, the low ones first. */
+/* Writes a number, seven bits per byte, low bits first. */
 static void put_number(struct buf *b, uint64_t v)
 {
 	for (; v > 127; v >>= 7)
@@ -94,7 +94,7 @@ static void put_number(struct buf *b, uint64_t v)
 	buf_putc(b, (char)v);
 }
 
-/* Small numbers of either sign become small ones without. */
+/* Zigzag encoding: small signed numbers become small unsigned ones. */
 static uint64_t fold(int64_t v)
 {
 	return v < 0 ? ~((uint64_t)v << 1) : (uint64_t)v << 1;
@@ -167,7 +167,7 @@ static int turn_around(struct zip_index *ix)
 	return 0;
 }
 
-/* Exactly n bytes of what was packed. Each chunk goes when it is used up. */
+/* Decompresses exactly n bytes. Each chunk is freed when it is used up. */
 static int unpack(struct zip_index *ix, void *p, size_t n)
 {
 	ix->z.next_out = p;

@@ -1,7 +1,7 @@
 /*
- * What a zip writer has to remember of each entry until the end of the archive: in
- * compressed form, some seven bytes for a file, so that a tree of a million files
- * needs neither much memory nor a temporary file.
+ * The data that a zip writer stores for each entry until the end of the archive. It is
+ * compressed, about seven bytes per file, so that a tree of a million files needs
+ * neither much memory nor a temporary file.
  */
 #ifndef FILE_ZIP_INDEX_H
 #define FILE_ZIP_INDEX_H
@@ -17,32 +17,33 @@ struct zip_record {
 	uint32_t crc;
 	uint64_t size, packed;
 	bool deflated;
-	bool streamed; /* it has a data descriptor... */
-	bool zip64;    /* ...with long sizes */
+	bool streamed; /* it has a data descriptor */
+	bool zip64;    /* the descriptor has 64-bit sizes */
 };
 
 struct zip_index_chunk;
 
 struct zip_index {
 	uint64_t entries;
-	z_stream z; /* packs, later unpacks */
+	z_stream z; /* compresses first, later decompresses */
 	enum { ZIP_INDEX_NEW, ZIP_INDEX_WRITES, ZIP_INDEX_READS } state;
 	struct zip_index_chunk *first, *last;
 	size_t memory;
-	struct buf line; /* one record, packed by hand */
+	struct buf line; /* one encoded record */
 	struct buf name; /* of the last record */
 	int64_t mtime;
 };
 
-/* Zeroed is a valid index without entries. */
+/* A zeroed object is a valid index without entries. */
 void zip_index_free(struct zip_index *ix);
 
 /* 0; -ENOMEM; ERR_LIMIT. */
 int zip_index_add(struct zip_index *ix, const struct zip_record *r) MUST_USE;
 
 /*
- * The records again, in the order in which they were added, each once; none can be
- * added any more. The name is borrowed until the next call. 0; 1 at the end; -ENOMEM.
+ * Reads the records in the order in which they were added, each once. No record can be
+ * added after the first call. The name is borrowed until the next call. 0; 1 at the
+ * end; -ENOMEM.
  */
 int zip_index_next(struct zip_index *ix, struct zip_record *out) MUST_USE;
 
