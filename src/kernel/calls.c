@@ -6,14 +6,14 @@
 
 enum { PARAMS_MAX = 8 };
 
-/* As the functions have them: skills.py. */
+/* The signatures of the functions in skills.py. */
 static const struct signature {
 	const char *name;
-	bool returns; /* its text, and prints nothing */
+	bool returns; /* returns its text and prints nothing */
 	size_t needed;
 	struct {
 		const char *name;
-		bool number; /* what is no number must not be taken for one */
+		bool number; /* the value must be a number */
 	} params[PARAMS_MAX];
 } signatures[] = {
 	{"open_file", false, 1,
@@ -41,19 +41,19 @@ static char first(struct str s)
 
 /* --- Calls ------------------------------------------------------------------------ */
 
-/* A call while it is read. */
+/* A call that is being parsed. */
 struct reading {
 	const struct signature *of;
 	struct {
 		bool given;
 		size_t from, n; /* in values */
 	} args[PARAMS_MAX];
-	size_t next; /* by place */
-	bool named;  /* none by place can follow */
+	size_t next; /* next positional parameter */
+	bool named;  /* a keyword argument was read: no positional one can follow */
 	struct calls_step *step;
 };
 
-/* The first error stays; what follows is read on, for it has to be understood. */
+/* Keeps the first error. Parsing continues, because the rest must be acceptable, too. */
 static void complain(
 	struct calls *c, struct reading *d, const char *what, struct str name)
 {
@@ -104,7 +104,7 @@ static int take_arg(struct calls *c, struct reading *d, size_t i, struct str nam
 	return 0;
 }
 
-/* **{'name': value, ...} */
+/* Parses **{'name': value, ...}. */
 static int take_dict(struct calls *c, struct reading *d)
 {
 	struct buf key = BUF_INIT(CALLS_NAME_MAX);
@@ -127,7 +127,7 @@ static int take_dict(struct calls *c, struct reading *d)
 	return r;
 }
 
-/* name=value, **{...}, or a value alone. */
+/* Parses name=value, **{...}, or a value alone. */
 static int take_next(struct calls *c, struct reading *d)
 {
 	struct str at, name;
@@ -166,7 +166,7 @@ static void put_args(struct calls *c, const struct reading *d)
 	jw_end(&w);
 }
 
-/* From behind the name on. */
+/* Parses the rest of a call after its name. */
 static int take_call(struct calls *c, const struct signature *of, struct calls_step *step)
 {
 	struct reading d = {.of = of, .step = step};
@@ -200,7 +200,7 @@ static const struct signature *find_skill(struct str name)
 	return NULL;
 }
 
-/* print(CALL), print("text"), print() */
+/* Parses print(CALL), print("text") or print(). */
 static int take_print(struct calls *c, struct calls_step *step)
 {
 	const struct signature *of;
@@ -224,7 +224,7 @@ static int take_print(struct calls *c, struct calls_step *step)
 
 /* --- Lines ------------------------------------------------------------------------ */
 
-/* Whether the skills are in a module of that name; others may do anything. */
+/* Whether a module of that name holds the skills; other modules may do anything. */
 static bool is_module(struct str name)
 {
 	static const struct str part = STR(".agent_skills");
@@ -236,7 +236,7 @@ static bool is_module(struct str name)
 		str_ends(name, STR(".agent_skills.file_editor"));
 }
 
-/* from MODULE import *, or the names of skills. */
+/* Parses from MODULE import *, or names of skills instead of *. */
 static int take_import(struct calls *c)
 {
 	struct str *s = &c->rest;
@@ -265,7 +265,7 @@ static int take_import(struct calls *c)
 	}
 }
 
-/* A statement ends with its line, or with a semicolon. */
+/* Parses the end of a statement: the end of its line or a semicolon. */
 static int take_end(struct calls *c, bool *muted)
 {
 	literal_skip_blanks(&c->rest);
@@ -330,7 +330,7 @@ int calls_next(struct calls *c, struct calls_step *step)
 		literal_skip_space(&c->rest);
 		if (!c->rest.n)
 			return 1;
-		/* Indented lines belong to something. */
+		/* An indented line is part of a compound statement, which is refused. */
 		line.n = (size_t)(c->rest.p - line.p);
 		if (str_ends(line, STR(" ")) || str_ends(line, STR("\t")))
 			return ERR_SYNTAX;

@@ -29,7 +29,7 @@ void cell_reset(struct cell *c)
 	cell_init(c);
 }
 
-/* Keeps at most the last max bytes. */
+/* Drops all but the last max bytes of the tail. */
 static void keep_last(struct cell *c, size_t max)
 {
 	size_t over = c->tail.n > max ? c->tail.n - max : 0;
@@ -67,7 +67,10 @@ void cell_image(struct cell *c, struct str base64)
 	struct jw w;
 
 	base64 = str_trim(base64, " \r\n");
-	/* Quotes, a comma and escapes that valid base64 has not. */
+	/*
+	 * The reserve is for quotes and a comma, and for escapes, which valid base64
+	 * does not need.
+	 */
 	if (base64.n + 64 > CELL_IMAGES_MAX - c->images.n) {
 		buf_fmt(&note, words, base64.n);
 		cell_text(c, buf_view(&note));
@@ -83,7 +86,7 @@ void cell_image(struct cell *c, struct str base64)
 	jw_text_end(&t);
 }
 
-/* The length of the colour sequence at the front of s, 0 for none. */
+/* The length of the colour sequence at the front of s, 0 if there is none. */
 static size_t colour_length(struct str s)
 {
 	size_t at = 2;

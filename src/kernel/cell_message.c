@@ -32,7 +32,7 @@ static void put_error(struct cell *cell, const struct jmsg *m, struct arena *a)
 	cell_text(cell, m->error.value);
 }
 
-/* Pages for a reader, such as of "obj?". */
+/* Adds pages for a pager, for example from "obj?". */
 static void put_payload(struct cell *cell, struct json_val payload, struct arena *a)
 {
 	struct json_val one;

@@ -1,4 +1,4 @@
-/* What the messages of a Jupyter kernel mean for the cell that it executes. */
+/* Converts the messages of a Jupyter kernel to the output of its cell. */
 #ifndef KERNEL_CELL_MESSAGE_H
 #define KERNEL_CELL_MESSAGE_H
 
@@ -6,8 +6,9 @@
 #include "kernel/jmsg.h"
 
 /*
- * Puts what a message shows into the cell: output, results, an error's traceback, pages
- * of a reply. What it shows to nobody changes nothing. The arena is for the texts.
+ * Adds the output of a message to the cell: streams, results, an error's traceback,
+ * pages of a reply. Other messages have no effect. The decoded texts are allocated in
+ * the arena.
  */
 void cell_message(struct cell *c, const struct jmsg *m, struct arena *a);
 

@@ -13,7 +13,7 @@
 
 static const char loopback[] = "127.0.0.1", file_name[] = "connection.json";
 
-/* Sockets are called like that, with a number behind. */
+/* The prefix of the sockets' names; a number follows. */
 static const char socket_name[] = "s";
 
 static const char *const port_names[] = {
@@ -25,8 +25,8 @@ static const char *const port_names[] = {
 };
 
 /*
- * Free ports. Somebody else may take one before the kernel does; then the kernel ends,
- * and the next start finds others.
+ * Chooses free ports. If another process takes one before the kernel does, the kernel
+ * ends, and the next start chooses others.
  */
 static int choose_ports(struct connection *c)
 {
@@ -129,7 +129,7 @@ static int write_file(
 		return b.err;
 	fd = fd_openat(c->dir, file_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 	r = fd < 0 ? fd : fd_write_all(fd, b.p, b.n);
-	/* The folder last: it is ours alone until all is in place. */
+	/* The folder is given away last: until then only this process has access. */
 	if (!r && owner && owner->uid != (uid_t)-1 &&
 		(fchown(fd, owner->uid, owner->gid) < 0 ||
 			fchown(c->dir, owner->uid, owner->gid) < 0))
@@ -176,8 +176,9 @@ void connection_remove(struct connection *c)
 	if (c->dir < 0)
 		return;
 	/*
-	 * By the folder's descriptor: its name may be the user's to change. What else
-	 * lies in it is not ours, and keeps it.
+	 * The names are removed by the folder's descriptor, since the user may be able
+	 * to change the folder's name. Other files in the folder are not removed, and
+	 * then the folder stays.
 	 */
 	unlinkat(c->dir, file_name, 0);
 	for (int i = 0; c->by_ipc && i < CONNECTION_PORTS; i++) {

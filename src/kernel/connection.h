@@ -1,6 +1,6 @@
 /*
- * Where a kernel listens: a private folder with its connection file and, where it can,
- * unix sockets; else ports of the loopback.
+ * The endpoints of a kernel: a private folder with its connection file and, if the
+ * kernel supports them, unix sockets; otherwise TCP ports of the loopback.
  */
 #ifndef KERNEL_CONNECTION_H
 #define KERNEL_CONNECTION_H
@@ -10,43 +10,43 @@
 #include "proc/spawn.h"
 
 /*
- * No stdin: cells run without it, so that a kernel never asks for any. It listens there
- * all the same.
+ * stdin is not connected: cells run without it, so that a kernel never requests input.
+ * The kernel listens there all the same.
  */
 enum connection_channel {
 	CONNECTION_SHELL,
 	CONNECTION_IOPUB,
 	CONNECTION_CONTROL,
 	CONNECTION_HEARTBEAT,
-	CONNECTION_CHANNELS, /* those that are connected to */
+	CONNECTION_CHANNELS, /* number of connected channels */
 	CONNECTION_STDIN = CONNECTION_CHANNELS,
 	CONNECTION_PORTS,
 };
 
 struct connection {
-	int dir; /* the folder; -1: there is none */
+	int dir; /* the folder; -1: none */
 	char folder[KERNEL_FOLDER_MAX];
 	char file[KERNEL_FOLDER_MAX];
 	bool by_ipc;
-	uint16_t ports[CONNECTION_PORTS]; /* or numbers of sockets */
+	uint16_t ports[CONNECTION_PORTS]; /* TCP ports, or numbers of sockets */
 	char key[SHA256_HEX + 1];
 };
 
 /*
- * Makes the folder in tmp (an absolute path) and the file in it, both for owner alone
- * (NULL: for us). -ENAMETOOLONG when a socket there would have no name; -errno. On
- * failure nothing is left.
+ * Creates the folder in tmp (an absolute path) and the file in it. Only owner can
+ * access them (NULL: only this process's user). -ENAMETOOLONG if a socket path there is
+ * too long; -errno. After an error nothing is left.
  */
 int connection_make(struct connection *c, const char *tmp, bool by_ipc,
 	const struct spawn_user *owner, const char *kernel) MUST_USE;
 
 /*
- * Begins to connect: an fd for which fd_connected tells the outcome once it has
- * POLLOUT; -ENOENT or -ECONNREFUSED while nobody listens; -errno.
+ * Starts to connect: returns an fd, for which fd_connected gives the result once it has
+ * POLLOUT; -ENOENT or -ECONNREFUSED if the kernel does not listen yet; -errno.
  */
 int connection_open(const struct connection *c, enum connection_channel ch) MUST_USE;
 
-/* Removes the folder with what we and the kernel have put there. */
+/* Removes the folder with the connection file and the kernel's sockets. */
 void connection_remove(struct connection *c);
 
 #endif

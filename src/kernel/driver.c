@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 /*
- * The first words: any Python understands them, and no version that is too old comes
- * past the first line. The driver itself follows as a frame.
+ * The first lines, which every Python parses; too old versions end at the version
+ * check. The driver itself follows as a frame.
  */
 static const char boot[] =
 	"import os,sys\n"
@@ -74,7 +74,7 @@ void driver_enter(struct driver *d, enum runner_state to)
 	ms = to == RUNNER_PAUSED ? d->runner.pause : patience[to];
 	if (timer_set(d->loop, &d->timer, ms, late[to]) == 0)
 		return;
-	/* Nobody would notice that the time is over, so it is. */
+	/* Without memory for the timer, the timeout is taken to be over. */
 	snprintf(d->trouble, sizeof(d->trouble), "out of memory");
 	if (to == RUNNER_PAUSED)
 		give_up(d);
@@ -82,7 +82,7 @@ void driver_enter(struct driver *d, enum runner_state to)
 		driver_kill(d);
 }
 
-/* --- Its end -------------------------------------------------------------------- */
+/* --- End of the process ---------------------------------------------------------- */
 
 static void close_all(struct driver *d)
 {
@@ -111,7 +111,7 @@ static void no_answer(struct timer *t)
 	driver_kill(d);
 }
 
-/* The second SIGINT, then the end. */
+/* Sends a second SIGINT, then kills the process. */
 static void harder(struct timer *t)
 {
 	struct driver *d = container_of(t, struct driver, timer);
@@ -139,7 +139,10 @@ static void give_up(struct driver *d)
 	d->runner.ops->none(d->runner.arg, why);
 }
 
-/* What an end means when it was not ready yet: another interpreter has its turn. */
+/*
+ * Handles an end before the driver was ready: if IPython was being loaded, the
+ * interpreter is tried without it; otherwise the next one is tried.
+ */
 static void start_failed(struct driver *d)
 {
 	if (d->runner.state == RUNNER_LOADING && !d->plain) {
@@ -157,9 +160,9 @@ static void child_ended(struct child *c, int status)
 	int err = spawn_outcome(&d->report);
 	bool busy;
 
-	/* Who is left of its group would write to nobody. */
+	/* The rest of the process group is killed: its output has no reader any more. */
 	kill(-d->runner.pid, SIGKILL);
-	/* What it said last. The frame of a cell's end may be among it. */
+	/* Reads the last output, which may include the frame of a cell's end. */
 	d->dying = true;
 	for (int i = 0, r = 0; r == 0 && d->channel.fd >= 0 && i < DRIVER_LAST_READS; i++)
 		r = driver_read(d);
@@ -253,7 +256,7 @@ static void next_python(struct driver *d)
 	give_up(d);
 }
 
-/* Each time anew: an interpreter may have come, or gone. */
+/* Searches for interpreters at each start, as they may come and go. */
 static void search(struct driver *d)
 {
 	arena_reset(&d->search);
@@ -275,7 +278,7 @@ static void start(struct runner *r, struct str cwd)
 
 	snprintf(d->cwd, sizeof(d->cwd), "%.*s", STR_ARG(cwd));
 	r->pause = 0;
-	/* Not before this call has returned. */
+	/* The start is delayed until this call has returned. */
 	driver_enter(d, RUNNER_PAUSED);
 }
 
@@ -303,14 +306,14 @@ static int execute(struct runner *runner, struct str code, struct str cwd)
 	}
 	if (moves)
 		snprintf(d->cwd, sizeof(d->cwd), "%.*s", STR_ARG(cwd));
-	/* What was printed since the last cell is not this one's. */
+	/* Output since the last cell is dropped: it is not of this cell. */
 	driver_drain(d, DRIVER_PIPE);
 	driver_enter(d, RUNNER_BUSY);
 	driver_send(d);
 	return 0;
 }
 
-/* Who has stopped himself hears nothing before he goes on. */
+/* A stopped process handles SIGINT only after SIGCONT. */
 static void nudge(struct runner *r)
 {
 	kill(-r->pid, SIGINT);

@@ -1,7 +1,7 @@
 /*
- * A kernel without Jupyter: a Python interpreter with our driver in it, which needs no
- * package. It runs as the sandbox user and executes one cell after another in one
- * namespace; IPython is used where it is there.
+ * A kernel without Jupyter: a Python interpreter that runs the embedded driver, which
+ * needs no package. It runs as the sandbox user and executes one cell after another in
+ * one namespace. IPython is used if it is installed.
  */
 #ifndef KERNEL_DRIVER_H
 #define KERNEL_DRIVER_H
@@ -11,18 +11,18 @@
 #include "proc/spawn.h"
 
 /*
- * env and user stay the caller's. So does prepare, a Python text that each interpreter
- * executes before its first cell, in a namespace of its own. NULL: out of memory.
- * Nothing is started.
+ * The strings of env, user and prepare are borrowed and must outlive the runner. Each
+ * interpreter executes prepare, a Python text, before its first cell, in a namespace of
+ * its own. NULL: out of memory. No process is started.
  */
 struct runner *driver_new(struct loop *l, const char *const *env,
 	const struct spawn_user *user, struct str prepare, const struct runner_ops *ops,
 	void *arg);
 
 /*
- * The skills as functions of a Python kernel of any kind: its __name__ is to be
- * "agentskills", and behind it install(), to have them importable, or
- * install(NAMESPACE), to have them there, too.
+ * The Python source of the skills, for any Python kernel. Execute it with __name__
+ * "agentskills" and then call install(), which makes the module importable, or
+ * install(NAMESPACE), which also adds the functions to NAMESPACE.
  */
 struct str skills_text(void);
 

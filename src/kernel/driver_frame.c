@@ -23,7 +23,10 @@ static size_t length_at(const char *p)
 
 int driver_frames_put(struct driver_frames *f, struct str bytes)
 {
-	/* What was taken makes room; a big frame is not kept for the small ones. */
+	/*
+	 * Frees the frames already read. The buffer of a big frame is not kept for
+	 * small ones.
+	 */
 	if (f->at && f->at == f->in.n)
 		driver_frames_free(f);
 	buf_consume(&f->in, f->at);

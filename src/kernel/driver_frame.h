@@ -1,6 +1,6 @@
 /*
  * The frames between the server and the driver of a kernel: four bytes of length,
- * little-endian, then JSON. An engine: fed with bytes, it answers with frames.
+ * little-endian, then JSON. Without I/O: the caller adds bytes and takes frames.
  */
 #ifndef KERNEL_DRIVER_FRAME_H
 #define KERNEL_DRIVER_FRAME_H
@@ -11,17 +11,17 @@ enum { DRIVER_FRAME_HEAD = 4 };
 
 struct driver_frames {
 	struct buf in;
-	size_t at; /* where the next frame begins */
+	size_t at; /* offset of the next frame */
 };
 
 void driver_frames_init(struct driver_frames *f);
 void driver_frames_free(struct driver_frames *f);
 
-/* Takes bytes as they come. ERR_LIMIT, -ENOMEM. */
+/* Adds received bytes. ERR_LIMIT, -ENOMEM. */
 int driver_frames_put(struct driver_frames *f, struct str bytes) MUST_USE;
 /*
- * The next frame, borrowed until the next put. 0; positive: none is complete;
- * ERR_LIMIT: it would be longer than DRIVER_FRAME_MAX, and nothing can follow.
+ * The next frame, borrowed until the next put. 0; positive: no complete frame;
+ * ERR_LIMIT: the frame is longer than DRIVER_FRAME_MAX, and no other can follow.
  */
 int driver_frames_next(struct driver_frames *f, struct str *frame) MUST_USE;
 

@@ -1,4 +1,4 @@
-/* Of use to the driver's own files alone. */
+/* Internal declarations of the driver's files. */
 #ifndef KERNEL_DRIVER_PRIVATE_H
 #define KERNEL_DRIVER_PRIVATE_H
 
@@ -21,23 +21,23 @@ struct driver {
 	const char **env;
 	struct str prepare; /* executed first */
 
-	/* The interpreters that are tried. */
+	/* The interpreters to try. */
 	struct arena search;
 	const char *pythons[PYTHONS_MAX];
 	size_t pythons_n, python_at;
-	bool plain; /* this one did not survive IPython */
+	bool plain; /* the current interpreter is tried without IPython */
 	char trouble[DRIVER_WORDS];
 
 	/* The process. */
 	struct child child;
 	struct spawn_report report;
-	struct io pipe;    /* what is printed */
+	struct io pipe;    /* standard output and error */
 	struct io channel; /* frames */
 	struct driver_frames frames;
-	struct buf out; /* frames that are on their way */
+	struct buf out; /* frames to be sent */
 	struct timer timer;
 	unsigned interrupts;
-	bool dying; /* it was killed or has ended; it is not told yet */
+	bool dying; /* killed or ended, not reported yet */
 
 	struct arena json;
 	uint64_t cell_id;
@@ -45,22 +45,25 @@ struct driver {
 	char version[64], mode[16], why[DRIVER_WORDS];
 };
 
-/* The Python text that drives cells. */
+/* The Python source of the driver. */
 struct str driver_text(void);
 
 void driver_enter(struct driver *d, enum runner_state to);
-/* Once: its end follows. */
+/* Kills the process, once; child_ended follows. */
 void driver_kill(struct driver *d);
 
-/* Takes up to max bytes of what was printed. True: nothing can be printed any more. */
+/* Reads up to max bytes of output. True: the pipe is at its end. */
 bool driver_drain(struct driver *d, size_t max);
-/* 0: there may be more; positive: not now; ERR_CLOSED, and other errors. */
+/*
+ * Reads and handles frames. 0: there may be more; positive: none for now; ERR_CLOSED,
+ * and other errors.
+ */
 int driver_read(struct driver *d) MUST_USE;
-/* Adds a frame to what is on its way; errors stick in d->out. key may be NULL. */
+/* Adds a frame to those to be sent; d->out keeps errors. key may be NULL. */
 void driver_put(struct driver *d, const char *op, const char *key, struct str value);
-/* Sends what can be sent now; the rest follows by itself. */
+/* Sends without blocking; the loop sends the rest later. */
 void driver_send(struct driver *d);
-/* For the loop. */
+/* Callbacks of the loop. */
 void driver_pipe_ready(struct io *io, uint32_t events);
 void driver_channel_ready(struct io *io, uint32_t events);
 

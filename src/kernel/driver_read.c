@@ -1,4 +1,4 @@
-/* What comes from a driver's process and goes to it: text, and frames. */
+/* Input and output of a driver's process: text and frames. */
 #include "kernel/driver_private.h"
 
 #include "base/fd.h"
@@ -27,7 +27,7 @@ bool driver_drain(struct driver *d, size_t max)
 			continue;
 		if (n <= 0)
 			return n == 0;
-		/* What is printed between cells is nobody's. */
+		/* Output between cells is dropped. */
 		if (is_cell(d))
 			cell_text(&d->runner.cell, str_make(room, (size_t)n));
 		max -= (size_t)n < max ? (size_t)n : max;
@@ -54,7 +54,7 @@ void driver_send(struct driver *d)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			break; /* a broken one is noticed by its reader */
+			break; /* the reader reports a broken channel */
 		buf_consume(&d->out, (size_t)n);
 	}
 	if (!d->out.n)
@@ -99,7 +99,10 @@ static void become_idle(struct driver *d)
 		driver_enter(d, RUNNER_IDLE);
 		d->runner.ops->idle(d->runner.arg);
 	} else if (d->runner.state == RUNNER_BUSY) {
-		/* No cell for a process that ends; nobody waits for this one any more. */
+		/*
+		 * A dying process gets no cell. The caller has the result of the last
+		 * one.
+		 */
 		driver_enter(d, RUNNER_STOPPING);
 	}
 }
@@ -143,7 +146,7 @@ static int on_ready(struct driver *d, struct json_val frame)
 	return 0;
 }
 
-/* The driver waits for this, so that what it prints next comes behind it. */
+/* Acknowledges output. The driver waits for this, so that its next output comes later. */
 static int seen(struct driver *d)
 {
 	driver_put(d, "seen", NULL, STR(""));
@@ -221,8 +224,9 @@ static int take(struct driver *d, struct str text)
 }
 
 /*
- * Complete frames, each behind what was printed before it: the pipe holds no more than
- * DRIVER_PIPE. A frame is looked at where it lies, and none of them makes room.
+ * Handles complete frames, each after the text printed before it: the pipe holds at
+ * most DRIVER_PIPE bytes. Frames are read in place, and handling one does not move the
+ * buffer.
  */
 static int take_all(struct driver *d)
 {
@@ -265,7 +269,10 @@ void driver_channel_ready(struct io *io, uint32_t events)
 		return;
 	if (r != ERR_CLOSED)
 		log_warn("kernel: its channel is broken: %s", err_text(r));
-	/* A cell may have closed the channel, or written into it. */
+	/*
+	 * The channel is useless from now on: a cell may have closed it or written into
+	 * it.
+	 */
 	loop_close(d->loop, io);
 	driver_kill(d);
 }

@@ -1,4 +1,4 @@
-/* Python texts of ours, as they stand in their files. */
+/* The embedded Python sources. */
 #include "kernel/driver_private.h"
 
 #include "base/embed.h"

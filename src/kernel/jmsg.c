@@ -57,7 +57,7 @@ static void put_header(
 	jw_end(&w);
 }
 
-/* Header, parent and metadata; returns where the content begins. */
+/* Writes header, parent and metadata; returns the offset of the content. */
 static size_t begin(struct jmsg_session *s, const char *type, struct jmsg_out *o)
 {
 	if (!o->text.max)
@@ -70,7 +70,10 @@ static size_t begin(struct jmsg_session *s, const char *type, struct jmsg_out *o
 	return o->text.n;
 }
 
-/* The texts lie in a row, as the signature wants them; content_at is of the last. */
+/*
+ * Signs the four texts, which are contiguous in the buffer; content_at is the offset of
+ * the last.
+ */
 static int end(const struct jmsg_session *s, size_t content_at, struct jmsg_out *o)
 {
 	size_t header_n = o->parts[2].n;
@@ -156,7 +159,7 @@ static int read_status(struct json_val c, struct arena *a, struct jmsg *out)
 			out->state = (enum jmsg_state)i;
 			return 0;
 		}
-	/* Kernels know more states (restarting, dead) that mean nothing for a cell. */
+	/* Kernels send further states (restarting, dead), which do not concern a cell. */
 	out->type = JMSG_OTHER;
 	return 0;
 }
@@ -198,7 +201,7 @@ static int read_reply(struct json_val c, struct arena *a, struct jmsg *out)
 	if (r)
 		return r;
 	out->reply.payload = json_get(c, "payload");
-	/* Of early versions: abort. */
+	/* Early versions of the protocol send "abort". */
 	if (str_eq(status, STR("aborted")) || str_eq(status, STR("abort")))
 		out->reply.outcome = JMSG_ABORTED;
 	else
@@ -254,7 +257,10 @@ static bool signature_right(
 	return hash_equal(ours, theirs, sizeof(ours));
 }
 
-/* One escape, or what stands in its place: half of a surrogate pair is no character. */
+/*
+ * Copies an escape, or a replacement for half of a surrogate pair, which is no
+ * character.
+ */
 static void repair_escape(struct str *rest, struct buf *out)
 {
 	int unit = rest->n >= 6 && rest->p[1] == 'u' ? json_hex4(rest->p + 2) : -1;
@@ -271,7 +277,10 @@ static void repair_escape(struct str *rest, struct buf *out)
 	*rest = str_skip(*rest, n);
 }
 
-/* The text with a replacement for all that is no character; empty when out of room. */
+/*
+ * Copies the text with a replacement for each invalid character; empty if memory is
+ * short.
+ */
 static struct str repair(struct str text, struct arena *a)
 {
 	struct buf b = BUF_INIT(JMSG_ARENA_MAX);

@@ -16,7 +16,7 @@ static const char not_ready[] = "it was not ready in time";
 static const char kernel_info[] = "kernel_info_request";
 static const char no_memory[] = "there is no memory to wait for it";
 
-/* What a request is waited for. */
+/* The parts of a result: its reply and the idle status. */
 enum { REPLY = 1, IDLE = 2 };
 
 static const enum zmtp_type types[] = {
@@ -62,8 +62,8 @@ static void channel_close(struct kernel_channel *ch)
 }
 
 /*
- * The kernel has closed a connection, or talks nonsense: as good as dead. It gets the
- * time to end by itself, so that its status is its own.
+ * Handles a closed connection or a protocol error: the kernel is ended. It first gets
+ * time to end by itself, so that its exit status is its own.
  */
 static void channel_fail(struct kernel_channel *ch, const char *why)
 {
@@ -86,7 +86,7 @@ static void channel_flush(struct kernel_channel *ch)
 		if (n > 0)
 			buf_consume(out, (size_t)n);
 	}
-	/* Another error shows itself to the reader. */
+	/* The reader reports other errors. */
 	loop_want(ch->kernel->setup.loop, &ch->io,
 		out->n > 0 && errno == EAGAIN ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
@@ -116,7 +116,10 @@ static void finish(struct kernel *k)
 	k->awaited = 0;
 	if (k->state == KERNEL_STARTING) {
 		kernel_enter(k, KERNEL_IDLE);
-		/* Who is connected needs no names, and nobody else shall. */
+		/*
+		 * All channels are connected: the names are not needed any more, and no
+		 * other process shall connect.
+		 */
 		connection_remove(&k->connection);
 		k->setup.events->ready(k);
 	} else if (runs_cell(k)) {
@@ -131,8 +134,8 @@ static void rest_late(struct timer *t)
 }
 
 /*
- * One half of what is awaited is here, and the other may have been dropped on its way:
- * it is waited for while anything is published, but not for ever.
+ * Reply or idle status is here, and the other may have been dropped on its way. The
+ * timer restarts while anything is published, up to the deadline k->by.
  */
 static void wait_for_rest(struct kernel *k)
 {
@@ -185,7 +188,7 @@ static void lose(struct kernel *k, enum connection_channel from, uint64_t bytes)
 {
 	if (runs_cell(k))
 		k->setup.events->lost(k, bytes);
-	/* There are replies on this channel, and one at a time: it was ours. */
+	/* This channel carries replies, and only one is awaited: the lost one. */
 	if (from == CONNECTION_SHELL && k->awaited & REPLY)
 		came(k, REPLY);
 }
@@ -221,7 +224,7 @@ static void channel_ready(struct kernel_channel *ch)
 		ask(&k->timer);
 }
 
-/* Until all input is taken, or the channel is closed. */
+/* Handles all input, or as much as came before the channel was closed. */
 static void channel_feed(struct kernel_channel *ch, struct str in)
 {
 	struct zmtp_message m;
@@ -242,7 +245,7 @@ static void channel_feed(struct kernel_channel *ch, struct str in)
 		channel_flush(ch);
 }
 
-/* What recv said: bytes that were dealt with, 0 for the end, -EAGAIN, -errno. */
+/* Receives and handles input: the number of bytes, 0 at the end, -EAGAIN, -errno. */
 static ssize_t channel_read(struct kernel_channel *ch)
 {
 	static char input[65536];
@@ -257,7 +260,10 @@ static ssize_t channel_read(struct kernel_channel *ch)
 
 static void knock(struct timer *t);
 
-/* Nobody listens there any more, or not yet: a TCP connection tells it late. */
+/*
+ * Handles the end of a connection. At the start the kernel may not listen yet: a TCP
+ * connection reports that late.
+ */
 static void channel_ended(struct kernel_channel *ch)
 {
 	struct kernel *k = ch->kernel;
@@ -310,7 +316,7 @@ static int channel_open(struct kernel_channel *ch)
 	return 0;
 }
 
-/* Knocks until all are open; then the handshakes go on by themselves. */
+/* Tries to connect until all channels are open. The handshakes follow in the loop. */
 static void knock(struct timer *t)
 {
 	struct kernel *k = container_of(t, struct kernel, timer);
@@ -323,7 +329,7 @@ static void knock(struct timer *t)
 	}
 	for (size_t i = 0; i < CONNECTION_CHANNELS; i++)
 		again |= channel_open(&k->channels[i]) != 0;
-	/* Else the timer is that of its end. */
+	/* In another state the timer belongs to that state. */
 	if (k->state == KERNEL_STARTING &&
 		timer_set(k->setup.loop, &k->timer, again ? KERNEL_RETRY_MS : k->by - now,
 			knock))
@@ -342,10 +348,10 @@ static int ask_anew(struct kernel *k)
 }
 
 /*
- * A subscription takes its time to arrive, and output before it is for nobody. So the
- * kernel is ready when it has replied and published, and is asked again if it did only
- * the former. One that does neither is told the same again: ZeroMQ in Node may find a
- * request only when another comes.
+ * Output published before a subscription has arrived is lost. So the kernel is ready
+ * when it has both replied and published. If one of the two is missing, a new request
+ * is sent. If both are missing, the same request is repeated: ZeroMQ in Node may
+ * process a request only when another one arrives.
  */
 static void ask(struct timer *t)
 {
@@ -380,13 +386,16 @@ static void child_ended(struct child *c, int status)
 	struct kernel_channel *ch = k->channels;
 	int r = spawn_outcome(&k->report);
 
-	/* It is not reaped yet, so the group is still its own. */
+	/* The child is not reaped yet, so the group id is still its own. */
 	kernel_signal_group(k, SIGKILL);
 	if (k->state != KERNEL_ENDING) {
 		k->why = r < 0 && r != -EAGAIN ? k->report.step : kernel_ended_itself;
 		kernel_enter(k, k->state == KERNEL_BUSY ? KERNEL_LAST : KERNEL_ENDING);
 	}
-	/* What it has said; whoever else holds its end may go on for ever. */
+	/*
+	 * Reads the last output, up to a limit: another process may hold the socket and
+	 * write forever.
+	 */
 	for (int i = 0; i < KERNEL_LAST_READS && ch < k->channels + CONNECTION_CHANNELS;
 		i++)
 		if (ch->fd < 0 || channel_read(ch) <= 0)
@@ -394,7 +403,10 @@ static void child_ended(struct child *c, int status)
 	if (k->state != KERNEL_ENDING)
 		kernel_enter(k, KERNEL_ENDING);
 	close_all(k);
-	/* Not before: what was read may have made the caller stop or kill it. */
+	/*
+	 * The pid is valid up to here: callbacks of the reads may stop or kill the
+	 * kernel.
+	 */
 	k->pid = 0;
 	kernel_enter(k, KERNEL_DEAD);
 	k->setup.events->ended(k, k->why, status);
@@ -410,7 +422,7 @@ static int start_child(struct kernel *k)
 	int r;
 
 	r = kernelspec_argv(s->spec, s->env, k->connection.file, &k->arena, &argv);
-	/* With this ipykernel ends when it has lost us. */
+	/* With this variable ipykernel ends when this process has died. */
 	snprintf(parent, sizeof(parent), "JPY_PARENT_PID=%d", (int)getpid());
 	r = r ? r : kernelspec_env(s->spec, s->env, parent, &k->arena, &env);
 	if (r)
@@ -470,11 +482,17 @@ static void beat(struct timer *t)
 
 	if (k->beats++ == 0)
 		channel_send(&k->channels[CONNECTION_HEARTBEAT], &ping, 1);
-	/* As in ask(), but a cell must not run twice: the other asks for nothing. */
+	/*
+	 * Like ask(), but a cell must not run twice: the additional request is a
+	 * kernel_info_request.
+	 */
 	if (k->unheard && k->unheard++ == KERNEL_BEATS_UNHEARD &&
 		jmsg_plain_request(&k->session, kernel_info, &k->request) == 0)
 		kernel_send_request(k, CONNECTION_SHELL);
-	/* Without memory for a timer it is not watched, and its end is still seen. */
+	/*
+	 * Without memory for the timer the heartbeat is not checked; the process's end
+	 * is still reported.
+	 */
 	if (k->state == KERNEL_BUSY &&
 		timer_set(k->setup.loop, &k->beat, KERNEL_BEAT_MS, beat) == 0 &&
 		k->beats == KERNEL_BEATS_MISSED + 1)
@@ -495,7 +513,7 @@ int kernel_run(struct kernel *k, struct str code)
 	}
 	memcpy(k->id, k->request.id, sizeof(k->id));
 	k->awaited = REPLY | IDLE;
-	k->outcome = JMSG_FAILED; /* until the reply says better; it may be lost */
+	k->outcome = JMSG_FAILED; /* until the reply, which may be lost */
 	k->beats = k->beats > 0;
 	k->unheard = 1;
 	kernel_send_request(k, CONNECTION_SHELL);
@@ -506,7 +524,7 @@ void kernel_interrupt(struct kernel *k)
 {
 	if (k->state != KERNEL_BUSY)
 		return;
-	/* Who has stopped himself hears nothing before he goes on. */
+	/* A stopped process handles SIGINT only after SIGCONT. */
 	if (!k->setup.spec->by_message)
 		kernel_signal_group(k, SIGINT);
 	kernel_signal_group(k, SIGCONT);

@@ -1,7 +1,7 @@
 /*
- * One Jupyter kernel: a child that is spoken to over ZMTP. Runs by the loop, one cell
- * at a time, and tells what happens by callbacks; what the cell's messages mean for
- * people is the caller's.
+ * A Jupyter kernel: a child process that is driven over ZMTP. It runs in the loop,
+ * executes one cell at a time, and reports by callbacks. The caller interprets the
+ * cell's messages.
  */
 #ifndef KERNEL_KERNEL_H
 #define KERNEL_KERNEL_H
@@ -16,47 +16,50 @@
 struct kernel;
 
 /*
- * None may free the kernel. ready, done and ended leave it in a state in which the
- * next kernel_run or kernel_start is legal, and may call it.
+ * No callback may free the kernel. During ready, done and ended, the next kernel_run or
+ * kernel_start is legal.
  */
 struct kernel_events {
 	void (*ready)(struct kernel *k);
 	/*
-	 * A message of the running cell: output as it comes, and the execute_reply. It
-	 * lives until this returns; the arena may be used for what is read of it.
+	 * A message of the running cell: output as it arrives, and the execute_reply.
+	 * It is valid until this returns; the callback may allocate in the arena.
 	 */
 	void (*message)(struct kernel *k, const struct jmsg *m, struct arena *a);
-	/* A message of this size could not be taken, and perhaps belonged to the cell. */
+	/*
+	 * A message of this size could not be received; it may have belonged to the
+	 * cell.
+	 */
 	void (*lost)(struct kernel *k, uint64_t bytes);
 	/*
-	 * The cell's reply and all of its output are here, or what was not lost of it.
-	 * It is IDLE, or ended follows.
+	 * The cell's reply and all of its output have come, except lost messages. The
+	 * state is IDLE, or ended follows.
 	 */
 	void (*done)(struct kernel *k, enum jmsg_outcome outcome);
-	/* It runs a cell and its heartbeat has stopped; told once for each cell. */
+	/* The heartbeat has stopped while a cell runs; called once per cell. */
 	void (*silent)(struct kernel *k);
-	/* It is no more; why is for people, status as from wait(2). */
+	/* The kernel has ended; why is a message for humans, status as from wait(2). */
 	void (*ended)(struct kernel *k, const char *why, int status);
 };
 
 struct kernel_setup {
 	struct loop *loop;
 	const struct kernel_events *events;
-	const struct kernelspec *spec; /* this and the next are borrowed for good */
+	const struct kernelspec *spec; /* this and the next are borrowed */
 	const char *const *env;
-	const struct spawn_user *user; /* NULL: as we are */
-	const char *tmp;               /* absolute; of the user */
+	const struct spawn_user *user; /* NULL: the user of this process */
+	const char *tmp;               /* absolute; writable by the user */
 	const char *cwd;
-	uint64_t start_ms; /* for it to become ready */
+	uint64_t start_ms; /* time limit until ready */
 };
 
 enum kernel_state {
 	KERNEL_DEAD,
-	KERNEL_STARTING, /* until it has answered on all that matters */
+	KERNEL_STARTING, /* until it has replied and published */
 	KERNEL_IDLE,
 	KERNEL_BUSY,
-	KERNEL_LAST,   /* its process has ended in a cell; what it has said is read */
-	KERNEL_ENDING, /* on the way down the rungs */
+	KERNEL_LAST,   /* the process has ended in a cell; its last output is read */
+	KERNEL_ENDING, /* it is being ended, step by step */
 };
 
 struct kernel_channel {
@@ -70,51 +73,57 @@ struct kernel_channel {
 struct kernel {
 	struct kernel_setup setup;
 	enum kernel_state state;
-	const char *why; /* it ends */
+	const char *why; /* the reason of its end */
 
-	/* Of use to kernel.c alone. */
+	/* Internal members of kernel*.c. */
 	struct kernel_channel channels[CONNECTION_CHANNELS];
 	struct connection connection;
 	struct jmsg_session session;
 	struct jmsg_out request;
 	struct arena arena;
 	struct child child;
-	pid_t pid; /* and its group; 0: there is none */
+	pid_t pid; /* also its process group; 0: none */
 	struct spawn_report report;
-	struct timer timer;   /* of the present state */
-	struct timer beat;    /* while a cell runs */
-	uint64_t by;          /* monotonic ms: ready, or all that is awaited */
-	char id[JMSG_ID_MAX]; /* of the request that is waited for */
-	unsigned awaited;     /* what of it has not come */
+	struct timer timer;   /* for the current state */
+	struct timer beat;    /* heartbeat, while a cell runs */
+	uint64_t by;          /* monotonic ms: deadline of ready or of the rest */
+	char id[JMSG_ID_MAX]; /* id of the awaited request */
+	unsigned awaited;     /* its missing parts: REPLY, IDLE */
 	enum jmsg_outcome outcome;
-	unsigned beats;   /* not answered */
-	unsigned unheard; /* beats, one more, until anything tells of the cell; then 0 */
+	unsigned beats;   /* unanswered beats */
+	unsigned unheard; /* beats + 1 until the first message of the cell, then 0 */
 	size_t rung;
 };
 
-/* A dead kernel; what setup points to must outlive it. */
+/* Initializes a dead kernel; the objects that setup points to must outlive it. */
 void kernel_init(struct kernel *k, const struct kernel_setup *setup);
-/* Kills what runs, at once and without a word. Not from a callback. */
+/*
+ * Kills all of its processes at once, without a callback. Not to be called from a
+ * callback.
+ */
 void kernel_free(struct kernel *k);
 
 /*
- * Starts a dead kernel: ready or ended will be told. -errno when there is no child, and
- * then nothing more is told.
+ * Starts a dead kernel: ready or ended follows. -errno if no child could be started;
+ * then no callback follows.
  */
 int kernel_start(struct kernel *k) MUST_USE;
 
-/* Runs a cell in an idle kernel: done or ended will be told. ERR_LIMIT, -ENOMEM. */
+/* Runs a cell in an idle kernel: done or ended follows. ERR_LIMIT, -ENOMEM. */
 int kernel_run(struct kernel *k, struct str code) MUST_USE;
 
-/* Interrupts the running cell, in the way its kernelspec wants. May change nothing. */
+/*
+ * Interrupts the running cell, in the way its kernelspec selects. It may have no
+ * effect.
+ */
 void kernel_interrupt(struct kernel *k);
 
 /*
- * Asks the kernel to end, since another one follows it, and makes it, in rungs: the
- * message, SIGTERM, SIGKILL. ended will be told. Nothing for one that is dead or ending.
+ * Ends the kernel in steps: a shutdown request with restart set, SIGTERM, SIGKILL.
+ * ended follows. No effect if the kernel is dead or ending.
  */
 void kernel_stop(struct kernel *k);
-/* SIGKILL to all of its processes; ended will be told. */
+/* Sends SIGKILL to all of its processes; ended follows. */
 void kernel_kill(struct kernel *k);
 
 #endif

@@ -1,4 +1,4 @@
-/* The way down of a kernel: asked, told, killed. */
+/* Ends a kernel in steps: shutdown request, SIGTERM, SIGKILL. */
 #include "kernel/kernel_private.h"
 
 #include "limits.h"
@@ -11,7 +11,7 @@ static void end_by_message(struct kernel *k);
 static void end_by_sigterm(struct kernel *k);
 static void end_by_sigkill(struct kernel *k);
 
-/* The way down; wait is the time until the next rung. */
+/* The steps in order; wait is the time until the next one. */
 static const struct rung {
 	void (*act)(struct kernel *k);
 	uint64_t wait;
@@ -26,20 +26,20 @@ static void step_down(struct timer *t)
 	struct kernel *k = container_of(t, struct kernel, timer);
 	const struct rung *r = &rungs[k->rung];
 
-	/* The last one is repeated: a kill may meet a process that cannot end yet. */
+	/* The last step is repeated: a killed process may not be able to end yet. */
 	if (k->rung + 1 < ARRAY_LEN(rungs))
 		k->rung++;
 	r->act(k);
-	/* Without memory for a timer there is no waiting either. */
+	/* Without memory for the timer, SIGKILL follows at once. */
 	if (timer_set(k->setup.loop, &k->timer, r->wait, step_down))
 		end_by_sigkill(k);
 }
 
 void kernel_signal_group(const struct kernel *k, int signo)
 {
-	/* 0 would be our own group. */
+	/* 0 is the group of this process. */
 	assert(k->pid > 0);
-	/* A child that has not come to its own session yet has no group. */
+	/* Before a child has started its own session, it has no group. */
 	if (kill(-k->pid, signo) < 0)
 		kill(k->pid, signo);
 }

@@ -25,7 +25,7 @@ static bool name_legal(struct str name)
 	return name.n > 0 && name.n <= KERNELSPEC_NAME_MAX && name.p[0] != '.';
 }
 
-/* Opens FOLDER/SUB/kernels/NAME/kernel.json; a relative folder is none. */
+/* Opens FOLDER/SUB/kernels/NAME/kernel.json; relative folders are ignored. */
 static int open_in(struct str folder, const char *sub, struct str name,
 	struct kernelspec *out, struct stat *st)
 {
@@ -85,7 +85,7 @@ static int load(int fd, struct arena *a, struct str *text)
 	return r;
 }
 
-/* A member that is a string, decoded; empty where there is none. */
+/* Reads a member that is a string, decoded; empty if it is missing. */
 static int member(struct json_val root, const char *key, struct arena *a, struct str *out)
 {
 	struct json_val v = json_get(root, key);
@@ -94,7 +94,7 @@ static int member(struct json_val root, const char *key, struct arena *a, struct
 	return json_type(v) == JSON_ABSENT ? 0 : json_str(v, a, out);
 }
 
-/* Whether all values are strings that a C string can hold. */
+/* Whether all values are strings without NUL. */
 static bool all_strings(struct json_val container, struct arena *a)
 {
 	struct json_val v;
@@ -142,7 +142,7 @@ static int understand(
 			!names_legal(k->env, a)))
 		return ERR_TYPE;
 	k->by_message = str_eq(mode, STR("message"));
-	/* Others do not all know unix sockets, and some end in silence. */
+	/* Not all other kernels support unix sockets, and some end silently. */
 	k->by_ipc = str_eq_nocase(k->language, STR("python")) ||
 		str_eq_nocase(k->language, STR("R"));
 	return 0;
@@ -213,7 +213,7 @@ int kernelspec_find(const struct kernelspec_places *p, struct str name, struct a
 
 /* --- What is executed ----------------------------------------------------------- */
 
-/* One argument with what stands in braces put in; an unknown name stays. */
+/* Replaces the placeholders in braces in one argument; an unknown name is kept. */
 static void expand(struct str s, const char *const values[][2], struct buf *out)
 {
 	while (s.n > 0) {
@@ -231,7 +231,10 @@ static void expand(struct str s, const char *const values[][2], struct buf *out)
 	}
 }
 
-/* As it is with a slash, else on the PATH; NULL: nowhere, or out of memory. */
+/*
+ * A name with a slash is used unchanged, others are searched on the PATH; NULL: not
+ * found, or out of memory.
+ */
 static const char *find_program(const char *name, const char *const *env, struct arena *a)
 {
 	char full[FILE_PATH_MAX];
@@ -274,7 +277,10 @@ int kernelspec_argv(const struct kernelspec *k, const char *const *env,
 	return r;
 }
 
-/* NAME=value with each ${NAME} in the value replaced; what env lacks is empty. */
+/*
+ * Writes NAME=value with each ${NAME} in the value replaced; variables missing in env
+ * are empty.
+ */
 static void assign(struct str name, struct str s, const char *const *env, struct buf *out)
 {
 	buf_str(out, name);

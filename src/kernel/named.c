@@ -11,15 +11,15 @@
 
 enum { NAMED_WORDS = 256, NAMED_TRIES = 3, NAMED_REFUSALS = 20 };
 
-/* What the kernel executes while the runner is BUSY or STOPPING. */
+/* The code that the kernel executes while the runner is BUSY or STOPPING. */
 enum step { STEP_CHDIR, STEP_CELL };
 
-/* Languages in which we have something to say. */
+/* Languages for which code is sent besides the cells. */
 static const struct language {
 	const char *name;
-	/* Executed at first; the first line of what it prints is the interpreter. */
+	/* Executed first; the first line of its output is the interpreter. */
 	const char *greeting;
-	/* Around a directory, which a JSON text is a literal for. */
+	/* The code before and after a directory, whose JSON text is a valid literal. */
 	const char *chdir, *chdir_end;
 } languages[] = {
 	{"python", "print(__import__('sys').executable)\n%colors nocolor",
@@ -33,7 +33,7 @@ struct named {
 	const char *const *env;
 	const struct spawn_user *user;
 	struct str prepare;
-	char name[KERNELSPEC_NAME_MAX + 2]; /* so that one too long is seen */
+	char name[KERNELSPEC_NAME_MAX + 2]; /* space to detect longer names */
 
 	struct arena memory; /* of the kernelspec */
 	struct kernelspec spec;
@@ -42,11 +42,11 @@ struct named {
 	struct timer timer;
 	unsigned interrupts;
 	unsigned tries;
-	unsigned refusals; /* of the present cell */
+	unsigned refusals; /* of the current cell */
 
-	struct cell greeting; /* what comes of it */
+	struct cell greeting; /* its output */
 	enum step step;
-	struct buf code; /* the cell's */
+	struct buf code; /* the cell's code */
 	char cwd[FILE_PATH_MAX];
 };
 
@@ -85,14 +85,14 @@ static void enter(struct named *n, enum runner_state to)
 	ms = to == RUNNER_PAUSED ? n->runner.pause : patience[to];
 	if (timer_set(n->loop, &n->timer, ms, late[to]) == 0)
 		return;
-	/* Nobody would notice that the time is over, so it is. */
+	/* Without memory for the timer, the timeout is taken to be over. */
 	if (to == RUNNER_PAUSED)
 		give_up(n, "out of memory");
 	else
 		kernel_kill(&n->kernel);
 }
 
-/* No cell for a process that ends; nobody waits for the one that ran any more. */
+/* An ending kernel gets no cell. The caller has the result of the last one. */
 static void become_idle(struct named *n)
 {
 	if (n->kernel.state == KERNEL_IDLE) {
@@ -105,7 +105,7 @@ static void become_idle(struct named *n)
 
 /* --- Its messages ----------------------------------------------------------------- */
 
-/* Where what comes now belongs; NULL: nobody wants it. */
+/* The cell that receives the current output; NULL: the output is dropped. */
 static struct cell *cell_of(struct named *n)
 {
 	if (n->runner.state == RUNNER_LOADING)
@@ -142,7 +142,7 @@ static void on_silent(struct kernel *k)
 
 /* --- Cells ------------------------------------------------------------------------ */
 
-/* The first line of what it has printed. */
+/* Stores the interpreter, the first line of the greeting's output. */
 static void take_interpreter(struct named *n)
 {
 	struct str said = buf_view(&n->greeting.head);
@@ -163,10 +163,10 @@ static void cell_done(struct named *n, enum jmsg_outcome outcome)
 	cell_reset(&n->runner.cell);
 }
 
-/* The directory is entered, or is not: the cell follows anyway. */
+/* Runs the cell, whether or not its directory could be entered. */
 static void run_cell(struct named *n)
 {
-	/* Its end is told next. */
+	/* If the kernel is not idle, its end is reported next. */
 	if (n->kernel.state != KERNEL_IDLE)
 		return;
 	n->step = STEP_CELL;
@@ -183,8 +183,8 @@ static void again(struct timer *t)
 }
 
 /*
- * For a while after an error some kernels refuse what comes, whatever they are told.
- * True: the cell is handed over once more, in a moment.
+ * For some time after an error some kernels abort each request. True: the cell is sent
+ * again after a delay.
  */
 static bool try_again(struct named *n, enum jmsg_outcome outcome)
 {
@@ -259,16 +259,16 @@ static void interrupt(struct runner *r)
 
 	enter(n, RUNNER_STOPPING);
 	cell_reset(&r->cell);
-	/* It may wait for its turn, and is not run any more. */
+	/* A cell that is still waiting is not run any more. */
 	buf_free(&n->code);
 	n->interrupts = 1;
 	nudge(r);
-	/* It has refused the cell, which is not handed over again. */
+	/* If the kernel is idle it has refused the cell, which is not sent again. */
 	if (n->kernel.state == KERNEL_IDLE && timer_set(n->loop, &n->timer, 0, harder))
 		kernel_kill(&n->kernel);
 }
 
-/* A second time, then the end. */
+/* Interrupts a second time, then kills the kernel. */
 static void harder(struct timer *t)
 {
 	struct named *n = container_of(t, struct named, timer);
@@ -286,7 +286,7 @@ static void harder(struct timer *t)
 	kernel_kill(&n->kernel);
 }
 
-/* --- Its end ---------------------------------------------------------------------- */
+/* --- End of the kernel ------------------------------------------------------------ */
 
 static void give_up(struct named *n, const char *why)
 {
@@ -299,7 +299,7 @@ static void give_up(struct named *n, const char *why)
 	n->runner.ops->none(n->runner.arg, words);
 }
 
-/* Of ports another may have been faster, the next ones are others. */
+/* Another process may have taken a TCP port: the next start chooses other ports. */
 static void start_failed(struct named *n, const char *why)
 {
 	cell_reset(&n->greeting);
@@ -338,7 +338,7 @@ static void stop(struct runner *r)
 {
 	struct kernel *k = &of_runner(r)->kernel;
 
-	/* One that is busy would answer when its cell is over. */
+	/* A busy kernel handles a shutdown request only after its cell. */
 	if (k->state == KERNEL_IDLE)
 		kernel_stop(k);
 	else if (r->pid)
@@ -347,7 +347,10 @@ static void stop(struct runner *r)
 
 /* --- The start -------------------------------------------------------------------- */
 
-/* In a namespace of its own; a JSON text is a literal. */
+/*
+ * Sends the greeting and then prepare, in a namespace of its own. A JSON text is a
+ * valid literal.
+ */
 static int greet(struct named *n)
 {
 	struct buf code = BUF_INIT(KERNEL_PREPARE_MAX * 2);
@@ -377,7 +380,7 @@ static void on_ready(struct kernel *k)
 		kernel_kill(k);
 }
 
-/* PREFIX of PREFIX/bin/python; NULL without memory. */
+/* The PREFIX of PREFIX/bin/python; NULL if memory is short. */
 static const char *prefix_of(const char *python, struct arena *a)
 {
 	struct str s = str_c(python);
@@ -398,7 +401,7 @@ static int find_in(struct named *n, const char *prefix, const char **why)
 	return r;
 }
 
-/* In the folders of the system and of each Python there is. */
+/* Searches the folders of the system and of each installed Python. */
 static int find(struct named *n, const char **why)
 {
 	const char *list[PYTHONS_MAX], *first = NULL;
@@ -439,7 +442,10 @@ static const struct kernel_events events = {
 	.ended = on_ended,
 };
 
-/* Not every image has the usual folder, or lets one be made in it. */
+/*
+ * Tries several folders: not every image has the usual one or allows to create a folder
+ * in it.
+ */
 static int launch(struct named *n)
 {
 	static const char *const folders[] = {"/tmp", "/dev/shm", "/run", "/var/tmp"};
@@ -551,7 +557,7 @@ struct runner *named_new(struct loop *l, const char *const *env,
 		.prepare = prepare,
 		.code = BUF_INIT(JMSG_OUT_MAX),
 	};
-	/* One that is too long is none, and is refused by what reads it. */
+	/* A name that is too long is invalid and is refused by kernelspec_find. */
 	snprintf(n->name, sizeof(n->name), "%.*s", STR_ARG(name));
 	runner_init(&n->runner, &kind, ops, arg);
 	cell_init(&n->greeting);

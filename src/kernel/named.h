@@ -1,6 +1,6 @@
 /*
- * A Jupyter kernel by the name of its kernelspec, as a runner: what its messages mean
- * for a cell, and what the wire contract wants of one of Python besides.
+ * A Jupyter kernel, selected by the name of its kernelspec, as a runner: it converts
+ * messages to cell output and adds the wire contract's requirements for Python.
  */
 #ifndef KERNEL_NAMED_H
 #define KERNEL_NAMED_H
@@ -10,10 +10,10 @@
 #include "proc/spawn.h"
 
 /*
- * env and user stay the caller's; name is copied. The kernelspec is read anew at each
- * start. "python" is "python3" where there is no other of that name. prepare is
- * for kernels of Python, as for the embedded one (driver.h). NULL: out of memory.
- * Nothing is started.
+ * env, user and prepare are borrowed and must outlive the runner; name is copied. The
+ * kernelspec is read again at each start. "python" means "python3" if no kernelspec has
+ * that name. prepare is executed in Python kernels, as in the embedded one (driver.h).
+ * NULL: out of memory. No process is started.
  */
 struct runner *named_new(struct loop *l, const char *const *env,
 	const struct spawn_user *user, struct str name, struct str prepare,

@@ -30,7 +30,7 @@ struct native {
 	bool busy;
 	struct buf code;
 	struct calls calls;
-	struct calls_step step; /* the one that runs */
+	struct calls_step step; /* the current step */
 	struct cell cell;
 	char cwd[FILE_PATH_MAX];
 
@@ -38,7 +38,7 @@ struct native {
 	struct child child;
 	struct spawn_report report;
 	struct io out;
-	struct buf text; /* what it printed, where that is not shown as it is */
+	struct buf text; /* its output, if it is not shown unchanged */
 };
 
 static void next(struct native *n);
@@ -53,7 +53,7 @@ static void take_output(struct native *n, struct str text)
 		buf_str(&n->text, text);
 }
 
-/* True: nothing more can come, or not now. */
+/* Reads output. True: the pipe is at its end. */
 static bool drain(struct native *n, bool all)
 {
 	char room[4096];
@@ -101,7 +101,7 @@ static void native_put_failure(struct native *n, int err)
 	buf_free(&why);
 }
 
-/* What Python would show when the function returns; false: an exception. */
+/* Shows the return value as Python does; false: an exception. */
 static bool show_value(struct native *n, int status)
 {
 	struct buf repr = BUF_INIT(CALLS_STEP_MAX);
@@ -156,7 +156,7 @@ static void ended(struct child *c, int status)
 	}
 }
 
-/* The arguments in memory, to be read from the beginning on. */
+/* Writes the arguments to a memory file; returns its fd, at offset 0. */
 static int put_arguments(const struct native *n)
 {
 	int fd = fd_memory("call", n->step.text.n);
@@ -203,7 +203,7 @@ static int call(struct native *n)
 	int r = plugins_program_find(program);
 	int in = r ? r : put_arguments(n);
 
-	/* Without od-plugins the last folder of PATH is another one. */
+	/* Without od-plugins the last folder of PATH is not that of the skills. */
 	if (in < 0)
 		return in;
 	r = fd_pipe(out);
@@ -223,7 +223,7 @@ static int call(struct native *n)
 	return r;
 }
 
-/* Shows what needs no process, up to the next call. */
+/* Executes the steps that need no process, up to the next call. */
 static void next(struct native *n)
 {
 	int r;
@@ -288,7 +288,10 @@ struct cell *native_cell(struct native *n)
 	return &n->cell;
 }
 
-/* The skills are the last folder of the PATH; their state is that of all such cells. */
+/*
+ * The skills are in the last folder of the PATH. Their state is shared by all cells of
+ * this kind.
+ */
 static bool make_env(struct native *n, const char *const *env)
 {
 	struct str path = str_c(env_value(env, "PATH"));

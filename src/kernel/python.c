@@ -24,7 +24,7 @@ static const char *const usual[] = {
 	"/opt/conda/bin/python",
 };
 
-/* A program of that name in dir; dir may be empty for a whole path. */
+/* Adds the program name in dir; dir is empty if name is a whole path. */
 static void add(struct finder *f, struct str dir, const char *name)
 {
 	char path[FILE_PATH_MAX];
@@ -40,7 +40,7 @@ static void add(struct finder *f, struct str dir, const char *name)
 	f->n += f->list[f->n] != NULL;
 }
 
-/* The lines of the file are NAME=VALUE, the value perhaps in quotes. */
+/* Reads lines NAME=VALUE; the value may be quoted. */
 static void add_environment(struct finder *f)
 {
 	static const struct str name = {"OH_INTERPRETER_PATH=", 20};
@@ -72,7 +72,7 @@ static void add_path(struct finder *f, struct str path)
 	}
 }
 
-/* The environments of the contract's own images. */
+/* Adds the environments of the contract's own images. */
 static void add_poetry(struct finder *f)
 {
 	static const char top[] = "/openhands/poetry";

@@ -20,13 +20,16 @@ void rich_move(struct rich *to, struct rich *from)
 	rich_init(from);
 }
 
-/* The sources of keys as they are written; another spelling of one does no harm. */
+/*
+ * Whether the key, as written in JSON, is shown elsewhere. Another spelling of it is
+ * harmless.
+ */
 static bool is_elsewhere(struct str key)
 {
 	return str_eq(key, STR("\"text/plain\"")) || str_eq(key, STR("\"image/png\""));
 }
 
-/* What stands for the value. */
+/* The JSON text to write for the value. */
 static struct str text_of(struct str key, struct json_val value, struct arena *texts)
 {
 	static const struct json_caps caps = {

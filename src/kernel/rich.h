@@ -1,6 +1,7 @@
 /*
- * What a cell shows beyond texts and PNG images: HTML, SVG, LaTeX, JSON, by MIME type.
- * The wire contract's observation has no place for it. An engine: JSON in, JSON out.
+ * Output of a cell other than texts and PNG images: HTML, SVG, LaTeX, JSON, by MIME
+ * type. The wire contract's observation has no member for it. Without I/O: JSON in,
+ * JSON out.
  */
 #ifndef KERNEL_RICH_H
 #define KERNEL_RICH_H
@@ -15,12 +16,12 @@ struct rich {
 
 void rich_init(struct rich *r);
 void rich_free(struct rich *r);
-/* to gets what from has, which is empty then. */
+/* Moves the output of from to to; from is empty afterwards. */
 void rich_move(struct rich *to, struct rich *from);
 
 /*
- * Adds the members of data, a checked object, but for text/plain and image/png. texts:
- * JSON in it stands as a text, to be decoded there; NULL: it does not.
+ * Adds the members of data, a checked object, except text/plain and image/png. If texts
+ * is not NULL, JSON values come as strings, which are decoded in that arena.
  */
 void rich_put(struct rich *r, struct json_val data, struct arena *texts);
 /* Writes the members "outputs", a list of objects, and "left_out", a number. */

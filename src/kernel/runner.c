@@ -52,7 +52,10 @@ const char *runner_state_name(enum runner_state s)
 
 void runner_rest(struct runner *r)
 {
-	/* In a cell it is the cell's fault; else it must not become a habit. */
+	/*
+	 * A death in a cell is the cell's fault; repeated deaths in other states are
+	 * delayed.
+	 */
 	if (r->state == RUNNER_BUSY || r->state == RUNNER_STOPPING)
 		r->pause = 0;
 	else

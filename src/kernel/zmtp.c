@@ -10,7 +10,7 @@ struct zmtp_role {
 	const char *peers[3];
 	bool subscribes;
 	bool has_identity;
-	bool empty_first; /* part of each message */
+	bool empty_first; /* each message starts with an empty part */
 };
 
 static const struct zmtp_role roles[] = {
@@ -59,7 +59,7 @@ static void put_ready(struct zmtp *z)
 {
 	static const char name[] = "\5READY";
 	static const char type[] = "Socket-Type", identity[] = "Identity";
-	/* The NUL of a literal stands for the byte of its length. */
+	/* sizeof counts a literal's NUL, which stands for the length byte. */
 	size_t n = sizeof(name) - 1 + sizeof(type) + 4 + strlen(z->role->name);
 
 	if (z->role->has_identity)
@@ -102,8 +102,9 @@ static enum zmtp_step refuse(struct zmtp *z, const char *why)
 }
 
 /*
- * What is wrong with the byte at this place of a greeting, or NULL. Byte by byte: an
- * older peer waits for ours after ten of them, and would be waited for for ever.
+ * The error of the byte at this offset of a greeting, or NULL. The greeting is checked
+ * byte by byte: an older peer waits for ours after ten bytes, and both would wait
+ * forever.
  */
 static const char *greeting_fault(size_t at, uint8_t c)
 {
@@ -159,7 +160,7 @@ static uint64_t frame_size(const uint8_t *head, size_t n)
 	return size;
 }
 
-/* Whether this frame's bytes are kept: not those of a message beyond the caps. */
+/* Whether this frame's bytes are kept: a message beyond the caps is dropped. */
 static bool frame_fits(struct zmtp *z, uint64_t size)
 {
 	if (z->lost || z->parts_n == ZMTP_PARTS_MAX ||
@@ -182,7 +183,10 @@ static enum zmtp_step begin_body(struct zmtp *z, size_t head_n)
 		z->command_at = z->in.n;
 	} else {
 		frame_fits(z, size);
-		/* Only for people: a peer of bad faith may let it wrap. */
+		/*
+		 * The count is only for messages to humans: a malicious peer may let it
+		 * wrap.
+		 */
 		z->bytes += size;
 	}
 	z->left = size;
@@ -212,7 +216,7 @@ static enum zmtp_step take_head(struct zmtp *z, struct str *in)
 
 /* --- Commands ------------------------------------------------------------------- */
 
-/* Cuts a run with its length of so many bytes before it off the front. */
+/* Cuts a field off the front: a length of so many bytes, then the content. */
 static bool cut_counted(struct str *rest, unsigned length, struct str *out)
 {
 	uint64_t n = 0;
@@ -268,7 +272,7 @@ static enum zmtp_step take_ping(struct zmtp *z, struct str rest)
 
 	if (rest.n < TTL || rest.n > TTL + CONTEXT_MAX)
 		return refuse(z, "a PING of the wrong length");
-	/* Who only pings and never reads shall not fill our memory. */
+	/* A peer that sends PINGs and never reads must not fill the memory. */
 	if (z->out.n > ZMTP_COMMAND_MAX)
 		return ZMTP_MORE;
 	rest = str_skip(rest, TTL);
@@ -300,7 +304,7 @@ static enum zmtp_step take_command(struct zmtp *z, struct str body)
 
 static void list_parts(const struct zmtp *z, struct zmtp_message *m)
 {
-	/* The empty part that a REQ receives first is not the caller's. */
+	/* The empty first part that a REQ receives is not passed to the caller. */
 	size_t first = z->role->empty_first ? 1 : 0;
 
 	m->parts_n = 0;
@@ -336,7 +340,7 @@ static enum zmtp_step end_body(struct zmtp *z, struct zmtp_message *m)
 	if (!(z->head[0] & COMMAND))
 		return end_part(z, m);
 	step = take_command(z, str_skip(buf_view(&z->in), z->command_at));
-	/* What was said before a refusal is still looked at. */
+	/* After a refusal the command stays in the buffer, since said points into it. */
 	if (step != ZMTP_BAD)
 		z->in.n = z->command_at;
 	return step;
@@ -355,7 +359,7 @@ static enum zmtp_step take_body(struct zmtp *z, struct str *in, struct zmtp_mess
 	return z->left == 0 ? end_body(z, m) : ZMTP_MORE;
 }
 
-/* The caller is done with what was handed out; a large buffer is given back. */
+/* Releases the returned message; the memory of a large buffer is freed. */
 static void forget_handed(struct zmtp *z)
 {
 	z->handed = false;
@@ -389,7 +393,9 @@ enum zmtp_step zmtp_next(struct zmtp *z, struct str *in, struct zmtp_message *m)
 
 	if (z->handed && z->state != ZMTP_S_BAD)
 		forget_handed(z);
-	/* An empty body ends with its head, without a byte to wake us for it. */
+	/*
+	 * A frame with an empty body is complete after its head, without further input.
+	 */
 	while (step == ZMTP_MORE &&
 		(in->n > 0 || z->state == ZMTP_S_BAD ||
 			(z->state == ZMTP_S_BODY && z->left == 0)))
