@@ -1,6 +1,6 @@
 /*
- * Commands are handed to a shell in a file: nothing else takes any length and
- * any bytes, needs no descriptor in the shell, and works in every shell.
+ * Commands are passed to a shell in a file: only a file takes any length and any bytes,
+ * needs no descriptor in the shell, and works in every shell.
  */
 #ifndef TERM_HANDOVER_H
 #define TERM_HANDOVER_H
@@ -11,10 +11,10 @@
 enum { HANDOVER_PATH = 64 };
 
 /*
- * Writes content and then end to a new file that only owner (NULL: we) can read, in the
- * first folder of /dev/shm, /tmp, /run, /var/tmp that takes it. path receives
- * its name, which needs no quoting; the caller removes it. -errno of the last
- * folder tried.
+ * Writes content and then end to a new file that only owner (NULL: this process's user)
+ * can read, in the first folder of /dev/shm, /tmp, /run, /var/tmp that takes it. path
+ * receives the name of the file, which needs no quoting; the caller removes the file.
+ * Returns the -errno of the last folder tried.
  */
 int handover_write(struct str content, const char *end, const struct spawn_user *owner,
 	char path[HANDOVER_PATH]) MUST_USE;

@@ -17,7 +17,7 @@ void mark_free(struct mark_splitter *m)
 	buf_free(&m->body);
 }
 
-/* The terminal has put a CR before each LF of the value: takes it out again. */
+/* Removes the CR that the terminal has put before each LF of the value. */
 static struct str without_cr(char *p, size_t n)
 {
 	size_t out = 0;
@@ -60,7 +60,7 @@ static bool parse(struct mark_splitter *m, struct mark_event *e)
 	return true;
 }
 
-/* Collects the body until the suffix; true when there is one whole mark. */
+/* Collects the body until the suffix; true if the mark is complete. */
 static bool collect(struct mark_splitter *m, struct str *in)
 {
 	struct str suffix = str_c(m->suffix);
@@ -72,7 +72,7 @@ static bool collect(struct mark_splitter *m, struct str *in)
 	return !m->body.err && str_ends(buf_view(&m->body), suffix);
 }
 
-/* A run that cannot be part of a mark, or the part of the prefix that was none. */
+/* Takes a run of bytes without the first byte of a mark: it is data. */
 static enum mark_step plain(struct mark_splitter *m, struct str *in, struct str *data)
 {
 	size_t n = str_find_byte(*in, m->prefix[0]);
@@ -108,7 +108,10 @@ enum mark_step mark_next(
 			if (parse(m, e))
 				return MARK_EVENT;
 		} else if (m->body.err) {
-			/* Longer than any mark: it is lost, what follows is data. */
+			/*
+			 * The body is longer than any mark: it is dropped, and data
+			 * follows.
+			 */
 			m->matched = 0;
 		}
 	}

@@ -1,20 +1,20 @@
 /*
- * Marks: how a shell tells us, through its terminal and out of the user's
- * sight, that a command begins or has ended.
+ * Marks: a shell reports through its terminal, invisibly for the user, that a command
+ * begins or has ended.
  *
- * A mark is one operating system command of ECMA-48 with a random nonce that
- * only the shell's own functions know:
+ * A mark is an operating system command (OSC) of ECMA-48 with a random nonce that only
+ * the shell's own functions have:
  *
  *   ESC ] 7777 ; NONCE ; KIND ; ID ; STATUS ; JOB ; CWD ; NONCE ; PATH ; NONCE BEL
  *
- * KIND is s (the command starts), t (its text has been executed, which a shell
- * may leave to p), p (it is at its prompt again) or e (so, and with a line editor,
- * to which any byte may be a key). JOB is $!, empty or 0 where there is none. CWD and
- * PATH are the shell's variables PWD and PATH, which may hold any byte but NUL;
- * s may come without these three.
+ * KIND is s (the command starts), t (the text of the command has been executed; some
+ * shells omit it and send only p), p (the shell is at its prompt again) or e (as p, and
+ * the shell has a line editor, for which any byte may be a key). JOB is $!, empty or 0
+ * where there is none. CWD and PATH are the shell's variables PWD and PATH, which may
+ * hold any byte but NUL. A mark of kind s may come with JOB, CWD and PATH empty.
  *
- * The splitter is an engine without I/O: fed with what the terminal prints, it
- * tells data and marks apart, however the bytes are cut.
+ * The splitter is an engine without I/O: it separates the terminal's output into data
+ * and marks, however the bytes are cut.
  */
 #ifndef TERM_MARK_H
 #define TERM_MARK_H
@@ -43,7 +43,7 @@ struct mark_splitter {
 	char prefix[8 + MARK_NONCE + 2]; /* ESC ] 7777 ; NONCE ; */
 	char suffix[MARK_NONCE + 3];     /* ; NONCE BEL */
 	size_t matched;                  /* bytes of prefix seen */
-	struct buf body;                 /* what stands between prefix and suffix */
+	struct buf body;                 /* bytes between prefix and suffix */
 };
 
 /* nonce has MARK_NONCE characters. */
@@ -56,13 +56,13 @@ enum mark_step {
 	MARK_EVENT, /* *e is a mark */
 };
 
-/* Takes some bytes off *in and says what they were. Call until MARK_MORE. */
+/* Takes some bytes off *in and returns what they were. Call until MARK_MORE. */
 enum mark_step mark_next(struct mark_splitter *m, struct str *in, struct str *data,
 	struct mark_event *e) MUST_USE;
 
-/* Bytes taken last that are, so far, the beginning of a mark. */
+/* The number of bytes taken last that may be the beginning of a mark. */
 size_t mark_pending(const struct mark_splitter *m);
-/* Forgets them: they will come once more. */
+/* Forgets the bytes of mark_pending: the caller feeds them again. */
 void mark_restart(struct mark_splitter *m);
 
 #endif

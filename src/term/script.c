@@ -2,17 +2,17 @@
 
 #include "term/split.h"
 
-/* Kills what may stand in the terminal's line: a key typed at the prompt. */
+/* Erases a key typed at the prompt, which may be in the terminal's line. */
 #define KILL_LINE SCRIPT_KILL_LINE
 
 /*
- * Lines begin with a blank, which keeps them out of most histories. Builtins are
- * called as such, so that no alias or function of the user stands in between, and
- * inside a group whose stderr is closed where "set -x" may be on. Marks go to the
- * terminal itself, because a user may redirect the shell's output; but where the
- * shell shows its prompt on the terminal, that is a mark, which takes no descriptor
- * and little time. A prompt that a command has set, such as that of a Python
- * environment, is taken back.
+ * Lines begin with a blank, which keeps them out of most histories. Builtins are called
+ * with "builtin" or "command", so that no alias or function of the user replaces them,
+ * and inside a group whose stderr is closed where "set -x" may be on. Marks go to the
+ * terminal itself, because a user may redirect the shell's output; but if the shell
+ * shows its prompt on the terminal, the prompt is the mark, which takes no descriptor
+ * and little time. A prompt that a command has set, such as the prompt of a Python
+ * environment, is replaced again.
  */
 #define PREFIX "\\033]7777;~;"
 #define TO_US "\001" /* a redirection, which script_setup fills in as it does "~" */
@@ -22,7 +22,7 @@
 #define MARK_PRINTF "printf \"" MARK_FORMAT "\" " MARK_FIELDS
 #define GIT_AND_ID "alias git='git --no-pager'; __od_id="
 
-/* Notes $? even where no descriptor is left, so that there is no group then. */
+/* Stores $? even if no descriptor is left, so that no group is used then. */
 #define HIDE_AND_NOTE "2>\"${__od_null#$((__od_status=${__od_status:-$?}))}\""
 
 #define TAIL \
@@ -30,23 +30,24 @@
 	"2>&\"${__od_fd[__od_status=$?,36#0${-//[^xv]}]--}\""
 
 /*
- * __od_status is $? at the end of the command until a prompt has told it.
+ * __od_status holds $? from the end of the command until a prompt has reported it.
  *
  * Tracing is off while our code runs; the text of a command turns it on again. Where
- * it may be on, stderr is closed, which "2>&2" leaves undone at no cost where it is
- * not: __od_fd holds nothing but 2 at the place of neither x nor v in $-.
+ * tracing may be on, stderr is closed. Where it is off, the redirection becomes "2>&2",
+ * which does nothing and costs nothing: __od_fd holds only the value 2, at the index for
+ * neither x nor v in $-.
  *
  * The tail follows the text within its eval, because eval leaves nothing of $_ and
- * PIPESTATUS behind, and has ERR trapped once more. A command that interrupts or
- * breaks it leaves __od_status empty, and the hook does without.
+ * PIPESTATUS behind, and runs the ERR trap once more. A command that interrupts or
+ * breaks the tail leaves __od_status empty, and the hook works without it.
  *
- * bash copies a function whenever it calls it, so what is rare has functions of its
- * own. All of them can be unset, as scripts do that tidy up: the hook, or the next
- * line, defines them again from __od_setup. A bash that is told to edit its input may
- * stop showing prompts, and one whose command ended within quotes shows PS2 first.
+ * bash copies a function whenever it calls it, so rare work has functions of its own.
+ * Scripts that clean up may unset all of them: the hook, or the next line, defines them
+ * again from __od_setup. A bash whose line editing is turned on may stop showing
+ * prompts. A bash whose command ended within quotes shows PS2 first.
  *
- * PS1 names a variable that has the mark, where bash (4.4) and zsh expand what that
- * expands to: whoever prints PS1 sees no nonce and no fields.
+ * If the shell expands the result of an expansion in PS1 (bash 4.4, zsh), PS1 only names
+ * a variable that holds the mark: printing PS1 shows no nonce and no fields.
  */
 static const char bash_setup[] =
 	"\\builtin enable printf test read set declare export local 2>/dev/null; "
@@ -108,7 +109,7 @@ static const char bash_setup[] =
 	"case $__od_ran in '') __od_lead 0; \\builtin eval \"$__od_command\";; "
 	"*) __od_ours '';; esac";
 
-/* Aliases are off while it is read, those of reserved words above all. */
+/* Aliases are off while the set-up is read, above all aliases of reserved words. */
 static const char bash_setup_begin[] = KILL_LINE
 	" __od_status=%s __od_ran=+ __od_told= __od_open= __od_err=2 __od_flags= "
 	"__od_file= __od_last= __od_pipes= __od_id=%s; \\builtin history -d -1 "
@@ -118,9 +119,9 @@ static const char bash_setup_end[] =
 	"; \\builtin eval \"$__od_setup\"; \\builtin shopt -s expand_aliases\n";
 
 /*
- * What all others have in common. "prompt" is what their prompt is while it shows on
- * the terminal. Few of them can be made to call a builtin past a function of the
- * user.
+ * The part that all other shells have in common. "prompt" is the value of their PS1
+ * while it shows on the terminal. Few of these shells can be made to call a builtin past
+ * a function of the user.
  */
 #define MARK_SETUP(mark) \
 	"__od_mark() { " mark "; }; " \
@@ -140,7 +141,7 @@ static const char bash_setup_end[] =
 	":-};${PWD-};${__od_nonce-};${PATH-};${__od_frame#*;;;}}'"
 #define FRAME PREFIX ";;~\\007"
 
-/* No mark can come from a hook here: the prompt itself is one. */
+/* These shells have no hook for a mark: the prompt itself is the mark. */
 #define PROMPT_SETUP(mark, hidden, prompt) \
 	MARK_SETUP(mark) \
 	"__od_hidden='$({ " hidden "; } 2>/dev/null)'; __od_prompt=" prompt "; " \
@@ -149,7 +150,7 @@ static const char bash_setup_end[] =
 	"__od_ours() { [ \"${PS1-}\" = \"$1\" ] || PS1=$1; " \
 	"[ -z \"${PS2-}\" ] || PS2=; }; __od_show; " GIT_AND_ID
 
-/* None of our functions is in it: they may have been unset. */
+/* This text calls none of our functions: they may have been unset. */
 #define MARK_HIDDEN \
 	"set -- p \"${__od_status:-$?}\"; command printf " \
 	"\"${__od_format-}\" " MARK_FIELDS
@@ -168,7 +169,7 @@ static const char posix_setup[] = FORMAT_SETUP
 static const char ash_setup[] =
 	FORMAT_SETUP PROMPT_SETUP("command " MARK_PRINTF, MARK_HIDDEN, "$__od_hidden");
 
-/* It has a builtin print, but not always a printf. "!" would be a number. */
+/* mksh has a builtin print, but not always a printf. "!" would be a number. */
 #define MARK_PRINT \
 	"builtin print -nr $'" PREFIX "'\"$1;$__od_id;$2;${!:-};${PWD-};~;${PATH-};~\"" \
 	"$'\\a' " TO_US
@@ -178,10 +179,10 @@ static const char mksh_setup[] =
 	"'; " PROMPT_SETUP(MARK_PRINT, "__od_mark p \"$?\"", PROMPT_NAMES("!!"));
 
 /*
- * "exit" has to end it, whatever runs in the background. The first line keeps the
- * "!" of the second from being expanded. zsh shows its prompt on the terminal
- * whatever is redirected, but without one on stderr. A theme sets it in a hook, so
- * ours has to be the last.
+ * "exit" has to end zsh, whatever runs in the background. The first line keeps the "!"
+ * of the second from being expanded. zsh shows its prompt on the terminal whatever is
+ * redirected, but shows none on stderr without a terminal. A theme sets the prompt in a
+ * hook, so our hook has to be the last.
  */
 static const char zsh_setup[] =
 	"builtin unsetopt zle prompt_cr prompt_sp bang_hist; "
@@ -202,12 +203,13 @@ static const char zsh_setup[] =
 					"__od_show; " GIT_AND_ID;
 
 /*
- * No reserved word is in it, because it may be an alias. __od_lead returns $? of the
- * command before, which "||" keeps from ending a shell under "set -e". Where it was
- * not there to be called, what is evaluated defines it and runs the command.
+ * The line has no reserved word, because a reserved word may be an alias. __od_lead
+ * returns $? of the command before; "||" keeps that status from ending a shell under
+ * "set -e". If __od_lead is not defined, the evaluated text defines it and runs the
+ * command.
  *
- * The assignments come first for the parser of bash, too, which takes the next word
- * for a plain one if the text of the last eval ended within quotes.
+ * The assignments come first also because bash's parser takes the next word for a plain
+ * word if the text of the last eval ended within quotes.
  */
 static const char bash_begin[] =
 	KILL_LINE " __od_id=%s __od_ran= __od_status= __od_told= __od_open= __od_err=- "
@@ -218,8 +220,9 @@ static const char bash_end_text[] =
 	"\\builtin eval \"${__od_ran:-$__od_setup}${__od_ran:+%s$__od_command%s}\"%s\n";
 
 /*
- * What "." reads is not bound to one line. zsh and a command that was typed go by
- * eval: after C-z, zsh goes on with the rest of a "." in a process of its own.
+ * A file that "." reads may have more than one line. zsh, and any command that was
+ * typed, use eval instead: after C-z, zsh runs the rest of a "." file in a process of
+ * its own.
  */
 #define POSIX_END "{ __od_done; } " HIDE_AND_NOTE " || :; __od_show\n"
 static const char posix_begin[] = KILL_LINE " __od_id=%s __od_status=";
@@ -229,21 +232,21 @@ static const char posix_eval_text[] =
 	"; if { __od_lead %d; } 2>/dev/null; then eval \"$__od_command\"; "
 	"else eval \"$__od_command\"; fi; " POSIX_END;
 
-/* Without a reserved word again; eval leaves no pipestatus here either. */
+/* This line has no reserved word either; eval leaves no pipestatus here either. */
 static const char zsh_text[] = "; { \\__od_lead %d; } 2>/dev/null %s \\builtin eval "
 			       "%s\"$__od_command\"%s; " POSIX_END;
 #define ZSH_TAIL \
 	"$'\\n{ __od_status=$? __od_pipes=(\"(exit \"$^pipestatus\")\"); } 2>/dev/null'"
 
 /*
- * Without a terminal busybox has to read with its line editor, and ignoreeof keeps
- * it going when that gives up; mksh, which looks for a terminal at /dev/tty, would
- * give jobs process groups of their own, where no key finds them.
+ * Without a terminal busybox has to read with its line editor, and ignoreeof keeps it
+ * going when the editor gives up. mksh looks for a terminal at /dev/tty and would give
+ * jobs process groups of their own, which receive no signal for a key.
  */
 static const char *const ash_on_socket[] = {"-i", "-I", NULL};
 static const char *const mksh_on_socket[] = {"-i", "+m", "+o", "emacs", NULL};
 
-/* Only its owner can open a terminal so. */
+/* Only the owner of a terminal can open it by this path. */
 static const char *const ash_by_fd[] = {"-i", "/proc/self/fd/0", NULL};
 
 const char *const *script_argv(enum shells_kind kind, bool clean, bool tty, bool dev_tty)
@@ -251,7 +254,10 @@ const char *const *script_argv(enum shells_kind kind, bool clean, bool tty, bool
 	static const char *const argv[][2][8] = {
 		[SHELLS_POSIX] = {{"-i"}, {"-i"}},
 		[SHELLS_BASH] = {{"--noediting", "-i"}, {"--norc", "--noediting", "-i"}},
-		/* Where there is no folder for a better name; see tty_folder.h. */
+		/*
+		 * This is used if there is no folder for a better name; see
+		 * tty_folder.h.
+		 */
 		[SHELLS_ASH] = {{"-i", "/dev/tty"}, {"-i", "/dev/tty"}},
 		[SHELLS_MKSH] = {{"-i", "+o", "emacs"}, {"-i", "+o", "emacs"}},
 		[SHELLS_ZSH] = {{"-i", "+Z"}, {"-f", "-i", "+Z"}},
@@ -290,7 +296,7 @@ static void put_setup(struct buf *out, enum shells_kind kind, bool tty, const ch
 	}
 }
 
-/* first runs before all else; the prompt reports status as that of the last command. */
+/* first runs before the rest; the prompt reports status as $? of the last command. */
 static void setup(struct buf *out, enum shells_kind kind, bool tty, const char *nonce,
 	const char *id, const char *first, const char *status)
 {
@@ -346,7 +352,10 @@ bool script_is_plain(struct str command)
 	return true;
 }
 
-/* One word, and one line where the shell can: who takes a part of the input takes all. */
+/*
+ * Quotes text as one word. Except for POSIX sh and ash, the word is also one line, with
+ * $'\n' for each line end, so that a reader of the terminal gets all of it or nothing.
+ */
 static void put_quoted(struct buf *out, enum shells_kind kind, struct str text)
 {
 	bool newline = kind != SHELLS_POSIX && kind != SHELLS_ASH;
@@ -364,8 +373,8 @@ static void put_quoted(struct buf *out, enum shells_kind kind, struct str text)
 }
 
 /*
- * Whether a line may follow the text: it must not become a part of it, and not be
- * shown by a shell that shows what it reads from here on.
+ * Whether a line may follow the text: the line must not become a part of the text, and
+ * the shell must not show it ("set -v" shows what the shell reads from then on).
  */
 static bool takes_tail(struct str command)
 {
@@ -377,7 +386,7 @@ static void submit_bash(
 	struct buf *out, struct str command, const char *path, const char *id, int status)
 {
 	bool tail = takes_tail(command);
-	/* It takes a process for each part of the last pipeline to make one again. */
+	/* Setting PIPESTATUS again costs a process for each part of the last pipeline. */
 	bool pipes = str_find(command, STR("PIPESTATUS")) < command.n;
 
 	buf_fmt(out, bash_begin, id, path);
@@ -434,7 +443,7 @@ void script_lead(struct buf *out, enum shells_kind kind, const char *id, int sta
 		buf_fmt(out, bash_begin, id, "");
 	else
 		buf_fmt(out, posix_begin, id);
-	/* A shell under "set -e" would not survive another status than 0. */
+	/* A shell under "set -e" would end with any other status than 0. */
 	buf_fmt(out,
 		"; case $- in *e*) __od_lead 0;; *) __od_lead %d; esac 2>/dev/null\n",
 		status);

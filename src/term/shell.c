@@ -64,7 +64,7 @@ void shell_remove_handover(struct shell *s)
 	s->rec->handover[0] = '\0';
 }
 
-/* Lets go of the pty: whoever still reads from it gets a hang-up. */
+/* Closes the pty: any process that still reads from it gets a hang-up. */
 void shell_close_pty(struct shell *s)
 {
 	char name[STORE_NAME];
@@ -108,11 +108,11 @@ static void shell_count_oom_kills(struct shell *s)
 
 void shell_finish(struct shell *s)
 {
-	/* What the command has not read is not meant for the next one. */
+	/* Input that the command has not read must not reach the next command. */
 	buf_free(&s->typed);
 	buf_free(&s->line);
 	s->probing = false;
-	/* Who has several commands sends the next one at once. */
+	/* A client with several commands sends the next one at once. */
 	loop_stay_awake(s->loop, SHELL_AWAKE_US);
 	shell_remove_handover(s);
 	shell_count_oom_kills(s);
@@ -123,12 +123,12 @@ static void prompt_overdue(struct timer *t)
 {
 	struct shell *s = container_of(t, struct shell, timer);
 
-	/* The user has taken the prompt away; the command is over all the same. */
+	/* The user has removed the prompt; the command has ended all the same. */
 	shell_finish(s);
 	shell_notify_done(s);
 }
 
-/* The prompt has answered the probe: the line never reached it. */
+/* The prompt answers the probe: the line never reached the shell. */
 static void not_run(struct shell *s)
 {
 	s->note = s->cancelled ? note_cancelled : note_not_run;
@@ -137,9 +137,9 @@ static void not_run(struct shell *s)
 }
 
 /*
- * A prompt that belongs to what came before. It may have been on its way when the
- * command's line was typed; or else an interrupt has thrown the line away, which
- * the answer to a probe proves.
+ * Handles a prompt of an earlier command. Either it was printed before the command's
+ * line was typed, or an interrupt has discarded the line; the answer to a probe proves
+ * the latter.
  */
 static void old_prompt(struct shell *s)
 {
@@ -178,11 +178,14 @@ void shell_on_mark(struct shell *s, const struct mark_event *e)
 		rec->status = e->status;
 		rec->text_done = true;
 		at_prompt(s, e);
-		rec->edits = true; /* until a prompt tells */
+		rec->edits = true; /* until a prompt mark comes */
 		shell_arm(s, SHELL_PROMPT_MS, prompt_overdue);
 	} else if (rec->state == SHELL_RUNNING && e->kind == MARK_PROMPT &&
 		!shell_is_lead(s)) {
-		/* What would have told its start is lost, but for the prompt. */
+		/*
+		 * Without a start mark the shell has lost our set-up, except for the
+		 * prompt.
+		 */
 		s->lost = !rec->started;
 		if (!rec->text_done)
 			rec->status = e->status;
@@ -201,7 +204,7 @@ uint64_t shell_begun(const struct shell *s)
 	return s->rec->begun;
 }
 
-/* The shell that ran a command has ended, perhaps before it came to that. */
+/* The shell that ran a command has ended, perhaps before the command started. */
 static void ended_running(struct shell *s, int code)
 {
 	struct record *rec = s->rec;
@@ -225,7 +228,7 @@ static void ended_starting(struct shell *s)
 	int r = spawn_outcome(&s->report);
 
 	shell_enter(s, SHELL_GONE);
-	/* It was killed because it did not get so far as to read a start-up file. */
+	/* The shell was killed before it could read a start-up file. */
 	if (r == -EINTR && !s->setup.cwd_needed && !s->clean && !shell_is_ending(s))
 		shell_start_elsewhere(s);
 	else if (r < 0)
@@ -315,7 +318,7 @@ struct shell_result shell_take(struct shell *s)
 	if (result.oom_kills &&
 		cgroup_memory_limit(s->setup.cgroup, &result.memory_limit) < 0)
 		result.memory_limit = 0;
-	/* The words of an earlier process are not kept, but they can be known. */
+	/* The note of an earlier process is not stored, but it follows from ended. */
 	if (result.ended && !result.note)
 		result.note = note_ended;
 	s->note = NULL;

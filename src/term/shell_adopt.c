@@ -1,7 +1,7 @@
 /*
- * A session that an earlier process has left. Its terminal model is gone and is shown
- * again what the spool holds, in steps, so that a long output keeps nobody else waiting.
- * Meanwhile nobody reads from the pty: what comes in between comes behind.
+ * Restores a session that an earlier process has left. Its terminal model is lost: a new
+ * one is fed with the content of the spool, in steps, so that a long output delays no
+ * other work. Meanwhile nothing reads from the pty: new output comes after the restored.
  */
 #include "term/shell_private.h"
 
@@ -20,7 +20,7 @@ bool shell_is_restoring(const struct shell *s)
 	return s->restoring.under_way;
 }
 
-/* What is lost may have begun and ended amid a sequence, a mark or a line. */
+/* The gap may begin and end inside a sequence, a mark or a line. */
 static void show_gap(struct shell *s, struct spool_gap gap)
 {
 	char words[128];
@@ -33,7 +33,7 @@ static void show_gap(struct shell *s, struct spool_gap gap)
 	shell_feed_all(s, str_make(words, (size_t)n));
 }
 
-/* Shows the next of what was seen: the head, and then the tail. */
+/* Feeds the next part of the output: first the head, then the tail. */
 static void show_next(struct shell *s)
 {
 	uint64_t told = s->rec->reported, from = s->restoring.at, at = from;
@@ -54,12 +54,15 @@ static void show_next(struct shell *s)
 	if (from < told && told <= at)
 		vt_mark_now(s->vt, &s->shown);
 	s->restoring.at = at;
-	/* A deadline is about what comes behind all that was seen: none passes before. */
+	/*
+	 * A deadline waits for new output: it must not pass before all old output is
+	 * shown.
+	 */
 	if (s->timer.slot)
 		shell_arm(s, SHELL_KEY_MS, s->timer.fn);
 }
 
-/* There is no shell any more, or nobody can tell how far its start had come. */
+/* The shell has ended, or it is unknown how far its start had come. */
 static void go_on_without(struct shell *s)
 {
 	struct record *rec = s->rec;
@@ -88,7 +91,10 @@ static void go_on(struct shell *s)
 		loop_want(s->loop, &s->io, EPOLLIN | EPOLLOUT);
 	if (rec->state == SHELL_IDLE)
 		shell_remove_handover(s);
-	/* It was being handed over: nobody knows whether the line was typed. */
+	/*
+	 * The command was being passed to the shell: it is unknown whether its line was
+	 * typed.
+	 */
 	if (rec->state == SHELL_RUNNING && !rec->started)
 		shell_arm(s, SHELL_PROBE_MS, shell_probe);
 }
@@ -195,7 +201,7 @@ int shell_adopt(struct shell *s, int master, pid_t pid, const int *status, int s
 	mark_init(&s->marks, s->rec->nonce);
 	vt_set_newline(s->vt, s->rec->no_tty);
 	s->master = master;
-	/* The server may have died amid the end of the session, which stops its shell. */
+	/* The server may have died during shell_end, which stops the shell. */
 	if (s->rec->pid > 0)
 		kill(s->rec->pid, SIGCONT);
 	restore(s, status);

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-enum { RUNG_OTHERS = 3 }; /* the last one that is not about the shell itself */
+enum { RUNG_OTHERS = 3 }; /* the last rung about other processes than the shell */
 
 /* The foreground group, if it is not the shell's own; else 0. */
 static pid_t front(const struct shell *s)
@@ -18,7 +18,7 @@ static pid_t front(const struct shell *s)
 	return group > 0 && group != s->end.tree.root ? group : 0;
 }
 
-/* Who is there besides the shell; without /proc only the foreground is known. */
+/* Counts the processes besides the shell; without /proc, only the foreground group. */
 static size_t others(struct shell *s)
 {
 	int n = tree_signal(s->end.tree.root, 0);
@@ -28,7 +28,7 @@ static size_t others(struct shell *s)
 	return (size_t)n;
 }
 
-/* The same, of those who may end by SIGTERM. */
+/* As others(), but 0 if SIGTERM was sent and no process is left that SIGTERM may end. */
 static size_t others_who_heed(struct shell *s)
 {
 	size_t n = others(s);
@@ -41,7 +41,10 @@ static size_t the_shell(struct shell *s)
 	return s->rec->pid > 0;
 }
 
-/* Without a terminal the shell's group is in front; it is stopped and ignores it. */
+/*
+ * Without a terminal the shell's own group gets SIGINT; the shell is stopped and ignores
+ * it.
+ */
 static void interrupt(struct shell *s)
 {
 	pid_t group = s->rec->no_tty ? s->rec->pid : front(s);
@@ -62,7 +65,10 @@ int shell_signal(struct shell *s, int signo)
 	return kill(-group, signo) < 0 ? -errno : 0;
 }
 
-/* r: what tree.h says to it; without /proc it is for those in front. */
+/*
+ * r: the result of the call in tree.h. If it failed (no /proc), signo is sent to the
+ * foreground group.
+ */
 static void ask_front(const struct shell *s, int r, int signo)
 {
 	if (r >= 0 || !front(s))
@@ -76,24 +82,24 @@ static void terminate(struct shell *s)
 	ask_front(s, tree_ask(s->end.tree.root), SIGTERM);
 }
 
-/* Of shells within the shell. */
+/* Ends shells within the shell, which do not end by SIGTERM. */
 static void hang_up_others(struct shell *s)
 {
 	ask_front(s, tree_hang_up(s->end.tree.root), SIGHUP);
 }
 
-/* Again at each look: who is forked while others are killed is found later. */
+/* Runs at each look: a process that is forked during a kill is found at the next look. */
 static size_t kill_others(struct shell *s)
 {
 	int r = tree_kill(&s->end.tree);
 
 	if (s->end.tree.blind && front(s))
 		kill(-front(s), SIGKILL);
-	/* Waiting does not help against those that may not be killed. */
+	/* Waiting does not help if all processes left may not be killed. */
 	return r > 0 ? s->end.tree.live : 0;
 }
 
-/* In the middle of a command it might go on with what comes behind it. */
+/* Not for a shell in the middle of a command: it might go on with the text after that. */
 static size_t shell_at_prompt(struct shell *s)
 {
 	return s->end.at_prompt && the_shell(s);
@@ -105,7 +111,7 @@ static void hang_up(struct shell *s)
 	kill(s->rec->pid, SIGCONT);
 }
 
-/* With the shell ends its terminal, which hangs up on those it did not kill. */
+/* When the shell ends, its terminal hangs up, which may end processes that were left. */
 static size_t still_left(struct shell *s)
 {
 	struct tree *t = &s->end.tree;
@@ -119,7 +125,7 @@ static size_t still_left(struct shell *s)
 	return n;
 }
 
-/* Who is waited for, what is done to them first, and for how long. */
+/* Each rung: the processes waited for, the action at its start, and its duration. */
 static const struct rung {
 	size_t (*left)(struct shell *s);
 	void (*act)(struct shell *s);
@@ -150,7 +156,9 @@ static void finish(struct shell *s)
 	fn(e->arg, t);
 }
 
-/* Takes all rungs whose time is over or that nobody is left for; true at the top. */
+/*
+ * Passes all rungs whose time is over or that have no process left; true after the last.
+ */
 static bool climb(struct shell *s, uint64_t now)
 {
 	struct shell_ending *e = &s->end;
@@ -179,7 +187,7 @@ static void look(struct timer *t)
 	struct shell *s = container_of(t, struct shell, end.timer);
 	uint64_t pause;
 
-	/* The end of the command is reported before the end of all. */
+	/* The end of the command is reported before the end of the session. */
 	if (climb(s, loop_now(s->loop)) && !shell_is_restoring(s) && !s->exit.under_way) {
 		finish(s);
 		return;
@@ -209,7 +217,7 @@ int shell_end(struct shell *s, const char *note, shell_ended_fn *fn, void *arg)
 	};
 	if (s->rec->state == SHELL_RUNNING)
 		s->note = note;
-	/* What comes behind the command in the foreground shall not be executed. */
+	/* The text after the command in the foreground must not be executed. */
 	if (s->rec->pid > 0)
 		kill(s->rec->pid, SIGSTOP);
 	return 0;

@@ -1,4 +1,4 @@
-/* Those who look on while a session runs. */
+/* Observers of a session, and the functions that they read it with. */
 #include "term/shell_private.h"
 
 #include "proc/pty.h"

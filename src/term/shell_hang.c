@@ -1,7 +1,7 @@
 /*
- * A shell that interrupts itself in the middle of the C library may leave one of its
- * locks locked, and hangs when it comes there again: busybox ash with glibc jumps out
- * of malloc. No key reaches it any more, and its command would never end.
+ * A shell whose signal handler jumps out of the C library may leave a lock of the
+ * library locked, and hangs when it takes that lock again: busybox ash with glibc jumps
+ * out of malloc. No key reaches the shell any more, and its command would never end.
  */
 #include "term/shell_private.h"
 
@@ -23,7 +23,7 @@ static void look_in(struct shell *s, uint64_t ms)
 		log_warn("shell %s: out of memory for a deadline", s->setup.name);
 }
 
-/* What it has started in the background goes on, as it does after "exit". */
+/* Kills the shell only: its background processes go on, as they do after "exit". */
 static void replace(struct shell *s)
 {
 	log_warn("shell %s: it hangs in a lock of its own and is killed", s->setup.name);
@@ -32,14 +32,16 @@ static void replace(struct shell *s)
 	kill(s->rec->pid, SIGKILL);
 }
 
-/* Before the command has started there is a deadline for that. */
+/* Before the command has started, the deadline of its start covers a hang. */
 static bool hangs(const struct shell *s, char where[PEEK_WHERE])
 {
 	return s->rec->pid > 0 && s->rec->started && !shell_is_ending(s) &&
 		shell_is_in_front(s) && peek_deadlock(s->rec->pid, s->setup.path, where);
 }
 
-/* Once may be chance: it is seen in the same place again. */
+/*
+ * A single sighting may be chance: a hang counts if it is seen twice in the same place.
+ */
 static void look(struct timer *t)
 {
 	struct shell *s = container_of(t, struct shell, hang.timer);
@@ -61,7 +63,7 @@ static void look(struct timer *t)
 
 void shell_expect_hang(struct shell *s)
 {
-	/* One that is about to be proved is not put off by an impatient person. */
+	/* If a hang has been seen once, another key does not restart the check. */
 	if (s->hang.timer.slot && s->hang.where[0])
 		return;
 	s->hang.where[0] = '\0';

@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* Without a terminal the shell would read on behind its line, and keep what it got. */
+/* Without a terminal the shell would read input ahead, after its line, and keep it. */
 static bool must_wait(const struct shell *s)
 {
 	return s->rec->no_tty && s->rec->state == SHELL_RUNNING && !s->rec->started;
@@ -36,7 +36,7 @@ int shell_flush(struct shell *s)
 	return 0;
 }
 
-/* A terminal that collects lines cuts what is longer, without a word. */
+/* A terminal in canonical mode cuts a longer line without an error. */
 static bool too_long_a_line(struct str bytes)
 {
 	while (bytes.n)
@@ -63,14 +63,14 @@ bool shell_takes_keys(const struct shell *s)
 	return s->master >= 0 && !s->rec->no_tty && !pty_collects_lines(s->master);
 }
 
-/* The terminal does not echo, so what it would show for a key comes from here. */
+/* The terminal does not echo, so this function prints what it would show for a key. */
 static void echo_key(struct shell *s, char key)
 {
 	char text[2] = {'^', key};
 
 	if (!strchr("CZ\\", key) || !pty_signals_on(s->master))
 		return;
-	/* Not into the middle of a mark, nor where nobody knows whether one is open. */
+	/* Not inside a mark, nor if it is unknown whether a mark is open. */
 	if (s->marks.matched || shell_is_restoring(s) || shell_has_backlog(s))
 		return;
 	shell_print(s, str_make(text, sizeof(text)));
@@ -88,21 +88,23 @@ void shell_set_up_again(struct shell *s)
 }
 
 /*
- * The key has brought the shell back to a prompt that is not ours any more: asks
- * for a mark. Only a shell that has its terminal for itself is asked.
+ * The key has brought the shell back to a prompt without our mark: has the shell print a
+ * mark, but only if the shell has its terminal for itself.
  */
 static void prompt_missing(struct timer *t)
 {
 	struct shell *s = container_of(t, struct shell, timer);
 
-	/* One that ignores the key has not come back: the line would be its input. */
+	/*
+	 * A shell that ignores the key is not at a prompt: the line would be its input.
+	 */
 	if (shell_is_in_front(s) && !peek_ignores(s->rec->pid, SIGINT))
 		shell_set_up_again(s);
 }
 
 /*
- * Does the key bring the shell back to a prompt? A text that was typed in may still
- * be waiting for its lines: then a line of ours would be one of them.
+ * Does the key bring the shell back to a prompt? A text that was typed in may still be
+ * waiting for its lines: then our line would become one of them.
  */
 static bool is_due_a_prompt(const struct shell *s, char key)
 {
@@ -117,7 +119,7 @@ static bool is_reading(const struct shell *s)
 	return s->rec->typed_in && shell_is_in_front(s);
 }
 
-/* Some notice an interrupt only when the line that they read has come. */
+/* Some shells handle an interrupt only when the line that they read is complete. */
 static bool interrupt_needs_line(const struct shell *s)
 {
 	return s->setup.kind == SHELLS_ZSH ||
@@ -125,9 +127,9 @@ static bool interrupt_needs_line(const struct shell *s)
 }
 
 /*
- * What a terminal does with a key, without one, or with one that takes it for text.
- * Without one all that the shell has started, but not its background jobs, heeds a
- * signal to its process group.
+ * Sends the signal of a key if there is no terminal, or if the terminal takes the key
+ * for text. Without a terminal the shell's process group gets the signal: it acts on all
+ * that the shell has started, except background jobs.
  */
 static int send_signal(struct shell *s, char key, bool idle)
 {
@@ -145,7 +147,7 @@ static int send_signal(struct shell *s, char key, bool idle)
 	return 0;
 }
 
-/* Is the key a signal, and nobody there to raise it but us? */
+/* Must this process send the signal of the key, because no terminal does? */
 static bool must_signal(const struct shell *s, char key)
 {
 	return s->rec->no_tty ||
@@ -153,7 +155,7 @@ static bool must_signal(const struct shell *s, char key)
 			pty_foreground(s->master) == -ENOTTY);
 }
 
-/* The key itself, or its signal; whoever reads from the terminal gets it. */
+/* Types the key, or sends its signal; the reader of the terminal gets it. */
 static int press(struct shell *s, char up, char control, bool idle, bool quiet)
 {
 	if (must_signal(s, up))
@@ -161,7 +163,7 @@ static int press(struct shell *s, char up, char control, bool idle, bool quiet)
 	if (up == 'C' && interrupt_needs_line(s) &&
 		(idle || s->cancelled || is_reading(s)))
 		return shell_type(s, STR("\003\n"));
-	/* Input that waits for a reader must not hold an interrupt up. */
+	/* Input that waits for a reader must not delay an interrupt. */
 	if ((s->typed.n || quiet) && strchr("CZ\\", up) && pty_signals_on(s->master)) {
 		buf_free(&s->typed);
 		return pty_raise(s->master, up);
@@ -179,7 +181,7 @@ static int key_or_signal(struct shell *s, char key, bool quiet)
 	assert(idle || s->rec->state == SHELL_RUNNING);
 	if (s->rec->no_tty && up != 'C' && up != '\\')
 		return -ENOTTY;
-	/* At the prompt only these two do something; for the others it shows again. */
+	/* At the prompt only C and D have an effect; for other keys it is shown again. */
 	if (idle && up != 'C' && up != 'D')
 		control = '\n';
 	if (idle) {
@@ -192,13 +194,13 @@ static int key_or_signal(struct shell *s, char key, bool quiet)
 	echo_key(s, up);
 	if (idle || is_due_a_prompt(s, up))
 		shell_arm(s, SHELL_KEY_MS, prompt_missing);
-	/* What the shell has not taken yet shall not be typed to it again. */
+	/* A line that the shell has not taken yet must not be typed again. */
 	if (up == 'C' && !s->rec->started) {
 		buf_free(&s->line);
 		s->cancelled = true;
 	}
 	r = press(s, up, control, idle, quiet);
-	/* A shell that has been stopped heeds no key, and nobody else wakes it. */
+	/* A stopped shell handles no key, and no other process continues it. */
 	if (up == 'C' && s->rec->pid > 0)
 		kill(s->rec->pid, SIGCONT);
 	if (r == 0 && strchr("CZ\\", up))
@@ -208,7 +210,10 @@ static int key_or_signal(struct shell *s, char key, bool quiet)
 
 int shell_key(struct shell *s, char key)
 {
-	/* While nobody reads, much may wait to be read, and the key would lose it. */
+	/*
+	 * During a restore nothing reads the output, and the key would discard what
+	 * waits.
+	 */
 	return key_or_signal(s, key, shell_is_restoring(s));
 }
 

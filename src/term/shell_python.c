@@ -1,12 +1,12 @@
 /*
- * Which "python" is on the PATH of a session: what the wire contract calls
- * py_interpreter_path.
+ * Finds the program "python" on the PATH of a session: py_interpreter_path in the wire
+ * contract.
  *
- * The PATH is the user's, and may lead to a disk that does not answer. A job with the
- * user's rights looks, after a prompt. If the PATH is a new one, the command's end is
- * reported when the job has ended; otherwise the last result counts until then. A job
- * that cannot be killed keeps one process of the table of jobs, so there is no other
- * until it has gone.
+ * The user sets the PATH, which may lead to a disk that does not answer. So a job with
+ * the user's rights does the lookup, after a prompt. If the PATH is a new one, the
+ * command's end is reported when the job has ended; otherwise the last result is used
+ * until then. A job that cannot be killed occupies a process of the table of jobs, so no
+ * other lookup starts until that process has ended.
  */
 #include "term/shell_private.h"
 
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum {
-	LOOKUP_MS = 2000,       /* for one; a cold disk needs some milliseconds */
+	LOOKUP_MS = 2000,       /* per lookup; a cold disk needs some milliseconds */
 	LOOKUP_AGAIN_MS = 1000, /* until the next one for the same PATH */
 };
 

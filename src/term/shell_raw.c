@@ -2,12 +2,12 @@
 
 #include "base/utf8.h"
 
-/* A mark that holds an offset begins at most so far before it. */
+/* A mark that covers an offset begins at most this many bytes before it. */
 enum { LOOK_BACK = MARK_BODY_MAX + 2 * (MARK_NONCE + 16) };
 
 enum { SHOWS_NO_NONCE = 7 }; /* ESC ] 7777 ; */
 
-/* Bytes that are a part of a mark, or may be one when the next ones have come. */
+/* The number of bytes that are a part of a mark, or may become one with later bytes. */
 static size_t held(const struct mark_splitter *m)
 {
 	size_t prefix = strlen(m->prefix);
@@ -15,7 +15,10 @@ static size_t held(const struct mark_splitter *m)
 	return m->matched < prefix ? m->matched : prefix + m->body.n;
 }
 
-/* Appends what is no mark to out, unless that is NULL, without *skip bytes at first. */
+/*
+ * Appends the data between marks to out, unless out is NULL; the first *skip bytes are
+ * left out.
+ */
 static void put_data(
 	struct mark_splitter *m, struct str in, size_t *skip, struct buf *out)
 {
@@ -30,7 +33,10 @@ static void put_data(
 	}
 }
 
-/* What stands in from..to, read from `at` on, where no mark that matters is open. */
+/*
+ * Appends the data in from..to. Reading starts at `at`, where no mark that reaches into
+ * from..to is open. Returns the number of bytes at the end that may belong to a mark.
+ */
 static size_t put_part(
 	struct shell *s, uint64_t at, uint64_t from, uint64_t to, struct buf *out)
 {
@@ -47,7 +53,7 @@ static size_t put_part(
 			in.n = (size_t)(limit - at);
 		put_data(&marks, in, &skip, at < from ? NULL : out);
 		at += in.n;
-		/* It may turn out that these are data, which stand before the part. */
+		/* These bytes may turn out to be data; they are before the part. */
 		if (at == from && marks.matched < prefix)
 			skip = marks.matched;
 	}
@@ -74,7 +80,10 @@ int shell_raw(struct shell *s, uint64_t offset, size_t max, struct buf *out,
 	if (from - first > LOOK_BACK)
 		first = from - LOOK_BACK;
 	rest = put_part(s, first, from, to, out);
-	/* Nothing comes in front of a gap: what shows no nonce yet is taken for data. */
+	/*
+	 * No byte follows before a gap: a possible mark without a nonce yet counts as
+	 * data.
+	 */
 	if (in_head && to == gap.from) {
 		if (rest <= SHOWS_NO_NONCE)
 			buf_str(out, spool_at(&s->spool, to - rest));

@@ -1,8 +1,9 @@
 /*
- * From the terminal through the spool and the mark splitter into the terminal model. A
- * turn ends when it has read SHELL_READ_BUDGET bytes, or when the model has done
- * SHELL_WORK units of work. Bytes that were read and not fed then, the backlog, stay in
- * the spool for the next turn of the loop, and until then nothing more is read.
+ * Moves output from the terminal through the spool and the mark splitter into the
+ * terminal model. A turn ends when it has read SHELL_READ_BUDGET bytes, or when the
+ * model has done SHELL_WORK units of work. The backlog, bytes that were read and not fed
+ * by then, stays in the spool for the next turn of the loop. Until then nothing more is
+ * read.
  */
 #include "term/shell_private.h"
 
@@ -15,7 +16,7 @@ uint64_t shell_fed(const struct shell *s)
 {
 	size_t pending = mark_pending(&s->marks);
 
-	/* Half a mark does not count: its other half alone would be text. */
+	/* A part of a mark does not count: the other part alone would be text. */
 	return s->fed > pending ? s->fed - pending : 0;
 }
 
@@ -31,7 +32,7 @@ static void shell_feed_data(
 	struct str rest = data;
 	int r;
 
-	/* The part of a prefix that was no mark is no part of *in. */
+	/* A part of a prefix that turned out to be no mark is not in *in. */
 	if (data.p + data.n != in->p)
 		limit = UINT64_MAX;
 	r = vt_feed_some(s->vt, &rest, limit);
@@ -43,7 +44,7 @@ static void shell_feed_data(
 		*in = str_make(rest.p, rest.n + in->n);
 }
 
-/* Takes what was fed off *in. */
+/* Feeds *in, and removes the fed bytes from it. */
 static void shell_feed_until(struct shell *s, struct str *in, uint64_t limit, bool *shown)
 {
 	struct mark_event e;
@@ -105,7 +106,10 @@ static void shell_feed_backlog(struct shell *s, uint64_t limit, bool *shown)
 	while (shell_has_backlog(s) && vt_work(s->vt) < limit) {
 		struct str part = spool_at(&s->spool, s->fed);
 
-		/* At most so much as a read, so that shell_ops.printed gets no more. */
+		/*
+		 * At most as many bytes as a read, so that shell_ops.printed gets no
+		 * more.
+		 */
 		if (part.n > SPOOL_READ)
 			part.n = SPOOL_READ;
 		shell_feed_part(s, part, limit, shown);
@@ -124,8 +128,8 @@ void shell_print(struct shell *s, struct str bytes)
 }
 
 /*
- * Feeds the backlog, then reads and feeds until the state changes. 0 when the terminal
- * has no more for now, positive when a budget is used up. *shown: something was printed.
+ * Feeds the backlog, then reads and feeds until the state changes. 0: the terminal has
+ * no more bytes for now; positive: a budget is used up. *shown: something was printed.
  */
 static int shell_pump(struct shell *s, bool *shown)
 {
@@ -209,7 +213,7 @@ static void shell_take_turn(struct shell *s)
 	shell_settle(s, before);
 }
 
-/* More of a command's last output is to be fed, or may come. */
+/* Whether more of a command's last output is to be fed, or may come. */
 static bool shell_has_last(const struct shell *s)
 {
 	return s->rec->state == SHELL_RUNNING &&
@@ -222,7 +226,10 @@ void shell_read_last(struct shell *s)
 	bool shown = false;
 	int r = 1;
 
-	/* Output of a command waits for its turns, all else is worth a few of them. */
+	/*
+	 * Output of a command waits for its turns; other output is worth a few turns
+	 * only.
+	 */
 	for (size_t i = 0; i < SHELL_LAST_MAX / SHELL_READ_BUDGET && r > 0; i++) {
 		r = shell_pump(s, &shown);
 		if (r > 0 && shell_has_last(s) &&

@@ -36,7 +36,7 @@ static void start_overdue(struct timer *t)
 	shell_kill(container_of(t, struct shell, timer));
 }
 
-/* A hang-up first: a start-up file may have something to tidy up. */
+/* Sends SIGHUP and SIGTERM before SIGKILL: a start-up file may have to clean up. */
 static void start_slow(struct timer *t)
 {
 	struct shell *s = container_of(t, struct shell, timer);
@@ -90,8 +90,9 @@ static void child_ended(struct child *c, int status)
 }
 
 /*
- * The environment and more. A clean one has no ENV, which names a start-up file to most
- * shells; one that has a file in mind where it is unset is given an empty one.
+ * The environment and the variable more. A clean environment has no ENV, which names a
+ * start-up file for most shells. mksh uses a default file if ENV is unset, so ENV names
+ * an empty file for it.
  */
 static const char **shell_env_new(const struct shell *s, const char *more)
 {
@@ -113,15 +114,15 @@ static const char **shell_env_new(const struct shell *s, const char *more)
 }
 
 /*
- * Opens the terminal or what takes its place, and has the child get the other end,
- * which is *other. *why tells what fails.
+ * Opens the terminal, or a socket instead, and gives the other end, *other, to the
+ * child. *why names the step that fails.
  */
 static int open_terminal(struct shell *s, struct spawn *sp, int *other, const char **why)
 {
 	int r = pty_open(SHELL_ROWS, SHELL_COLUMNS, &s->master, other);
 
 	*why = "no pseudo-terminal can be opened";
-	/* We are short of something, which is no reason to do without for ever. */
+	/* A shortage is temporary, so the session must not go on without a terminal. */
 	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
 		return r;
 	if (r != s->rec->no_tty)
@@ -140,7 +141,10 @@ static int open_terminal(struct shell *s, struct spawn *sp, int *other, const ch
 	return r;
 }
 
-/* gVisor has one that fails for all; of ours, who have no terminal, Linux says ENXIO. */
+/*
+ * gVisor's /dev/tty fails for all processes. Linux reports ENXIO to this process, which
+ * has no terminal.
+ */
 static bool has_dev_tty(void)
 {
 	int fd = fd_open("/dev/tty", O_RDONLY | O_NOCTTY, 0);
@@ -230,7 +234,7 @@ static void start(struct shell *s, bool clean)
 	if (r == 0) {
 		why = "the terminal takes no input";
 		r = type_setup(s);
-		/* Its end, which says more, is on the way. */
+		/* The shell has ended: its exit status follows and gives the reason. */
 		if (r == -EIO || r == -EPIPE)
 			r = 0;
 	}
@@ -248,7 +252,7 @@ void shell_start(struct shell *s)
 	start(s, false);
 }
 
-/* The user's start-up files must not cost the shell. */
+/* Faulty start-up files of the user must not leave the session without a shell. */
 void shell_start_clean(struct shell *s)
 {
 	log_warn("shell %s: its start-up files end it or hang, starting without them",

@@ -37,12 +37,12 @@ bool shell_reaches_tty(const struct shell *s)
 }
 
 /*
- * What a person would type: it is short, and the terminal's queue is empty. The
- * kernel takes 2,048 bytes at a time, and a signal may come in between.
+ * Writes a short line while the terminal's queue is empty. The kernel takes 2,048 bytes
+ * at a time, and a signal may come in between.
  */
 int shell_type_line(struct shell *s, struct str line)
 {
-	/* Nobody but a true terminal heeds the key before it. */
+	/* Only a real terminal handles the kill key at the start of the line. */
 	if (!shell_reaches_tty(s) && str_starts(line, STR(SCRIPT_KILL_LINE)))
 		line = str_skip(line, strlen(SCRIPT_KILL_LINE));
 	while (line.n) {
@@ -82,7 +82,7 @@ static void accept_overdue(struct timer *t)
 {
 	struct shell *s = container_of(t, struct shell, timer);
 
-	/* A line typed ahead is still running: its turn comes first. */
+	/* A line typed ahead is still running and comes first. */
 	if (!shell_is_in_front(s)) {
 		shell_arm(s, SHELL_ACCEPT_MS, accept_overdue);
 		return;
@@ -118,13 +118,13 @@ int shell_begin(struct shell *s, struct str tag)
 	return shell_watch(s);
 }
 
-/* The line of the command goes to the terminal; r < 0: there is none to go. */
+/* Types the line of the command; r < 0: there is no line. */
 static void send_line(struct shell *s, int r)
 {
 	if (r == 0)
 		r = s->line.err ? s->line.err : shell_type_line(s, buf_view(&s->line));
 	loop_stay_awake(s->loop, SHELL_AWAKE_US);
-	/* A terminal that takes no line has a stuck shell behind it. */
+	/* If the terminal takes no line, its shell is stuck. */
 	shell_arm(s, r < 0 ? 1 : SHELL_ACCEPT_MS, accept_overdue);
 }
 
@@ -134,7 +134,7 @@ void shell_type_again(struct shell *s)
 	send_line(s, 0);
 }
 
-/* A text that waits for more lines, which nothing but a terminal can bring. */
+/* Is the command a text that waits for more lines, which only a terminal can supply? */
 static bool is_for_typing(const struct shell *s, struct str command)
 {
 	return !s->rec->edits && command.n <= SHELL_DOCUMENT_MAX &&
@@ -142,8 +142,8 @@ static bool is_for_typing(const struct shell *s, struct str command)
 }
 
 /*
- * In one write, so that a crash leaves all of it or nothing. From here on the
- * shell takes its lines like a person's, and so do input and keys reach it.
+ * Types the command in one write, so that a crash leaves all of it or nothing. From then
+ * on the shell reads its lines as from a person; input and keys reach it the same way.
  */
 static int type_in(struct shell *s, struct str command, struct str tag)
 {
@@ -162,13 +162,15 @@ static int type_in(struct shell *s, struct str command, struct str tag)
 	return 0;
 }
 
-/* mksh dies of an alias that ends a file without a newline. */
+/* mksh crashes if a file ends in an alias without a newline. */
 static const char *file_end(const struct shell *s)
 {
 	return script_reads_first(s->setup.kind) ? "" : "\n";
 }
 
-/* Makes the line that runs the command, and its file if need be. */
+/*
+ * Makes the line that runs the command, and the file of the command if it needs a file.
+ */
 static int hand_over(struct shell *s, struct str command, struct buf *line)
 {
 	struct record *rec = s->rec;
@@ -180,7 +182,7 @@ static int hand_over(struct shell *s, struct str command, struct buf *line)
 	if (r < 0 && (rec->edits || !script_is_plain(command)))
 		return r;
 	script_submit(line, s->setup.kind, command, rec->handover, rec->id, status);
-	/* No folder takes a file: what the terminal takes as it is needs none. */
+	/* If no folder takes a file, a short plain text needs none. */
 	return r < 0 && (line->err || line->n > SHELL_LINE_MAX) ? r : line->err;
 }
 

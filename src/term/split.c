@@ -12,7 +12,7 @@ enum token {
 	TOKEN_AND,      /* && || */
 	TOKEN_REDIR,    /* and its target */
 	ORDINARY_TOKENS,
-	/* What these do depends on more than the position. */
+	/* The effect of these tokens depends on more than the position. */
 	TOKEN_CLAUSE_END = ORDINARY_TOKENS,
 	TOKEN_OPEN,
 	TOKEN_CLOSE,
@@ -20,7 +20,7 @@ enum token {
 	TOKEN_DOC_TABS,
 };
 
-/* What comes after an ordinary token. What is not listed is lost. */
+/* The position after an ordinary token. A combination that is not listed is POS_LOST. */
 static const uint8_t after[POSITIONS][ORDINARY_TOKENS] = {
 #define ENDS \
 	[TOKEN_NEWLINE] = POS_NEXT, [TOKEN_SEMI] = POS_NEXT, [TOKEN_AMP] = POS_NEXT, \
@@ -69,17 +69,17 @@ enum {
 		BIT(POS_COPROC_NAME),
 	CLOSERS = BIT(POS_NEXT) | BIT(POS_DONE),
 	LOOPS = BIT(POS_FOR_IN) | BIT(POS_FOR_EXPR) | BIT(POS_FOR_DO),
-	RESERVED = BODIES | CLOSERS, /* no reserved word can be a plain one here */
+	RESERVED = BODIES | CLOSERS, /* a reserved word is never a plain word here */
 	PLAIN = BIT(POS_FIRST) | BIT(POS_ARGS) | BIT(POS_DECLARE) | BIT(POS_FN_NAME) |
 		BIT(POS_FOR_NAME) | BIT(POS_FOR_WORDS) | BIT(POS_CASE_WORD) |
 		BIT(POS_CASE_OPEN), /* every word is a plain one here */
 };
 
 enum effect {
-	PUSH,   /* opens a frame; what follows it is POS_DONE */
+	PUSH,   /* opens a frame; POS_DONE follows the frame */
 	GO_TO,  /* another position */
-	BECOME, /* the frame is another one now, at its start */
-	POP,    /* closes so many frames */
+	BECOME, /* the frame becomes another kind, at its start */
+	POP,    /* closes arg frames */
 };
 
 enum { ANY_FRAME = 0 };
@@ -124,10 +124,10 @@ static const struct rule {
 	{"}", CLOSERS, BIT(FRAME_BRACE), POP, 1},
 	{"esac", BIT(POS_CASE_PATTERN), BIT(FRAME_CASE), POP, 1},
 	{"esac", CLOSERS, BIT(FRAME_CLAUSE), POP, 2},
-	{"]]", 0, ANY_FRAME, POP, 0}, /* FRAME_COND sees it */
+	{"]]", 0, ANY_FRAME, POP, 0}, /* FRAME_COND handles it */
 };
 
-/* How a frame begins: what may come first, and how many brackets are open. */
+/* The initial state of a frame: its position and the number of open brackets. */
 static const struct {
 	enum position pos;
 	unsigned parens;
@@ -151,7 +151,7 @@ static const struct {
 	[FRAME_SUBSCRIPT] = {.parens = 1},
 };
 
-/* The operators; one that begins with another stands before it. */
+/* The operators; an operator comes before its own prefixes. */
 static const struct {
 	char text[4];
 	enum token token;
@@ -234,7 +234,7 @@ static void go_to(struct splitter *m, enum position pos)
 		split_lose(m);
 }
 
-/* A compound command begins; the n bytes that say so are consumed. */
+/* Begins a compound command and consumes its n opening bytes. */
 static void open_compound(struct splitter *m, enum frame_kind kind, size_t n)
 {
 	go_to(m, POS_DONE);
@@ -268,7 +268,7 @@ static bool has_text(const struct rule *r, struct str word)
 	return memcmp(r->text, word.p, word.n) == 0 && !r->text[word.n];
 }
 
-/* True if the word was a reserved one, in its place or not. */
+/* True if the word was a reserved word, in a valid place or not. */
 static bool take_reserved(struct splitter *m, const struct frame *f, struct str word)
 {
 	bool misplaced = false;
@@ -428,7 +428,7 @@ static void take_operator(struct splitter *m, enum token token, size_t n)
 	}
 }
 
-/* The length of the operator if it stands here, otherwise 0. */
+/* The length of the operator if the text has it here, otherwise 0. */
 static size_t operator_at(const struct splitter *m, const char *text)
 {
 	size_t n = 0;
@@ -438,7 +438,7 @@ static size_t operator_at(const struct splitter *m, const char *text)
 	return text[n] ? 0 : n;
 }
 
-/* There is one: every other byte belongs to a word. */
+/* Takes an operator, which must be here: every other byte belongs to a word. */
 static void step_operator(struct splitter *m)
 {
 	size_t i = 0, n;
@@ -469,7 +469,7 @@ static void step_list(struct splitter *m)
 	}
 }
 
-/* What the text is, as if a newline followed. */
+/* The kind of the text, as if a newline followed. */
 static enum split_kind judge(struct splitter *m)
 {
 	const struct frame *f;
@@ -507,7 +507,7 @@ static void trim_pieces(struct str text, struct split_pieces *pieces)
 static enum split_kind tokenize(
 	struct splitter *m, struct str text, struct split_pieces *pieces)
 {
-	/* Not all of it: most of the stack stays unused. */
+	/* Not all of *m is initialized: most of the stack stays unused. */
 	m->text = text;
 	m->at = 0;
 	m->state = str_find_byte(text, '\0') < text.n ? SPLIT_LOST : SPLIT_GOING;

@@ -1,12 +1,11 @@
 /*
- * One command or several: a tokenizer for the text of a shell command.
+ * Decides whether a text is one shell command or several: a tokenizer.
  *
- * The wire contract refuses a text of several top-level commands that stand on
- * lines of their own. Refusing one valid command is worse than running several,
- * hence the text is split only where every byte of it was understood, as bash
- * would read it; whatever is not understood is one command. Aliases and shells
- * with another grammar are not known here. No recursion, no allocation, time
- * linear in the text.
+ * The wire contract refuses a text of several top-level commands on separate lines.
+ * Refusing one valid command is worse than running several, hence the text is split only
+ * if every byte of it was understood, as bash would read it; a text that is not
+ * understood is one command. Aliases and shells with another grammar are not supported.
+ * No recursion, no allocation, time linear in the text.
  */
 #ifndef TERM_SPLIT_H
 #define TERM_SPLIT_H
@@ -23,15 +22,15 @@ enum split_kind {
 	/* Two or more commands, all complete. */
 	SPLIT_SEVERAL,
 	/*
-	 * Right as far as it goes, but the shell would wait for another line: an
-	 * open quote, expansion, here-document, compound command or function, a
-	 * backslash or one of && || | at the end. Text, newline and more text may
-	 * be given again as a whole. Complete commands may stand before.
+	 * Correct so far, but the shell would wait for another line: an open quote,
+	 * expansion, here-document, compound command or function, a backslash or one of
+	 * && || | at the end. The caller may submit text, newline and more text as a
+	 * whole. Complete commands may come before the unfinished one.
 	 */
 	SPLIT_UNFINISHED,
 };
 
-/* A command and the comments below it: from the first byte to behind the last. */
+/* A command and the comments below it: from the first byte to the byte after the last. */
 struct split_piece {
 	size_t from, to;
 };
@@ -43,16 +42,16 @@ struct split_pieces {
 };
 
 /*
- * Says what the text is. *pieces is set for SPLIT_SEVERAL only, and has two or
- * more then: blanks and empty lines around a piece are not part of it, comments
- * belong to the piece before them, or to the first. A carriage return before a
- * line end is a blank.
+ * Returns the kind of the text. *pieces is set for SPLIT_SEVERAL only, and has two or
+ * more pieces then. Blanks and empty lines around a piece are not part of it. Comments
+ * belong to the piece before them, or to the first. A carriage return before a line end
+ * is a blank.
  */
 enum split_kind split_command(struct str text, struct split_pieces *pieces) MUST_USE;
 
 /*
- * True for one command that lacks nothing but the rest of a here-document and what
- * may stand behind it, such as "cat <<EOF": input that is to come completes it.
+ * True for a single command that lacks only the rest of a here-document and what may
+ * follow it, such as "cat <<EOF": later input completes the command.
  */
 bool split_wants_document(struct str text) MUST_USE;
 

@@ -12,7 +12,10 @@ static bool holds(struct str s, const char *set)
 
 void split_doc_add(struct splitter *m, const struct frame *f, struct str word)
 {
-	/* What bash does with an expansion for a delimiter is nobody's intention. */
+	/*
+	 * A delimiter with an expansion is not understood: bash's result is never
+	 * intended.
+	 */
 	if (m->docs_n == SPLIT_DOCS_MAX || word.n > SPLIT_DELIMITER_MAX ||
 		(f->word_flags & WORD_SPLICED) || holds(word, "\n$`(")) {
 		split_lose(m);
@@ -29,7 +32,7 @@ void split_doc_add(struct splitter *m, const struct frame *f, struct str word)
 
 void split_doc_close(struct splitter *m)
 {
-	/* Shells differ in what $(cat <<EOF) followed by lines means. */
+	/* Shells disagree on $(cat <<EOF) followed by lines. */
 	for (size_t i = 0; i < m->docs_n; i++)
 		if (m->docs[i].level == m->level)
 			split_lose(m);
@@ -61,11 +64,11 @@ static struct str unquote(struct str raw, char room[SPLIT_DELIMITER_MAX])
 	return str_make(room, n);
 }
 
-/* How far a line agrees with the delimiter. */
+/* The part of a line that agrees with the delimiter. */
 struct match {
 	struct str want;
 	size_t n;  /* bytes that agree */
-	char next; /* the byte behind them, NUL at the line's end */
+	char next; /* the byte after them, NUL at the line's end */
 	size_t rest;
 };
 
@@ -77,7 +80,7 @@ static void match_byte(struct match *k, char c)
 		k->next = c;
 }
 
-/* Consumes a line, joined with the next one where a backslash does that. */
+/* Consumes a line, joined with the next line after a backslash. */
 static void match_line(struct splitter *m, const struct doc *d, struct match *k)
 {
 	while (d->tabs && split_peek(m, 0) == '\t')
@@ -111,7 +114,9 @@ static bool ends_body(struct splitter *m, const struct doc *d, const struct matc
 			split_lose(m);
 		return false;
 	}
-	/* One has the carriage return, one has not: who is right is a guess. */
+	/*
+	 * Only the delimiter or only the line has a carriage return: a match is a guess.
+	 */
 	if (cr != d->cr)
 		split_lose(m);
 	return true;

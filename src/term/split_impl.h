@@ -3,11 +3,11 @@
  *
  *	split_doc.c  here-documents
  *	split_lex.c  words, and what nests inside a word
- *	split.c      the grammar of commands, and what split.h promises
+ *	split.c      the grammar of commands, and the functions of split.h
  *
- * One stack holds what is open, lists of commands and quotes alike, since each
- * may stand inside the other. A step looks at the byte m->at and at the frame on
- * top, and consumes bytes, or changes the stack, or gives up.
+ * A single stack holds all open constructs, lists of commands and quotes alike, since
+ * each may be inside the other. A step examines the byte m->at and the frame on top, and
+ * consumes bytes, or changes the stack, or gives up.
  */
 #ifndef TERM_SPLIT_IMPL_H
 #define TERM_SPLIT_IMPL_H
@@ -41,9 +41,9 @@ enum frame_kind {
 	FRAME_KINDS,
 };
 
-/* What has been read of a command, and so what may come. */
+/* The part of a command that has been read, which determines what may follow. */
 enum position {
-	POS_LOST,         /* nothing: the text is wrong, or beyond us */
+	POS_LOST,         /* nothing: the text is wrong, or not supported */
 	POS_START,        /* a command must come */
 	POS_PIPED,        /* the same, after | */
 	POS_NEXT,         /* a command, or the end of the list */
@@ -95,9 +95,9 @@ enum redirection {
 	REDIR_DOC_TABS, /* ... the same, after <<- */
 };
 
-/* What is known of the word that is being read. */
+/* Properties of the word that is being read. */
 enum {
-	WORD_SPLICED = 1, /* goes on behind a backslash at a line's end */
+	WORD_SPLICED = 1, /* continues after a backslash at a line's end */
 	WORD_EQUALS = 2,  /* holds a = */
 	WORD_BRACKET = 4, /* holds a [ */
 };
@@ -107,7 +107,7 @@ struct frame {
 	enum position pos;
 	enum redirection redir;
 	unsigned word_flags;
-	bool quoted;     /* inside ${ } or the like, and that inside " " */
+	bool quoted;     /* inside ${ } or the like, which is inside " " */
 	unsigned parens; /* unclosed, of a frame that counts its pairs */
 	size_t word;     /* where the word begins, or NOWHERE */
 	size_t value;    /* where its value begins if it is an assignment, or NOWHERE */
@@ -117,7 +117,7 @@ struct frame {
 
 struct doc {
 	struct str delimiter; /* as written */
-	unsigned level;       /* the substitution in which it stands */
+	unsigned level;       /* the depth of substitutions around it */
 	bool quoted;          /* backslashes in the body are plain text */
 	bool tabs;            /* tabs before a line do not count */
 	bool cr;              /* the delimiter's line ends in CR LF */
@@ -148,7 +148,7 @@ static inline struct frame *split_top(struct splitter *m)
 	return &m->stack[m->depth - 1];
 }
 
-/* The byte i ahead; NUL, which no text has, behind the end. */
+/* The byte i ahead; NUL, which no text contains, after the end. */
 static inline char split_peek(const struct splitter *m, size_t i)
 {
 	return m->at < m->text.n && i < m->text.n - m->at ? m->text.p[m->at + i] : '\0';
@@ -166,36 +166,36 @@ static inline void split_lose(struct splitter *m)
 
 /* split_doc.c */
 
-/* Notes a here-document, announced by the redirection and word of the frame. */
+/* Stores a here-document, given by the redirection and the word of the frame. */
 void split_doc_add(struct splitter *m, const struct frame *f, struct str word);
-/* Skips the bodies of all that are noted; m->at stands behind a newline. */
+/* Skips the bodies of all stored here-documents; m->at is after a newline. */
 void split_doc_read(struct splitter *m);
-/* Gives up if the substitution that ends here leaves one behind. */
+/* Gives up if the substitution that ends here leaves a here-document without its body. */
 void split_doc_close(struct splitter *m);
 
 /* split_lex.c */
 
-/* A carriage return that ends a line? */
+/* Is the byte a carriage return that ends a line? */
 bool split_is_cr(const struct splitter *m);
 /*
- * Reads on in a word, or begins or ends one, or skips a comment. False if the
- * byte at hand is none of that: then it is an operator, a blank or a newline.
+ * Reads on in a word, or begins or ends a word, or skips a comment. False for any other
+ * byte: an operator, a blank or a newline.
  */
 bool split_word_step(struct splitter *m) MUST_USE;
 /* Ends the word, if there is one, at the offset. */
 void split_word_end(struct splitter *m, size_t end);
-/* One step in a frame that is no list of commands. */
+/* Makes a step in a frame that is not a list of commands. */
 void split_lex_step(struct splitter *m);
 
 /* split.c */
 
-/* Opens a frame, behind the n bytes that stand for it; too deep: gives up. */
+/* Opens a frame after its n opening bytes; gives up if the stack is full. */
 void split_push(struct splitter *m, enum frame_kind kind, size_t n);
-/* Closes the top frame, behind n bytes. */
+/* Closes the top frame after n bytes. */
 void split_pop(struct splitter *m, size_t n);
 /* Takes a whole word of a list of commands. */
 void split_take_word(struct splitter *m, struct str word);
-/* Something of a command begins here. */
+/* Begins a piece here, unless the piece of this line has begun. */
 void split_begin_piece(struct splitter *m);
 
 #endif

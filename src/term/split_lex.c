@@ -1,6 +1,9 @@
 #include "term/split_impl.h"
 
-/* Where a run of plain bytes ends: in a word, in " ", in a pair of brackets. */
+/*
+ * The places in which a byte ends a run of plain bytes: in a word, in " ", in a pair of
+ * brackets.
+ */
 enum {
 	IN_WORD = 1,
 	IN_DOUBLE = 2,
@@ -41,7 +44,7 @@ static const struct pair {
 	[FRAME_PARAM] = {'\0', '}', true},
 	[FRAME_EXPR] = {'(', ')', true},
 	[FRAME_ARITH] = {'(', ')', true},
-	/* bash lets these go on, but only on a promise that few texts keep. */
+	/* bash lets these span lines, but only under conditions that few texts meet. */
 	[FRAME_PATTERN] = {'(', ')', false},
 	[FRAME_SUBSCRIPT] = {'[', ']', false},
 };
@@ -53,13 +56,13 @@ bool split_is_cr(const struct splitter *m)
 
 static void skip_plain(struct splitter *m, unsigned where)
 {
-	/* The byte at hand is plain here, whatever it is elsewhere. */
+	/* The present byte is plain here, whatever it is elsewhere. */
 	do
 		m->at++;
 	while (m->at < m->text.n && !(stops[(unsigned char)m->text.p[m->at]] & where));
 }
 
-/* Skips what knows only its end and, if it has them, backslashes. */
+/* Skips text up to its end byte; with escapes, a backslash quotes the next byte. */
 static void skip_until(struct splitter *m, size_t from, char end, bool escapes)
 {
 	for (m->at += from; m->at < m->text.n; m->at++) {
@@ -114,8 +117,8 @@ static void dollar(struct splitter *m, bool quoted)
 }
 
 /*
- * A single quote inside "${x}" is a quote for bash and a letter for other shells.
- * Goes on where both come to the same end, as in "${x%'/'}" and "${x%$'\\n'}".
+ * A single quote inside "${x}" is a quote for bash and a letter for other shells. Skips
+ * it if both readings end at the same byte, as in "${x%'/'}" and "${x%$'\\n'}".
  */
 static void skip_either(struct splitter *m)
 {
@@ -176,7 +179,9 @@ static void step_double(struct splitter *m)
 static void close_pair(struct splitter *m, struct frame *f)
 {
 	f->parens--;
-	/* "((a); b)": two subshells after all, which few people write. */
+	/*
+	 * "((a); b)" is a subshell in a subshell, not arithmetic; few people write that.
+	 */
 	if (f->kind == FRAME_ARITH && f->parens == 1 && split_peek(m, 1) != ')')
 		split_lose(m);
 	else if (f->parens == 0)
@@ -218,7 +223,7 @@ static bool ends_word(const struct splitter *m)
 	return (stops[c] & BREAK) == BREAK && !is_substitution(m);
 }
 
-/* What has been read of the word: a variable's name, maybe with a subscript? */
+/* Is the word up to end a variable's name, maybe with a subscript? */
 static bool is_name(const struct splitter *m, const struct frame *f, size_t end)
 {
 	if (f->word_flags & WORD_BRACKET)
@@ -281,7 +286,7 @@ static void take_word_bytes(struct splitter *m, struct frame *f)
 		skip_plain(m, IN_WORD);
 }
 
-/* At a parenthesis inside a word; false if it is an operator behind the word. */
+/* Handles a parenthesis inside a word; false if it is an operator after the word. */
 static bool take_paren(struct splitter *m, struct frame *f)
 {
 	if (f->value == m->at &&
@@ -329,7 +334,7 @@ static void skip_comment(struct splitter *m, const struct frame *f)
 {
 	struct str rest = str_skip(m->text, m->at);
 
-	/* A comment for bash; the author of [[ $x == #* ]] had hoped otherwise. */
+	/* bash reads a comment, which the author of [[ $x == #* ]] did not intend. */
 	if (f->kind == FRAME_COND)
 		split_lose(m);
 	if (f->kind == FRAME_TEXT && m->pieces->n == 0 && m->lead == NOWHERE)
@@ -337,7 +342,7 @@ static void skip_comment(struct splitter *m, const struct frame *f)
 	m->at += str_find_byte(rest, '\n');
 }
 
-/* A backslash that joins two lines. */
+/* Handles a backslash that joins two lines. */
 static void join_lines(struct splitter *m, struct frame *f)
 {
 	size_t end = m->at;
@@ -392,7 +397,7 @@ bool split_word_step(struct splitter *m)
 	return true;
 }
 
-/* Operators and blanks of [[ ]] decide nothing; only its end is looked for. */
+/* Operators and blanks of [[ ]] have no effect; only its end matters. */
 static void step_cond(struct splitter *m)
 {
 	char c = split_peek(m, 0);

@@ -11,9 +11,12 @@
 
 enum {
 	PAGE_MAX = 65536, /* the largest page of any machine we run on */
-	SMALL = 4096,     /* the least there is of memory */
+	SMALL = 4096,     /* the smallest page */
 	WINDOW = 256 << 10,
-	/* The room, and what a death inside a commit may have cleared already. */
+	/*
+	 * The space to read into, and what a crash inside a commit may have cleared
+	 * already.
+	 */
 	RING = SPOOL_TAIL + 2 * SPOOL_READ,
 	BANK = SPOOL_HEAD + RING,
 	BANK_PAGES = (BANK + PAGE_MAX - 1) / PAGE_MAX * PAGE_MAX,
@@ -23,22 +26,22 @@ _Static_assert(WINDOW % PAGE_MAX == 0, "windows are whole pages");
 _Static_assert(SPOOL_HEAD % WINDOW == 0, "the ring begins with a window");
 
 /*
- * Why a kill between any two instructions does no harm:
+ * A kill between any two instructions does no harm:
  *
- * The SPOOL_READ bytes behind the end are zero at every moment. A commit clears
- * the next ones first, if they have been used, and moves the end then; who finds
- * bytes behind the end knows that they were read and that the rest of the commit
- * is missing, and repeats it.
+ * The SPOOL_READ bytes after the end are zero at every moment. A commit first clears the
+ * next bytes, if they have been used, and then moves the end. If spool_adopt finds other
+ * bytes after the end, they were read and the rest of the commit is missing: it repeats
+ * the commit.
  *
- * One word holds the end and which bank it is about. The other bank is empty, or
- * its content has no meaning. Forgetting fills the other one with what is kept,
- * switches over with one store and empties the old one; who takes a spool over
- * empties the other one again, in case that was missed.
+ * A single word holds the end and the number of the bank in use. The other bank is
+ * empty, or its content has no meaning. spool_keep fills the other bank with the bytes
+ * that are kept, switches over with a single store and empties the old bank; spool_adopt
+ * empties the other bank again, in case that step is missing.
  */
 struct spool_map {
 	uint64_t word; /* end, times two, plus the number of the bank in use */
 	char pad[56];
-	char state[SPOOL_STATE]; /* near the word, to share a page with it */
+	char state[SPOOL_STATE]; /* near the word: they share a page */
 	char unused[PAGE_MAX - 64 - SPOOL_STATE];
 	char banks[2][BANK_PAGES];
 };
@@ -60,13 +63,13 @@ uint64_t spool_end(const struct spool *s)
 	return s->map->word >> 1;
 }
 
-/* The one place that changes the word; the compiler may not move a store over it. */
+/* Only this function changes the word; the compiler may not move a store over it. */
 static void set(struct spool *s, unsigned no, uint64_t end)
 {
 	__atomic_store_n(&s->map->word, end << 1 | no, __ATOMIC_RELEASE);
 }
 
-/* Where the byte at offset stands in its bank. */
+/* The index of the byte at offset in its bank. */
 static size_t place(uint64_t offset)
 {
 	if (offset < SPOOL_HEAD)
@@ -74,7 +77,7 @@ static size_t place(uint64_t offset)
 	return SPOOL_HEAD + (size_t)((offset - SPOOL_HEAD) % RING);
 }
 
-/* How many bytes from offset on lie in one window. */
+/* The number of bytes from offset on that lie in the same window. */
 static size_t piece(uint64_t offset)
 {
 	size_t at = place(offset), left = WINDOW - at % WINDOW;
@@ -82,7 +85,7 @@ static size_t piece(uint64_t offset)
 	return left < BANK - at ? left : BANK - at;
 }
 
-/* The room is never more than a terminal gives at a time. */
+/* The space to read into is never more than a terminal gives at a time. */
 static size_t room_at(uint64_t end)
 {
 	size_t left = piece(end);
@@ -97,20 +100,20 @@ static void leave(struct spool *s, char *p)
 	size_t begin = at - at % WINDOW;
 	size_t n = BANK_PAGES - begin < WINDOW ? BANK_PAGES - begin : WINDOW;
 
-	/* What cannot be done costs memory, nothing else. */
+	/* A failure costs memory only. */
 	madvise(p - at % WINDOW, n, MADV_DONTNEED);
 }
 
-/* Gives the first n bytes of a bank back: they are zero again. */
+/* Returns the first n bytes of a bank to the system: they are zero again. */
 static void empty(struct spool *s, unsigned no, size_t n)
 {
 	char *b = s->map->banks[no];
 	off_t at = b - (char *)s->map;
 	int how = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
 
-	/* A page that the next command would only ask for again stays. */
+	/* Keeps the first page, because the next command needs it again. */
 	if (n <= SMALL || fallocate(s->fd, how, at, (off_t)n) < 0)
-		/* Or it is a file on a file system that has no holes. */
+		/* Also for a file on a file system without holes. */
 		memset(b, 0, n);
 }
 
@@ -140,7 +143,7 @@ char *spool_room(struct spool *s, size_t *n)
 	return bank(s) + place(spool_end(s));
 }
 
-/* Zeroes for the n bytes from offset on, where older ones stand in the ring. */
+/* Clears the n bytes from offset on if the ring holds older bytes there. */
 static void clear(struct spool *s, uint64_t offset, size_t n)
 {
 	size_t at = place(offset);
@@ -159,7 +162,7 @@ struct str spool_commit(struct spool *s, size_t n)
 
 	clear(s, end + SPOOL_READ, n);
 	set(s, bank_no(s), end + n);
-	/* These bytes begin a window: nobody looks at the one before it again. */
+	/* These bytes begin a window: the window before it is not read again for now. */
 	if (end && place(end) % WINDOW == 0)
 		leave(s, bank(s) + place(end - 1));
 	return str_make(got, n);
@@ -183,7 +186,7 @@ int spool_adopt(struct spool *s, int fd)
 	p = spool_room(s, &n);
 	while (n && p[n - 1] == '\0')
 		n--;
-	/* As a commit, for what lies ahead of these bytes has not been cleared. */
+	/* This is a full commit, because the bytes after these have not been cleared. */
 	spool_commit(s, n);
 	return 0;
 }
@@ -242,12 +245,12 @@ void spool_keep(struct spool *s, uint64_t from)
 	while ((part = spool_at(s, from + kept)).n) {
 		memcpy(to + kept, part.p, part.n);
 		kept += part.n;
-		/* It may have touched two. */
+		/* The copy may have touched two windows. */
 		leave(s, to + kept - part.n);
 		leave(s, to + kept - 1);
 	}
 	set(s, !old, kept);
 	s->seen = NULL;
-	/* What lies behind the end is zero, but where the ring has gone round. */
+	/* Bytes after the end are zero, unless the ring has wrapped. */
 	empty(s, old, end < BANK - SPOOL_READ ? (size_t)end : BANK);
 }

@@ -1,20 +1,18 @@
 /*
  * The raw output of one command, in memory that outlives a crash of serve.
  *
- * A memfd that init keeps: SPOOL_STATE bytes that belong to the shell, and behind
- * them the first SPOOL_HEAD bytes of the output and the newest SPOOL_TAIL. What
- * came between these two is gone, and spool_gap says so. Offsets count from the
+ * The memory is a memfd that init keeps: SPOOL_STATE bytes that belong to the shell,
+ * then the first SPOOL_HEAD bytes of the output and the newest SPOOL_TAIL. The bytes
+ * between these two are lost; spool_gap returns their range. Offsets count from the
  * command's start and never wrap.
  *
- * Bytes are read from the terminal straight into the spool. A kill between that
- * read and the note that it happened loses nothing: the room was zero before, so
- * what is not zero was read. (NUL bytes at the very end may be lost that way,
- * which no terminal shows.) A kill at any other moment finds the spool as it was
- * before the step or after it.
+ * Bytes are read from the terminal straight into the spool. A kill between that read and
+ * its commit loses nothing: the memory was zero before, so bytes that are not zero were
+ * read. (NUL bytes at the very end may be lost that way, which no terminal shows.) A
+ * kill at any other moment finds the spool as it was before the step or after it.
  *
- * What has been written leaves this process's resident set, and what has been
- * forgotten leaves the machine's memory: an empty spool holds the pages of the state
- * and two more.
+ * Written bytes leave this process's resident set, and dropped bytes leave the machine's
+ * memory: an empty spool holds the pages of the state and two more.
  */
 #ifndef TERM_SPOOL_H
 #define TERM_SPOOL_H
@@ -28,7 +26,7 @@ struct spool_map;
 struct spool {
 	int fd; /* -1: none */
 	struct spool_map *map;
-	char *seen; /* the window that spool_at showed last; NULL: none */
+	char *seen; /* the window that spool_at used last; NULL: none */
 };
 
 /* Bytes that are lost: from..to, the latter not included. Equal: none. */
@@ -38,31 +36,36 @@ struct spool_gap {
 
 /* A new, empty spool, or -errno. */
 int spool_make(struct spool *s) MUST_USE;
-/* Takes over fd, which holds a spool of an earlier life; counts what it lost track of. */
+/*
+ * Takes over fd, which holds the spool of an earlier process; completes its last commit.
+ */
 int spool_adopt(struct spool *s, int fd) MUST_USE;
 void spool_free(struct spool *s);
 
 /* SPOOL_STATE bytes for the owner, zero in a new spool. */
 void *spool_state(struct spool *s);
 
-/* Room to read into: at least one byte; *n says how many. */
+/* Space to read into: at least one byte; *n is its size. */
 char *spool_room(struct spool *s, size_t *n);
-/* n bytes of that room have been filled; returns them, valid until the next commit. */
+/*
+ * Commits n bytes that were read into spool_room; returns them, valid until the next
+ * commit.
+ */
 struct str spool_commit(struct spool *s, size_t n);
 
-/* The offset behind the newest byte. */
+/* The offset after the newest byte. */
 uint64_t spool_end(const struct spool *s);
-/* What is lost between the head and the tail. */
+/* The range of bytes that are lost between the head and the tail. */
 struct spool_gap spool_gap(const struct spool *s);
 /*
- * What stands at offset, as far as it lies in one piece: call again behind it.
- * Empty in the gap and at the end. Valid until the spool is written to.
+ * The bytes at offset that are contiguous: call again with the offset after them. Empty
+ * in the gap and at the end. Valid until the spool is written to.
  */
 struct str spool_at(struct spool *s, uint64_t offset);
 
 /*
- * Forgets what stands before offset `from`, which becomes offset 0 of a new
- * command. Where that would leave a gap, all before the tail is forgotten.
+ * Drops the bytes before offset `from`, which becomes offset 0 of a new command. If a
+ * gap would remain, all bytes before the tail are dropped.
  */
 void spool_keep(struct spool *s, uint64_t from);
 

@@ -1,6 +1,6 @@
 /*
  * A folder in which one name leads to /dev/tty. busybox ash reads its commands from a
- * file that its command line names, and $0 is that name: a person expects "sh" there.
+ * file that its command line names, and $0 becomes that name: users expect "sh".
  */
 #ifndef TERM_TTY_FOLDER_H
 #define TERM_TTY_FOLDER_H

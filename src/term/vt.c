@@ -1,4 +1,4 @@
-/* What vt.h promises: making, forgetting, reporting. */
+/* The functions of vt.h: creation, reset, reports. */
 #include "term/vt.h"
 
 #include "term/vt_impl.h"
@@ -64,11 +64,11 @@ int vt_feed(struct vt *vt, struct str bytes)
 
 #define NONE SIZE_MAX
 
-/* A report in the making. */
+/* A report that is being made. */
 struct text {
 	struct buf *out;
 	size_t line;  /* where the present line begins */
-	size_t joins; /* index of the row that goes on with it, or NONE */
+	size_t joins; /* index of the row that continues this line, or NONE */
 	bool started;
 };
 
@@ -107,13 +107,13 @@ static size_t count_lines(const struct rows *r)
 
 	for (size_t i = 0; i < r->n; i++)
 		n += !vt_row_at(r, i)->wrapped || i + 1 == r->n;
-	/* Nothing stands behind the last line end. */
+	/* The last line end is followed by an empty row, which is not a line. */
 	if (n > 1 && vt_row_columns(vt_row_at(r, r->n - 1)) == 0)
 		n--;
 	return n;
 }
 
-/* What is new in the main screen and its history. */
+/* Appends the new text of the main screen and its history. */
 static void put_main(struct text *t, const struct vt *vt, const struct vt_mark *mark)
 {
 	const struct rows *r = &vt->main.rows;
@@ -140,7 +140,7 @@ int vt_report(struct vt *vt, struct vt_mark *mark, struct buf *out, size_t *kept
 
 	vt_settle(vt);
 	put_main(&t, vt, mark);
-	/* A full-screen program begins on a line of its own. */
+	/* The output of a full-screen program begins on a new line. */
 	t.started = out->n > start && out->p[out->n - 1] != '\n';
 	if (vt->alt.changed > mark->report)
 		for (size_t i = 0; i < alt->n; i++)

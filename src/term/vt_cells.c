@@ -74,7 +74,7 @@ static size_t glyphs_for(size_t len)
 	return (len + sizeof(struct glyph)) / sizeof(struct glyph);
 }
 
-/* How many columns have to be looked at to find all glyphs. */
+/* The number of columns to search to find all glyphs. */
 static size_t glyph_columns(const struct cells *c)
 {
 	return c->glyphs_n ? c->n : 0;
@@ -109,7 +109,7 @@ static bool glyphs_move(struct vt *vt, struct row *row, size_t cap)
 	return true;
 }
 
-/* Room for k glyphs; overwritten ones are given up when there is none. */
+/* Makes space for k glyphs; if there is none, overwritten glyphs are dropped. */
 static bool glyphs_room(struct vt *vt, struct row *row, size_t k)
 {
 	const struct cells *c = row->cells;
@@ -120,14 +120,14 @@ static bool glyphs_room(struct vt *vt, struct row *row, size_t k)
 	for (size_t i = 0; i < glyph_columns(c); i++)
 		if (is_glyph(c->c[i]))
 			used += glyphs_for(glyph_len(c->glyphs + (c->c[i] - CELL_GLYPH)));
-	/* So many that looking at all columns pays. */
+	/* Enough glyphs that the search of all columns pays. */
 	used += c->n / 32;
 	while (cap < 2 * used && cap < CELL_GLYPHS)
 		cap *= 2;
 	return glyphs_move(vt, row, cap);
 }
 
-/* The cell for a character of that text, U+FFFD when memory is short. */
+/* The cell for a character with that text; U+FFFD if memory is short. */
 static uint16_t glyph_add(struct vt *vt, struct row *row, struct str text)
 {
 	size_t k = glyphs_for(text.n);
@@ -208,7 +208,7 @@ void vt_cells_put(struct vt *vt, struct row *row, size_t col, uint32_t cp, size_
 
 	if (!c)
 		return;
-	/* What was there is no glyph to be kept, and what comes is none yet. */
+	/* The old cells need no glyph any more, and the new cell has none yet. */
 	blank(c, col, col + width);
 	c->c[col] = cp <= 0xffff
 		? (uint16_t)cp
@@ -222,7 +222,10 @@ void vt_cells_fill(
 {
 	struct cells *c;
 
-	/* Each cell has a glyph of its own, because what joins one changes it. */
+	/*
+	 * Each cell has a glyph of its own, because a combining character changes its
+	 * glyph.
+	 */
 	if (cp > 0xffff) {
 		vt->work += k;
 		for (; k; k--, col += width)
@@ -297,7 +300,7 @@ void vt_cells_insert(struct vt *vt, struct row *row, size_t col, size_t n)
 	vt_work_block(vt, 2 * (end - col) + n);
 	split(c, col);
 	split(c, end);
-	/* Twice, because musl's memmove is slow towards the end. */
+	/* Copies twice, because musl's memmove is slow towards the end. */
 	memcpy(moved, c->c + col, (end - col) * sizeof(*moved));
 	memcpy(c->c + col + n, moved, (end - col) * sizeof(*moved));
 	blank(c, col, col + n);

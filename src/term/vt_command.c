@@ -1,4 +1,4 @@
-/* Controls and escape sequences (ECMA-48, and what xterm adds to it). */
+/* Controls and escape sequences (ECMA-48 and additions of xterm). */
 #include "term/vt_impl.h"
 
 static unsigned least(unsigned a, unsigned b)
@@ -6,7 +6,7 @@ static unsigned least(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* Parameter i; one that is left out, or 0, is other. */
+/* Parameter i; if it is left out or 0, the value is other. */
 static unsigned param(const struct vt *vt, unsigned i, unsigned other)
 {
 	unsigned v = i <= vt->seq.n ? vt->seq.param[i] : 0;
@@ -21,7 +21,7 @@ static void to_column(struct vt *vt, unsigned x)
 	vt->screen->at.x = least(x, VT_COLUMNS - 1);
 }
 
-/* Row y, counted from the scroll region's first when that is the origin. */
+/* Moves to row y, counted from the scroll region's first row in origin mode. */
 static void to_row(struct vt *vt, unsigned y)
 {
 	struct screen *s = vt->screen;
@@ -110,7 +110,7 @@ static void default_stops(struct vt *vt)
 	memset(vt->stops, 0x01, sizeof(vt->stops));
 }
 
-/* The first stop behind column x, else the last column. */
+/* The first tab stop after column x, else the last column. */
 static unsigned stop_after(const struct vt *vt, unsigned x)
 {
 	for (x++; x < VT_COLUMNS; x = (x / 64 + 1) * 64) {
@@ -122,7 +122,7 @@ static unsigned stop_after(const struct vt *vt, unsigned x)
 	return VT_COLUMNS - 1;
 }
 
-/* The last stop before column x, else the first column. */
+/* The last tab stop before column x, else the first column. */
 static unsigned stop_before(const struct vt *vt, unsigned x)
 {
 	for (; x > 0; x = (x - 1) / 64 * 64) {
@@ -175,7 +175,7 @@ static void backspace(struct vt *vt)
 		s->at.x--;
 		return;
 	}
-	/* Back into a line that was wrapped, as line editors expect. */
+	/* Moves back into a line that was wrapped, as line editors expect. */
 	if (s->at.y > 0 && above <= s->rows.n &&
 		vt_row_at(&s->rows, above - 1)->wrapped) {
 		s->at.y--;
@@ -245,7 +245,7 @@ static void insert_chars(struct vt *vt)
 
 	if (!r)
 		return;
-	/* What went on in the next row is pushed out. */
+	/* The part of the line in the next row is pushed out. */
 	r->wrapped = false;
 	vt_cells_insert(vt, r, vt->screen->at.x, param(vt, 0, 1));
 }
@@ -288,7 +288,7 @@ static void scroll_up(struct vt *vt)
 
 static void scroll_down(struct vt *vt)
 {
-	/* With five parameters it is about the mouse. */
+	/* With five parameters the sequence is about the mouse. */
 	if (vt->seq.n == 0)
 		vt_insert_rows(vt, vt->screen->above, param(vt, 0, 1));
 }
@@ -378,7 +378,7 @@ static void private_mode(struct vt *vt, unsigned mode, bool on)
 		break;
 	case 7:
 		set_mode(vt, MODE_NO_WRAP, !on);
-		/* Nothing waits to wrap now. */
+		/* No wrap is pending now. */
 		to_column(vt, vt->screen->at.x);
 		break;
 	case 47:
@@ -424,7 +424,7 @@ void vt_defaults(struct vt *vt)
 	default_stops(vt);
 }
 
-/* As the reset of a terminal before a session; what is on the screen stays. */
+/* As the reset of a terminal before a session; the screen's content stays. */
 static void soft_reset(struct vt *vt)
 {
 	struct cursor at = vt->screen->at;

@@ -8,12 +8,12 @@
  *	vt_screen.c  cursor, printing, scrolling, erasing
  *	vt_command.c controls and escape sequences
  *	vt_parse.c   the byte machine
- *	vt.c         what vt.h promises
+ *	vt.c         the functions of vt.h
  *
- * Rows are born closed and plain output only ever adds to the last one, so that
- * most rows never have cells. A row is opened when it is edited elsewhere than
- * at its end, and closed when it leaves the screen: at most once each, which is
- * what keeps hostile streams cheap.
+ * Rows are created closed, and plain output only adds to the last row, so most rows
+ * never have cells. A row is opened when it is edited elsewhere than at its end, and
+ * closed when it leaves the screen: at most once each, which keeps hostile streams
+ * cheap.
  */
 #ifndef TERM_VT_IMPL_H
 #define TERM_VT_IMPL_H
@@ -37,13 +37,13 @@ _Static_assert(sizeof(struct chunk) == VT_CHUNK, "chunks fill the cap exactly");
 _Static_assert(VT_COLUMNS *VT_GLYPH_MAX <= VT_CHUNK - 8, "any row fits into a chunk");
 
 /*
- * One column each: a code point of the BMP; CELL_RIGHT, the second half of a
- * wide character; or CELL_GLYPH + i (those values are surrogates, which never
- * occur), a character that is longer and stands in glyphs[i].
+ * A column: a code point of the BMP; CELL_RIGHT, the second half of a wide character; or
+ * CELL_GLYPH + i (these values are surrogates, which never occur), a longer character in
+ * glyphs[i].
  */
 enum { CELL_RIGHT = 0, CELL_GLYPH = 0xd800, CELL_GLYPHS = 2048 };
 
-/* Half the room of the longest character: a length byte, then its UTF-8. */
+/* Half the space of the longest character: a length byte, then its UTF-8. */
 struct glyph {
 	char b[(VT_GLYPH_MAX + 1) / 2];
 };
@@ -59,7 +59,7 @@ struct cells {
 
 enum row_kind { ROW_TEXT, ROW_CELLS };
 
-/* In place of a chunk: the text is constant. */
+/* Instead of the number of a chunk: the text is constant. */
 enum { CHUNK_NONE = 255 };
 
 struct row {
@@ -72,7 +72,7 @@ struct row {
 	uint16_t cols;   /* columns of text */
 	uint8_t kind;    /* enum row_kind */
 	uint8_t chunk;
-	bool wrapped; /* goes on in the next row */
+	bool wrapped; /* continues in the next row */
 };
 
 struct rows {
@@ -81,7 +81,7 @@ struct rows {
 	size_t head; /* the oldest row is v[head] */
 	size_t n;
 	size_t top; /* rows before the first one of the screen */
-	size_t gap; /* places before that one that are free */
+	size_t gap; /* free places before that row */
 };
 
 /* Freed blocks of one size, each with the address of the next one in it. */
@@ -94,10 +94,10 @@ struct cursor {
 	unsigned x, y; /* x == VT_COLUMNS: the next character wraps */
 };
 
-/* Which character sets are line drawing: bits 0 and 1 for G0 and G1. */
+/* The character sets that are line drawing: bits 0 and 1 for G0 and G1. */
 struct charsets {
 	uint8_t drawing;
-	uint8_t shift; /* the one in use, 0 or 1 */
+	uint8_t shift; /* the set in use, 0 or 1 */
 };
 
 /* Rows are created when something is written to them or below them. */
@@ -108,12 +108,12 @@ struct screen {
 	uint32_t changed;      /* as in a row */
 	struct cursor saved_at;
 	struct charsets saved_sets;
-	unsigned saved_modes; /* of which only the origin counts */
+	unsigned saved_modes; /* only MODE_ORIGIN is used */
 };
 
 enum vt_mode { MODE_INSERT = 1, MODE_NO_WRAP = 2, MODE_ORIGIN = 4, MODE_NEWLINE = 8 };
 
-/* STAY stands for "as before" in the table and is never the present state. */
+/* STAY means "unchanged" in the table and is never the present state. */
 enum vt_state {
 	STAY,
 	GROUND,
@@ -141,7 +141,7 @@ struct sequence {
 struct partial {
 	uint32_t cp;
 	uint8_t need;   /* bytes to come */
-	uint8_t lo, hi; /* what the next one may be */
+	uint8_t lo, hi; /* range of the next byte */
 };
 
 struct vt {
@@ -150,7 +150,7 @@ struct vt {
 	struct partial part;
 
 	struct screen main, alt;
-	struct screen *screen; /* one of them */
+	struct screen *screen; /* main or alt, the one in use */
 	struct charsets sets;
 	unsigned modes;
 	unsigned standing;                   /* modes that nothing turns off */
@@ -158,17 +158,17 @@ struct vt {
 
 	uint32_t last; /* printed, with a width; 0: none */
 	uint32_t prev; /* printed, of any width */
-	size_t tail; /* bytes of the character that the cursor stands behind; 0: moved */
+	size_t tail;   /* bytes of the character before the cursor; 0: it has moved */
 
 	struct chunk *chunks[VT_CHUNKS];
-	unsigned chunk; /* the one being filled */
+	unsigned chunk; /* index of the chunk being filled */
 	size_t memory;  /* of chunks, cells and glyphs */
 	size_t spare;   /* bytes in spares */
 	struct spares spares[VT_SPARES];
 	uint64_t first;  /* number of the oldest row */
 	uint64_t lost;   /* rows below this number were dropped */
-	uint64_t moved;  /* rows from this number on may have another place */
-	uint32_t report; /* number of the report to come */
+	uint64_t moved;  /* rows from this number on may have moved */
+	uint32_t report; /* number of the next report */
 	int err;
 
 	uint64_t work;  /* units, see vt_work */
@@ -198,27 +198,27 @@ bool vt_joins(uint32_t prev, size_t tail, uint32_t cp, int width);
 /* --- vt_store.c --- */
 
 /*
- * n bytes under the cap of memory, their content undefined. The oldest rows make
- * room, but never keep. NULL, with vt->err set, when that is not enough.
+ * n bytes under the cap of memory, content undefined. The oldest rows are dropped to
+ * make space, except keep. NULL, with vt->err set, if that does not suffice.
  */
 void *vt_block_new(struct vt *vt, size_t n, const struct row *keep);
 void vt_block_free(struct vt *vt, void *p, size_t n);
-/* Gives back what vt_block_free has put aside. */
+/* Frees the blocks that vt_block_free has set aside. */
 void vt_spares_free(struct vt *vt);
 
-/* k more rows at the end, empty. */
+/* Adds k empty rows at the end. */
 bool vt_rows_add(struct vt *vt, struct screen *s, size_t k);
 /* Drops the oldest row, which must not be on the screen. */
 void vt_rows_drop(struct vt *vt);
-/* Empties and forgets all rows from the i-th on. */
+/* Empties and removes all rows from the i-th on. */
 void vt_rows_cut(struct vt *vt, struct screen *s, size_t i);
 void vt_rows_free(struct vt *vt, struct screen *s);
 /* The first k rows of the screen become history. */
 void vt_rows_pass(struct rows *r, size_t k);
-/* The last k rows, which are empty, go to the top of the screen instead. */
+/* Moves the last k rows, which are empty, to the top of the screen. */
 bool vt_rows_rotate(struct vt *vt, struct screen *s, size_t k);
 
-/* The rows of the history lie in one piece, and so do those of the screen. */
+/* The rows of the history are contiguous, and so are those of the screen. */
 static inline struct row *vt_row_at(const struct rows *r, size_t i)
 {
 	return r->v + r->head + i + (i < r->top ? 0 : r->gap);
@@ -226,18 +226,18 @@ static inline struct row *vt_row_at(const struct rows *r, size_t i)
 
 /* --- vt_row.c --- */
 
-/* Leaves an empty row; its stamp stays. */
+/* Empties a row; its stamp (edited) stays. */
 void vt_row_clear(struct vt *vt, struct row *row);
 /* Whether text can be added to a closed row where it stands. */
 bool vt_row_extends(const struct vt *vt, const struct row *row);
 /* Adds blanks, then n bytes of cols columns, to a closed row. */
 bool vt_row_append(
 	struct vt *vt, struct row *row, size_t blanks, struct str text, size_t cols);
-/* Makes it a full row of the letter E, for which no memory is needed. */
+/* Fills the row with the letter E, which needs no memory. */
 void vt_row_align(struct vt *vt, struct row *row);
 bool vt_row_open(struct vt *vt, struct row *row);
 void vt_row_close(struct vt *vt, struct row *row);
-/* The row's text behind its first `from` bytes. */
+/* The row's text after its first `from` bytes. */
 void vt_row_text(const struct row *row, size_t from, struct buf *out);
 size_t vt_row_bytes(const struct row *row);
 size_t vt_row_columns(const struct row *row);
@@ -246,7 +246,7 @@ size_t vt_row_columns(const struct row *row);
 
 struct cells *vt_cells_new(struct vt *vt, size_t cols, const struct row *keep);
 void vt_cells_free(struct vt *vt, struct cells *c);
-/* Writes ASCII, or one character, over what is there. */
+/* Overwrites cells with ASCII text, or with a character. */
 void vt_cells_write(struct vt *vt, struct row *row, size_t col, struct str ascii);
 void vt_cells_put(struct vt *vt, struct row *row, size_t col, uint32_t cp, size_t width);
 /* Writes k characters that are the same. */
@@ -265,14 +265,20 @@ void vt_cells_copy(const struct cells *c, char *to);
 
 void vt_print_ascii(struct vt *vt, struct str text);
 void vt_print(struct vt *vt, uint32_t cp);
-/* Characters that stand alone and fit into the row: cols columns, the last is cp. */
+/*
+ * Prints characters that do not combine and fit into the row: cols columns, the last is
+ * cp.
+ */
 void vt_print_run(struct vt *vt, struct str utf8, size_t cols, uint32_t cp);
 /* Prints cp n times. */
 void vt_print_repeat(struct vt *vt, uint32_t cp, size_t n);
 void vt_linefeed(struct vt *vt);
-/* Moves the scroll region up; what leaves the top of the screen is history. */
+/* Moves the scroll region up; rows that leave the top of the screen become history. */
 void vt_scroll(struct vt *vt, unsigned n);
-/* n blank rows at y push others out of the scroll region, or are pulled into it. */
+/*
+ * Inserts or deletes n rows at y: other rows leave the scroll region, or blank rows
+ * enter.
+ */
 void vt_insert_rows(struct vt *vt, unsigned y, unsigned n);
 void vt_delete_rows(struct vt *vt, unsigned y, unsigned n);
 /* Columns from..to of row y, the latter not included. */
@@ -284,7 +290,7 @@ void vt_erase_history(struct vt *vt);
 void vt_align(struct vt *vt);
 /* Before a report: stamps rows that have moved, forgets blank ones at the end. */
 void vt_settle(struct vt *vt);
-/* The cursor's row, opened, if it has something at or behind the cursor. */
+/* The cursor's row, opened, if it has text at or after the cursor; else NULL. */
 struct row *vt_edit_row(struct vt *vt);
 
 /* --- vt_command.c --- */
@@ -292,7 +298,7 @@ struct row *vt_edit_row(struct vt *vt);
 void vt_control(struct vt *vt, unsigned char c);
 void vt_escape(struct vt *vt, char final);
 void vt_csi(struct vt *vt, char final);
-/* Everything but the rows as after vt_new. */
+/* Resets everything but the rows to the state after vt_new. */
 void vt_defaults(struct vt *vt);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * The byte machine: states and byte classes after Paul Williams' parser for
- * DEC terminals, in front of it a path for plain text.
+ * The byte machine: states and byte classes of Paul Williams' parser for DEC terminals,
+ * preceded by a fast path for plain text.
  */
 #include "base/utf8.h"
 #include "term/vt_impl.h"
 
-/* What a byte is, in any state. */
+/* The class of a byte, in any state. */
 enum class {
 	CONTROL,
 	BELL,
@@ -16,7 +16,7 @@ enum class {
 	COLON,
 	SEMICOLON,
 	PREFIX, /* 3c-3f */
-	FINAL,  /* 40-7e but for the next three */
+	FINAL,  /* 40-7e except the next three */
 	OPEN_CSI,
 	OPEN_OSC,
 	OPEN_STRING,
@@ -80,7 +80,7 @@ struct step {
 	[DIGIT] = __VA_ARGS__, [COLON] = __VA_ARGS__, [SEMICOLON] = __VA_ARGS__, \
 	[PREFIX] = __VA_ARGS__
 
-/* What is not listed is dropped without a change of state. */
+/* A byte class that is not listed is dropped without a change of state. */
 static const struct step table[STATES][CLASSES] = {
 	[GROUND] = {
 		ANYWHERE, CONTROLS,
@@ -205,7 +205,10 @@ static void utf8_first(struct vt *vt, unsigned char c)
 	enter(vt, UTF8);
 }
 
-/* A byte behind it; false when it does not belong there and begins something. */
+/*
+ * A later byte of a character; false if it does not belong there and begins something
+ * else.
+ */
 static bool utf8_more(struct vt *vt, unsigned char c)
 {
 	struct partial *part = &vt->part;
@@ -268,13 +271,13 @@ static void byte(struct vt *vt, unsigned char c)
 	if (vt->state == UTF8 && utf8_more(vt, c))
 		return;
 	step = table[vt->state][class_of[c]];
-	/* First, because utf8_first goes on to a state of its own. */
+	/* The state is entered first, because utf8_first enters a state of its own. */
 	if (step.next != STAY)
 		enter(vt, step.next);
 	act(vt, step.action, c);
 }
 
-/* The length of a character of the common forms, 0 for all else. */
+/* The length of a character in one of the common forms, otherwise 0. */
 static size_t common(const char *p, const char *end, uint32_t *cp)
 {
 	const unsigned char *c = (const unsigned char *)p;
@@ -297,8 +300,8 @@ static size_t common(const char *p, const char *end, uint32_t *cp)
 }
 
 /*
- * Prints characters that need no more than a place of their own in the present
- * row; returns where something else begins.
+ * Prints characters that only need a place of their own in the present row; returns the
+ * position of the first other character.
  */
 static const char *print_common(struct vt *vt, const char *p, const char *end)
 {
@@ -332,7 +335,7 @@ static const char *text_end(const char *p, const char *end)
 	return p;
 }
 
-/* Lines of plain text; returns where something else begins. */
+/* Prints lines of plain text; returns the position of the first other byte. */
 static const char *plain(struct vt *vt, const char *p, const char *end)
 {
 	for (;;) {

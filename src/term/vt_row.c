@@ -1,4 +1,4 @@
-/* One row: closed it is text in a chunk, open it is cells. */
+/* A row: a closed row is text in a chunk, an open row is cells. */
 #include "base/utf8.h"
 #include "term/vt_impl.h"
 
@@ -19,12 +19,12 @@ static struct chunk *chunk_new(struct vt *vt, const struct row *keep)
 		return NULL;
 	c->used = 0;
 	c->rows = 0;
-	/* Making room for the new one may have emptied it. */
+	/* Making space for the new chunk may have emptied the old one. */
 	if (full && full->rows == 0) {
 		vt->chunks[vt->chunk] = NULL;
 		vt_block_free(vt, full, sizeof(*full));
 	}
-	/* The cap of memory is that of chunks, so one of the places is free. */
+	/* The memory cap equals that of all chunks, so a place is free. */
 	while (vt->chunks[i])
 		i++;
 	vt->chunks[i] = c;
@@ -58,7 +58,7 @@ static void release(struct vt *vt, const struct row *row)
 	vt_block_free(vt, c, sizeof(*c));
 }
 
-/* Where n more bytes of the row go: behind its text, which moves if it has to. */
+/* Space for n more bytes of the row: after its text, which moves if it has to. */
 static char *text_room(struct vt *vt, struct row *row, size_t n)
 {
 	struct chunk *c = vt->chunks[vt->chunk];

@@ -50,7 +50,7 @@ static void clear_rows(struct vt *vt, struct row *row, size_t n)
 	}
 }
 
-/* Rows whose content has moved elsewhere. */
+/* Makes empty rows where the content has moved elsewhere. */
 static void new_rows(struct vt *vt, struct row *row, size_t n)
 {
 	vt->work += 1 + n / 4;
@@ -61,8 +61,8 @@ static void new_rows(struct vt *vt, struct row *row, size_t n)
 }
 
 /*
- * What moved counts as changed, because a mark knows rows by their place. Only
- * the first one is noted: a stamp for each would double the cost of moving.
+ * Moved rows count as changed, because a mark identifies rows by their place. Only the
+ * first moved row is stored: a stamp for each row would double the cost of moving.
  */
 static void moved(struct vt *vt, const struct row *first)
 {
@@ -85,7 +85,7 @@ static void move_rows(struct vt *vt, struct row *to, struct row *from, size_t n)
 	moved(vt, to < from ? to : from);
 }
 
-/* Blank rows below the cursor are as if they had never been written. */
+/* Removes blank rows below the cursor, as if they had never been written. */
 static void trim(struct vt *vt, struct screen *s)
 {
 	size_t n = s->rows.n;
@@ -108,7 +108,7 @@ void vt_settle(struct vt *vt)
 	vt->moved = UINT64_MAX;
 }
 
-/* A row that used to go on in the one at y does so no more. */
+/* Ends the wrapping of the row above y into row y. */
 static void unwrap_above(struct vt *vt, unsigned y)
 {
 	size_t i = vt->screen->rows.top + y;
@@ -117,7 +117,7 @@ static void unwrap_above(struct vt *vt, unsigned y)
 		vt_row_at(&vt->screen->rows, i - 1)->wrapped = false;
 }
 
-/* The first n rows become history; what is below the scroll region stays in place. */
+/* The first n rows become history; rows below the scroll region stay in place. */
 static void scroll_off(struct vt *vt, unsigned n)
 {
 	struct screen *s = &vt->main;
@@ -209,7 +209,7 @@ void vt_linefeed(struct vt *vt)
 		vt_scroll(vt, 1);
 	else if (s->at.y < VT_ROWS - 1)
 		s->at.y++;
-	/* The row behind a line end exists, so that the text shows that end. */
+	/* The row after a line end exists, so that the text contains that line end. */
 	if (last)
 		row_here(vt);
 }
@@ -229,8 +229,8 @@ static void wrap(struct vt *vt)
 }
 
 /*
- * The row of the cursor, ready for n columns there: as it is, if the text can be
- * added to its end, else open. Added text is not an edit in the last row only.
+ * The row of the cursor, ready for n columns: closed if the text can be added to its
+ * end, else open. Only in the last row, added text is not an edit.
  */
 static struct row *row_for(struct vt *vt, size_t n)
 {
@@ -291,7 +291,7 @@ void vt_print_ascii(struct vt *vt, struct str text)
 	}
 }
 
-/* Adds to the character left of the cursor, if there is one with room. */
+/* Adds to the character left of the cursor, if there is one with space. */
 static bool join(struct vt *vt, struct str utf8)
 {
 	struct screen *s = vt->screen;
@@ -355,7 +355,7 @@ void vt_print(struct vt *vt, uint32_t cp)
 		print_one(vt, cp, (size_t)width, utf8);
 }
 
-/* Adds a run to the end of a row; false when it has to go character by character. */
+/* Adds a run to the end of a row; false if it must be printed character by character. */
 static bool append_run(struct vt *vt, struct str utf8, size_t cols)
 {
 	struct screen *s = vt->screen;
@@ -395,7 +395,7 @@ static struct str vt_fill_run(char *run, struct str one, size_t k)
 	return str_make(run, all);
 }
 
-/* Prints k characters that fit into the row of the cursor and stand alone. */
+/* Prints k characters that fit into the row of the cursor and do not combine. */
 static void vt_repeat_in_row(
 	struct vt *vt, uint32_t cp, size_t width, struct str utf8, size_t k)
 {
@@ -425,7 +425,7 @@ void vt_print_repeat(struct vt *vt, uint32_t cp, size_t n)
 	while (n && !vt->err) {
 		size_t k = (VT_COLUMNS - s->at.x) / width;
 
-		/* The first one may join what stands before it, or wrap. */
+		/* The first character may join the character before it, or wrap. */
 		if (k == 0 || vt->prev != cp || vt->tail != utf8.n ||
 			vt_joins(cp, utf8.n, cp, (int)width)) {
 			vt->work += 4;
@@ -492,7 +492,7 @@ void vt_erase_history(struct vt *vt)
 
 	while (vt->main.rows.top > 0)
 		vt_rows_drop(vt);
-	/* Erased by the program, which is no loss. */
+	/* The program has erased these rows, so they do not count as lost. */
 	vt->lost = lost;
 }
 

@@ -8,8 +8,8 @@
 enum {
 	ROWS_FIRST = 64,
 	SLACK = VT_MEMORY_MAX / 16,
-	SPARE_MAX = SLACK / 2, /* what making room frees comes to this */
-	GAP = 256,             /* rows: moving a screen once for so many is cheap */
+	SPARE_MAX = SLACK / 2, /* half of what shrink frees beyond its target */
+	GAP = 256, /* rows: a screen moves once per GAP rows, which is cheap */
 };
 
 /* Empties the rows of one screen, from its top, until memory is down to target. */
@@ -36,13 +36,16 @@ static bool shrink(struct vt *vt, size_t target, const struct row *keep)
 		vt_rows_drop(vt);
 	if (vt->memory <= target)
 		return true;
-	/* Rows are searched from the top each time, so make it worth the while. */
+	/*
+	 * Rows are searched from the top each time, so each search frees more than
+	 * needed.
+	 */
 	empty_rows(vt, &vt->main, less, keep);
 	empty_rows(vt, &vt->alt, less, keep);
 	return vt->memory <= target;
 }
 
-/* Where blocks of that size are put aside. */
+/* The list of spare blocks of that size. */
 static struct spares *spares_of(struct vt *vt, size_t size)
 {
 	struct spares *s = vt->spares;
@@ -85,7 +88,7 @@ void *vt_block_new(struct vt *vt, size_t n, const struct row *keep)
 			vt->memory += n;
 			return p;
 		}
-		/* The machine is out of memory: make do with half of ours. */
+		/* The system has no memory left: continue with half of ours. */
 		vt_spares_free(vt);
 		if (vt->memory == 0)
 			break;
@@ -101,7 +104,7 @@ void vt_block_free(struct vt *vt, void *p, size_t n)
 		return;
 	assert(n <= vt->memory);
 	vt->memory -= n;
-	/* Rows that come and go must not cost two system calls each, as in musl. */
+	/* A row must not cost two system calls each time, as in musl. */
 	if (n <= SPARE_MAX - vt->spare) {
 		struct spares *s = spares_of(vt, n);
 
@@ -132,7 +135,7 @@ static void rows_to(struct vt *vt, struct rows *r, struct row *v)
 	r->gap = 0;
 }
 
-/* Room for k more rows, by moving them to the front if that is worth it. */
+/* Makes space for k more rows, by moving them to the front if that pays. */
 static bool room(struct vt *vt, struct rows *r, size_t k)
 {
 	size_t cap = r->cap ? r->cap : ROWS_FIRST;
@@ -206,7 +209,7 @@ bool vt_rows_add(struct vt *vt, struct screen *s, size_t k)
 	for (; k; k--)
 		*vt_row_at(r, r->n++) = (struct row){.edited = vt->report};
 	s->changed = vt->report;
-	/* One more than lines are kept, for the row behind the last line end. */
+	/* Keeps VT_LINES_KEPT + 1 rows, because a row follows the last line end. */
 	while (s == &vt->main && r->n > VT_LINES_KEPT + 1)
 		vt_rows_drop(vt);
 	return true;

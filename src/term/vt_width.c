@@ -7,7 +7,10 @@
  */
 #include "term/vt_impl.h"
 
-/* Ascending. Unassigned code points between two of one kind belong to it. */
+/*
+ * In ascending order. Unassigned code points between two of the same width belong to
+ * them.
+ */
 static const struct vt_span spans[] = {
 	{0x0300, 0x036f, 0},
 	{0x0483, 0x0489, 0},
