@@ -56,7 +56,9 @@ int append_refuse(const struct append *a, const char *why)
 		STR_ARG(a->from.text), why);
 }
 
-/* The manifest or index that c names, or, without a digest, what the name points at. */
+/*
+ * Reads the manifest or index of c's digest, or, without a digest, of the image's name.
+ */
 static int read_manifest(
 	struct append *a, struct content *c, struct buf *text, struct manifest *m)
 {
@@ -71,7 +73,7 @@ static int read_manifest(
 
 /* --- Several platforms ------------------------------------------------------------ */
 
-/* What --platform says. */
+/* Parses --platform. */
 static int read_wish(struct append *a, struct platform *p)
 {
 	struct str rest = str_c(a->options->platform);
@@ -85,7 +87,7 @@ static int read_wish(struct append *a, struct platform *p)
 		"--platform is '%s', not a platform of Linux", a->options->platform);
 }
 
-/* An index may leave out what is usual for the architecture. */
+/* The variant of a platform; an index may leave out the usual one of the architecture. */
 static struct str variant_of(const struct platform *p)
 {
 	if (p->variant.n)
@@ -103,7 +105,10 @@ static bool fits(const struct platform *is, const struct platform *wish)
 		(!variant.n || str_eq(variant_of(is), variant));
 }
 
-/* One entry of an index: its product's manifest in *c. 1: it is left out. */
+/*
+ * Handles an entry of an index: makes its runtime image, whose manifest is *c. 1: the
+ * entry is left out.
+ */
 static int make_entry(struct append *a, struct manifest *index, struct json_val entry,
 	struct content *c)
 {
@@ -114,7 +119,7 @@ static int make_entry(struct append *a, struct manifest *index, struct json_val 
 	int r;
 
 	platform_read(&index->doc, entry, &p);
-	/* Attestations describe bytes that are no longer what is run. */
+	/* Attestations describe the bytes of the old image, which no longer run. */
 	if (str_eq(p.os, STR("unknown")))
 		return 1;
 	if (p.os.n && !str_eq(p.os, STR("linux")))

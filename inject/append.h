@@ -1,7 +1,7 @@
 /*
- * A runtime image without an engine: our layer and our settings are added to an image
- * in one place (store.h) and the result is written to another. The layers of the base
- * are neither unpacked nor rewritten.
+ * Makes a runtime image without an engine: our layer and our settings are added to an
+ * image in one place (store.h) and the result is written to another. The layers of the
+ * base are neither unpacked nor rewritten.
  */
 #ifndef INJECT_APPEND_H
 #define INJECT_APPEND_H
@@ -13,12 +13,12 @@
 #include "inject/program.h"
 #include "inject/store.h"
 
-/* What "build SOURCE --output TARGET" does. 0; -EINTR, -ENOMEM, FAIL_*. */
+/* Runs "build SOURCE --output TARGET". 0; -EINTR, -ENOMEM, FAIL_*. */
 int append_run(const struct options *o) MUST_USE;
 
 /* --- Between append.c and append_image.c ----------------------------------------- */
 
-enum { APPEND_CLIENTS = 16 }; /* for more architectures than have a name here */
+enum { APPEND_CLIENTS = 16 }; /* more than the architectures that have a name here */
 
 struct append {
 	const struct options *options;
@@ -32,22 +32,24 @@ struct append {
 	size_t made;
 };
 
-/* An item of bytes, which are copied; *c has its media set and gets the rest. */
+/*
+ * Adds an item of bytes, which are copied; the caller sets c->media, this sets the rest.
+ */
 int append_new(
 	struct append *a, struct str bytes, bool is_manifest, struct content *c) MUST_USE;
-/* An item that a->from has. */
+/* Adds an item that a->from has. */
 int append_old(struct append *a, const struct content *c) MUST_USE;
 
-/* Says why the image cannot be used; FAIL_*. */
+/* Prints why the image cannot be used; returns FAIL_*. */
 int append_refuse(const struct append *a, const char *why) MUST_USE;
 
-/* The client for the architecture; 1 when there is none. */
+/* Finds the client for the architecture; 1 if there is none. */
 int append_client(
 	struct append *a, struct str arch, const struct program **client) MUST_USE;
 
 /*
- * Makes the product of the image with the manifest m: its items are added, *out is its
- * manifest. 0; -EINTR, -ENOMEM, FAIL_*.
+ * Makes the runtime image of the image with the manifest m: adds its items; *out becomes
+ * its manifest. 0; -EINTR, -ENOMEM, FAIL_*.
  */
 int append_image(struct append *a, struct manifest *m, struct content *out) MUST_USE;
 

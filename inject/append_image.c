@@ -13,17 +13,17 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* Instead of the number of a layer or of a step. */
+/* No layer or step, instead of its number. */
 static const size_t none = SIZE_MAX;
 
-/* One image on its way. */
+/* An image that is being made. */
 struct product {
 	struct append *a;
 	struct manifest *m;
 	struct image base;
 	struct buf config; /* the base's, for image_read_config_take */
-	size_t own;        /* our layer from an earlier build; or none */
-	bool looked;       /* into the layers */
+	size_t own;        /* index of our layer from an earlier build; or none */
+	bool looked;       /* the layers were searched */
 	bool drop_in;
 	enum image_shell shell;
 	const struct program *client;
@@ -75,7 +75,7 @@ static int nth_layer(struct product *p, size_t n, struct content *c)
 	return ERR_RANGE;
 }
 
-/* 1 when the layer is not of a kind that can be looked into. */
+/* Scans layer n. 1: the layer is too large or not of a kind that can be scanned. */
 static int scan_nth(struct product *p, size_t n, struct scan *s)
 {
 	struct content c;
@@ -87,11 +87,11 @@ static int scan_nth(struct product *p, size_t n, struct scan *s)
 		r = scan_layer(s);
 	if (!r)
 		r = store_fetch(&p->a->from, &c, (struct sink){scan_put, s});
-	/* What has no end was not understood from its start. */
+	/* A layer without an end of archive was not parsed correctly. */
 	return r == ERR_SYNTAX || (!r && s->state != SCAN_END) ? 1 : r;
 }
 
-/* Our layer by the digest that the label gives, wherever it is by now. */
+/* The index of our layer, by the digest that the label gives; or none. */
 static size_t find_layer(struct product *p, struct str digest)
 {
 	struct json_val v;
@@ -104,8 +104,9 @@ static size_t find_layer(struct product *p, struct str digest)
 }
 
 /*
- * An image that was made by us or from an image of ours has a layer of ours, which the
- * new one replaces. What labels say is not enough: others inherit them.
+ * Finds our layer in p->own; the new layer replaces it. An image that was made by us, or
+ * from an image of ours, has one. The labels alone are no proof, because images made
+ * from ours inherit them.
  */
 static int find_own(struct product *p)
 {
@@ -119,7 +120,10 @@ static int find_own(struct product *p)
 	p->own = find_layer(p, image_label(&p->base, "od.layer"));
 	if (p->own != none || image_base_layers(&p->base, &n))
 		return 0;
-	/* A builder made it: its digest stands nowhere. Plugins may lie below it. */
+	/*
+	 * A builder made the layer, and no label has its digest. Plugins may be below
+	 * it.
+	 */
 	for (; n < json_count(p->base.layers) && p->own == none; n++) {
 		scan_init(&s);
 		r = scan_nth(p, n, &s);
@@ -132,7 +136,7 @@ static int find_own(struct product *p)
 	return 0;
 }
 
-/* Whether all layers but our own are, taken together. */
+/* Whether all layers but our own have at most INJECT_SCAN_BYTES together. */
 static bool is_small(struct product *p)
 {
 	uint64_t room = INJECT_SCAN_BYTES;
@@ -149,8 +153,9 @@ static bool is_small(struct product *p)
 }
 
 /*
- * Images without a shell are small, and small ones are quick to look into. A large one
- * is taken to have a shell; nobody would wait while it is unpacked.
+ * Searches the layers of a small image for a shell and /openhands. Images without a
+ * shell are small and quick to search. A large image is assumed to have a shell, because
+ * its unpacking would take too long.
  */
 static int look_inside(struct product *p)
 {
@@ -159,8 +164,8 @@ static int look_inside(struct product *p)
 	int r = 0;
 
 	/*
-	 * Nothing of ours replaces an /openhands of the image's own. Where the layers are
-	 * not looked into, a config that names it tells of one.
+	 * Our files never replace an /openhands of the image. If the layers are not
+	 * searched, a config that contains /openhands/ counts as one.
 	 */
 	p->drop_in =
 		str_find(buf_view(&p->base.text), STR("/openhands/")) == p->base.text.n ||
@@ -261,7 +266,9 @@ static struct str top_of_base(struct product *p)
 	return top;
 }
 
-/* What was named, without the place where it lies: others have it elsewhere. */
+/*
+ * Sets the base of the labels to its name without its location, which differs elsewhere.
+ */
 static void name_base(struct product *p, struct labels *l)
 {
 	struct str old = image_label(&p->base, "od.base.id");
@@ -270,7 +277,7 @@ static void name_base(struct product *p, struct labels *l)
 	l->base_ref = p->a->from.ref.n ? p->a->from.ref : p->base.id;
 	l->base_layers = json_count(p->base.layers) - (p->own != none);
 	l->base_top = top_of_base(p);
-	/* Our own product again: what it was made from stays its base. */
+	/* The base is itself a product of ours: its own base stays the base. */
 	if (p->own != none && p->own == l->base_layers && old.n) {
 		l->base_id = old;
 		l->base_ref = image_label(&p->base, "od.base.ref");
@@ -328,7 +335,7 @@ static int write_settings(struct product *p, struct buf *out)
 	struct buf labels = BUF_INIT(INJECT_MANIFEST_MAX);
 	const struct edit edits[] = {
 		{"Entrypoint", .value = STR("[\"" IMAGE_CLIENT "\",\"init\"]")},
-		/* As a builder has it: a new entry point starts without arguments. */
+		/* As a builder does: a new entry point starts without arguments. */
 		{.key = "Cmd"},
 		{"Labels", .text = &labels},
 		{"Healthcheck", .value = STR("{\"Test\":[\"NONE\"]}"),
@@ -341,7 +348,7 @@ static int write_settings(struct product *p, struct buf *out)
 	return r ? r : out->err;
 }
 
-/* Where in the history the layer stands: those of other steps have empty_layer. */
+/* The index of the layer in the history; entries of other steps have empty_layer. */
 static size_t history_of(struct product *p, size_t layer)
 {
 	struct json_val all = json_get(doc_root(&p->base.doc), "history"), v;
@@ -370,7 +377,9 @@ static int write_config(struct product *p)
 		{.key = "docker_version"},
 		{"config", .text = &settings},
 		{"rootfs", .text = &rootfs},
-		/* None is as good as a full one, but one entry alone would be wrong. */
+		/*
+		 * An empty history is valid, but a history with one entry only is wrong.
+		 */
 		{"history", .text = &past, .keep = !json_count(history)},
 	};
 	char id[DIGEST_MAX + 3];

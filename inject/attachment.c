@@ -16,9 +16,9 @@
 
 enum {
 	DONE = 1,
-	CONTROL_MAX = 1 << 20, /* of a control frame: one holds argv of the process */
-	ROUNDS = 64,     /* pieces of output before input and signals are looked at */
-	LEAVE_MS = 1000, /* from SIGTERM until the process is killed */
+	CONTROL_MAX = 1 << 20, /* of a control frame, which may hold an argv */
+	ROUNDS = 64,           /* pieces of output before input and signals are checked */
+	LEAVE_MS = 1000,       /* from SIGTERM until the process is killed */
 	PATH_MAX_N = 256,
 	HEADS = 4096,         /* read at once where payload is moved without a copy */
 	MANY = 1 << 20,       /* bytes of stdin after which its pipe is made larger */
@@ -68,7 +68,7 @@ static void attachment_send_size(struct attachment *a)
 	attachment_end_control(a, &w, at);
 }
 
-/* SIGINT as the key does; SIGTERM to all, so that no child stays behind. */
+/* Sends key signals to the process group, others to all processes: no child is left. */
 static void attachment_send_signal(struct attachment *a, int signo)
 {
 	bool key = signo == SIGINT || signo == SIGQUIT;
@@ -88,7 +88,7 @@ static void attachment_send_signal(struct attachment *a, int signo)
 
 /* --- Sending ---------------------------------------------------------------------- */
 
-/* 1: more is to be sent when the socket has space; 0: all is sent; -errno. */
+/* Sends queued bytes. 1: the socket has no space; 0: all is sent; -errno. */
 static int attachment_send(struct attachment *a)
 {
 	for (;;) {
@@ -112,8 +112,8 @@ static int attachment_send(struct attachment *a)
 }
 
 /*
- * The end of stdin goes behind its last byte. If the peer takes no more, it may have said
- * why, and what it has sent is read to its end.
+ * Sends the end of stdin after its last byte. If the peer takes no more, it may have
+ * sent the reason, so its data is read to the end.
  */
 static int attachment_flush(struct attachment *a)
 {
@@ -144,7 +144,7 @@ static void attachment_read_stdin(struct attachment *a)
 		a->in.ended = true; /* EIO, too: a terminal that was closed */
 	if (a->wide || a->in.read < MANY)
 		return;
-	fd_widen_pipe(STDIN_FILENO, STDIN_PIPE); /* fails for what is no pipe */
+	fd_widen_pipe(STDIN_FILENO, STDIN_PIPE); /* fails if stdin is no pipe */
 	a->wide = true;
 }
 
@@ -219,7 +219,7 @@ static int attachment_take_control(struct attachment *a, struct str text)
 
 /* --- Receiving -------------------------------------------------------------------- */
 
-/* 0: all output is written; 1: its reader does not read; -errno. */
+/* Writes output. 0: all is written; 1: its reader does not read; -errno. */
 static int attachment_write(struct attachment *a)
 {
 	while (a->output.n) {
@@ -244,7 +244,7 @@ static int attachment_take_frame(struct attachment *a, const struct process_fram
 	return 0;
 }
 
-/* Whether the outlet is the side that is not ready, after a splice that moved nothing. */
+/* After a splice that moved nothing: whether the outlet is not ready. */
 static bool attachment_is_stalled(const struct outlet *o)
 {
 	struct pollfd p = {.fd = o->fd, .events = POLLOUT};
@@ -252,7 +252,7 @@ static bool attachment_is_stalled(const struct outlet *o)
 	return poll(&p, 1, 0) == 0;
 }
 
-/* Output that goes from a bare socket to a pipe is not copied: as attachment_write. */
+/* Moves output from a bare socket to a pipe without a copy; as attachment_write. */
 static int attachment_move(struct attachment *a)
 {
 	size_t n = process_frames_ahead(&a->frames);
@@ -329,7 +329,7 @@ static void attachment_take_signals(struct attachment *a)
 		attachment_send_size(a);
 }
 
-/* Whether something was received that no poll reports. */
+/* Whether received bytes wait that poll does not report. */
 static bool attachment_has_input(const struct attachment *a)
 {
 	return a->piece.n || a->call.in.n > a->call.at || transport_pending(&a->call.way);
@@ -396,7 +396,7 @@ static int attachment_upgrade(struct attachment *a)
 	return r;
 }
 
-/* Attaches at the offsets, on a connection of its own or on that of the start. */
+/* Attaches at the offsets, on a new connection (anew) or on that of the start. */
 static int attachment_attach(struct attachment *a, bool anew)
 {
 	struct target t;
@@ -417,14 +417,14 @@ static int attachment_attach(struct attachment *a, bool anew)
 	return r ? r : attachment_upgrade(a);
 }
 
-/* Whether r may be cured by another connection; -EPIPE is about our own output. */
+/* Whether a new connection may resolve r; -EPIPE is about our own output. */
 static bool attachment_is_lost(int r)
 {
 	return r == ERR_CLOSED || r == ERR_TLS || r == -ECONNRESET || r == -ETIMEDOUT ||
 		r == -ECONNREFUSED;
 }
 
-/* Output that lies in the old connection's memory is written first. */
+/* Writes the output that is still in the memory of the old connection. */
 static int attachment_drain(struct attachment *a, uint64_t until)
 {
 	int r = attachment_write(a);
@@ -441,7 +441,7 @@ static int attachment_drain(struct attachment *a, uint64_t until)
 	return r;
 }
 
-/* 0: attached again; or the end. */
+/* Reconnects after the error lost. 0: attached again; otherwise the final error. */
 static int attachment_come_back(struct attachment *a, int lost)
 {
 	int r;
@@ -478,7 +478,7 @@ static int attachment_fail(const struct attachment *a, int r)
 		r == -ESRCH ? "it does not know the process any more" : err_text(r));
 }
 
-/* The process is killed when we leave. */
+/* Ends after LEAVE_MS without an exit; attachment_close kills the process. */
 static int attachment_leave(struct attachment *a)
 {
 	a->end = (struct attachment_exit){.code = 128 + a->leave_signal};

@@ -7,12 +7,12 @@
 #include <errno.h>
 
 enum {
-	LIFE_S = 60, /* of a token that does not say */
+	LIFE_S = 60, /* of a token without expires_in */
 	LIFE_MAX_S = 3600,
 	SPARE_S = 10, /* a token is not used in its last seconds */
 };
 
-/* Token servers that stand beside their registries under another name. */
+/* Token servers of registries that have another host name. */
 static const struct {
 	const char *registry, *realm;
 } neighbours[] = {
@@ -72,7 +72,7 @@ void auth_header(const struct auth *a, const struct url *to, struct str scope,
 	}
 }
 
-/* Whether the token server may hear the login. */
+/* Whether the token server may receive the login. */
 static bool is_trusted_realm(const struct auth *a, const struct url *realm)
 {
 	if (str_eq_nocase(realm->host, a->home->host))
@@ -113,7 +113,7 @@ static void ask_with_login(const struct auth *a, const struct challenge *c,
 		put_basic(a->login, &q->headers);
 }
 
-/* RFC 6749 6, as token servers of registries know it. */
+/* RFC 6749, section 6, in the form that token servers of registries support. */
 static void ask_with_identity(const struct auth *a, const struct challenge *c,
 	struct str scope, struct auth_request *q)
 {
@@ -187,7 +187,7 @@ static bool is_token(struct str s)
 	return s.n > 0;
 }
 
-/* The place of the scope, or that of the oldest when there is no more room. */
+/* The slot of the scope's token, or the slot of the oldest token if all are in use. */
 static struct auth_token *place(struct auth *a, struct str scope)
 {
 	struct auth_token *t = (struct auth_token *)(uintptr_t)find_token(a, scope);

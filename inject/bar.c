@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "inject/out.h"
 
-/* More often than this nobody can read it, and engines report every few bytes. */
+/* The bar is drawn at most this often: engines report every few bytes. */
 enum { SHOW_MS = 40, LINE_COLUMNS = 79 };
 
 void bar_take(struct bar *b, const struct progress *p)

@@ -1,4 +1,4 @@
-/* The line on a terminal that shows how far a pull, a push or a build has come. */
+/* The progress line on a terminal of a pull, a push or a build. */
 #ifndef INJECT_BAR_H
 #define INJECT_BAR_H
 
@@ -10,7 +10,7 @@ struct bar {
 	uint64_t shown; /* when, in milliseconds */
 };
 
-/* Takes one report and shows all of them, but not more often than one can read. */
+/* Takes a report and shows the sum of all, but not more often than a person can read. */
 void bar_take(struct bar *b, const struct progress *p);
 
 #endif

@@ -21,21 +21,21 @@
 enum { LENT_MAX = 48 + OWNER_MAX };
 enum { SWEEP_ROUNDS = 40, SWEEP_QUIET = 8, SWEEP_MS = 50 };
 
-/* One image on the way, and what a failure takes away again. */
+/* An image that is being built, and the things that a failure removes again. */
 struct build {
 	struct plan *plan;
 	enum rung rung, below;
-	struct image *on; /* what it stands on, which is the rung below */
-	bool buildkit;    /* this build uses it */
-	bool replaces;    /* its name was there before */
+	struct image *on; /* the image of the rung below, on which it is based */
+	bool buildkit;    /* this build uses BuildKit */
+	bool replaces;    /* its name existed before */
 	struct buf name;  /* of the product */
-	struct buf from;  /* what the FROM line names */
-	struct buf plugin[INJECT_PLUGINS]; /* what the lines COPY --from name */
-	/* The names lent to those; empty for none. */
+	struct buf from;  /* the name in the FROM line */
+	struct buf plugin[INJECT_PLUGINS]; /* the names in the lines COPY --from */
+	/* The temporary names of these images; empty for none. */
 	char lent[1 + INJECT_PLUGINS][LENT_MAX];
 };
 
-/* The labels that tell an image on the way from others. */
+/* The labels that mark an image of a rung. */
 static const struct {
 	const char *key, *stage;
 } marks[] = {
@@ -58,7 +58,10 @@ static int lend(struct build *b, const char *id, char lent[LENT_MAX])
 	if (r)
 		return r;
 	hex_encode(random, sizeof(random), hex);
-	/* Without an answer it may have the name all the same. */
+	/*
+	 * Stored before the request: without an answer the image may have the name all
+	 * the same.
+	 */
 	snprintf(lent, LENT_MAX, TAG_BASE_REPO ":%s.%s", hex, owner_text());
 	return engine_image_tag(b->plan->engine, str_c(id), TAG_BASE_REPO,
 		str_skip(str_c(lent), sizeof(TAG_BASE_REPO ":") - 1),
@@ -66,9 +69,9 @@ static int lend(struct build *b, const char *id, char lent[LENT_MAX])
 }
 
 /*
- * BuildKit takes an id for a name on Docker Hub, so that the images it needs get a name
- * for a while. One that has no name at all must not get one: taking away the last name
- * takes away the image. The classic builder understands ids.
+ * BuildKit takes an id for a name on Docker Hub, so the images it needs get a temporary
+ * name. An image without any name must not get one: removing its last name would remove
+ * the image. The classic builder accepts ids.
  */
 static bool can_lend(const struct build *b)
 {
@@ -88,7 +91,7 @@ static int lend_names(struct build *b)
 
 	b->buildkit = p->engine->buildkit && can_lend(b);
 	buf_str(&b->from, b->on->id);
-	/* It becomes a line of a Dockerfile. */
+	/* The id becomes a line of a Dockerfile. */
 	if (!ref_is_id(b->on->id))
 		return out_fail(
 			ENGINE_NEXT, "the engine's id of the base image is no id");
@@ -121,7 +124,7 @@ static bool is_good(struct build *b, struct image *im)
 				      : plan_is_rung(b->plan, im, b->rung);
 }
 
-/* Whether what has the name by now is what it should be, whoever made it. */
+/* Whether the image that has the name now is the planned one. */
 static bool is_there(struct build *b)
 {
 	const char *name = buf_cstr(&b->name);
@@ -135,7 +138,7 @@ static bool is_there(struct build *b)
 	return good;
 }
 
-/* Takes away the images that have our key and no name. True if there was one. */
+/* Removes the images that have our key and no name. True if it removed any. */
 static bool sweep_once(struct build *b)
 {
 	struct buf text = BUF_INIT(1024);
@@ -155,7 +158,9 @@ static bool sweep_once(struct build *b)
 		while (json_next(doc_root(&d), &it, NULL, &image)) {
 			struct str id = doc_str(&d, json_get(image, "Id"));
 
-			/* Pruning would take a nameless base with it. */
+			/*
+			 * Removing with pruning would also remove a base without a name.
+			 */
 			if (ref_is_id(id) && engine_image_has_own_names(&d, image) &&
 				engine_image_remove(b->plan->engine, id) == 0)
 				found = true;
@@ -168,17 +173,17 @@ static bool sweep_once(struct build *b)
 }
 
 /*
- * Takes away what has our key and no name: steps of a build that failed, or what a
- * newer image took the name from. Each image taken away shows the one below it.
- * A builder that was cut off needs a moment to notice, and may still finish a step
- * or even give the product its name.
+ * Removes images that have our key and no name: steps of a build that failed, or images
+ * whose name a newer image took. Each removed image exposes the image below it. A
+ * builder whose client has closed the connection may go on for a moment and still finish
+ * a step, or even give the product its name.
  */
 static void sweep(struct build *b, bool failed)
 {
 	unsigned quiet = failed && stop_signal() ? SWEEP_QUIET : 1;
 
 	for (unsigned round = 0; round < SWEEP_ROUNDS && quiet; round++) {
-		/* A name that was there before is not ours to take, nor a good image. */
+		/* Not a name that existed before, and not a good image. */
 		if (failed && !b->replaces && (stop_signal() || !is_there(b)))
 			engine_image_remove(b->plan->engine, buf_view(&b->name));
 		if (!sweep_once(b))
@@ -218,10 +223,10 @@ static int send_context(struct build *b, const struct context *c)
 	target_add(&target,
 		"/build?dockerfile=Dockerfile&rm=1&forcerm=1&pull=0&t=%.*s&version=%d",
 		STR_ARG(buf_view(&b->name)), b->buildkit ? 2 : 1);
-	/* Extra dependencies alone have anything to fetch. */
+	/* Only extra dependencies need the network. */
 	target_add(&target, b->rung == RUNG_VERSIONED ? "" : "&networkmode=none");
 	target_add(&target, p->options->force ? "&nocache=1" : "");
-	/* They alone have commands that print something. */
+	/* Only extra dependencies have commands that print output. */
 	build_log_init(&log);
 	r = pull_lines(p->engine, &q, "building",
 		p->deps.n ? "try the commands of --extra-deps in a container of the image"
@@ -232,7 +237,7 @@ static int send_context(struct build *b, const struct context *c)
 	return r;
 }
 
-/* The builder's word for its success is not enough. */
+/* Checks the image: the builder's report of success does not suffice. */
 static int verify(struct build *b, struct image *im)
 {
 	struct plan *p = b->plan;
@@ -287,7 +292,7 @@ static int send(struct build *b)
 	return r;
 }
 
-/* Whether the name of a rung in the middle is taken already. */
+/* Sets the name of the rung, and whether an image has that name already. */
 static int look_for_name(struct build *b)
 {
 	const char *name;
@@ -310,8 +315,8 @@ static int look_for_name(struct build *b)
 }
 
 /*
- * The client alone needs no builder: to commit takes the engine half the time, and
- * leaves no steps behind. But what is put into a volume does not get into the image.
+ * The client alone needs no builder: a commit takes the engine half the time and leaves
+ * no steps. But files that are put into a volume do not get into the image.
  */
 static bool commits(struct build *b)
 {
@@ -324,7 +329,7 @@ static bool commits(struct build *b)
 			!json_count(json_get(b->on->config, "Volumes")));
 }
 
-/* Makes one image on another; it is in *im. */
+/* Makes an image based on another; the result is *im. */
 static int make(struct build *b, struct image *im)
 {
 	int r;
@@ -353,13 +358,13 @@ static int make(struct build *b, struct image *im)
 	return r;
 }
 
-/* A further name for an image that is here. */
+/* Gives another name to an image of the engine. */
 static int name_also(struct plan *p, struct str id, const char *repo, struct str tag)
 {
 	return engine_image_tag(p->engine, id, repo, tag, "naming the image");
 }
 
-/* Every rung above the highest that is there and has something in it. */
+/* Makes every rung that has content above the highest rung that exists. */
 static int climb(struct plan *p)
 {
 	struct image made[RUNG_SOURCE + 1] = {0};
@@ -375,7 +380,7 @@ static int climb(struct plan *p)
 		r = make(&b, &made[at]);
 		on = &made[at];
 		below = at;
-		/* Without plugins they are the same. */
+		/* Without plugins the rungs "versioned" and "lock" are the same image. */
 		if (!r && at == RUNG_VERSIONED && !plan_has(p, RUNG_LOCK))
 			r = name_also(p, on->id, TAG_REPO, plan_tag(p, RUNG_LOCK));
 	}
@@ -418,7 +423,7 @@ int build_name(struct plan *p)
 	return p->name.err;
 }
 
-/* A further name, which is what the user wants to see then. */
+/* Adds the name of the old style, which is then printed for the user. */
 static int add_legacy(struct plan *p)
 {
 	struct buf tag = BUF_INIT(256);
@@ -430,13 +435,16 @@ static int add_legacy(struct plan *p)
 	return r ? r : build_name(p);
 }
 
-/* On one base one after the other: each finds what the one before has made. */
+/* Serializes builds on the same base: each finds the images of the build before. */
 static int take_turn(struct plan *p, int *turn)
 {
 	struct buf name = BUF_INIT(ENGINE_PATH_MAX + 256);
 	int r;
 
-	/* An engine that hangs is nothing to those who build on another. */
+	/*
+	 * The name includes the engine, so an engine that hangs delays only its own
+	 * builds.
+	 */
 	buf_fmt(&name, "%s ", p->engine->path);
 	buf_str(&name, buf_view(&p->version));
 	r = name.err ? name.err : cache_turn(buf_view(&name), turn);

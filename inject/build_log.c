@@ -7,7 +7,10 @@
 
 #include <unistd.h>
 
-/* Lines that explain a failure; and bytes of them, as a line may be of any length. */
+/*
+ * The number of lines that explain a failure, and their bytes, as a line may have any
+ * length.
+ */
 enum { BUILD_LOG_LINES = 20, BUILD_LOG_KEEP = 16 << 10, BUILD_LOG_LINE_MAX = 4096 };
 
 void build_log_init(struct build_log *l)
@@ -23,7 +26,7 @@ void build_log_free(struct build_log *l)
 	buf_free(&l->kept);
 }
 
-/* A program that draws a bar writes it again after each CR; the last one counts. */
+/* Programs redraw a progress bar after each CR: returns the text after the last CR. */
 static struct str build_log_last_draft(struct str line)
 {
 	line = str_trim(line, "\r");
@@ -33,7 +36,7 @@ static struct str build_log_last_draft(struct str line)
 	return line;
 }
 
-/* Appends s without control sequences (ECMA-48), by which builders colour errors. */
+/* Appends s without control sequences (ECMA-48), with which builders colour errors. */
 static void build_log_put_plain(struct buf *out, struct str s)
 {
 	while (s.n) {
@@ -70,7 +73,7 @@ static void build_log_end_line(struct build_log *l)
 	buf_reset(&l->part);
 }
 
-/* A line that is too long is taken in parts. */
+/* A line that is too long is handled in parts. */
 void build_log_take(struct build_log *l, struct str text)
 {
 	while (text.n) {

@@ -17,7 +17,7 @@
 
 enum { CHUNK = 1 << 16, TURN_MS = 20 };
 
-/* Makes the folder and opens it; it has to be ours alone. */
+/* Makes the folder and opens it; only this user may have access to it. */
 static int open_folder(char *path, size_t room)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -46,7 +46,7 @@ static int open_folder(char *path, size_t room)
 	return -EPERM;
 }
 
-/* Whether the file holds p's bytes: 0, or negative when it has to be made anew. */
+/* Whether the file holds p's bytes: 0, or negative if it has to be made again. */
 static int check(int dir, const char *name, const struct program *p)
 {
 	static char chunk[CHUNK];
@@ -71,7 +71,7 @@ static int check(int dir, const char *name, const struct program *p)
 	return n < 0 ? -EIO : 0;
 }
 
-/* All or nothing: another of us may be about to use it. */
+/* Makes the file atomically: another od-runtime may be about to use it. */
 static int make(int dir, const char *name, const struct program *p)
 {
 	char temp[] = ".0123456789abcdef";
@@ -129,7 +129,10 @@ int cache_turn(struct str name, int *fd)
 	fd_close(&dir);
 	if (got < 0)
 		return 0;
-	/* One byte of an empty file for each name, so that no files pile up. */
+	/*
+	 * Locks a byte of an empty file, chosen by the hash of the name: no files
+	 * accumulate.
+	 */
 	sha256_of(name, hash);
 	for (size_t i = 0; i < 6; i++)
 		one.l_start = one.l_start << 8 | hash[i];

@@ -1,7 +1,7 @@
 /*
- * Programs as files of this machine that containers can be shown: in
- * ${XDG_CACHE_HOME:-~/.cache}/od-runtime, of mode 0700, under names that hold their
- * hash, so that what is there never changes and may be removed at any time.
+ * Files with programs on this machine that containers can mount: in
+ * ${XDG_CACHE_HOME:-~/.cache}/od-runtime, of mode 0700, under names that contain their
+ * hash, so that a file never changes and may be removed at any time.
  */
 #ifndef INJECT_CACHE_H
 #define INJECT_CACHE_H
@@ -9,16 +9,16 @@
 #include "inject/program.h"
 
 /*
- * The path of p's file, which is made if it is not there with these bytes: 0 with the
- * path in room bytes; -errno; -EACCES also where nothing may be executed.
+ * The path of p's file, which is made if it does not exist with p's bytes: 0 with the
+ * path in room bytes; -errno; -EACCES also if the folder allows no execution.
  */
 int cache_file(
 	const struct program *p, const char *name, char *path, size_t room) MUST_USE;
 
 /*
- * Waits until no other od-runtime of this user holds the turn called name, and takes it:
- * it ends with *fd, or with the process. 0; 1 when others had it meanwhile; -EINTR. Where
- * there is no folder for it everybody has it, and *fd is -1.
+ * Waits until no other od-runtime of this user holds the lock called name, and takes the
+ * lock, which is released with *fd or with the process. 0; 1 if others held it
+ * meanwhile; -EINTR. Without a folder for it there is no lock, and *fd is -1.
  */
 int cache_turn(struct str name, int *fd) MUST_USE;
 

@@ -16,13 +16,16 @@
 
 enum { RETRY_MS = 10, WINDOW = HTTP_HEAD_MAX + 65536, CHUNK = 65536 };
 
-/* From the last byte to the first probe of the kernel, and CALL_LOST_MS to the last. */
+/*
+ * The kernel's first probe is sent KEEP_IDLE_S after the last byte, its last one before
+ * CALL_LOST_MS.
+ */
 enum { KEEP_IDLE_S = 3, KEEP_INTERVAL_S = 3, KEEP_PROBES = 4 };
 
-/* Bytes are repeated after 0.2 s, and then after twice the time: the fifth after 6 s. */
+/* TCP retransmits after 0.2 s, then after twice the time: the fifth time after 6 s. */
 enum { LOST_REPEATS = 5, LOST_TICK_MS = 2000 };
 
-/* What waits for room in the queue of a unix socket cannot be polled for. */
+/* A full queue of a unix socket cannot be polled for, so the connection is retried. */
 int call_connect_unix(const char *path, uint32_t ms, bool calm)
 {
 	uint64_t deadline = clock_ms() + ms;
@@ -120,7 +123,7 @@ static void begin(struct call *c, uint32_t idle_ms, bool calm)
 {
 	call_limit(c, idle_ms, idle_ms);
 	c->calm = calm;
-	/* Keys and tokens come and go in heads and answers. */
+	/* Heads and answers contain keys and tokens. */
 	c->in = (struct buf)BUF_SECRET(WINDOW);
 }
 
@@ -175,13 +178,13 @@ const char *call_tls_error(const struct call *c)
 	return transport_tls_error(&c->way);
 }
 
-/* When the whole exchange has to be over, if not one more byte moves. */
+/* The end of the whole exchange if no more byte moves. */
 static uint64_t call_total_deadline(const struct call *c)
 {
 	return c->began + c->grace_ms + c->moved * 1000 / INJECT_RATE;
 }
 
-/* Waits for events; 0 once there are any, *got saying which. */
+/* Waits for events; 0 when there are any, in *got. */
 static int await(struct call *c, short events, short *got)
 {
 	uint64_t idle = c->idle_ms ? clock_ms() + c->idle_ms : 0;
@@ -203,7 +206,7 @@ static int await(struct call *c, short events, short *got)
 	return 0;
 }
 
-/* Takes what has come from the byte at on out of its frames. */
+/* Removes the frames from the received bytes, from the byte at on. */
 static int unframe(struct call *c, size_t at)
 {
 	struct str in = str_skip(buf_view(&c->in), at), piece;
@@ -230,13 +233,16 @@ int call_tunnel(struct call *c, uint32_t idle_ms)
 	return unframe(c, 0);
 }
 
-/* One read into c->in. 0, also at the end of the stream; 1 for nothing there. */
+/* Reads once into c->in. 0, also at the end of the stream; 1: no bytes are available. */
 static int fill(struct call *c)
 {
 	size_t free_n = c->in.max - c->in.n;
 	size_t most = c->piece_max ? c->piece_max : CHUNK;
 	size_t n = free_n < most ? free_n : most;
-	/* All of it at once: it must not move under a piece that is looked at. */
+	/*
+	 * The whole space is reserved at once: the buffer must not move while a piece is
+	 * used.
+	 */
 	char *room = n ? buf_room(&c->in, free_n) : NULL;
 	size_t at = c->in.n;
 	ssize_t got;
@@ -257,7 +263,7 @@ static int fill(struct call *c)
 	else if (got == -EAGAIN)
 		return 1;
 	else if (got == -ECONNRESET && !c->secure)
-		c->ended = true; /* what came before it still counts */
+		c->ended = true; /* earlier bytes are still used */
 	else
 		return call_read_error((int)got);
 	return 0;
@@ -271,7 +277,9 @@ static int read_more(struct call *c)
 	if (c->ended)
 		return ERR_CLOSED;
 	for (;;) {
-		/* A peer that always has bytes to read leaves nothing to wait for. */
+		/*
+		 * While the peer always has bytes to read, no wait checks for a signal.
+		 */
 		if (stop_is_asked(c->calm))
 			return -EINTR;
 		r = fill(c);
@@ -285,7 +293,7 @@ static int read_more(struct call *c)
 	}
 }
 
-/* Parses what was received; skips interim responses, which are no progress. */
+/* Parses the received bytes; skips interim responses, which are no progress. */
 static int parse_head(struct call *c)
 {
 	for (;;) {
@@ -302,7 +310,7 @@ static int parse_head(struct call *c)
 	}
 }
 
-/* Hears what the peer has to say meanwhile. */
+/* Reads the peer's answer while the request is being sent. */
 static int listen_to(struct call *c)
 {
 	int r = fill(c);
@@ -317,7 +325,7 @@ static int listen_to(struct call *c)
 }
 
 /*
- * What to wait for before more can be sent: room; with TLS it may be the peer's part
+ * The events to wait for before more can be sent: space; with TLS, maybe the peer's part
  * of the handshake.
  */
 static int wanted(struct call *c, short listen)
@@ -327,7 +335,7 @@ static int wanted(struct call *c, short listen)
 	return r < 0 ? r : r ? POLLOUT | listen : POLLIN;
 }
 
-/* Sends n bytes, while listening, unless the peer does not want them any more. */
+/* Sends n bytes, and reads meanwhile, unless the peer does not want them any more. */
 static int push(struct call *c, const char *p, size_t n)
 {
 	while (n && !c->unwanted) {
@@ -360,7 +368,9 @@ static int push(struct call *c, const char *p, size_t n)
 	return 0;
 }
 
-/* Whoever polls for the answer does not know that TLS holds some of it back. */
+/*
+ * Sends the bytes that TLS holds back: a later poll for the answer would not send them.
+ */
 static int drain(struct call *c)
 {
 	int r = 0;
@@ -468,7 +478,7 @@ int call_finish(struct call *c)
 	if (r)
 		return r;
 	c->answered = true;
-	/* After a change of protocol all that comes is for the caller. */
+	/* After a change of protocol all bytes are for the caller. */
 	body_init(&c->body,
 		c->head.status == 101 ? HTTP_UNTIL_CLOSE : c->head.head.framing,
 		c->head.head.length);
@@ -494,7 +504,7 @@ bool call_again(struct call *c)
 	return true;
 }
 
-/* A piece, out of what more gets. */
+/* Returns the next piece, and reads with more() if there is none. */
 static int next_piece(struct call *c, int (*more)(struct call *c), struct str *piece)
 {
 	for (;;) {

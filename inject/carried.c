@@ -6,7 +6,9 @@
 
 enum { STEP = 1 << 18, GZIP = 16 };
 
-/* Every table is looked at through this, whatever its header promises. */
+/*
+ * Checks bounds: every table is read through this function, whatever its header claims.
+ */
 static struct str part(struct str elf, uint64_t at, uint64_t n)
 {
 	if (at > elf.n || n > elf.n - at)
@@ -47,7 +49,7 @@ static int open_sections(struct str elf, struct sections *s)
 	return 0;
 }
 
-/* The next section called want from *i on: its architecture and its bytes. */
+/* Finds the next section called want from *i on: its architecture and its bytes. */
 static bool next(const struct sections *s, struct str want, size_t *i, struct str *arch,
 	struct str *bytes)
 {

@@ -11,7 +11,7 @@
 
 const struct certs_names certs_of_registry = {"ca.crt", "client.cert", "client.key"};
 
-/* A folder name of its own, and no way up. */
+/* Whether host is a plain folder name: no slash, no leading dot. */
 static bool is_plain(struct str host)
 {
 	return host.n && host.p[0] != '.' && str_find_byte(host, '/') == host.n;
@@ -37,7 +37,10 @@ void certs_find(struct str host, struct buf *folder)
 	buf_reset(folder);
 }
 
-/* Appends the file called name: 0; 1 when there is none; an error, which was told. */
+/*
+ * Appends the file called name: 0; 1 if it does not exist; an error, with a line
+ * printed.
+ */
 static int read_file(struct buf *folder, const char *name, struct buf *out)
 {
 	struct buf path = BUF_INIT(FILE_PATH_MAX);
@@ -94,7 +97,7 @@ int certs_own(
 		if (r == 0)
 			r = tls_credentials_new(
 				buf_view(&chain), buf_view(&key), &why, own);
-		/* Reading has said what was wrong. */
+		/* read_file has printed its own errors. */
 		if (r && r > FAIL_BASE && r != -ENOMEM)
 			r = out_fail("replace the certificate or its key (PEM)",
 				"%s in %.*s: %s", names->own, STR_ARG(buf_view(folder)),

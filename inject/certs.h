@@ -1,6 +1,7 @@
 /*
- * What docker keeps in a folder for one peer: an authority for it alone, a certificate
- * and its key, by which we prove who we are. For a registry that is one of certs.d.
+ * The files that docker keeps in a folder for a peer: a certificate authority for that
+ * peer alone, and a client certificate with its key. For a registry the folder is in
+ * certs.d.
  */
 #ifndef INJECT_CERTS_H
 #define INJECT_CERTS_H
@@ -15,18 +16,21 @@ extern const struct certs_names certs_of_registry;
 
 /*
  * Finds the folder of host ("name" or "name:port"): below ~/.config/docker/certs.d, else
- * below /etc/docker/certs.d. Its path goes to folder, which stays empty without one.
+ * below /etc/docker/certs.d. *folder receives its path, or stays empty.
  */
 void certs_find(struct str host, struct buf *folder);
 
 /*
- * Appends the authority to pem. 0, also when there is none or the folder is empty; FAIL_*
+ * Appends the authority to pem. 0, also if there is none or the folder is empty; FAIL_*
  * with a line printed; -ENOMEM.
  */
 int certs_authority(
 	struct buf *folder, const struct certs_names *names, struct buf *pem) MUST_USE;
 
-/* Reads our certificate and its key: 0 with *own, NULL when there are none; as above. */
+/*
+ * Reads the client certificate and its key: 0 with *own, NULL if there are none; errors
+ * as above.
+ */
 int certs_own(struct buf *folder, const struct certs_names *names,
 	struct tls_credentials **own) MUST_USE;
 

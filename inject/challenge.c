@@ -11,7 +11,7 @@ static struct str blanks(struct str s)
 	return s;
 }
 
-/* Blanks and the commas between elements, of which a list may have empty ones. */
+/* Skips blanks and commas between elements; a list may have empty elements. */
 static struct str commas(struct str s)
 {
 	for (s = blanks(s); s.n && s.p[0] == ','; s = blanks(s))
@@ -29,7 +29,7 @@ static struct str token(struct str *s)
 	return t;
 }
 
-/* A quoted string behind its first quote. */
+/* Parses a quoted string after its first quote. */
 static int quoted(struct str *s, struct arena *a, struct str *out)
 {
 	char *p = arena_alloc(a, s->n + 1);
@@ -70,7 +70,7 @@ static struct str *place(struct challenge *c, struct str name)
 	return NULL;
 }
 
-/* name = value; 1, with *rest as it was, when a scheme stands there instead. */
+/* Parses name = value; 1, with *rest unchanged, if a scheme follows instead. */
 static int parameter(struct str *rest, struct arena *a, struct challenge *c)
 {
 	struct str s = *rest, value = {0};
@@ -104,7 +104,7 @@ static int parameter(struct str *rest, struct arena *a, struct challenge *c)
 	return 0;
 }
 
-/* Whether one run of token68 bytes stands there, as for Negotiate; skips it. */
+/* Whether a run of token68 bytes follows, as for Negotiate; skips it. */
 static bool token68(struct str *rest)
 {
 	struct str s = *rest;
@@ -145,7 +145,7 @@ int challenge_next(struct str *rest, struct arena *a, struct challenge *c)
 		if (r > 0)
 			r = ERR_SYNTAX;
 	}
-	/* What follows the comma may be a parameter or the next scheme. */
+	/* After a comma a parameter or the next scheme follows. */
 	while (!r) {
 		struct str next = commas(s);
 

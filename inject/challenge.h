@@ -1,4 +1,7 @@
-/* What a server wants to see first: WWW-Authenticate (RFC 9110, 11.6.1). An engine. */
+/*
+ * Parses the authentication challenge of a server: WWW-Authenticate (RFC 9110, 11.6.1).
+ * An engine without I/O.
+ */
 #ifndef INJECT_CHALLENGE_H
 #define INJECT_CHALLENGE_H
 
@@ -13,9 +16,9 @@ struct challenge {
 };
 
 /*
- * The next challenge of a field's value; *rest moves on. 0; 1 at the end; ERR_SYNTAX;
- * ERR_DUPLICATE for a parameter that stands twice; -ENOMEM when the arena, which holds
- * what had escapes in it, is full.
+ * The next challenge of a field's value; *rest advances. 0; 1 at the end; ERR_SYNTAX;
+ * ERR_DUPLICATE for a parameter that occurs twice; -ENOMEM if the arena, which holds
+ * unescaped values, is full.
  */
 int challenge_next(struct str *rest, struct arena *a, struct challenge *c) MUST_USE;
 

@@ -1,4 +1,4 @@
-/* Sending one action, written as JSON, and printing its observation. */
+/* Sends an action, given as JSON, and prints its observation. */
 #include "inject/commands.h"
 
 #include "base/clock.h"
@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* The time that a request may take beyond that of its action. */
+/* The time that a request may take in addition to its action. */
 enum { GRACE_MS = 30000 };
 
 /* An error observation, or a command that failed, is a failure for scripts. */

@@ -14,7 +14,7 @@
 
 #include <errno.h>
 
-/* From what the image is made, or would be. */
+/* The rung from which the image is made, or would be made. */
 static const char *begins_at(const struct plan *p)
 {
 	static const char *const words[] = {
@@ -64,7 +64,7 @@ static int print(
 
 /* --- -t ----------------------------------------------------------------------------- */
 
-/* The name in --tag and its tag. 0 or FAIL_USAGE. */
+/* Parses --tag into name and tag. 0 or FAIL_USAGE. */
 static int build_read_tag(const char *text, struct str *name, struct str *tag)
 {
 	const char *why = "an id or a digest names an image that is there already";
@@ -101,7 +101,10 @@ static int build_put_tag(const struct options *o, const struct plan *p)
 	return r;
 }
 
-/* A folder is for a builder, who is not told what to do with ONBUILD. */
+/*
+ * Writes the build context to a folder. A base with ONBUILD instructions is refused,
+ * because the builder would run them.
+ */
 static int write_folder(struct plan *p, const char *path)
 {
 	int r;

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* "box:work" is box:/work, as in docker cp. */
+/* "SANDBOX:work" means SANDBOX:/work, as in docker cp. */
 static const char *remote_path(struct buf *out, const char *path)
 {
 	if (*path != '/')
@@ -21,7 +21,10 @@ static int open_any(const struct engine *e, const char *name, struct sandbox *s)
 {
 	int r = sandbox_need(e, name, s);
 
-	/* One that runs knows its user; what is stopped has only the engine. */
+	/*
+	 * A running sandbox copies with its user's rights; a stopped one only by the
+	 * engine.
+	 */
 	if (!r && s->running)
 		r = sandbox_open(e, name, s);
 	return r;
@@ -56,7 +59,7 @@ int cmd_cp(const struct options *o)
 	return r;
 }
 
-/* Asks the server; the body is JSON. */
+/* Requests the list from the server; the body is JSON. */
 static int list(const struct sandbox *s, const char *path, struct reply *reply)
 {
 	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
@@ -131,7 +134,10 @@ static int ls_is_folder(const struct sandbox *s, const char *path, bool *is)
 
 #define NEXT_LS "od-runtime ls SANDBOX / shows what there is"
 
-/* What cannot be listed is an empty list to the server; here it is an error. */
+/*
+ * The server returns an empty list for a path that cannot be listed; here it is an
+ * error.
+ */
 static int check_folder(const struct sandbox *s, const char *path)
 {
 	const struct copy c = {.sandbox = s};

@@ -1,4 +1,4 @@
-/* What an engine, an image or a sandbox has, what it lacks, and what follows from it. */
+/* Reports what an engine, an image or a sandbox has and lacks, and the consequences. */
 #include "inject/commands.h"
 
 #include "base/jw.h"
@@ -33,7 +33,7 @@ struct doctor {
 	size_t problems;
 };
 
-/* One finding; means, which may be NULL, says what follows from it. */
+/* Reports a finding; means is its consequence, or NULL. */
 static void say(struct doctor *d, enum level level, const char *about, const char *means,
 	const char *fmt, ...) PRINTF(5, 6);
 
@@ -87,7 +87,7 @@ static bool has_word(struct doc *doc, struct json_val list, const char *word)
 	return false;
 }
 
-/* A store of containerd's names itself in a list of pairs. */
+/* Whether the list of pairs names containerd's image store. */
 static bool is_containerd(struct doc *doc, struct json_val rows)
 {
 	struct json_val row;
@@ -135,7 +135,7 @@ static void read_info(struct doctor *d, struct doc *doc)
 			"it runs containers of %.*s", STR_ARG(os));
 }
 
-/* 0 with the document; 1 when the engine has none to give; an error. */
+/* Requests a document: 0; 1 if the engine does not have it; an error. */
 static int ask(struct doctor *d, struct reply *reply, struct doc *doc,
 	const struct target *target)
 {
@@ -264,7 +264,7 @@ static void look_for_client(struct doctor *d, struct image *im)
 	program_free(&client);
 }
 
-/* What may be in an image, and what it means that it is not. */
+/* Files that an image may have, and the consequence if it lacks them. */
 static const struct {
 	const char *about;
 	const char *paths[5];
@@ -347,7 +347,9 @@ static void look_for_shell(struct doctor *d, struct image *im, const struct prob
 	program_free(&busybox);
 }
 
-/* Inside of a container that is there, or of one that is made and never runs. */
+/*
+ * Examines files in the given container, or in one that is made for this and never runs.
+ */
 static int look_inside(struct doctor *d, struct image *im, const char *container)
 {
 	struct buf id = BUF_INIT(256);
@@ -446,7 +448,7 @@ static bool is_ours(struct doc *doc, const char *name)
 	return injected || marked;
 }
 
-/* A name may be that of a sandbox or of an image; sandboxes are looked for first. */
+/* The name is a sandbox or an image; sandboxes are looked up first. */
 static int look_at(struct doctor *d, const char *name)
 {
 	struct buf image = BUF_INIT(256), id = BUF_INIT(256);

@@ -11,7 +11,7 @@
 
 enum { ENV_VALUE_MAX = 128 };
 
-/* OD_TLS_PIN is what curl takes as --pinnedpubkey; empty without TLS. */
+/* OD_TLS_PIN is the value for curl's --pinnedpubkey; empty without TLS. */
 enum env_variable { OD_SANDBOX, OD_URL, OD_KEY, OD_TLS_PIN, ENV_VARIABLES };
 
 static const char *const env_names[ENV_VARIABLES] = {
@@ -42,7 +42,9 @@ static void env_fill(const struct sandbox *s, struct env *v)
 	buf_free(&pin);
 }
 
-/* A value in single quotes; the quote itself would need more, and none has one. */
+/*
+ * Writes values in single quotes; no value contains a quote, which would need escaping.
+ */
 static void env_write_shell(const struct env *v, struct buf *out)
 {
 	for (unsigned i = 0; i < ENV_VARIABLES; i++)

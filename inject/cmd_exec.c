@@ -17,7 +17,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* The sandbox applies --timeout, and has this much more time to answer. */
+/* The sandbox applies --timeout and has this much additional time to answer. */
 enum { ANSWER_MS = 2000 };
 
 struct exec {
@@ -184,7 +184,7 @@ static int exec_run(struct exec *x, const struct sandbox *s)
 		r = attachment_run(a);
 	terminal_restore(&x->terminal);
 	exec_clean_up(x, s, r);
-	/* The exit code of a command that writes to a closed pipe itself. */
+	/* As the exit code of a command that itself writes to a closed pipe. */
 	if (r == -EPIPE)
 		return 128 + SIGPIPE;
 	return r;

@@ -1,4 +1,4 @@
-/* Executing the words of a command line in a sandbox, for exec and run. */
+/* Executes the words of a command line in a sandbox, for exec and run. */
 #ifndef INJECT_CMD_EXEC_H
 #define INJECT_CMD_EXEC_H
 
@@ -9,14 +9,14 @@
 /* Checks -i and -t of exec and run: 0 or FAIL_USAGE with a line printed. */
 int exec_check(const struct options *o) MUST_USE;
 
-/* Starts the limit of --timeout, if that is given, on all that follows. */
+/* Starts the limit of --timeout, if given, for all later operations. */
 void exec_limit(const struct options *o);
 
 /*
- * Executes o->words as a program and its arguments and carries stdin, stdout and stderr.
- * settings: environment, user and folder of exec; NULL: those of the sandbox. The exit
- * code of the program, 128 and more for a signal; EXIT_TIMEOUT; 126 or 127 if it cannot
- * be executed; -EINTR, -ENOMEM, FAIL_*.
+ * Executes o->words as a program and its arguments and transfers stdin, stdout and
+ * stderr. settings: environment, user and folder of exec; NULL: those of the sandbox.
+ * Returns the exit code of the program, 128 and more for a signal; EXIT_TIMEOUT; 126 or
+ * 127 if it cannot be executed; -EINTR, -ENOMEM, FAIL_*.
  */
 int exec_words(const struct options *o, const struct settings *settings,
 	const struct sandbox *s) MUST_USE;

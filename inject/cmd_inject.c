@@ -1,4 +1,4 @@
-/* The client in a container that somebody else has started. */
+/* Starts the client in a container that od-runtime has not made. */
 #include "inject/commands.h"
 
 #include "base/clock.h"
@@ -26,7 +26,7 @@ struct guest {
 	char key_hash[SHA256_HEX + 1];
 	char exec[STATE_ID_MAX + 1];
 	struct program client, busybox;
-	struct reply about; /* what the engine says about the container */
+	struct reply about; /* the engine's description of the container */
 	struct doc doc;
 };
 
@@ -36,7 +36,7 @@ static bool take(char *out, size_t room, struct str s)
 	return s.n < room && strlen(out) == s.n;
 }
 
-/* The container itself: it has to run, and not to be a sandbox. */
+/* Finds the container, which must run and must not be a sandbox. */
 static int find(struct guest *g, const char *name)
 {
 	struct json_val root, state;
@@ -101,7 +101,7 @@ static int check_free(struct guest *g)
 	return 0;
 }
 
-/* The client for the container's architecture; its image may be gone by now. */
+/* Finds the client for the container's architecture; its image may be deleted already. */
 static int find_client(struct guest *g)
 {
 	struct str id = doc_str(&g->doc, json_get(doc_root(&g->doc), "Image"));
@@ -173,7 +173,7 @@ static void write_serve(void *arg, struct jw *w)
 	snprintf(number, sizeof(number), "%u", g->sandbox.inside);
 	jw_cstr(w, "init");
 	jw_cstr(w, number);
-	/* Nobody outside of the container is meant to find it. */
+	/* Without a published port the client listens only inside the container. */
 	if (!g->sandbox.port) {
 		jw_cstr(w, "--address");
 		jw_cstr(w, "127.0.0.1");
@@ -213,7 +213,7 @@ static int start(struct guest *g)
 	return r;
 }
 
-/* The exit code of the client, or -1 while it runs or nobody knows. */
+/* The exit code of the client, or -1 while it runs or if it is unknown. */
 static int ended(struct guest *g)
 {
 	struct reply reply;
@@ -276,7 +276,10 @@ static int inject(struct guest *g)
 		s->port = sandbox_published(&g->doc, s->inside);
 	if (!r)
 		r = state_make_key(&s->state, g->key_hash);
-	/* Once it runs, its key must not be lost, whatever else happens. */
+	/*
+	 * The key is saved before the start: once the client runs, its key must not be
+	 * lost.
+	 */
 	if (!r)
 		r = state_save(&s->state);
 	if (!r) {

@@ -17,7 +17,7 @@ static void inspect_begin_line(struct buf *out, size_t depth)
 		buf_putc(out, ' ');
 }
 
-/* Copies JSON without blanks as lines for people; [] and {} stay together. */
+/* Indents JSON without blanks for people; [] and {} stay together. */
 static void inspect_indent(struct str json, struct buf *out)
 {
 	bool text = false;
@@ -75,7 +75,7 @@ static int inspect_one(const struct engine *e, const char *name, struct jw *all)
 	return r;
 }
 
-/* As docker inspect: always an array; after a failure the rest is printed. */
+/* Prints an array, as docker inspect does; after a failure the rest is printed. */
 int cmd_inspect(const struct options *o)
 {
 	struct buf json = BUF_INIT(INJECT_REPLY_MAX);

@@ -28,7 +28,7 @@ struct listen {
 	uint16_t port;
 };
 
-/* Without a secret sandboxes can take each other's names: an option must allow that. */
+/* Without a secret a sandbox can use another's name: an option must allow that. */
 static int listen_load_secret(struct listen *l, const struct options *o)
 {
 	if (o->token && o->no_token)
@@ -107,7 +107,7 @@ static int read_address(struct listen *l, const char *text)
 	return 0;
 }
 
-/* Each sandbox and each request is a descriptor. */
+/* Raises the limit of descriptors: each sandbox and each request needs a descriptor. */
 static void raise_limit(void)
 {
 	struct rlimit files;
@@ -119,13 +119,13 @@ static void raise_limit(void)
 	}
 }
 
-/* The port that the system has chosen, where it was to. */
+/* The port of the socket, which the system has chosen if port 0 was given. */
 static uint16_t port_of(int fd, uint16_t given)
 {
 	struct sockaddr_in6 a = {0};
 	socklen_t n = sizeof(a);
 
-	/* Of both families it stands at the same place. */
+	/* The port is at the same offset in both address families. */
 	return getsockname(fd, (struct sockaddr *)&a, &n) < 0 ? given
 							      : ntohs(a.sin6_port);
 }

@@ -1,4 +1,4 @@
-/* What a sandbox's server writes: logs and attach. */
+/* The output of a sandbox's server: logs and attach. */
 #include "inject/commands.h"
 
 #include "base/clock.h"
@@ -11,7 +11,9 @@
 
 #include <stdio.h>
 
-/* "1700000000", if the option was given. */
+/*
+ * Converts a time option to seconds, such as "1700000000"; without the option out stays.
+ */
 static int point(const char *value, const char *name, char *out, size_t room)
 {
 	int64_t seconds;
@@ -73,7 +75,9 @@ int cmd_logs(const struct options *o)
 	return r ? r : copy_log(o, &e, s.state.id);
 }
 
-/* From now on, as docker attach, but without a way to type: it reads nothing. */
+/*
+ * Copies output from now on, as docker attach, but without input: the server reads none.
+ */
 static int copy_output(const struct engine *e, const struct sandbox *s)
 {
 	struct target target;
@@ -85,7 +89,7 @@ static int copy_output(const struct engine *e, const struct sandbox *s)
 	target_add(
 		&target, "/containers/%s/attach?stream=1&stdout=1&stderr=1", s->state.id);
 	r = engine_stream(e, &c, &q, INJECT_ENGINE_MS);
-	/* Podman answers 200 and Docker 101, or 200 to who does not ask for it. */
+	/* Podman answers 200; Docker answers 101, or 200 without a request to upgrade. */
 	if (!r && c.head.status != 200 && c.head.status != 101)
 		r = out_fail(ENGINE_NEXT, "the engine does not attach: status %u",
 			c.head.status);
@@ -99,7 +103,7 @@ static int copy_output(const struct engine *e, const struct sandbox *s)
 	return r;
 }
 
-/* What happens in one of its shells, live. */
+/* Shows a shell session live. */
 static int attach_session(const struct engine *e, const struct options *o)
 {
 	const struct live_conf conf = {

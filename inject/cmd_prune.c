@@ -1,6 +1,7 @@
 /*
- * Taking away old images of ours: of each base the newest stay, and so does what a
- * container uses. Images on the way go when nothing that stays stands on them.
+ * Removes old images of od-runtime: the newest images of each base stay, and so do
+ * images that a container uses. Intermediate images are removed if no remaining image is
+ * based on them.
  */
 #include "inject/commands.h"
 
@@ -16,15 +17,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Steps below a product: of three rungs, seven each, and then some. */
+/* More than the steps below a product: seven for each of three rungs. */
 enum { ROUNDS = 64 };
 
 struct old {
-	struct str id, base, stage; /* base: its canonical name, as far as we know it */
+	struct str id, base, stage; /* base: its canonical name, if it is known */
 	struct json_val names;      /* RepoTags */
 	int64_t created, size;
-	uint64_t nanos; /* of created, where another one was made in that second */
-	bool used;      /* by a container */
+	uint64_t nanos; /* of created, if another image has the same second */
+	bool used;      /* a container uses it */
 	bool gone;
 };
 
@@ -34,7 +35,7 @@ struct prune {
 	struct doc images, containers;
 	struct arena arena;
 	struct buf left; /* lines of leftovers_list */
-	struct str only; /* the base that was named; empty for all of them */
+	struct str only; /* the base given by the user; empty for all */
 	struct old *list;
 	size_t n;
 };
@@ -65,7 +66,7 @@ static bool is_used(struct prune *p, struct str id)
 	return false;
 }
 
-/* "<none>:<none>" stands for no name in some versions. */
+/* Some engine versions write "<none>:<none>" for no name. */
 static bool is_name(struct str s)
 {
 	return s.n && !str_starts(s, STR("<none>"));
@@ -82,7 +83,7 @@ static bool has_name(struct prune *p, const struct old *o)
 	return false;
 }
 
-/* All spellings of a name are one base. */
+/* The canonical name of a base: all spellings of a name are the same base. */
 static struct str canonical(struct prune *p, struct str text)
 {
 	struct buf name = BUF_INIT(1024);
@@ -131,7 +132,7 @@ static int by_age(const void *a, const void *b)
 	return x->nanos > y->nanos ? -1 : x->nanos < y->nanos;
 }
 
-/* Of a time of RFC 3339; 0 without. */
+/* The nanoseconds of an RFC 3339 time; 0 without a fraction. */
 static uint64_t nanos_of(struct str time)
 {
 	struct str digits = str_skip(time, str_find_byte(time, '.'));
@@ -145,7 +146,10 @@ static uint64_t nanos_of(struct str time)
 	return n;
 }
 
-/* The list has seconds only. What is not there any more is as old as it was. */
+/*
+ * Reads the nanoseconds of an image, because the list has seconds only. If the image no
+ * longer exists, they stay 0.
+ */
 static int read_nanos(struct prune *p, struct old *o)
 {
 	struct reply reply;
@@ -160,7 +164,7 @@ static int read_nanos(struct prune *p, struct old *o)
 	return r;
 }
 
-/* Whether another one of its kind was made in the same second. */
+/* Whether another image of its base and stage was made in the same second. */
 static bool has_twin(const struct prune *p, const struct old *o)
 {
 	for (size_t i = 0; i < p->n; i++) {
@@ -195,7 +199,10 @@ static int read_all(struct prune *p)
 	return r;
 }
 
-/* How many newer ones of its base and kind there are, which have a name. */
+/*
+ * Whether the image stays: a container uses it, or it has a name and fewer than --keep
+ * newer images of its base and stage have a name.
+ */
 static bool is_kept(struct prune *p, size_t at)
 {
 	const struct old *o = &p->list[at];
@@ -211,7 +218,7 @@ static bool is_kept(struct prune *p, size_t at)
 	return newer < p->options->keep;
 }
 
-/* 0 also when the engine will not: another image stands on it, or a container. */
+/* False also if the engine refuses, because an image or a container depends on it. */
 static bool remove_name(struct prune *p, struct str name)
 {
 	const char *why;
@@ -321,7 +328,7 @@ static int print(struct prune *p)
 	return r;
 }
 
-/* Products before what they stand on. How many there were. */
+/* Removes products before the images they are based on. Returns the number removed. */
 static size_t remove_all(struct prune *p)
 {
 	bool dry = p->options->dry_run;
@@ -339,7 +346,7 @@ static size_t remove_all(struct prune *p)
 	return gone;
 }
 
-/* One look at what there is, and its removal. 1 when something has gone, 0, error. */
+/* Lists the images and removes old ones. 1 if any was removed, 0, or an error. */
 static int round_of(struct prune *p, bool first)
 {
 	struct reply images, containers;
@@ -374,8 +381,9 @@ static int round_of(struct prune *p, bool first)
 }
 
 /*
- * The engine must not take along what a product stands on, which may be an image of the
- * user's that has no name: the steps of ours show up one by one, as the next round's.
+ * The engine must not also remove the images below a product, because one may be a
+ * user's image without a name. So each round removes only the steps that the round
+ * before exposed.
  */
 int cmd_prune(const struct options *o)
 {

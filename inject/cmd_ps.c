@@ -1,4 +1,7 @@
-/* The list of sandboxes: those that od-runtime made, and containers with its client. */
+/*
+ * Lists sandboxes: containers that od-runtime made, and containers with an injected
+ * client.
+ */
 #include "inject/commands.h"
 
 #include "base/clock.h"
@@ -12,8 +15,8 @@
 #include <stdlib.h>
 
 enum {
-	PS_INJECTED_MAX = 256, /* containers that inject was used on */
-	PS_IDS_AT_ONCE = 16,   /* in one request, whose target has a maximum */
+	PS_INJECTED_MAX = 256, /* containers with an injected client */
+	PS_IDS_AT_ONCE = 16,   /* per request, whose target has a maximum length */
 	PS_LISTS_MAX = 1 + PS_INJECTED_MAX / PS_IDS_AT_ONCE,
 };
 
@@ -317,7 +320,10 @@ static void ps_put_table(const struct ps *p, struct buf *out)
 			"METHOD "
 			" PORT   %sAGE\n",
 			p->options->no_stats ? "" : "CPU     MEMORY    ");
-	/* Shells complete with these names, and expand what is no name. */
+	/*
+	 * With --quiet each line is a name only, because shell completion uses the
+	 * lines.
+	 */
 	for (size_t i = 0; i < n; i++)
 		if (p->options->quiet)
 			buf_fmt(out, "%.*s\n", STR_ARG(rows[i].name));

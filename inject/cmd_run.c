@@ -49,7 +49,9 @@ static int launch(const struct settings *settings, const struct connect *connect
 		.shown_image = o->operand[0],
 		.base = p->base,
 		.connect = connect,
-		/* With a command we know when it has ended, and see how. */
+		/*
+		 * With an attached command this process removes the sandbox at its end.
+		 */
 		.auto_remove = o->remove && (!o->word_n || o->detach),
 		.bound = o->word_n ? o->remove && !o->detach : o->command->bit == FOR_MCP,
 	};
@@ -83,7 +85,7 @@ static int launch(const struct settings *settings, const struct connect *connect
 }
 
 /*
- * What is printed is read before the command starts: with --rm, the sandbox may be gone
+ * The printed data is read before the command starts: with --rm, the sandbox may be gone
  * as soon as the command has started.
  */
 static int run_detached(const struct options *o, struct plan *p, struct timing *timings,
@@ -109,7 +111,7 @@ static int run_detached(const struct options *o, struct plan *p, struct timing *
 	return r;
 }
 
-/* The sandbox is ready: say so, or execute the command in it. */
+/* The sandbox is ready: prints that, or executes the command in it. */
 static int use(const struct options *o, struct plan *p, const struct timing *t,
 	const struct sandbox *s)
 {
@@ -130,7 +132,7 @@ static int use(const struct options *o, struct plan *p, const struct timing *t,
 	return r;
 }
 
-/* While the client is in development it is put in, so that update can replace it. */
+/* In development the client is put into the container, so that update can replace it. */
 static struct options in_development(const struct options *o)
 {
 	struct options with = *o;
@@ -140,7 +142,7 @@ static struct options in_development(const struct options *o)
 	return with;
 }
 
-/* What is done with a sandbox that is ready. */
+/* Called with a sandbox that is ready. */
 typedef int use_fn(const struct options *o, struct plan *p, const struct timing *t,
 	const struct sandbox *s);
 
@@ -218,7 +220,7 @@ static int serve_mcp(const struct options *o, struct plan *p, const struct timin
 	return r;
 }
 
-/* A name may be that of a sandbox or of an image; sandboxes are looked for first. */
+/* The name is a sandbox or an image; sandboxes are looked up first. */
 int cmd_mcp(const struct options *o)
 {
 	const char *name = o->operand[0];

@@ -1,4 +1,4 @@
-/* How the browser of a sandbox looks. */
+/* Takes a picture of the browser of a sandbox. */
 #include "inject/commands.h"
 
 #include "base/fd.h"
@@ -17,7 +17,7 @@ static int no_terminal(void)
 		"-o FILE, or | or > behind it", "a terminal shows no pictures");
 }
 
-/* All of it or nothing: who looks at the file never sees half a picture. */
+/* Writes the file atomically: a reader never sees a part of the picture. */
 static int write_file(const char *path, struct str png)
 {
 	static const struct swap_attr attr = {
@@ -52,7 +52,7 @@ static int save(const struct options *o, const struct sandbox *s, struct str png
 							: fd_write_all(1, png.p, png.n);
 }
 
-/* The server's words, and the command that starts a browser. */
+/* Prints the server's error, and the command that starts a browser. */
 static int no_browser_yet(const struct sandbox *s)
 {
 	struct buf next = BUF_INIT(INJECT_TEXT_MAX);

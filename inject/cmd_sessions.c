@@ -1,4 +1,4 @@
-/* Listing and ending the shell sessions of a sandbox. */
+/* Lists and ends the shell sessions of a sandbox. */
 #include "inject/commands.h"
 
 #include "base/jw.h"
@@ -87,7 +87,7 @@ static int sessions_list(const struct options *o, const struct sandbox *s)
 
 /* --- The end of one ----------------------------------------------------------------- */
 
-/* Each process that could not be ended is an error of one line. */
+/* Prints an error line for each process that could not be ended. */
 static int sessions_report_left(struct doc *d)
 {
 	struct json_val left = json_get(doc_root(d), "left"), v;

@@ -1,6 +1,6 @@
 /*
- * A shell in a sandbox on the user's own terminal: the engine executes the client,
- * which becomes the shell of the sandbox user, and we carry bytes both ways.
+ * A shell in a sandbox on the user's own terminal: the engine executes the client, which
+ * becomes the shell of the sandbox user, and this process transfers bytes both ways.
  */
 #include "inject/commands.h"
 
@@ -29,14 +29,14 @@ struct session {
 	bool tty;
 	struct call call;
 	struct frames frames; /* without a terminal */
-	struct buf typed;     /* read here, not yet sent */
+	struct buf typed;     /* input read, not yet sent */
 	bool typed_all;       /* stdin has ended */
-	bool sending;         /* some of what was typed is not out */
-	unsigned size_tries;  /* to tell the size, which fails until the shell is there */
-	uint64_t size_at;     /* when the next of them is due */
+	bool sending;         /* a part of the input is not sent */
+	unsigned size_tries;  /* to send the size, which fails until the shell runs */
+	uint64_t size_at;     /* when the next try is due */
 };
 
-/* The arguments of its server, which tell the client who the user is. */
+/* Copies the arguments of the sandbox's server, from which the client takes the user. */
 static int copy_arguments(const struct engine *e, const struct sandbox *s, struct jw *w)
 {
 	struct json_val list, word;
@@ -46,7 +46,7 @@ static int copy_arguments(const struct engine *e, const struct sandbox *s, struc
 	char number[8];
 	int r;
 
-	/* There the words are another program's. */
+	/* In an injected container the arguments belong to another program. */
 	if (s->injected) {
 		snprintf(number, sizeof(number), "%u", s->inside);
 		jw_cstr(w, number);
@@ -85,7 +85,7 @@ static int write_exec(struct session *x, const struct sandbox *s, struct buf *bo
 	jw_bool(&w, true);
 	jw_key(&w, "Tty");
 	jw_bool(&w, x->tty);
-	/* The engine would hold ^P back, as the first half of its own keys. */
+	/* The engine would delay ^P, as the first half of its own detach keys. */
 	jw_key(&w, "DetachKeys");
 	jw_cstr(&w, "ctrl-@,ctrl-^,ctrl-@,ctrl-^");
 	jw_key(&w, "Cmd");
@@ -119,7 +119,10 @@ static int create(struct session *x, const struct sandbox *s)
 	return r;
 }
 
-/* From the head of the answer on, the connection carries the shell's bytes. */
+/*
+ * Starts the exec. After the head of the answer, the connection carries the shell's
+ * bytes.
+ */
 static int begin(struct session *x)
 {
 	struct target target;
@@ -152,7 +155,7 @@ static void tell_size(struct session *x)
 	unsigned rows, columns;
 
 	terminal_size(&rows, &columns);
-	/* A size of the terminal that is not known is no reason to end. */
+	/* A failure to set the terminal's size is no reason to end. */
 	if (engine_tidy(x->engine, &reply, "POST", "/exec/%s/resize?h=%u&w=%u", x->id,
 		    rows, columns) == 0 &&
 		reply.status < 400)
@@ -176,7 +179,7 @@ static int show_frames(struct session *x, struct str in)
 	return r < 0 ? r : 0;
 }
 
-/* What the shell has written: 0, 1 at its end, or negative. */
+/* Copies the shell's output: 0, 1 at its end, or negative. */
 static int receive(struct session *x)
 {
 	do {
@@ -222,7 +225,7 @@ static int send_typed(struct session *x)
 	if (n >= 0 || n == -EAGAIN)
 		n = transport_flush(&x->call.way);
 	x->sending = n == 1;
-	/* A shell that has ended tells so on the other side. */
+	/* If the shell has ended, receive() gets the end of the stream. */
 	if (n == -EPIPE || n == -ECONNRESET)
 		buf_reset(&x->typed);
 	else if (n < 0 && n != -EAGAIN)
@@ -243,11 +246,11 @@ static int step(struct session *x, bool *half_closed)
 		fds[1].events |= POLLOUT;
 	else if (x->typed_all && !*half_closed && !x->tty) {
 		*half_closed = true;
-		/* Over TLS, too: its own goodbye would be for both directions. */
+		/* Also over TLS, whose own close_notify would close both directions. */
 		if (shutdown(x->call.way.fd, SHUT_WR) < 0)
 			return -errno;
 	}
-	/* What TLS holds back is not polled for. */
+	/* poll does not report bytes that TLS has buffered. */
 	if (transport_pending(&x->call.way))
 		return receive(x);
 	r = stop_poll(fds, x->size_tries ? x->size_at : 0, false);
@@ -257,7 +260,7 @@ static int step(struct session *x, bool *half_closed)
 		x->size_tries = SIZE_TRIES;
 		x->size_at = clock_ms();
 	}
-	/* However much the shell writes meanwhile. */
+	/* The size is sent however much the shell writes meanwhile. */
 	if (x->size_tries && clock_ms() >= x->size_at)
 		tell_size(x);
 	r = 0;
@@ -275,7 +278,7 @@ static int carry(struct session *x)
 	bool half_closed = false;
 	int r = 0;
 
-	/* What came with the head of the answer is not polled for. */
+	/* poll does not report bytes that came with the head of the answer. */
 	if (x->call.in.n > x->call.at)
 		r = receive(x);
 	while (!r)
@@ -284,8 +287,8 @@ static int carry(struct session *x)
 }
 
 /*
- * The engine keeps a shell whose user has gone. The two keys end one that waits for a
- * command or for a program; where they do not, it ends with the sandbox.
+ * The engine keeps a shell whose user has disconnected. The two keys end a shell that
+ * waits for a command or for a program; if they do not, it ends with the sandbox.
  */
 static void say_goodbye(struct session *x)
 {
@@ -346,8 +349,8 @@ static int run(struct session *x)
 }
 
 /*
- * By the sandbox's own stream where that is possible: a shell that the engine has
- * executed outlives its user.
+ * Uses the sandbox's own stream if possible: a shell that the engine executes outlives
+ * its user's connection.
  */
 static int by_stream(struct sandbox *s)
 {

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* One sandbox. What it prints comes from print. */
+/* Handles a sandbox and prints its line with print. */
 typedef int each_fn(const struct options *o, const struct engine *e, struct sandbox *s);
 
 static void begin_json(const struct sandbox *s, struct jw *w, struct buf *out)
@@ -38,7 +38,10 @@ static int print(const struct options *o, const struct sandbox *s, const char *d
 	return out_line_take(&out);
 }
 
-/* What is not ours we do nothing to; rm only forgets that our client is in it. */
+/*
+ * Handles a container that od-runtime has not made: it stays unchanged, and rm only
+ * removes the record of our client in it.
+ */
 static int leave_alone(const struct options *o, const struct sandbox *s)
 {
 	if (o->command->bit == FOR_START || o->command->bit == FOR_RESTART)
@@ -53,8 +56,8 @@ static int leave_alone(const struct options *o, const struct sandbox *s)
 }
 
 /*
- * Every operand in turn, whatever became of those before it; the first failure is
- * that of the whole.
+ * Handles every operand in order, whatever the result of those before it; the first
+ * failure is the result.
  */
 static int each(const struct options *o, each_fn *fn)
 {
@@ -79,7 +82,7 @@ static int each(const struct options *o, each_fn *fn)
 	return first;
 }
 
-/* Asks and waits for an answer that may take ms of silence; 0 for any. */
+/* Sends a request whose answer may take ms of silence; 0: no limit. */
 static int ask_slowly(const struct engine *e, const struct target *target, uint32_t ms,
 	struct reply *reply)
 {
@@ -106,7 +109,7 @@ static uint32_t stop_silence(int seconds)
 	return seconds < 0 || ms > UINT32_MAX ? 0 : (uint32_t)ms;
 }
 
-/* The engine answers when it has stopped, which takes its time. */
+/* Stops a sandbox; the engine answers when it has stopped, which may take long. */
 static int stop(const struct options *o, const struct engine *e, struct sandbox *s)
 {
 	int seconds = o->has_time ? (int)o->time : s->stop_seconds;
@@ -119,7 +122,7 @@ static int stop(const struct options *o, const struct engine *e, struct sandbox 
 	target_add(&target, "/containers/%s/stop?t=%d", s->state.id, seconds);
 	r = ask_slowly(e, &target, stop_silence(seconds), &reply);
 	target_free(&target);
-	/* 304: stopped already; 404: it removed itself meanwhile. */
+	/* 304: already stopped; 404: it removed itself meanwhile. */
 	if (!r && reply.status >= 400 && reply.status != 404)
 		r = engine_refused(&reply, NULL, "stopping %s", s->state.name);
 	reply_free(&reply);
@@ -189,7 +192,10 @@ static int stop_finish_start(
 	return r ? r : sandbox_info_print(e, &s->state, o->json, NULL, NULL);
 }
 
-/* Whether words name the file of p, which exists now; p may be NULL or empty. */
+/*
+ * Whether the engine's text names the file of p, which exists again; p may be NULL or
+ * empty.
+ */
 static bool stop_restore_program(
 	const struct program *p, const char *name, struct str words)
 {
@@ -200,8 +206,8 @@ static bool stop_restore_program(
 }
 
 /*
- * Files of the cache folder that a sandbox mounts may have been removed. Whether the file
- * that is missing, by the engine's answer, was made again.
+ * Restores a file of the cache folder that a sandbox mounts, if it was removed. True if
+ * the file that is missing, by the engine's answer, was restored.
  */
 static bool stop_restore_file(const struct reply *reply)
 {

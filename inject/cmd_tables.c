@@ -1,4 +1,4 @@
-/* What packagers install beside the program: completion and man. */
+/* Files that packagers install with the program: completion and man. */
 #include "inject/commands.h"
 
 #include "inject/manual.h"

@@ -7,7 +7,7 @@
 #include "inject/tag.h"
 #include "limits.h"
 
-/* One of the names; present: the engine has such an image, made from the inputs. */
+/* A name; present: the engine has such an image, made from the inputs. */
 struct row {
 	const char *what;
 	struct buf name;

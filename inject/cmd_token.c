@@ -1,4 +1,4 @@
-/* The tokens that "listen" accepts, for who starts sandboxes. */
+/* Prints tokens that "listen" accepts, for programs that start sandboxes. */
 #include "inject/commands.h"
 
 #include "inject/listen_secret.h"

@@ -1,4 +1,4 @@
-/* Another client for a sandbox that is there, without an image and without a build. */
+/* Replaces the client of an existing sandbox, without an image and without a build. */
 #include "inject/commands.h"
 
 #include "base/jw.h"
@@ -14,7 +14,7 @@
 
 enum { SANDBOX_STOP_MAX = 3600 }; /* seconds, as of stop --time */
 
-/* The client for the architecture of what the container was made of. */
+/* Finds the client for the architecture of the container's image. */
 static int find_client(const struct options *o, const struct engine *e,
 	const struct sandbox *s, struct program *client)
 {
@@ -64,7 +64,7 @@ static int put(
 	return r;
 }
 
-/* A sandbox without a limit has STOP_SECONDS here, so that the command ends. */
+/* If the sandbox has no stop limit, STOP_SECONDS is used, so that the command ends. */
 static int update_stop_seconds(const struct options *o, const struct sandbox *s)
 {
 	if (o->has_stop_timeout)
@@ -93,7 +93,7 @@ static int restart(
 	return r;
 }
 
-/* The members of its own. */
+/* The data of the JSON members that only update has. */
 struct update_report {
 	const struct program *client;
 	const struct timing *timings;

@@ -1,5 +1,7 @@
-/* What the commands do; commands.c has the table. Each returns 0, an exit code, or
- * a negative error. */
+/*
+ * The functions of the commands; commands.c has the table. Each returns 0, an exit code,
+ * or a negative error.
+ */
 #ifndef INJECT_COMMANDS_H
 #define INJECT_COMMANDS_H
 

@@ -16,7 +16,7 @@ static int put_label(void *w, const char *name, struct str value)
 	return 0;
 }
 
-/* The settings of the container are to be those of the image. */
+/* Writes the settings of the container, which become those of the image. */
 static int write_container(struct plan *p, struct image *on, struct buf *out)
 {
 	const struct json_val shell = json_get(on->config, "Shell");
@@ -37,7 +37,10 @@ static int write_container(struct plan *p, struct image *on, struct buf *out)
 	jw_key(&w, "Labels");
 	jw_object(&w);
 	r = labels_each(&labels, put_label, &w);
-	/* The image inherits the labels of the container, and that those of its image. */
+	/*
+	 * The image inherits the labels of the container, which inherits those of its
+	 * image.
+	 */
 	for (enum sandbox_label i = 0; i < SANDBOX_LABELS; i++)
 		if (image_label(on, sandbox_label_name(i)).n) {
 			jw_key(&w, sandbox_label_name(i));
@@ -53,7 +56,7 @@ static int write_container(struct plan *p, struct image *on, struct buf *out)
 		jw_end(&w);
 		jw_end(&w);
 	}
-	/* A container inherits all but this one. */
+	/* A container inherits all settings but Shell. */
 	if (json_count(shell)) {
 		jw_key(&w, "Shell");
 		jw_raw(&w, json_raw(shell));
@@ -62,7 +65,7 @@ static int write_container(struct plan *p, struct image *on, struct buf *out)
 	return r ? r : out->err;
 }
 
-/* Its id, ended by a NUL. */
+/* Makes the container; *id is its id with a NUL at the end. */
 static int create(struct plan *p, struct image *on, struct buf *id)
 {
 	struct buf body = BUF_INIT(INJECT_BODY_MAX);
@@ -101,7 +104,7 @@ static int commit(struct plan *p, const char *id)
 	struct reply reply;
 	int r;
 
-	/* Some storage drivers compare all files first, and say nothing meanwhile. */
+	/* Some storage drivers compare all files first, and send nothing meanwhile. */
 	calm.idle_ms = INJECT_STREAM_MS;
 	r = engine_ask(&calm, &reply, "POST", nothing,
 		"/commit?container=%s&repo=" TAG_REPO "&tag=%.*s&pause=0", id,

@@ -1,7 +1,7 @@
 /* Completion scripts, from the tables of options and commands. */
 #include "inject/manual.h"
 
-/* Inside single quotes of bash and zsh, with more characters of their own escaped. */
+/* Writes text for single quotes of bash and zsh, and escapes the given characters. */
 static void quote(struct buf *out, const char *text, const char *escaped)
 {
 	for (; *text; text++) {
@@ -25,7 +25,7 @@ static void command_names(struct buf *out, const char *separator)
 		buf_fmt(out, "%s%s", c == commands ? "" : separator, c->name);
 }
 
-/* What an operand can be: a command that lists it, in any shell; NULL for nothing. */
+/* The command that lists the possible operands, in any shell; NULL for none. */
 static const char *operands_of(const struct command *c)
 {
 	switch (c->subject) {
@@ -85,7 +85,7 @@ static void bash_command(const struct command *c, struct buf *out)
 	buf_puts(out, "\t\t;;\n");
 }
 
-/* Bash takes = for a word: "--pull=" comes as three words. */
+/* bash splits at "=": "--pull=" comes as three words. */
 static void bash(struct buf *out)
 {
 	buf_puts(out,

@@ -15,7 +15,7 @@
 /* A row per file. */
 static const struct {
 	const char *option, *name;
-	size_t at; /* its path, in struct options */
+	size_t at; /* offset of its path in struct options */
 	size_t max;
 } rows[CONNECT_FILES] = {
 	[CONNECT_CA] = {"--connect-ca", CONNECT_FOLDER "ca",
@@ -93,7 +93,7 @@ int connect_read(struct connect *c, const struct options *o)
 	for (unsigned i = 0; i < CONNECT_FILES && !r; i++) {
 		const char *path = connect_path(o, (enum connect_file)i);
 
-		/* A file without a secret may be open to others. */
+		/* A file without a secret may be readable for others. */
 		c->files[i].secret = i >= CONNECT_KEY;
 		if (path)
 			r = listen_file_read(rows[i].option, path, &c->files[i]);

@@ -1,7 +1,7 @@
 /*
  * A sandbox that dials out to a backend: the options --connect... of run. The files that
- * they name are put into the container before it starts. The settings of the container,
- * which the engine shows, have only the paths.
+ * they name are put into the container before it starts. The container's settings, which
+ * the engine shows to its users, have only the paths.
  */
 #ifndef INJECT_CONNECT_H
 #define INJECT_CONNECT_H
@@ -10,7 +10,10 @@
 #include "inject/engine.h"
 #include "inject/options.h"
 
-/* In the container. Not below /.od, which is a volume with --via volume. */
+/*
+ * The folder in the container. It is not below /.od, which is a volume with --via
+ * volume.
+ */
 #define CONNECT_FOLDER ".od-connect/"
 
 /* In byte order of their names, as an archive has them. */
@@ -38,9 +41,9 @@ void connect_free(struct connect *c);
 void connect_write_arguments(const struct connect *c, const char *name, struct jw *w);
 
 /*
- * Puts the files into the container, which has not been started. user: of its server, as
- * the engine has it; only root can keep them from the commands of the sandbox. 0, -EINTR,
- * -ENOMEM or FAIL_*.
+ * Puts the files into the container, which has not been started. user: the user of its
+ * server, as the engine has it; only if that is root can the commands of the sandbox not
+ * read them. 0, -EINTR, -ENOMEM or FAIL_*.
  */
 int connect_put(const struct connect *c, const struct engine *e, const char *id,
 	struct str user) MUST_USE;

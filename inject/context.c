@@ -2,7 +2,7 @@
 
 #include "limits.h"
 
-/* Nothing else in the folder is for the builder. */
+/* The builder uses no other file of the folder. */
 #define IGNORE "*\n!Dockerfile\n!plugins\n!rootfs\n"
 
 static int put_text(struct tar *t, const char *name, struct str text)

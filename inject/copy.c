@@ -67,7 +67,7 @@ static bool copy_peer_answers(const struct copy *c)
 	return answers;
 }
 
-/* Whether to wait once more after the error r. */
+/* Whether to wait again after the error r. */
 static bool copy_waits(const struct copy *c, struct call *call, int r, unsigned *rounds)
 {
 	if ((r != -ETIMEDOUT && r != -ETIME) || ++*rounds >= COPY_ROUNDS ||
@@ -149,8 +149,8 @@ int copy_refused(const struct copy *c, struct call *call)
 }
 
 /*
- * Requests the target, which it takes over, from the server or the engine. Reads the head
- * of the answer alone.
+ * Requests the target, which it takes over, from the server or the engine. Reads only
+ * the head of the answer.
  */
 static int copy_ask_head_take(
 	const struct copy *c, const char *method, struct target *target, unsigned *status)
@@ -189,7 +189,7 @@ static int copy_ask_engine(
 	return copy_ask_head_take(c, "HEAD", &t, status);
 }
 
-/* The engine finds nothing below what is no folder. */
+/* Finds the kind by the engine, which finds nothing below a path that is no folder. */
 static int look_stopped(const struct copy *c, struct str path, enum copy_kind *kind)
 {
 	unsigned status = 0;
@@ -206,7 +206,10 @@ static int look_stopped(const struct copy *c, struct str path, enum copy_kind *k
 	return r;
 }
 
-/* The server does not look through a link, but it tells what it cannot read. */
+/*
+ * Finds the kind by GET /v1/files, which follows a link. Other errors, such as that of a
+ * file without the right to read it, count as a file.
+ */
 static int look_running(const struct copy *c, struct str path, enum copy_kind *kind)
 {
 	struct target t;

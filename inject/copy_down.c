@@ -1,4 +1,4 @@
-/* From a sandbox: a tar stream to stdout, or unpacked here. */
+/* Copies from a sandbox: a tar stream to stdout, or unpacked here. */
 #include "inject/copy.h"
 
 #include "base/fd.h"
@@ -17,12 +17,12 @@
 
 struct down {
 	const struct copy *copy;
-	bool folder;    /* the source */
-	struct str top; /* what its top is called here; empty for its content alone */
+	bool folder;    /* the source is a folder */
+	struct str top; /* local name of its top; empty for its content alone */
 	struct buf name;
 	struct untar tar;
 	struct unpack to;
-	int fd; /* of the file whose content comes */
+	int fd; /* of the file whose content is received */
 	struct holes holes;
 	struct copy_space space;
 };
@@ -44,8 +44,8 @@ static int to_stdout(const struct copy *c, struct call *call)
 }
 
 /*
- * What an entry is called here. The engine puts the source's own name in front of all;
- * the server names what is in a folder, and "." for itself.
+ * Sets the local name of an entry. The engine puts the source's own name in front of all
+ * names; the server sends names relative to the folder, and "." for the folder itself.
  */
 static struct str rename_entry(struct down *d, struct str name)
 {
@@ -98,7 +98,7 @@ static int copy_down_put_entry(struct down *d)
 	return r;
 }
 
-/* One header may name 2,000 folders, and each missing one is made. */
+/* Handles an entry. A header may name 2,000 folders, and each missing folder is made. */
 static int copy_down_take_entry(struct down *d)
 {
 	uint64_t before = d->to.entries, made;
@@ -120,7 +120,10 @@ static int end_file(struct down *d)
 	return r;
 }
 
-/* Holes take no space, but an archive of zeros may have no end. */
+/*
+ * Writes content with holes. Holes take no space, but an archive of zeros may have no
+ * end.
+ */
 static int put_content(struct down *d, struct str content)
 {
 	struct holes ahead = d->holes;
@@ -136,7 +139,7 @@ static int put_content(struct down *d, struct str content)
 	return r ? r : holes_write(&d->holes, d->fd, content);
 }
 
-/* One piece of the archive: 0; 1 once it has ended. */
+/* Handles a piece of the archive: 0; 1 at the end of the archive. */
 static int take_piece(struct down *d, struct str in)
 {
 	for (;;) {
@@ -206,7 +209,10 @@ static int unpack_at(struct down *d, struct call *call, struct str parent)
 		return out_fail("choose another place", "cannot write to %s: %s", path,
 			err_text(r));
 	}
-	/* A tree of the user's own choice may be of any size; the disk bounds it. */
+	/*
+	 * The user chooses the tree, so it may have any number of entries; the disk
+	 * limits it.
+	 */
 	d->to.entries_max = UINT64_MAX;
 	copy_space_init(&d->space);
 	untar_init(&d->tar);
@@ -224,7 +230,7 @@ static int unpack_at(struct down *d, struct call *call, struct str parent)
 	return r;
 }
 
-/* Where it goes and what it is called there. */
+/* Chooses the target folder and the name in it. */
 static int choose(struct down *d, struct str *parent)
 {
 	const struct copy *c = d->copy;

@@ -31,7 +31,7 @@ static int copy_space_look(struct copy_space *s, int dir)
 		return -errno;
 	s->bytes = copy_space_allowed(v.f_bavail * v.f_frsize, v.f_blocks * v.f_frsize,
 		RESERVE_BYTES, STEP_BYTES);
-	/* Some file systems have no number of inodes. */
+	/* Some file systems report no number of inodes. */
 	s->entries = v.f_files
 		? copy_space_allowed(v.f_favail, v.f_files, RESERVE_ENTRIES, STEP_ENTRIES)
 		: STEP_ENTRIES;

@@ -1,4 +1,4 @@
-/* To a sandbox: a tar stream from stdin, or of what is here. */
+/* Copies to a sandbox: a tar stream from stdin, or of local files. */
 #include "inject/copy.h"
 
 #include "base/fd.h"
@@ -14,7 +14,7 @@
 struct up {
 	const struct copy *copy;
 	struct call *call;
-	struct str top; /* what the source is called there; empty for its content alone */
+	struct str top; /* name of the source there; empty for its content alone */
 	struct buf name;
 	struct buf out;
 };
@@ -38,7 +38,7 @@ static int unreadable(struct str path, int err)
 		err_text(err));
 }
 
-/* Exactly as much as the header says. */
+/* Sends exactly the size in the header. */
 static int put_content(struct up *u, int fd, uint64_t size)
 {
 	uint64_t left = size;
@@ -178,7 +178,7 @@ static int put_all(struct up *u, bool raw, const struct stat *st)
 	return r ? r : put(u, true);
 }
 
-/* Where it goes and what it is called there. */
+/* Chooses the target folder and the name in it. */
 static int choose(struct up *u, bool is_folder, struct str *parent)
 {
 	const struct copy *c = u->copy;
@@ -223,7 +223,7 @@ int copy_up(const struct copy *c)
 	if (!raw && lstat(c->local, &st) < 0)
 		return out_fail("check the path, and the rights of its folder", "%s: %s",
 			c->local, err_text(-errno));
-	/* "link/" and "link/." mean what it leads to. */
+	/* "link/" and "link/." mean the target of the link. */
 	if (!raw && S_ISLNK(st.st_mode) && str_ends(str_c(c->local), STR("/")) &&
 		stat(c->local, &st) < 0)
 		return out_fail("check the path, and the rights of its folder", "%s: %s",

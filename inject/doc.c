@@ -22,7 +22,7 @@ int doc_parse(struct doc *d, struct str text)
 
 void doc_free(struct doc *d)
 {
-	/* It may have been a login. */
+	/* The document may have contained a login. */
 	arena_wipe(&d->arena);
 	d->json = (struct json){0};
 }

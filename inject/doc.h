@@ -1,4 +1,4 @@
-/* One JSON answer of an engine or a sandbox with the memory of its index. */
+/* A JSON answer of an engine or a sandbox, with the memory of its index. */
 #ifndef INJECT_DOC_H
 #define INJECT_DOC_H
 
@@ -10,8 +10,8 @@ struct doc {
 };
 
 /*
- * Indexes text, which stays in place as long as d, which must not move. Errors
- * of json_parse; after one d is empty. doc_free takes a zeroed object too.
+ * Indexes text, which the caller keeps as long as d; d must not move. Errors of
+ * json_parse; after an error d is empty. doc_free accepts a zeroed object too.
  */
 int doc_parse(struct doc *d, struct str text) MUST_USE;
 void doc_free(struct doc *d);

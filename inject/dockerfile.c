@@ -7,15 +7,15 @@
 #include <stdio.h>
 
 /*
- * One value in double quotes. Only \ " and $ have a meaning there, and a line
- * end would end the instruction; JSON has line ends between its tokens at most.
+ * Appends a label with its value in double quotes. Only \ " and $ are special there, and
+ * a line end would end the instruction; JSON has line ends only between its tokens.
  */
 static int label(void *arg, const char *name, struct str value)
 {
 	struct buf *out = arg;
 	size_t from = out->n;
 
-	/* The first of them stands in the line of the instruction. */
+	/* The first label is on the line of the instruction. */
 	buf_puts(out, out->n && out->p[out->n - 1] == '\n' ? "LABEL " : " \\\n\t");
 	buf_fmt(out, "%s=\"", name);
 	for (size_t i = 0; i < value.n; i++) {
@@ -29,7 +29,7 @@ static int label(void *arg, const char *name, struct str value)
 	return out->n - from > INJECT_LABEL_MAX ? ERR_LIMIT : 0;
 }
 
-/* Builders take "<<" in a RUN for the start of a document; JSON need not have it. */
+/* Builders take "<<" in a RUN for the start of a here-document; JSON can escape it. */
 void dockerfile_quote(struct str lines, struct buf *out)
 {
 	struct buf text = BUF_INIT(INJECT_LABEL_MAX);
@@ -59,7 +59,10 @@ bool dockerfile_has(const struct dockerfile *d, enum rung rung)
 	}
 }
 
-/* Of an image on the way: what it is made from, and that it is no product. */
+/*
+ * Writes the labels of an intermediate image: what it is made from, and od.stage, which
+ * marks that it is no product.
+ */
 static int label_stage(const struct dockerfile *d, enum rung rung, struct buf *out)
 {
 	bool lock = rung == RUNG_LOCK;
@@ -94,7 +97,7 @@ static int label_stage(const struct dockerfile *d, enum rung rung, struct buf *o
 	return r;
 }
 
-/* The only names that need no quoting, and the only ones that there are. */
+/* Whether the user's name needs no quoting; other names do not occur. */
 static bool is_plain_user(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -107,7 +110,7 @@ static bool is_plain_user(struct str s)
 	return true;
 }
 
-/* As the base's own shell would get it from a RUN in words. */
+/* Writes the RUN for the base's own shell, as the shell form of RUN does. */
 static int write_run(const struct dockerfile *d, struct buf *out)
 {
 	struct str user = doc_str(&d->base->doc, json_get(d->base->config, "User"));
