@@ -33,7 +33,7 @@ static int go(struct body *b, enum body_state next)
 	return 0;
 }
 
-/* One byte that may only be want. */
+/* Accepts only the byte want, and then enters the state next. */
 static int expect(struct body *b, unsigned char c, char want, enum body_state next)
 {
 	return c == (unsigned char)want ? go(b, next) : ERR_SYNTAX;
@@ -78,7 +78,7 @@ static int on_size_lf(struct body *b, unsigned char c)
 	return expect(b, c, '\n', b->left ? BODY_DATA : BODY_LINE);
 }
 
-/* Trailer fields are checked like header fields, and forgotten. */
+/* Trailer fields are checked like header fields, and discarded. */
 static int trailer(struct body *b, enum body_state next)
 {
 	b->state = next;
@@ -170,7 +170,10 @@ int body_next(struct body *b, struct str *in, struct str *piece)
 			data = take_data(b, in);
 			continue;
 		}
-		/* One-byte chunks cost 5 bytes each; far more than that is abuse. */
+		/*
+		 * Chunks of a single byte have 5 bytes of framing each. Far more than
+		 * that is abuse.
+		 */
 		if (b->overhead++ > HTTP_CHUNK_SLACK + 8 * b->data)
 			return ERR_LIMIT;
 		r = on_byte[b->state](b, (unsigned char)in->p[0]);

@@ -37,19 +37,23 @@ struct body {
 void body_init(struct body *b, enum http_framing framing, uint64_t length);
 
 /*
- * Takes bytes from the front of *in and moves *in behind them; sets *piece to
- * data found in them, which may be empty. 0: the body is complete, and *in is what
- * follows it. 1: not complete; call again while *in has bytes. ERR_SYNTAX on bad
- * chunks; ERR_LIMIT when framing outweighs data absurdly.
+ * Consumes bytes from the front of *in and advances *in behind them. *piece becomes the
+ * data found in them, and may be empty. Returns 0 if the body is complete; *in is then
+ * what follows the body. Returns 1 if the body is not complete: call again while *in has
+ * bytes. ERR_SYNTAX: the chunks are malformed. ERR_LIMIT: the framing is absurdly large
+ * compared with the data.
  */
 int body_next(struct body *b, struct str *in, struct str *piece) MUST_USE;
 
-/* How many bytes come next that are data for sure; 0 when only body_next can tell. */
+/*
+ * The number of bytes that follow and are certainly data; 0 if only body_next can find
+ * out.
+ */
 uint64_t body_sure(const struct body *b);
-/* n of those went another way. */
+/* The caller has moved n of those bytes past body_next. */
 void body_passed(struct body *b, uint64_t n);
 
-/* The stream has ended: 0 when that completes the body, else ERR_CLOSED. */
+/* The stream has ended. 0 if that completes the body, else ERR_CLOSED. */
 int body_close(struct body *b) MUST_USE;
 
 #endif

@@ -20,20 +20,23 @@ enum { CHANNEL_HEAD = 24 };
 /* Codes with which a stream is closed, besides those of WebSocket. */
 enum stream_code {
 	STREAM_FENCED = 4409, /* another connection, or a higher lease, takes over */
-	STREAM_TAKEN = 4423,  /* the sandbox's name is another one's */
+	STREAM_TAKEN = 4423,  /* the sandbox's name belongs to another sandbox */
 };
 
 struct channel_frame {
 	uint8_t kind;  /* enum channel_frame_kind */
 	uint32_t id;   /* of the channel */
-	uint64_t at;   /* offset of the bytes in what they are a part of */
-	uint32_t span; /* how far they reach there: the next offset, less this one */
+	uint64_t at;   /* offset of the bytes in the stream or the snapshot */
+	uint32_t span; /* length that they cover there: the next offset minus this one */
 	struct str bytes;
 };
 
-/* The head of f, with the checksum of its bytes, which follow it. */
+/* Writes the head of f, with the checksum of its bytes. The bytes follow the head. */
 void channel_frame_put(uint8_t head[CHANNEL_HEAD], const struct channel_frame *f);
-/* 0; ERR_SYNTAX: it is none; ERR_RANGE: its bytes are not those of the checksum. */
+/*
+ * 0; ERR_SYNTAX: this is no channel frame; ERR_RANGE: the checksum does not match the
+ * bytes.
+ */
 int channel_frame_get(struct str frame, struct channel_frame *f) MUST_USE;
 
 #endif

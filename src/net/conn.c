@@ -14,7 +14,7 @@ typedef int step_fn(struct conn *c, struct turn *turn);
 
 struct trait {
 	step_fn *step;
-	uint32_t events; /* that are waited for */
+	uint32_t events; /* to wait for */
 	unsigned next;   /* the states that may follow, one bit each */
 };
 
@@ -32,7 +32,7 @@ static const struct trait traits[C_STATES] = {
 	[C_DELAY] = {step_wait, 0, TO(C_SEND) | TO(C_FREE)},
 	[C_BODY] = {conn_step_body, EPOLLIN,
 		TO(C_FULL) | TO(C_READY) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE)},
-	/* Hang-ups are reported without being asked for. */
+	/* The kernel reports hang-ups even if no events are requested. */
 	[C_FULL] = {step_wait, 0, TO(C_BODY) | TO(C_FREE)},
 	[C_READY] = {.next = TO(C_WAIT) | TO(C_SEND) | TO(C_PART) | TO(C_FREE)},
 	[C_WAIT] = {step_wait, 0, TO(C_SEND) | TO(C_PART) | TO(C_FREE)},
@@ -59,7 +59,10 @@ void conn_set_deadline(struct conn *c, unsigned ms)
 {
 	int r = timer_set(c->server->loop, &c->timer, ms, on_deadline);
 
-	/* An armed timer has its place; one that fires has just left it. */
+	/*
+	 * timer_set cannot fail: the timer is armed, or has just fired and left its place
+	 * free.
+	 */
 	assert(r == 0);
 }
 
@@ -68,20 +71,20 @@ void conn_enter(struct conn *c, enum conn_state next)
 	assert(traits[c->state].next & TO(next));
 	c->state = next;
 	conn_requeue(c);
-	/* The end of a connection that is watched has consequences. */
+	/* A watched connection is not closed for being idle before wait_ms. */
 	if (next == C_IDLE && c->watches)
 		conn_set_deadline(c, c->server->ms[C_WAIT]);
 	else if (c->server->ms[next])
 		conn_set_deadline(c, c->server->ms[next]);
 }
 
-/* Whether a peer that has closed its side counts as gone. */
+/* Whether the connection ends if the peer closes its side. */
 static bool conn_needs_peer(const struct conn *c)
 {
 	return c->watches || (c->x && c->x->rq.needs_peer);
 }
 
-/* Whether the layer above counts on an answer or on server_ops.gone. */
+/* Whether the layer above holds the request and expects server_ops.gone if c ends. */
 static bool is_owed(const struct conn *c)
 {
 	const unsigned owed = TO(C_ROUTE) | TO(C_BODY) | TO(C_FULL) | TO(C_WAIT) |
@@ -142,7 +145,7 @@ int conn_ended(struct conn *c)
 	return conn_refuse(c, &cut_short);
 }
 
-/* Closing at once, with unread input, would take back the alert that tells why. */
+/* Lingers, because closing with unread input would discard the alert with the reason. */
 static int tls_failed(struct conn *c)
 {
 	server_warn(c->server, TROUBLE_TLS, transport_tls_error(&c->transport));
@@ -194,7 +197,7 @@ int conn_ready(struct conn *c)
 	return 1;
 }
 
-/* The request's strings point into the input, so it must not move from here on. */
+/* The request's strings point into the input, so the input must not move from here on. */
 static bool fix_input(struct exchange *x)
 {
 	const struct http_head *h = &x->http.head;
@@ -256,7 +259,7 @@ static int step_head(struct conn *c, struct turn *turn)
 			return conn_drop(c);
 	}
 	in = &c->x->in;
-	/* Grows by doubling, so that a slow peer holds little. */
+	/* The buffer grows by doubling, so that a slow peer occupies little memory. */
 	n = in->cap > in->n ? in->cap - in->n : in->n ? in->n : HTTP_READ_FIRST;
 	if (n > HTTP_HEAD_MAX - in->n)
 		n = HTTP_HEAD_MAX - in->n;
@@ -283,7 +286,7 @@ static int reply_done(struct conn *c)
 		c->rank = RANK_SERVED;
 	if (x->last || (c->server->stopping && x->in.n == x->used)) {
 		exchange_give(c);
-		/* Closing with unread input would take the reply back (RFC 9112, 9.6). */
+		/* Closing with unread input would discard the reply (RFC 9112, 9.6). */
 		transport_end(&c->transport);
 		conn_enter(c, C_LINGER);
 		return 0;
@@ -298,7 +301,9 @@ static int reply_done(struct conn *c)
 	return 0;
 }
 
-/* Ends c with a reset: what was sent must not pass for all of it. */
+/*
+ * Ends c with a reset, so that the peer does not take an incomplete reply for complete.
+ */
 static int cut(struct conn *c)
 {
 	struct linger now = {.l_onoff = 1};
@@ -312,7 +317,7 @@ static bool is_all_sent(const struct exchange *x)
 	return x->sent == x->head.n + x->out.n;
 }
 
-/* Some of what is written: 0; 1: the socket is full; or c has ended. */
+/* Sends some of the written reply. 0; 1: the socket is full; ERR_CLOSED: c has ended. */
 static int put_out(struct conn *c, struct turn *turn)
 {
 	struct exchange *x = c->x;
@@ -321,7 +326,7 @@ static int put_out(struct conn *c, struct turn *turn)
 	struct iovec v[2];
 	ssize_t n;
 
-	/* Not even the error found memory, or a reply in pieces was no good. */
+	/* There was no memory even for an error, or a reply in pieces has failed. */
 	if (x->head.err || x->out.err)
 		return cut(c);
 	if (is_all_sent(x))
@@ -350,13 +355,16 @@ static int step_send(struct conn *c, struct turn *turn)
 	if (r || !is_all_sent(c->x))
 		return r;
 	turn->replies--;
-	/* Replies differ in cost by a factor of a hundred: time is what others lose. */
+	/*
+	 * Replies differ in cost by a factor of a hundred, so the turn is bounded by
+	 * time.
+	 */
 	if (turn->replies && clock_us() >= turn->until)
 		turn->replies = 0;
 	return reply_done(c);
 }
 
-/* Some of what was offered; results as of put_out. */
+/* Sends some of the offered bytes; results as of put_out. */
 static int hand_out(struct conn *c, struct turn *turn)
 {
 	const struct server_conf *conf = &c->server->conf;
@@ -420,8 +428,8 @@ static int step_linger(struct conn *c, struct turn *turn)
 }
 
 /*
- * Waits for what the state needs; for a writable socket, too, when input is left; for
- * that alone while the transport still has to send.
+ * Waits for the events of the state. If input is left, also for a writable socket; while
+ * the transport still has bytes to send, only for that.
  */
 static void settle(struct conn *c, bool more)
 {
@@ -432,7 +440,10 @@ static void settle(struct conn *c, bool more)
 		conn_drop(c);
 		return;
 	}
-	/* The next request seldom comes before the answer: on_event sees to it. */
+	/*
+	 * A next request seldom comes before the answer. on_event clears EPOLLIN if it
+	 * does.
+	 */
 	if (c->state == C_WAIT && r == 0 && c->io.events == EPOLLIN)
 		return;
 	if (r > 0)
@@ -465,7 +476,7 @@ void conn_resume(struct conn *c)
 	struct turn turn = {.bytes = HTTP_TURN_BYTES, .replies = 1};
 	int r = 0;
 
-	/* Only sends: a next request must not start inside the end of this one. */
+	/* Sends only: a next request must not start inside the end of this one. */
 	while (r == 0 && c->state == C_SEND && turn.bytes)
 		r = step_send(c, &turn);
 	if (r >= 0)
@@ -481,7 +492,7 @@ static void on_event(struct io *io, uint32_t events)
 {
 	struct conn *c = container_of(io, struct conn, io);
 
-	/* The last is told only to those who need their peer. */
+	/* EPOLLRDHUP is requested only for connections that need their peer. */
 	if (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))
 		conn_drop(c);
 	else if (c->state == C_WAIT && !(events & EPOLLOUT))

@@ -1,4 +1,4 @@
-/* How the body of a request comes in. */
+/* Receives the body of a request. */
 #include "net/conn.h"
 #include "net/resp.h"
 
@@ -16,8 +16,9 @@ bool conn_has_memory(const struct exchange *x, uint64_t total)
 }
 
 /*
- * Checks each further HTTP_BODY_STEP of a body before it is buffered: other bodies
- * grow at the same time, and the length of chunks is not known before.
+ * Checks the memory for each further HTTP_BODY_STEP of a body before it is buffered:
+ * other bodies grow at the same time, and the total length of chunks is not known in
+ * advance.
  */
 static bool is_growth_allowed(struct exchange *x, size_t n)
 {
@@ -31,7 +32,7 @@ static bool is_growth_allowed(struct exchange *x, size_t n)
 		x, h->framing == HTTP_LENGTH ? h->length : total + HTTP_BODY_STEP);
 }
 
-/* Into the buffer, or up as it comes; false when not all of it was taken. */
+/* Buffers a piece or passes it to the layer above. False if not all of it was taken. */
 static bool put_body(struct exchange *x, struct str piece)
 {
 	const struct server_conf *conf = &x->conn->server->conf;
@@ -45,8 +46,9 @@ static bool put_body(struct exchange *x, struct str piece)
 }
 
 /*
- * Decodes what is here: 0 the body is complete; 1 it is not; 2 nothing more is taken
- * for now; or a fault. The one place through which bytes pass that came to us.
+ * Decodes the input. 0: the body is complete; 1: it is not; 2: no more is taken for now;
+ * ERR_SYNTAX with *fault. All bytes of a body that were read into memory pass through
+ * here.
  */
 static int take_body(struct exchange *x, const struct http_fault **fault)
 {
@@ -75,7 +77,7 @@ static int take_body(struct exchange *x, const struct http_fault **fault)
 	return x->decoder.state != BODY_DONE;
 }
 
-/* RFC 9110, 10.1.1. A body that is on its way already needs no invitation. */
+/* RFC 9110, 10.1.1. If the body has begun to arrive, no 100 (Continue) is sent. */
 static int invite_body(struct conn *c)
 {
 	struct http_head *h = &c->x->http.head;
@@ -87,11 +89,11 @@ static int invite_body(struct conn *c)
 		return 0;
 	h->expect_continue = false;
 	n = transport_send(&c->transport, &v, 1);
-	/* The peer may go on without it, but not with half of it. */
+	/* The peer may proceed without 100 (Continue), but not with half of it. */
 	return n == -EAGAIN || n == (ssize_t)words.n ? 0 : conn_drop(c);
 }
 
-/* Demands body_rate on the whole, and no long pause. */
+/* Enforces body_rate over the whole body, and stall_ms for each pause. */
 static void set_body_deadline(struct conn *c)
 {
 	const struct server_conf *conf = &c->server->conf;
@@ -109,7 +111,7 @@ static int pause_body(struct conn *c)
 	return 1;
 }
 
-/* Whether the socket has nothing but body, and enough of it to be worth the while. */
+/* Whether the socket has only body bytes, and enough of them to move directly. */
 static bool is_movable(const struct conn *c)
 {
 	const struct exchange *x = c->x;
@@ -119,7 +121,10 @@ static bool is_movable(const struct conn *c)
 		body_sure(&x->decoder) > HTTP_WINDOW;
 }
 
-/* As fill and take_body, but past our memory; what cannot go so goes the other way. */
+/*
+ * As conn_fill and take_body, but the bytes bypass our memory. If move fails, conn_fill
+ * reads them.
+ */
 static int move_body(struct conn *c, struct turn *turn)
 {
 	const struct server_conf *conf = &c->server->conf;

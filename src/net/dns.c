@@ -40,7 +40,7 @@ static unsigned get16(struct str s, size_t at)
 	return (unsigned)(unsigned char)s.p[at] << 8 | (unsigned char)s.p[at + 1];
 }
 
-/* The offset behind the name at at; 0 when it does not end. */
+/* The offset after the name at at; 0 if the name is not terminated. */
 static size_t skip_name(struct str s, size_t at)
 {
 	while (at < s.n) {
@@ -79,7 +79,7 @@ static int take_records(struct str s, size_t at, unsigned count, enum dns_type t
 		n = get16(s, at + 8);
 		if (s.n - at - 10 < n)
 			return ERR_SYNTAX;
-		/* Aliases on the way are the server's business; it has followed them. */
+		/* Aliases (CNAME) are skipped: the server has already followed them. */
 		if (get16(s, at) == type && get16(s, at + 2) == CLASS_IN) {
 			if (n != (type == DNS_A ? 4u : 16u))
 				return ERR_SYNTAX;
@@ -99,7 +99,9 @@ int dns_take(struct str packet, uint16_t id, struct str name, enum dns_type type
 	int r = dns_ask(id, name, type, &asked);
 	bool same;
 
-	/* The question comes back, and only who has seen it can repeat it. */
+	/*
+	 * The answer must repeat the question, which an off-path attacker has not seen.
+	 */
 	n = asked.n;
 	same = !r && packet.n >= n && get16(packet, 0) == id && packet.p[2] & 0x80 &&
 		get16(packet, 4) == 1 &&

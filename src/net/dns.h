@@ -1,4 +1,6 @@
-/* Questions to a name server and its answers (RFC 1035, RFC 3596). An engine. */
+/*
+ * Queries to a name server and its answers (RFC 1035, RFC 3596). An engine without I/O.
+ */
 #ifndef NET_DNS_H
 #define NET_DNS_H
 
@@ -19,28 +21,27 @@ struct dns_addresses {
 	} at[DNS_ADDRESSES_MAX];
 };
 
-/* Appends the question for name; ERR_SYNTAX for a name that cannot be asked for. */
+/* Appends the query for name. ERR_SYNTAX: the name cannot be queried. */
 int dns_ask(uint16_t id, struct str name, enum dns_type type, struct buf *out) MUST_USE;
 
 /*
- * Takes an answer to dns_ask(id, name, type): its addresses are added to *found, up to
- * the maximum. 0, also without an address; 1 when it answers something else; -ENOENT
- * when there is no such name; -EMSGSIZE when it has been cut and is to be had by TCP;
- * -EAGAIN when the server cannot say; ERR_SYNTAX.
+ * Reads an answer to dns_ask(id, name, type) and adds its addresses to *found, up to the
+ * maximum. 0, also without an address; 1: the packet answers another query; -ENOENT:
+ * there is no such name; -EMSGSIZE: the answer is truncated, the query has to be repeated
+ * over TCP; -EAGAIN: the server cannot answer; ERR_SYNTAX.
  */
 int dns_take(struct str packet, uint16_t id, struct str name, enum dns_type type,
 	struct dns_addresses *found) MUST_USE;
 
 /*
- * Adds the addresses that a line of /etc/hosts has for name, if any; a line that makes
- * no sense has none.
+ * Adds the address that a line of /etc/hosts gives for name. A malformed line gives none.
  */
 void dns_take_hosts_line(struct str line, struct str name, struct dns_addresses *found);
 
-/* The text of an address; room for 46 bytes. */
+/* Writes the text of an address, of up to 46 bytes. */
 void dns_text(const struct dns_address *a, char out[46]);
 
-/* Reads an address as people write it; false when it is none. */
+/* Parses an address in text form. False if text is none. */
 bool dns_read(struct str text, struct dns_address *a);
 
 #endif

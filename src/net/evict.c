@@ -1,6 +1,6 @@
 /*
- * The choice of the connection that is closed for a new one. Each connection that may
- * go stands in one of a few queues, so that no accept walks all connections.
+ * Chooses the connection that is closed for a new one. Each connection that may be closed
+ * is in one of a few queues, so that accepting does not visit all connections.
  */
 #include "net/conn.h"
 
@@ -52,7 +52,7 @@ void conn_requeue(struct conn *c)
 		evict_append(&s->queues[c->queue], c);
 }
 
-/* The oldest connection of a queue if a peer in good faith had time to send. */
+/* The oldest connection of a queue, if its peer has had young_ms to send. */
 static struct conn *evict_find_overdue(const struct server *s, enum evict_queue queue)
 {
 	struct conn *c = s->queues[queue].first;
@@ -61,9 +61,9 @@ static struct conn *evict_find_overdue(const struct server *s, enum evict_queue 
 }
 
 /*
- * Peers that have not completed a request go first, unless they are new. A flood of
- * such peers takes at most half of the connections from idle peers that are trusted;
- * from there on the flood replaces its own connections, oldest first.
+ * Peers that have not completed a request are closed first, except for young connections.
+ * A flood of such peers takes at most half of the connections from idle trusted peers;
+ * beyond that the flood replaces its own connections, oldest first.
  */
 struct conn *server_find_victim(const struct server *s)
 {

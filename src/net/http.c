@@ -6,7 +6,9 @@ enum {
 	PORT_DIGITS = 5,
 };
 
-/* Larger lengths lose digits in the doubles that other readers keep them in. */
+/*
+ * The largest length: other parsers keep lengths in doubles, which are inexact above it.
+ */
 #define LENGTH_MAX ((uint64_t)1 << 53)
 
 static const bool token_char[256] = {
@@ -24,7 +26,7 @@ static const bool token_char[256] = {
 static const struct http_fault start_too_long = {414, "The request line is too long."};
 static const struct http_fault head_too_long = {431, "The request head is too large."};
 
-/* A head under inspection, and what its fields have said so far. */
+/* The head being parsed, and the values of its fields so far. */
 struct gate {
 	struct http_head *head;
 	struct str in;
@@ -39,7 +41,7 @@ static int fail(struct gate *g, const struct http_fault *fault)
 	return ERR_SYNTAX;
 }
 
-/* Notes the fault; its value is the one to return. */
+/* Stores the fault and evaluates to the value to return. */
 #define FAIL(g, code, text) \
 	({ \
 		static const struct http_fault fault_ = {(code), (text)}; \
@@ -99,8 +101,8 @@ static struct http_span span(const struct gate *g, struct str s)
 }
 
 /*
- * The next line without its CRLF, which must lie before the offset end. No byte
- * is looked at twice, however slowly a line grows.
+ * Takes the next line, without its CRLF; the line must end before the offset end. Each
+ * byte is examined only once, even if a line arrives in many small pieces.
  */
 static int take_line(
 	struct gate *g, size_t end, const struct http_fault *too_long, struct str *line)
@@ -172,7 +174,7 @@ static int take_version(struct gate *g, struct str v)
 	return 0;
 }
 
-/* What single fields mean, gathered in the gate. */
+/* Rules for single fields; the results are stored in the gate. */
 
 static bool host_valid(struct str host)
 {
@@ -289,7 +291,7 @@ static int apply_rules(struct gate *g, const struct rule *rules, size_t rules_n)
 	return 0;
 }
 
-/* The length of the body and the fate of the connection: RFC 9112, 6.3 and 9.3. */
+/* Sets the length of the body and whether the connection stays: RFC 9112, 6.3 and 9.3. */
 static int set_framing(struct gate *g)
 {
 	struct http_head *h = g->head;
@@ -324,7 +326,7 @@ void http_request_init(struct http_request *r)
 	r->fault = NULL;
 }
 
-/* Cuts path from query; the target starts with its path. */
+/* Splits the target into path and query. The target starts with its path. */
 static void set_path(struct http_request *r, const struct gate *g, struct str target)
 {
 	struct str path = str_cut(&target, '?');
@@ -354,18 +356,24 @@ static int take_target(struct http_request *r, struct gate *g, struct str target
 		n++;
 	r->authority = span(g, str_make(rest.p, n));
 	set_path(r, g, str_skip(rest, n));
-	/* An empty path means "/" (RFC 9112, 3.2.2); the scheme has one to lend. */
+	/*
+	 * An empty path means "/" (RFC 9112, 3.2.2): uses the last "/" of the scheme for
+	 * it.
+	 */
 	if (r->path.n == 0)
 		r->path = span(g, str_make(rest.p - 1, 1));
 	return 0;
 }
 
-/* Waits for, and checks, what comes before the first whole line. */
+/* Skips and checks the bytes at the start of the first line. 1: more bytes are needed. */
 static int look_ahead(struct gate *g)
 {
 	struct http_head *h = g->head;
 
-	/* One stray CRLF is forgiven (RFC 9112, 2.2): old clients add it to a body. */
+	/*
+	 * A single CRLF before the request line is ignored (RFC 9112, 2.2): some old
+	 * clients send it after a body.
+	 */
 	if (h->line == 0 && g->in.n && g->in.p[0] == '\r') {
 		if (g->in.n == 1)
 			return 1;
@@ -374,7 +382,7 @@ static int look_ahead(struct gate *g)
 	}
 	if (g->in.n == h->line)
 		return 1;
-	/* TLS or binary noise is told at once, not when the deadline passes. */
+	/* TLS or binary data is refused at once, not only when the deadline passes. */
 	if (!http_is_token_char((unsigned char)g->in.p[h->line]))
 		return FAIL(g, 400, "This is not an HTTP request.");
 	return 0;
@@ -403,7 +411,7 @@ static int take_request_line(struct http_request *r, struct gate *g)
 	return e ? e : take_target(r, g, target);
 }
 
-/* The one place that decides what a well-formed request means as a whole. */
+/* Applies the rules that concern a well-formed request as a whole. */
 static int request_gate(struct http_request *r, struct gate *g)
 {
 	int e = apply_rules(g, rules_of_requests, ARRAY_LEN(rules_of_requests));

@@ -67,7 +67,10 @@ int jsonrpc_read(struct json_val v, struct arena *a, struct jsonrpc *m, const ch
 		return ERR_TYPE;
 	*why = "\"id\" must be a string or a number, and not a long one";
 	if (json_type(id) != JSON_ABSENT && !m->id.n)
-		/* Who could not read a message answers with null. */
+		/*
+		 * An error response has the id null if the sender could not read the
+		 * request's id.
+		 */
 		if (json_type(id) != JSON_NULL || json_type(m->error) == JSON_ABSENT)
 			return ERR_TYPE;
 	if (json_type(method) != JSON_ABSENT)
@@ -75,7 +78,7 @@ int jsonrpc_read(struct json_val v, struct arena *a, struct jsonrpc *m, const ch
 	return read_response(m, why);
 }
 
-/* Behind the key and its colon; nothing of s if it does not begin with them. */
+/* The text after the key and its colon; empty if s does not begin with them. */
 static struct str behind_key(struct str s, struct str key)
 {
 	static const char blanks[] = " \t\r\n";

@@ -1,6 +1,6 @@
 /*
- * JSON-RPC 2.0: messages told apart and checked, answers written. An engine: it
- * neither reads nor sends.
+ * JSON-RPC 2.0: classifies and checks messages, and writes answers. An engine without
+ * I/O.
  */
 #ifndef NET_JSONRPC_H
 #define NET_JSONRPC_H
@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/jw.h"
 
-/* Codes of errors, of the specification's section 5.1. */
+/* Error codes (specification, section 5.1). */
 enum {
 	JSONRPC_PARSE = -32700,
 	JSONRPC_INVALID = -32600,
@@ -23,38 +23,43 @@ enum jsonrpc_kind {
 	JSONRPC_RESPONSE,     /* id, and one of result and error */
 };
 
-/* One message; its texts belong to what it was read from, and to the arena. */
+/* A message. Its texts point into the JSON that was parsed, or into the arena. */
 struct jsonrpc {
 	enum jsonrpc_kind kind;
-	struct str id;     /* as it was written, in JSON; empty for none */
+	struct str id;     /* as it was sent, in JSON; empty: none */
 	struct str method; /* decoded */
 	struct json_val params, result, error;
 };
 
 /*
- * Reads v as one message, which a batch has several of. 0; ERR_TYPE: it is none, *why
- * says so, and m->id is what could be read of an id; -ENOMEM. An id is a string or a
- * number, as MCP has it, of JSONRPC_ID_MAX bytes; params are an object or an array.
+ * Reads v as a single message (a batch is an array of them). 0; ERR_TYPE: v is no
+ * message, *why is the reason, and m->id is the id if it could be read; -ENOMEM. An id is
+ * a string or a number (as MCP restricts it) of at most JSONRPC_ID_MAX bytes; params are
+ * an object or an array.
  */
 int jsonrpc_read(
 	struct json_val v, struct arena *a, struct jsonrpc *m, const char **why) MUST_USE;
 
 /*
- * The id, as it is written, of a text that was meant as a response but cannot be read as
- * one, by whatever is wrong with it. Empty: it has none that is a number, or is something
- * else.
+ * Finds the id, as it was sent, in a text that was meant as a response but is malformed
+ * in any way. Empty: the text has no id that is a number, or is no response.
  */
 struct str jsonrpc_spoiled_id(struct str text);
 
-/* Opens an answer up to the value of its result, which the caller writes, then ends. */
+/*
+ * Opens an answer up to the value of its result. The caller writes the value and calls
+ * end.
+ */
 void jsonrpc_begin(struct jw *w, struct buf *out, struct str id);
 void jsonrpc_end(struct jw *w);
-/* A whole answer; an empty id becomes null. */
+/* Writes a whole answer. An empty id becomes null. */
 void jsonrpc_error(struct buf *out, struct str id, int code, struct str words);
-/* The same with what m, a response, has for its result or error. */
+/* Writes a whole answer with the result or the error of the response m. */
 void jsonrpc_pass(struct buf *out, struct str id, const struct jsonrpc *m);
 
-/* A whole request, or with an id of 0 a notification; params are JSON, or empty: none. */
+/*
+ * Writes a whole request, or, if id is 0, a notification. params are JSON; empty: none.
+ */
 void jsonrpc_call(struct buf *out, uint64_t id, struct str method, struct str params);
 
 #endif

@@ -3,7 +3,7 @@
 #include "net/http.h"
 #include "net/uri.h"
 
-/* RFC 2046, 5.1.1: bchars, of which the last is no blank. */
+/* RFC 2046, 5.1.1: bchars; the last one is not a blank. */
 static bool is_boundary(struct str s)
 {
 	static const char others[] = "'()+_,-./:=? ";
@@ -22,8 +22,8 @@ static bool is_boundary(struct str s)
 }
 
 /*
- * A quoted string without its quotes. Only a quote and a backslash are escaped:
- * browsers of old sent paths of Windows with single backslashes.
+ * Takes a quoted string, without its quotes. Only a quote and a backslash can be escaped:
+ * old browsers send Windows paths with single backslashes.
  */
 static int take_quoted(struct str *rest, struct buf *out)
 {
@@ -54,8 +54,8 @@ static struct str take_token(struct str *s)
 }
 
 /*
- * One parameter (RFC 9110, 5.6.6), its value appended to out: 0; 1 at the end;
- * ERR_SYNTAX.
+ * Takes a parameter (RFC 9110, 5.6.6) and appends its value to out. 0; 1: the end;
+ * ERR_SYNTAX; or the error of out.
  */
 static int take_parameter(struct str *rest, struct str *name, struct buf *out)
 {
@@ -72,7 +72,9 @@ static int take_parameter(struct str *rest, struct str *name, struct buf *out)
 		if (r)
 			return r;
 	} else {
-		/* Old clients send names without quotes; up to the semicolon, then. */
+		/*
+		 * Old clients send names without quotes: the name ends at the semicolon.
+		 */
 		buf_str(out, str_trim(str_make(rest->p, str_find_byte(*rest, ';')), " "));
 		*rest = str_skip(*rest, str_find_byte(*rest, ';'));
 	}
@@ -117,7 +119,7 @@ void multipart_free(struct multipart *m)
 	buf_free(&m->words);
 }
 
-/* RFC 8187: UTF-8'language'text with escapes. Others than UTF-8 are passed over. */
+/* RFC 8187: UTF-8'language'text with escapes. Other charsets are ignored. */
 static int take_extended(struct multipart *m, struct str value, struct str *out)
 {
 	struct str charset = str_cut(&value, '\'');
@@ -137,7 +139,7 @@ static int take_extended(struct multipart *m, struct str value, struct str *out)
 	return 0;
 }
 
-/* The parameters of Content-Disposition. */
+/* Reads the parameters of Content-Disposition. */
 static int read_disposition(struct multipart *m, struct str rest)
 {
 	struct str type = str_trim(str_cut(&rest, ';'), " \t");
@@ -182,7 +184,7 @@ static int read_line(struct multipart *m, struct str line)
 	return read_disposition(m, value);
 }
 
-/* The head of a part, up to and without its empty line. */
+/* Reads the head of a part, which ends before its empty line. */
 static int read_head(struct multipart *m)
 {
 	struct str rest = buf_view(&m->head);
@@ -190,7 +192,10 @@ static int read_head(struct multipart *m)
 
 	buf_reset(&m->words);
 	m->name = m->file_name = str_make(NULL, 0);
-	/* Never more than its input, extended values counted twice: it must not move. */
+	/*
+	 * words must not move, as names point into it. It never holds more than its
+	 * input, with extended values counted twice.
+	 */
 	if (!buf_room(&m->words, 2 * m->head.n + 1))
 		return m->words.err;
 	while (rest.n && !r) {
@@ -202,14 +207,17 @@ static int read_head(struct multipart *m)
 	return r;
 }
 
-/* Looks for the delimiter: 1 found, 0 not yet; piece is what is content for sure. */
+/* Searches for the delimiter. 1: found; 0: not yet. piece is certainly content. */
 static int seek(struct multipart *m, struct str *in, struct str *piece)
 {
 	size_t n;
 
 	while (m->matched && in->n) {
 		if (in->p[0] != m->delimiter[m->matched]) {
-			/* Its CR stands in front alone, so no shorter match is left. */
+			/*
+			 * CR occurs only at the start of the delimiter, so no shorter
+			 * match is left.
+			 */
 			*piece = str_make(m->delimiter, m->matched);
 			m->matched = 0;
 			return 0;
@@ -224,7 +232,7 @@ static int seek(struct multipart *m, struct str *in, struct str *piece)
 		return 0;
 	n = str_find(*in, str_make(m->delimiter, m->delimiter_n));
 	if (n == in->n) {
-		/* Up to the last CR that may start one. */
+		/* Keeps everything from the last CR that may start a delimiter. */
 		size_t tail = n > m->delimiter_n ? n - m->delimiter_n : 0;
 		struct str end = str_skip(*in, tail);
 
@@ -265,7 +273,7 @@ static int begin_part(struct multipart *m)
 	return MULTIPART_PART;
 }
 
-/* One byte at a time: heads are short. */
+/* Takes a single byte at a time: heads are short. */
 static int step_head(struct multipart *m, struct str *in)
 {
 	struct str head;
@@ -282,7 +290,7 @@ static int step_head(struct multipart *m, struct str *in)
 	return MULTIPART_MORE;
 }
 
-/* Behind the boundary: "--", or blanks and CR LF. */
+/* After the boundary: "--", or blanks and CR LF. */
 static int step_boundary(struct multipart *m, char c)
 {
 	switch (m->state) {

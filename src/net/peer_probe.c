@@ -10,10 +10,10 @@
 
 enum {
 	IDLE_S = 1,       /* from the last byte to the first probe of the kernel */
-	PROBES = 3,       /* the kernel sends each once, and a packet may be lost */
-	IDLE_MS = 400,    /* from the last byte to the next one that the caller sends */
-	LOST_MS = 900,    /* from bytes or such a probe, without an acknowledgement */
-	CLOSED_MS = 2500, /* between probes of a window that is closed */
+	PROBES = 3,       /* a single one may be lost: the kernel sends each once */
+	IDLE_MS = 400,    /* from the last byte to the caller's next probe byte */
+	LOST_MS = 900,    /* from such bytes on, without an acknowledgement */
+	CLOSED_MS = 2500, /* between probes of a closed window */
 };
 
 void peer_probe_begin(int fd)
@@ -33,9 +33,9 @@ void peer_probe_begin(int fd)
 }
 
 /*
- * The kernel probes a closed window at intervals that double up to two minutes, but in
- * time for TCP_USER_TIMEOUT, after which it would reset the connection. A timeout that
- * moves on with each tick makes the probes frequent and never ends.
+ * The kernel probes a closed window at intervals that double up to two minutes, but at
+ * the latest when TCP_USER_TIMEOUT expires and it would reset the connection. A timeout
+ * that is extended at each tick makes the probes frequent and never expires.
  */
 static void peer_probe_hurry(const struct peer_probe *p, int fd, uint64_t now)
 {

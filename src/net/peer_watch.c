@@ -1,4 +1,4 @@
-/* Reports the end of a connection to what depends on its peer after the reply. */
+/* Reports the end of a connection to objects that depend on its peer after the reply. */
 #include "net/conn.h"
 #include "net/peer_probe.h"
 

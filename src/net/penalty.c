@@ -6,7 +6,7 @@
 
 enum { NETWORK_BYTES = 8 /* of an IPv6 address: one subscriber has a /64 */ };
 
-/* The address by which a row counts; false: a has none. */
+/* Computes the address that identifies a row. False: a has no IP address. */
 static bool penalty_key(const struct sockaddr *a, uint8_t key[PENALTY_ADDRESS_BYTES])
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -32,7 +32,7 @@ static bool penalty_key(const struct sockaddr *a, uint8_t key[PENALTY_ADDRESS_BY
 	return false;
 }
 
-/* The row of key, or the one to use for it. */
+/* Returns the row of key, or an empty row that is now key's. */
 static struct penalty_row *penalty_find(struct penalty *p, const uint8_t *key)
 {
 	struct penalty_row *oldest = &p->rows[0];

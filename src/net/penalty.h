@@ -1,6 +1,7 @@
 /*
- * Failed requests by the address of the peer: after a few of them the answer to each
- * further one is due later. It is a table without I/O, bounded, and forgets by time.
+ * Counts failed requests by the address of the peer. After PENALTY_FREE failures the
+ * answer to each further one is delayed. A table without I/O, of bounded size; old
+ * entries expire.
  */
 #ifndef NET_PENALTY_H
 #define NET_PENALTY_H
@@ -9,11 +10,11 @@
 #include <sys/socket.h>
 
 enum {
-	PENALTY_ADDRESSES = 64,     /* the one that failed longest ago makes room */
-	PENALTY_FREE = 10,          /* failures without a delay: a wrong setting */
+	PENALTY_ADDRESSES = 64,     /* the address that failed longest ago is replaced */
+	PENALTY_FREE = 10,          /* failures without a delay: settings may be wrong */
 	PENALTY_FIRST_MS = 100,     /* the first delay, doubling... */
 	PENALTY_MAX_MS = 1000,      /* ...up to this */
-	PENALTY_FORGET_MS = 60000,  /* an address without a failure starts anew */
+	PENALTY_FORGET_MS = 60000,  /* time after which failures are forgotten */
 	PENALTY_ADDRESS_BYTES = 16, /* an IPv4 address is mapped into IPv6 */
 };
 
@@ -23,7 +24,7 @@ struct penalty_row {
 	uint64_t last;     /* monotonic ms */
 };
 
-/* Zeroed is empty. */
+/* A zeroed table is empty. */
 struct penalty {
 	struct penalty_row rows[PENALTY_ADDRESSES];
 };

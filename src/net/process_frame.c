@@ -62,7 +62,7 @@ static bool process_frames_allow(const struct process_frames *r, uint8_t type)
 		: type == PROCESS_FRAME_STDOUT || type == PROCESS_FRAME_STDERR;
 }
 
-/* Checks a complete head. */
+/* Checks a complete head, and prepares for its payload. */
 static int process_frames_enter(struct process_frames *r)
 {
 	const uint8_t *h = r->head;

@@ -26,7 +26,7 @@ void process_frame_head(
 
 /* Appends a head to be completed by process_frame_end; returns its position in out. */
 size_t process_frame_begin(struct buf *out, enum process_frame_type type);
-/* Writes the length of what was appended to out since begin returned at. */
+/* Writes the length of what was appended to out since process_frame_begin returned at. */
 void process_frame_end(struct buf *out, size_t at);
 
 /* Decodes the frames of one direction. Memory is used for control frames only. */
@@ -40,7 +40,7 @@ struct process_frames {
 
 struct process_frame {
 	enum process_frame_type type;
-	struct str bytes; /* one piece of stdin or of an output; or a complete control */
+	struct str bytes; /* a piece of stdin or of an output; or a whole control */
 };
 
 /* control_max limits the payload of control frames. */
@@ -48,10 +48,10 @@ void process_frames_init(struct process_frames *r, bool to_sandbox, size_t contr
 void process_frames_free(struct process_frames *r);
 
 /*
- * Takes bytes from the front of in. 0: *f is the next frame, or a piece of one; its bytes
- * are valid until the next call and while the memory of in is. 1: in is used up.
- * ERR_SYNTAX: a head is not legal; ERR_LIMIT: a frame is too long; -ENOMEM. After an
- * error r must not be used.
+ * Consumes bytes from the front of in. 0: *f is the next frame, or a piece of it; its
+ * bytes are valid until the next call and as long as the memory of in is valid. 1: in is
+ * used up. ERR_SYNTAX: a head is not legal; ERR_LIMIT: a frame is too long; -ENOMEM.
+ * After an error r must not be used.
  */
 int process_frames_next(
 	struct process_frames *r, struct str *in, struct process_frame *f) MUST_USE;

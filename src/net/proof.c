@@ -2,7 +2,7 @@
 
 static const struct {
 	const char *label;
-	size_t n; /* with the NUL */
+	size_t n; /* size of label, with the NUL */
 } labels[PROOF_ROLES] = {
 	[PROOF_SANDBOX] = {"od-runtime sandbox proof",
 		sizeof("od-runtime sandbox proof")},

@@ -10,7 +10,7 @@
 
 enum { PROOF_NONCE = 16, PROOF_NONCE_HEX = 2 * PROOF_NONCE };
 
-/* The role is part of the message: a proof that is sent back to its author is wrong. */
+/* The role is part of the message: a proof that is sent back to its author is invalid. */
 enum proof_role { PROOF_SANDBOX, PROOF_BACKEND, PROOF_ROLES };
 
 struct proof_nonces {

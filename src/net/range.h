@@ -9,9 +9,9 @@ struct range {
 };
 
 /*
- * One range in bytes of what has size bytes. 0; 1 when there is none, or it is of a kind
- * that may be passed over: another unit, several, no grammar; ERR_RANGE when nothing of
- * it is there (416).
+ * Reads a range of bytes of a content of size bytes. 0; 1: there is no range, or the
+ * server may ignore it: another unit, several ranges, or a malformed value; ERR_RANGE: no
+ * byte of it exists (status 416).
  */
 int range_read(struct str field, uint64_t size, struct range *out) MUST_USE;
 

@@ -61,7 +61,7 @@ static void exchange_free(struct exchange *x)
 	free(x);
 }
 
-/* Empties b; keeps its memory when that is little. */
+/* Empties b. Keeps its memory if it is small. */
 static void recycle(struct buf *b)
 {
 	if (b->cap > HTTP_KEEP_MAX)
@@ -127,7 +127,7 @@ int exchange_route(struct exchange *x)
 	size_t n = 0;
 	int r;
 
-	/* What is decoded is never longer: it goes where it came from. */
+	/* The decoded path is never longer than the encoded one, and replaces it. */
 	r = uri_decode(http_text(x->in.p, h->path), false, x->in.p + h->path.at, &n);
 	if (r)
 		return r;
@@ -203,7 +203,7 @@ static void reply_trouble(struct exchange *x, int err)
 	}
 }
 
-/* Writes the reply for request_out; head.err tells when even an error found no room. */
+/* Writes the reply for request_out. If even an error cannot be written, sets head.err. */
 static void write_reply(struct exchange *x, unsigned status, const char *type)
 {
 	write_head(x, status, type, HTTP_LENGTH, x->out.n);
@@ -211,7 +211,7 @@ static void write_reply(struct exchange *x, unsigned status, const char *type)
 		reply_trouble(x, reply_err(x));
 	if (reply_err(x))
 		x->head.err = reply_err(x);
-	/* The head says what GET would have got (RFC 9110, 9.3.2). */
+	/* The head of the reply equals that for a GET (RFC 9110, 9.3.2). */
 	if (str_eq(x->rq.method, STR("HEAD")))
 		buf_reset(&x->out);
 }
@@ -320,7 +320,7 @@ void request_add_field(struct request *rq, struct str name, struct str value)
 	resp_field(&exchange_of(rq)->fields, name, value);
 }
 
-/* An answer that comes before the body makes the rest of the input useless. */
+/* The connection ends after an answer that precedes the body: the body is not read. */
 static void settle_end(struct exchange *x)
 {
 	const struct http_head *h = &x->http.head;
@@ -336,7 +336,7 @@ static void answered(struct conn *c)
 	enum conn_state before = c->state;
 
 	conn_enter(c, C_SEND);
-	/* Inside a callback the step that called it goes on and sends. */
+	/* Inside a callback, the step that made the call continues and sends. */
 	if (before == C_WAIT)
 		conn_resume(c);
 }
@@ -356,7 +356,7 @@ void request_take_more(struct request *rq)
 
 	if (c->state != C_FULL)
 		return;
-	/* What was our fault does not count against the peer. */
+	/* The pause was ours: it does not count against the peer. */
 	c->x->body_from += loop_now(c->server->loop) - c->x->full_from;
 	conn_enter(c, C_BODY);
 	conn_wake(c);
@@ -381,7 +381,7 @@ void request_begin_events(struct request *rq)
 	request_begin(rq, 200, REQUEST_EVENTS, REQUEST_LENGTH_UNKNOWN);
 }
 
-/* What was offered but has to be written begins with the piece: the rest of that. */
+/* If offered bytes are to be written, piece begins with them. Returns the rest of it. */
 static struct str put_offered(struct exchange *x, struct str piece)
 {
 	size_t n = piece.n < x->offered ? piece.n : x->offered;
@@ -395,12 +395,12 @@ static struct str put_offered(struct exchange *x, struct str piece)
 	return str_skip(piece, n);
 }
 
-/* What is out of room is noticed when it is sent. */
+/* A lack of memory is detected when the piece is sent. */
 static void put_piece(struct exchange *x, struct str piece)
 {
 	switch (x->framing) {
 	case HTTP_CHUNKED:
-		/* An empty chunk would be the end. */
+		/* An empty chunk would end the body. */
 		if (piece.n == 0)
 			return;
 		buf_fmt(&x->out, "%zx\r\n", piece.n);
@@ -528,7 +528,7 @@ static const char *request_format_peer(
 	return inet_ntop(a->sa_family, at, text, INET6_ADDRSTRLEN);
 }
 
-/* By how many ms the answer is to be delayed. */
+/* Returns the delay of the answer in ms. */
 static unsigned request_count_failure(struct conn *c, struct penalty *p)
 {
 	struct sockaddr_storage a = {0};
@@ -566,7 +566,7 @@ void request_forward(const struct request *rq, struct str target, struct buf *ou
 {
 	const struct exchange *x = exchange_of(rq);
 	const struct http_head *h = &x->http.head;
-	/* That of a WebSocket is about the whole way; other upgrades are only offers. */
+	/* A WebSocket needs the field Connection; other upgrades are optional. */
 	bool keeps = request_asks_websocket(rq);
 
 	buf_fmt(out, "%.*s ", STR_ARG(rq->method));

@@ -1,6 +1,6 @@
 /*
  * Writes the head of a request. Every byte is checked before anything is sent: a method
- * is a token, a target has visible ASCII alone, a field is one line. Without I/O.
+ * is a token, a target consists of visible ASCII, a field is a single line. Without I/O.
  */
 #ifndef NET_REQUEST_HEAD_H
 #define NET_REQUEST_HEAD_H
@@ -8,8 +8,8 @@
 #include "base/buf.h"
 
 /*
- * Appends "METHOD TARGET HTTP/1.1" and the field Host; the target is prefix and target,
- * and begins with '/'. out fails with -EINVAL for what cannot stand there.
+ * Appends "METHOD TARGET HTTP/1.1" and the field Host. The target is prefix and target
+ * joined, and begins with '/'. If a part is not valid, out fails with -EINVAL.
  */
 struct request_line {
 	const char *method;
@@ -19,10 +19,10 @@ struct request_line {
 };
 void request_head_begin(struct buf *out, const struct request_line *line);
 
-/* Appends a field; out fails with -EINVAL for a bad name, or control bytes in value. */
+/* Appends a field. A bad name or control bytes in value make out fail with -EINVAL. */
 void request_head_field(struct buf *out, struct str name, struct str value);
 
-/* Appends whole fields, each with its CR LF, that are checked in the same way. */
+/* Appends whole fields, each with its CR LF, after the same checks. */
 void request_head_fields(struct buf *out, struct str fields);
 
 #endif

@@ -29,11 +29,11 @@ struct servers {
 	} at[SERVERS];
 	unsigned ndots;
 	size_t search_n;
-	struct str search[SEARCH]; /* into text */
+	struct str search[SEARCH]; /* they point into text */
 	struct buf text;
 };
 
-/* --- What the machine says ---------------------------------------------------------- */
+/* --- Configuration of the machine --------------------------------------------------- */
 
 static int read_file(const char *path, struct buf *out)
 {
@@ -71,7 +71,7 @@ static struct str next_word(struct str *line)
 	return str_trim(w, "\t");
 }
 
-/* An address, or, as on BSD, [address]:port. */
+/* An address or, in the syntax of BSD, [address]:port. */
 static void add_server(struct servers *s, struct str text)
 {
 	struct dns_address a;
@@ -132,7 +132,7 @@ static int servers_read(struct servers *s)
 	return r;
 }
 
-/* --- Asking ------------------------------------------------------------------------- */
+/* --- Queries ------------------------------------------------------------------------ */
 
 static int await(const struct servers *s, int fd, short events, uint64_t deadline)
 {
@@ -141,7 +141,7 @@ static int await(const struct servers *s, int fd, short events, uint64_t deadlin
 	return r < 0 ? r : r ? 0 : -ETIMEDOUT;
 }
 
-/* All of n bytes over TCP, one way or the other. */
+/* Sends (out) or receives exactly n bytes over TCP. */
 static int move(
 	const struct servers *s, int fd, bool out, char *p, size_t n, uint64_t deadline)
 {
@@ -164,7 +164,9 @@ static int move(
 	return 0;
 }
 
-/* The same question by TCP (RFC 7766): behind two bytes of length, as the answer. */
+/*
+ * Sends the query over TCP (RFC 7766). Query and answer each follow two bytes of length.
+ */
 static int ask_tcp(const struct servers *s, size_t i, struct str question, char *answer,
 	size_t *answer_n)
 {
@@ -175,7 +177,7 @@ static int ask_tcp(const struct servers *s, size_t i, struct str question, char 
 	size_t n;
 	int r;
 
-	/* In one piece: some servers read once. */
+	/* A single write, because some servers read only once. */
 	buf_put(&out, head, sizeof(head));
 	buf_str(&out, question);
 	r = fd < 0 ? fd : out.err;
@@ -196,7 +198,7 @@ static int ask_tcp(const struct servers *s, size_t i, struct str question, char 
 	return r;
 }
 
-/* One question to one server. Errors of dns_take, or of the way there. */
+/* Sends a query to a server. Errors of dns_take or of the connection. */
 static int ask(const struct servers *s, size_t i, struct str name, enum dns_type type,
 	struct dns_addresses *found)
 {
@@ -245,7 +247,7 @@ static int ask(const struct servers *s, size_t i, struct str name, enum dns_type
 	return r;
 }
 
-/* Both kinds of address from the first server that answers. */
+/* Queries both kinds of address. The first server that answers decides. */
 static int ask_all(const struct servers *s, struct str name, struct dns_addresses *found)
 {
 	int r = -EAGAIN;
@@ -293,7 +295,7 @@ static int search(const struct servers *s, struct str name, struct dns_addresses
 	return r;
 }
 
-/* RFC 6761 6.3: the name never leaves the machine. */
+/* RFC 6761 6.3: the query must not leave the machine. */
 static bool is_localhost(struct str name)
 {
 	struct str tail = STR(".localhost");

@@ -10,7 +10,7 @@ struct reason {
 };
 
 static const struct reason reasons[] = {
-	{200, "OK"}, /* first: the usual case is found at once */
+	{200, "OK"}, /* first, because it is the most frequent */
 	{100, "Continue"},
 	{101, "Switching Protocols"},
 	{201, "Created"},

@@ -1,4 +1,4 @@
-/* Response heads: written into a buf, whose sticky error is looked at once. */
+/* Writes response heads into a buf. The caller checks the buf's sticky error once. */
 #ifndef NET_RESP_H
 #define NET_RESP_H
 
@@ -13,12 +13,12 @@ const char *resp_reason(unsigned status);
 /* The status line; status is 100..599. */
 void resp_start(struct buf *out, unsigned status);
 /*
- * One field line. A name that is no token, or a value with control bytes, which
- * would let a caller's data write headers of its own, makes out->err ERR_SYNTAX.
+ * Appends a field line. A name that is no token, or a value with control bytes, which
+ * could inject further headers, makes out->err ERR_SYNTAX.
  */
 void resp_field(struct buf *out, struct str name, struct str value);
 void resp_length(struct buf *out, uint64_t n);
-/* The empty line. */
+/* Appends the empty line. */
 void resp_end(struct buf *out);
 
 #endif

@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 
 enum {
-	SPARE_FD_MIN = 3, /* never one of the standard streams */
-	WARN_MS = 60000,  /* one line a minute about the same trouble */
+	SPARE_FD_MIN = 3, /* not a standard stream */
+	WARN_MS = 60000,  /* between two lines of the same kind */
 };
 
 static unsigned pick(unsigned given, unsigned otherwise)
@@ -129,7 +129,7 @@ void server_del(struct server *s)
 	if (!s)
 		return;
 	close_listeners(s);
-	s->stopping = false; /* nobody is told of the end that he has ordered */
+	s->stopping = false; /* drained is for server_stop only */
 	while (s->first)
 		conn_drop(s->first);
 	exchange_free_spares(s);
@@ -151,14 +151,14 @@ static void on_pause_end(struct timer *t)
 	want_accepts(s, EPOLLIN);
 }
 
-/* New peers wait in the backlog for a moment instead of spinning the loop. */
+/* New peers wait in the backlog for a moment, so that the loop does not spin. */
 static void pause_accepts(struct server *s)
 {
 	if (timer_set(s->loop, &s->pause, HTTP_PAUSE_MS, on_pause_end) == 0)
 		want_accepts(s, 0);
 }
 
-/* Closes the connection whose end costs least. False if each of them is in use. */
+/* Closes the connection whose end costs least. False if all are in use. */
 static bool server_evict(struct server *s)
 {
 	struct conn *victim = server_find_victim(s);
@@ -168,7 +168,7 @@ static bool server_evict(struct server *s)
 	return victim;
 }
 
-/* Tells the peer of fd why, as far as it goes without waiting, and closes fd. */
+/* Sends the reason to the peer of fd, without waiting, and closes fd. */
 static void turn_away(int fd)
 {
 	static const char busy[] = "HTTP/1.1 503 Service Unavailable\r\n"
@@ -183,7 +183,7 @@ static void turn_away(int fd)
 
 	transport_plain(&t, fd);
 	transport_send(&t, &v, 1);
-	/* Closing with unread input would take the words back. */
+	/* Closing with unread input would discard the answer. */
 	transport_recv(&t, unread, sizeof(unread));
 	transport_close(&t);
 }
@@ -203,7 +203,7 @@ void server_warn(struct server *s, enum trouble what, const char *why)
 	log_warn("%s: %s", words[what], why);
 }
 
-/* A TLS peer gets no answer: it would have to wait for the handshake. */
+/* A TLS peer receives no answer, because the answer would need a handshake. */
 static void listener_refuse(struct listener *l, int fd, const char *why)
 {
 	server_warn(l->server, TROUBLE_FULL, why);
@@ -213,7 +213,7 @@ static void listener_refuse(struct listener *l, int fd, const char *why)
 		turn_away(fd);
 }
 
-/* The process has no fd left: the spare one serves to accept and refuse. */
+/* The process has no fd left: gives up the spare fd to accept and refuse a peer. */
 static void listener_refuse_next(struct listener *l)
 {
 	struct server *s = l->server;
@@ -228,7 +228,7 @@ static void listener_refuse_next(struct listener *l)
 		pause_accepts(s);
 }
 
-/* Whether a peer waits: accept reports a lack of fds before it looks for a peer. */
+/* Whether a peer waits. accept reports a lack of fds even if no peer waits. */
 static bool listener_is_readable(const struct listener *l)
 {
 	struct pollfd p = {.fd = l->fd, .events = POLLIN};
@@ -236,7 +236,9 @@ static bool listener_is_readable(const struct listener *l)
 	return poll(&p, 1, 0) > 0 && p.revents & POLLIN;
 }
 
-/* 0: a connection was closed, so that accept has an fd; 1: there is nothing to do. */
+/*
+ * 0: a connection was closed, so that accept can have its fd; 1: nothing is left to do.
+ */
 static int listener_free_fd(struct listener *l)
 {
 	if (!listener_is_readable(l))
@@ -261,7 +263,7 @@ static int listener_accept(struct listener *l)
 		return 0;
 	}
 	r = conn_open(s, fd, l->tls, &c);
-	/* The request of a peer that has waited to be accepted is there, as a rule. */
+	/* A peer that waited to be accepted has usually sent its request by now. */
 	if (r == 0)
 		conn_start(c);
 	return r;
@@ -296,7 +298,7 @@ static void on_listener(struct io *io, uint32_t events)
 		if (clock_us() >= until)
 			return;
 	}
-	/* Out of memory, or a listener that is broken and stays readable. */
+	/* Out of memory, or the listener has failed and stays readable. */
 	if (r < 0 && r != -EAGAIN)
 		pause_accepts(l->server);
 }

@@ -34,7 +34,7 @@ int session_key_find(const struct request *rq, struct str *key)
 	return r;
 }
 
-/* The subprotocols but those that are keys; no header if none is left. */
+/* Appends the subprotocols that are no keys. If none is left, appends no header. */
 static void session_key_strip_protocols(struct buf *out, struct str name, struct str list)
 {
 	struct buf rest = BUF_INIT(HTTP_HEAD_MAX);
@@ -59,7 +59,7 @@ void session_key_strip_field(struct buf *out, struct str name, struct str value)
 {
 	if (str_eq_nocase(name, STR(HEADER)))
 		return;
-	/* Every bearer token is stripped, also one behind another blank. */
+	/* Strips every bearer token, also after a blank other than a space. */
 	if (str_eq_nocase(name, STR(AUTHORIZATION)) && value.n >= sizeof(SCHEME) - 1 &&
 		str_eq_nocase(str_make(value.p, sizeof(SCHEME) - 1), STR(SCHEME)))
 		return;

@@ -16,7 +16,7 @@ static int take_line(struct sse *s, struct str line)
 {
 	struct str field = str_cut(&line, ':');
 
-	/* A comment has no name. */
+	/* The name of a comment is empty. */
 	if (!str_eq(field, STR("data")))
 		return 0;
 	if (s->any)

@@ -1,6 +1,7 @@
 /*
- * Server-sent events (WHATWG HTML, section 9.2.6), as they are read: the data of each. An
- * engine. A CR alone ends no line here, and names and ids of events are passed over.
+ * A parser of server-sent events (WHATWG HTML, section 9.2.6) that returns the data of
+ * each event. An engine without I/O. A CR alone does not end a line, and names and ids of
+ * events are ignored.
  */
 #ifndef NET_SSE_H
 #define NET_SSE_H
@@ -9,17 +10,18 @@
 
 struct sse {
 	struct lines lines;
-	struct buf data; /* of the event that is not complete */
-	bool any;        /* it has a line of data */
-	bool taken;      /* it was handed out and goes with the next call */
+	struct buf data; /* of the incomplete event */
+	bool any;        /* the event has a line of data */
+	bool taken;      /* data was returned; the next call resets it */
 };
 
-/* An event has max bytes of data at most, and so has a line. */
+/* max is the largest size of an event's data, in bytes, and of a line's. */
 void sse_init(struct sse *s, size_t max);
 void sse_free(struct sse *s);
 /*
- * Takes bytes from the front of *in. 0: *data is that of an event, valid until the next
- * call; there may be more. 1: *in is used up. ERR_LIMIT, -ENOMEM: nothing can follow.
+ * Consumes bytes from the front of *in. 0: *data is the data of an event, valid until the
+ * next call; there may be more events. 1: *in is used up. ERR_LIMIT, -ENOMEM: the stream
+ * cannot be read further.
  */
 int sse_next(struct sse *s, struct str *in, struct str *data) MUST_USE;
 

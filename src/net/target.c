@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
-/* A segment keeps these besides unreserved bytes (RFC 3986, 3.3). */
+/* Bytes that a segment may contain besides unreserved ones (RFC 3986, 3.3). */
 #define SEGMENT_BYTES ":@"
 
 void target_init(struct target *t, size_t max)
@@ -63,7 +63,10 @@ static void target_put_literal(struct target *t, struct str s)
 	t->query = t->query || str_find_byte(s, '?') < s.n;
 }
 
-/* Appends the value of one directive, of which fmt begins behind the '%'; its length. */
+/*
+ * Appends the value of a directive. fmt points behind the '%'. Returns the length of the
+ * directive there.
+ */
 static size_t target_put_directive(struct target *t, const char *fmt, va_list *ap)
 {
 	if (*fmt == '%') {
@@ -131,7 +134,7 @@ void target_add_name(struct target *t, struct str name)
 		if (n < name.n)
 			buf_putc(&t->text, '/');
 		name = str_skip(name, n < name.n ? n + 1 : n);
-		/* A name that ends in a slash has an empty last segment. */
+		/* If a name ends in a slash, its last segment is empty. */
 		if (!name.n && t->text.n && t->text.p[t->text.n - 1] == '/')
 			target_fail(t);
 	} while (name.n);

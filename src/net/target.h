@@ -1,7 +1,7 @@
 /*
  * The target of a request (RFC 9112, 3.2.1): literal text and values. A value is
- * percent-encoded where it stands and cannot leave its place: a value from an image, an
- * engine or a registry never becomes another path, query or request. Without I/O.
+ * percent-encoded for its place: a value from an image, an engine or a registry never
+ * becomes another path, query or request. Without I/O.
  */
 #ifndef NET_TARGET_H
 #define NET_TARGET_H
@@ -12,7 +12,7 @@
 
 struct target {
 	struct buf text; /* read it with target_view */
-	bool query;      /* what follows stands behind the '?' */
+	bool query;      /* a '?' was appended: values are for the query */
 };
 
 /* A target without values: TARGET("/alive"). Only a string literal compiles. */
@@ -20,17 +20,18 @@ struct target {
 	(&(const struct target){.text = {.p = (char *)(uintptr_t)("" literal), \
 					.n = sizeof("" literal) - 1}})
 
-/* max: bytes of the longest target. target_free in any case. */
+/* max: bytes of the longest target. The caller must call target_free. */
 void target_init(struct target *t, size_t max);
-/* Empties it and forgets the error. */
+/* Empties t and clears its error. */
 void target_reset(struct target *t);
 void target_free(struct target *t);
 
 /*
  * Appends fmt, a string literal that supports %s, %.*s, %d, %u, %llu and %%. A string
- * before the '?' is one segment of the path: it must not be empty, "." or "..", nor
- * contain '/' or control bytes. A string behind it is a value of the query: it must not
- * contain NUL. Otherwise the target fails with -EINVAL; ERR_LIMIT for a longer one.
+ * before the '?' is a segment of the path: it must not be empty, "." or "..", nor contain
+ * '/' or control bytes. A string after the '?' is a value of the query: it must not
+ * contain NUL. Otherwise the target fails with -EINVAL; ERR_LIMIT: the target is too
+ * long.
  */
 void target_add(struct target *t, const char *fmt, ...) PRINTF(2, 3);
 void target_add_list(struct target *t, const char *fmt, va_list ap)
@@ -40,16 +41,16 @@ void target_add_list(struct target *t, const char *fmt, va_list ap)
 void target_add_name(struct target *t, struct str name);
 
 /*
- * Makes t a reference that a server gave to be used verbatim, such as a Location: -EINVAL
- * for blanks, control bytes, bytes beyond ASCII, and for an empty one.
+ * Sets t to a reference that a server gave to be used verbatim, such as a Location.
+ * -EINVAL: it is empty or has blanks, control bytes or bytes beyond ASCII.
  */
 void target_set_reference(struct target *t, struct str reference);
-/* Makes t the target of an address that url_parse has read. */
+/* Sets t to the target of an address that url_parse has read. */
 void target_set_url(struct target *t, const struct url *u);
 
 /* The error of t, or 0 if it can be sent. */
 int target_error(const struct target *t) MUST_USE;
-/* Its text; empty after an error. */
+/* The text of t; empty after an error. */
 struct str target_view(const struct target *t);
 
 #endif

@@ -1,4 +1,4 @@
-/* The machine of both roles, and connections of a server. */
+/* The TLS machine of both roles, and connections of a server. */
 #include "net/tls_private.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@ struct server_state {
 	unsigned char io[BR_SSL_BUFSIZE_BIDI];
 };
 
-/* ChaCha20 goes first where the processor has no instructions for AES. */
+/* ChaCha20 is preferred if the processor has no AES instructions. */
 static const uint16_t rsa_suites[] = {
 	BR_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 	BR_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
@@ -40,7 +40,9 @@ static void use_credentials(br_ssl_server_context *c, const struct tls_credentia
 		br_ssl_server_set_single_rsa(c, s->chain, s->chain_n, &s->key.key.rsa,
 			BR_KEYTYPE_SIGN, NULL, br_rsa_pkcs1_sign_get_default());
 	} else {
-		/* The issuer's key type matters for static ECDH only, which is off. */
+		/*
+		 * The issuer's key type matters only for static ECDH, which is disabled.
+		 */
 		tls_use_suites(&c->eng, ec_suites, ARRAY_LEN(ec_suites), 1);
 		br_ssl_server_set_single_ec(c, s->chain, s->chain_n, &s->key.key.ec,
 			BR_KEYTYPE_SIGN, BR_KEYTYPE_EC, br_ec_get_default(),
@@ -61,7 +63,7 @@ void tls_use_algorithms(br_ssl_engine_context *e)
 	br_ssl_engine_set_prf_sha384(e, &br_tls12_sha384_prf);
 	br_ssl_engine_set_default_ec(e);
 	br_ssl_engine_set_default_aes_gcm(e);
-	/* Not the default: its SSE2 is slower than what gcc makes of plain C. */
+	/* Not the default: its SSE2 is slower than gcc's code for plain C. */
 	br_ssl_engine_set_chapol(
 		e, &br_sslrec_in_chapol_vtable, &br_sslrec_out_chapol_vtable);
 	br_ssl_engine_set_chacha20(e, br_chacha20_ct_run);
@@ -74,7 +76,7 @@ static struct server_state *state_new(void)
 	return calloc(1, sizeof(struct server_state));
 }
 
-/* Also what the clients' signatures need. */
+/* Adds the algorithms for the clients' signatures, too. */
 static int judge_clients(struct server_state *state, struct tls_trust *trust, int64_t now)
 {
 	br_ssl_engine_set_default_rsavrfy(&state->ctx.eng);
@@ -122,7 +124,7 @@ static br_ssl_engine_context *engine(const struct tls *t)
 	return t->state->engine;
 }
 
-/* 0 while it lives, else how it ended. */
+/* 0 while the connection is open, else how it ended. */
 static int ended(const struct tls *t)
 {
 	if (br_ssl_engine_current_state(engine(t)) != BR_SSL_CLOSED)
@@ -130,7 +132,7 @@ static int ended(const struct tls *t)
 	return br_ssl_engine_last_error(engine(t)) == BR_ERR_OK ? TLS_END : ERR_TLS;
 }
 
-/* The judge has spoken, and takes as much memory as all the rest. */
+/* Frees the judge after the handshake: it takes as much memory as all the rest. */
 static void settle(struct tls *t)
 {
 	unsigned open = BR_SSL_SENDAPP | BR_SSL_RECVAPP;
@@ -178,9 +180,9 @@ int tls_feed_end(const struct tls *t)
 }
 
 /*
- * The engine falls silent over certificates, which come before anything is encrypted: the
- * alert is ours. RFC 5246 7.2.2: handshake_failure 40, bad_certificate 42, unsupported_
- * certificate 43, certificate_expired 45, unknown_ca 48, decrypt_error 51.
+ * The engine sends no alert about certificates, which come before anything is encrypted:
+ * the alert is written here. RFC 5246 7.2.2: handshake_failure 40, bad_certificate 42,
+ * unsupported_certificate 43, certificate_expired 45, unknown_ca 48, decrypt_error 51.
  */
 static void make_alert(struct tls_state *s)
 {
@@ -276,7 +278,7 @@ void tls_close(struct tls *t)
 {
 	struct str unread;
 
-	/* The engine would wait for ever for somebody to read it. */
+	/* The engine does not close while received data is unread. */
 	while (tls_read(t, &unread) == 0)
 		tls_read_done(t, unread.n);
 	br_ssl_engine_close(engine(t));

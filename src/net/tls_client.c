@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define CLOCK_FLOOR INT64_C(1767225600) /* 2026-01-01: this program is younger */
+#define CLOCK_FLOOR INT64_C(1767225600) /* 2026-01-01, before this program was built */
 
 struct client_state {
 	struct tls_state base;
@@ -70,7 +70,7 @@ int tls_connect(
 		use_own(&state->ctx, own);
 	r = tls_judge_begin(&state->base, trust, &named, now);
 	br_ssl_engine_set_buffer(&state->ctx.eng, state->io, sizeof(state->io), 1);
-	/* RFC 6066 3: an address is no server name. */
+	/* RFC 6066 3: an address must not be sent as server name. */
 	if (!r &&
 		!br_ssl_client_reset(
 			&state->ctx, named.is_address ? NULL : named.bytes, 0))

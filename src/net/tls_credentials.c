@@ -1,4 +1,4 @@
-/* Credentials of a server: read, checked, kept. */
+/* Reads and checks a certificate chain and its key. */
 #include "net/tls_credentials.h"
 
 #include "net/tls_private.h"
@@ -8,7 +8,7 @@
 
 enum {
 	RSA_BITS_MIN = 2048,
-	RSA_BITS_MAX = 4096, /* BearSSL takes no larger one */
+	RSA_BITS_MAX = 4096, /* BearSSL's maximum */
 	RSA_BYTES_MAX = RSA_BITS_MAX / 8,
 };
 
@@ -69,13 +69,16 @@ static int key_read(struct tls_credentials *s, struct str text, const char **why
 	const char *name;
 	int r;
 
-	/* All room at once: a buffer that grows would leave copies of the key. */
+	/*
+	 * Allocates all space at once: a buffer that grows would leave copies of the key
+	 * behind.
+	 */
 	*why = "the private key is too long";
 	if (!buf_room(&der, text.n + 1))
 		return der.err;
 	br_pem_decoder_init(&d);
 	*why = "the private key is not PEM";
-	/* openssl ecparam puts the curve's name before the key. */
+	/* openssl ecparam writes the curve's name before the key. */
 	while ((r = tls_pem_next(&d, &text, &der, &name)) == 0 &&
 		strcmp(name, "EC PARAMETERS") == 0)
 		buf_reset(&der);
@@ -112,7 +115,7 @@ static bool ec_fits(const br_ec_private_key *key, const br_ec_public_key *cert)
 		memcmp(q, cert->q, len) == 0;
 }
 
-/* A wrong pair would fail only when the first client comes. */
+/* Without this check a wrong pair would fail only when the first client connects. */
 static int key_fits(const struct tls_credentials *s, const char **why)
 {
 	br_x509_decoder_context d;
@@ -134,7 +137,7 @@ static int key_fits(const struct tls_credentials *s, const char **why)
 	return fits ? 0 : -EKEYREJECTED;
 }
 
-/* Where the kernel can, a child finds zeros: none needs the key. */
+/* If the kernel supports it, child processes see zeros: they do not need the key. */
 struct tls_credentials *tls_credentials_alloc(void)
 {
 	void *p = mmap(NULL, sizeof(struct tls_credentials), PROT_READ | PROT_WRITE,

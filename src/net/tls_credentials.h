@@ -1,4 +1,7 @@
-/* What one proves oneself by: a certificate chain and its key; of a server, as a rule. */
+/*
+ * A certificate chain and its private key: the identity of a server or, less often, of a
+ * client.
+ */
 #ifndef NET_TLS_CREDENTIALS_H
 #define NET_TLS_CREDENTIALS_H
 
@@ -12,27 +15,27 @@ enum { TLS_SECRET = 32 };
 struct tls_credentials;
 
 /*
- * Reads a certificate chain, leaf first, and its private key, both PEM, the key
- * PKCS#1, SEC1 or PKCS#8 without a passphrase: RSA of 2048 to 4096 bits, or EC
- * on P-256. The texts are not kept; tls_credentials_del wipes what was made of them.
- * 0; ERR_LIMIT, ERR_SYNTAX, ERR_TYPE (a key of another kind), ERR_RANGE (an RSA
- * key of another size), -EKEYREJECTED (not the key of the leaf), -ENOMEM, with
- * *why set to a static sentence for the operator.
+ * Reads a certificate chain, leaf first, and its private key, both PEM. The key is
+ * PKCS#1, SEC1 or PKCS#8 without a passphrase: RSA of 2048 to 4096 bits, or EC on P-256.
+ * The texts are not kept; tls_credentials_del wipes what was made of them. 0; ERR_LIMIT,
+ * ERR_SYNTAX, ERR_TYPE (a key of another kind), ERR_RANGE (an RSA key of another size),
+ * -EKEYREJECTED (not the key of the leaf), -ENOMEM, with *why set to a static sentence
+ * for the operator.
  */
 int tls_credentials_new(struct str chain, struct str key, const char **why,
 	struct tls_credentials **out) MUST_USE;
 /*
- * The same with a certificate of its own making for localhost, on P-256: with the same
- * random secret it is the same one. pin becomes the SHA-256 of its SubjectPublicKeyInfo,
- * by which clients can believe it. 0 or -ENOMEM.
+ * Creates credentials with a self-signed certificate for localhost, on P-256. secret must
+ * be random; an equal secret yields an equal certificate. pin becomes the SHA-256 of the
+ * SubjectPublicKeyInfo, by which clients can trust the certificate. 0 or -ENOMEM.
  */
 int tls_credentials_self(const uint8_t secret[TLS_SECRET], struct tls_credentials **out,
 	uint8_t pin[SHA256_LEN]) MUST_USE;
-/* In the log of a server, before that in hexadecimal. */
+/* In the log of a server, before the pin in hexadecimal. */
 #define TLS_PIN_IS "TLS: the SHA-256 of the key is "
 /*
- * From now on clients have to show a certificate for clients behind which one of trust's
- * authorities stands, and prove to have its key. trust now belongs to s.
+ * From now on clients have to present a client certificate that an authority of trust has
+ * issued, and prove that they have its key. s owns trust from now on.
  */
 void tls_credentials_demand(struct tls_credentials *s, struct tls_trust *trust);
 void tls_credentials_del(struct tls_credentials *s);

@@ -1,4 +1,4 @@
-/* A certificate (RFC 5280) of its own, for a server that was given none. */
+/* A self-signed certificate (RFC 5280), for a server without a certificate. */
 #include "net/tls_private.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static const char oid_p256[] = "\x2a\x86\x48\xce\x3d\x03\x01\x07";
 static const char oid_common_name[] = "\x55\x04\x03";
 static const char oid_alt_name[] = "\x55\x1d\x11";
 
-/* What was written from the byte at on becomes the content of a value. */
+/* Turns the bytes from the offset at on into the content of a value with this tag. */
 static void wrap(struct buf *b, size_t at, uint8_t tag)
 {
 	size_t n = b->n - at;
@@ -77,7 +77,7 @@ static void name(struct buf *b)
 	wrap(b, at, DER_SEQUENCE);
 }
 
-/* Whoever believes it believes its key; that has no date. */
+/* No expiry: clients trust the key by its pin, and a pin has no date. */
 static void validity(struct buf *b)
 {
 	size_t at = b->n;
@@ -91,7 +91,7 @@ static void bits(struct buf *b, const void *p, size_t n)
 {
 	size_t at = b->n;
 
-	buf_putc(b, 0); /* of the last byte that do not count */
+	buf_putc(b, 0); /* number of unused bits */
 	buf_put(b, p, n);
 	wrap(b, at, DER_BITS);
 }
@@ -107,7 +107,7 @@ static void public_key(struct buf *b, const br_ec_public_key *key)
 	wrap(b, at, DER_SEQUENCE);
 }
 
-/* The names under which it is found from where it runs. */
+/* The local names of the server. */
 static void alt_names(struct buf *b)
 {
 	size_t list = b->n, at;
@@ -124,7 +124,7 @@ static void alt_names(struct buf *b)
 	wrap(b, list, DER_EXTENSIONS);
 }
 
-/* Positive and without needless zeros. */
+/* The serial number is positive and has no leading zeros. */
 static void serial(struct buf *b, const uint8_t pin[SHA256_LEN])
 {
 	char bytes[SERIAL];
@@ -143,7 +143,7 @@ static void to_be_signed(
 	wrap(b, at, DER_VERSION);
 	serial(b, pin);
 	algorithm(b);
-	name(b); /* who has issued it */
+	name(b); /* issuer */
 	validity(b);
 	name(b);
 	public_key(b, key);
@@ -177,7 +177,7 @@ int tls_credentials_self(const uint8_t secret[TLS_SECRET], struct tls_credential
 		return -ENOMEM;
 	buf_init(&s->der, DER_MAX);
 	memcpy(s->key.key_data, secret, TLS_SECRET);
-	s->key.key_data[0] &= 0x7f; /* less than the order of the curve */
+	s->key.key_data[0] &= 0x7f; /* below the order of the curve */
 	s->key.key_type = BR_KEYTYPE_EC;
 	s->key.key.ec = (br_ec_private_key){BR_EC_secp256r1, s->key.key_data, TLS_SECRET};
 	br_ec_compute_pub(br_ec_get_default(), &key, q, &s->key.key.ec);

@@ -1,4 +1,4 @@
-/* Whom to believe, and the judge of what a peer shows. */
+/* Certificate authorities and pins, and the check of a peer's certificates. */
 #include "net/tls_trust.h"
 
 #include "base/arena.h"
@@ -11,13 +11,13 @@
 enum {
 	RSA_BYTES_MIN = 2048 / 8,
 	DAY = 86400,
-	DAYS_TO_1970 = 719528, /* since the year 0, as BearSSL counts */
+	DAYS_TO_1970 = 719528, /* since the year 0, which BearSSL counts from */
 };
 
 struct tls_trust {
 	br_x509_trust_anchor anchors[TLS_AUTHORITIES_MAX];
 	size_t anchors_n;
-	struct arena arena; /* what they point to */
+	struct arena arena; /* what the anchors point to */
 	bool pinned;
 	uint8_t pin[SHA256_LEN];
 	const struct tls_credentials *own; /* see tls_trust_prove */
@@ -57,7 +57,7 @@ static bool key_is_long(const br_x509_pkey *key)
 	return key->key_type == BR_KEYTYPE_EC || key->key.rsa.nlen >= RSA_BYTES_MIN;
 }
 
-/* The certificate as an authority; 1 when it cannot be one. */
+/* Adds a certificate as an authority. 1: it cannot be an authority. */
 static int take_authority(struct tls_trust *c, struct str der)
 {
 	br_x509_trust_anchor *anchor = &c->anchors[c->anchors_n];
@@ -72,7 +72,7 @@ static int take_authority(struct tls_trust *c, struct str der)
 		return 1;
 	anchor->dn.data = keep(&c->arena, cert.subject.p, cert.subject.n);
 	anchor->dn.len = cert.subject.n;
-	/* Without the flag it is the server's own certificate that is trusted. */
+	/* Without the flag the anchor is trusted as the server's own certificate. */
 	anchor->flags = br_x509_decoder_isCA(&d) ? BR_X509_TA_CA : 0;
 	if (!anchor->dn.data || keep_key(&c->arena, key, &anchor->pkey))
 		return -ENOMEM;
@@ -167,18 +167,18 @@ void tls_trust_names(const struct tls_trust *c, br_ssl_server_context *server)
 	br_ssl_server_set_trust_anchor_names_alt(server, c->anchors, c->anchors_n);
 }
 
-/* --- The judge of a peer's certificates --------------------------------------------- */
+/* --- Check of a peer's certificates ------------------------------------------------- */
 
 struct tls_judge {
-	const br_x509_class *vtable; /* must be the first */
+	const br_x509_class *vtable; /* must be the first member */
 	const struct tls_trust *trust;
 	bool of_clients;
-	struct x509_host host; /* of a server */
+	struct x509_host host; /* if the peer is a server */
 	br_x509_minimal_context chain;
-	br_x509_decoder_context leaf; /* for a key that is believed by itself */
+	br_x509_decoder_context leaf; /* for a key that is trusted by its pin */
 	size_t certs_n;
-	bool counts;    /* the present certificate is part of what leads to trust */
-	unsigned fault; /* ours, the first; 0 for none */
+	bool counts;    /* the current certificate is part of the trusted chain */
+	unsigned fault; /* first fault found by this file; 0: none */
 	size_t cert_n;
 	char cert[TLS_CERT_MAX];
 };
@@ -206,7 +206,7 @@ static void start_chain(const br_x509_class **ctx, const char *server_name)
 	(void)server_name;
 	j->certs_n = 0;
 	j->fault = 0;
-	/* Without a name for BearSSL: it knows no addresses, and believes a CN. */
+	/* BearSSL receives no name: it does not check addresses, and accepts a CN. */
 	j->chain.vtable->start_chain(&j->chain.vtable, NULL);
 	br_x509_decoder_init(&j->leaf, NULL, NULL);
 }
@@ -216,7 +216,7 @@ static void start_cert(const br_x509_class **ctx, uint32_t length)
 	struct tls_judge *j = judge_of(ctx);
 
 	j->cert_n = 0;
-	/* What follows the one that an authority has signed is of no account. */
+	/* Certificates after the one that an authority has signed are ignored. */
 	j->counts = by_pin_alone(j) ? j->certs_n == 0 : j->chain.err == 0;
 	if (length > TLS_CERT_MAX || j->certs_n == TLS_CHAIN_MAX)
 		blame(j, TLS_REFUSED_SIZE);
@@ -272,7 +272,10 @@ static void end_cert(const br_x509_class **ctx)
 		blame(j, TLS_REFUSED_CONSTRAINED);
 }
 
-/* BearSSL's reason goes first: a stranger's certificate may say what it likes. */
+/*
+ * BearSSL's reason goes first: the names and purposes of an untrusted certificate are
+ * meaningless.
+ */
 static unsigned end_chain(const br_x509_class **ctx)
 {
 	struct tls_judge *j = judge_of(ctx);

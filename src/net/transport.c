@@ -80,7 +80,7 @@ int transport_bare(const struct transport *t)
 
 enum secure_state {
 	SECURE_OPEN,
-	SECURE_ENDING, /* the machine has been told; not all of it is out */
+	SECURE_ENDING, /* the machine is closed; some of its output is not sent */
 	SECURE_ENDED,  /* our half of the socket is shut */
 };
 
@@ -115,7 +115,7 @@ static int secure_flush(struct transport *t)
 	return 0;
 }
 
-/* Whether recv passes the socket's bytes by the machine, which takes none any more. */
+/* Whether recv bypasses the machine, which accepts no more bytes after an error. */
 static bool is_bypassed(const struct secure *s, int read)
 {
 	return read == ERR_TLS && s->state != SECURE_OPEN;
@@ -130,10 +130,13 @@ static bool secure_pending(const struct transport *t)
 	return r != TLS_WAIT && !is_bypassed(s, r);
 }
 
-/* Each read counts like PULL_BYTES at least: a record may have 5 bytes. */
+/* Each read counts as PULL_BYTES at least: a record may have only 5 bytes. */
 enum { PULL_BYTES = 512 };
 
-/* From the socket into the machine: how many bytes. */
+/*
+ * Reads from the socket into the machine. The number of bytes; -errno; at the end of the
+ * stream the result of tls_feed_end.
+ */
 static ssize_t pull(struct transport *t)
 {
 	struct secure *s = t->side;
@@ -146,7 +149,7 @@ static ssize_t pull(struct transport *t)
 	return n ? n : tls_feed_end(&s->tls);
 }
 
-/* One piece, whatever it takes to get at it, but for at most *budget bytes. */
+/* Returns a piece of data, after at most *budget bytes of records. */
 static ssize_t secure_piece(struct transport *t, void *p, size_t n, size_t *budget)
 {
 	struct secure *s = t->side;
@@ -155,7 +158,7 @@ static ssize_t secure_piece(struct transport *t, void *p, size_t n, size_t *budg
 	int r;
 
 	for (;;) {
-		/* The peer may be waiting for it. */
+		/* The peer may wait for output of the machine. */
 		r = secure_flush(t);
 		if (r)
 			return r > 0 ? -EAGAIN : r;
@@ -193,7 +196,7 @@ static ssize_t secure_recv(struct transport *t, void *p, size_t n)
 	return at ? (ssize_t)at : got;
 }
 
-/* As tls_write, with room made if need be. */
+/* As tls_write; if the machine is full, flushes it first. */
 static int secure_write(struct transport *t, const char *p, size_t n, size_t *taken)
 {
 	struct secure *s = t->side;
@@ -240,7 +243,7 @@ static void secure_close(struct transport *t)
 {
 	struct secure *s = t->side;
 
-	/* RFC 9112 9.8: the end is announced even when nothing was to be said. */
+	/* RFC 9112 9.8: close_notify is sent even if there was no data. */
 	secure_end(t);
 	tls_free(&s->tls);
 	free(s);
@@ -262,7 +265,7 @@ static struct secure *secure_new(void)
 	return calloc(1, sizeof(struct secure));
 }
 
-/* Takes s, whose machine was started with r. */
+/* Makes t a transport over s. r is the result of starting the machine of s. */
 static int secure_begin(struct transport *t, int fd, struct secure *s, int r)
 {
 	if (r) {

@@ -1,6 +1,6 @@
 /*
- * How a connection's bytes travel: over the bare socket, or through TLS. Whoever
- * holds a transport knows no more than these calls.
+ * The transport of a connection's bytes: the bare socket, or TLS over it. Its users
+ * depend on these calls only.
  */
 #ifndef NET_TRANSPORT_H
 #define NET_TRANSPORT_H
@@ -27,27 +27,29 @@ struct transport {
 	void *side; /* of the ops */
 };
 
-/* Takes the connected socket. */
+/* Makes t a transport over fd, a connected socket, which t owns from now on. */
 void transport_plain(struct transport *t, int fd);
 
 /*
- * Takes the socket of a TLS client, whose handshake is done by the way; s must
- * outlive t. Fails as tls_accept does, and then fd stays the caller's.
+ * Makes t a server's TLS transport over fd. The handshake takes place inside recv, send
+ * and flush. s must outlive t. Fails as tls_accept does; on failure the caller still owns
+ * fd.
  */
 int transport_tls(struct transport *t, int fd, const struct tls_credentials *s) MUST_USE;
 /*
- * The same towards a server: host is its name or address, of which c is to be convinced.
- * Fails as tls_connect does.
+ * Makes t a client's TLS transport. host is the name or the address of the server, which
+ * c checks. c must outlive t. Fails as tls_connect does; on failure the caller still owns
+ * fd.
  */
 int transport_tls_client(
 	struct transport *t, int fd, const struct tls_trust *c, struct str host) MUST_USE;
-/* After ERR_TLS: why, for the log. */
+/* After ERR_TLS: the reason, for the log. */
 const char *transport_tls_error(const struct transport *t);
 
 /*
- * How many bytes came, 0 at the end of the stream, -EAGAIN for none now, -errno;
- * ERR_TLS, ERR_CLOSED for an end that may have been cut off by somebody else. After
- * transport_end what is left of a failed TLS comes as it is, to be thrown away.
+ * The number of bytes received; 0: end of the stream; -EAGAIN: none now; -errno; ERR_TLS;
+ * ERR_CLOSED: an attacker may have cut off the stream. After transport_end the bytes of a
+ * failed TLS connection are returned as they are, for the caller to discard.
  */
 static inline ssize_t transport_recv(struct transport *t, void *p, size_t n)
 {
@@ -55,8 +57,8 @@ static inline ssize_t transport_recv(struct transport *t, void *p, size_t n)
 }
 
 /*
- * How many bytes were taken, -EAGAIN for none now, -errno, ERR_TLS. Never raises
- * SIGPIPE. They may wait for transport_flush.
+ * The number of bytes taken; -EAGAIN: none now; -errno; ERR_TLS. Never raises SIGPIPE.
+ * The bytes may stay queued until transport_flush.
  */
 static inline ssize_t transport_send(struct transport *t, const struct iovec *v, int v_n)
 {
@@ -64,8 +66,8 @@ static inline ssize_t transport_send(struct transport *t, const struct iovec *v,
 }
 
 /*
- * Sends what was taken, and what TLS itself has to say. 0: all is on its way; 1: the
- * socket is full, and nothing should be asked of the peer before; -errno.
+ * Sends the bytes that were taken, and TLS's own. 0: all are sent; 1: the socket is full,
+ * and the caller should not read from the peer before it is writable; -errno.
  */
 static inline int transport_flush(struct transport *t)
 {
@@ -73,24 +75,24 @@ static inline int transport_flush(struct transport *t)
 }
 
 /*
- * Whether transport_recv would answer something else than -EAGAIN although the
- * socket has nothing, which therefore nobody will be woken for.
+ * Whether transport_recv would return something other than -EAGAIN although the socket
+ * has no data, so that the loop would report no event.
  */
 static inline bool transport_pending(const struct transport *t)
 {
 	return t->ops->pending(t);
 }
 
-/* The socket if bytes travel over it as they are; or -1. */
+/* The socket, if bytes travel over it unchanged; else -1. */
 int transport_bare(const struct transport *t);
 
-/* Tells the peer that nothing more will be sent; it may still send. */
+/* Announces to the peer that nothing more will be sent. The peer may still send. */
 static inline void transport_end(struct transport *t)
 {
 	t->ops->end(t);
 }
 
-/* Closes the socket, with what can still be sent at once, and frees the side. */
+/* Closes the socket, after sending what can be sent at once, and frees the side. */
 static inline void transport_close(struct transport *t)
 {
 	t->ops->close(t);

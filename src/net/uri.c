@@ -13,7 +13,7 @@ static int hex(char c)
 	return -1;
 }
 
-/* The next decoded byte, 0..255, or ERR_SYNTAX. in must not be empty. */
+/* Takes the next decoded byte, 0..255, or ERR_SYNTAX. in must not be empty. */
 static int take_byte(struct str *in, bool plus)
 {
 	unsigned char c = (unsigned char)in->p[0];
@@ -49,7 +49,7 @@ int uri_decode(struct str in, bool plus, char *out, size_t *n)
 	return 0;
 }
 
-/* 1 when raw decodes to name, 0 when not, ERR_SYNTAX. */
+/* 1: raw decodes to name; 0: it does not; ERR_SYNTAX. */
 static int decodes_to(struct str raw, struct str name)
 {
 	size_t i = 0;

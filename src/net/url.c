@@ -49,7 +49,7 @@ static int read_authority(struct url *u, struct str a)
 	return 0;
 }
 
-/* Of an address with one of two schemes. */
+/* Parses a URL with one of two schemes. */
 static int parse(struct url *u, struct str text, struct str plain, struct str secure)
 {
 	struct url got = {.port = 80};
@@ -91,7 +91,7 @@ int url_parse_ws(struct url *u, struct str text)
 	return parse(u, text, STR("ws"), STR("wss"));
 }
 
-/* The length of a dot at the front of s, also of one that is written as %2E; 0: none. */
+/* The length of a dot at the front of s, also if it is written as %2E; 0: none. */
 static size_t url_dot_length(struct str s)
 {
 	if (str_starts(s, STR(".")))
@@ -99,7 +99,7 @@ static size_t url_dot_length(struct str s)
 	return s.n >= 3 && str_eq_nocase(str_make(s.p, 3), STR("%2e")) ? 3 : 0;
 }
 
-/* The number of dots that a segment consists of: 1 or 2; 0 for any other segment. */
+/* The number of dots in a segment of 1 or 2 dots only; 0 for any other segment. */
 static unsigned url_dot_segment(struct str segment)
 {
 	unsigned dots = 0;
@@ -113,8 +113,8 @@ static unsigned url_dot_segment(struct str segment)
 }
 
 /*
- * Removes the dot segments of the path that text has from the byte at on, as RFC 3986,
- * section 5.2.4 has it; %2E is a dot too, because servers decode it first.
+ * Removes the dot segments of the path that begins at the byte at of text (RFC 3986,
+ * section 5.2.4). %2E is a dot too, because servers decode it first.
  */
 static void url_remove_dots_at(struct buf *text, size_t at)
 {
@@ -228,7 +228,7 @@ enum reach url_reach(const uint8_t *address, size_t n)
 	static const uint8_t zero[16];
 	static const uint8_t mapped[12] = {[10] = 0xFF, [11] = 0xFF};
 	static const uint8_t nat64[12] = {0x00, 0x64, 0xFF, 0x9B};
-	/* Amazon's; others use 169.254.169.254. */
+	/* Amazon's metadata service over IPv6; other clouds use 169.254.169.254. */
 	static const uint8_t metadata[16] = {0xFD, 0x00, 0x0E, 0xC2, [14] = 0x02, 0x54};
 	const uint8_t *a = address;
 

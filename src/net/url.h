@@ -1,6 +1,6 @@
 /*
- * Addresses of the web (RFC 3986) and of WebSockets, without users and fragments, and the
- * rules by which one may lead to another. Engines without I/O.
+ * http, https, ws and wss URLs (RFC 3986), without user names and fragments, and the
+ * rules for redirects between them. Engines without I/O.
  */
 #ifndef NET_URL_H
 #define NET_URL_H
@@ -9,53 +9,58 @@
 
 struct url {
 	bool secure;       /* https, wss */
-	uint16_t port;     /* that of the scheme if none was written */
+	uint16_t port;     /* the scheme's default if the URL has none */
 	struct str host;   /* a name or an address, without brackets */
 	struct str target; /* path and query; starts with '/' */
 };
 
 /*
- * Reads an absolute http or https address, which *u borrows. 0 or ERR_SYNTAX: also for
- * user:password@, for blanks, control bytes and bytes beyond ASCII, and for a bad host.
- * A fragment is left out.
+ * Parses an absolute http or https URL, which *u borrows. 0 or ERR_SYNTAX: also for
+ * user:password@, for blanks, control bytes and bytes beyond ASCII, and for a bad host. A
+ * fragment is dropped.
  */
 int url_parse(struct url *u, struct str text) MUST_USE;
-/* The same of a ws or wss address (RFC 6455 3), which mirrors one of those. */
+/* Parses a ws or wss URL (RFC 6455 3) by the rules of url_parse. */
 int url_parse_ws(struct url *u, struct str text) MUST_USE;
 
 /*
- * Reads ref as it stands in a Location of an answer from base, without its dot segments;
- * *text holds what *u borrows. 0, ERR_SYNTAX, or the error of text.
+ * Resolves ref, the Location of an answer from base, and removes its dot segments. *text
+ * holds what *u borrows. 0, ERR_SYNTAX, or the error of text.
  */
 int url_follow(
 	struct url *u, const struct url *base, struct str ref, struct buf *text) MUST_USE;
 
-/* Whether scheme, host and port are the same: then, alone, they share secrets. */
+/*
+ * Whether scheme, host and port are equal. Only then may both receive the same secrets.
+ */
 bool url_same_origin(const struct url *a, const struct url *b);
 
-/* Appends "host[:port]", as in a Host field; the port unless it is the scheme's. */
+/* Appends "host[:port]", as in a Host field. A default port is omitted. */
 void url_put_host(const struct url *u, struct buf *out);
 
 /*
- * Why an answer from one must not lead to the other, for people; NULL when it may.
- * Nothing leads from https to http, or further than URL_HOPS_MAX.
+ * Why a redirect from one URL to the other is refused, as text for users; NULL if it is
+ * allowed. Redirects from https to http and more than URL_HOPS_MAX redirects are refused.
  */
 enum { URL_HOPS_MAX = 5 };
 const char *url_refuse_hop(const struct url *from, const struct url *to, unsigned hops);
 
 /*
- * How far away an address is. What a stranger's word leads us to may not be nearer to us
- * than the registry is that we were told to ask: behind our own walls stand services
- * that believe whoever reaches them.
+ * The network an address belongs to, from public to local. An address that a registry's
+ * answer leads to must not be more local than the registry itself: services in a private
+ * network often trust every client that can reach them.
  */
 enum reach {
 	REACH_PUBLIC,
 	REACH_PRIVATE,
 	REACH_LOOPBACK,
-	REACH_NEVER, /* link-local, multicast, a cloud's metadata */
+	REACH_NEVER, /* link-local, multicast, metadata of a cloud */
 };
 
-/* address: 4 or 16 bytes. One that stands for an IPv4 address is as far as that. */
+/*
+ * address: 4 or 16 bytes. An IPv6 address that embeds an IPv4 address has the reach of
+ * the latter.
+ */
 enum reach url_reach(const uint8_t *address, size_t n);
 bool url_may_reach(enum reach target, enum reach registry);
 

@@ -11,7 +11,7 @@ enum {
 	FIN = 0x80,
 	RESERVED = 0x70,
 	OP = 0x0f,
-	CONTROL = 0x08, /* of an op: a control frame's */
+	CONTROL = 0x08, /* set in the op of control frames */
 	MASKED = 0x80,
 	LEN = 0x7f,
 	LEN_16 = 126,
@@ -51,7 +51,7 @@ static int wrong(struct ws *w)
 
 /* --- The head ----------------------------------------------------------------- */
 
-/* Bytes of the whole head, as far as those that are there tell. */
+/* The size of the whole head, as far as the bytes received so far determine it. */
 static size_t head_size(const struct ws *w)
 {
 	unsigned len = w->n > 1 ? (unsigned char)w->head[1] : 0;
@@ -64,7 +64,7 @@ static size_t head_size(const struct ws *w)
 	return len & MASKED ? n + 4 : n;
 }
 
-/* The first two bytes: refused at once, before more is waited for. */
+/* Checks the first two bytes at once, before more bytes are received. */
 static bool is_head_legal(const struct ws *w)
 {
 	unsigned first = (unsigned char)w->head[0];
@@ -88,7 +88,7 @@ static bool is_head_legal(const struct ws *w)
 	}
 }
 
-/* The length stands in the shortest form (5.2). */
+/* The length must have the shortest form (5.2). */
 static bool read_length(const struct ws *w, uint64_t *length)
 {
 	unsigned len = (unsigned char)w->head[1] & LEN;
@@ -124,7 +124,7 @@ static int begin_frame(struct ws *w)
 		w->size = 0;
 		w->fragments = 0;
 	}
-	/* A frame costs far more than the byte that it may carry. */
+	/* A frame may carry a single byte and costs far more than that. */
 	if (++w->fragments > WS_FRAGMENTS_MAX)
 		return fail(w, WS_POLICY, ERR_LIMIT);
 	if (w->left > w->max - w->size)
@@ -134,7 +134,7 @@ static int begin_frame(struct ws *w)
 	return 1;
 }
 
-/* 1, or an error: a head is no event. */
+/* Returns 1 or an error: a head is no event. */
 static int take_head(struct ws *w, char **in, size_t *n)
 {
 	while (*n) {
@@ -157,7 +157,7 @@ static void set_next(struct ws *w, uint8_t left, uint8_t lo, uint8_t hi)
 	w->utf8_hi = hi;
 }
 
-/* The first byte of a character of more than one: what may follow it (RFC 3629). */
+/* Takes the first byte of a multi-byte character: sets what may follow it (RFC 3629). */
 static bool begin_char(struct ws *w, unsigned char c)
 {
 	if (c < 0xc2 || c > 0xf4)
@@ -171,7 +171,7 @@ static bool begin_char(struct ws *w, unsigned char c)
 	return true;
 }
 
-/* A text is refused as soon as it cannot become one (8.1). */
+/* A text is refused as soon as it cannot become valid UTF-8 (8.1). */
 static bool take_text(struct ws *w, struct str s)
 {
 	while (s.n) {
@@ -193,7 +193,7 @@ static bool take_text(struct ws *w, struct str s)
 	return true;
 }
 
-/* A piece of the payload, unmasked. */
+/* Takes a piece of the payload, unmasked. */
 static struct str take_piece(struct ws *w, char **in, size_t *n)
 {
 	size_t take = *n < w->left ? *n : (size_t)w->left;
@@ -220,7 +220,7 @@ static int take_data(struct ws *w, char **in, size_t *n, struct ws_event *e)
 		enter(w, WS_HEAD);
 	if (last)
 		w->message = WS_CONTINUATION;
-	/* The empty frame of a message that goes on is no event. */
+	/* An empty frame is no event unless it ends the message. */
 	if (!piece.n && !last)
 		return 1;
 	*e = (struct ws_event){.op = op, .last = last, .data = piece};
@@ -275,7 +275,7 @@ int ws_next(struct ws *w, char **in, size_t *n, struct ws_event *e)
 	int r = 1;
 
 	while (r == 1) {
-		/* An empty payload is whole without another byte. */
+		/* An empty payload is complete without another byte. */
 		bool whole = w->state != WS_HEAD && w->left == 0;
 
 		if (w->state == WS_ENDED || (*n == 0 && !whole))

@@ -1,6 +1,6 @@
 /*
  * WebSocket frames and handshakes (RFC 6455), both roles. An engine without I/O and
- * without memory of its own: data is unmasked and handed out in place. No extensions.
+ * without memory of its own: data is unmasked and returned in place. No extensions.
  */
 #ifndef NET_WS_H
 #define NET_WS_H
@@ -32,22 +32,22 @@ enum ws_code {
 enum { WS_HEAD_MAX = 14, WS_CONTROL_MAX = 125 };
 
 enum ws_state {
-	WS_HEAD,    /* the head of a frame, as far as it has come */
-	WS_DATA,    /* left bytes of a message */
-	WS_CONTROL, /* left bytes of a control frame */
-	WS_ENDED,   /* a close frame has come, or an error */
+	WS_HEAD,    /* reading the head of a frame */
+	WS_DATA,    /* left bytes of a message are to come */
+	WS_CONTROL, /* left bytes of a control frame are to come */
+	WS_ENDED,   /* a close frame or an error has ended the stream */
 	WS_STATES
 };
 
 struct ws {
 	enum ws_state state;
-	bool server;       /* frames that come are masked */
+	bool server;       /* received frames are masked */
 	bool fin;          /* of the frame */
 	uint8_t op;        /* of the frame, enum ws_op */
-	uint8_t message;   /* of the message it belongs to; WS_CONTINUATION: none */
+	uint8_t message;   /* op of the current message; WS_CONTINUATION: none */
 	uint8_t n;         /* bytes in head or control */
-	uint8_t utf8_left; /* bytes that the text's last character lacks... */
-	uint8_t utf8_lo;   /* ...of which the next is in this range */
+	uint8_t utf8_left; /* bytes that the text's last character still needs... */
+	uint8_t utf8_lo;   /* ...the next one is between utf8_lo and utf8_hi */
 	uint8_t utf8_hi;
 	uint8_t mask[4];
 	uint8_t mask_at;
@@ -61,42 +61,47 @@ struct ws {
 };
 
 struct ws_event {
-	uint8_t op;      /* WS_TEXT or WS_BINARY, or a control frame's */
+	uint8_t op;      /* WS_TEXT, WS_BINARY or the op of a control frame */
 	bool last;       /* the message ends with it */
 	unsigned code;   /* of WS_CLOSE */
-	struct str data; /* a piece of a message; a control frame's; a close's reason */
+	struct str data; /* a piece of a message; a control payload; a close reason */
 };
 
-/* max: bytes of a message. */
+/* max: bytes of the largest message. */
 void ws_init(struct ws *w, bool server, uint64_t max);
 
 /*
- * Takes bytes from the front of *in, of which *n are there, and moves both on; they are
- * unmasked where they lie. 0 with *e, whose data stays valid as long as they; 1: no
- * event in what was there, which has been taken; ERR_SYNTAX, ERR_LIMIT or ERR_UTF8: the
- * connection fails with w->code (7.1.7). After a WS_CLOSE and after an error nothing
- * more is taken: 1.
+ * Consumes bytes from the front of *in, which has *n bytes, unmasks them in place and
+ * advances both. 0 with *e, whose data is valid as long as these bytes. 1: the bytes are
+ * consumed and hold no event. ERR_SYNTAX, ERR_LIMIT or ERR_UTF8: the connection fails
+ * with w->code (7.1.7). After a WS_CLOSE and after an error nothing more is consumed: 1.
  */
 int ws_next(struct ws *w, char **in, size_t *n, struct ws_event *e) MUST_USE;
 
-/* Whether no frame and no message has begun. */
+/* Whether the last frame and the last message are complete. */
 bool ws_is_between(const struct ws *w);
 
-/* A close's reason for the log: other bytes than printable ASCII are question marks. */
+/* Copies a close's reason for the log. Bytes other than printable ASCII become '?'. */
 void ws_reason(char out[WS_CONTROL_MAX + 1], struct str reason);
 
 /*
- * The head of a frame of n bytes of payload, into out; returns its length. key: 4 random
- * bytes, by which a client's payload is masked (ws_mask), or NULL.
+ * Writes the head of a frame with n bytes of payload into out; returns its length. key: 4
+ * random bytes that mask a client's payload (ws_mask), or NULL.
  */
 size_t ws_head(uint8_t out[WS_HEAD_MAX], enum ws_op op, bool fin, uint64_t n,
 	const uint8_t key[4]);
-/* Masks or unmasks n bytes, which stand at this offset in the payload. */
+/* Masks or unmasks n bytes that are at this offset of the payload. */
 void ws_mask(char *p, size_t n, const uint8_t key[4], uint64_t offset);
-/* The payload of a close into out: returns its length. reason is UTF-8, and cut. */
+/*
+ * Writes the payload of a close into out; returns its length. reason is UTF-8, and is
+ * truncated if it is too long.
+ */
 size_t ws_close(char out[WS_CONTROL_MAX], unsigned code, struct str reason);
 
-/* A Sec-WebSocket-Key is 16 bytes in base64 (4.2.1). Appends what answers it (4.2.2). */
+/*
+ * ws_is_key: a Sec-WebSocket-Key is 16 bytes in base64 (4.2.1). ws_accept: appends the
+ * value of Sec-WebSocket-Accept (4.2.2).
+ */
 bool ws_is_key(struct str key);
 void ws_accept(struct buf *out, struct str key);
 

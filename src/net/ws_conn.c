@@ -10,14 +10,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { TURNS = 4 /* of who has much to send, in one wake-up */ };
+enum { TURNS = 4 /* calls of room in one wake-up */ };
 
 enum state {
 	CONNECT, /* the socket is not connected yet */
 	ASK,     /* a client's handshake is under way */
 	OPEN,
-	CLOSING, /* we have said goodbye */
-	ENDING,  /* both have, or it has failed: what is queued goes out, no more comes */
+	CLOSING, /* we have sent a close */
+	ENDING,  /* both have, or it has failed: queued bytes are sent, no input */
 	GONE,
 	STATES
 };
@@ -28,19 +28,19 @@ struct ws_conn {
 	struct ws_conf conf; /* no zeros left */
 	struct transport transport;
 	struct ws ws;
-	bool masks;     /* a client */
-	bool told_end;  /* nothing more will be sent, and the transport knows */
-	bool owes_room; /* somebody was told that much is queued */
-	unsigned code;  /* with which it ends */
+	bool masks;     /* it is a client: frames sent are masked */
+	bool told_end;  /* set when all is sent: settle ends the transport once */
+	bool owes_room; /* ws_conn_send returned false: room is due */
+	unsigned code;  /* the close code to report at the end */
 	const char *why;
 	char reason[WS_CONTROL_MAX + 1]; /* of the close that came or was sent first */
 	char key[WS_KEY_LEN];
-	struct buf in;    /* a message in pieces; before OPEN, what the server says */
-	struct buf early; /* what had come with the request */
+	struct buf in;    /* a message in pieces; before OPEN, the server's answer */
+	struct buf early; /* input that followed the request */
 	struct buf out;
 	size_t sent; /* of out */
-	/* In beats that have passed: a process that was stopped counts one of them. */
-	uint64_t silent_ms;      /* since bytes of the peer came */
+	/* Counted in beats that have passed: a stopped process counts a single beat. */
+	uint64_t silent_ms;      /* since the peer's last bytes */
 	uint64_t controls_until; /* see ws_conn_may_control */
 	struct io io;
 	struct timer timer;
@@ -67,7 +67,7 @@ static void enter(struct ws_conn *c, enum state to)
 
 	assert(legal[c->state][to]);
 	c->state = to;
-	/* An armed timer has its place; one that fires has just left it. */
+	/* timer_set cannot fail: the timer is armed, or has just fired. */
 	if (ms[to])
 		r = timer_set(c->loop, &c->timer, ms[to], on_time);
 	assert(r == 0);
@@ -96,7 +96,7 @@ void ws_conn_del(struct ws_conn *c)
 		bury(c);
 }
 
-/* The end without more ado. */
+/* Ends the connection at once, and reports it. */
 static void drop(struct ws_conn *c, unsigned code, const char *why)
 {
 	if (!c->code) {
@@ -140,7 +140,7 @@ size_t ws_conn_queued(const struct ws_conn *c)
 	return c->out.n - c->sent;
 }
 
-/* Has the loop come back, which sends, or finds out why it cannot. */
+/* Wakes the loop, which then sends, or detects why it cannot. */
 static void wake(struct ws_conn *c)
 {
 	loop_want(c->loop, &c->io, c->io.events | EPOLLOUT);
@@ -156,7 +156,7 @@ bool ws_conn_send(struct ws_conn *c, enum ws_op op, struct str head, struct str 
 	return !c->owes_room;
 }
 
-/* 0: all is out; 1: the socket is full; an error of it or of the queue. */
+/* 0: all is sent; 1: the socket is full; an error of the socket or of the queue. */
 static int flush(struct ws_conn *c)
 {
 	int r;
@@ -177,7 +177,7 @@ static int flush(struct ws_conn *c)
 		c->sent += (size_t)n;
 	}
 	if (ws_conn_queued(c)) {
-		/* What is out already shall not count against the maximum. */
+		/* Sent bytes must not count against the maximum of the queue. */
 		if (c->sent > c->out.n / 2) {
 			buf_consume(&c->out, c->sent);
 			c->sent = 0;
@@ -190,7 +190,7 @@ static int flush(struct ws_conn *c)
 	return r ? r : ws_conn_queued(c) > 0;
 }
 
-/* Sent at once, as far as it goes: the program may be about to end. */
+/* Sends as much as possible at once, because the program may be about to end. */
 void ws_conn_close(struct ws_conn *c, unsigned code, struct str reason)
 {
 	if (c->state != OPEN)
@@ -198,14 +198,14 @@ void ws_conn_close(struct ws_conn *c, unsigned code, struct str reason)
 	ws_reason(c->reason, reason);
 	put_close(c, code, reason);
 	enter(c, CLOSING);
-	/* What went wrong is found by the next event. */
+	/* The next event reports an error of flush. */
 	if (flush(c))
 		wake(c);
 }
 
-/* --- What comes ----------------------------------------------------------------- */
+/* --- Receiving ------------------------------------------------------------------ */
 
-/* The peer is told why, and nothing more is taken. */
+/* Sends the reason to the peer. No more input is handled. */
 static void fail(struct ws_conn *c, unsigned code, const char *why)
 {
 	c->code = code;
@@ -310,7 +310,7 @@ static void take_frames(struct ws_conn *c, char *p, size_t n)
 	}
 }
 
-/* The answer to a client's handshake; what stands behind it are frames. */
+/* Takes the answer to a client's handshake. The bytes that follow it are frames. */
 static void take_answer(struct ws_conn *c, const char *p, size_t n)
 {
 	struct http_response h;
@@ -351,13 +351,13 @@ static void take(struct ws_conn *c, char *p, size_t n)
 		take_frames(c, p, n);
 }
 
-/* A peer that lets much be queued for it, and reads nothing, is not heard either. */
+/* While a peer does not read and much is queued for it, its input is not read either. */
 static bool listens(const struct ws_conn *c)
 {
 	return c->state != CONNECT && ws_conn_queued(c) < 4 * WS_QUEUE;
 }
 
-/* One turn of a peer is bounded by time, because small messages may be expensive. */
+/* A turn is bounded by time, because small messages may be expensive. */
 static int receive(struct ws_conn *c)
 {
 	uint64_t until = clock_us() + HTTP_TURN_US;
@@ -413,7 +413,7 @@ static void take_early(struct ws_conn *c)
 	buf_free(&early);
 }
 
-/* Whoever waits for room has his turn; results as of flush. */
+/* Calls room while it is due, at most TURNS times; results as of flush. */
 static int offer_room(struct ws_conn *c, int r)
 {
 	for (int i = 0; i < TURNS && r == 0 && c->owes_room && c->state == OPEN; i++) {
@@ -456,7 +456,7 @@ static void on_event(struct io *io, uint32_t events)
 
 	if (r)
 		drop(c, WS_LOST, err_text(r));
-	/* Nobody would find out by reading. */
+	/* The connection is not read now, so a read would not detect the error. */
 	else if ((events & (EPOLLERR | EPOLLHUP)) && !listens(c))
 		drop(c, WS_LOST, "the connection was lost");
 	else
@@ -490,7 +490,7 @@ static void on_time(struct timer *t)
 	wake(c);
 }
 
-/* --- The beginning -------------------------------------------------------------- */
+/* --- Start ---------------------------------------------------------------------- */
 
 static unsigned pick(unsigned given, unsigned otherwise)
 {
@@ -523,7 +523,7 @@ static struct ws_conn *ws_conn_new(
 	return c;
 }
 
-/* Begins to watch; on failure c is freed, with its transport. */
+/* Starts to watch the socket. On failure c and its transport are freed. */
 static int start(struct ws_conn *c, unsigned ms)
 {
 	int r = timer_set(c->loop, &c->timer, ms, on_time);

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* Whether a list of tokens, parted by commas, holds this one; its case counts or not. */
+/* Whether a comma-separated list holds the token. any_case: case does not matter. */
 static bool lists(struct str list, struct str token, bool any_case)
 {
 	while (list.n) {
@@ -149,7 +149,7 @@ const char *ws_hand_agrees(
 		http_field_find(&r->head, p, STR("connection"), &v) ||
 		!lists(v, STR("upgrade"), true))
 		return "the server does not upgrade the connection";
-	/* None was offered. */
+	/* The client has not offered any. */
 	if (http_field_find(&r->head, p, STR("sec-websocket-extensions"), &v) != 1)
 		return "the server wants an extension";
 	if (http_field_find(&r->head, p, STR("sec-websocket-accept"), &v))

@@ -14,11 +14,11 @@ enum tag {
 	IP_ADDRESS = 0x87,
 };
 
-/* --- DER (X.690), as much as certificates need -------------------------------------- */
+/* --- DER (X.690), the part that certificates use ------------------------------------ */
 
 /*
- * Cuts the first element off *rest: its content, and with whole, all its bytes. One
- * byte of tag; lengths in their shortest form.
+ * Cuts the first element off *rest. *content is its content and, if whole is not NULL,
+ * *whole is all its bytes. A tag has a single byte, and a length its shortest form.
  */
 static int element(
 	struct str *rest, unsigned char *tag, struct str *content, struct str *whole)
@@ -51,7 +51,7 @@ static int element(
 	return 0;
 }
 
-/* The next element, which must have the tag. */
+/* Takes the next element, which must have the tag wanted. */
 static int expect(
 	struct str *rest, unsigned char wanted, struct str *content, struct str *whole)
 {
@@ -197,7 +197,7 @@ static bool is_label_byte(char c)
 		(c >= '0' && c <= '9') || c == '-' || c == '_';
 }
 
-/* A last label of digits alone would be an address to some and a name to others. */
+/* A last label of digits only is refused: some programs would read it as an address. */
 static bool is_dns_name(struct str s)
 {
 	bool digits = true;
