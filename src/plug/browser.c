@@ -1,6 +1,6 @@
 /*
  * The browser: a process of od-plugins that drives Chromium for the actions browse and
- * browse_interactive. The first of them starts it.
+ * browse_interactive. The first action starts it.
  */
 #include "plug/external.h"
 #include "plug/screen.h"
@@ -19,12 +19,14 @@
 #include <sys/stat.h>
 
 enum {
-	CALL_MS = 120000,   /* of the contract, for one action */
-	PLACES_MAX = 65536, /* that were looked at */
-	LINE = 380,         /* of the log */
+	CALL_MS = 120000,   /* of the wire contract, for an action */
+	PLACES_MAX = 65536, /* bytes of the list of searched places */
+	LINE = 380,         /* longest line for the log */
 };
 
-/* The path of od-plugins, found before each start: it may be put there later. */
+/*
+ * The path of od-plugins. Searched before each start, because it may be installed later.
+ */
 static char driver[FILE_PATH_MAX];
 
 static bool is_visit(const struct act *a)
@@ -32,14 +34,14 @@ static bool is_visit(const struct act *a)
 	return !strcmp(a->action->name, "browse");
 }
 
-/* What the action is about, as the contract calls it. */
+/* Reads the argument that the action requires. */
 static int asked(struct act *a, struct str *what)
 {
 	return arg_str(
 		a, is_visit(a) ? "url" : "browser_actions", str_make(NULL, 0), what);
 }
 
-/* In the contract's words; why is empty where nobody has tried. */
+/* The error text of the wire contract. why is empty if no start was tried. */
 static void no_browser(struct act *a, const char *why)
 {
 	observe_errorf(a, "Browser functionality is not supported or disabled.%s%s",
@@ -56,7 +58,7 @@ static void fail(struct act *a, enum external_failure how, const char *words)
 		no_browser(a, tell ? words : "");
 		return;
 	}
-	/* What is too long to be read once more is not repeated. */
+	/* If the argument cannot be read again, the answer omits it. */
 	if (asked(a, &what))
 		what = STR("");
 	if (how == EXTERNAL_LATE)
@@ -83,7 +85,7 @@ static int run(struct act *a)
 	return external_own_run(p, a);
 }
 
-/* In lines that the log does not cut. */
+/* Logs the searched places, in lines that the log does not truncate. */
 static void log_places(struct str places)
 {
 	char line[LINE + 1];
@@ -111,7 +113,7 @@ static bool browser_find_driver(struct buf *why)
 	return r == 0;
 }
 
-/* Where it was searched is told when somebody has missed it. */
+/* Logs the searched places only if a call waits for the browser. */
 static bool look(const struct box *box, bool again, struct buf *why)
 {
 	struct buf places = BUF_INIT(PLACES_MAX);
@@ -155,8 +157,8 @@ static void downloads_done(struct job *j)
 }
 
 /*
- * The browser that a backend expects makes the folder when the sandbox starts. Ours may
- * start later, and makes it then.
+ * A backend expects the folder from the start of the sandbox. The browser may start
+ * later, so this plugin creates the folder.
  */
 static void make_downloads(const struct box *box)
 {

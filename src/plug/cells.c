@@ -15,13 +15,15 @@
 enum { WORDS = 512 };
 
 enum cell_state {
-	CELL_WAITS, /* in the line */
+	CELL_WAITS, /* in the queue */
 	CELL_RUNS,
-	CELL_CALLS, /* the same, without a kernel */
-	CELL_DIED,  /* with its kernel; it is answered when that is there again, or not */
+	CELL_CALLS, /* runs without a kernel */
+	CELL_DIED,  /* the kernel has died; answered after its restart */
 };
 
-/* A request on its way. Lives in the request's arena, while somebody waits for it. */
+/*
+ * A cell without an answer so far. Lives in the arena of the request that waits for it.
+ */
 struct cell_run {
 	enum cell_state state;
 	struct cells *cells;
@@ -29,7 +31,7 @@ struct cell_run {
 	struct cell_run *next;
 	struct str code;
 	struct timer timer;
-	int status; /* DIED: of the kernel */
+	int status; /* in CELL_DIED: the exit status of the kernel */
 };
 
 static struct loop *loop_of(const struct cells *c)
@@ -37,7 +39,7 @@ static struct loop *loop_of(const struct cells *c)
 	return c->box->loop;
 }
 
-/* The first directory, then that of the first session's shell. */
+/* The working directory of the first session's shell, else the sandbox's. */
 static struct str dir_of(const struct cells *c)
 {
 	const struct box *box = c->box;
@@ -66,7 +68,7 @@ static void observe(struct cells *c, struct cell_run *r, struct buf *content,
 		buf_view(content));
 	jw_key(&w, "code");
 	jw_str(&w, r->code);
-	/* Clients before 0.40 fail on image_urls; null is the default. */
+	/* Clients before 0.40 fail on image_urls; the default is null. */
 	if (images && cell_has_images(images)) {
 		jw_key(&w, "image_urls");
 		cell_write_images(images, &w);
@@ -97,7 +99,7 @@ static void answer_words(struct cells *c, struct cell_run *r, const char *words)
 	buf_free(&content);
 }
 
-/* With what the cell has given. */
+/* Answers with the output of the cell. */
 static void answer_with(struct cells *c, struct cell_run *r, const struct cell *cell)
 {
 	struct buf content = BUF_INIT(OBSERVATION_MAX);
@@ -115,7 +117,7 @@ static void answer_cell(struct cells *c, struct cell_run *r)
 	answer_with(c, r, &c->runner->cell);
 }
 
-/* --- The line --------------------------------------------------------------- */
+/* --- The queue ------------------------------------------------------------- */
 
 static void unlink_run(struct cells *c, struct cell_run *r)
 {
@@ -133,7 +135,7 @@ static void unlink_run(struct cells *c, struct cell_run *r)
 
 static void look_at_asker(struct timer *t);
 
-/* A cell without a limit holds up all others: it is for somebody who is there. */
+/* A cell without a limit delays all others, so it runs only while its client is there. */
 static void watch_asker(struct cells *c)
 {
 	struct cell_run *r = c->current;
@@ -144,7 +146,7 @@ static void watch_asker(struct cells *c)
 		log_warn("jupyter: a cell without a limit is not watched");
 }
 
-/* One whose answer is kept for him may be away while nobody else waits. */
+/* A client whose answer is kept may disconnect, unless other cells wait. */
 static bool has_left(const struct cells *c, const struct act *a)
 {
 	return (a->left && a->left(a)) || (c->line && a->alone && a->alone(a));
@@ -166,7 +168,7 @@ static void look_at_asker(struct timer *t)
 	answer_words(c, r, "[The cell was interrupted: the client has left.]");
 }
 
-/* The next cell has its turn, if there is one and a kernel for it. */
+/* Starts the next cell, if there is one and the kernel is idle. */
 static void pump(struct cells *c)
 {
 	while (!c->current && c->line && c->runner->state == RUNNER_IDLE) {
@@ -193,7 +195,7 @@ static void pump(struct cells *c)
 	}
 }
 
-/* The same while there is no kernel and none is looked for. */
+/* Runs the cells that wait while there is no kernel and none is being started. */
 static void pump_calls(struct cells *c)
 {
 	char words[WORDS];
@@ -249,7 +251,7 @@ static void time_over(struct timer *t)
 	pump_calls(c);
 }
 
-/* --- What the kernel says --------------------------------------------------- */
+/* --- Events of the kernel --------------------------------------------------- */
 
 static void put_death(struct buf *words, int status)
 {
@@ -259,7 +261,9 @@ static void put_death(struct buf *words, int status)
 		buf_fmt(words, "[Kernel died (exit status %d).", WEXITSTATUS(status));
 }
 
-/* why: NULL, or why there is no kernel now. What the cell gave stays in the cell. */
+/*
+ * why: NULL, or why there is no kernel now. The output of the cell is kept in the answer.
+ */
 static void answer_death(struct cells *c, const char *why)
 {
 	struct cell_run *r = c->current;
@@ -337,7 +341,7 @@ const struct runner_ops cells_ops = {
 	.none = on_none,
 };
 
-/* --- Coming and going ------------------------------------------------------- */
+/* --- Start and end ---------------------------------------------------------- */
 
 void cells_start(struct cells *c)
 {
@@ -365,7 +369,7 @@ int cells_run(struct cells *c, struct act *a, struct str code)
 	*end = r;
 	c->line_n++;
 	a->state = r;
-	/* What it lacked may have been installed since the last look. */
+	/* A program that was missing may have been installed since the last start. */
 	cells_start(c);
 	pump(c);
 	return ACT_WAIT;
@@ -380,8 +384,8 @@ static void limit_over(struct timer *t)
 }
 
 /*
- * A cell that runs goes on until its own time is over. One without a limit is
- * interrupted: nobody could end it any more, and all others wait for it.
+ * A running cell continues until its own time limit. A cell without a limit is
+ * interrupted: no client could end it any more, and all others wait for it.
  */
 void cells_abandon(struct act *a)
 {
@@ -404,7 +408,7 @@ void cells_abandon(struct act *a)
 	}
 	if (r->state != CELL_RUNS)
 		return;
-	/* It would look at the next cell. */
+	/* The timer would otherwise check the client of the next cell. */
 	timer_cancel(loop_of(c), &c->limit);
 	if (!left || timer_set(loop_of(c), &c->limit, left, limit_over) < 0)
 		c->runner->kind->interrupt(c->runner);

@@ -1,5 +1,5 @@
 /*
- * The cells of one kernel: one is executed, those that come meanwhile wait in a line.
+ * The cells of a kernel: a single cell is executed at a time, the others wait in a queue.
  * Each is answered with the observation of run_ipython.
  */
 #ifndef PLUG_CELLS_H
@@ -13,43 +13,43 @@ struct cell_run;
 
 struct cells {
 	char name[KERNELSPEC_NAME_MAX + 1];
-	struct later later; /* its end */
+	struct later later; /* frees the cells after the batch */
 	struct box *box;
-	struct plug *plug; /* whose state is that of this kernel; or NULL */
+	struct plug *plug; /* the plugin whose state is this kernel's; or NULL */
 	struct runner *runner;
 	struct native *native;    /* executes calls of skills without a kernel; or NULL */
-	const char *sorry;        /* for a cell without a kernel; NULL: why says it all */
-	char why[PLUGIN_WHY_MAX]; /* there is no kernel; "" */
+	const char *sorry;        /* answer without a kernel; NULL: why is used */
+	char why[PLUGIN_WHY_MAX]; /* why there is no kernel; or "" */
 
 	struct cell_run *current;
 	struct cell_run *line;
 	size_t line_n;
-	struct timer limit; /* of a cell that runs, but nobody waits for */
-	bool lost;          /* the variables, and nobody has been told */
+	struct timer limit; /* next check of the client, or limit of an abandoned cell */
+	bool lost;          /* variables were lost, and no answer has said so */
 
-	struct rich rich; /* of the last cell that has ended by itself... */
-	uint64_t done_n;  /* ...which is this one, from 1 on */
+	struct rich rich; /* of the last cell that ended by itself... */
+	uint64_t done_n;  /* ...and the number of that cell, from 1 on */
 };
 
-/* For the makers of its runner and its native; arg is the cells. */
+/* For the code that creates the runner and the native; arg is the cells. */
 extern const struct runner_ops cells_ops;
 void cells_calls_done(void *arg);
 
-/* Starts the kernel where there is none. */
+/* Starts the kernel if there is none. */
 void cells_start(struct cells *c);
-/* Answers who waits, kills the kernel, frees the runner. */
+/* Answers all clients that wait, kills the kernel, frees the runner. */
 void cells_end(struct cells *c);
 
 /*
- * Executes a cell when those before it are done. ACT_WAIT, also if it is answered
- * already; ACT_DONE with the words that there are too many; -ENOMEM.
+ * Queues a cell, which is executed when those before it are done. ACT_WAIT, also if it is
+ * answered already; ACT_DONE: too many cells wait, and the answer is an error; -ENOMEM.
  */
 int cells_run(struct cells *c, struct act *a, struct str code) MUST_USE;
-/* The one who asked has hung up. */
+/* The client has disconnected: no answer is needed. */
 void cells_abandon(struct act *a);
-/* The same, and wants the cell to end. */
+/* The client cancels the cell: no answer is needed, and the cell is to end. */
 void cells_cancel(struct act *a);
-/* For one that runs. */
+/* Interrupts a running cell. ERR_CLOSED: it does not run. */
 int cells_stop(struct act *a, enum act_stop how) MUST_USE;
 
 #endif

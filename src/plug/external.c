@@ -1,4 +1,4 @@
-/* The life of a plugin on the disk: its process, its restarts. */
+/* The life cycle of an external plugin: its process, its restarts. */
 #include "plug/external_private.h"
 
 #include "act/session.h"
@@ -38,7 +38,7 @@ static void enter(struct external *e, enum external_state to)
 	static const unsigned from[] = {
 		[EXTERNAL_OFF] = LACKING | PROBING | RESTING | STARTING | READY | ABSENT |
 			ENDING | PAUSED,
-		/* From the last three, what is ours and has given up. */
+		/* From the last three: a built-in plugin that has given up. */
 		[EXTERNAL_LACKING] = OFF | LACKING | PROBING | RESTING | PAUSED |
 			STARTING | ABSENT | ENDING,
 		[EXTERNAL_PROBING] = OFF | LACKING | PAUSED,
@@ -46,7 +46,7 @@ static void enter(struct external *e, enum external_state to)
 		[EXTERNAL_STARTING] = OFF | LACKING | PROBING | RESTING | PAUSED,
 		[EXTERNAL_READY] = STARTING | ABSENT,
 		[EXTERNAL_ABSENT] = STARTING | READY | ABSENT,
-		/* Again when it has closed its channel and is killed for that. */
+		/* Again, if it has closed its channel and is killed for that. */
 		[EXTERNAL_ENDING] = STARTING | READY | ABSENT | ENDING,
 		[EXTERNAL_PAUSED] = STARTING | READY | ABSENT | ENDING,
 	};
@@ -70,11 +70,11 @@ static void enter(struct external *e, enum external_state to)
 		log_warn("plugin %s: out of memory for a timer", e->plugin.name);
 }
 
-/* --- Its end -------------------------------------------------------------- */
+/* --- The end of the process ------------------------------------------------ */
 
 /*
- * How it goes on: the pause is the longer, the more often it has ended without having
- * been of use for a while.
+ * Sets the pause before the next start. It grows with each end, and starts anew after the
+ * process was ready for PLUGIN_STEADY_MS.
  */
 static void note_end(struct external *e)
 {
@@ -119,7 +119,7 @@ static void late(struct timer *t)
 	external_kill(e, words);
 }
 
-/* --- Whether it lives -------------------------------------------------------------- */
+/* --- Check of a process that does not answer ---------------------------------------- */
 
 static void silent(struct timer *t)
 {
@@ -127,7 +127,10 @@ static void silent(struct timer *t)
 		"it hangs: it has answered neither a call in time nor a ping");
 }
 
-/* A call may have had little time: it has that of any, and some for the ping. */
+/*
+ * A call may have a short time limit. The process is killed only after it had call_ms for
+ * the call, and PLUGIN_PING_MS (at most call_ms) for the ping.
+ */
 void external_doubt(struct external *e, uint64_t since)
 {
 	uint64_t now = loop_now(e->box->loop), most = e->manifest.call_ms;
@@ -147,9 +150,9 @@ void external_heard(struct external *e)
 	timer_cancel(e->box->loop, &e->doubt);
 }
 
-/* --- How it ended ------------------------------------------------------------------ */
+/* --- The reason of the end ---------------------------------------------------------- */
 
-/* What there is to say of the end of a process. */
+/* Appends the reason of the end of a process. */
 static void put_end(struct external *e, int status, struct buf *why)
 {
 	int err = spawn_outcome(&e->report);
@@ -166,7 +169,7 @@ static void put_end(struct external *e, int status, struct buf *why)
 		buf_fmt(why, ": %.150s", e->last);
 }
 
-/* It cannot be started for now, and somebody has to do something about it. */
+/* The plugin cannot be started until the cause is removed. */
 static void lack(struct external *e, const char *why)
 {
 	enter(e, EXTERNAL_LACKING);
@@ -174,7 +177,10 @@ static void lack(struct external *e, const char *why)
 	external_fail(e, true, e->plug->why);
 }
 
-/* A program of ours that says it is of no use: the next call looks why, and starts it. */
+/*
+ * A built-in plugin that has reported itself unavailable: the next call checks its needs,
+ * and starts it.
+ */
 static bool gives_up(const struct external *e)
 {
 	return e->own && e->plug->state == PLUG_UNAVAILABLE;
@@ -198,7 +204,7 @@ static void child_ended(struct child *c, int status)
 	struct buf why = BUF_INIT(PLUGIN_WHY_MAX * 4);
 	bool good = e->state == EXTERNAL_PROBING && status == 0 && !e->trouble[0];
 
-	/* Who is left of its group would talk to nobody. */
+	/* Processes that are left in its group have no peer any more. */
 	kill(-e->pid, SIGKILL);
 	external_drain(e);
 	note_end(e);
@@ -222,9 +228,12 @@ static void child_ended(struct child *c, int status)
 	buf_free(&why);
 }
 
-/* --- Starting ------------------------------------------------------------- */
+/* --- Start ---------------------------------------------------------------- */
 
-/* word as a path: below the folder if it has a slash, or else a program on the PATH. */
+/*
+ * Finds word: a path, relative to the folder, if it has a slash; else a program on the
+ * PATH.
+ */
 static bool find(const struct external *e, const char *word, char path[FILE_PATH_MAX])
 {
 	struct stat st;
@@ -264,7 +273,7 @@ static int spawn_it(
 	return r;
 }
 
-/* talks: it has the channel. */
+/* talks: the process has the channel. */
 static int launch(struct external *e, const char **argv, bool talks)
 {
 	int out[2] = {-1, -1}, pair[2] = {-1, -1};
@@ -320,7 +329,7 @@ static void say_hello(struct external *e)
 	buf_free(&frame);
 }
 
-/* False, with the need in why. */
+/* False: a need is missing, and why is its description. */
 static bool has_needs(const struct external *e, struct buf *why)
 {
 	char path[FILE_PATH_MAX];
@@ -337,13 +346,13 @@ static bool has_needs(const struct external *e, struct buf *why)
 	return true;
 }
 
-/* It was never needed. */
+/* Whether a lazy plugin has had no call so far. */
 static bool rests(const struct external *e)
 {
 	return e->own && e->own->lazy && !e->starts && !e->calls;
 }
 
-/* Probe or program, whichever comes next. */
+/* Starts the probe if it is still to be done, else the program. */
 static void begin(struct external *e)
 {
 	bool probes = e->manifest.probe[0] && !e->probed;
@@ -387,7 +396,7 @@ void external_wake(struct external *e)
 
 void external_ready(struct external *e)
 {
-	/* One that was killed may have said so before it has noticed. */
+	/* A process that was killed may have sent "ready" before. */
 	if (e->state == EXTERNAL_READY || e->state == EXTERNAL_ENDING)
 		return;
 	enter(e, EXTERNAL_READY);
@@ -406,14 +415,14 @@ void external_absent(struct external *e, struct str why)
 		return;
 	snprintf(words, sizeof(words), "%.*s",
 		(int)(why.n < sizeof(words) ? why.n : sizeof(words) - 1), why.p);
-	/* If it ends now, that is why. */
+	/* The reason of the end, if the process ends now. */
 	snprintf(e->last, sizeof(e->last), "%s", words);
 	enter(e, EXTERNAL_ABSENT);
 	plug_unavailable(e->plug, words);
 	external_fail(e, true, words);
 }
 
-/* --- What plug.c calls ---------------------------------------------------- */
+/* --- Called by plug.c ----------------------------------------------------- */
 
 void external_begin(struct external *e, struct plug *p)
 {
@@ -434,7 +443,7 @@ void external_drain_calls(struct plug *p)
 	external_end_streams(p->own);
 }
 
-/* What is still there gets SIGTERM with all others when the server ends. */
+/* A process that still runs receives SIGTERM with all others when the server ends. */
 void external_stop(struct plug *p)
 {
 	struct external *e = p->own;

@@ -1,4 +1,4 @@
-/* What a plugin on the disk is asked: actions and requests, and its replies. */
+/* Calls of an external plugin: actions and requests, and the replies to them. */
 #include "plug/external_private.h"
 
 #include "act/observe.h"
@@ -12,23 +12,23 @@
 enum { WORDS = 2 * PLUGIN_WHY_MAX };
 
 enum call_state {
-	CALL_WAITS, /* for its plugin to be ready */
+	CALL_WAITS, /* until the plugin is ready */
 	CALL_SENT,
-	CALL_OPEN, /* part of the reply has come, and the next may */
-	CALL_FULL, /* the same, but the client has to read first */
+	CALL_OPEN, /* part of the reply was received, and more may follow */
+	CALL_FULL, /* as CALL_OPEN, but the client has to read first */
 };
 
-/* Lives in the arena of who asks, as long as he waits. */
+/* Lives in the arena of the action or request that waits for it. */
 struct call {
 	enum call_state state;
 	struct external *e;
 	struct call *next;
 	uint64_t id;
-	struct act *act;    /* one of the two */
-	struct request *rq; /* is NULL */
+	struct act *act;    /* NULL: rq waits */
+	struct request *rq; /* NULL: act waits */
 	struct timer timer;
 	double seconds;
-	uint64_t sent; /* when, in the loop's time */
+	uint64_t sent; /* time of sending, in the loop's time */
 	bool endless;  /* it streams events, which have no end of their own */
 };
 
@@ -53,8 +53,8 @@ static void unlink_call(struct call *c)
 }
 
 /*
- * status is for a request, of which nothing was sent yet; an action is answered with an
- * error observation.
+ * Answers with an error. status is for a request of which nothing was sent yet; an action
+ * is answered with an error observation.
  */
 static void fail(struct call *c, unsigned status, const char *words)
 {
@@ -187,7 +187,10 @@ void external_pump(struct external *e)
 {
 	struct call *c = e->calls;
 
-	/* From the front each time: an answer may bring the next call. */
+	/*
+	 * Restarts at the front after each call, because an answer may bring the next
+	 * call.
+	 */
 	while (c && e->state == EXTERNAL_READY) {
 		if (c->state == CALL_WAITS) {
 			hand_over(c);
@@ -198,7 +201,7 @@ void external_pump(struct external *e)
 	}
 }
 
-/* --- Who asks ------------------------------------------------------------- */
+/* --- Callers -------------------------------------------------------------- */
 
 static void time_over(struct timer *t)
 {
@@ -217,7 +220,7 @@ static void time_over(struct timer *t)
 	external_doubt(e, sent);
 }
 
-/* Nobody waits for one that has not managed to start, or says that it cannot. */
+/* Whether a call may wait: not if the process failed to start, or is unavailable. */
 static bool is_hopeful(const struct external *e)
 {
 	return e->state == EXTERNAL_PROBING || e->state == EXTERNAL_STARTING ||
@@ -235,8 +238,9 @@ static struct call *one_that_was_left(struct external *e)
 }
 
 /*
- * What does one action after the other is not kept from the next by who has gone. Who
- * only wants to see something does not wait for them.
+ * Ends the actions whose clients have disconnected: a built-in plugin handles one action
+ * at a time, and the next one must not wait for them. Requests do not wait for actions,
+ * so they end none.
  */
 static void make_way(struct external *e)
 {
@@ -251,7 +255,7 @@ static void make_way(struct external *e)
 	}
 }
 
-/* The answer may come before this returns. */
+/* Sends or queues a call. The answer may come before this function returns. */
 static void ask(struct call *c, uint64_t ms)
 {
 	struct external *e = c->e;
@@ -304,7 +308,7 @@ int external_run(struct act *a)
 	return run(x->e, a, act_timeout_ms(a));
 }
 
-/* The contract has a time of its own for these. */
+/* The time limit is own->call_ms, as in the wire contract, not the action's timeout. */
 int external_own_run(struct plug *p, struct act *a)
 {
 	return run(p->own, a, 0);
@@ -360,11 +364,14 @@ void external_gone(struct request *rq)
 void external_fail(struct external *e, bool all, const char *why)
 {
 	struct call *c = e->calls;
-	/* One of ours says so before it begins with what it was sent. */
+	/* A built-in plugin reports this before it begins the calls that it was sent. */
 	bool undone = e->own && e->state == EXTERNAL_ABSENT;
 	char words[WORDS];
 
-	/* From the front each time: an answer may bring the next call. */
+	/*
+	 * Restarts at the front after each answer, because an answer may bring the next
+	 * call.
+	 */
 	while (c) {
 		if (c->state >= CALL_SENT && !undone) {
 			snprintf(words, sizeof(words),
@@ -425,7 +432,9 @@ static void begin_reply(struct call *c, const struct plugin_answer *an)
 	c->state = CALL_OPEN;
 }
 
-/* The plugin may send one piece more each time that one has found room. */
+/*
+ * Sends "more" when the client has space: the plugin may send a piece for each of them.
+ */
 static void pass_piece(struct call *c, struct str body, bool more)
 {
 	struct request *rq = c->rq;
@@ -494,7 +503,7 @@ static void answer_request(struct call *c, struct json_val root)
 	buf_free(&an.body);
 }
 
-/* 0; positive: nobody waits for it any more; ERR_SYNTAX with why. */
+/* 0; 1: no call waits for the reply any more; ERR_SYNTAX with why. */
 static int find_asked(
 	struct external *e, uint64_t id, struct call **found, const char **why)
 {

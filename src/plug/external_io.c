@@ -1,4 +1,4 @@
-/* What comes from the process of a plugin and goes to it: frames, and what it prints. */
+/* Input and output of the process of an external plugin: frames, and what it prints. */
 #include "plug/external_private.h"
 
 #include "base/fd.h"
@@ -11,14 +11,17 @@
 
 enum { DRAIN_READS = 16 }; /* more than a socket or a pipe holds */
 
-static char room[PLUGIN_READ]; /* of one read, whose bytes are taken at once */
+static char room[PLUGIN_READ]; /* for a single read; used up before the next */
 
 static bool is_noisy(const struct external *e)
 {
 	return e->noise >= PLUGIN_NOISE_MAX;
 }
 
-/* One that talks too much waits, by the buffers of the kernel. */
+/*
+ * Does not read from a process that sends too much: the kernel's buffers fill up, and it
+ * blocks.
+ */
 static void listen_again(struct external *e)
 {
 	uint32_t in = is_noisy(e) ? 0 : EPOLLIN;
@@ -55,7 +58,7 @@ bool external_noise(struct external *e)
 	return true;
 }
 
-/* --- What it prints ------------------------------------------------------- */
+/* --- Printed lines ------------------------------------------------------------ */
 
 static void end_line(struct external *e)
 {
@@ -77,7 +80,7 @@ static void print(struct external *e, struct str text)
 			e->line[e->line_n++] = text.p[i];
 }
 
-/* As driver's: 0 there may be more, positive not now, negative the end. */
+/* 0: there may be more; 1: nothing now; negative: the end. */
 static int read_pipe(struct external *e)
 {
 	ssize_t n = read(e->pipe.fd, room, sizeof(room));
@@ -107,7 +110,7 @@ static void flush(struct external *e)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			break; /* a broken one is noticed by its reader */
+			break; /* the reader detects a broken channel */
 		buf_consume(&e->out, (size_t)n);
 	}
 	if (!e->out.n)
@@ -122,7 +125,9 @@ int external_send(struct external *e, struct str frame)
 	buf_str(&e->out, frame);
 	buf_putc(&e->out, '\n');
 	if (e->out.err) {
-		/* Half a frame must not stay: there is room for its end. */
+		/*
+		 * An incomplete frame must not stay: there may be space for its end only.
+		 */
 		int r = e->out.err;
 
 		external_kill(e, "the sandbox is out of memory");

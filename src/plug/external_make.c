@@ -1,4 +1,4 @@
-/* Plugins with a process as plug.c sees them: of what is on the disk, and ours. */
+/* Creates plugins with a process for plug.c: those from folders, and built-in ones. */
 #include "plug/external_private.h"
 
 #include "base/env.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The shell's environment, with the manifest's and what is said about the channel. */
+/* The shell's environment, then the manifest's, then the variables of the channel. */
 static int make_env(struct external *e)
 {
 	static const char *const more[] = {"OD_PLUGIN_FD=3", "OD_PLUGIN_PROTOCOL=1"};
@@ -73,7 +73,7 @@ static int make_routes(struct external *e)
 	return 0;
 }
 
-/* 0 with the text; 1: there is none; -errno. */
+/* 0 with the text; 1: there is no manifest; -errno. */
 static int read_text(const char *path, struct buf *text)
 {
 	struct stat st;
@@ -89,7 +89,7 @@ static int read_text(const char *path, struct buf *text)
 	return r;
 }
 
-/* 0, even if it is bad; -ENOMEM. */
+/* Reads the manifest and fills e. 0, also if the manifest is bad; -ENOMEM. */
 static int load(struct external *e)
 {
 	struct buf text = BUF_INIT(PLUGIN_MANIFEST_MAX + 1);
@@ -159,7 +159,7 @@ struct external *external_new(struct box *box, const char *name)
 	return NULL;
 }
 
-/* A copy, as a manifest has its lists. */
+/* Copies a list into the arena, in the form of a manifest's lists. */
 static const char **copy_list(struct external *e, const char *const *list)
 {
 	const char **copy;

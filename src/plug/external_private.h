@@ -1,4 +1,4 @@
-/* Of use to the files of external plugins alone. */
+/* Shared by the files of external plugins; not for other files. */
 #ifndef PLUG_EXTERNAL_PRIVATE_H
 #define PLUG_EXTERNAL_PRIVATE_H
 
@@ -13,19 +13,19 @@
 /*
  *   OFF -> PROBING -> STARTING -> READY <-> ABSENT
  *
- * A need or a probe leads to LACKING, the end of the process to PAUSED, perhaps by
- * ENDING; from there it begins anew.
+ * A missing need or a failed probe leads to LACKING. The end of the process leads to
+ * PAUSED, possibly through ENDING. From both the plugin starts again.
  */
 enum external_state {
 	EXTERNAL_OFF,      /* not started yet, or stopped for good */
-	EXTERNAL_LACKING,  /* something it needs is not there; a call looks again */
-	EXTERNAL_PROBING,  /* its probe runs */
-	EXTERNAL_RESTING,  /* all is there; the first call starts it */
-	EXTERNAL_STARTING, /* it runs, and has not said yet that it is ready */
+	EXTERNAL_LACKING,  /* a need is missing; a call checks again */
+	EXTERNAL_PROBING,  /* the probe runs */
+	EXTERNAL_RESTING,  /* all needs are met; the first call starts it */
+	EXTERNAL_STARTING, /* the process runs and is not ready yet */
 	EXTERNAL_READY,
-	EXTERNAL_ABSENT, /* it runs, and has said why it is unavailable */
+	EXTERNAL_ABSENT, /* the process runs and has reported why it is unavailable */
 	EXTERNAL_ENDING, /* it has closed its channel, or was killed */
-	EXTERNAL_PAUSED, /* it has ended, and is started again in a moment */
+	EXTERNAL_PAUSED, /* it has ended, and is restarted soon */
 };
 
 struct call;
@@ -36,10 +36,10 @@ struct external_action {
 };
 
 struct external {
-	struct plugin plugin;           /* as plug.c sees it */
-	const struct external_own *own; /* NULL for one on the disk */
+	struct plugin plugin;           /* for plug.c */
+	const struct external_own *own; /* NULL: a plugin from a folder */
 	struct box *box;
-	struct plug *plug; /* while it is started */
+	struct plug *plug; /* set while it is started */
 	struct arena memory;
 	struct plugin_manifest manifest;
 	const char *dir;
@@ -49,97 +49,102 @@ struct external {
 
 	enum external_state state;
 	struct timer timer; /* of the state */
-	bool probed;        /* with success */
-	bool hopeless;  /* it ended when it was not ready: nobody waits for the next */
+	bool probed;        /* the probe has succeeded */
+	bool hopeless;  /* ended before it was ready: calls do not wait for a restart */
 	uint64_t since; /* of the state */
-	uint64_t pause; /* ms, before the next start; 0: none yet */
+	uint64_t pause; /* ms before the next start; 0: none so far */
 	unsigned starts;
 	char trouble[PLUGIN_WHY_MAX]; /* why it was killed; or empty */
 
 	/* The process. */
-	pid_t pid; /* and that of its group; 0: none */
+	pid_t pid; /* also its process group; 0: none */
 	struct child child;
 	struct spawn_report report;
-	struct io pipe;    /* what it prints */
+	struct io pipe;    /* stdout and stderr */
 	struct io channel; /* frames */
 	struct lines lines;
-	struct buf out; /* frames that are on their way */
+	struct buf out; /* frames to be sent */
 	struct arena json;
 	char line[PLUGIN_LINE_MAX], last[PLUGIN_LINE_MAX];
 	size_t line_n;
 
-	/* A call was not answered in time: does it live? */
+	/*
+	 * After a call without an answer in time: runs until the ping must be answered.
+	 */
 	struct timer doubt;
-	char ended[PLUGIN_WHY_MAX]; /* how the process before this one has ended */
+	char ended[PLUGIN_WHY_MAX]; /* how the previous process has ended */
 
-	/* What nobody has asked for. */
+	/* Output that was not requested. */
 	struct timer quiet;
 	unsigned noise, dropped;
-	unsigned changes; /* of those, frames that say whether it is ready */
+	unsigned changes; /* frames among it that report a change of readiness */
 
-	struct call *calls; /* in the order in which they came */
+	struct call *calls; /* in order of arrival */
 	size_t calls_n;
 	uint64_t last_id;
 };
 
-/* --- external.c: its life */
+/* --- external.c: the life cycle of the process */
 
-/* Starts it: p->own is e from now on. */
+/* Starts the plugin: p->own becomes e. */
 void external_begin(struct external *e, struct plug *p);
-/* As of struct plugin. */
+/* For struct plugin. */
 int external_start(struct plug *p);
 void external_drain_calls(struct plug *p);
 void external_stop(struct plug *p);
-/* A call has come in LACKING: looks again. */
+/* A call has come in LACKING: checks the needs again. */
 void external_again(struct external *e);
-/* A call has come in RESTING. */
+/* A call has come in RESTING: starts the process. */
 void external_wake(struct external *e);
-/* Its end follows; why it is. */
+/* Kills the process. why is the reason of its end. */
 void external_kill(struct external *e, const char *why);
-/* It has closed its channel, or will: calls that come wait for the next start. */
+/* The process has closed its channel, or will: new calls wait for the next start. */
 void external_hang_up(struct external *e);
-/* It has said so. */
+/* The process has reported that it is ready, or why it is unavailable. */
 void external_ready(struct external *e);
 void external_absent(struct external *e, struct str why);
 
-/* It has had a call since then, in the loop's time, and has not answered. */
+/*
+ * A call that was sent at since (the loop's time) has had no answer: sends a ping, and
+ * kills the process if it does not answer.
+ */
 void external_doubt(struct external *e, uint64_t since);
-/* It has said something. */
+/* The process has sent something: ends the doubt. */
 void external_heard(struct external *e);
 
-/* --- external_io.c: its channel and what it prints */
+/* --- external_io.c: the channel, and what the process prints */
 
-/* Closes all that leads to the process. */
+/* Closes everything that leads to the process. */
 void external_close(struct external *e);
-/* Before that, when it has ended: what it has said last. */
+/* The process has ended: reads its last output. Called before external_close. */
 void external_drain(struct external *e);
-/* Adds a frame to what is on its way. ERR_LIMIT: it does not read. */
+/* Queues a frame. ERR_LIMIT: the process does not read. */
 int external_send(struct external *e, struct str frame) MUST_USE;
-/* Sends a frame without members but op, and id unless that is 0, if there is room. */
+/* Sends a frame with the member op alone, and id unless that is 0, if there is space. */
 void external_tell(struct external *e, const char *op, uint64_t id);
-/* For the loop. */
+/* Called by the loop. */
 void external_pipe_ready(struct io *io, uint32_t events);
 void external_channel_ready(struct io *io, uint32_t events);
 
-/* --- external_call.c: what it is asked */
+/* --- external_call.c: calls and their replies */
 
-/* A plug_route's, and an action's. */
+/* For the routes and the actions of the plugin. */
 void external_handle(struct plug *p, struct request *rq);
 void external_room(struct request *rq);
 int external_run(struct act *a);
-/* Ends streams of events, which would hold up the end of the server. */
+/* Ends streams of events, which would otherwise delay the end of the server. */
 void external_end_streams(struct external *e);
-/* READY: hands over those that wait. */
+/* In READY: sends the calls that wait. */
 void external_pump(struct external *e);
-/* Answers those that were handed over, and with all the others too. */
+/* Answers the calls that were sent, and if all is set, the others too, with an error. */
 void external_fail(struct external *e, bool all, const char *why);
-/* 0; ERR_SYNTAX with why: there was no such call. */
+/* 0; ERR_SYNTAX with why: there is no such call. */
 int external_reply(
 	struct external *e, const struct plugin_frame *f, const char **why) MUST_USE;
-/* The same for one of ours. */
+/* As external_reply, for a built-in plugin. */
 int external_own_reply(struct external *e, uint64_t id, struct str observation,
 	const char **why) MUST_USE;
-/* One frame, or one line printed, that was not asked for. True: it may be shown. */
+/* Counts a frame or a printed line that was not requested. True: it may be logged. */
 bool external_noise(struct external *e);
 
 #endif

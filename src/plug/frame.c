@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-/* --- What a plugin says --------------------------------------------------------- */
+/* --- Frames from a plugin --------------------------------------------------------- */
 
 static int bad(const char **why, const char *what)
 {
@@ -13,7 +13,7 @@ static int bad(const char **why, const char *what)
 	return ERR_SYNTAX;
 }
 
-/* A member that is a string. False: it is none, or there is no memory for it. */
+/* Reads a member that is a string. False: it is no string, or there is no memory. */
 static bool member(
 	struct json_val root, const char *key, struct arena *a, struct str *out)
 {
@@ -34,7 +34,7 @@ int plugin_frame_read(
 	struct plugin_frame *f, struct str line, struct arena *a, const char **why)
 {
 	static const struct {
-		const char *name, *words; /* the member with the words, or NULL */
+		const char *name, *words; /* the member with the text, or NULL */
 	} ops[] = {
 		[PLUGIN_READY] = {"ready", NULL},
 		[PLUGIN_UNAVAILABLE] = {"unavailable", "why"},
@@ -86,7 +86,7 @@ bool plugin_own_reply(struct str line, uint64_t *id, struct str *observation)
 
 /* --- Replies ---------------------------------------------------------------------- */
 
-/* Those that the server writes itself, or that are about the connection. */
+/* Headers that the server writes itself, or that concern the connection. */
 static bool is_ours(struct str name)
 {
 	static const char *const names[] = {"connection", "content-length", "date",
@@ -196,7 +196,7 @@ int plugin_answer_read(
 	return r;
 }
 
-/* Absent is otherwise; ERR_TYPE. */
+/* Reads a string; if it is absent, *s is other. ERR_TYPE: it is no string. */
 static int text_or(struct json_val o, const char *key, const char *other, struct arena *a,
 	struct str *s)
 {

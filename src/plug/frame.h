@@ -1,6 +1,6 @@
 /*
- * The frames between the server and a plugin on the disk: one JSON object per line, as
- * docs/plugins.md has it. An engine: it is given whole lines.
+ * The frames between the server and a plugin from a folder: a JSON object per line, see
+ * docs/plugins.md. An engine without I/O: the caller passes whole lines.
  */
 #ifndef PLUG_FRAME_H
 #define PLUG_FRAME_H
@@ -11,13 +11,13 @@
 
 enum plugin_op {
 	PLUGIN_READY,
-	PLUGIN_UNAVAILABLE, /* with words */
-	PLUGIN_LOG,         /* with words */
-	PLUGIN_PONG,        /* it lives */
+	PLUGIN_UNAVAILABLE, /* with a text */
+	PLUGIN_LOG,         /* with a text */
+	PLUGIN_PONG,        /* the answer to a ping */
 	PLUGIN_REPLY,       /* with an id; the rest is in root */
 };
 
-/* What a plugin says. */
+/* A frame from a plugin. */
 struct plugin_frame {
 	enum plugin_op op;
 	uint64_t id;
@@ -27,19 +27,19 @@ struct plugin_frame {
 };
 
 /*
- * Reads one line; f stays where it is, and its texts are the line's or the arena's. 0;
+ * Parses a line. f must not move; its texts point into the line or the arena. 0;
  * ERR_SYNTAX with why, a static string; -ENOMEM.
  */
 int plugin_frame_read(struct plugin_frame *f, struct str line, struct arena *a,
 	const char **why) MUST_USE;
 
 /*
- * A reply of a program of ours, {"op":"reply","id":7,"observation":{...}} to the byte,
- * whose observation is complete and is not looked into. False: it is another frame.
+ * Recognizes a reply of a built-in plugin, {"op":"reply","id":7,"observation":{...}} to
+ * the byte. Its observation is complete and is not parsed. False: it is another frame.
  */
 bool plugin_own_reply(struct str line, uint64_t *id, struct str *observation);
 
-/* The reply to a request, as it stands in a frame. */
+/* The reply to a request, read from a frame. */
 struct plugin_answer {
 	unsigned status;
 	const char *type; /* content type; NULL: none */
@@ -47,23 +47,23 @@ struct plugin_answer {
 		struct str name, value;
 	} fields[PLUGIN_HEADERS_MAX];
 	size_t fields_n;
-	struct buf body; /* to be freed */
-	bool more;       /* this is one piece, and another one follows */
+	struct buf body; /* owned by the caller */
+	bool more;       /* another piece follows */
 };
-/* The first piece, or all of it. 0; ERR_SYNTAX with why; -ENOMEM. */
+/* Reads the first piece, or the whole reply. 0; ERR_SYNTAX with why; -ENOMEM. */
 int plugin_answer_read(struct plugin_answer *an, struct json_val root, struct arena *a,
 	const char **why) MUST_USE;
-/* A piece behind the first, of which body and more count. As above. */
+/* Reads a piece after the first, of which only body and more count. As above. */
 int plugin_piece_read(struct plugin_answer *an, struct json_val root, struct arena *a,
 	const char **why) MUST_USE;
 
-/* Checks an observation and completes it: kind is for one that has none. As above. */
+/* Checks an observation and completes it. If it has no kind, kind is used. As above. */
 int plugin_observation(struct json_val root, const char *kind, struct arena *a,
 	struct buf *out, const char **why) MUST_USE;
 
-/* A body: text as "body" where it is text, or else Base64 as "body64". */
+/* Writes a body: as "body" if it is text, else in Base64 as "body64". */
 void plugin_body_write(struct jw *w, struct str body);
-/* JSON without the blanks between its tokens, so without a newline. */
+/* Writes JSON without the blanks between its tokens, and so without newlines. */
 int plugin_json_write(struct jw *w, struct str json, struct arena *a) MUST_USE;
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The plugin of cells: the action run_ipython, on an embedded driver in a Python or on
- * Jupyter kernels by name, and the routes that show them.
+ * The plugin for cells: the action run_ipython, on an embedded driver in a Python process
+ * or on Jupyter kernels by name, and the routes that show them.
  */
 #include "plug/table.h"
 
@@ -23,7 +23,7 @@ static const char no_python[] =
 
 struct jupyter {
 	struct plug *plug;
-	struct buf prepare;                 /* what an interpreter executes first */
+	struct buf prepare;                 /* code that interpreters execute first */
 	struct cells *kernels[KERNELS_MAX]; /* the first is the default */
 	size_t kernels_n;
 };
@@ -41,7 +41,10 @@ static void del_later(struct later *l)
 	cells_del(container_of(l, struct cells, later));
 }
 
-/* The runner of the embedded kernel, and who executes calls where it has no Python. */
+/*
+ * Creates the runner of the embedded kernel, and the native, which executes calls of
+ * skills if there is no Python.
+ */
 static void make_embedded(const struct jupyter *j, struct cells *c)
 {
 	const struct shell_setup *setup = c->box->shell_setup;
@@ -89,7 +92,7 @@ static struct cells *find(const struct jupyter *j, struct str name)
 	return NULL;
 }
 
-/* Where one more kernel has its place: in that of one that never came, if need be. */
+/* The place for a new kernel. If all are used, that of a kernel that is not running. */
 static struct cells **find_place(struct jupyter *j)
 {
 	if (j->kernels_n < KERNELS_MAX)
@@ -100,7 +103,7 @@ static struct cells **find_place(struct jupyter *j)
 	return NULL;
 }
 
-/* The kernel of that name, which is not started yet where it is new. */
+/* Finds the kernel of that name, or creates it without starting it. */
 static int get(struct jupyter *j, struct str name, struct cells **out)
 {
 	struct cells *c = find(j, name);
@@ -116,7 +119,9 @@ static int get(struct jupyter *j, struct str name, struct cells **out)
 		if (place == &j->kernels[j->kernels_n])
 			j->kernels_n++;
 		else
-			/* It may be in the middle of saying that it did not come. */
+			/*
+			 * The old kernel may be inside its callback for a failed start.
+			 */
 			loop_free_later(c->box->loop, &(*place)->later, del_later);
 		*place = c;
 	}
@@ -230,7 +235,7 @@ static void list(struct plug *p, struct request *rq)
 	request_reply(rq, 200, "application/json");
 }
 
-/* The kernel that the query names; NULL, and answered, when there is none. */
+/* The kernel that the query names. NULL: there is none, and the request is answered. */
 static struct cells *asked(struct plug *p, struct request *rq)
 {
 	const struct jupyter *j = p->own;
@@ -315,7 +320,7 @@ static void stop(struct plug *p)
 	free(j);
 }
 
-/* With its default kernel, which is not started yet. */
+/* Creates the state, with the default kernel, which is not started yet. */
 static struct jupyter *jupyter_new(struct plug *p)
 {
 	const char *wanted = env_value(p->box->shell_setup->env, "JUPYTER_KERNEL");

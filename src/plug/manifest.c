@@ -7,7 +7,7 @@
 
 enum { PROTOCOL = 1, SECONDS_MAX = 86400 };
 
-/* While it is read. The first error stays, as r. */
+/* State of the parser. r is the first error. */
 struct reading {
 	struct plugin_manifest *m;
 	struct str name;
@@ -45,7 +45,7 @@ static void wrong(struct reading *d, const char *key, size_t at, const char *wha
 	buf_fmt(d->why, ": %s", what);
 }
 
-/* at is the place in a list plus one; 0 for none. NULL behind an error. */
+/* at is the index in a list plus one; 0: no list. NULL after an error. */
 static const char *text_of(
 	struct reading *d, const char *key, size_t at, struct json_val v)
 {
@@ -222,7 +222,7 @@ static bool is_method(const char *text)
 	return false;
 }
 
-/* Decoded, as requests have it. A star is for all that may follow. */
+/* A path in decoded form, as in requests. A "*" at its end matches any rest. */
 static bool is_path(const char *text)
 {
 	size_t n = strlen(text);

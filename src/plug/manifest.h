@@ -1,6 +1,6 @@
 /*
- * The manifest of a plugin on the disk: plugin.json in its folder, as docs/plugins.md
- * has it. An engine: text in, a checked struct out; nothing is looked up.
+ * The manifest of a plugin from a folder: the file plugin.json, see docs/plugins.md. An
+ * engine without I/O: checks a text and fills a struct; no file is looked up.
  */
 #ifndef PLUG_MANIFEST_H
 #define PLUG_MANIFEST_H
@@ -17,17 +17,20 @@ struct plugin_manifest {
 	const char **actions;
 	struct plugin_route {
 		const char *method;
-		const char *path; /* below the plugin's own; the end may be a "*" */
+		const char *path; /* relative to the plugin's path; may end in a "*" */
 	} * routes;
 	size_t actions_n, routes_n;
 	uint64_t ready_ms, call_ms;
 };
 
-/* Lower-case letters, digits, '_', '-' and '.', which it does not begin with. */
+/*
+ * Whether name has only lower-case letters, digits, '_', '-' and '.', does not begin with
+ * '-' or '.', and is not too long.
+ */
 bool plugin_name_ok(struct str name);
 /*
- * Reads the text of a manifest in the folder called name; the strings are the arena's.
- * 0; ERR_SYNTAX with the key and what is wrong with it appended to why; -ENOMEM.
+ * Parses the manifest of the folder called name. The strings live in the arena. 0;
+ * ERR_SYNTAX: the key and the reason are appended to why; -ENOMEM.
  */
 int plugin_manifest_read(struct plugin_manifest *m, struct str text, struct str name,
 	struct arena *a, struct buf *why) MUST_USE;

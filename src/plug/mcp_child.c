@@ -62,7 +62,7 @@ static void fail_all(struct mcp_child *c, const char *why)
 	}
 }
 
-/* What the pipe does not take waits; a server that reads nothing is bounded by send. */
+/* Bytes that the pipe does not accept stay queued. The size of send limits the queue. */
 static void flush(struct mcp_child *c)
 {
 	while (c->send.n && c->in.fd >= 0) {
@@ -73,7 +73,7 @@ static void flush(struct mcp_child *c)
 		else if (n < 0 && errno == EAGAIN)
 			break;
 		else if (n < 0 && errno != EINTR)
-			/* Its end tells why. */
+			/* The end of the process reports the reason. */
 			buf_reset(&c->send);
 	}
 	if (c->in.fd >= 0)
@@ -88,18 +88,24 @@ static void in_ready(struct io *io, uint32_t events)
 		flush(c);
 		return;
 	}
-	/* It has ended, as a rule; one that can be asked nothing shall. */
+	/*
+	 * The process has usually ended. If not, it is killed, because it cannot read
+	 * requests.
+	 */
 	buf_reset(&c->send);
 	loop_close(c->loop, io);
 	tree_kill_now(c->pid);
 }
 
-/* A message has been written behind before; it becomes a line, or nothing. */
+/*
+ * Ends the message that begins at the offset before: makes it a line, or removes it on
+ * error.
+ */
 static int end_line(struct mcp_child *c, size_t before)
 {
 	int err;
 
-	/* Between values JSON may have line feeds, a message may not. */
+	/* JSON may have line feeds between values, but a message must not. */
 	for (size_t i = before; !c->send.err && i < c->send.n; i++)
 		if (c->send.p[i] == '\n' || c->send.p[i] == '\r')
 			c->send.p[i] = ' ';
@@ -112,7 +118,7 @@ static int end_line(struct mcp_child *c, size_t before)
 	return err;
 }
 
-/* id 0: a notification. */
+/* Writes a request; id 0: a notification. */
 static int put(struct mcp_child *c, uint64_t id, struct str method, struct str params)
 {
 	size_t before = c->send.n;
@@ -159,13 +165,13 @@ void mcp_child_forget(struct mcp_ask *q, bool tell)
 		flush(c);
 }
 
-/* --- Messages from it ---------------------------------------------------------- */
+/* --- Messages from the server -------------------------------------------------- */
 
 static struct mcp_ask *find(struct mcp_child *c, struct str id)
 {
 	uint64_t n;
 
-	/* Some write every id as a string. */
+	/* Some servers write every id as a string. */
 	if (str_u64(str_trim(id, "\""), UINT64_MAX, &n) < 0)
 		return NULL;
 	for (struct mcp_ask *q = c->asks; q; q = q->next)
@@ -234,7 +240,7 @@ static void take(struct mcp_child *c, const struct jsonrpc *m)
 	}
 }
 
-/* Who waits for it would wait for good. */
+/* Fails the request that a malformed line was to answer: it would wait for ever. */
 static void take_strange(struct mcp_child *c, struct str line, const char *why)
 {
 	struct mcp_ask *q = find(c, jsonrpc_spoiled_id(line));
@@ -283,24 +289,26 @@ static void kill_it(struct mcp_child *c, const char *why)
 		tree_kill_now(c->pid);
 }
 
-/* 0; 1: nothing more is there now, or ever. */
+/* 0; 1: there is nothing more to read now, or ever. */
 static int read_some(struct mcp_child *c)
 {
-	static char room[MCP_CHILD_READ]; /* whose bytes are taken at once */
+	static char room[MCP_CHILD_READ]; /* its bytes are used up before the next read */
 	ssize_t n = read(c->out.fd, room, sizeof(room));
 	struct str in, line;
 	int r;
 
 	if (n <= 0)
 		return 1;
-	/* Blanks between values to JSON; to a stream of events they would end a line. */
+	/*
+	 * JSON allows CR between values, but in a stream of events CR would end a line.
+	 */
 	for (ssize_t i = 0; i < n; i++)
 		if (room[i] == '\r')
 			room[i] = ' ';
 	in = str_make(room, (size_t)n);
 	while ((r = lines_next(&c->lines, &in, &line)) == 0) {
 		take_line(c, line);
-		/* Whoever was answered may have had it replaced. */
+		/* The receiver of an answer may have replaced this server. */
 		if (c->state == MCP_CHILD_OFF)
 			return 1;
 	}
@@ -317,13 +325,15 @@ static void out_ready(struct io *io, uint32_t events)
 
 	if (!read_some(c) || !(events & EPOLLHUP) || c->out.fd < 0)
 		return;
-	/* It has ended, as a rule; one that can answer nobody shall. */
+	/*
+	 * The process has usually ended. If not, it is killed, because it cannot answer.
+	 */
 	loop_close(c->loop, io);
 	if (c->state != MCP_CHILD_LEAVING)
 		tree_kill_now(c->pid);
 }
 
-/* --- Its process --------------------------------------------------------------- */
+/* --- The process --------------------------------------------------------------- */
 
 static void restart(struct timer *t)
 {
@@ -364,7 +374,10 @@ static void child_ended(struct child *child, int status)
 	int err = spawn_outcome(&c->report);
 	char why[MCP_NAME_MAX + MCP_WHY_MAX + 64];
 
-	/* Who is left of its group would go on writing; who has left it still may. */
+	/*
+	 * Processes left in its group would go on writing. Processes that have left the
+	 * group may.
+	 */
 	kill(-c->pid, SIGKILL);
 	for (int i = 0; i < DRAIN_READS && c->out.fd >= 0; i++)
 		if (read_some(c))
@@ -500,7 +513,7 @@ void mcp_child_start(struct mcp_child *c)
 		log_warn("mcp: out of memory for a timer");
 }
 
-/* The rungs: the end of its input, SIGTERM, SIGKILL. */
+/* The steps: its input is closed, SIGTERM, SIGKILL. */
 static void stayed(struct timer *t)
 {
 	struct mcp_child *c = container_of(t, struct mcp_child, timer);

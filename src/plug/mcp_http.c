@@ -4,7 +4,7 @@
 
 const char *const mcp_versions[] = {"2025-06-18", "2025-03-26", "2024-11-05", NULL};
 
-/* A method's revision; NULL for one that is not spoken here. */
+/* The supported protocol version equal to version; NULL if there is none. */
 const char *mcp_version_find(struct str version)
 {
 	for (size_t i = 0; mcp_versions[i]; i++)
@@ -13,7 +13,7 @@ const char *mcp_version_find(struct str version)
 	return NULL;
 }
 
-/* --- What is refused --------------------------------------------------------- */
+/* --- Checks ------------------------------------------------------------------ */
 
 void mcp_refuse(struct request *rq, unsigned status, int code, const char *words)
 {
@@ -32,7 +32,7 @@ bool mcp_origin_ok(struct request *rq)
 	return false;
 }
 
-/* Whether the field Accept has room for the type, of that group. */
+/* Whether the field Accept allows the type, or the wildcard group that the type is in. */
 static bool accepts(struct request *rq, struct str type, struct str group)
 {
 	struct str list;
@@ -61,7 +61,7 @@ bool mcp_is_json(struct request *rq)
 	return str_eq_nocase(str_trim(str_cut(&type, ';'), " \t"), STR(MCP_JSON));
 }
 
-/* Before anything of a request counts. False, and answered. */
+/* Checks a request before anything else of it is used. False: the request is answered. */
 bool mcp_is_welcome(struct request *rq)
 {
 	struct str version;
@@ -85,7 +85,10 @@ bool mcp_is_initialize(const struct jsonrpc *m)
 	return m->kind == JSONRPC_REQUEST && str_eq(m->method, STR("initialize"));
 }
 
-/* The messages of a body, n of them; NULL, and answered, where there are none. */
+/*
+ * Reads the messages of a body, *n of them. NULL: something is wrong, and the request is
+ * answered.
+ */
 struct jsonrpc *mcp_read_messages(
 	struct request *rq, struct arena *arena, struct str body, size_t *n, bool *batch)
 {

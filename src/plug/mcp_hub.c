@@ -1,7 +1,7 @@
 /*
- * The plugin that proxies servers of MCP: POST /update_mcp_server starts them in the
- * sandbox, at /mcp and /mcp/sse they are reached. It is there without being asked for,
- * and costs nothing before the first of those.
+ * The plugin that proxies MCP servers: POST /update_mcp_server starts them in the
+ * sandbox, and clients reach them at /mcp and /mcp/sse. It is always available, and uses
+ * no memory before the first of these requests.
  */
 #include "plug/table.h"
 
@@ -15,17 +15,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* All of it in one sandbox. */
+/* The state of the plugin in a sandbox. */
 struct hub {
 	struct box *box;
 	struct mcp_proxy proxy;
 	struct mcp_server server;
-	struct mcp_child *leaving; /* they are not wanted any more */
+	struct mcp_child *leaving; /* servers that are being stopped */
 	unsigned leaving_n;
 	struct update *updates;
 };
 
-/* A request that waits until what it has brought is ready. In its request's arena. */
+/*
+ * A request that waits until the servers that it has added are ready. Lives in its
+ * request's arena.
+ */
 struct update {
 	struct update *next;
 	struct hub *hub;
@@ -51,7 +54,7 @@ static struct hub *hub_new(struct plug *p)
 	return h;
 }
 
-/* Made when it is first needed; NULL: out of memory. */
+/* Creates the hub when it is first needed. NULL: out of memory. */
 static struct hub *hub_of(struct plug *p)
 {
 	if (!p->own)
@@ -72,7 +75,7 @@ static void unlink_update(struct update *u)
 	u->rq->user = NULL;
 }
 
-/* The contract's answer: what could not be started is told in a text. */
+/* The answer of the wire contract: a text lists the servers that are not ready. */
 static void answer(struct update *u)
 {
 	struct request *rq = u->rq;
@@ -108,7 +111,7 @@ static void look(struct timer *t)
 	answer(container_of(t, struct update, timer));
 }
 
-/* From the loop: those who wait may be answered by what they have called. */
+/* Answers from the loop, because the caller of changed may itself be such a request. */
 static void changed(struct mcp_child *c, enum mcp_child_state from)
 {
 	struct hub *h = c->arg;
@@ -121,7 +124,7 @@ static void changed(struct mcp_child *c, enum mcp_child_state from)
 			return;
 }
 
-/* --- One entry ----------------------------------------------------------------- */
+/* --- A single entry ------------------------------------------------------------- */
 
 static bool is_name(struct str name)
 {
@@ -131,7 +134,10 @@ static bool is_name(struct str name)
 	return name.n && name.n <= MCP_NAME_MAX && !memchr(name.p, '\0', name.n);
 }
 
-/* On the PATH of the env; what is not there is not in our folder either. */
+/*
+ * Finds the command on the PATH of env, else in /.od/bin. If it is in neither, the start
+ * fails.
+ */
 static const char *find_program(
 	const char *const *env, struct str command, struct arena *a)
 {
@@ -146,7 +152,7 @@ static const char *find_program(
 	return arena_cstr(a, str_c(out));
 }
 
-/* The words of a text as a shell has them: blanks, quotes, backslashes. -errno. */
+/* Splits a text into words as a shell does: blanks, quotes, backslashes. -errno. */
 static int split(struct str text, const char **argv, size_t *n, struct arena *a)
 {
 	char *out = arena_alloc(a, text.n + 1), quote = 0;
@@ -207,7 +213,7 @@ static int read_args(struct json_val args, const char **argv, size_t *n, struct 
 	return 0;
 }
 
-/* That of the shells, with the entry's own in place of theirs. */
+/* The environment of the shells, with the variables of the entry. */
 static int read_env(struct json_val own, const char *const *env, struct mcp_child *c)
 {
 	struct json_val key, v;
@@ -240,7 +246,7 @@ static int read_env(struct json_val own, const char *const *env, struct mcp_chil
 	return 0;
 }
 
-/* 0; ERR_TYPE and the like for an entry that is none; -ENOMEM. */
+/* 0; ERR_TYPE, ERR_LIMIT, ERR_SYNTAX: the entry is not valid; -ENOMEM. */
 static int read_entry(struct hub *h, struct json_val v, struct mcp_child *c)
 {
 	const char **argv = arena_array(&c->memory, MCP_ARGS_MAX + 2, sizeof(*argv));
@@ -307,7 +313,7 @@ static const struct mcp_child_ops child_ops = {.changed = changed,
 	.heard = heard,
 	.left = left};
 
-/* It may take its time, unless many do. */
+/* Stops a server. It has time to end, unless many are being stopped. */
 static void drop(struct hub *h, struct mcp_child *c, const char *why)
 {
 	unlink_child(&h->proxy.children, c);
@@ -342,7 +348,7 @@ static struct entry *entry_new(struct hub *h)
 	return e;
 }
 
-/* In place of one of the same name, which is ended. */
+/* Adds an entry, and stops a server of equal name. */
 static void add(struct hub *h, struct entry *e)
 {
 	struct mcp_child **end;
@@ -358,7 +364,7 @@ static void add(struct hub *h, struct entry *e)
 	mcp_child_start(&e->child);
 }
 
-/* Whether there is room for them besides those that none of them replaces. */
+/* Whether the new entries and the servers that they do not replace fit. */
 static bool have_room(const struct hub *h, struct entry *const *made, size_t n)
 {
 	size_t all = n;
@@ -373,7 +379,7 @@ static bool have_room(const struct hub *h, struct entry *const *made, size_t n)
 	return all <= MCP_SERVERS_MAX;
 }
 
-/* All are read before the first is started. */
+/* Reads all entries before the first one is started. */
 static int take_all(struct hub *h, struct json_val list)
 {
 	struct entry *made[MCP_SERVERS_MAX];
@@ -395,7 +401,10 @@ static int take_all(struct hub *h, struct json_val list)
 	}
 	if (r == 0 && !have_room(h, made, n))
 		r = ERR_LIMIT;
-	/* Names change, too, when there is not one alone any more. */
+	/*
+	 * The names in the lists change, too: they have prefixes if there are several
+	 * servers.
+	 */
 	for (size_t i = 0; i < n; i++) {
 		if (r == 0) {
 			add(h, made[i]);
@@ -435,7 +444,7 @@ static void update(struct plug *p, struct request *rq)
 	struct json_error e;
 	int r;
 
-	/* No foreign page shall choose what is started. */
+	/* A cross-origin page must not choose what is started. */
 	if (!mcp_origin_ok(rq))
 		return;
 	h = hub_of(p);
@@ -521,7 +530,7 @@ static void drain(struct plug *p)
 	mcp_server_drain(&h->server);
 }
 
-/* Their input ends now; all processes are ended next. */
+/* Closes the input of the servers. The sandbox ends all processes next. */
 static void let_go(struct mcp_child **list, struct hub *h)
 {
 	while (*list) {

@@ -24,7 +24,7 @@ static void fail(struct mcp_call *c, const char *why)
 
 /* --- Names --------------------------------------------------------------------- */
 
-/* Of a URI, the part that the name of its server stands behind. */
+/* The length of the scheme of a URI with "://". The server's name follows it. */
 static size_t scheme_of(struct str uri)
 {
 	size_t at = str_find(uri, STR("://"));
@@ -45,7 +45,10 @@ void mcp_put_shown(
 	buf_putc(out, '"');
 }
 
-/* Whose that is, the longest name counting; *name becomes what he calls it. NULL. */
+/*
+ * The server whose name is the prefix of *name, the longest name first. *name becomes the
+ * server's own name of the object. NULL: there is none.
+ */
 static struct mcp_child *owner(
 	const struct mcp_proxy *p, struct mcp_call *call, bool uri, struct str *name)
 {
@@ -73,16 +76,18 @@ static struct mcp_child *owner(
 	return found;
 }
 
-/* --- One request to one server ------------------------------------------------- */
+/* --- A request to a server ------------------------------------------------------ */
 
 struct pass {
 	struct mcp_ask ask;
 	struct mcp_call *call;
 	struct mcp_child *to;
-	struct str watched; /* a resource that it subscribes to, as the server calls it */
+	struct str watched; /* URI to subscribe to, in the server's spelling */
 };
 
-/* The server is to tell of a resource: whom is for us to remember. */
+/*
+ * Stores a subscription that the server has accepted, so that updates reach this client.
+ */
 static int pass_watched(struct pass *p, const struct jsonrpc *m)
 {
 	if (!p->watched.n || json_type(m->error) != JSON_ABSENT)
@@ -120,7 +125,7 @@ void mcp_put_member(struct buf *out, struct str key, struct str value)
 	buf_str(out, value);
 }
 
-/* Progress comes back under a token that no other client of ours has. */
+/* Replaces the progressToken by a token that is unique among all clients. */
 static void put_meta(struct buf *out, struct json_val meta, uint64_t token)
 {
 	struct buf own = BUF_INIT(HTTP_BODY_MAX);
@@ -163,7 +168,7 @@ void mcp_put_params(struct buf *out, struct json_val params, const char *name,
 	buf_putc(out, '}');
 }
 
-/* With the member called name, if that is not NULL, as value, which is JSON. */
+/* Sends the call to a server. If name is not NULL, value (JSON) replaces that member. */
 static void pass_on(
 	struct mcp_call *c, struct mcp_child *to, const char *name, struct str value)
 {
@@ -202,7 +207,7 @@ static void pass_on(
 	fail(c, words);
 }
 
-/* JSON that is to live as long as the call; empty: out of memory. */
+/* Copies JSON into the arena of the call. Empty: out of memory. */
 static struct str keep(struct mcp_call *c, struct buf *json)
 {
 	char *copy = json->err ? NULL : arena_cstr(c->arena, buf_view(json));
@@ -222,7 +227,10 @@ static struct str quoted(struct mcp_call *c, struct str inside)
 	return keep(c, &json);
 }
 
-/* Whom the call is for, by what of stands under name, which becomes his. Or answered. */
+/*
+ * The server that the member name of the object identifies. *value becomes the server's
+ * own name. NULL: the call is answered.
+ */
 static struct mcp_child *find_owner(
 	struct mcp_call *c, struct json_val of, const char *name, struct str *value)
 {
@@ -258,7 +266,7 @@ static void pass_named(struct mcp_call *c, const char *name)
 		fail(c, "Out of memory.");
 }
 
-/* completion/complete has the name of a prompt, or a URI, one level deeper. */
+/* In completion/complete the name of a prompt, or a URI, is a level deeper. */
 static void pass_completion(struct mcp_call *c)
 {
 	struct json_val ref = json_get(c->message.params, "ref"), key, v;
@@ -288,9 +296,12 @@ static void pass_completion(struct mcp_call *c)
 		fail(c, "Out of memory.");
 }
 
-/* --- Lists of all -------------------------------------------------------------- */
+/* --- Merged lists --------------------------------------------------------------- */
 
-/* What the methods list, and how it is called. */
+/*
+ * The methods that list, the member with the list, and the member of an item that is
+ * shown with a prefix.
+ */
 static const struct list {
 	const char *method, *member, *name;
 	bool uri;
@@ -305,7 +316,7 @@ struct part {
 	struct mcp_ask ask;
 	struct merge *merge;
 	struct mcp_child *child;
-	struct buf out; /* its items, so that they stand together */
+	struct buf out; /* the items of this server, in a row */
 	unsigned pages;
 };
 
@@ -313,7 +324,7 @@ struct merge {
 	struct mcp_call *call;
 	const struct list *list;
 	bool alone;
-	struct timer timer; /* one that is silent does not hold up the others */
+	struct timer timer; /* a silent server must not delay the others */
 	unsigned waiting, n;
 	struct part parts[MCP_SERVERS_MAX];
 };
@@ -392,7 +403,7 @@ static void put_item(struct part *p, struct json_val item)
 	buf_free(&shown);
 }
 
-/* One that has no such list, dies, or is too late has nothing in it. */
+/* A server without such a list, or that ends or is too late, contributes no items. */
 static void part_done(struct mcp_ask *q, const struct jsonrpc *m, const char *why)
 {
 	struct part *p = container_of(q, struct part, ask);
@@ -438,7 +449,10 @@ static void list_all(struct mcp_call *c, const struct list *list)
 	m->list = list;
 	m->alone = mcp_proxy_is_alone(proxy);
 	c->own = m;
-	/* Ours, so that it cannot be complete before all are asked. */
+	/*
+	 * A count for this function, so that the merge is not complete before all are
+	 * asked.
+	 */
 	m->waiting = 1;
 	for (struct mcp_child *child = proxy->children; child && m->n < MCP_SERVERS_MAX;
 		child = child->next) {
@@ -455,7 +469,7 @@ static void list_all(struct mcp_call *c, const struct list *list)
 		m->n++;
 		m->waiting++;
 	}
-	/* The client of a single one has patience of his own. */
+	/* With a single server the client's own time limit is enough. */
 	if (m->waiting > 1 && !m->alone &&
 		timer_set(c->session->server->loop, &m->timer, MCP_LIST_MS, list_late) <
 			0)
@@ -464,7 +478,7 @@ static void list_all(struct mcp_call *c, const struct list *list)
 		merged(m);
 }
 
-/* --- What clients ask ---------------------------------------------------------- */
+/* --- Requests of clients -------------------------------------------------------- */
 
 static void describe(struct mcp_server *s, struct jw *w)
 {
@@ -492,7 +506,7 @@ static const struct list *list_of(const struct mcp_call *c)
 	return NULL;
 }
 
-/* Methods that are meant for one server, and what tells which. */
+/* Methods for a single server, and the member that identifies it. */
 static const struct {
 	const char *method, *name;
 } named[] = {

@@ -1,7 +1,8 @@
 /*
- * Several servers of MCP as one: what they list is merged, with their names in front
- * where there is more than one of them, and what is asked goes to the one it is meant
- * for. What they ask and tell goes to the clients that it is meant for.
+ * Combines several MCP servers into one. Their lists are merged; if there is more than
+ * one server, names get the server's name as a prefix. A client's request goes to the
+ * server that it names. Requests and notifications of servers go to the clients
+ * concerned.
  */
 #ifndef PLUG_MCP_PROXY_H
 #define PLUG_MCP_PROXY_H
@@ -11,21 +12,21 @@
 
 extern const struct mcp_ops mcp_proxy_ops;
 
-/* The arg of a server with those ops. */
+/* The arg of an mcp_server whose ops are mcp_proxy_ops. */
 struct mcp_proxy {
 	struct mcp_server *server;
-	struct mcp_child *children; /* in the order in which they came */
-	struct mcp_asked *asked;    /* what they wait for */
+	struct mcp_child *children; /* in order of arrival */
+	struct mcp_asked *asked;    /* their questions that clients have not answered */
 };
 
-/* --- mcp_relay.c: what children ask and tell; as of their ops */
+/* --- mcp_relay.c: messages from children; for mcp_child_ops */
 
 void mcp_relay_heard(struct mcp_proxy *p, struct mcp_child *c, const struct jsonrpc *m);
 void mcp_relay_changed(
 	struct mcp_proxy *p, struct mcp_child *c, enum mcp_child_state from);
-/* It is about to be taken from the list: its questions are dropped. */
+/* c is about to leave the list: its questions are dropped. */
 void mcp_relay_drop(struct mcp_proxy *p, const struct mcp_child *c);
-/* There are others than before: what they list is new to all clients. */
+/* The servers have changed: notifies all clients that the lists are new. */
 void mcp_relay_lists_changed(struct mcp_proxy *p);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * What proxied servers ask of clients and tell them. A server has one client, us, and
- * does not say whom it means: who has a call under way there, or else the only one that
- * can.
+ * Requests and notifications of proxied servers to clients. A server has a single client,
+ * the proxy, and does not name the client that it means: that is the client with a call
+ * in progress there, or else the only client that supports the request.
  */
 #include "plug/mcp_proxy_private.h"
 
@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What one client has asked to be told. */
+/* Log level and subscriptions of a client. */
 struct memo {
-	unsigned level; /* of log messages, from 1; 0: it has not said */
+	unsigned level; /* of log messages, from 1; 0: not set */
 	unsigned watched_n;
 	struct watched *watched;
 };
@@ -19,10 +19,10 @@ struct memo {
 struct watched {
 	struct watched *next;
 	char server[MCP_NAME_MAX + 1];
-	struct str uri; /* as the server calls it; behind this */
+	struct str uri; /* as the server spells it; stored behind this struct */
 };
 
-/* --- Memory of a client --------------------------------------------------------- */
+/* --- State of a client ---------------------------------------------------------- */
 
 static struct memo *memo_new(void)
 {
@@ -105,7 +105,7 @@ static struct mcp_child *child_called(const struct mcp_proxy *p, const char *nam
 	return NULL;
 }
 
-/* --- Requests of our own, whose answers change nothing -------------------------- */
+/* --- Requests of the proxy itself; their answers are ignored --------------------- */
 
 static void quiet_done(struct mcp_ask *q, const struct jsonrpc *m, const char *why)
 {
@@ -158,7 +158,7 @@ static unsigned level_of(struct json_val params)
 	return 0;
 }
 
-/* A server has one level for all clients: the lowest, of which each gets its part. */
+/* A server has one level for all clients: the lowest. Each client receives its part. */
 static void pass_level(struct mcp_proxy *p, struct mcp_child *c)
 {
 	struct buf params = BUF_INIT(64);
@@ -199,15 +199,15 @@ void mcp_relay_set_level(struct mcp_call *c)
 	mcp_result_end(c, &w);
 }
 
-/* --- What servers ask ----------------------------------------------------------- */
+/* --- Requests of servers -------------------------------------------------------- */
 
-/* A question of a server on its way to a client. */
+/* A request of a server that a client has not answered yet. */
 struct mcp_asked {
 	struct mcp_question question;
 	struct mcp_asked *next;
 	struct mcp_proxy *proxy;
 	struct mcp_child *child;
-	struct str id, token; /* the server's, as written; behind this */
+	struct str id, token; /* from the server, in JSON; stored behind this struct */
 };
 
 static const struct kind {
@@ -279,7 +279,7 @@ static struct mcp_asked *asked_new(
 	return a;
 }
 
-/* The newest call of s that c works on; of anybody, with s NULL. */
+/* The newest call of s that c handles; if s is NULL, of any session. */
 static struct mcp_call *call_at(const struct mcp_child *c, const struct mcp_session *s)
 {
 	for (const struct mcp_ask *q = c->asks; q; q = q->next) {
@@ -292,8 +292,8 @@ static struct mcp_call *call_at(const struct mcp_child *c, const struct mcp_sess
 }
 
 /*
- * Whom c means: who can, and has a call there if anybody has. NULL, with the code and the
- * words of an error.
+ * The client that c means: it supports the request, and has a call at c if any client
+ * has. NULL: *code and *why are the error.
  */
 static struct mcp_session *whom(const struct mcp_proxy *p, const struct mcp_child *c,
 	unsigned can, int *code, const char **why)
@@ -354,7 +354,7 @@ static void ask(struct mcp_proxy *p, struct mcp_child *c, const struct jsonrpc *
 		asked_del(a);
 }
 
-/* The server needs no answer any more. */
+/* The server has cancelled a request. */
 static void cancelled(
 	struct mcp_proxy *p, const struct mcp_child *c, const struct jsonrpc *m)
 {
@@ -381,7 +381,7 @@ void mcp_relay_drop(struct mcp_proxy *p, const struct mcp_child *c)
 	}
 }
 
-/* --- What servers tell ---------------------------------------------------------- */
+/* --- Notifications of servers --------------------------------------------------- */
 
 static void tell_all(struct mcp_proxy *p, struct str method, struct str params)
 {
@@ -402,7 +402,7 @@ static void log_message(
 	}
 }
 
-/* Whether uri is what is watched, or below it. */
+/* Whether uri is the watched one, or below it. */
 static bool is_below(struct str watched, struct str uri)
 {
 	return str_starts(uri, watched) &&
@@ -466,7 +466,7 @@ void mcp_relay_heard(struct mcp_proxy *p, struct mcp_child *c, const struct json
 	}
 }
 
-/* --- Comings and goings --------------------------------------------------------- */
+/* --- Changes of servers and clients --------------------------------------------- */
 
 static void tell_lists(struct mcp_session *s)
 {
@@ -481,7 +481,7 @@ void mcp_relay_lists_changed(struct mcp_proxy *p)
 		tell_lists(s);
 }
 
-/* A new process knows nothing of what the old one was asked. */
+/* Repeats level and subscriptions for a new process, which does not have them. */
 static void ask_again(struct mcp_proxy *p, struct mcp_child *c)
 {
 	pass_level(p, c);
@@ -511,7 +511,7 @@ static void roots_changed(struct mcp_proxy *p)
 		mcp_child_tell(c, STR("notifications/roots/list_changed"), STR(""));
 }
 
-/* Whose roots count is another one when a client comes. */
+/* A client that connects may change whose roots are used. */
 void mcp_relay_client_said(struct mcp_session *s, const struct jsonrpc *m)
 {
 	bool comes = str_eq(m->method, STR("notifications/initialized")) && s->stream;

@@ -26,8 +26,8 @@ static void session_del(struct mcp_session *s)
 }
 
 /*
- * The least recently used one with nothing under way makes room, of those that came the
- * same way, first among those that do not listen.
+ * If there are too many sessions of this transport, ends the least recently used one
+ * without calls; a session without a stream goes first.
  */
 static bool make_room(struct mcp_server *server, enum mcp_way way)
 {
@@ -65,7 +65,7 @@ struct mcp_session *mcp_session_new(struct mcp_server *server, enum mcp_way way)
 	return s;
 }
 
-/* Found sessions move to the front. */
+/* A session that was found moves to the front. */
 struct mcp_session *mcp_session_find(
 	struct mcp_server *server, enum mcp_way way, struct str id)
 {
@@ -112,7 +112,7 @@ static void finish(struct mcp_post *p)
 		request_end(rq);
 		return;
 	}
-	/* All that was asked has been cancelled: a stream that says nothing. */
+	/* All requests were cancelled: the reply is an empty stream of events. */
 	if (!request_out(rq)->n) {
 		request_reply(rq, 200, REQUEST_EVENTS);
 		return;
@@ -138,14 +138,14 @@ static void unlink_call(struct mcp_call *c)
 	mcp_questions_leave(c->session, c);
 	c->post->waiting--;
 	if (c->apart) {
-		/* It lives there itself. */
+		/* The arena is stored in its own memory. */
 		struct arena arena = *c->arena;
 
 		arena_reset(&arena);
 	}
 }
 
-/* A peer that reads too slowly is the connection's to deal with. */
+/* The connection handles a peer that reads too slowly. */
 void mcp_send(struct mcp_post *p, struct str piece)
 {
 	p->full = !request_write(p->rq, piece);
@@ -159,7 +159,7 @@ void mcp_write_event(struct mcp_post *p)
 	buf_reset(&p->text);
 }
 
-/* A list has one answer, which comes when it is complete. */
+/* A batch has a single answer, which is sent when it is complete. */
 bool mcp_may_stream(const struct mcp_post *p)
 {
 	return p->streams || (!p->batch && mcp_takes_events(p->rq));
@@ -260,7 +260,7 @@ void mcp_beat(struct timer *t)
 				tell_beat(p, c);
 				told = true;
 			}
-	/* A comment, which clients pass over, and what is between us and them sees. */
+	/* A comment: clients ignore it, and proxies on the way see traffic. */
 	if (!told)
 		mcp_send(p, STR(":\n\n"));
 	if (timer_set(p->server->loop, t, MCP_BEAT_MS, mcp_beat) < 0)
@@ -272,7 +272,7 @@ void mcp_progress(struct mcp_call *c, struct json_val params)
 	struct buf own = BUF_INIT(HTTP_REPLY_MAX);
 	struct mcp_post *p = c->post;
 
-	/* What has been overtaken is of no use to who reads slowly. */
+	/* A client that reads slowly receives no outdated progress. */
 	if (!c->progress_token.n || p->full || !mcp_may_stream(p))
 		return;
 	mcp_begin_stream(p);
@@ -280,7 +280,7 @@ void mcp_progress(struct mcp_call *c, struct json_val params)
 	write_progress(p, &own);
 }
 
-/* An answer that takes longer than this becomes a stream. */
+/* An answer that takes longer than MCP_STREAM_MS becomes a stream. */
 static void wait_for_answers(struct mcp_post *p)
 {
 	if (!mcp_may_stream(p))
@@ -359,7 +359,7 @@ static void cancel(struct mcp_call *c)
 	look_finished(p);
 }
 
-/* By the id as it was written: a client writes an id always in the same way. */
+/* Compares ids as they were sent: a client writes an id always in the same form. */
 static void cancelled(struct mcp_session *s, const struct jsonrpc *m)
 {
 	struct str id = json_raw(json_get(m->params, "requestId"));
@@ -390,7 +390,7 @@ static void take_notification(struct mcp_session *s, const struct jsonrpc *m)
 		s->server->ops->heard(s, m);
 }
 
-/* An arena apart from the request's ends with the call. 0, or -ENOMEM. */
+/* If arena is not the request's, it is freed when the call ends. 0, or -ENOMEM. */
 int mcp_take(struct mcp_post *p, struct mcp_session *s, const struct jsonrpc *m,
 	struct arena *arena)
 {
@@ -426,7 +426,7 @@ int mcp_take(struct mcp_post *p, struct mcp_session *s, const struct jsonrpc *m,
 	return 0;
 }
 
-/* All messages of one body, each of them checked before the first is obeyed. */
+/* Handles all messages of a body. Each of them was checked before. */
 static void take_all(struct mcp_post *p, struct mcp_session *s,
 	const struct jsonrpc *messages, size_t n)
 {
@@ -520,7 +520,7 @@ void mcp_server_delete(struct mcp_server *s, struct request *rq)
 	request_reply(rq, 200, NULL);
 }
 
-/* --- Ends ---------------------------------------------------------------------- */
+/* --- End ----------------------------------------------------------------------- */
 
 void mcp_server_drain(struct mcp_server *server)
 {
@@ -551,7 +551,7 @@ void mcp_server_free(struct mcp_server *server)
 	}
 }
 
-/* One that waits for an answer by p; NULL. */
+/* A call that waits for an answer by p, or NULL. */
 static struct mcp_call *call_by(const struct mcp_post *p)
 {
 	for (struct mcp_session *s = p->server->sessions; s; s = s->next)
@@ -569,7 +569,10 @@ void mcp_server_gone(struct request *rq)
 
 	timer_cancel(p->server->loop, &p->timer);
 	p->held = true;
-	/* From the front each time: the end of one may be the answer to another. */
+	/*
+	 * Restarts at the front after each call: its end may be the answer to another
+	 * one.
+	 */
 	while ((c = call_by(p))) {
 		p->server->ops->leave(c);
 		unlink_call(c);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Nobody hears its answers any more. */
+/* Frees the stream. No answers are sent on it any more. */
 void mcp_close_stream(struct mcp_session *s)
 {
 	struct mcp_post *p = s->stream;
@@ -43,7 +43,7 @@ static struct mcp_post *stream_new(struct mcp_server *s, struct request *rq)
 	return p;
 }
 
-/* Whether a GET may have events; false, and answered. */
+/* Whether a GET may have a stream of events. False: the request is answered. */
 static bool takes_stream(struct request *rq)
 {
 	if (!mcp_is_welcome(rq))
@@ -101,14 +101,14 @@ void mcp_server_listen(struct mcp_server *s, struct request *rq)
 		mcp_refuse(rq, 503, JSONRPC_INTERNAL, "Out of memory.");
 		return;
 	}
-	/* Of a peer who is gone, perhaps, and nobody has noticed. */
+	/* The old stream may belong to a peer whose disconnection was not detected. */
 	if (session->stream)
 		mcp_end_stream(session);
 	begin(session, p);
 	mcp_hears_now(session);
 }
 
-/* The one message of a body that outlives its request. */
+/* Handles the only message of a body. The message outlives its request. */
 static void take_apart(struct mcp_session *session, struct request *rq)
 {
 	struct arena *arena, memory;

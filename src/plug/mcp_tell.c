@@ -1,4 +1,4 @@
-/* What clients are asked, and told unasked. */
+/* Requests and notifications to clients. */
 #include "plug/mcp_private.h"
 
 #include "base/json_text.h"
@@ -7,9 +7,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* --- The way to a client -------------------------------------------------------- */
+/* --- The stream to a client ----------------------------------------------------- */
 
-/* A call's own stream is the way for what belongs to it, so the protocol. NULL: none. */
+/*
+ * Messages that belong to a call use the call's own stream (MCP, Streamable HTTP). NULL:
+ * there is no stream.
+ */
 static struct mcp_post *way_to(const struct mcp_session *s, const struct mcp_call *about)
 {
 	return about && mcp_may_stream(about->post) ? about->post : s->stream;
@@ -29,7 +32,7 @@ void mcp_hears_now(struct mcp_session *s)
 		s->server->ops->hears(s, missed);
 }
 
-/* One message, as an event. -ENOMEM: nothing is sent. */
+/* Sends a message as an event. -ENOMEM: nothing is sent. */
 static int put(struct mcp_post *p, uint64_t id, struct str method, struct str params)
 {
 	jsonrpc_call(&p->text, id, method, params);
@@ -47,7 +50,7 @@ void mcp_tell(struct mcp_session *s, struct mcp_call *about, struct str method,
 {
 	struct mcp_post *p = way_to(s, about);
 
-	/* Before initialize there is nothing that it could know. */
+	/* Before initialize the client has no lists that could change. */
 	if (!s->version)
 		return;
 	if (!p || p->full || put(p, 0, method, params) < 0)
@@ -149,7 +152,7 @@ void mcp_take_response(struct mcp_session *s, const struct jsonrpc *m)
 {
 	struct mcp_question *q = find(s, m->id);
 
-	/* One that comes too late, or answers what nobody has asked. */
+	/* The response is too late, or matches no question. */
 	if (!q)
 		return;
 	unlink_question(q);

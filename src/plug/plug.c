@@ -13,12 +13,12 @@ enum { BUILT_IN_MAX = 32 }; /* bits of config->plugins */
 struct plugs {
 	struct box *box;
 	struct timer timer;
-	plugs_settled_fn *settled; /* NULL: it has been called */
+	plugs_settled_fn *settled; /* NULL: was called */
 	void *arg;
-	bool starting; /* not all have been asked to start */
+	bool starting; /* some plugins are not started yet */
 	struct plug plug[BUILT_IN_MAX + PLUGINS_DISK_MAX];
 	size_t n;
-	struct external *disk[PLUGINS_DISK_MAX]; /* those behind the built-in ones */
+	struct external *disk[PLUGINS_DISK_MAX]; /* follow the built-in ones */
 	size_t disk_n;
 };
 
@@ -32,7 +32,7 @@ static void settle(struct plugs *ps)
 		fn(ps->arg);
 }
 
-/* After each change: whether there is anything left to wait for. */
+/* Called after each change: calls settled if no plugin is starting any more. */
 static void look(struct plugs *ps)
 {
 	bool waits = ps->starting;
@@ -58,7 +58,7 @@ static void enter(struct plug *p, enum plug_state to, const char *why)
 
 	assert(from[to] & 1U << p->state);
 	p->state = to;
-	/* It may be what is there already. */
+	/* why may be p->why itself. */
 	if (why != p->why)
 		snprintf(p->why, sizeof(p->why), "%s", why);
 	changed = changed && !p->quiet;
@@ -79,7 +79,7 @@ void plug_unavailable(struct plug *p, const char *why)
 	enter(p, PLUG_UNAVAILABLE, why);
 }
 
-/* Those who are late may become ready later. */
+/* A plugin that is late may still become ready. */
 static void time_over(struct timer *t)
 {
 	struct plugs *ps = container_of(t, struct plugs, timer);
@@ -119,7 +119,7 @@ static const struct action *find_action(const struct plugs *ps, struct str name)
 	return NULL;
 }
 
-/* Routes cannot clash: each is below a path with the plugin's name. */
+/* Only actions can clash: each route is below a path with the plugin's name. */
 static bool clashes(const struct plugs *ps, const struct plugin *p, struct buf *why)
 {
 	for (const struct action *const *a = p->actions; a && *a; a++) {
@@ -264,12 +264,12 @@ static bool is_route(const struct plug_route *r, struct str method, struct str p
 	return all ? str_starts(path, str_make(want.p, want.n - 1)) : str_eq(path, want);
 }
 
-/* Where a route stands; one that begins as zero is before the first. */
+/* A position in the routes of all plugins. Zero is before the first route. */
 struct place {
 	size_t plug, route;
 };
 
-/* The next one from there on, at->plug being whose it is. */
+/* Finds the next route from *at on; at->plug is the index of its plugin. */
 static const struct plug_route *next_route(
 	const struct plugs *ps, struct place *at, struct str method, struct str path)
 {

@@ -1,10 +1,10 @@
 /*
- * Plugins: what a sandbox can do beyond files and shells, started if asked for.
+ * Plugins: functions of a sandbox beyond files and shells, started on request.
  *
- * A plugin is a const struct plugin; plugins[] in table.c lists those of this program,
- * external.h makes one of a folder on the disk. They are started side by side, and what
- * one of them lacks makes that one unavailable, with a reason, and nothing else. Nobody
- * above knows one by its name.
+ * A plugin is a const struct plugin. plugins[] in table.c lists the built-in ones;
+ * external.h makes one of a folder. Plugins are started concurrently. If a plugin lacks
+ * something, only that plugin becomes unavailable, with a reason. The layers above use no
+ * plugin by its name.
  */
 #ifndef PLUG_PLUG_H
 #define PLUG_PLUG_H
@@ -16,15 +16,17 @@
 struct plug;
 struct plugs;
 
-/* A path of its own; whoever asks has shown the session key. */
+/* A path of a plugin. The session key is checked before handle is called. */
 struct plug_route {
 	const char *method;
-	const char *path; /* a "*" at its end stands for whatever follows */
-	/* Answers at once, or later; state tells whether the plugin is there. */
+	const char *path; /* a "*" at its end matches any rest of a path */
+	/* Answers at once, or later. p->state is the plugin's availability. */
 	void (*handle)(struct plug *p, struct request *rq);
-	/* Who asked has hung up, while rq->user is set; NULL where handle never waits. */
+	/*
+	 * The client has disconnected, while rq->user is set. NULL: handle never waits.
+	 */
 	void (*gone)(struct request *rq);
-	/* What was written to a reply in pieces has been sent; or NULL. */
+	/* All of a piece of the reply has been sent. May be NULL. */
 	void (*room)(struct request *rq);
 };
 
@@ -32,17 +34,22 @@ struct plugin {
 	const char *name;
 	const char *missing; /* not NULL: why it cannot be started here */
 	/*
-	 * Starts it: plug_ready or plug_unavailable follows, perhaps before this
+	 * Starts the plugin. plug_ready or plug_unavailable follows, perhaps before this
 	 * returns, perhaps more than once. NULL: there is nothing to start. -errno.
 	 */
 	int (*start)(struct plug *p);
-	/* Ends, if own is set, replies without an end: the server stops. Or NULL. */
+	/* If own is set, ends endless replies, because the server stops. May be NULL. */
 	void (*drain)(struct plug *p);
-	/* Ends all that start has begun, if own is set, and answers who waits. */
+	/*
+	 * If own is set, ends all that start has begun, and answers the waiting requests.
+	 */
 	void (*stop)(struct plug *p);
-	/* Writes further members of its object in /server_info; or NULL. */
+	/* Writes further members of its object in /server_info. May be NULL. */
 	void (*info)(const struct plug *p, struct jw *w);
-	/* Each with an end of NULL, or NULL; known even where it is not started. */
+	/*
+	 * Lists that end with a NULL or a zero; or NULL. Valid even if the plugin is not
+	 * started.
+	 */
 	const struct action *const *actions;
 	const struct plug_route *routes;
 };
@@ -51,60 +58,63 @@ extern const struct plugin *const plugins[];
 extern const size_t plugins_n;
 
 enum plug_state {
-	PLUG_OFF, /* nobody has asked for it */
+	PLUG_OFF, /* not requested */
 	PLUG_STARTING,
 	PLUG_READY,
-	PLUG_UNAVAILABLE, /* why says the reason; it may become ready yet */
+	PLUG_UNAVAILABLE, /* why is the reason; it may still become ready */
 };
 
-/* One plugin in one sandbox. */
+/* A plugin in a sandbox. */
 struct plug {
 	const struct plugin *plugin;
 	struct box *box;
-	bool wanted; /* somebody has asked for it */
-	bool quiet;  /* it is offered unasked: the log has nothing of its state */
+	bool wanted; /* the configuration requests it */
+	bool quiet;  /* it is offered by default: the log omits its state */
 	enum plug_state state;
 	char why[PLUGIN_WHY_MAX];
-	void *own;  /* of the plugin */
-	void *more; /* likewise, for one whose own is external.h's */
+	void *own;  /* the plugin's data */
+	void *more; /* likewise, if own belongs to external.h */
 };
 
 typedef void plugs_settled_fn(void *arg);
 
 /*
- * All of this program, and those on the disk that the box's config names; nothing is
- * started. NULL: out of memory.
+ * Creates all built-in plugins and those from folders that the box's config names.
+ * Nothing is started. NULL: out of memory.
  */
 struct plugs *plugs_new(struct box *box);
-/* No more requests will come, and those that wait for nothing shall end. */
+/* No more requests will come: ends the replies that have no end of their own. */
 void plugs_drain(struct plugs *ps);
-/* Stops them all, for good: who waits for one of them is answered. */
+/* Stops all plugins for good, and answers the requests that wait for them. */
 void plugs_stop(struct plugs *ps);
-/* The same, and frees. NULL is none. */
+/* Stops all plugins and frees them. ps may be NULL. */
 void plugs_del(struct plugs *ps);
 /*
- * Starts all. settled is called once, when each of them is ready or unavailable, or
- * has had its time; at once where there is none.
+ * Starts all requested plugins. settled is called once, when each of them is ready or
+ * unavailable, or the time limit has passed; at once if none is requested.
  */
 void plugs_start(struct plugs *ps, plugs_settled_fn *settled, void *arg);
 
-/* The plug of that kind; never NULL in a box with plugs. */
+/* The plug of this plugin; never NULL in a box with plugs. */
 struct plug *plugs_find(struct plugs *ps, const struct plugin *plugin);
-/* Whether it was asked for, started or not. */
+/* Whether the configuration requests the plugin, started or not. */
 bool plugs_asked(struct plugs *ps, const struct plugin *plugin);
-/* An action of any plugin; for box->more_actions. */
+/* Finds an action of any plugin; for box->more_actions. NULL: there is none. */
 const struct action *plugs_action(const struct box *box, struct str name);
-/* A route of any plugin with that path; method may be empty for any. NULL. */
+/*
+ * Finds a route of any plugin with that path. An empty method matches any. NULL: there is
+ * none.
+ */
 const struct plug_route *plugs_route(
 	const struct plugs *ps, struct str method, struct str path);
-/* Appends the methods of that path to a list with commas. */
+/* Appends the methods of that path to a comma-separated list. */
 void plugs_methods(const struct plugs *ps, struct str path, struct buf *methods);
-/* Calls the handle of its route, which there is. */
+/* Calls the handle of the request's route, which must exist. */
 void plugs_handle(struct plugs *ps, struct request *rq);
-/* The member "plugins" of /server_info, if any is asked for. */
+/* Writes the member "plugins" of /server_info, if any plugin is requested. */
 void plugs_write_info(const struct plugs *ps, struct jw *w);
 
-/* Said by the plugin itself. */
+/* Called by the plugin itself. */
 void plug_ready(struct plug *p);
 void plug_unavailable(struct plug *p, const char *why);
 

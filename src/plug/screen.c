@@ -9,33 +9,33 @@
 #define BOUNDARY "--picture\r\n"
 
 enum {
-	SCREEN_VIEWERS_MAX = 8,       /* who look on; each may have a picture to read */
-	SCREEN_PICTURE_MAX = 2 << 20, /* one that they see, as JPEG: 200 KB, as a rule */
-	SCREEN_PAUSE_MS = 100,        /* between two of them */
+	SCREEN_VIEWERS_MAX = 8,       /* each may have an unread picture */
+	SCREEN_PICTURE_MAX = 2 << 20, /* bytes of a JPEG picture; usually 200 KB */
+	SCREEN_PAUSE_MS = 100,        /* between two pictures */
 };
 
 struct screen;
 
-/* One who looks on, in the arena of his request. */
+/* A client that watches the screen. Lives in the arena of its request. */
 struct viewer {
 	struct screen *screen;
 	struct viewer *next;
 	struct request *rq;
-	uint64_t shown; /* the number of the picture that he was sent last */
-	bool full;      /* he has yet to read that */
+	uint64_t shown; /* number of the last picture sent to it */
+	bool full;      /* it has not read that picture yet */
 };
 
-/* There while somebody looks on. */
+/* Exists while there is a viewer. */
 struct screen {
 	struct plug *plug;
 	struct viewer *viewers;
 	size_t viewers_n;
-	struct buf picture; /* the last, as a part of the stream */
+	struct buf picture; /* the last picture, as a part of the stream */
 	uint64_t pictures;
-	struct timer pause; /* before the next is shown */
+	struct timer pause; /* before the next picture is sent */
 };
 
-/* --- Those who look on ------------------------------------------------------------ */
+/* --- Viewers ---------------------------------------------------------------------- */
 
 static void show(struct screen *s, struct viewer *v)
 {
@@ -52,7 +52,10 @@ static void pause_over(struct timer *t)
 	show_all(container_of(t, struct screen, pause));
 }
 
-/* The latest that has come, at once and then in a pace; the others are passed over. */
+/*
+ * Sends the latest picture at once, then at most one per SCREEN_PAUSE_MS. Pictures in
+ * between are skipped.
+ */
 static void show_all(struct screen *s)
 {
 	bool any = false;
@@ -63,7 +66,7 @@ static void show_all(struct screen *s)
 		any = any || v->shown != s->pictures;
 		show(s, v);
 	}
-	/* Without a timer there is no pace, which is no reason to fail. */
+	/* Without a timer the next picture is sent without a pause. */
 	if (any &&
 		timer_set(s->plug->box->loop, &s->pause, SCREEN_PAUSE_MS, pause_over) < 0)
 		return;
@@ -152,7 +155,7 @@ bool screen_said(struct plug *p, struct str frame)
 	if (!str_starts(frame, front) || !str_ends(coded, STR("\"}")))
 		return false;
 	coded.n -= 2;
-	/* The last one to leave may have left while it was under way. */
+	/* The last viewer may have disconnected while the picture was being sent. */
 	if (!s)
 		return true;
 	buf_reset(&s->picture);
@@ -161,7 +164,10 @@ bool screen_said(struct plug *p, struct str frame)
 		buf_free(&s->picture);
 		return true;
 	}
-	/* With the boundary at its end nobody waits for the next one to see it. */
+	/*
+	 * A boundary at the end of the picture makes it visible before the next one
+	 * comes.
+	 */
 	buf_puts(&s->picture, "\r\n" BOUNDARY);
 	if (s->picture.err) {
 		buf_free(&s->picture);
@@ -207,7 +213,7 @@ void screen_handle(struct plug *p, struct request *rq)
 		external_own_handle(p, rq);
 }
 
-/* Or he waits for one picture. */
+/* Whether the request is for a stream, and not for a single picture. */
 static bool looks_on(struct request *rq)
 {
 	struct str stream;

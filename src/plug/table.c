@@ -4,7 +4,7 @@
 
 /*
  * The skills are programs on the PATH, and modules of each Python: there is nothing to
- * start. Where both were asked for, cells have their functions without an import.
+ * start. If jupyter is requested, too, cells have their functions without an import.
  */
 static int table_start_skills(struct plug *p)
 {

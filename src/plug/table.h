@@ -1,4 +1,4 @@
-/* The plugins of this program. */
+/* The built-in plugins. */
 #ifndef PLUG_TABLE_H
 #define PLUG_TABLE_H
 

@@ -1,9 +1,9 @@
 /*
- * The plugin of an editor in a browser: an openvscode-server or code-server, found in
- * the image or brought by a plugin's folder, on the port VSCODE_PORT.
+ * The plugin for an editor in a browser: openvscode-server or code-server, found in the
+ * image or installed by a plugin's folder, on the port VSCODE_PORT.
  *
- *   STARTING -> UP          somebody answers at the port
- *   STARTING, UP -> PAUSED  it has ended
+ *   STARTING -> UP          a process accepts connections at the port
+ *   STARTING, UP -> PAUSED  the process has ended
  *   PAUSED -> STARTING, or GONE after too many quick ends
  */
 #include "plug/table.h"
@@ -40,14 +40,14 @@ struct vscode {
 	pid_t pid; /* 0: none */
 	struct child child;
 	struct spawn_report report;
-	struct io out;   /* what it prints */
+	struct io out;   /* stdout and stderr */
 	struct io probe; /* a connection to its port */
 	struct timer timer;
-	uint64_t started;      /* when, ms */
+	uint64_t started;      /* monotonic ms */
 	unsigned failures;     /* quick ends in a row */
-	char words[WORD];      /* the line that it prints */
-	size_t words_n;        /* whose bytes these are */
-	char last_words[WORD]; /* its last complete line that is not empty */
+	char words[WORD];      /* the line that is being read */
+	size_t words_n;        /* bytes in words */
+	char last_words[WORD]; /* the last complete line that is not empty */
 };
 
 static struct loop *loop_of(const struct vscode *v)
@@ -63,9 +63,9 @@ static void enter(struct vscode *v, enum vscode_state to)
 	timer_cancel(loop_of(v), &v->timer);
 }
 
-/* --- Where it is ------------------------------------------------------------------ */
+/* --- The program ------------------------------------------------------------------ */
 
-/* One that was brought goes before those of the image. */
+/* A program from the plugin's folder goes before those of the image. */
 static bool find_program(const char *const *env, char out[FILE_PATH_MAX])
 {
 	static const char *const places[] = {
@@ -88,8 +88,8 @@ static bool find_program(const char *const *env, char out[FILE_PATH_MAX])
 }
 
 /*
- * Behind a gateway that knows sandboxes by the first part of the path the editor has to
- * know what stands before its own paths.
+ * If a gateway selects the sandbox by the first part of the path, the editor needs the
+ * prefix of its own paths.
  */
 static void find_base(const char *const *env, char out[PATH_MAX_HERE])
 {
@@ -127,7 +127,7 @@ static int make_token(char out[UUID_TEXT])
 	return 0;
 }
 
-/* --- What it says ----------------------------------------------------------------- */
+/* --- Output ----------------------------------------------------------------------- */
 
 static void take_output(struct vscode *v, struct str text)
 {
@@ -145,7 +145,7 @@ static void take_output(struct vscode *v, struct str text)
 	}
 }
 
-/* True: nothing more can come. */
+/* True: the output has ended. */
 static bool drain(struct vscode *v)
 {
 	char room[4096];
@@ -165,7 +165,7 @@ static void output_ready(struct io *io, uint32_t events)
 		loop_close(loop_of(v), io);
 }
 
-/* --- Whether it listens ----------------------------------------------------------- */
+/* --- Check of the port ------------------------------------------------------------ */
 
 static void probe_ready(struct io *io, uint32_t events)
 {
@@ -239,7 +239,7 @@ static void ended(struct child *c, int status)
 	int err = spawn_outcome(&v->report);
 	char why[PLUGIN_WHY_MAX];
 
-	/* Who is left of its group has no editor any more. */
+	/* Processes left in its group have no editor any more. */
 	kill(-v->pid, SIGKILL);
 	drain(v);
 	take_output(v, STR("\n"));
@@ -271,7 +271,7 @@ static const char *const *coder_env(
 	return room;
 }
 
-/* Both are told where to listen and the token, each in its own words. */
+/* Both programs receive the address and the token, each by its own options. */
 static int launch(struct vscode *v, int out)
 {
 	const struct box *box = v->plug->box;
@@ -329,7 +329,10 @@ static int start_process(struct vscode *v)
 	return r;
 }
 
-/* Another one would be taken for ours, and its users shown to the wrong editor. */
+/*
+ * Refuses a port in use: another server would be taken for the editor, and users would be
+ * sent to it.
+ */
 static int check_port(const struct vscode *v)
 {
 	int fd = fd_listen_tcp(v->plug->box->config->address, v->port, 1);
