@@ -9,7 +9,7 @@ static void comma(struct buf *out, bool *first)
 	*first = false;
 }
 
-/* The edit of the member called key, in quotes; or NULL. */
+/* The edit of the member called key, in quotes; NULL: there is none. */
 static const struct edit *find(struct str key, const struct edit *edits, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The first version with filters on images, and the newest that we have read. */
+/* The first version with filters on images, and the newest supported version. */
 enum { MINOR_OLDEST = 24, MINOR_NEWEST = 47 };
-/* How long a container is awaited that may be made after all. */
+/* How long a container may appear after a creation request without an answer. */
 enum { LATE_ROUNDS = 20, LATE_MS = 100 };
 enum { TIDY_SILENT_MS = 1000, TIDY_INTERRUPTED_MS = 10000 };
 enum { ENGINE_OWN_MAX = 40 + OWNER_MAX };
@@ -60,8 +60,8 @@ int engine_version(struct str text, unsigned *minor)
 }
 
 /*
- * How long clean-up waits for each answer. An engine that was silent once will be so
- * again, and clean-up consists of many requests.
+ * The limit of clean-up for each answer. It is lowered after an engine was silent once:
+ * the engine is likely to be silent again, and clean-up consists of many requests.
  */
 static uint32_t engine_tidy_ms = INJECT_ENGINE_MS;
 
@@ -117,7 +117,7 @@ int engine_fail(const struct engine *e, int r)
 	}
 }
 
-/* c is to be closed, whatever happens. */
+/* The caller closes c in any case. */
 static int reach(const struct engine *e, struct call *c, uint32_t idle_ms)
 {
 	int r = e->far ? far_begin(e->far, c, idle_ms, e->calm)
@@ -176,13 +176,13 @@ static uint32_t engine_idle_ms(const struct engine *e)
 
 	if (e->tidies && engine_tidy_ms < ms)
 		ms = engine_tidy_ms;
-	/* The user has interrupted, and waits for the prompt. */
+	/* After an interrupt the user waits for the prompt. */
 	if (e->tidies && stop_signal() && ms > TIDY_INTERRUPTED_MS)
 		ms = TIDY_INTERRUPTED_MS;
 	return ms;
 }
 
-/* The answer whole, without a word to the user. */
+/* Sends a request and reads the whole answer. Prints nothing. */
 static int ask(const struct engine *e, struct reply *reply, const char *method,
 	const struct target *target, struct str body)
 {
@@ -288,7 +288,10 @@ void engine_take_back(const struct engine *e, const char *name, const char *mark
 	} while (!r && ++round < LATE_ROUNDS);
 }
 
-/* For what is gone again soon. A label with the owner would be inherited by an image. */
+/*
+ * Makes the name of a temporary container. The owner is in the name and not in a label,
+ * because an image would inherit the label.
+ */
 static int name_anew(char name[ENGINE_OWN_MAX])
 {
 	uint8_t random[8];
@@ -316,7 +319,10 @@ int engine_create(const struct engine *e, const struct buf *body, const char *na
 	if (!r) {
 		r = engine_ask(&calm, &reply, "POST", buf_view(body),
 			"/containers/create?name=%s", name ? name : own);
-		/* Of what has no name of its own the next one takes care. */
+		/*
+		 * A container with a given name stays: the next process that needs the
+		 * name removes it.
+		 */
 		if (r && !name)
 			engine_take_back(e, own, own);
 	}
@@ -456,7 +462,7 @@ static int ping(struct engine *e)
 	return r;
 }
 
-/* Podman calls itself so in the list of its parts; the list may be null. */
+/* Podman names itself in the list of its components; the list may be null. */
 static int ask_name(struct engine *e)
 {
 	struct reply reply;
@@ -505,7 +511,7 @@ static int take_host(struct engine *e, const char *host, const char *from)
 	return r ? r : far_open(host, &e->far);
 }
 
-/* The first of the usual sockets that is there; Docker's when none is. */
+/* Selects the first usual socket that exists; Docker's if none does. */
 static int search(struct engine *e)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
@@ -518,7 +524,7 @@ static int search(struct engine *e)
 	for (size_t i = 0; i < ARRAY_LEN(usual); i++) {
 		int fd = *usual[i] ? fd_connect_unix(usual[i]) : -ENOENT;
 
-		/* One that refuses us is there and deserves to be named. */
+		/* A socket that refuses us exists, and an error has to name it. */
 		if (fd == -ENOENT || fd == -ECONNREFUSED)
 			continue;
 		if (fd >= 0)

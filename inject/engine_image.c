@@ -2,7 +2,7 @@
 
 #include "inject/tag.h"
 
-/* Names that od-runtime gives, and the words of engines for none. */
+/* Names that od-runtime gives, and the placeholder of engines for no name. */
 static const char *const own_names[] = {
 	TAG_REPO, TAG_LEGACY_REPO, TAG_LEGACY_DEV_REPO, "<none>"};
 

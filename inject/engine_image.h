@@ -1,4 +1,4 @@
-/* Requests to an engine whose path has the name or the id of an image in it. */
+/* Requests to an engine whose path contains the name or the id of an image. */
 #ifndef INJECT_ENGINE_IMAGE_H
 #define INJECT_ENGINE_IMAGE_H
 
@@ -8,14 +8,18 @@
 int engine_image_inspect(
 	const struct engine *e, struct str name, struct reply *reply) MUST_USE;
 
-/* Gives an image one more name, calmly. 0; -EINTR; FAIL_* with doing and the reason. */
+/*
+ * Adds a name to an image; signals do not end it. 0; -EINTR; FAIL_* with doing and
+ * reason.
+ */
 int engine_image_tag(const struct engine *e, struct str image, const char *repo,
 	struct str tag, const char *doing) MUST_USE;
 
 /*
  * Whether an image of the engine's list, in d, has only names that od-runtime gives.
- * Labels are inherited: an image that others have made from ours is theirs. An image that
- * was pulled by its digest has no tag, and its label can have any value.
+ * Labels are inherited: an image that a user made from an image of od-runtime belongs to
+ * the user. An image that was pulled by its digest has no tag, and its label can have any
+ * value.
  */
 bool engine_image_has_own_names(struct doc *d, struct json_val image);
 

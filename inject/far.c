@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define FAR_PORT ":2376" /* Docker's own for TLS */
+#define FAR_PORT ":2376" /* Docker's port for TLS */
 
 struct far {
 	struct buf text; /* of the url */
@@ -30,13 +30,13 @@ static int wait_for_it(int fd, short events, uint64_t deadline)
 	return stop_wait(fd, events, deadline, false);
 }
 
-/* Of docker's form is only the host, and perhaps a port. */
+/* Reads docker's form of an address: the host and perhaps a port. */
 static int read_url(struct far *f, const char *text)
 {
 	struct str host = str_c(text + strlen("tcp://")), last = host;
 	bool port;
 
-	/* A colon in brackets is part of an address. */
+	/* A colon in brackets belongs to an address. */
 	if (host.n && host.p[0] == '[')
 		last = str_skip(host, str_find_byte(host, ']'));
 	port = str_find_byte(last, ':') < last.n;

@@ -1,7 +1,7 @@
 /*
- * An engine on another machine: tcp://HOST[:PORT], over TLS alone. As docker has it, the
- * folder DOCKER_CERT_PATH, else DOCKER_CONFIG, else ~/.docker, holds ca.pem, the one
- * authority that is believed, and cert.pem with key.pem, by which we prove who we are.
+ * An engine on another machine: tcp://HOST[:PORT], only over TLS. The certificate folder
+ * is found as docker does: DOCKER_CERT_PATH, else DOCKER_CONFIG, else ~/.docker. The only
+ * trusted authority is its ca.pem; our client certificate is its cert.pem with key.pem.
  */
 #ifndef INJECT_FAR_H
 #define INJECT_FAR_H
@@ -11,18 +11,19 @@
 struct far;
 
 /*
- * Finds the engine that text names and reads what lies in the folder. There is one for a
- * program, which lasts as long. 0 with *out; -EINTR; FAIL_* with a line printed.
+ * Reads the engine's address from text, and the certificates from the folder. There is
+ * one such object, which lives as long as the process. 0 with *out; -EINTR; FAIL_* with a
+ * line printed.
  */
 int far_open(const char *text, const struct far **out) MUST_USE;
 
 /*
- * Connects and begins c; where that fails there is none to close. 0; -EINTR, not when
- * calm; another error of the socket or of call_begin_tls.
+ * Connects and begins c; on failure c needs no close. 0; -EINTR, but not if calm is set;
+ * another error of the socket or of call_begin_tls.
  */
 int far_begin(const struct far *f, struct call *c, uint32_t idle_ms, bool calm) MUST_USE;
 
-/* Before the program ends: wipes the key. Also where none was opened. */
+/* Wipes the private key before the process ends. May be called without far_open. */
 void far_close(void);
 
 #endif

@@ -18,7 +18,7 @@
 struct folder {
 	struct untar tar;
 	struct unpack to;
-	int fd; /* of the file whose content comes; for times, of the folder */
+	int fd; /* of the file being written; for times, of the folder */
 };
 
 static int take_entry(struct folder *f)
@@ -40,7 +40,7 @@ static int take_entry(struct folder *f)
 	}
 }
 
-/* Builders take times into their layers, so that those of the archive have to stay. */
+/* Sets the time of the archive: builders store the times of files in their layers. */
 static int end_file(struct folder *f)
 {
 	const struct timespec times[2] = {
@@ -99,7 +99,9 @@ static int unpack(const struct context *c, int dir)
 	return r;
 }
 
-/* A plugin_put_fn: folders and links get their times when all is in its place. */
+/*
+ * A plugin_put_fn that sets the times of folders and links after all files are written.
+ */
 static int set_times_in(void *arg, struct str in)
 {
 	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 0}};
@@ -121,8 +123,8 @@ static int set_times_in(void *arg, struct str in)
 }
 
 /*
- * Builders take the times of folders and links, too, into their layers, so that those
- * have to be the archive's in the end.
+ * Sets the times of folders and links to those of the archive, because builders store
+ * them in their layers.
  */
 static int set_times(const struct context *c, int dir)
 {
@@ -136,8 +138,8 @@ static int set_times(const struct context *c, int dir)
 }
 
 /*
- * What a plain docker build understands: the digest in a registry is good everywhere;
- * of an image without one BuildKit takes a name only, and the classic builder an id.
+ * Writes the name of the base for FROM. The digest in a registry works in every builder.
+ * For an image without one BuildKit accepts only a name, and the classic builder an id.
  */
 static void name_base(struct plan *p, struct buf *from)
 {
@@ -182,7 +184,7 @@ static int fill(struct plan *p, int dir)
 	return r;
 }
 
-/* 0 when there is nothing in it. */
+/* 0: the folder is empty. */
 static int check_empty(const char *path)
 {
 	DIR *d = opendir(path);
@@ -212,7 +214,7 @@ int folder_write(struct plan *p, const char *path)
 	fd_close(&dir);
 	if (r && made)
 		rmdir(path);
-	/* The numbers below those of errno are words that were said already. */
+	/* Errors from FAIL_BASE down were printed already. */
 	if (r && r > FAIL_BASE && r != -ENOMEM)
 		r = out_fail("choose another place", "cannot write to %s: %s", path,
 			err_text(r));

@@ -1,13 +1,14 @@
-/* What the engine's builder would get, as a folder for docker build. */
+/* Writes the build context as a folder for docker build. */
 #ifndef INJECT_FOLDER_H
 #define INJECT_FOLDER_H
 
 #include "inject/plan.h"
 
 /*
- * Writes Dockerfile, .dockerignore and all that they speak of into path, which is made;
- * it may be there if nothing is in it. From the base on, whatever rungs there are. On
- * failure nothing of it stays. 0, -ENOMEM or FAIL_*.
+ * Writes Dockerfile, .dockerignore and all files that they name into the folder path. The
+ * folder is created; it may exist if it is empty. The Dockerfile begins with the base
+ * image, even if images of higher stages exist. On failure all written files are removed.
+ * 0, -ENOMEM or FAIL_*.
  */
 int folder_write(struct plan *p, const char *path) MUST_USE;
 

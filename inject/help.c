@@ -1,4 +1,4 @@
-/* The help of --help: texts made from the tables. */
+/* The output of --help: texts made from the tables. */
 #include "inject/manual.h"
 
 #include "inject/out.h"
@@ -12,7 +12,7 @@ static void pad(struct buf *out, size_t *at, size_t column)
 		buf_putc(out, ' ');
 }
 
-/* The text from a column on, in lines of at most HELP_COLUMNS; at is where we are. */
+/* Writes the text in lines of at most HELP_COLUMNS; at is the current column. */
 static void put_wrapped(struct str text, size_t at, struct buf *out)
 {
 	bool begun = at < HELP_COLUMN;

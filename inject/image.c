@@ -164,7 +164,7 @@ bool image_is_product(struct image *im)
 
 	buf_puts(&name, TAG_REPO ":");
 	buf_str(&name, image_label(im, "od.key.source"));
-	/* Podman puts "localhost/" in front. */
+	/* Podman prepends "localhost/". */
 	while (!found && json_next(names, &it, NULL, &v))
 		found = str_ends(doc_str(&im->doc, v), buf_view(&name));
 	buf_free(&name);
@@ -194,8 +194,9 @@ struct str image_digest(struct image *im)
 }
 
 /*
- * Labels outlive the layers that they speak of: a squashed or an imported image has
- * them too. The base's last layer has to be where they say, and ours, when they name it.
+ * Whether the layers that the labels name exist. Labels outlive their layers: a squashed
+ * or an imported image has them too. The base's last layer must be at the position in the
+ * labels. If the labels name our layer, it must be above.
  */
 static bool has_layers(struct image *im, size_t base)
 {

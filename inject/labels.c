@@ -2,10 +2,10 @@
 
 #include <stdio.h>
 
-/* Members of an image's Config that our instructions replace or a server needs. */
+/* Members of an image's Config that od-runtime replaces or that a server needs. */
 static const struct {
 	const char *member, *label;
-	bool replaced; /* in a product of ours it is not the original any more */
+	bool replaced; /* in a product of ours it is not the original value */
 } originals[] = {
 	{"Entrypoint", "od.orig.entrypoint", true},
 	{"Cmd", "od.orig.cmd", true},
@@ -28,7 +28,7 @@ static bool is_empty(struct json_val v)
 	}
 }
 
-/* A base that was made from an image of ours has our entry point, not its own. */
+/* Whether the base has our entry point, because it was made from an image of ours. */
 static bool starts_client(const struct labels *l)
 {
 	struct json_val first;
@@ -53,14 +53,17 @@ int labels_originals(const struct labels *l,
 			continue;
 		if (!is_empty(v))
 			r = put(arg, originals[i].label, json_raw(v));
-		/* The label of a base that is not ours is not what its setting is. */
+		/*
+		 * The base is not ours but has the label, which is not true of its
+		 * setting: clears it.
+		 */
 		else if (!ours && image_label(l->base, originals[i].label).n)
 			r = put(arg, originals[i].label, STR(""));
 	}
 	return r;
 }
 
-/* A list of words in a document, which is the image's or that of its label. */
+/* Passes a list of words in a document, the image's or that of its label, to put. */
 static size_t put_words(struct doc *doc, struct json_val list,
 	void (*put)(void *arg, struct str word), void *arg)
 {
@@ -119,7 +122,10 @@ int labels_each(const struct labels *l,
 		{"od.arch", l->arch},
 		{"od.client.sha256", l->client_sha256},
 		{"od.shell", l->shell},
-		/* Always there, lest those of an image below shine through. */
+		/*
+		 * Always written: otherwise the labels of an image below would be
+		 * inherited.
+		 */
 		{"od.busybox.sha256", l->busybox_sha256},
 		{"od.plugins.sha256", l->plugins_sha256},
 		{"od.layer", l->layer},

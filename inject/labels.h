@@ -1,13 +1,13 @@
 /*
- * The labels of a runtime image, whichever way it is made: what it was made from, what
- * is in it, and the settings of the base that ours replace. No I/O.
+ * The labels of a runtime image, for each method that makes one: the base, the contents,
+ * and the settings of the base that od-runtime replaces. No I/O.
  */
 #ifndef INJECT_LABELS_H
 #define INJECT_LABELS_H
 
 #include "inject/image.h"
 
-/* How many labels there are at most. */
+/* The maximum number of labels. */
 enum { LABELS_MAX = 28 };
 
 struct labels {
@@ -16,23 +16,23 @@ struct labels {
 	struct str base_id;
 	struct str arch;
 	struct str client_sha256;
-	struct str shell;          /* where commands find one, as image_shell has it */
-	struct str busybox_sha256; /* of the one that goes in; empty for none */
+	struct str shell;          /* the shell for commands, see image_shell */
+	struct str busybox_sha256; /* of the busybox that goes in; empty for none */
 	struct str plugins_sha256; /* of the od-plugins that goes in; empty for none */
 	struct str key;            /* the tag of the product */
-	struct str lock, version;  /* the tags of what it stands on; may be empty */
-	struct str deps;           /* extra commands, as JSON; empty for none */
-	struct str plugins;        /* as plugins_label has it; empty for none */
+	struct str lock, version;  /* the tags of the stages below; may be empty */
+	struct str deps;           /* the extra commands, as JSON; empty for none */
+	struct str plugins;        /* see plugins_label; empty for none */
 	struct str base_digest;    /* of its manifest in a registry, if known */
 	struct str layer;          /* digest of our layer, unpacked; empty if not known */
-	size_t base_layers;        /* of the base, without ours */
-	struct str base_top;       /* the last of them, unpacked */
+	size_t base_layers;        /* of the base, without our layers */
+	struct str base_top;       /* the last of these layers, unpacked */
 };
 
 /*
- * Calls put for each label, in an order that is always the same; a value that put gets
- * lives as long as l and its base. Ends with the first result that is not 0.
- * labels_originals: only for the settings of the base.
+ * Calls put for each label, always in the same order. A value that put receives lives as
+ * long as l and its base. Ends with the first result that is not 0. labels_originals:
+ * only the labels with settings of the base.
  */
 int labels_originals(const struct labels *l,
 	int (*put)(void *arg, const char *name, struct str value), void *arg) MUST_USE;
@@ -40,9 +40,9 @@ int labels_each(const struct labels *l,
 	int (*put)(void *arg, const char *name, struct str value), void *arg) MUST_USE;
 
 /*
- * The words that the image would have started, or, if it has our client, its base: its
- * entrypoint and then its command. put gets each; NULL only counts. *n is how many there
- * are. ERR_* for a label that is not what ours are, -ENOMEM.
+ * The start command of the image, or of its base if the image has our client: the
+ * entrypoint and then the command. put receives each word; NULL: only counts. *n is the
+ * number of words. ERR_*: a label does not have our format; -ENOMEM.
  */
 int labels_command(struct image *im, void (*put)(void *arg, struct str word), void *arg,
 	size_t *n) MUST_USE;

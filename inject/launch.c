@@ -31,11 +31,11 @@ enum {
 
 #define NEXT_ENGINE "change or leave out the option that the engine names"
 
-/* What is being made, beside what was asked for. */
+/* The state of a creation. */
 struct making {
 	struct state state;
 	char key_hash[SHA256_HEX + 1];
-	uint16_t host_port; /* of a server in the host's network; else 0 */
+	uint16_t host_port; /* of a server in the host's network; otherwise 0 */
 	struct overlay overlay;
 };
 
@@ -50,7 +50,7 @@ static void put_word(void *w, struct str text)
 	jw_str(w, text);
 }
 
-/* Behind the plugins, whose names end at the next option. */
+/* Comes after the plugins, whose names end at the next option. */
 static void write_entrypoint(const struct launch *l, struct jw *w)
 {
 	unsigned mode = l->settings->options->entrypoint;
@@ -60,7 +60,7 @@ static void write_entrypoint(const struct launch *l, struct jw *w)
 		return;
 	word(w, "--entrypoint", mode == ENTRYPOINT_RUN ? "run" : "wait");
 	jw_cstr(w, "--");
-	/* It has been asked before, so that this is no news. */
+	/* The labels were checked before the launch; an error is ignored here. */
 	(void)!labels_command(l->base, put_word, w, &n);
 }
 
@@ -91,7 +91,10 @@ static void write_command(const struct launch *l, const struct making *m, struct
 		jw_cstr(w, "--working-dir-needed");
 	if (o->state_dir)
 		word(w, "--state-dir", o->state_dir);
-	/* As in docker run: the image's own user, which may well be root. */
+	/*
+	 * As in docker run, commands run by default as the image's user, which may be
+	 * root.
+	 */
 	word(w, "--username", o->username ? o->username : "root");
 	if (o->has_user_id) {
 		snprintf(number, sizeof(number), "%llu", (unsigned long long)o->user_id);
@@ -167,8 +170,9 @@ static void write_labels(const struct launch *l, const struct making *m, struct 
 }
 
 /*
- * An inherited health check or stop signal (settings_write) is for another program. The
- * image's user and its environment stay, unless an option changes them.
+ * The health check and the stop signal (settings_write) of the image are not inherited:
+ * they are for another program. The image's user and its environment stay, unless an
+ * option changes them.
  */
 static void write_container(
 	const struct launch *l, const struct making *m, struct buf *out)
@@ -209,7 +213,7 @@ static void write_container(
 	jw_end(&w);
 }
 
-/* A name and a key; the key's hash is what the container gets to know. */
+/* Makes the name and the key; the container receives only the hash of the key. */
 static int make_state(const struct launch *l, struct making *m)
 {
 	const char *wanted = l->settings->options->name;
@@ -230,7 +234,7 @@ static int make_state(const struct launch *l, struct making *m)
 	return state_make_key(s, m->key_hash);
 }
 
-/* In the host's network two servers must not want one port. */
+/* Chooses a free port in the host's network, where all servers share the ports. */
 static int choose_port(const struct launch *l, struct making *m)
 {
 	struct sockaddr_in at = {0};
@@ -306,7 +310,7 @@ static bool holds(const struct reply *r, const char *words)
 
 static int start(const struct launch *l, const struct state *s)
 {
-	/* With other ports published, it may be one of those. */
+	/* With other ports published, the port in use may be one of them. */
 	uint64_t asked_port = l->settings->ports_n ? 0 : l->settings->options->port;
 	struct reply reply;
 	int r = engine_ask(l->engine, &reply, "POST", (struct str){0},
@@ -336,7 +340,7 @@ static int start(const struct launch *l, const struct state *s)
 	return r;
 }
 
-/* The last words of a sandbox that has ended or hangs. */
+/* Prints the last lines of a sandbox that has ended or hangs. */
 static bool show_log(const struct launch *l, const struct state *s)
 {
 	struct call c;
@@ -348,8 +352,8 @@ static bool show_log(const struct launch *l, const struct state *s)
 }
 
 /*
- * The engine forgets an auto-removed container with all that it said, so that its
- * output is listened to from before its start. No listening is no reason to fail.
+ * Attaches to the output of an auto-removed container before its start, because the
+ * engine discards the log with the container. A failure to attach is ignored.
  */
 static bool listen_in(const struct launch *l, const struct state *s, struct call *c)
 {
@@ -366,7 +370,10 @@ static bool listen_in(const struct launch *l, const struct state *s, struct call
 	return r == 0 && c->head.status == 200;
 }
 
-/* The engine carries plain bytes only. */
+/*
+ * With TLS, a port that is not on this machine is not reachable: the engine carries only
+ * plain bytes.
+ */
 static const char *what_helps(const struct options *o)
 {
 	if (o->tls)
@@ -377,7 +384,7 @@ static const char *what_helps(const struct options *o)
 		: "give it more time with --timeout-start";
 }
 
-/* What is known when it did not come up. gone: it has ended. */
+/* Prints why the sandbox did not become ready. gone: it has ended. */
 static int give_up(
 	const struct launch *l, const struct sandbox *s, struct call *heard, bool gone)
 {
@@ -395,7 +402,7 @@ static int give_up(
 		s->exit_code);
 }
 
-/* Where it listens; 0 also when it has ended already, with *gone. */
+/* Reads the port. 0 also if the sandbox has ended already, with *gone. */
 static int look(const struct launch *l, struct sandbox *s, bool *gone)
 {
 	struct sandbox got;
@@ -440,7 +447,10 @@ static int wait_ready(const struct launch *l, struct sandbox *s, struct call *he
 				return give_up(l, s, heard, true);
 			inspect = clock_ms() + INSPECT_MS;
 		}
-		/* Some engines let a port refuse until its server is there. */
+		/*
+		 * For the first FAR_MS a refused connection means that the server is not
+		 * ready: some engines refuse until it is.
+		 */
 		s->far = now >= far;
 		r = pin_learn(l->engine, s);
 		if (!r)
@@ -473,7 +483,7 @@ static int bring_up(const struct launch *l, struct timing *t, struct sandbox *s)
 	return r;
 }
 
-/* What the user wants to be mounted, and behind it what the client needs. */
+/* Creates a container with the user's mounts, followed by those that the client needs. */
 static int create_with(const struct launch *l, struct making *m)
 {
 	struct settings with = *l->settings;
@@ -497,7 +507,7 @@ static int create_with(const struct launch *l, struct making *m)
 	return r;
 }
 
-/* A container with the client in it, one way or another. */
+/* Creates a container and injects the client. */
 static int create_via(const struct launch *l, struct making *m)
 {
 	int r = via_begin(l->via);
@@ -549,7 +559,10 @@ int launch_run(const struct launch *l, struct timing *t, struct sandbox *s)
 	if (!r)
 		r = make(l, &m);
 	if (r) {
-		/* A container of that name that is not ours keeps what is its own. */
+		/*
+		 * Only the overlay volume is removed: an existing container of that name
+		 * is foreign.
+		 */
 		overlay_undo(l->engine, &m.overlay, m.state.name);
 		state_forget(&m.state);
 		return r;

@@ -1,4 +1,6 @@
-/* From an image, and a way for our client to get in, to a sandbox that is ready. */
+/*
+ * Starts a sandbox from an image and a method that injects the client, until it is ready.
+ */
 #ifndef INJECT_LAUNCH_H
 #define INJECT_LAUNCH_H
 
@@ -10,22 +12,22 @@
 
 struct launch {
 	const struct engine *engine;
-	const struct settings *settings; /* how the user wants it to be */
-	const char *image;               /* what the engine shall start */
-	const char *shown_image;         /* as the user calls it */
+	const struct settings *settings; /* the user's settings */
+	const char *image;               /* the image that the engine starts */
+	const char *shown_image;         /* the image as the user typed it */
 	const char *working_dir;
-	struct image *base; /* whose entrypoint it is, if that shall run */
+	struct image *base; /* whose entrypoint runs, if any does */
 	const struct connect
-		*connect; /* to what it dials out; may be without --connect */
-	struct via *via;  /* how the client gets into it; NULL when it is in the image */
+		*connect; /* the backend to dial out to; may have no --connect */
+	struct via *via;  /* injects the client; NULL: the image has it */
 	bool auto_remove; /* the engine removes it once it has stopped */
-	bool bound;       /* it is removed when this process ends, however that ends */
+	bool bound;       /* it is removed when this process ends, for any reason */
 };
 
 /*
- * Creates, starts and waits. 0 with *s open; the steps are noted in t. On failure
- * the container and its state are gone, and the last lines that the sandbox has
- * written are shown. -EINTR, -ENOMEM or FAIL_*.
+ * Creates and starts the container and waits until it is ready. 0 with *s open; the steps
+ * are noted in t. On failure the container and its state are removed, and the last lines
+ * that the sandbox wrote are printed. -EINTR, -ENOMEM or FAIL_*.
  */
 int launch_run(const struct launch *l, struct timing *t, struct sandbox *s) MUST_USE;
 

@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <zlib.h>
 
-/* The level is a part of the layer's digest, as is the version of zlib. */
+/* The level and the version of zlib determine the layer's digest. */
 enum { LEVEL = 9, GZIP_WINDOW = 15 + 16, OUT_STEP = 64 << 10 };
 
 struct packer {
 	struct layer *layer;
 	z_stream z;
-	struct sha256 hash; /* of what goes in */
+	struct sha256 hash; /* of the unpacked bytes */
 	uint64_t in;
 };
 
@@ -32,14 +32,16 @@ static int pack(struct packer *p, struct str s, int flush)
 			return out->err;
 		p->z.next_out = (Bytef *)room;
 		p->z.avail_out = OUT_STEP;
-		/* It has room and a good state, and thus cannot fail. */
+		/*
+		 * deflate cannot fail here: it has output space, and its state is valid.
+		 */
 		(void)deflate(&p->z, flush);
 		buf_commit(out, OUT_STEP - p->z.avail_out);
 	} while (p->z.avail_out == 0);
 	return out->err;
 }
 
-/* One part: headers into head, then those and the content that they announce. */
+/* Packs a part: the headers in head, then the content that follows them. */
 static int part(struct packer *p, struct buf *head, struct str content, int r)
 {
 	if (!r)
@@ -77,7 +79,7 @@ int layer_make(struct layer *l, const struct rootfs *files)
 	int r;
 
 	*l = (struct layer){.gzip = BUF_INIT(INJECT_PROGRAM_MAX)};
-	/* zlib's own header of gzip: no name, time 0. */
+	/* zlib's default gzip header: no name, time 0. */
 	if (deflateInit2(&p.z, LEVEL, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) !=
 		Z_OK)
 		return -ENOMEM;

@@ -1,6 +1,6 @@
 /*
- * The one layer that is added to an image: a gzipped archive that is the same bytes
- * for the same programs, held in memory. No I/O.
+ * The layer that is added to an image: a gzipped archive, held in memory. Equal programs
+ * give equal bytes. No I/O.
  */
 #ifndef INJECT_LAYER_H
 #define INJECT_LAYER_H

@@ -33,7 +33,7 @@ static int parse(struct doc *d, struct str index)
 	return r ? ERR_SYNTAX : 0;
 }
 
-/* Whether two spellings of an image's name mean the same. */
+/* Whether two spellings of an image's name are equal in canonical form. */
 static bool same_image(struct str a, struct str b)
 {
 	struct buf full[2] = {BUF_INIT(REF_MAX + 64), BUF_INIT(REF_MAX + 64)};
@@ -106,7 +106,7 @@ static void entry(
 	jw_end(&w);
 }
 
-/* Which entry the new one takes the place of; SIZE_MAX for none. */
+/* The index of the entry that the new entry replaces; SIZE_MAX: none. */
 static size_t replaced(
 	struct doc *d, struct json_val all, struct str ref, const struct content *c)
 {

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-/* For the whole collection: a slow engine must not delay the user's command. */
+/* The limit of the whole collection: a slow engine must not delay the user's command. */
 enum { COLLECT_MS = 2000 };
 
 struct collection {
@@ -17,10 +17,10 @@ struct collection {
 	uint64_t until;       /* monotonic ms */
 	bool failed;
 	bool dry;        /* nothing is removed */
-	struct buf *out; /* one line for each; NULL: no report */
+	struct buf *out; /* a line for each object; NULL: no report */
 };
 
-/* The engine with the time that is left for the next request; false for none. */
+/* Sets the engine's limit to the remaining time; false: none is left. */
 static bool leftovers_have_time(struct collection *c)
 {
 	uint64_t now = clock_ms();
@@ -31,7 +31,7 @@ static bool leftovers_have_time(struct collection *c)
 	return !c->failed;
 }
 
-/* A name or id in the form of ours. */
+/* Copies a name or id if it has the form of those that od-runtime makes. */
 static bool leftovers_copy_name(char name[STATE_NAME_MAX + 1], struct str from)
 {
 	if (!state_is_name(from) || from.n > STATE_NAME_MAX)
@@ -59,7 +59,10 @@ static void leftovers_forget_key(const char *name, const char *id)
 	state_forget(&s);
 }
 
-/* Without force the engine refuses if another process has started it meanwhile. */
+/*
+ * Without force the engine refuses if another process has started the container
+ * meanwhile.
+ */
 static void leftovers_remove_container(struct collection *c, struct str id,
 	struct str name, struct str overlay, bool force)
 {
@@ -81,7 +84,7 @@ static void leftovers_remove_container(struct collection *c, struct str id,
 		overlay_remove(&c->engine, own_overlay, own_name);
 }
 
-/* The owner in the labels of a container or an image; empty for none. */
+/* The owner in the labels of a container or an image; empty: none. */
 static struct str leftovers_label_owner(
 	struct doc *d, struct json_val labels, struct str name, bool bound)
 {
@@ -98,9 +101,9 @@ static struct str leftovers_label_owner(
 }
 
 /*
- * Whether the image of a container has the same owner. An image that was committed from
- * a sandbox has the sandbox's labels, and so has each container of that image. An image
- * that cannot be read counts as one.
+ * Whether the image of a container has the same owner. An image that was committed from a
+ * sandbox has the sandbox's labels, and so has each container of that image. If the image
+ * cannot be read, the owner counts as inherited.
  */
 static bool leftovers_is_inherited(struct collection *c, struct str image,
 	struct str owner, struct str name, bool bound)
@@ -142,7 +145,7 @@ static void leftovers_look_at_container(
 	if (c->dry && bound && str_eq(doc_str(d, json_get(it, "State")), STR("created")))
 		return;
 	state = owner_look(owner);
-	/* A running one is removed only if its owner ended within this boot. */
+	/* A running container is removed only if its owner ended within this boot. */
 	if (state != OWNER_GONE && (state != OWNER_BEFORE || bound))
 		return;
 	if (!leftovers_is_inherited(
@@ -167,7 +170,7 @@ static void leftovers_look_at_volume(
 		owner_look(owner_of_label(label, name)) == OWNER_LIVES ||
 		!leftovers_copy_name(own, name) || !leftovers_have_time(c))
 		return;
-	/* The engine refuses if a container has come to use it. */
+	/* The engine refuses if a container uses the volume meanwhile. */
 	if (c->dry || engine_tidy(&c->engine, NULL, "DELETE", "/volumes/%s", own) == 0)
 		leftovers_report(c, "volume", own);
 }

@@ -13,15 +13,16 @@ enum leftovers {
 };
 
 /*
- * Removes those whose owner (owner.h) is gone. A container that was started is handed
- * over, and is none, unless it is bound to its owner. Never prints and never fails: what
- * the engine does not do within two seconds is left for the next time.
+ * Removes the objects whose owner (owner.h) is gone. A container that was started is not
+ * left over, unless it is bound to its owner. Prints nothing and never fails: objects
+ * that the engine does not remove within two seconds stay until the next call.
  */
 void leftovers_collect(const struct engine *e, enum leftovers what);
 
 /*
- * The same for LEFTOVERS_ALL. Appends a line "KIND NAME" for each that was removed, or,
- * with dry, would be. KIND is container, volume or name, and NAME has no blanks.
+ * As leftovers_collect with LEFTOVERS_ALL. Appends a line "KIND NAME" for each object
+ * that was removed, or, with dry, would be. KIND is container, volume or name, and NAME
+ * has no blanks.
  */
 void leftovers_list(const struct engine *e, bool dry, struct buf *out);
 

@@ -30,7 +30,7 @@ void link_say(struct link *l, struct jw *w, const char *type, uint32_t id)
 void link_said(struct link *l, struct jw *w)
 {
 	jw_end(w);
-	/* Without it the two sides would wait for each other. */
+	/* Without the frame the two sides would wait for each other. */
 	if (l->ws && l->hub->text.err)
 		ws_conn_close(l->ws, WS_TRY_LATER, STR("out of memory"));
 	else if (l->ws)
@@ -49,7 +49,7 @@ static struct place *place_find(const struct hub *h, struct str id)
 	return p;
 }
 
-/* One that is away makes room when there are too many. */
+/* Frees a place whose sandbox is not connected, if there is one. */
 static void forget_one(struct hub *h)
 {
 	struct place **at = &h->places, *p;
@@ -88,10 +88,10 @@ static void put_name(char *at, struct str name)
 }
 
 /*
- * Whether it takes over from who is there. Of one sandbox a new start does, and a new
- * connection of the same process, of an earlier one of which it may know nothing any
- * more. Two sandboxes of one name, or a copy of one, would take over from each other for
- * ever.
+ * Whether the guest g takes a place over from its guest. It must be the same sandbox,
+ * either after a later start, or with a new connection of the same process, because the
+ * loss of an earlier connection may be unnoticed here. Two sandboxes of one name, or
+ * copies of a sandbox, would replace each other endlessly, so that they are refused.
  */
 static bool takes_over(const struct guest *from, const struct guest *g)
 {
@@ -200,7 +200,7 @@ static void on_room(void *arg)
 	relays_go_on(arg);
 }
 
-/* Whoever has said nothing by then takes a place from others. */
+/* Closes a link without a hello, because it occupies a connection. */
 static void on_beat(void *arg)
 {
 	struct link *l = arg;
@@ -243,7 +243,7 @@ static void refuse_for_now(struct request *rq, struct str why)
 	request_fail(rq, 503, why);
 }
 
-/* Whether the sandbox that this token names has as many connections as it may have. */
+/* Whether the sandbox that this token names has its maximum of connections. */
 static bool link_has_most(const struct hub *h, struct str name)
 {
 	unsigned n = 0;
@@ -253,7 +253,7 @@ static bool link_has_most(const struct hub *h, struct str name)
 	return name.n && n >= LISTEN_NAME_LINKS_MAX;
 }
 
-/* name is that in the token. */
+/* name is the name in the token; empty: there is no token. */
 static void link_new(struct hub *h, struct request *rq, struct str name)
 {
 	static const struct ws_ops ops = {.message = on_message,
@@ -289,7 +289,7 @@ static void link_new(struct hub *h, struct request *rq, struct str name)
 
 /* --- Clients -------------------------------------------------------------------- */
 
-/* The bearer token of a request; empty for none. */
+/* The bearer token of a request; empty: there is none. */
 static struct str listen_read_bearer(const struct request *rq)
 {
 	const struct str scheme = STR("Bearer ");
@@ -341,7 +341,7 @@ static void list(struct hub *h, struct request *rq)
 	}
 }
 
-/* What stands behind the sandbox's name, encoded again, with its query. */
+/* Writes the path after the sandbox's name, encoded again, with the query. */
 static void write_target(const struct request *rq, struct str rest, struct buf *target)
 {
 	do {
@@ -357,8 +357,9 @@ static void write_target(const struct request *rq, struct str rest, struct buf *
 }
 
 /*
- * Whether a sandbox has its share: of the last places an eighth of those that are left,
- * so that a dozen that never answer, and the next dozen, leave some for the others.
+ * Whether a sandbox has its share of relays. If at most LISTEN_SPARE relays are left, the
+ * share is an eighth of them, so that a dozen sandboxes that never answer, and the next
+ * dozen, leave some for the others.
  */
 static bool has_its_share(const struct link *l)
 {
@@ -369,7 +370,10 @@ static bool has_its_share(const struct link *l)
 		(left <= LISTEN_SPARE && l->relays_n >= share);
 }
 
-/* Sends the request on; its key stays here, whose verifier the sandbox has to prove. */
+/*
+ * Sends the request on. The key stays here; the sandbox has to prove it with the
+ * verifier.
+ */
 static void relay_start(struct link *l, struct request *rq, struct str rest)
 {
 	struct buf target = BUF_INIT(3 * HTTP_TARGET_MAX);

@@ -1,7 +1,7 @@
 /*
- * The reference backend: sandboxes dial in, and each has its whole API under
- * /sandboxes/ID/ here, for clients that know nothing of that. What is on its way is
- * bounded; what has to outlive us is in the sandboxes.
+ * The reference backend. Sandboxes dial in, and each sandbox's whole API is served under
+ * /sandboxes/ID/ for clients that do not support dial-out. Buffers are bounded.
+ * Persistent data is stored only in the sandboxes.
  */
 #ifndef INJECT_LISTEN_H
 #define INJECT_LISTEN_H
@@ -13,16 +13,15 @@ struct hub;
 
 struct hub_conf {
 	struct loop *loop;
-	int fd; /* listening; the hub's from now on */
-	const struct tls_credentials
-		*tls;      /* NULL: plain; borrowed until hub_del, as is... */
-	struct str secret; /* see listen_token.h; empty: sandboxes need no token */
-	unsigned stall_ms; /* for a client to take any of his answer; 0: HTTP_STALL_MS */
+	int fd;                            /* the listening socket; owned by the hub */
+	const struct tls_credentials *tls; /* NULL: plain; borrowed until hub_del */
+	struct str secret; /* borrowed, too; see listen_token.h; empty: no tokens */
+	unsigned stall_ms; /* limit for a client that takes no byte; 0: HTTP_STALL_MS */
 };
 
 /* NULL with *err set; the fd is closed then. */
 struct hub *hub_new(const struct hub_conf *conf, int *err) MUST_USE;
-/* Says goodbye to the sandboxes and ends all. */
+/* Closes the connections of the sandboxes and frees everything. */
 void hub_del(struct hub *h);
 
 #endif

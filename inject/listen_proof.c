@@ -1,7 +1,7 @@
 /*
- * The backend's side of the mutual proof (net/proof.h). Each link is asked for one proof,
- * when the first request with a key comes. Later keys are compared with that proof: the
- * wrong key of a client costs the sandbox nothing.
+ * The backend's side of the mutual proof (net/proof.h). Each link is asked for a proof
+ * once, when the first request with a key arrives. Later keys are compared with that
+ * proof: a client with a wrong key causes no work in the sandbox.
  */
 #include "inject/listen_private.h"
 

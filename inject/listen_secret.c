@@ -25,7 +25,10 @@ int listen_file_read(const char *origin, const char *path, struct buf *text)
 	ssize_t n = fd < 0 ? fd : 1;
 
 	while (n > 0) {
-		/* All of it at once: one that grows would leave copies of a secret. */
+		/*
+		 * Allocates all space at once: a buffer that grows would leave copies of
+		 * a secret.
+		 */
 		char *room = buf_room(text, text->max - text->n);
 
 		n = room ? read(fd, room, text->max - text->n) : text->err;

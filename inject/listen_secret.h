@@ -6,7 +6,7 @@
 
 /*
  * Reads a file into text, up to its maximum. origin is the option or operand that names
- * it. 0, or the exit code, with the reason printed; so below.
+ * the file. Both functions return 0, or the exit code with the reason printed.
  */
 int listen_file_read(const char *origin, const char *path, struct buf *text) MUST_USE;
 

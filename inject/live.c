@@ -21,7 +21,7 @@
 
 enum { CHANNEL = 1, INTERRUPT_KEY = 3, LEAVE_KEY = 0x1d, ALIVE_MS = 2000, DONE = 1 };
 enum { NAME_MAX_N = 32 };
-/* To come back: the first pause, the longest, all of it, and until the user is told. */
+/* Reconnecting: the first and the longest pause, the total, the delay of the message. */
 enum { PAUSE_MS = 50, PAUSE_MAX_MS = 1000, AWAY_MS = 60000, TELL_MS = 1000 };
 
 struct live {
@@ -29,24 +29,24 @@ struct live {
 	const struct sandbox *sandbox;
 	struct call call;
 	struct ws ws;
-	struct buf message; /* that is coming */
+	struct buf message; /* the message being received */
 	struct terminal terminal;
-	bool typed_all;      /* there is no more input */
-	bool opening;        /* nothing may be typed until it is open */
-	bool over;           /* however it ends, nobody comes back */
-	bool resized;        /* it has another size than when it was opened */
-	uint64_t put, taken; /* bytes of input, and those of them dealt with */
-	uint64_t got, told;  /* bytes of output, and those of them acknowledged */
-	uint64_t heard;      /* when something came, monotonic ms */
+	bool typed_all;      /* the input has ended */
+	bool opening;        /* no input is sent until the channel is open */
+	bool over;           /* the session has ended; no reconnect */
+	bool resized;        /* the size has changed since the open */
+	uint64_t put, taken; /* bytes of input sent, and acknowledged */
+	uint64_t got, told;  /* bytes of output received, and acknowledged */
+	uint64_t heard;      /* time of the last receipt, monotonic ms */
 	struct message_limit limit;
-	int code; /* to end with, after DONE */
+	int code; /* the exit code, after DONE */
 
-	/* What the channel is found again by, and goes on at. */
+	/* For reconnecting: the identity of the channel, and its position. */
 	char terminal_name[NAME_MAX_N + 1];
 	char epoch[NAME_MAX_N + 1];
-	uint64_t at;       /* of the output: the next byte; UINT64_MAX: not known */
-	struct buf typed;  /* for a terminal: what it may not have got */
-	uint64_t typed_at; /* offset of that */
+	uint64_t at;       /* of the output: the next byte; UINT64_MAX: unknown */
+	struct buf typed;  /* input for a terminal that was not acknowledged */
+	uint64_t typed_at; /* offset of typed */
 };
 
 /* --- Frames out ----------------------------------------------------------------- */
@@ -113,7 +113,7 @@ static void put_member(struct jw *w, const char *name, const char *value)
 	jw_cstr(w, value);
 }
 
-/* The first time, or where it was. */
+/* Opens the channel: a new one, or (again) at the last offset. */
 static int say_open(struct live *v, bool again)
 {
 	struct buf out = BUF_INIT(1024);
@@ -170,7 +170,7 @@ static int acknowledge(struct live *v)
 
 /* --- Frames in ------------------------------------------------------------------ */
 
-/* Rows of a snapshot end as on no terminal. */
+/* Prints rows of a snapshot, which end with LF; a raw terminal needs CR LF. */
 static int show_rows(const struct live *v, struct str text)
 {
 	int r = 0;
@@ -226,7 +226,7 @@ static void copy_name(char name[NAME_MAX_N + 1], struct str value)
 		snprintf(name, NAME_MAX_N + 1, "%.*s", STR_ARG(value));
 }
 
-/* Up to there the input has come. */
+/* Discards the stored input before offset taken, which has arrived. */
 static void forget_typed(struct live *v, uint64_t taken)
 {
 	size_t n = taken > v->typed_at ? (size_t)(taken - v->typed_at) : 0;
@@ -235,7 +235,7 @@ static void forget_typed(struct live *v, uint64_t taken)
 	v->typed_at = v->put - v->typed.n;
 }
 
-/* One of what was never sent would have nothing be read any more. */
+/* Ignores acknowledgements of bytes that were never sent: they would stop all reading. */
 static void take_ack(struct live *v, uint64_t bytes)
 {
 	if (bytes > v->put)
@@ -259,7 +259,7 @@ static int send_input(struct live *v, struct str bytes)
 		v, WS_BINARY, str_make((const char *)head, CHANNEL_HEAD), bytes);
 }
 
-/* A terminal that is found again gets what it has not got. */
+/* A terminal that was found again receives the input that has not arrived. */
 static int take_opened(struct live *v, struct doc *d)
 {
 	struct json_val root = doc_root(d);
@@ -285,7 +285,7 @@ static int take_opened(struct live *v, struct doc *d)
 	return r;
 }
 
-/* Offsets of a session are those of one process, and begin with its screen. */
+/* After a restart of the server the output of a session begins with its screen. */
 static void take_hello(struct live *v, struct str epoch)
 {
 	if (!v->terminal_name[0] && !str_eq(epoch, str_c(v->epoch)))
@@ -315,7 +315,7 @@ static int take_text(struct live *v, struct str text)
 	} else if (str_eq(type, STR("gap"))) {
 		v->at = doc_uint(json_get(root, "to"), INT64_MAX);
 	}
-	/* A key that nobody takes. */
+	/* The sandbox refused an input, such as a key: ring the bell. */
 	else if (str_eq(type, STR("error")))
 		r = fd_write_all(STDERR_FILENO, "\a", 1);
 	doc_free(&d);
@@ -344,7 +344,7 @@ static int take_event(struct live *v, const struct ws_event *e)
 	return r;
 }
 
-/* All that has come: 0, DONE, or negative. */
+/* Handles all received bytes: 0, DONE, or negative. */
 static int receive(struct live *v)
 {
 	struct str piece = {0};
@@ -367,7 +367,7 @@ static int receive(struct live *v)
 
 /* --- The user ------------------------------------------------------------------- */
 
-/* What a terminal may not get, because the connection is lost, is kept. */
+/* Stores input for a terminal, because it may be lost with the connection. */
 static int send_typed(struct live *v, struct str typed)
 {
 	if (v->terminal_name[0])
@@ -450,7 +450,7 @@ static int begin(struct live *v)
 	return 0;
 }
 
-/* --- Coming back ---------------------------------------------------------------- */
+/* --- Reconnecting --------------------------------------------------------------- */
 
 static bool is_loss(const struct live *v, int r)
 {
@@ -460,7 +460,7 @@ static bool is_loss(const struct live *v, int r)
 		(r == ERR_CLOSED || r == ERR_TLS || (r < 0 && r > -4096));
 }
 
-/* Waits: 0; 1: the user has had enough; -errno. */
+/* Waits: 0; 1: the user gives up; -errno. */
 static int pause_for(struct live *v, uint64_t ms, bool told)
 {
 	uint64_t until = clock_ms() + ms;
@@ -508,7 +508,7 @@ static void tell(const struct live *v, const char *words)
 		v->terminal.raw ? "\r" : "");
 }
 
-/* The connection was lost, with this error: 0 when there is one again, or the end. */
+/* Reconnects after the error lost. 0: connected; otherwise the end of the session. */
 static int come_back(struct live *v, int lost)
 {
 	uint64_t start = clock_ms(), pause = 0;
@@ -535,12 +535,12 @@ static int come_back(struct live *v, int lost)
 		if (r)
 			return r < 0 ? r : lost;
 	}
-	/* Of the last one nobody knows whether it was heard. */
+	/* The last change of size may not have arrived. */
 	r = v->resized ? say_size(v, 0) : 0;
 	if (r || !told)
 		return r;
 	tell(v, "connected again");
-	/* A program that draws on all of the screen does so when its size changes. */
+	/* A full-screen program draws its screen again when its size changes. */
 	r = say_size(v, 1);
 	return r ? r : say_size(v, 0);
 }
@@ -554,7 +554,7 @@ static int carry(struct live *v)
 		r = terminal_raw(&v->terminal);
 	if (!r)
 		r = say_open(v, false);
-	/* What came with the answer is not polled for. */
+	/* Poll does not report bytes that arrived with the answer. */
 	if (!r)
 		r = receive(v);
 	while (!r || is_loss(v, r))

@@ -1,6 +1,7 @@
 /*
- * A terminal of a sandbox on the user's own, by the sandbox's stream: no engine is needed
- * for it. When the connection is lost it comes back, and goes on with the next byte.
+ * Connects the user's terminal to a terminal of a sandbox over the sandbox's stream,
+ * without the engine. A lost connection is made again, and the output continues with the
+ * next byte.
  */
 #ifndef INJECT_LIVE_H
 #define INJECT_LIVE_H
@@ -16,8 +17,8 @@ struct live_conf {
 };
 
 /*
- * Carries bytes until either side ends. The exit code of the shell, 0 for one who has
- * left; LIVE_NONE with nothing done; -EINTR, -ENOMEM, FAIL_*.
+ * Carries bytes until either side ends. Returns the exit code of the shell, or 0 if the
+ * user left it; LIVE_NONE: nothing was done; -EINTR, -ENOMEM, FAIL_*.
  */
 int live_run(const struct sandbox *s, const struct live_conf *conf) MUST_USE;
 

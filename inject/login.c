@@ -32,7 +32,10 @@ bool login_is_hub(struct str registry)
 
 /* --- config.json -------------------------------------------------------------------- */
 
-/* Keys are hosts, or addresses with the versions of an API that is long gone. */
+/*
+ * Whether a key of config.json, a host or an address with an obsolete API version, names
+ * the registry.
+ */
 static bool names_registry(struct str key, struct str registry)
 {
 	struct str host;
@@ -70,7 +73,7 @@ static int keep(struct arena *a, struct str from, struct str *to)
 	return 0;
 }
 
-/* "user:secret" in base64; docker fills old ones up with NULs. */
+/* Decodes "user:secret" from base64; old versions of docker pad it with NULs. */
 static int read_pair(struct str text, struct arena *a, struct login *l)
 {
 	struct buf pair = BUF_SECRET(LOGIN_FILE_MAX);
@@ -112,7 +115,7 @@ static int read_entry(
 	return r;
 }
 
-/* A part of a program's name, and never a path. */
+/* Whether s can be a part of a program's name, and is no path. */
 static bool is_helper(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
@@ -176,7 +179,7 @@ int login_read_helper(struct str answer, struct arena *a, struct login *l)
 
 /* --- Helpers ------------------------------------------------------------------------ */
 
-/* The absolute path of a program, found as a shell would. */
+/* The absolute path of a program, searched in PATH as by a shell. */
 static int search_path(const char *program, struct buf *out)
 {
 	const char *path = getenv("PATH");
@@ -186,7 +189,7 @@ static int search_path(const char *program, struct buf *out)
 		struct str folder = str_cut(&rest, ':');
 		const char *full;
 
-		/* A relative one would depend on where we happen to be. */
+		/* A relative folder would depend on the working directory. */
 		if (!folder.n || folder.p[0] != '/')
 			continue;
 		buf_reset(out);
@@ -201,7 +204,7 @@ static int search_path(const char *program, struct buf *out)
 	return -ENOENT;
 }
 
-/* What helpers need to find their stores; the rest is none of their business. */
+/* Passes the variables that helpers need to find their stores, and no others. */
 static int environment(struct arena *a, const char **env)
 {
 	static const char *const names[] = {
@@ -252,7 +255,7 @@ static int ask_helper(
 		c.path = buf_cstr(&path);
 		r = c.path ? capture(&c, &answer, &code) : path.err;
 	}
-	/* Another code says that it knows nobody; there is no other sign for that. */
+	/* Helpers report "no such login" only by another exit code. */
 	if (!r && code == 0)
 		r = login_read_helper(buf_view(&answer), a, l);
 	if (r && r != -EINTR)
@@ -336,7 +339,7 @@ void login_engine_header(const struct login *l, struct str registry, struct buf 
 	if (json.err && !out->err)
 		out->err = json.err;
 	b64_encode(out, buf_view(&json));
-	/* RFC 4648 5: the alphabet that is fit for addresses. */
+	/* RFC 4648 5: the alphabet for URLs. */
 	for (size_t i = from; i < out->n; i++)
 		out->p[i] = out->p[i] == '+' ? '-' : out->p[i] == '/' ? '_' : out->p[i];
 	buf_free(&json);

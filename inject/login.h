@@ -1,6 +1,6 @@
 /*
- * Who we are to a registry: what `docker login` has left in config.json, or what a
- * credential helper answers. Secrets are in memory only; nothing here prints them.
+ * The credentials for a registry: from config.json, where `docker login` stores them, or
+ * from a credential helper. Secrets are in memory only and are never printed.
  */
 #ifndef INJECT_LOGIN_H
 #define INJECT_LOGIN_H
@@ -8,22 +8,22 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
-/* Empty strs for what is not there; all empty: nobody. */
+/* Absent values are empty strs; all are empty: no login. */
 struct login {
 	struct str user, secret;
 	struct str identity; /* a token that gets other tokens, instead of a secret */
 };
 
-/* What config.json says of a registry: at most one of the two. */
+/* The entry of config.json for a registry: at most one of the two is set. */
 struct login_source {
-	struct str helper; /* docker-credential-HELPER has it */
+	struct str helper; /* the name HELPER of docker-credential-HELPER */
 	struct login login;
 };
 
 /*
- * Reads a config.json (credHelpers, then auths, then credsStore where auths has nothing)
+ * Reads a config.json (credHelpers, then auths, then credsStore if auths has no entry)
  * for a registry ("host" or "host:port"; docker.io stands for all of its names). 0 with
- * *s in the arena, all empty when it is not mentioned; ERR_SYNTAX, -ENOMEM.
+ * *s in the arena, all empty if there is no entry; ERR_SYNTAX, -ENOMEM.
  */
 int login_read(struct str config, struct str registry, struct arena *a,
 	struct login_source *s) MUST_USE;

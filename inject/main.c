@@ -1,4 +1,4 @@
-/* od-runtime: turns images into sandboxes. docs/architecture.md has the picture. */
+/* od-runtime: turns images into sandboxes; see docs/architecture.md. */
 #include "base/jw.h"
 #include "inject/carried.h"
 #include "inject/far.h"
@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-/* The architectures of the programs in a section of our own file, as a list. */
+/* Writes the architectures of the programs in a section of our own file, as a list. */
 static int main_write_carried(struct jw *w, const char *key, struct str section)
 {
 	struct buf list = BUF_INIT(256);
@@ -57,7 +57,9 @@ static int print_version(bool json)
 	return r;
 }
 
-/* A wait was ended by a signal, or by --timeout, which has an exit code of its own. */
+/*
+ * Ends after a wait was ended by a signal, or by --timeout, which has its own exit code.
+ */
 static int main_end_interrupted(const struct options *o)
 {
 	if (stop_signal() || !stop_limit_ended())

@@ -36,7 +36,7 @@ int content_read(struct doc *d, struct json_val v, struct content *c)
 	memcpy(c->digest, digest.p, digest.n);
 	if (media.n)
 		memcpy(c->media, media.p, media.n);
-	/* A NUL would hide the rest. */
+	/* A NUL would truncate the media type. */
 	return strlen(c->media) == media.n ? 0 : ERR_SYNTAX;
 }
 
@@ -61,8 +61,8 @@ void content_write(struct buf *out, const struct content *c)
 }
 
 /*
- * The kind that the type says, inside or outside; a layout's OCI texts may have none
- * inside, and then their members tell.
+ * Finds the kind by the media type, of the transfer or in the text. OCI manifests of a
+ * layout may have neither: then the members decide.
  */
 static const char *find_kind(struct manifest *m, struct str media, const struct kind **k)
 {

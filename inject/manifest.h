@@ -22,7 +22,7 @@ enum manifest_kind { MANIFEST_IMAGE, MANIFEST_INDEX };
 
 struct manifest {
 	enum manifest_kind kind;
-	bool docker;             /* of the family of types of Docker, else of OCI */
+	bool docker;             /* Docker's media types, else OCI's */
 	struct doc doc;          /* owned; indexes the text */
 	struct content config;   /* of an image */
 	struct json_val layers;  /* of an image: descriptors, bottom first */
@@ -31,23 +31,23 @@ struct manifest {
 };
 
 /*
- * Reads text, which stays in place, as does m. media is the type under which it came;
- * may be empty. 0; ERR_SYNTAX with *why in words, such as for a text that can be read
- * both as an image and as an index (CVE-2021-41190); -ENOMEM. manifest_free takes a
+ * Reads text, which must stay in place, as must m. media is the Content-Type of the text;
+ * may be empty. 0; ERR_SYNTAX with the reason in *why, such as for a text that can be
+ * read both as an image and as an index (CVE-2021-41190); -ENOMEM. manifest_free takes a
  * zeroed object too.
  */
 int manifest_read(struct manifest *m, struct str text, const char *media,
 	const char **why) MUST_USE;
 void manifest_free(struct manifest *m);
 
-/* A descriptor. 0; ERR_SYNTAX when its digest, size or type is missing or wrong. */
+/* Reads a descriptor. 0; ERR_SYNTAX: its digest, size or type is missing or wrong. */
 int content_read(struct doc *d, struct json_val v, struct content *c) MUST_USE;
 
-/* Appends a descriptor without more than its three members; these alone. */
+/* Append a descriptor with exactly its three members, as an object or as members only. */
 void content_write(struct buf *out, const struct content *c);
 void content_members(struct jw *w, const struct content *c);
 
-/* What an entry of an index is for; the strs live as long as d. */
+/* The platform of an entry of an index; the strs live as long as d. */
 struct platform {
 	struct str os, arch, variant;
 };

@@ -74,7 +74,7 @@ void manual_option(const struct option *o, struct buf *out)
 		buf_fmt(out, " %s", o->value);
 }
 
-/* A page is the same whatever it is written for; this is what differs. */
+/* The functions that differ between the forms of the page. */
 struct form {
 	void (*section)(struct buf *out, const char *title);
 	void (*command)(struct buf *out, const struct command *c);
@@ -121,7 +121,10 @@ static void page(const struct form *f, struct buf *out)
 		f->example(out, row->name, row->text);
 }
 
-/* A dot or a quote in front of a line, and backslashes, mean something to roff. */
+/*
+ * Escapes characters with a meaning in roff: backslashes, and a dot or a quote at the
+ * start of a line.
+ */
 static void roff_text(struct buf *out, struct str s)
 {
 	if (s.n && (s.p[0] == '.' || s.p[0] == '\''))
@@ -155,7 +158,7 @@ static void sentence(
 	struct str s = str_c(text);
 	size_t word = strspn(text, "abcdefghijklmnopqrstuvwxyz");
 
-	/* Not the first letter of an address or the like. */
+	/* The first letter of an address or the like stays as it is. */
 	if (word && (text[word] == ' ' || text[word] == ',' || !text[word])) {
 		buf_putc(out, (char)(s.p[0] - 32));
 		s = str_skip(s, 1);

@@ -1,4 +1,4 @@
-/* What is made from the tables of options and commands, beside --help. */
+/* Texts made from the tables of options and commands, besides --help. */
 #ifndef INJECT_MANUAL_H
 #define INJECT_MANUAL_H
 
@@ -15,11 +15,11 @@ extern const struct manual_row manual_examples[];
 /* "-e, --env NAME[=VALUE]" */
 void manual_option(const struct option *o, struct buf *out);
 
-/* od-runtime(1) for man, and the same as docs/commands.md. */
+/* Append od-runtime(1) for man, and the content of docs/commands.md. */
 void manual_roff(struct buf *out);
 void manual_markdown(struct buf *out);
 
-/* The script that makes a shell complete our words: 0; ERR_TYPE for no such shell. */
+/* Appends the completion script for a shell: 0; ERR_TYPE: the shell is not supported. */
 int complete_write(const char *shell, struct buf *out) MUST_USE;
 
 #endif

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 enum {
-	CALLS = 16, /* requests under way; more wait */
-	NOTES = 8,  /* and what wants no answer, which takes no time */
+	CALLS = 16, /* concurrent requests; more wait */
+	NOTES = 8,  /* concurrent messages without an answer, besides the requests */
 	ASKS = CALLS + NOTES,
 	FDS = 2 + ASKS,
 	WAITING = 256, /* messages; as many calls as the sandbox has for one session */
@@ -26,9 +26,9 @@ enum {
 	PUT_MAX = 4096, /* bytes that a pipe takes without waiting if it has room */
 };
 
-/* What the client has said. On the heap. */
+/* A message from the client, on the heap. */
 struct message {
-	struct message *next; /* of those that wait */
+	struct message *next; /* in the queue of waiting messages */
 	struct buf line;
 	struct buf id;      /* of the request; empty for none */
 	struct buf cancels; /* the id of the request that it cancels; or empty */
@@ -38,28 +38,28 @@ struct message {
 
 enum ask_state {
 	ASK_FREE,
-	ASK_SENT,   /* the head of its answer has not come */
-	ASK_WHOLE,  /* one answer, at its end */
-	ASK_EVENTS, /* answers as they come */
+	ASK_SENT,   /* the head of its answer has not arrived */
+	ASK_WHOLE,  /* a single answer, complete at its end */
+	ASK_EVENTS, /* a stream of answers */
 };
 
-/* A message on its way, and what comes back. */
+/* A message that was sent, and its answer. */
 struct ask {
 	enum ask_state state;
 	struct call call;
 	struct message *m;
-	bool again;            /* it was sent before, in a session that is gone */
-	char session[SESSION]; /* in which it was sent */
+	bool again;            /* it was sent before, in a session that was lost */
+	char session[SESSION]; /* the session in which it was sent */
 	struct buf body;
 	struct sse events;
 };
 
 struct bridge {
 	const struct sandbox *sandbox;
-	char session[SESSION]; /* as the sandbox calls it; empty: there is none */
-	struct buf hello;      /* the initialize that made it, to make another */
+	char session[SESSION]; /* the session id; empty: there is none */
+	struct buf hello;      /* the initialize of the session, to repeat it */
 	struct ask asks[ASKS];
-	struct message *waiting; /* for a place, the oldest first */
+	struct message *waiting; /* the queue, the oldest first */
 	unsigned waiting_n;
 	size_t waiting_bytes;
 	struct lines lines; /* of stdin */
@@ -68,7 +68,7 @@ struct bridge {
 
 /* --- To the client ---------------------------------------------------------------- */
 
-/* A client that reads no more may still tell us to stop. */
+/* Writes all bytes to stdout. Signals end the wait for a client that does not read. */
 static int put_all(struct str s)
 {
 	while (s.n) {
@@ -93,7 +93,7 @@ static int put(struct str message)
 	return r ? r : put_all(STR("\n"));
 }
 
-/* Who has asked hears why there is no answer. */
+/* Sends the client an error for its request; prints it if the message has no id. */
 static int put_error(const struct message *m, const char *words)
 {
 	struct buf out = BUF_INIT(4096);
@@ -150,7 +150,7 @@ static void keep_session(struct bridge *b, const struct call *c)
 		snprintf(b->session, sizeof(b->session), "%.*s", STR_ARG(id));
 }
 
-/* One message whose answer nobody wants. */
+/* Sends a message and discards its answer. */
 static int tell(struct bridge *b, const char *method, struct str body)
 {
 	struct buf answer = BUF_INIT(INJECT_TEXT_MAX);
@@ -169,8 +169,9 @@ static int tell(struct bridge *b, const char *method, struct str body)
 }
 
 /*
- * The server was started again and knows us no more, which our client need not hear.
- * Where that fails the old session stays, so that the next message leads here again.
+ * Begins a new session after the server was started again and refused the old one. The
+ * client is not involved. On failure the old session stays, so that the next message is
+ * refused and leads here again.
  */
 static int open_again(struct bridge *b)
 {
@@ -226,13 +227,13 @@ static int send(struct bridge *b, struct ask *a)
 
 /* --- From the sandbox ------------------------------------------------------------- */
 
-/* Where others of that session have come back before, there is a new one already. */
+/* Begins a new session, unless another message of the lost session has done so. */
 static bool has_session(struct bridge *b, const struct ask *a)
 {
 	return strcmp(a->session, b->session) != 0 || open_again(b) == 0;
 }
 
-/* The end of a, unless it can be sent again in a new session. */
+/* Ends a with an error, unless it can be sent again in a new session. */
 static int refused(struct bridge *b, struct ask *a)
 {
 	unsigned status = a->call.head.status;
@@ -257,7 +258,7 @@ static int read_head(struct bridge *b, struct ask *a)
 	unsigned status;
 	int r;
 
-	/* All other calls wait for a head that has begun. */
+	/* All other calls wait until a head that has begun is complete. */
 	call_limit(&a->call, HEAD_MS, HEAD_MS);
 	r = call_finish(&a->call);
 	if (r)
@@ -281,7 +282,7 @@ static int take_events(struct ask *a, struct str piece)
 	int r;
 
 	while ((r = sse_next(&a->events, &piece, &data)) == 0) {
-		/* One line each, as the sandbox writes them. */
+		/* Each event is a line, as the sandbox writes it. */
 		r = put(data);
 		if (r)
 			return r;
@@ -294,7 +295,7 @@ static int end_of(struct ask *a)
 	return a->state == ASK_WHOLE && a->body.n ? put(buf_view(&a->body)) : 0;
 }
 
-/* What is there, and no more: others wait, too. */
+/* Reads the bytes that have arrived and does not wait, because other calls wait too. */
 static int read_body(struct ask *a)
 {
 	struct str piece;
@@ -344,7 +345,10 @@ static int keep_id(struct buf *id, struct json_val v)
 	return id->err;
 }
 
-/* What is no message is for the sandbox to refuse. */
+/*
+ * Reads the kind and the ids of a message. Text that is no message is sent as well: the
+ * sandbox refuses it.
+ */
 static int look(struct message *m)
 {
 	const char *why;
@@ -365,11 +369,11 @@ static int look(struct message *m)
 	if (!r && !m->calls && str_eq(j.method, STR("notifications/cancelled")))
 		r = keep_id(&m->cancels, json_get(j.params, "requestId"));
 	doc_free(&d);
-	/* It is the id of nothing that we know. */
+	/* An id that is too long matches no request. */
 	return r == ERR_LIMIT ? 0 : r;
 }
 
-/* 0 with the message; -ENOMEM, ERR_LIMIT. */
+/* 0 with the message in *made; -ENOMEM, ERR_LIMIT. */
 static int message_new(struct str line, struct message **made)
 {
 	struct message *m = calloc(1, sizeof(*m));
@@ -400,7 +404,7 @@ static void unlink_waiting(struct bridge *b, struct message **at)
 	b->waiting_bytes -= m->line.n;
 }
 
-/* True: what m cancels was waiting here, and is no more. */
+/* Removes the waiting request that m cancels. False: it does not wait here. */
 static bool cancel(struct bridge *b, const struct message *m)
 {
 	struct message **at = &b->waiting, *found;
@@ -426,7 +430,7 @@ static int take_line(struct bridge *b, struct str line)
 		message_del(m);
 		return 0;
 	}
-	/* Reading goes on, for one that follows may be a cancellation. */
+	/* Reading continues, because a cancellation may follow. */
 	if (m->calls &&
 		(b->waiting_n >= WAITING ||
 			b->waiting_bytes + m->line.n > WAITING_BYTES)) {
@@ -442,7 +446,7 @@ static int take_line(struct bridge *b, struct str line)
 	return 0;
 }
 
-/* A free place for it; NULL: there is none, or nothing may overtake an initialize. */
+/* A free slot for m; NULL: there is none, or an initialize is in progress. */
 static struct ask *place(struct bridge *b, const struct message *m)
 {
 	struct ask *a = NULL;
@@ -476,7 +480,10 @@ static int go(struct bridge *b, struct ask *a, struct message *m)
 	return b->hello.err;
 }
 
-/* Those that wait and may go; what wants no answer overtakes what does. */
+/*
+ * Sends the waiting messages that have a slot. Messages without an answer may overtake
+ * requests; no message overtakes an initialize.
+ */
 static int pump(struct bridge *b)
 {
 	struct message **at = &b->waiting;
@@ -522,11 +529,11 @@ static int read_in(struct bridge *b)
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	b->all_in = true;
-	/* The last line may lack its end. */
+	/* The last line may lack its line feed. */
 	return take_lines(b, STR("\n"));
 }
 
-/* --- Both ------------------------------------------------------------------------- */
+/* --- The event loop --------------------------------------------------------------- */
 
 static bool is_busy(const struct bridge *b)
 {
@@ -568,7 +575,7 @@ int mcp_bridge(const struct sandbox *s)
 	lines_init(&b.lines, INJECT_BODY_MAX);
 	while (!r && (!b.all_in || is_busy(&b)))
 		r = step(&b);
-	/* It would end by itself, too, when others need its place. */
+	/* Ends the session; the sandbox would also end it when it needs the place. */
 	if (!r && b.session[0] && tell(&b, "DELETE", STR("")))
 		b.session[0] = '\0';
 	for (size_t i = 0; i < ASKS; i++)

@@ -1,6 +1,6 @@
 /*
- * A bridge for clients of the Model Context Protocol that speak over stdin and stdout:
- * a line each way is a message; to the sandbox, each is a POST to /mcp/sandbox.
+ * A bridge for clients of the Model Context Protocol that use the stdio transport: each
+ * line is a message, which is sent to the sandbox as a POST to /mcp/sandbox.
  */
 #ifndef INJECT_MCP_BRIDGE_H
 #define INJECT_MCP_BRIDGE_H
@@ -8,9 +8,9 @@
 #include "inject/sandbox.h"
 
 /*
- * Carries messages until stdin ends and all that was asked is answered. 0; -EINTR,
- * -ENOMEM; -errno when stdin or stdout fails. What a sandbox fails to answer is an
- * error that its client is told, and no end.
+ * Carries messages until stdin ends and all requests are answered. 0; -EINTR, -ENOMEM;
+ * -errno if stdin or stdout fails. A failed request to the sandbox does not end the
+ * bridge; the client receives a JSON-RPC error.
  */
 int mcp_bridge(const struct sandbox *s) MUST_USE;
 

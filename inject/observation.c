@@ -40,7 +40,7 @@ bool observation_is_failure(const struct observation *ob)
 		(str_eq(ob->kind, STR("run")) && ob->exit_code > 0);
 }
 
-/* A printed line has no line ends or other control characters of the sandbox. */
+/* Prints text as a line, without line ends or other control characters of the sandbox. */
 static void print_flat(struct str text, struct buf *out)
 {
 	while (text.n) {
@@ -91,7 +91,7 @@ static void print_member(struct observation *ob, struct str outer, struct json_v
 	print_value(ob, v, out);
 }
 
-/* Members of the extras, those of an object in them as "outer.inner". */
+/* Prints members of the extras; those of an object in the extras as "outer.inner". */
 static void print_extras(struct observation *ob, struct buf *out)
 {
 	struct json_val extras = json_get(doc_root(&ob->doc), "extras");

@@ -1,4 +1,7 @@
-/* What a sandbox answers to an action, for people and as an exit code. No I/O. */
+/*
+ * The observation that a sandbox returns for an action: as text for people and as an exit
+ * code. No I/O.
+ */
 #ifndef INJECT_OBSERVATION_H
 #define INJECT_OBSERVATION_H
 
@@ -9,14 +12,14 @@ struct observation {
 	struct doc doc;
 	struct str kind; /* "run", "error", ... */
 	struct str content;
-	/* Of a run. */
-	int64_t exit_code; /* -1 while the command runs on */
+	/* Only for kind "run". */
+	int64_t exit_code; /* -1 while the command still runs */
 	struct str prefix, suffix;
 };
 
 /*
- * Indexes text, which stays in place as long as ob, which must not move. Errors of
- * json_parse; ERR_TYPE when it is no observation. observation_free takes a zeroed
+ * Indexes text, which must stay in place as long as ob; ob must not move. Errors of
+ * json_parse; ERR_TYPE: the text is no observation. observation_free takes a zeroed
  * object too.
  */
 int observation_read(struct observation *ob, struct str text) MUST_USE;
@@ -29,11 +32,11 @@ bool observation_is_failure(const struct observation *ob);
 void observation_print(struct observation *ob, struct buf *out);
 
 /*
- * Appends the request for an action: text is {"action":"name",...} or has its
- * envelope already. 0 or ERR_TYPE, or an error of json_parse.
+ * Appends the request for an action: text is {"action":"name",...} or has its envelope
+ * already. 0, ERR_TYPE, or an error of json_parse.
  */
 int observation_request(struct str text, struct buf *out) MUST_USE;
-/* The seconds that such a request gives its action, rounded up; 0 for none. */
+/* The timeout in seconds of such a request's action, rounded up; 0: none. */
 uint64_t observation_timeout(struct str request);
 
 #endif

@@ -324,7 +324,7 @@ static const struct command *find_command(struct str name)
 	return NULL;
 }
 
-/* An option of the command, or, before one is known, one that all have. */
+/* Finds an option of the command, or, before the command, one that all commands have. */
 static const struct option *find(const struct options *o, struct str name, char letter)
 {
 	const struct option *opt;
@@ -365,8 +365,8 @@ static int refuse_option(const struct options *o, const char *word)
 }
 
 /*
- * The option of a word with letters, which may begin with several flags (-it), and what
- * is joined to it as its value. All flags but the last are set. NULL: there is none.
+ * The option of a word with letters, which may begin with several flags (-it), and the
+ * value that is joined to it. All flags but the last are set. NULL: there is none.
  */
 static const struct option *find_letters(
 	struct options *o, const char *word, const char **value)
@@ -386,7 +386,7 @@ static const struct option *find_letters(
 	}
 }
 
-/* The option that the word begins with, and what is joined to it as its value. */
+/* The option that the word begins with, and the value that is joined to it. */
 static const struct option *find_word(
 	struct options *o, const char *word, const char **value)
 {
@@ -401,7 +401,7 @@ static const struct option *find_word(
 	return find(o, name, '\0');
 }
 
-/* One option at argv[*i]; *i moves on when its value is the next word. */
+/* Reads the option at argv[*i]; *i is advanced if its value is the next word. */
 static int read_option(struct options *o, int argc, char **argv, int *i)
 {
 	const char *value;
@@ -465,7 +465,7 @@ static int check_sandbox(const char *name)
 		"'%s' cannot be the name of a sandbox", name);
 }
 
-/* SANDBOX:PATH; a colon behind a slash belongs to a path. */
+/* SANDBOX:PATH; a colon after a slash belongs to a path. */
 bool options_is_remote(const char *operand)
 {
 	size_t colon = strcspn(operand, ":/");
@@ -488,7 +488,7 @@ static int check_copy(const struct options *o)
 	return 0;
 }
 
-/* As in cp, where the path belongs to the name. */
+/* Checks the name in SANDBOX:PATH, as cp does. */
 static int check_place(const struct options *o)
 {
 	const char *place = o->operand[0];
@@ -510,7 +510,7 @@ static int check_names(const struct options *o)
 	size_t named = o->command->several ? o->operand_n : 1;
 	int r = 0;
 
-	/* With --output both are names of places, which are read as they are opened. */
+	/* With --output both operands are places of images; opening them checks them. */
 	if (o->command->subject == SUBJECT_IMAGE && o->operand_n && !o->output)
 		r = check_image(o->operand[0]);
 	else if (o->command->subject == SUBJECT_COPY)
@@ -559,7 +559,7 @@ static int check(const struct options *o)
 	return check_names(o);
 }
 
-/* Where the operands are complete, a word that is no option begins the command. */
+/* After the last operand, a word that is no option begins the command. */
 static bool begins_words(const struct options *o, const char *word)
 {
 	const struct command *c = o->command;
@@ -570,7 +570,7 @@ static bool begins_words(const struct options *o, const char *word)
 
 int options_read(struct options *o, int argc, char **argv)
 {
-	bool plain = false; /* behind -- there are no options */
+	bool plain = false; /* after -- there are no options */
 
 	*o = (struct options){.pull = PULL_MISSING,
 		.timeout_start = START_SECONDS,

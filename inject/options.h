@@ -18,7 +18,7 @@ enum pull_policy { PULL_NEVER, PULL_MISSING, PULL_ALWAYS };
 /* How the client gets into a sandbox; via.c has the table. */
 enum via_way { VIA_AUTO, VIA_BIND, VIA_VOLUME, VIA_PUT, VIA_BUILD, VIA_COMMIT };
 
-/* Options that may stand more than once. */
+/* Options that may be given more than once. */
 enum option_list {
 	LIST_ENV,
 	LIST_ENV_FILE,
@@ -50,10 +50,10 @@ enum entrypoint_mode { ENTRYPOINT_NONE, ENTRYPOINT_RUN, ENTRYPOINT_WAIT };
 
 struct options {
 	const struct command *command;
-	const char *operand[OPTION_OPERANDS_MAX]; /* what stands before "--" */
+	const char *operand[OPTION_OPERANDS_MAX]; /* the arguments before "--" */
 	size_t operand_n;
-	const char *own; /* the first option given that not every command has, or NULL */
-	char **words;    /* what stands behind it */
+	const char *own; /* the first given option that not every command has; or NULL */
+	char **words;    /* the arguments after "--" */
 	size_t word_n;
 
 	const char *host, *client, *busybox, *name, *working_dir, *username;
@@ -84,11 +84,11 @@ struct options {
 	struct {
 		enum option_list list;
 		const char *value;
-	} given[OPTION_LIST_MAX]; /* those that may repeat, in their order */
+	} given[OPTION_LIST_MAX]; /* the options that may repeat, in the order given */
 	size_t given_n;
 };
 
-/* The next value of a list from *it (0 at first) on; NULL when there is none. */
+/* The next value of a list, from index *it (0 at first); NULL: there is none. */
 const char *options_next(const struct options *o, enum option_list list, size_t *it);
 
 enum option_kind {
@@ -102,62 +102,62 @@ enum option_kind {
 	OPTION_LIST,
 };
 
-/* What a shell offers for a value. */
+/* The completions that a shell offers for a value. */
 enum option_offer { OFFER_NOTHING, OFFER_FILES, OFFER_FOLDERS };
 
 struct option {
 	const char *name;
-	const char *value; /* what it is called in the help; NULL for flags */
+	const char *value; /* the placeholder of the value in the help; NULL for flags */
 	const char *help;
 	char letter;
 	enum option_kind kind;
 	enum option_offer offer;
-	uint64_t min, max;          /* of a number */
-	size_t at;                  /* where in struct options it goes, or which list */
-	size_t seen;                /* a bool to set as well; 0 for none */
-	size_t text;                /* where the text of a number goes; 0 for none */
-	const char *const *choices; /* ended by NULL; what is stored is the place */
-	unsigned bare;              /* the place of the choice that --name alone makes */
-	const char *member;         /* of HostConfig that gets the value; or NULL */
-	bool unlimited;             /* the number may be -1: no limit */
+	uint64_t min, max; /* of a number */
+	size_t at;         /* the offset in struct options; for a list its option_list */
+	size_t seen;       /* the offset of a bool that is set too; 0: none */
+	size_t text;       /* the offset for the text of a number; 0: none */
+	const char *const *choices; /* ended by NULL; the index is stored */
+	unsigned bare;      /* the index of the choice for --name without a value */
+	const char *member; /* the member of HostConfig that gets the value; or NULL */
+	bool unlimited;     /* the number may be -1: no limit */
 	uint64_t commands;
 };
 
-/* Whether an operand of cp is SANDBOX:PATH rather than a path of this machine. */
+/* Whether an operand of cp is SANDBOX:PATH and not a path of this machine. */
 bool options_is_remote(const char *operand);
 
-/* Row i of the table, for help, manual and completion; NULL behind the last one. */
+/* Row i of the table, for help, manual and completion; NULL after the last row. */
 const struct option *options_row(size_t i);
 
-/* What a command accepts behind its operands. */
+/* Whether a command accepts arguments after its operands. */
 enum command_words { WORDS_NONE, WORDS_MAY, WORDS_MUST };
 
-/* What its first operand is the name of. */
+/* The kind of object that the first operand names. */
 enum command_subject {
 	SUBJECT_NONE,
 	SUBJECT_IMAGE,
 	SUBJECT_SANDBOX,
-	SUBJECT_COPY,  /* one of two is SANDBOX:PATH */
+	SUBJECT_COPY,  /* one of the two operands is SANDBOX:PATH */
 	SUBJECT_PLACE, /* a sandbox, or SANDBOX:PATH */
-	SUBJECT_ANY,   /* an image or a sandbox, which the command finds out */
-	SUBJECT_WORD,  /* one of a few words, which the command knows */
+	SUBJECT_ANY,   /* an image or a sandbox; the command finds out which */
+	SUBJECT_WORD,  /* one of the words that the command defines */
 };
 
 struct command {
 	const char *name;
-	const char *args; /* for people */
+	const char *args; /* operands as the help shows them */
 	const char *help; /* one line */
-	size_t operands;  /* how many there must be */
-	bool fewer;       /* or one fewer */
-	bool several;     /* or more, each of them the name of a sandbox */
+	size_t operands;  /* the number of required operands */
+	bool fewer;       /* or one operand less */
+	bool several;     /* or more operands; each is the name of a sandbox */
 	bool hidden;      /* for packagers: not in the list of commands */
 	enum command_subject subject;
 	enum command_words words;
-	uint64_t bit;                        /* which options it takes */
+	uint64_t bit;                        /* its bit in the commands of an option */
 	int (*run)(const struct options *o); /* 0, an exit code, or negative */
 };
 
-/* Bits of the commands that an option belongs to. */
+/* Bits for the commands that an option belongs to. */
 enum {
 	FOR_BUILD = 1 << 0,
 	FOR_DOCKERFILE = 1 << 1,
@@ -196,16 +196,15 @@ enum {
 	FOR_ALL = (INT64_C(1) << 34) - 1,
 };
 
-/* All commands, ended by a row without a name; defined with them. */
+/* All commands; a row without a name ends the table. */
 extern const struct command commands[];
 
 /*
- * Reads the command line into *o, whose strings belong to argv. Options stand
- * anywhere before "--", as --name value, --name=value, -n value or -nvalue; flags may be
- * joined (-it). The words of a command for the sandbox begin behind "--", or with the
- * first word behind the operands that is no option. 0 or FAIL_USAGE,
- * with the reason printed; a name that none can have is such a reason.
- * With --help or --version nothing else is asked for.
+ * Reads the command line into *o, whose strings belong to argv. Options may come anywhere
+ * before "--", as --name value, --name=value, -n value or -nvalue; flags may be joined
+ * (-it). The words of a command for the sandbox begin after "--", or with the first word
+ * after the operands that is no option. 0, or FAIL_USAGE with the reason printed, also
+ * for a name that is never valid. With --help or --version no operand is required.
  */
 int options_read(struct options *o, int argc, char **argv) MUST_USE;
 

@@ -1,4 +1,4 @@
-/* Options of run that docker run has, too, and that the engine carries out. */
+/* Options of run that docker run also has and that are sent to the engine. */
 #include "inject/options_rows.h"
 
 const struct option options_of_engine[] = {

@@ -1,4 +1,4 @@
-/* Macros for rows of the table of options, and the rows that docker run has, too. */
+/* Macros for rows of the table of options, and the rows that docker run also has. */
 #ifndef INJECT_OPTIONS_ROWS_H
 #define INJECT_OPTIONS_ROWS_H
 
@@ -27,11 +27,11 @@
 #define STARTING RUNNING | FOR_INJECT
 #define EXECUTING FOR_EXEC | FOR_RUN
 
-/* Options of run that the engine carries out. */
+/* Options of run that are sent to the engine. */
 extern const struct option options_of_engine[];
 extern const size_t options_of_engine_n;
 
-/* Whether value is a choice of opt; NULL is none. */
+/* Whether value is a choice of opt; NULL counts as no choice. */
 bool option_has_choice(const struct option *opt, const char *value);
 
 /* Stores the value of opt (a flag: NULL) in o. 0 or FAIL_USAGE with a line printed. */

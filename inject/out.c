@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum { STEP_COLUMNS = 79 };
-/* Bytes of an error line: its begin, its end, where the reason stands, and " ... ". */
+/* Bytes of an error line: its begin, its end, which has the reason, and " ... ". */
 enum { ERROR_BEGIN = 660, ERROR_END = 300 };
 
 static bool step_shown;
@@ -40,14 +40,14 @@ void out_clean(struct buf *b, struct str s, bool lines)
 	}
 }
 
-/* Losing words for the user is no reason to fail as well. */
+/* Writes to stderr; a failed write of a message is ignored. */
 static void to_stderr(struct str s)
 {
 	if (fd_write_all(STDERR_FILENO, s.p, s.n) < 0)
 		return;
 }
 
-/* Appends text cleaned, without the middle of a long one: peers choose its length. */
+/* Appends text cleaned, without the middle of a long text: peers choose its length. */
 static void out_clean_bounded(struct buf *b, struct str text)
 {
 	struct buf clean = BUF_INIT(INJECT_TEXT_MAX);
@@ -162,7 +162,10 @@ void out_step(const char *fmt, ...)
 	buf_puts(&b, "\r\x1b[K");
 	if (n > 0)
 		out_clean(&b, str_trim(str_c(text), " \t\r\n"), false);
-	/* A line that wraps cannot be taken back; columns are bytes or fewer. */
+	/*
+	 * A line that wraps cannot be erased; a text has at most as many columns as
+	 * bytes.
+	 */
 	if (b.n > STEP_COLUMNS)
 		b.n = utf8_prefix(str_make(b.p, STEP_COLUMNS));
 	to_stderr(buf_view(&b));

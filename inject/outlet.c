@@ -18,7 +18,7 @@ enum {
 	OUTLET_PIPE = 1 << 18, /* ...to this size: fewer wake-ups */
 };
 
-/* A second description of the same pipe or terminal has flags of its own. */
+/* Opens a second description of a pipe or terminal, because it has flags of its own. */
 static void outlet_reopen(struct outlet *o)
 {
 	char path[32];
@@ -58,7 +58,7 @@ void outlet_close(struct outlet *o)
 	*o = (struct outlet){.fd = -1};
 }
 
-/* Whether a write of a blocking descriptor would not wait. */
+/* Whether a write to a blocking descriptor would not wait. */
 static bool outlet_has_space(const struct outlet *o)
 {
 	struct pollfd p = {.fd = o->fd, .events = POLLOUT};

@@ -17,8 +17,8 @@ struct outlet {
 	bool is_pipe;     /* splice works */
 	size_t step;      /* most bytes of one write */
 	uint64_t written; /* bytes */
-	bool wide;        /* the pipe was made larger for many of them */
-	struct buf *text; /* NULL, or where the bytes are kept instead */
+	bool wide;        /* the pipe was enlarged, because many bytes were written */
+	struct buf *text; /* NULL, or the buffer that stores the bytes instead of fd */
 };
 
 /* The caller keeps fd, and calls outlet_close, which also takes a zeroed outlet. */

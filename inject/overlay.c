@@ -42,8 +42,8 @@ static void overlay_write_volume(const char *name, const char *sandbox, struct j
 }
 
 /*
- * Takes where the volume lies, which becomes part of mount options: an absolute path
- * without their separators.
+ * Reads the mount point of the volume, which becomes part of mount options: an absolute
+ * path without their separators.
  */
 static void overlay_take_place(struct doc *d, struct buf *where)
 {
@@ -56,7 +56,7 @@ static void overlay_take_place(struct doc *d, struct buf *where)
 		buf_str(where, place);
 }
 
-/* Creates the volume; its place on the engine's machine goes to where. */
+/* Creates the volume and stores its path on the engine's machine in where. */
 static int make_volume(
 	const struct engine *e, struct overlay *o, const char *sandbox, struct buf *where)
 {
@@ -71,7 +71,7 @@ static int make_volume(
 
 	if (r)
 		return r;
-	/* Not the sandbox's name, which may turn out to be another's. */
+	/* The sandbox's name may belong to another container, so that it is not used. */
 	hex_encode(random, sizeof(random), hex);
 	snprintf(o->name, sizeof(o->name), SANDBOX_OVERLAY_PREFIX "%s", hex);
 	jw_init(&w, &body);
@@ -110,8 +110,9 @@ static int add_folder(
 }
 
 /*
- * The top of an overlay has the owner and mode of its upper folder, which therefore
- * get those of the lower one. On another machine it cannot be looked at.
+ * Appends the upper and work folders. The top of an overlay has the owner and mode of its
+ * upper folder, so that the upper folder gets those of the lower folder. The lower folder
+ * must be on this machine.
  */
 static int fill(
 	const struct settings *s, struct str where, struct overlay *o, struct buf *tar)
@@ -258,7 +259,7 @@ void overlay_undo(const struct engine *e, struct overlay *o, const char *sandbox
 	overlay_free(o);
 }
 
-/* Whether the volume that the engine describes is one of ours, and sandbox's. */
+/* Whether od-runtime created the volume that the engine describes, for this sandbox. */
 static bool overlay_is_owned(struct doc *d, const char *name, const char *sandbox)
 {
 	struct json_val root = doc_root(d), labels = json_get(root, "Labels");

@@ -1,6 +1,6 @@
 /*
- * Folders of the host that a sandbox may write to without changing them: what it
- * writes goes to a volume of its own, which the engine keeps and which goes with it.
+ * Folders of the host that a sandbox can write to without changing them: written files
+ * are stored in a volume, which the engine keeps and which is removed with the sandbox.
  */
 #ifndef INJECT_OVERLAY_H
 #define INJECT_OVERLAY_H
@@ -12,14 +12,14 @@
 struct overlay {
 	char name[STATE_OVERLAY_MAX + 1]; /* of the volume; empty for none */
 	struct arena arena;
-	struct settings_overlay *dirs; /* one for each overlay of the settings */
+	struct settings_overlay *dirs; /* an element for each overlay of the settings */
 };
 
 /*
- * Makes the volume for the overlays of s, if there are any, with an upper and a work
- * folder for each, by way of a container of image that is never started. Its labels name
- * the sandbox as the owner. 0; -EINTR, -ENOMEM or FAIL_*. overlay_undo or overlay_free in
- * any case.
+ * Creates the volume for the overlays of s, if there are any, with an upper and a work
+ * folder for each, through a container of image that is never started. Its labels name
+ * the sandbox as the owner. 0; -EINTR, -ENOMEM or FAIL_*. The caller calls overlay_undo
+ * or overlay_free in any case.
  */
 int overlay_make(const struct engine *e, const char *image, const char *sandbox,
 	const struct settings *s, struct overlay *o) MUST_USE;

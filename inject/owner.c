@@ -19,7 +19,7 @@ struct owner {
 
 /* --- This process ------------------------------------------------------------------- */
 
-/* The first FILE_MAX bytes of a file without blanks at its ends; empty for none. */
+/* The first FILE_MAX bytes of a file without blanks at its ends; empty: it is missing. */
 static struct str owner_read_file(const char *path, char room[FILE_MAX])
 {
 	int fd = fd_open(path, 0, 0);
@@ -50,8 +50,8 @@ static void owner_hash_file(const char *path, char out[HASH_DIGITS + 1])
 }
 
 /*
- * The time at which a process started, in ticks since the boot; 0: the kernel does not
- * show it; 1, which no process has: it has ended and waits for its parent.
+ * The time at which a process started, in ticks since the boot. 0: the kernel does not
+ * show it. 1, which is no start time: it has ended and waits for its parent.
  */
 static uint64_t owner_read_start(uint64_t pid)
 {
@@ -61,7 +61,7 @@ static uint64_t owner_read_start(uint64_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%llu/stat", (unsigned long long)pid);
 	rest = owner_read_file(path, room);
-	/* The second field is the program's name, with any bytes, in brackets. */
+	/* The second field is the program's name, with any bytes, in parentheses. */
 	for (size_t n = rest.n; n > 0; n--)
 		if (rest.p[n - 1] == ')') {
 			rest = str_skip(rest, n + 1);
@@ -110,7 +110,7 @@ void owner_label(const char *name, char out[OWNER_LABEL_MAX])
 			text[0] ? text : OWNER_UNKNOWN);
 }
 
-/* --- Another one -------------------------------------------------------------------- */
+/* --- Other processes ---------------------------------------------------------------- */
 
 static int owner_parse(struct str text, struct owner *o)
 {

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* What the runs before this one have written does not count. */
+/* The time after which the log is read: output of earlier runs does not count. */
 static void point(const struct state *s, char *out, size_t room)
 {
 	int64_t seconds;
@@ -31,7 +31,10 @@ int pin_learn(const struct engine *e, struct sandbox *s)
 	if (!is->tls || is->pinned)
 		return 0;
 	point(is, since, sizeof(since));
-	/* Engines do not keep the order between the two. */
+	/*
+	 * Engines do not keep the order of stdout and stderr, so that only stderr is
+	 * read.
+	 */
 	r = since[0] ? tail_open(e, is->id, &c, "&since=%s", since)
 		     : tail_open(e, is->id, &c, "&tail=all");
 	if (!r && c.head.status == 501)

@@ -1,14 +1,15 @@
-/* By what key the server of a sandbox that speaks TLS is known. */
+/* Learns the public key of a sandbox's TLS server. */
 #ifndef INJECT_PIN_H
 #define INJECT_PIN_H
 
 #include "inject/sandbox.h"
 
 /*
- * Its server tells stderr, before anybody else writes there, and makes a new key
- * whenever the container starts; who reads that through the engine knows that nobody
- * stands between. 0 once the state has the pin; 1 when it is not told yet; -EINTR,
- * -ENOMEM or FAIL_*, also where nobody can read the log.
+ * Reads the server's pin from the log of the container. The server prints it to stderr
+ * before any other output, and makes a new key at each start of the container. The log is
+ * read through the engine, so that a machine in the middle cannot replace the pin. 0: the
+ * state has the pin; 1: it is not printed yet; -EINTR, -ENOMEM or FAIL_*, also if the log
+ * driver cannot be read.
  */
 int pin_learn(const struct engine *e, struct sandbox *s) MUST_USE;
 

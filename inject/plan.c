@@ -39,7 +39,7 @@ static int name_base(struct plan *p, const char *text)
 	const char *why;
 	struct ref ref;
 
-	/* What was typed was checked before, but a label can say anything. */
+	/* A typed name was checked before, but a label can have any content. */
 	if (ref_parse(&ref, str_c(text), &why))
 		return out_fail("name another image, or the base of this one",
 			"'%s' is not the name of an image: %s", text, why);
@@ -50,7 +50,9 @@ static int name_base(struct plan *p, const char *text)
 	return p->base_ref.err ? p->base_ref.err : p->canonical.err;
 }
 
-/* What --platform asks for and the image is not for: the one that is here is another. */
+/*
+ * Whether the image does not fit --platform: an image of another platform has the name.
+ */
 static bool is_foreign(const struct plan *p)
 {
 	const char *platform = p->options->platform, *why;
@@ -91,7 +93,7 @@ static int find_base(struct plan *p, const char *name)
 	return r;
 }
 
-/* The tags of what would be made of p->base, with this busybox in it. */
+/* Makes the tags of the product of p->base with this busybox. */
 static void make_tags(struct plan *p, struct str busybox)
 {
 	const struct tag_inputs in = {
@@ -124,7 +126,7 @@ static int canonical_of(struct str text, struct buf *out)
 	return r ? r : out->err;
 }
 
-/* True if the present client is in an image that has layers of ours. */
+/* Whether the image has layers of ours with the present client. */
 static bool carries_client(struct plan *p)
 {
 	struct buf ref = BUF_INIT(1024), tag = BUF_INIT(256);
@@ -144,7 +146,7 @@ static bool carries_client(struct plan *p)
 		in.base_ref = buf_view(&ref);
 		tag_source(&in, &tag);
 		same = str_eq(buf_view(&tag), image_label(p->base, "od.key.source"));
-		/* It is this one that is shown and started. */
+		/* The tag of this image is shown, because this image is started. */
 		buf_reset(&p->tag);
 		buf_str(&p->tag, buf_view(&tag));
 	} else {
@@ -156,8 +158,8 @@ static bool carries_client(struct plan *p)
 }
 
 /*
- * The image is our product with another client in it. What the user had before is
- * the base, lest layers pile up with every update.
+ * Replaces the base, which is a product with another client, by the image that it was
+ * made from, so that layers do not pile up with every update.
  */
 static int go_back(struct plan *p, size_t layers)
 {
@@ -170,7 +172,7 @@ static int go_back(struct plan *p, size_t layers)
 	buf_str(&ref, image_label(p->base, "od.base.ref"));
 	name = buf_cstr(&id);
 	r = name && ref_is_id(buf_view(&id)) ? plan_inspect(p->engine, name, from) : 1;
-	/* Labels can say anything; the layers decide. */
+	/* Labels can have any content, so that the layers decide. */
 	if (r == 0 &&
 		(json_count(from->layers) != layers || !image_is_above(p->base, from)))
 		r = 1;
@@ -189,8 +191,8 @@ static int go_back(struct plan *p, size_t layers)
 }
 
 /*
- * What was put below the client of an older image of ours is not to be had from it any
- * more, and must not get lost in silence.
+ * Fails if the image is an older product with dependencies or plugins that the options do
+ * not name: they cannot be taken from it, and must not be dropped silently.
  */
 static int check_below(struct plan *p)
 {
@@ -231,7 +233,7 @@ bool plan_must_commit(struct plan *p)
 	return p->options->via == VIA_COMMIT || image_build_refusal(p->base) != NULL;
 }
 
-/* why: what is in the way; NULL for nothing. */
+/* why: the reason why the image cannot be used; NULL: none. */
 static int check_fit(struct plan *p, const char *why)
 {
 	if (why)
@@ -269,7 +271,7 @@ bool plan_matches(struct plan *p, struct image *im)
 		image_is_above(im, p->base);
 }
 
-/* A busybox, if one is wanted and there is one: then p->busybox has an arch. */
+/* Loads a busybox, if it is wanted and there is one: then p->busybox has an arch. */
 static int find_busybox(struct plan *p)
 {
 	int r;
@@ -281,8 +283,8 @@ static int find_busybox(struct plan *p)
 }
 
 /*
- * 1 if an image of ours has the shell in it that it would get now, else 0 or an
- * error. What was put in by another host is as good as what this one has.
+ * 1: an image of ours has the shell that it would get now; otherwise 0 or an error. A
+ * busybox that another host put in is accepted.
  */
 static int shell_suits(struct plan *p, struct image *im)
 {
@@ -304,8 +306,8 @@ static int shell_suits(struct plan *p, struct image *im)
 }
 
 /*
- * Names the product that has this busybox in it, and looks for it: 1 when it is
- * there from an earlier build, with *im, else 0 or an error.
+ * Names the product that has this busybox and inspects it: 1: it exists from an earlier
+ * build, with *im; otherwise 0 or an error.
  */
 static int look_for(struct plan *p, struct str busybox, struct image *im)
 {
@@ -329,7 +331,7 @@ static int look_for(struct plan *p, struct str busybox, struct image *im)
 	return 1;
 }
 
-/* 1 when the product of an earlier build is there and will do, else 0 or an error. */
+/* 1: the product of an earlier build exists and fits; otherwise 0 or an error. */
 static int find_product(struct plan *p)
 {
 	struct image im = {0};
@@ -353,7 +355,7 @@ static int find_product(struct plan *p)
 	return r;
 }
 
-/* The extra dependencies need a shell; other ways to run them there are none. */
+/* The extra dependencies run in a shell and need one. */
 static int check_deps(struct plan *p, const struct probe *seen)
 {
 	if (!p->deps.n || p->rung != RUNG_BASE || seen->sh ||
@@ -377,7 +379,7 @@ int plan_look(struct plan *p)
 	r = check_deps(p, &seen);
 	if (r)
 		return r;
-	/* An /openhands of the image's own stays as it is. */
+	/* An existing /openhands of the image stays. */
 	p->drop_in = seen.openhands == PROBE_ABSENT;
 	if (!p->drop_in && !seen.linked)
 		probe_note_openhands(buf_view(&p->base_ref));
@@ -394,7 +396,7 @@ int plan_look(struct plan *p)
 	return r < 0 ? r : 0;
 }
 
-/* Whether p->base, an image of ours, serves as it is: 1, 0 or an error. */
+/* Whether p->base, an image of ours, can be started as it is: 1, 0 or an error. */
 static int serves(struct plan *p)
 {
 	int r;
@@ -405,7 +407,10 @@ static int serves(struct plan *p)
 	if (r != 1)
 		return r;
 	p->kind = PLAN_AS_IS;
-	/* What others made from an image of ours may have another shell by now. */
+	/*
+	 * The label of an image that users made from ours may not describe its shell any
+	 * more.
+	 */
 	if (image_is_product(p->base))
 		p->shell = image_shell(p->base);
 	buf_str(&p->name, p->base->id);
@@ -488,7 +493,7 @@ int plan_again(struct plan *p)
 	return decide(p);
 }
 
-/* Of an image of ours with an older client in it the new one hides that. */
+/* If the image has an older client of ours, the injected client hides it. */
 int plan_base(
 	struct plan *p, struct engine *e, const struct options *o, const char *operand)
 {

@@ -31,7 +31,7 @@ bool plan_has(struct plan *p, enum rung rung)
 	return dockerfile_has(&d, rung);
 }
 
-/* The plugins' images as the user has named them. */
+/* The names of the plugins' images as the user typed them. */
 static void lend_as_typed(const struct plan *p, struct buf lent[INJECT_PLUGINS])
 {
 	for (size_t i = 0; i < p->plugins.n; i++) {
@@ -121,7 +121,7 @@ int plan_find_rung(struct plan *p)
 	return 0;
 }
 
-/* An image with a plugin in it is known by its id. */
+/* Inspects the image of a plugin, whose hash is the image's id. */
 static int find_plugin(struct plan *p, struct plugin *plugin)
 {
 	struct image im = {0};

@@ -1,34 +1,30 @@
-/*
- * What a product consists of, rung by rung, and from which of them a build can begin
- * because it is there from an earlier one.
- */
+/* The stages of a product, and the highest existing stage that a build can begin with. */
 #ifndef INJECT_PLAN_PART_H
 #define INJECT_PLAN_PART_H
 
 #include "inject/plan.h"
 
-/* What is to stand below the client, from the options. 0, FAIL_*, -EINTR, -ENOMEM. */
+/* Fills in the stages below the client from the options. 0, FAIL_*, -EINTR, -ENOMEM. */
 int plan_find_parts(struct plan *p) MUST_USE;
 
 /*
- * Sets p->rung to the highest that is there, and p->below to go with it. Only what has
- * something in it was ever made. 0, FAIL_*, -EINTR, -ENOMEM.
+ * Sets p->rung to the highest stage that exists as an image, and p->below to that image.
+ * Empty stages were never built. 0, FAIL_*, -EINTR, -ENOMEM.
  */
 int plan_find_rung(struct plan *p) MUST_USE;
 
 /*
- * Goes on with r, what plan_inspect says of the image called name: fetches one that is
- * not there, if that is allowed, and says so if it is not. Results as plan_inspect but 1.
+ * Continues with r, the result of plan_inspect for the image called name: pulls a missing
+ * image if --pull permits it, else prints an error. Results as plan_inspect, except 1.
  */
 int plan_need(struct plan *p, const char *name, int r, struct image *im) MUST_USE;
 
-/* The product in words; from, below, upto and lent are the caller's. */
+/* Describes the product; the caller fills in from, below, upto and lent. */
 struct dockerfile plan_describe(struct plan *p);
 
 /*
- * Writes the Dockerfile of the rungs above below up to upto, with from as what they
- * stand on, and, unless it is NULL, lent as the names of the plugins' images. 0 or
- * FAIL_*.
+ * Writes the Dockerfile of the stages above below, up to upto, on the image from. lent
+ * has the names of the plugins' images; NULL: as the user typed them. 0 or FAIL_*.
  */
 struct plan_part {
 	struct str from;
@@ -38,11 +34,11 @@ struct plan_part {
 int plan_dockerfile(
 	struct plan *p, const struct plan_part *part, struct buf *out) MUST_USE;
 
-/* Whether there is anything in a rung; the tag of one. */
+/* Whether a stage has any content; the tag of a stage. */
 bool plan_has(struct plan *p, enum rung rung);
 struct str plan_tag(const struct plan *p, enum rung rung);
 
-/* Whether im is what the rung shall be: made from the same, on p's base. */
+/* Whether im is the image of the stage: made from equal inputs, on p's base. */
 bool plan_is_rung(struct plan *p, struct image *im, enum rung rung);
 
 #endif

@@ -16,14 +16,14 @@
 #define NEXT_FORM "--plugin NAME=DIR with a / or . in front, or NAME=IMAGE"
 
 enum {
-	PIECE = PLUGIN_MANIFEST_MAX, /* read at once, a manifest whole */
+	PIECE = PLUGIN_MANIFEST_MAX, /* bytes read at once; the whole manifest */
 	HEAD = 65536,                /* of an entry: two paths, each perhaps twice */
 };
 
-/* One folder on its way into an archive. */
+/* A folder that is written into an archive. */
 struct packing {
 	const struct plugin *plugin;
-	plugin_put_fn *put; /* NULL: only its hash is wanted */
+	plugin_put_fn *put; /* NULL: only the hash is computed */
 	void *arg;
 	struct sha256 hash;
 	struct buf head, piece;
@@ -41,7 +41,7 @@ static int unreadable(const struct plugin *p, const char *path, int err)
 		STR_ARG(p->name), path, err_text(err));
 }
 
-/* --- Its entries ------------------------------------------------------------------ */
+/* --- Entries ---------------------------------------------------------------------- */
 
 static int put_piece(struct packing *k, struct str piece)
 {
@@ -79,7 +79,7 @@ static void name_entry(const struct plugin *p, const char *path, struct buf *out
 		buf_fmt(out, "/%s", path);
 }
 
-/* What the client would refuse, where it is too late. */
+/* Refuses a manifest that the client would refuse later. */
 static int check_manifest(const struct plugin *p, struct str text, uint64_t size)
 {
 	struct buf why = BUF_INIT(INJECT_TEXT_MAX);
@@ -100,7 +100,7 @@ static int check_manifest(const struct plugin *p, struct str text, uint64_t size
 	return r;
 }
 
-/* All of a file, whose size the header said. */
+/* Writes the content of a file, with the size that the header has. */
 static int put_content(struct packing *k, int fd, const char *path, uint64_t size)
 {
 	uint64_t left = size;
@@ -110,7 +110,7 @@ static int put_content(struct packing *k, int fd, const char *path, uint64_t siz
 		size_t n = left < PIECE ? (size_t)left : PIECE;
 		ssize_t got = fd_read_full(fd, k->piece.p, n);
 
-		/* Fewer: it has become shorter meanwhile. */
+		/* Fewer bytes: the file has become shorter meanwhile. */
 		if (got < (ssize_t)n)
 			return unreadable(k->plugin, path, got < 0 ? (int)got : -EIO);
 		if (left == size && !strcmp(path, "plugin.json"))
@@ -176,7 +176,9 @@ static int put_entry(struct packing *k, const char *path)
 	return r;
 }
 
-/* The folders above it, so that no builder makes them in a way of its own. */
+/*
+ * Writes the folders above the plugin, so that their modes do not depend on the builder.
+ */
 static int put_parents(struct packing *k)
 {
 	static const char *const above[] = {"", "/.od", "/.od/plugins"};
@@ -226,7 +228,7 @@ static int pack(
 	return r;
 }
 
-/* It goes by the name of what it was, so that it must not be anything else. */
+/* The hash is part of the product's name, so that the content must not have changed. */
 int plugin_put(const struct plugin *p, plugin_put_fn *put, void *arg)
 {
 	char hash[SHA256_HEX + 1];
@@ -238,7 +240,7 @@ int plugin_put(const struct plugin *p, plugin_put_fn *put, void *arg)
 		"plugin %.*s: its folder has changed meanwhile", STR_ARG(p->name));
 }
 
-/* --- Its folder ------------------------------------------------------------------- */
+/* --- The folder ------------------------------------------------------------------- */
 
 /* A tree_fn. */
 static int note(void *arg, const struct tree_item *i)
@@ -276,7 +278,7 @@ static int read_folder(struct plugin *p, const char *path)
 		r = unreadable(p, path, p->top);
 	else
 		r = tree_each(p->top, note, p);
-	/* Their order is the same for everybody. */
+	/* The order must not depend on the machine. */
 	if (!r && p->n)
 		qsort(p->paths, p->n, sizeof(*p->paths), by_bytes);
 	return r ? r : pack(p, NULL, NULL, p->hash);
@@ -308,7 +310,7 @@ static int by_name(const void *a, const void *b)
 	return r ? r : x.n < y.n ? -1 : x.n > y.n;
 }
 
-/* Their order is not the user's, so that it does not matter. */
+/* Sorts the plugins by name: the order of the options does not matter. */
 static int check(struct plugins *p)
 {
 	if (p->n > 1)
@@ -330,7 +332,7 @@ int plugins_read(struct plugins *p, const struct options *o)
 	while (!r && (value = options_next(o, LIST_PLUGIN, &it))) {
 		struct str name = plugin_name(value);
 
-		/* Of the client's own, which are in it already. */
+		/* A plugin without a source is in the client already. */
 		if (!value[name.n] && o->command->bit & (FOR_RUN | FOR_MCP | FOR_DOCTOR))
 			continue;
 		if (!value[name.n])

@@ -14,10 +14,10 @@
 #include <errno.h>
 
 enum { PROBE_PATH_MAX = 512, PROBE_LINKS_MAX = 8 };
-/* A shell is relied upon if every user can execute it: sandboxes run as any user. */
+/* A shell counts only if every user can execute it: sandboxes run as any user. */
 enum { PROBE_BY_ALL = 0001 };
 
-/* Go's os.FileMode: bits of the type, none of them for a file. */
+/* Go's os.FileMode: bits of the type; a regular file has none. */
 static const int64_t mode_dir = (int64_t)1 << 31;
 static const int64_t mode_link = (int64_t)1 << 27;
 static const int64_t mode_types = (int64_t)0x8f28 << 16;
@@ -62,7 +62,7 @@ static void probe_target(struct target *at, const char *id, struct str path)
 	target_add(at, "/containers/%s/archive?path=%.*s", id, STR_ARG(path));
 }
 
-/* As probe_path, but 1 without a word if the engine refuses to tell. */
+/* As probe_path, but if the engine refuses: 1, without a message. */
 static int probe_ask(const struct engine *e, const char *id, struct str path,
 	struct probe_stat *st, struct buf *target)
 {
@@ -94,7 +94,7 @@ static int probe_ask(const struct engine *e, const char *id, struct str path,
 	return r;
 }
 
-/* The image of a container; empty if the engine does not tell. */
+/* The image of a container; empty if the engine does not return it. */
 static void probe_image_of(const struct engine *e, const char *id, struct buf *image)
 {
 	struct reply reply;
@@ -140,14 +140,20 @@ void probe_note_openhands(struct str name)
 		STR_ARG(name));
 }
 
-/* The answer to HEAD has no text: that to GET has, and is short for an error. */
+/*
+ * Prints the error of a refused HEAD request, which has no text: sends GET, whose answer
+ * has a text and is short for an error.
+ */
 static int refused(const struct engine *e, const char *id, struct str path)
 {
 	struct target target;
 	struct reply reply;
 	int r;
 
-	/* A mount below /.od fails first then, with paths of the engine's storage. */
+	/*
+	 * If /.od is no directory, a mount below it fails with internal paths of the
+	 * engine.
+	 */
 	if (probe_od_is_taken(e, id))
 		return probe_fail_od(STR("the image"));
 	probe_target(&target, id, path);
@@ -168,7 +174,7 @@ int probe_path(const struct engine *e, const char *id, struct str path,
 	return r == 1 ? refused(e, id, path) : r;
 }
 
-/* Puts a link's target in the place of the path of the link. */
+/* Replaces the path of a link by its target. */
 static void follow(struct buf *path, struct str target)
 {
 	if (str_starts(target, STR("/")))
@@ -180,8 +186,8 @@ static void follow(struct buf *path, struct str target)
 }
 
 /*
- * Follows the links at *path; *path is its path then. Engines follow the links of
- * its folders, and as a rule name the end of a chain at once.
+ * Follows the links at *path; *path is the path of the file then. Engines follow the
+ * links of its folders, and most return the end of a chain at once.
  */
 static int probe_follow(
 	const struct engine *e, const char *id, struct buf *path, struct probe_stat *st)
@@ -195,7 +201,7 @@ static int probe_follow(
 		r = probe_path(e, id, buf_view(path), st, &target);
 		if (!r && st->kind == PROBE_LINK)
 			follow(path, buf_view(&target));
-		/* Where a path of that length leads to is no shell. */
+		/* A file with a path of that length is no shell. */
 		if (path->err || target.err)
 			break;
 	}
@@ -203,7 +209,7 @@ static int probe_follow(
 	return r;
 }
 
-/* Reads the content of the first file of an archive, as far as head has space. */
+/* Reads the content of the first file of an archive until head is full. */
 static int probe_read_archive(struct call *c, struct buf *head)
 {
 	struct untar tar;
@@ -227,8 +233,8 @@ static int probe_read_archive(struct call *c, struct buf *head)
 }
 
 /*
- * Reads the beginning of a file; head stays empty if the engine refuses it. An engine
- * that is silent would not answer the next request either.
+ * Reads the beginning of a file; head stays empty if the engine refuses it. An error if
+ * the engine is silent, because it would not answer the next request either.
  */
 static int probe_read_head(
 	const struct engine *e, const char *id, struct str path, struct buf *head)
@@ -250,8 +256,8 @@ static int probe_read_head(
 }
 
 /*
- * Whether exec of the file at path would find its format and its interpreter. A file of
- * which the engine does not give the content is taken to be executable.
+ * Whether exec of the file at path would find its format and its interpreter. If the
+ * engine does not return the content, the file counts as executable.
  */
 static int probe_check_format(
 	const struct engine *e, const char *id, struct str path, bool *fits)
@@ -272,7 +278,9 @@ static int probe_check_format(
 	return r;
 }
 
-/* The permission bits of the program that at leads to; 0 if exec of it would fail. */
+/*
+ * The permission bits of the program at path at, after links; 0: exec of it would fail.
+ */
 static int probe_program(
 	const struct engine *e, const char *id, const char *at, unsigned *mode)
 {
@@ -290,7 +298,10 @@ static int probe_program(
 	return r;
 }
 
-/* Nearly every image that has a shell has this one, and each question takes a while. */
+/*
+ * Tries /bin/sh first, because nearly every image with a shell has it and each request
+ * takes time.
+ */
 int probe_shell(const struct engine *e, const char *id, bool *found)
 {
 	unsigned mode = 0;
@@ -369,7 +380,7 @@ int probe_open(
 	jw_object(&w);
 	jw_key(&w, "Image");
 	jw_str(&w, image);
-	/* Never run; an image without a command needs one to be created at all. */
+	/* It never runs; an image without a command needs it to be created. */
 	jw_key(&w, "Entrypoint");
 	jw_array(&w);
 	jw_cstr(&w, "/");

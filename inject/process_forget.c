@@ -4,7 +4,7 @@
 
 enum { ANSWER_MS = 1000, PATH_MAX_N = 128 };
 
-/* Sends a request, on a new connection or on that of the last one. */
+/* Sends a request, on a new connection (anew) or on that of the previous request. */
 static int process_ask(const struct sandbox *s, struct call *c, bool anew,
 	const char *method, const char *id, struct buf *answer)
 {
@@ -23,7 +23,7 @@ static int process_ask(const struct sandbox *s, struct call *c, bool anew,
 	return !r && c->head.status != 200 ? ERR_REFUSED : r;
 }
 
-/* Whether all outputs have ended: no child gets SIGPIPE by the removal. */
+/* Whether all outputs have ended, so that no child gets SIGPIPE by the removal. */
 static bool process_is_over(struct str object)
 {
 	struct json_val outputs, row;

@@ -1,10 +1,12 @@
-/* Removing processes that a command has started in a sandbox, with their output. */
+/* Removes processes that a command has started in a sandbox, with their output. */
 #ifndef INJECT_PROCESS_FORGET_H
 #define INJECT_PROCESS_FORGET_H
 
 #include "inject/sandbox.h"
 
-/* With less output it is not removed: the sandbox keeps the newest 256 processes. */
+/*
+ * A process with less output is not removed: the sandbox keeps the newest 256 processes.
+ */
 enum { PROCESS_FORGET_MIN = 16384 };
 
 /*
@@ -12,7 +14,10 @@ enum { PROCESS_FORGET_MIN = 16384 };
  * output. Prints nothing, and ignores failures.
  */
 void process_forget(const struct sandbox *s, const char *id);
-/* Kills a process with all its children, and removes it. As above. */
+/*
+ * Kills a process with all its children, and removes it. Prints nothing, and ignores
+ * failures.
+ */
 void process_discard(const struct sandbox *s, const char *id);
 
 #endif

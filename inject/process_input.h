@@ -10,7 +10,7 @@
 
 #include <sys/uio.h>
 
-/* The largest window that is used, whatever the sandbox offers. */
+/* The largest window that is used, even if the sandbox offers more. */
 enum { PROCESS_INPUT_MAX = 1 << 20 };
 
 struct process_input {
@@ -24,11 +24,11 @@ struct process_input {
 	size_t frame_left; /* bytes of the payload to be sent */
 };
 
-/* Takes window bytes of memory at most; 0 or -ENOMEM. */
+/* Allocates at most window bytes; 0 or -ENOMEM. */
 int process_input_init(struct process_input *in, size_t window) MUST_USE;
 void process_input_free(struct process_input *in);
 
-/* Memory for *n bytes to be read; NULL if there is none at present. */
+/* Memory for *n bytes to be read; NULL: there is none at present. */
 char *process_input_space(const struct process_input *in, size_t *n);
 void process_input_add(struct process_input *in, size_t n);
 
@@ -42,8 +42,8 @@ bool process_input_in_frame(const struct process_input *in);
 /* The sandbox has acknowledged taken bytes in all: 0; ERR_RANGE: it got fewer. */
 int process_input_credit(struct process_input *in, uint64_t taken) MUST_USE;
 /*
- * For a new connection, whose peer has acknowledged taken bytes: the rest is sent again.
- * ERR_RANGE: the rest is not in the ring.
+ * Prepares a new connection, whose peer has acknowledged taken bytes: the rest is sent
+ * again. ERR_RANGE: the rest is not in the ring.
  */
 int process_input_rewind(struct process_input *in, uint64_t taken) MUST_USE;
 

@@ -9,14 +9,14 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* More variables than any program has; each is compared with all that follow it. */
+/* More variables than any program has; each is compared with all later ones. */
 enum { VARIABLES_MAX = 4096 };
 
 int process_exit_code(int64_t code, struct str signal)
 {
 	int signo;
 
-	/* A code that no process can have is no success. */
+	/* An invalid exit code is no success. */
 	if (!signal.n)
 		return code < 0 || code > 255 ? 255 : (int)code;
 	signo = signal_number(signal);
@@ -138,7 +138,7 @@ int process_read_id(struct doc *d, struct json_val v, char id[PROCESS_NAME_MAX +
 	return 0;
 }
 
-/* Whether argv is one word with blanks or shell characters: it was meant for a shell. */
+/* Whether argv is a single word with blanks or shell characters, meant for a shell. */
 static bool process_is_shell_text(const struct process_request *q)
 {
 	return q->argv_n == 1 && q->argv[0][strcspn(q->argv[0], " \t\n|&;<>()$`*?'\"")];

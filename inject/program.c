@@ -35,7 +35,7 @@ static const struct {
 	{EM_RISCV, ELFCLASS64, ELFDATA2LSB, "riscv64"},
 };
 
-/* n little- or big-endian bytes at offset at; the caller knows they are there. */
+/* n little- or big-endian bytes at offset at; the caller has checked the length. */
 static uint64_t field(struct str b, bool big, size_t at, size_t n)
 {
 	uint64_t v = 0;
@@ -48,7 +48,7 @@ static uint64_t field(struct str b, bool big, size_t at, size_t n)
 	return v;
 }
 
-/* Offsets of the two classes, from the ELF specification. */
+/* Checks the ELF headers of either class for a loader (ELF specification). */
 static int check_loader(struct str b, bool wide, bool big)
 {
 	uint64_t at = wide ? field(b, big, 32, 8) : field(b, big, 28, 4);
@@ -104,7 +104,7 @@ static int program_name_neighbour(char *path, size_t room, const char *name)
 	return 0;
 }
 
-/* The path of the file called name beside our own executable. */
+/* The path of the file called name in the folder of our own executable. */
 static int beside_us(const char *name, char *path, size_t room)
 {
 	ssize_t n = readlink("/proc/self/exe", path, room - 1);
@@ -140,7 +140,10 @@ static int read_file(const char *path, struct buf *out)
 	return r;
 }
 
-/* What got holds, if r says that it could be read, becomes *p; else it is freed. */
+/*
+ * Moves got to *p and fills in arch and hash if r is 0 and it is a program; else frees
+ * it.
+ */
 static int know_take(struct program *p, struct program *got, int r)
 {
 	uint8_t digest[SHA256_LEN];
@@ -157,7 +160,7 @@ static int know_take(struct program *p, struct program *got, int r)
 	return 0;
 }
 
-/* Reads the file at path and looks at it; ERR_SYNTAX also for what is no file. */
+/* Reads the program at path; ERR_SYNTAX also if it is no regular file. */
 static int load(struct program *p, const char *path)
 {
 	struct program got = {.bytes = BUF_INIT(INJECT_PROGRAM_MAX)};
@@ -181,7 +184,7 @@ static int refuse(const char *next, const char *what, const char *path, int r)
 	return out_fail(next, "no %s: %s: %s", what, path, why);
 }
 
-/* What the user says about where the client is; NULL when he says nothing. */
+/* The path of the client that the user gave; NULL: none. */
 static const char *given_path(const char *path)
 {
 	if (!path)
@@ -200,7 +203,9 @@ int program_carried(struct str section, struct buf *list)
 	return r;
 }
 
-/* The program for arch in that section of our own file: 0, 1 for none, or an error. */
+/*
+ * Reads the program for arch from that section of our own file: 0, 1: none, or an error.
+ */
 static int load_carried(struct program *p, struct str section, struct str arch)
 {
 	struct program got = {.bytes = BUF_INIT(INJECT_PROGRAM_MAX)};
@@ -218,7 +223,7 @@ static int load_carried(struct program *p, struct str section, struct str arch)
 	return r;
 }
 
-/* The engine's word for the machine that this program is for. */
+/* The engine's name for the architecture of this program. */
 static struct str own_arch(void)
 {
 #if defined(__aarch64__)
@@ -247,7 +252,7 @@ static int find_client(struct program *p, const char *path)
 	return r ? refuse(next, "client binary", given ? given : own, r) : 0;
 }
 
-/* The client for another architecture: 0; 1 for none that fits; -ENOMEM. */
+/* The client for another architecture: 0; 1: none fits; -ENOMEM. */
 static int find_other(struct program *p, const char *path, struct str arch)
 {
 	char own[FILE_PATH_MAX] = "";
@@ -274,8 +279,8 @@ static int find_other(struct program *p, const char *path, struct str arch)
 }
 
 /*
- * The program at path, if it is for arch: 0; 1 for none; -ENOMEM or FAIL_*. If nobody has
- * named the folder, a file that cannot be used counts as none.
+ * The program at path, if it is for arch: 0; 1: none; -ENOMEM or FAIL_*. If the user did
+ * not name the folder, an unusable file counts as none.
  */
 static int program_load_plugins(
 	struct program *p, const char *path, const char *arch, bool named)
@@ -292,7 +297,7 @@ static int program_load_plugins(
 	return 1;
 }
 
-/* Finds od-plugins where the client was found. A missing one is no error. */
+/* Finds od-plugins where the client was found. A missing od-plugins is no error. */
 static int program_find_plugins(struct program *p, const char *path, const char *arch)
 {
 	const char *given = given_path(path);
@@ -317,7 +322,7 @@ static int program_find_plugins(struct program *p, const char *path, const char 
 	return r < 0 ? refuse(NEXT_PLUGINS, PLUGINS_NAME, "inside od-runtime", r) : r;
 }
 
-/* A copy on the heap that takes the memory of from; or NULL. */
+/* Moves from into a new object on the heap; NULL: no memory. */
 static struct program *program_new(const struct program *from)
 {
 	struct program *p = calloc(1, sizeof(*p));
@@ -414,7 +419,7 @@ int program_find_busybox(struct program *p, const char *path, const char *arch)
 	}
 	if (beside_us("od-busybox", own, sizeof(own)))
 		*own = '\0';
-	/* What does not fit is somebody else's business. */
+	/* A file that is unusable or for another architecture is skipped. */
 	for (size_t i = 0; i < ARRAY_LEN(usual); i++) {
 		r = load(&got, usual[i]);
 		if (r == -ENOMEM)

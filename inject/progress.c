@@ -67,7 +67,7 @@ void meter_take(struct meter *m, const struct progress *p)
 	part = find(m, p->id);
 	if (!part || part->state == METER_DONE)
 		return;
-	/* What is unpacked has been fetched: those bytes are counted once. */
+	/* An unpacked part was fetched completely: its bytes are counted once. */
 	if (str_starts(p->text, STR("Extracting")) ||
 		str_starts(p->text, STR("Download complete")))
 		part->moved = part->total;
@@ -82,7 +82,7 @@ void meter_take(struct meter *m, const struct progress *p)
 	}
 }
 
-/* part of whole in n-ths, both of any size. */
+/* part / whole in n-ths; the numbers may be of any size. */
 static unsigned share(uint64_t part, uint64_t whole, unsigned n)
 {
 	while (whole > UINT64_MAX / 128) {

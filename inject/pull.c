@@ -21,7 +21,7 @@ enum { DOING_MAX = 512 };
 struct reading {
 	struct bar bar;
 	struct build_log *log; /* may be NULL */
-	const char *next;      /* of an error */
+	const char *next;      /* the next step for an error */
 	struct lines lines;
 	struct arena arena;
 	bool failed;
@@ -50,7 +50,7 @@ static int take_line(struct reading *rd, struct str line)
 		build_log_take(rd->log, p.text);
 	if (rd->log && p.kind == PROGRESS_TRACE)
 		build_log_take_trace(rd->log, p.text);
-	/* Lines that are shown say more than the bar. */
+	/* Shown lines replace the bar. */
 	if (p.kind == PROGRESS_TEXT && !(rd->log && rd->log->shown))
 		bar_take(&rd->bar, &p);
 	return 0;
@@ -84,7 +84,7 @@ static int refused(struct call *c, const char *doing, const char *next)
 	reply_init(&reply);
 	reply.status = c->head.status;
 	r = call_collect(c, &reply.body);
-	/* Half of the engine's words are better than none. */
+	/* An incomplete message of the engine is better than none. */
 	if (r != -EINTR)
 		r = engine_refused(&reply, next, "%s", doing);
 	reply_free(&reply);
@@ -110,13 +110,13 @@ int pull_lines(const struct engine *e, const struct call_request *q, const char 
 	lines_free(&rd.lines);
 	arena_reset(&rd.arena);
 	out_step_end();
-	/* What the engine said explains more than how its stream broke off. */
+	/* The engine's message explains more than the error of the stream. */
 	if (rd.failed && r != -EINTR)
 		return FAIL_ENVIRONMENT;
 	return r ? engine_fail(e, r) : 0;
 }
 
-/* The engine has no login of its own: it is sent along with each pull. */
+/* The engine stores no login: each pull sends it. */
 static int put_login(struct str registry, struct buf *headers)
 {
 	struct login l = {0};
@@ -150,7 +150,7 @@ int pull_image(const struct engine *e, const char *name, const char *platform)
 			"give the name of the image", "an id cannot be pulled: %s", name);
 	if (r)
 		return r;
-	/* Without a tag the engine would fetch all of them. */
+	/* Without a tag the engine would fetch all tags. */
 	tag = ref.digest.n ? ref.digest : ref.tag.n ? ref.tag : STR("latest");
 	target_init(&target, ENGINE_TARGET_MAX);
 	if (ref.domain.n)

@@ -1,4 +1,4 @@
-/* Answers that come line by line: builds and pulls. */
+/* Requests whose answers are lines: builds and pulls. */
 #ifndef INJECT_PULL_H
 #define INJECT_PULL_H
 
@@ -7,10 +7,10 @@
 #include "inject/stream.h"
 
 /*
- * Sends q and reads the answer to its end, showing progress, and what commands print in
- * log unless that is NULL. A status of 200 means nothing: a line with an error decides.
- * 0, -EINTR, -ENOMEM or FAIL_*, with doing and the engine's message printed; next as in
- * out_fail.
+ * Sends q and reads the answer to its end. Shows progress, and shows the output of
+ * commands in log if that is not NULL. A status of 200 is no success yet: a line with an
+ * error is a failure. 0, -EINTR, -ENOMEM or FAIL_*, with doing and the engine's message
+ * printed; next as in out_fail.
  */
 int pull_lines(const struct engine *e, const struct call_request *q, const char *doing,
 	const char *next, struct build_log *log) MUST_USE;

@@ -1,4 +1,4 @@
-/* When a lost connection is made again, and when it is given up. */
+/* The times at which a lost connection is made again and at which it is given up. */
 #ifndef INJECT_RECONNECT_H
 #define INJECT_RECONNECT_H
 
@@ -17,9 +17,8 @@ struct reconnect {
 };
 
 /*
- * A connection was lost, after moved bytes in all. A peer that accepts each connection
- * and closes it again, without a byte, is lost as well: then the time of the first loss
- * counts.
+ * Records that a connection was lost, after moved bytes in all. If a peer accepts each
+ * connection and closes it again without a byte, the time of the first loss counts.
  */
 void reconnect_note_loss(struct reconnect *r, uint64_t moved);
 /* Waits for the next attempt: 0; ERR_CLOSED: the time is over; -EINTR as stop_wait. */

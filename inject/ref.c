@@ -27,7 +27,10 @@ bool ref_is_id(struct str text)
 	return text.n == 64 && all_hex(text);
 }
 
-/* The separators of a path component: one '.', one or two '_', any '-'. */
+/*
+ * Whether s is a separator in a path component: one '.', one or two '_', any number of
+ * '-'.
+ */
 static bool is_separator(struct str s)
 {
 	if (str_eq(s, STR(".")) || str_eq(s, STR("_")) || str_eq(s, STR("__")))
@@ -131,7 +134,7 @@ static bool is_digest(struct str s)
 	return !str_eq(algorithm, STR("sha256")) || s.n == 64;
 }
 
-/* A first part is a domain if no path component could look like it. */
+/* The first part is a domain if no path component could look like it. */
 static bool looks_like_domain(struct str s)
 {
 	if (str_eq(s, STR("localhost")))

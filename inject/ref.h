@@ -1,6 +1,6 @@
 /*
- * Image references, as users type them and as engines read them: a name with an
- * optional tag and digest, or an image id. An engine without I/O.
+ * Image references, as users type them and as engines read them: a name with an optional
+ * tag and digest, or an image id. Without I/O.
  *
  *	[domain[:port]/]path[:tag][@algorithm:hex]    sha256:<64 hex>    <64 hex>
  */
@@ -19,19 +19,16 @@ struct ref {
 	struct str digest; /* "sha256:..."; empty when none was typed */
 };
 
-/*
- * Reads text, which r borrows. 0 or ERR_SYNTAX with *why set to words that say
- * what is wrong.
- */
+/* Reads text, which r borrows. 0, or ERR_SYNTAX with the reason in *why. */
 int ref_parse(struct ref *r, struct str text, const char **why) MUST_USE;
 
 /*
- * Appends the one form that all spellings share: the domain always, "library/"
- * for short names of docker.io, ":latest" when there is neither tag nor digest.
+ * Appends the canonical form, which is equal for all spellings: always with the domain,
+ * "library/" for short names of docker.io, ":latest" if there is neither tag nor digest.
  */
 void ref_canonical(const struct ref *r, struct buf *out);
 
-/* The same for text; nothing when it is no reference. */
+/* Appends the canonical form of text; nothing if text is no reference. */
 void ref_full(struct str text, struct buf *out);
 
 /* 64 lower-case hexadecimal digits, with "sha256:" in front or not. */

@@ -12,37 +12,37 @@
 enum relay_state {
 	RELAY_PROVE, /* the sandbox has to prove the key first; there is no channel */
 	RELAY_CARRY,
-	RELAY_FLUSH,  /* the sandbox has said all */
-	RELAY_LINGER, /* so have we; the client shall close first */
+	RELAY_FLUSH,  /* nothing more comes from the sandbox */
+	RELAY_LINGER, /* all is sent; the client has to close first */
 	RELAY_GONE,
 };
 
 struct relay {
 	enum relay_state state;
-	struct link *link;               /* NULL: there is no channel any more */
-	struct relay *next;              /* of the link */
-	struct relay **at, *next_of_all; /* of the hub */
+	struct link *link;               /* NULL: the channel has ended */
+	struct relay *next;              /* in the list of the link */
+	struct relay **at, *next_of_all; /* in the list of the hub */
 	struct hub *hub;
-	uint32_t id;                  /* of the channel; 0: there was none yet */
+	uint32_t id;                  /* of the channel; 0: not opened yet */
 	uint8_t verifier[SHA256_LEN]; /* of the key, for RELAY_PROVE */
 	struct transport front;
 	struct io io;
 	struct timer timer;
 	struct later later;
-	bool ended;      /* the client has said all */
-	bool told_ended; /* and the sandbox knows */
-	bool answered;   /* a byte has come back */
+	bool ended;      /* the client sends no more */
+	bool told_ended; /* the end of the request was sent to the sandbox */
+	bool answered;   /* a byte of the answer has arrived */
 	struct relay_input input;
 	struct buf in;  /* for the sandbox */
 	size_t held;    /* its last bytes, which wait for the WebSocket to open */
-	uint64_t put;   /* bytes sent there */
-	uint64_t taken; /* of these, dealt with */
+	uint64_t put;   /* bytes sent to the sandbox */
+	uint64_t taken; /* acknowledged by the sandbox */
 	struct buf out; /* for the client */
-	size_t sent;    /* of out */
-	uint64_t got;   /* bytes that came for him */
-	uint64_t done;  /* of these, handed over */
-	uint64_t told;  /* of those, as far as the sandbox knows */
-	uint64_t stuck; /* what done was when the timer of a stall was set */
+	size_t sent;    /* bytes of out */
+	uint64_t got;   /* bytes from the sandbox */
+	uint64_t done;  /* bytes sent to the client */
+	uint64_t told;  /* bytes acknowledged to the sandbox */
+	uint64_t stuck; /* done at the time when the stall timer was set */
 };
 
 static void enter(struct relay *r, enum relay_state to)
@@ -56,7 +56,7 @@ static void free_now(struct later *later)
 	free(container_of(later, struct relay, later));
 }
 
-/* Its channel has ended, or is to be: the sandbox is told unless it knows. */
+/* Detaches r from its link and, if required, sends the sandbox a close of the channel. */
 static void leave(struct relay *r, bool tell)
 {
 	struct link *l = r->link;
@@ -138,7 +138,7 @@ static void push(struct relay *r)
 
 /* --- To the client -------------------------------------------------------------- */
 
-/* What he has got makes room for more. */
+/* Acknowledges the bytes that the client has taken, so that the sandbox sends more. */
 static void acknowledge(struct relay *r)
 {
 	struct jw w;
@@ -152,7 +152,9 @@ static void acknowledge(struct relay *r)
 	link_said(r->link, &w);
 }
 
-/* 0: all is out; 1: the client takes no more now; negative: he has left. */
+/*
+ * 0: all bytes are sent; 1: the client takes no more now; negative: it has disconnected.
+ */
 static int flush(struct relay *r)
 {
 	int e;
@@ -184,7 +186,7 @@ static void too_slow(struct timer *t)
 	bury(container_of(t, struct relay, timer));
 }
 
-/* A part of an answer must not pass for all of it. */
+/* Resets the connection, so that a part of an answer is not taken for the whole. */
 static void cut(struct relay *r)
 {
 	struct linger now = {.l_onoff = 1};
@@ -199,8 +201,8 @@ static void stalled(struct timer *t)
 }
 
 /*
- * Whoever takes nothing of his answer for so long gets no more of it: it keeps a channel
- * of the sandbox. waits: some of it is not out.
+ * Resets the connection if the client takes no byte of its answer for stall_ms, because
+ * it occupies a channel of the sandbox. waits: bytes of the answer are not sent.
  */
 static int watch_stall(struct relay *r, bool waits)
 {
@@ -249,7 +251,7 @@ static void settle(struct relay *r)
 	loop_want(r->hub->loop, &r->io, events);
 }
 
-/* The answer to a client who has none yet. */
+/* Writes the answer for a client that has received no byte of an answer. */
 static void answer(struct relay *r, const struct http_fault *fault)
 {
 	struct buf body = BUF_INIT(512);
@@ -271,7 +273,7 @@ static void answer(struct relay *r, const struct http_fault *fault)
 	buf_free(&body);
 }
 
-/* Answers in place of the sandbox, which gets no more of the request. */
+/* Answers in place of the sandbox, which receives no more of the request. */
 static void relay_refuse(struct relay *r, const struct http_fault *fault)
 {
 	leave(r, true);
@@ -314,7 +316,7 @@ void relays_lost(struct link *l)
 	}
 }
 
-/* A WebSocket that the sandbox refuses gets nothing more from its client. */
+/* If the sandbox refuses a WebSocket, it receives nothing more from the client. */
 static void relay_read_answer(struct relay *r, struct str bytes)
 {
 	if (r->input.state != RELAY_INPUT_UPGRADE)
@@ -331,7 +333,7 @@ static void relay_read_answer(struct relay *r, struct str bytes)
 
 void relay_output(struct relay *r, const struct channel_frame *f)
 {
-	/* More than was asked for: whoever that is, it is no sandbox of ours. */
+	/* The sandbox ignores the window or skips bytes: it violates the protocol. */
 	if (f->at != r->got || r->got - r->done + f->bytes.n > RELAY_WINDOW) {
 		cut(r);
 		return;
@@ -339,7 +341,7 @@ void relay_output(struct relay *r, const struct channel_frame *f)
 	relay_read_answer(r, f->bytes);
 	r->got += f->bytes.n;
 	r->answered = true;
-	/* What is out already shall not count against the maximum. */
+	/* Sent bytes must not count against the maximum. */
 	if (r->out.n + f->bytes.n > RELAY_WINDOW) {
 		buf_consume(&r->out, r->sent);
 		r->sent = 0;
@@ -380,7 +382,10 @@ struct relay *relay_find(const struct link *l, uint32_t id)
 	return r;
 }
 
-/* How many of the bytes behind r->in are the sandbox's; negative: none can be. */
+/*
+ * Adds n received bytes, which lie after the end of r->in, to r->in, without those that
+ * are not for the sandbox. 0, or negative: they are malformed.
+ */
 static int relay_commit(struct relay *r, size_t n)
 {
 	ssize_t taken = relay_input_take(&r->input, str_make(r->in.p + r->in.n, n));
@@ -390,7 +395,7 @@ static int relay_commit(struct relay *r, size_t n)
 	return taken < 0 ? (int)taken : 0;
 }
 
-/* What the client says: 0, or negative at the end of the connection. */
+/* Receives from the client: 0, or negative at the end of the connection. */
 static int receive(struct relay *r)
 {
 	char *room = buf_room(&r->in, STREAM_PIECE);
@@ -437,7 +442,7 @@ static void on_front(struct io *io, uint32_t events)
 	settle(r);
 }
 
-/* --- The beginning -------------------------------------------------------------- */
+/* --- Opening channels ----------------------------------------------------------- */
 
 static void relay_open_channel(struct relay *r, bool authorized)
 {
@@ -445,7 +450,7 @@ static void relay_open_channel(struct relay *r, bool authorized)
 	uint32_t id;
 	struct jw w;
 
-	/* Of one that was used 4 billion requests ago the sandbox may know yet. */
+	/* After 2^32 requests an id repeats: an id that is still in use is skipped. */
 	do
 		id = ++l->last_id;
 	while (!id || relay_find(l, id));
@@ -509,7 +514,7 @@ static void relay_link(struct relay *r, struct link *l)
 
 /*
  * Writes the request with another target and without its key into r->in. 0, or negative
- * if what has come of its body is malformed.
+ * if the received part of its body is malformed.
  */
 static int relay_take_request(struct relay *r, struct request *rq, struct str target)
 {

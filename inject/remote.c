@@ -98,8 +98,9 @@ static const char *resolve_words(int r)
 }
 
 /*
- * How near an address may be: no nearer than the registry was when it was reached first,
- * whatever its name means by now.
+ * Whether an address may be connected to: it must not be nearer (loopback, private) than
+ * the registry's address at the first connection. This is also true of the registry
+ * itself, whose name may resolve otherwise now.
  */
 static bool may_reach(const struct remote *r, bool home, enum reach reach)
 {
@@ -109,8 +110,8 @@ static bool may_reach(const struct remote *r, bool home, enum reach reach)
 }
 
 /*
- * A socket to one of the addresses, of those that may be gone to: 0 with *fd; 1 when
- * there are none of those; otherwise the error of the last one.
+ * Connects to one of the permitted addresses: 0 with *fd; 1: none is permitted; otherwise
+ * the error of the last address.
  */
 static int connect_any(
 	struct remote *r, const struct url *u, const struct dns_addresses *found, int *fd)
@@ -205,7 +206,7 @@ int remote_fail(struct remote *r, int err)
 					    : err_text(err));
 }
 
-/* --- One exchange ------------------------------------------------------------------- */
+/* --- Exchanges ---------------------------------------------------------------------- */
 
 static int send_to(struct remote *r, const struct remote_request *q, struct call *c,
 	const char *headers)
@@ -274,7 +275,10 @@ static int exchange(struct remote *r, const struct remote_request *q, struct cal
 		}
 		call_limit(*c, ms, ms);
 		err = send_to(r, q, *c, lines);
-		/* It may have been closed, being idle, while our words were under way. */
+		/*
+		 * The server may have closed the idle connection while the request was
+		 * being sent.
+		 */
 		if (!reused || (err != ERR_CLOSED && err != -ECONNRESET))
 			break;
 		call_close(&r->link);
@@ -302,14 +306,14 @@ int remote_drain(struct call *c)
 	return err == -EINTR ? err : 0;
 }
 
-/* --- Again, after a pause ----------------------------------------------------------- */
+/* --- Retries ------------------------------------------------------------------------ */
 
 static enum retry_kind remote_kind_of(const struct remote_request *q)
 {
 	return remote_is_read(q) ? RETRY_READ : q->put ? RETRY_BYTES : RETRY_REPEAT;
 }
 
-/* 0: the pause is over, and the request is to be sent again; 1: its answer stands. */
+/* 0: the pause is over, and the request is to be sent again; 1: its answer is final. */
 static int remote_wait_for_retry(
 	struct remote *r, const struct remote_request *q, struct call *c)
 {
@@ -348,18 +352,18 @@ static int remote_exchange_retrying(
 	return err == 1 ? 0 : err;
 }
 
-/* --- Being let in ------------------------------------------------------------------- */
+/* --- Login -------------------------------------------------------------------------- */
 
 static int fetch_token(struct remote *r, const struct auth_request *a, struct str scope)
 {
 	struct remote_request q = {.method = a->post ? "POST" : "GET"};
 	struct buf answer = BUF_SECRET(REGISTRY_ANSWER_MAX);
-	struct url url = r->at_url; /* the request goes on from there */
+	struct url url = r->at_url; /* the request continues from there */
 	struct buf headers = BUF_SECRET(REGISTRY_TOKEN_MAX);
 	struct call *c = NULL;
 	int err;
 
-	/* A token server is never asked with a token, nor followed elsewhere. */
+	/* A token server receives no token, and its redirects are not followed. */
 	buf_str(&headers, buf_view(&a->headers));
 	q.headers = buf_cstr(&headers);
 	if (a->post) {
@@ -384,7 +388,7 @@ static int fetch_token(struct remote *r, const struct auth_request *a, struct st
 	return err;
 }
 
-/* The best of the challenges: a token rather than the login itself. */
+/* Selects the best challenge: a token is better than the login itself. */
 static int pick(const struct call *c, struct arena *a, struct challenge *best)
 {
 	struct challenge next;
@@ -450,7 +454,7 @@ static int let_in(struct remote *r, struct call *c, struct str scope)
 	return err;
 }
 
-/* --- Asking ------------------------------------------------------------------------- */
+/* --- Requests ----------------------------------------------------------------------- */
 
 static int go_to(struct remote *r, struct str where)
 {
@@ -474,7 +478,7 @@ static bool is_redirect(unsigned status)
 		status == 308;
 }
 
-/* Goes where the answer leads to. */
+/* Follows a redirect. */
 static int hop(struct remote *r, struct call *c, unsigned hops)
 {
 	struct url from = r->at_url;
@@ -533,7 +537,7 @@ int remote_ask(struct remote *r, const struct remote_request *q, struct call **c
 	}
 }
 
-/* "message" of the first of its errors, else all that it says. */
+/* Appends "message" of the first error in the body, or else the whole body. */
 static void put_words(struct str body, struct buf *out)
 {
 	struct json_val key, error = {0};
@@ -574,7 +578,7 @@ int remote_refused(struct remote *r, struct call *c, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(doing, sizeof(doing), fmt, ap);
 	va_end(ap);
-	/* Half of its words are better than none. */
+	/* An incomplete message is better than none. */
 	if (call_collect(c, &body) == -EINTR) {
 		buf_free(&body);
 		return -EINTR;

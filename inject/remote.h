@@ -1,8 +1,8 @@
 /*
- * A registry, asked over HTTP or HTTPS: names resolved, logged in to when it asks for
- * that, redirects followed by the rules of inject/url.h and inject/auth.h. Secrets go to
- * the origin they are for and to no other; where strangers lead us is looked at before
- * we connect.
+ * An HTTP or HTTPS client for a registry: resolves names, logs in if the registry
+ * requires it, and follows redirects by the rules of inject/url.h and inject/auth.h. A
+ * secret is sent only to the origin that it is for. An address that a redirect or a
+ * challenge names is checked before we connect.
  */
 #ifndef INJECT_REMOTE_H
 #define INJECT_REMOTE_H
@@ -13,9 +13,9 @@
 
 struct remote_conf {
 	struct str host;        /* "host" or "host:port", as in a name of an image */
-	const char *ca;         /* a PEM file; NULL for those that the machine has */
-	const char *realm_host; /* one more host that may hear the login, or NULL */
-	bool plain;             /* http and not https; of itself only on loopback */
+	const char *ca;         /* a PEM file; NULL: the authorities of this machine */
+	const char *realm_host; /* another host that may receive the login, or NULL */
+	bool plain;             /* http and not https; the default only on loopback */
 };
 
 struct remote {
@@ -23,46 +23,47 @@ struct remote {
 	struct str name; /* of the registry, in config.json */
 	struct url home; /* borrows text */
 	struct buf text;
-	struct buf certs;            /* path of what docker keeps for it; may be empty */
+	struct buf certs; /* folder of docker's certificates for it; may be empty */
 	struct tls_credentials *own; /* our certificate for it; may be NULL */
-	struct tls_trust *trust;     /* for it; NULL until it is needed */
-	struct tls_trust *others;    /* for where it leads us; the same */
+	struct tls_trust *trust;     /* for the registry; NULL until needed */
+	struct tls_trust *others;    /* for hosts that it redirects to; as trust */
 	struct login login;
 	bool login_known;
 	struct auth auth;
-	enum reach reach; /* of home, when it was */
+	enum reach reach; /* of home, once it was reached */
 	bool reached;
 	struct call link; /* the connection to home */
 	bool linked;
-	struct call other; /* the one to wherever it has sent us */
-	bool strayed;      /* the answer is there */
-	struct buf at;     /* the address that at_url borrows */
-	struct url at_url; /* where the answer came from */
+	struct call other; /* the connection to another host that it named */
+	bool strayed;      /* the answer is on other */
+	struct buf at;     /* the text of at_url */
+	struct url at_url; /* the address that the answer came from */
 	struct retry retry;
 	struct arena arena;
 };
 
 struct remote_request {
 	const char *method;
-	const struct target *target; /* at the registry; or a Location that it gave */
+	const struct target *target; /* at the registry; or a Location that it sent */
 	struct str scope;            /* of a token; see auth_header */
 	const char *headers;
-	const char *type; /* of the body, which is either of these: */
+	const char *type; /* of the body, which is body or the bytes of put */
 	struct str body;
-	uint64_t put_n; /* bytes that put will send; may be asked for them again */
-	int (*put)(void *arg, struct call *c); /* 0; 1: not wanted any more; negative */
+	uint64_t put_n; /* bytes that put will send; put may be called again */
+	int (*put)(void *arg, struct call *c); /* 0; 1: not needed any more; negative */
 	void *arg;
 	bool follow; /* redirects; never with a body */
 };
 
-/* 0; FAIL_* with a line printed. conf's strings stay the caller's. */
+/* 0; FAIL_* with a line printed. The strings of conf are borrowed. */
 int remote_init(struct remote *r, const struct remote_conf *conf) MUST_USE;
 void remote_free(struct remote *r);
 
 /*
- * Sends a request; again with a token after 401, and after a pause where the registry
- * refuses for now (retry.h). 0 with any status but 401 in *c, whose body is to be read;
- * then, and after errors, remote_done. -EINTR; FAIL_* with a line printed.
+ * Sends a request; sends it again with a token after 401, and after a pause if the
+ * registry refuses for now (retry.h). 0 with any status but 401 in *c; the caller reads
+ * the body. The caller calls remote_done afterwards, also after errors. -EINTR; FAIL_*
+ * with a line printed.
  */
 int remote_ask(
 	struct remote *r, const struct remote_request *q, struct call **c) MUST_USE;
@@ -74,12 +75,12 @@ void remote_done(struct remote *r);
 int remote_drain(struct call *c) MUST_USE;
 
 /*
- * Prints what the registry says in *c, which was not hoped for, as "doing: words", and
- * returns FAIL_ENVIRONMENT.
+ * Prints the registry's message in *c, an answer with an unexpected status, as "doing:
+ * message", and returns FAIL_ENVIRONMENT.
  */
 int remote_refused(struct remote *r, struct call *c, const char *fmt, ...) PRINTF(3, 4);
 
-/* Says that the exchange broke off with err, unless that was said; returns FAIL_*. */
+/* Prints that the exchange failed with err, unless that was printed; returns FAIL_*. */
 int remote_fail(struct remote *r, int err);
 
 #endif

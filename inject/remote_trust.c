@@ -26,7 +26,7 @@ static int remote_trust_read_file(const char *path, struct buf *out)
 	return n ? (int)n : out->err;
 }
 
-/* The bundle of certificate authorities of this machine; NULL: none is found. */
+/* The bundle of certificate authorities of this machine; NULL: none was found. */
 static const char *remote_trust_find_bundle(void)
 {
 	static const char *const usual[] = {
@@ -45,7 +45,7 @@ static const char *remote_trust_find_bundle(void)
 	return NULL;
 }
 
-/* The authorities of --ca or of this machine, and of the registry's own folder. */
+/* Reads the authorities of --ca or of this machine, and of the registry's own folder. */
 static int remote_trust_read_authorities(struct remote *r, bool home, struct buf *pem)
 {
 	const char *path = r->conf.ca ? r->conf.ca : remote_trust_find_bundle();

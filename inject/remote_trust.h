@@ -5,8 +5,8 @@
 #include "inject/remote.h"
 
 /*
- * Fills in *trust unless that was done before. With home it is for the registry's own
- * origin: our certificate is presented there, and to no host that a redirect names. 0;
+ * Fills in *trust unless that was done before. home: *trust is for the registry's own
+ * origin. Our certificate is sent there, and to no host that a redirect names. 0;
  * -ENOMEM; FAIL_* with a line printed.
  */
 int remote_load_trust(struct remote *r, bool home, struct tls_trust **trust) MUST_USE;

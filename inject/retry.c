@@ -9,10 +9,10 @@
 enum {
 	TRIES_MAX = 5,         /* of one request */
 	PAUSE_MS = 500,        /* upper bound of the first pause */
-	PAUSE_MAX_MS = 8000,   /* of any that Retry-After does not name */
+	PAUSE_MAX_MS = 8000,   /* upper bound of a pause without Retry-After */
 	AFTER_MAX_MS = 30000,  /* the longest Retry-After that is waited for */
 	WAITED_MAX_MS = 60000, /* all pauses of one registry in a command */
-	SPREAD_MS = 1000,      /* behind Retry-After, which many receive at once */
+	SPREAD_MS = 1000,      /* random addition to Retry-After, which many receive */
 	DATE_MAX = 64,
 };
 
@@ -25,7 +25,7 @@ static bool retry_is_safe(enum retry_kind kind, unsigned status)
 {
 	if (kind == RETRY_READ)
 		return retry_is_temporary(status);
-	/* 429 and 503 are answers of a server that did not do it. */
+	/* A server that answers 429 or 503 did not execute the request. */
 	return status == 429 || (kind == RETRY_REPEAT && status == 503);
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* The entry with the prefix before its name. */
+/* Writes the entry with the prefix before its name. */
 static int put(const struct rootfs *f, struct tar *t, struct tar_entry e)
 {
 	static const size_t top = sizeof(".od/") - 1;
@@ -30,7 +30,7 @@ static int file(const struct rootfs *f, struct tar *t, const char *name, unsigne
 			.type = TAR_FILE, .mode = mode, .name = name, .size = size});
 }
 
-/* The path that unmodified OpenHands backends execute. */
+/* Writes the link at the path that unmodified OpenHands backends execute. */
 static int link_drop_in(const struct rootfs *f, struct tar *t)
 {
 	static const char *const dirs[] = {
@@ -61,7 +61,7 @@ static int rootfs_put_busybox(const struct rootfs *f, struct tar *t)
 	return r || !f->busybox.n ? r : file(f, t, ".od/bin/busybox", 0755, f->busybox.n);
 }
 
-/* Every user may run the file; it is writable for no user, root included. */
+/* Every user may execute the file; no user may write it, not even root. */
 static int rootfs_put_program(
 	const struct rootfs *f, struct tar *t, const char *name, struct str bytes)
 {
@@ -79,7 +79,7 @@ static int rootfs_put_rest(const struct rootfs *f, struct tar *t)
 	return r;
 }
 
-/* In byte order of the names, as the archive has them. */
+/* The entries are in byte order of their names. */
 int rootfs_part(const struct rootfs *f, size_t part, struct tar *t, struct str *bytes)
 {
 	const struct str programs[ROOTFS_PARTS] = {

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Copies s with a NUL; false when it does not fit or holds one. */
+/* Copies s with a NUL; false: it does not fit or contains a NUL. */
 static bool copy(char *out, size_t room, struct str s)
 {
 	if (s.n >= room || (s.n && memchr(s.p, '\0', s.n)))
@@ -55,7 +55,7 @@ uint16_t sandbox_published(struct doc *d, uint16_t inside)
 		doc_str(d, json_get(json_get(root, "HostConfig"), "NetworkMode")));
 }
 
-/* Only a sandbox, or a container that the client was injected into, passes. */
+/* Accepts only a sandbox, or a container that the client was injected into. */
 static int sandbox_check_origin(const struct engine *e, struct doc *d,
 	const struct sandbox_identity *c, const char *asked, struct sandbox *s)
 {
@@ -116,7 +116,7 @@ static int read_container(
 	s->stop_seconds = read_stop_seconds(json_get(root, "Config"));
 	s->auto_remove = doc_true(json_get(json_get(root, "HostConfig"), "AutoRemove"));
 	s->port = s->running ? sandbox_published(d, s->inside) : 0;
-	/* One that is no time is none. */
+	/* A text that is too long is no time: ended stays empty. */
 	(void)!copy(s->state.ended, sizeof(s->state.ended),
 		doc_str(d, json_get(state, "FinishedAt")));
 	return 0;
@@ -179,7 +179,7 @@ bool sandbox_is_gone(const struct sandbox *s, uint32_t idle_ms)
 	return gone;
 }
 
-/* A sandbox that removed itself leaves its key behind; this is where we notice. */
+/* Removes the state of a sandbox that the engine has removed. */
 static void forget_lost(const struct engine *e, const char *name)
 {
 	struct state old;
@@ -202,7 +202,7 @@ int sandbox_key(struct sandbox *s)
 		return r;
 	memcpy(s->state.key, saved.key, sizeof(saved.key));
 	s->state.tls = saved.tls;
-	/* Another run of the container has another key. */
+	/* Each run of the container has a new TLS key. */
 	s->state.pinned = saved.pinned && strcmp(saved.ended, s->state.ended) == 0;
 	memcpy(s->state.pin, saved.pin, sizeof(saved.pin));
 	state_forget(&saved);
@@ -230,7 +230,7 @@ int sandbox_need(const struct engine *e, const char *name, struct sandbox *s)
 		"there is no sandbox %s", name);
 }
 
-/* Its server may have been started again, by somebody else or with the engine. */
+/* Learns the pin of a server that was started again, by another program or the engine. */
 static int learn_again(const struct engine *e, struct sandbox *s)
 {
 	int r = pin_learn(e, s);
@@ -275,7 +275,7 @@ int sandbox_open_quick(
 	if (!r)
 		r = engine_ask(
 			e, &reply, "GET", (struct str){0}, "/containers/%s/json", name);
-	/* Other answers are explained by requests with the version of the engine. */
+	/* Other answers are explained by a request with the version of the engine. */
 	if (!r && reply.status == 200)
 		r = sandbox_read(e, &reply, name, s);
 	else if (!r)
@@ -293,9 +293,9 @@ bool sandbox_from_container(void)
 }
 
 /*
- * By its published port. Without one, or where it is another machine's (over TLS, or
- * behind a forwarded socket), or when we are in a container, whose loopback has no such
- * port, the engine e carries the bytes; NULL: there is no engine.
+ * Connects to the published port. The engine e carries the bytes if there is no port, if
+ * the port is on another machine (over TLS, or through a forwarded socket), or if we are
+ * in a container, whose loopback has no such port. NULL: there is no engine.
  */
 static int reach(
 	const struct sandbox *s, const struct engine *e, uint32_t idle_ms, struct call *c)
@@ -321,7 +321,7 @@ static int reach(
 int sandbox_alive(const struct sandbox *s, uint32_t idle_ms)
 {
 	const struct call_request q = {.method = "GET", .target = TARGET("/alive")};
-	/* The caller polls: an engine that fails each time would print each time. */
+	/* The caller polls: an engine that fails would print the error each time. */
 	const struct engine quiet =
 		s->engine ? engine_quiet(s->engine) : (struct engine){0};
 	struct reply reply;
@@ -337,7 +337,7 @@ int sandbox_alive(const struct sandbox *s, uint32_t idle_ms)
 	if (!r)
 		reply.status = c.head.status;
 	call_close(&c);
-	/* Nobody there yet, or somebody in the middle who has nobody behind him. */
+	/* The server does not run yet, or a proxy in between cannot reach it. */
 	if (r && r != -EINTR && r != -ENOMEM)
 		r = 1;
 	if (!r && (reply.status != 200 || doc_parse(&d, buf_view(&reply.body)))) {

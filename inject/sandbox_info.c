@@ -27,7 +27,7 @@ static struct str sandbox_info_choose_method(const struct sandbox_info *info)
 }
 
 /*
- * Fills in the members that follow from the name, the ids and the labels. 0; 1 if the
+ * Fills in the members that follow from the name, the ids and the labels. 0; 1: the
  * container is no sandbox; errors.
  */
 static int sandbox_info_identify(struct sandbox_origins *o, struct sandbox_info *info)

@@ -8,7 +8,7 @@
 #include "base/jw.h"
 #include "inject/sandbox_origin.h"
 
-/* Which members; docs/protocol.md has their meanings. */
+/* Kinds of members; docs/protocol.md defines their meanings. */
 enum sandbox_members {
 	SANDBOX_MEMBERS_LIST = 1 << 0,    /* of a row of ps */
 	SANDBOX_MEMBERS_START = 1 << 1,   /* of run, start, restart, update and inject */
@@ -20,7 +20,7 @@ struct sandbox_info {
 	struct doc *doc;
 	struct str name, id;
 	struct str image;         /* as the user typed it, or as the engine reports it */
-	struct str runtime_image; /* that the engine started */
+	struct str runtime_image; /* the image that the engine started */
 	struct str image_id;
 	struct str state, network;
 	struct str address; /* in its own network; empty for none */
@@ -30,10 +30,10 @@ struct sandbox_info {
 	int64_t created, started; /* seconds since 1970; started < 0: never */
 	int64_t exit_code;        /* < 0: it has not ended */
 	uint16_t port;            /* on the engine's machine; 0 for none */
-	uint16_t inside;          /* the same in its own network */
+	uint16_t inside;          /* the port in its own network */
 	bool running, paused, tls;
 	bool keyed;              /* its key is in the state folder */
-	bool pinned;             /* the public key of its TLS server is there, too: */
+	bool pinned;             /* so is the public key of its TLS server: */
 	uint8_t pin[SHA256_LEN]; /* of the last run that was seen here */
 	/* For ps: the resources that the sandbox has used. */
 	bool measured;

@@ -16,11 +16,11 @@ enum sandbox_label {
 	SANDBOX_LABEL_MARK,    /* "1": a sandbox */
 	SANDBOX_LABEL_IMAGE,   /* the name of its image, as the user typed it */
 	SANDBOX_LABEL_VIA,     /* the injection method */
-	SANDBOX_LABEL_PORT,    /* where it listens in the host's network */
+	SANDBOX_LABEL_PORT,    /* its port in the host's network */
 	SANDBOX_LABEL_OVERLAY, /* its overlay volume; on that volume: "1" */
 	SANDBOX_LABEL_NAME,    /* on an overlay volume: the name of its sandbox */
 	SANDBOX_LABEL_OWNER,   /* the process that created it, see owner.h */
-	SANDBOX_LABEL_BOUND,   /* the same, of a sandbox that ends with that process */
+	SANDBOX_LABEL_BOUND,   /* the same process, for a sandbox that ends with it */
 	SANDBOX_LABEL_PROBE,   /* "1": a container that is never started */
 	SANDBOX_LABELS,
 };
@@ -42,15 +42,15 @@ struct str sandbox_label_owner(
 	struct doc *d, struct json_val labels, enum sandbox_label which, struct str name);
 
 /*
- * Whether name is that of a label of od-runtime, or could be one: it begins with "od.".
- * *which is SANDBOX_LABELS for those that have no row.
+ * Whether name begins with "od.", the reserved prefix of od-runtime's labels. *which is
+ * the label's row, or SANDBOX_LABELS if it has none.
  */
 bool sandbox_label_is_reserved(struct str name, enum sandbox_label *which);
 
 /* Whether name is "od-overlay-" and 16 lower-case hex digits. */
 bool sandbox_label_is_overlay(struct str name);
 
-/* Whether the volume or container with these labels has the mark "1" in the label. */
+/* Whether the volume or container with these labels has the value "1" in the label. */
 bool sandbox_label_is_set(
 	struct doc *d, struct json_val labels, enum sandbox_label which);
 

@@ -20,7 +20,7 @@ void sandbox_origins_free(struct sandbox_origins *o)
 	reply_free(&o->reply);
 }
 
-/* The list has every image that is used by a container, with a name or without. */
+/* The list has every image that a container uses, with a name or without. */
 static int sandbox_origin_list_images(struct sandbox_origins *o)
 {
 	int r;

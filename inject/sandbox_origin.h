@@ -36,8 +36,8 @@ void sandbox_origins_init(struct sandbox_origins *o, const struct engine *e);
 void sandbox_origins_free(struct sandbox_origins *o);
 
 /*
- * The origin of a container whose labels are in d. *port is where the client of an
- * injected container listens in it, and SANDBOX_PORT of others. 0, -EINTR, -ENOMEM or
+ * The origin of a container whose labels are in d. *port is the port at which the client
+ * listens in an injected container, and SANDBOX_PORT for others. 0, -EINTR, -ENOMEM or
  * FAIL_*. The engine is asked only if the state folder does not have the answer.
  */
 int sandbox_origin_find(struct sandbox_origins *o, struct doc *d,

@@ -17,7 +17,7 @@ struct usage_call {
 	struct sandbox_info *info;
 };
 
-/* A source of the figures. */
+/* A source of the figures: the server or the engine. */
 struct usage_source {
 	bool (*has)(const struct engine *e, const struct sandbox_info *info);
 	/* Sends the request; the caller closes u->call in any case. */
@@ -97,7 +97,7 @@ static void usage_read_engine(struct json_val root, struct sandbox_info *info)
 	info->memory = old < used ? used - old : used;
 }
 
-/* --- Both --------------------------------------------------------------------------- */
+/* --- Measurement -------------------------------------------------------------------- */
 
 static const struct usage_source usage_servers = {
 	usage_has_server, usage_begin_server, usage_read_server};

@@ -46,7 +46,7 @@ int scan_layer(struct scan *s)
 	return 0;
 }
 
-/* The name with a folder and the file in it, without "./", "usr/" counted as "/". */
+/* The name without "./" in front; paths are compared without "usr/" (without_usr). */
 static struct str bare(struct str name)
 {
 	if (str_starts(name, STR("./")))
@@ -59,7 +59,9 @@ static struct str without_usr(struct str path)
 	return str_starts(path, STR("usr/")) ? str_skip(path, 4) : path;
 }
 
-/* A shell's bit; a whiteout, which takes away what is below, is "bin/.wh.sh". */
+/*
+ * Sets or clears a shell's bit; a whiteout "bin/.wh.sh" removes the file of lower layers.
+ */
 static void on_shell(struct scan *s, struct str name, bool runs)
 {
 	struct str path = without_usr(name);
@@ -124,13 +126,19 @@ static int read_gzip(struct scan *s, struct str in)
 		s->z.next_out = s->room;
 		s->z.avail_out = ROOM;
 		z = inflate(&s->z, Z_NO_FLUSH);
-		/* What was unpacked before an error counts, however it was fed. */
+		/*
+		 * Output before an error counts: the result must not depend on the
+		 * pieces.
+		 */
 		r = read_tar(s, str_make((const char *)s->room, ROOM - s->z.avail_out));
 		if (r || s->state == SCAN_END)
 			return r;
 		if (z == Z_MEM_ERROR)
 			return -ENOMEM;
-		/* Z_BUF_ERROR asks for more; with the end of the gzip comes no more. */
+		/*
+		 * Z_BUF_ERROR requests more input; after the end of the gzip data any
+		 * input is an error.
+		 */
 		if ((z != Z_OK && z != Z_BUF_ERROR) || s->z.total_out > INJECT_SCAN_MAX)
 			return ERR_SYNTAX;
 	}

@@ -1,7 +1,7 @@
 /*
- * A look into the layers of an image without an engine: which shells it has, and
- * whether a layer is one of ours. An engine fed with the bytes of layers, gzipped or
- * not, the lowest first; nothing is unpacked.
+ * Examines the layers of an image without an engine: finds the shells in it, and whether
+ * od-runtime made a layer. The caller passes the bytes of the layers, gzipped or not, the
+ * lowest layer first; nothing is unpacked to disk. Without I/O.
  */
 #ifndef INJECT_SCAN_H
 #define INJECT_SCAN_H
@@ -18,26 +18,26 @@ struct scan {
 	z_stream z;
 	bool inflates;
 	struct untar untar;
-	unsigned char *room; /* what is unpacked goes here */
-	struct buf memory;   /* of room */
+	unsigned char *room; /* the buffer for unpacked bytes */
+	struct buf memory;   /* owns room */
 	uint32_t shells;     /* bits: which of shells_ladder are there */
 	bool openhands;      /* there is an /openhands */
-	bool others;         /* this layer has entries that are not of our kind */
+	bool others;         /* this layer has entries that od-runtime does not make */
 };
 
 void scan_init(struct scan *s);
 void scan_free(struct scan *s);
 
-/* Before the bytes of each layer. 0 or -ENOMEM. */
+/* Must be called before the bytes of each layer. 0 or -ENOMEM. */
 int scan_layer(struct scan *s) MUST_USE;
 /*
- * A piece of the layer; arg is a struct scan, so that it is the put of a sink. 0;
- * ERR_SYNTAX when it is neither gzip nor a tar archive that is understood here, or
- * has more in it than layers that are looked into have; -ENOMEM.
+ * Scans a piece of the layer; arg is a struct scan, so that this is the put of a sink. 0;
+ * ERR_SYNTAX: it is neither gzip nor a supported tar archive, or it is too large;
+ * -ENOMEM.
  */
 int scan_put(void *arg, struct str piece) MUST_USE;
 
-/* Whether there is a program at one of the places where the client looks for shells. */
+/* Whether there is a program at one of the paths where the client looks for shells. */
 bool scan_has_shell(const struct scan *s);
 
 #endif

@@ -26,7 +26,7 @@ bool settings_on_host(const struct settings *s)
 	return s->options->network && strcmp(s->options->network, "host") == 0;
 }
 
-/* A text file, kept as long as s. */
+/* Reads a text file; the text lives as long as s. */
 static int read_file(
 	struct settings *s, const char *option, const char *path, struct str *out)
 {
@@ -64,7 +64,9 @@ static int read_file(
 	return r;
 }
 
-/* "NAME" stands for what it is here, and for nothing where it is not set. */
+/*
+ * "NAME" without a value gets the value of our own environment; 1: it is not set there.
+ */
 static int resolve(struct settings *s, struct str *entry)
 {
 	char name[256];
@@ -97,7 +99,7 @@ static int add_env(struct settings *s, const char *option, struct str entry)
 		return out_fail_usage("as in -e LANG=C.UTF-8 or -e LANG",
 			"--%s: '%.*s' has no name, or a blank in its name", option,
 			STR_ARG(entry));
-	/* The server would take it for its key and refuse ours. */
+	/* The server would take the variable for its key and refuse ours. */
 	if (str_eq(name, STR("SESSION_API_KEY")))
 		return out_fail_usage("leave it out; od-runtime makes a key of its own",
 			"--%s: SESSION_API_KEY is the server's", option);
@@ -114,7 +116,7 @@ static int add_env_file(struct settings *s, struct str text)
 	while (text.n && !r) {
 		struct str line = str_trim(str_cut(&text, '\n'), "\r");
 
-		/* Blanks at the end may be part of a value. */
+		/* Blanks at the end may belong to a value. */
 		while (line.n && (*line.p == ' ' || *line.p == '\t'))
 			line = str_skip(line, 1);
 		if (line.n && *line.p != '#')
@@ -123,7 +125,7 @@ static int add_env_file(struct settings *s, struct str text)
 	return r;
 }
 
-/* What comes later wins: options over files, as in docker run. */
+/* The last value counts: options override files, as in docker run. */
 static int read_env(struct settings *s)
 {
 	const struct options *o = s->options;
@@ -192,7 +194,7 @@ static int read_ports(struct settings *s)
 	return r;
 }
 
-/* The engine knows nothing of the folder that we are in. */
+/* The engine does not have our working directory. */
 static int make_absolute(struct settings *s, struct str *path)
 {
 	char here[4096];

@@ -1,6 +1,6 @@
 /*
- * How the user wants a container to be: the options of run, read and checked
- * before anything is made, and written as the engine wants them.
+ * The user's settings for a container: the options of run, read and checked before
+ * anything is created, and written in the form of the engine's API.
  */
 #ifndef INJECT_SETTINGS_H
 #define INJECT_SETTINGS_H
@@ -12,26 +12,32 @@
 
 struct settings {
 	const struct options *options; /* borrowed */
-	struct arena arena;            /* of all that follows */
+	struct arena arena;            /* owns all that follows */
 	struct str *env;               /* NAME=VALUE */
 	size_t env_n;
 	struct spec_ports *ports;
 	size_t ports_n;
-	struct spec_mount *mounts; /* sources of paths made absolute */
+	struct spec_mount *mounts; /* relative sources are made absolute */
 	size_t mounts_n;
 	struct settings_security *security;
 	size_t security_n;
 	struct spec_gpus gpus;
 };
 
-/* One --security-opt; in a profile's place Docker wants it itself, Podman its file. */
+/*
+ * An option --security-opt. whole has the content of a profile file, as Docker needs it;
+ * named has the name of the file, as Podman needs it.
+ */
 struct settings_security {
 	struct str whole, named;
 };
 
-/* The network of the host itself: nothing can be published. */
+/* Whether the container is in the host's network: nothing can be published. */
 bool settings_on_host(const struct settings *s);
-/* No network of its own, or that of another container: nothing, either. */
+/*
+ * Whether it has no network or that of another container: nothing can be published
+ * either.
+ */
 bool settings_apart(const struct settings *s);
 
 /*
@@ -41,26 +47,32 @@ bool settings_apart(const struct settings *s);
 int settings_read(struct settings *s, const struct options *o) MUST_USE;
 void settings_free(struct settings *s);
 
-/* Checks forms and conflicts of options; s has its ports. 0 or FAIL_USAGE. */
+/* Checks syntax and conflicts of options; s has its ports. 0 or FAIL_USAGE. */
 int settings_check(const struct settings *s) MUST_USE;
 /* Checks options against an engine with version 1.minor of the API. */
 int settings_check_engine(const struct settings *s, unsigned minor, bool podman) MUST_USE;
 
-/* The members of the container's own object. Labels and ports are begun by the caller. */
+/*
+ * Write the members of the container's own object. The caller begins the objects of
+ * labels and ports.
+ */
 void settings_write(const struct settings *s, struct jw *w);
 void settings_write_labels(const struct settings *s, struct jw *w);
 void settings_write_exposed(const struct settings *s, struct jw *w);
-/* In PortBindings. */
+/* Writes the members of PortBindings. */
 void settings_write_ports(const struct settings *s, struct jw *w);
 
-/* Where the n-th overlay of a sandbox keeps what is written, on the engine's machine. */
+/*
+ * The folders of the n-th overlay of a sandbox for written files, on the engine's
+ * machine.
+ */
 struct settings_overlay {
 	struct str upper, work;
 };
 
 /*
- * The members of HostConfig, but for PortBindings and AutoRemove; overlays in the order
- * of the mounts that are one.
+ * Writes the members of HostConfig, except PortBindings and AutoRemove; overlays are in
+ * the order of the mounts of that type.
  */
 void settings_write_host(const struct settings *s,
 	const struct settings_overlay *overlays, bool podman, struct jw *w);

@@ -1,4 +1,4 @@
-/* The settings of a container in the words of the engine's API. */
+/* Writes the settings of a container in the form of the engine's API. */
 #include "inject/settings.h"
 
 #include <stdio.h>
@@ -69,7 +69,7 @@ void settings_write(const struct settings *s, struct jw *w)
 	strings(w, "Env", s->env, s->env_n);
 }
 
-/* Whether the list has the name again after it: the last one counts. */
+/* Whether the list has the name again after it: the last entry counts. */
 static bool is_repeated(
 	const struct options *o, enum option_list which, struct str name, size_t it)
 {
@@ -179,7 +179,7 @@ void settings_write_ports(const struct settings *s, struct jw *w)
 	}
 }
 
-/* -v as it is: the engine makes a source that is missing, as people expect of it. */
+/* -v unchanged: the engine creates a missing source, as users expect. */
 static void write_binds(const struct settings *s, struct jw *w)
 {
 	bool begun = false;

@@ -26,7 +26,7 @@ int spec_size(struct str s, uint64_t max, uint64_t *bytes)
 	uint64_t n;
 	int r;
 
-	/* "512mb", as people write it. */
+	/* "512mb" is accepted, too. */
 	if (s.n > 2 && (s.p[s.n - 1] | 0x20) == 'b' && shift_of(s.p[s.n - 2]) < 99)
 		s.n--;
 	if (s.n && shift_of(s.p[s.n - 1]) < 99) {
@@ -141,7 +141,9 @@ static int range(struct str s, uint16_t *first, uint16_t *n)
 	return 0;
 }
 
-/* Cuts at the last sep: what stands behind it, or all of *rest. */
+/*
+ * Cuts *rest at the last sep: returns the text after it, or all of *rest without a sep.
+ */
 static struct str cut_last(struct str *rest, char sep)
 {
 	struct str all = *rest;
@@ -227,7 +229,7 @@ static bool is_inside(struct str path)
 	return path.n > 1 && path.p[0] == '/';
 }
 
-/* A path or a name, which decides on the type. */
+/* Takes a path or a name, which determines the type. */
 static int take_source(struct spec_mount *m, struct str s, const char **why)
 {
 	m->source = s;

@@ -1,7 +1,6 @@
 /*
- * The values of options that have a form of their own: sizes, ports, mounts. No
- * I/O. All take text of the command line and point into it; after ERR_SYNTAX or
- * ERR_RANGE *why says in words what is wrong.
+ * The values of options with a syntax: sizes, ports, mounts. No I/O. The results point
+ * into the text of the command line. After ERR_SYNTAX or ERR_RANGE *why has the reason.
  */
 #ifndef INJECT_SPEC_H
 #define INJECT_SPEC_H
@@ -25,10 +24,10 @@ int spec_time(struct str s, int64_t now, int64_t *seconds) MUST_USE;
 
 struct spec_ports {
 	struct str address;   /* empty for none */
-	uint16_t inside;      /* the first of them */
-	uint16_t outside;     /* the first of them; 0 for free ones */
-	uint16_t n;           /* how many */
-	uint16_t outside_n;   /* n; or, for one inside, how many to choose from */
+	uint16_t inside;      /* the first port */
+	uint16_t outside;     /* the first port; 0: free ports */
+	uint16_t n;           /* the number of ports */
+	uint16_t outside_n;   /* n; or, for one inside, the number to choose from */
 	const char *protocol; /* "tcp" or "udp" */
 };
 
@@ -39,22 +38,22 @@ enum spec_mount_type {
 	SPEC_BIND,
 	SPEC_VOLUME,
 	SPEC_TMPFS,
-	SPEC_OVERLAY, /* of a path of the host, with what is written kept apart */
+	SPEC_OVERLAY, /* of a path of the host; written files are stored apart */
 };
 
 struct spec_mount {
 	enum spec_mount_type type;
 	struct str source; /* empty for a volume without a name */
 	struct str target; /* absolute */
-	struct str modes;  /* of -v, for the engine to read; empty for none */
+	struct str modes;  /* of -v, unparsed, for the engine; empty: none */
 	struct str propagation;
-	bool short_form; /* -v: a source that is missing gets made */
+	bool short_form; /* -v: a missing source is created */
 	bool read_only, no_copy, has_size, has_mode;
 	uint64_t size; /* of tmpfs, bytes */
-	unsigned mode; /* of its top, octal */
+	unsigned mode; /* of its top folder, octal */
 };
 
-/* -v [SOURCE:]TARGET[:MODES]. A source with a / or . in front is a path. */
+/* -v [SOURCE:]TARGET[:MODES]. A source that begins with / or . is a path. */
 int spec_volume(struct str s, struct spec_mount *m, const char **why) MUST_USE;
 /* --mount KEY=VALUE,...; docs/commands.md has the keys. */
 int spec_mount(struct str s, struct spec_mount *m, const char **why) MUST_USE;
@@ -96,8 +95,8 @@ int spec_pair(struct str s, struct str *name, struct str *value) MUST_USE;
 int spec_platform(struct str s, struct str *arch, const char **why) MUST_USE;
 
 struct spec_gpus {
-	int64_t count;  /* -1 for all; 0 when ids counts */
-	struct str ids; /* with commas between them */
+	int64_t count;  /* -1: all; 0: ids counts */
+	struct str ids; /* separated by commas */
 };
 /* all, a number, or device=ID,... in quotes or not */
 int spec_gpus(struct str s, struct spec_gpus *g, const char **why) MUST_USE;

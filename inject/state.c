@@ -52,7 +52,7 @@ static int folder_path(char *path, size_t room)
 	return -ENOENT;
 }
 
-/* Makes what is missing of path, each part 0700. */
+/* Creates the missing folders of path, each with mode 0700. */
 static int make_folders(char *path)
 {
 	for (char *p = strchr(path + 1, '/');; p = strchr(p + 1, '/')) {
@@ -77,7 +77,7 @@ static int check_folder(int fd)
 	return st.st_uid == geteuid() && !(st.st_mode & 077) ? 0 : -EPERM;
 }
 
-/* The folder's fd, or -ENOENT without make, or FAIL_*. */
+/* Opens the folder: its fd, -ENOENT (only without make), or FAIL_*. */
 static int open_folder(bool make)
 {
 	char path[FILE_PATH_MAX] = "";
@@ -311,7 +311,7 @@ bool state_find(struct str name, struct str id, struct state *s)
 	return r == 0;
 }
 
-/* Reads an entry of the folder; other files than states are skipped. */
+/* Reads an entry of the folder; files that are no states are skipped. */
 static int state_visit(
 	int dir, const char *file, int (*fn)(void *arg, const struct state *s), void *arg)
 {

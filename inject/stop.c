@@ -15,7 +15,7 @@ static uint64_t limit;  /* monotonic milliseconds; 0: none */
 static const int collectable[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static volatile sig_atomic_t collecting, collected[ARRAY_LEN(collectable)];
 
-/* A full pipe wakes as well as one byte more would. */
+/* If the pipe is full, its bytes wake the poll as well. */
 static void wake_up(void)
 {
 	int saved = errno;
@@ -36,7 +36,7 @@ static void on_signal(int signo)
 	wake_up();
 }
 
-/* Handles a signal unless it is ignored, as nohup and background jobs have it. */
+/* Handles a signal unless it is ignored, as under nohup and in background jobs. */
 static int stop_handle_signal(int signo)
 {
 	struct sigaction act = {.sa_handler = on_signal}, old;
@@ -122,7 +122,7 @@ static int remaining(uint64_t deadline)
 	return deadline - now > INT32_MAX ? INT32_MAX : (int)(deadline - now);
 }
 
-/* The byte that a change of size has put there has done its work. */
+/* Empties the pipe after a change of size or a collected signal. */
 static void drain(void)
 {
 	char bytes[64];
@@ -172,7 +172,7 @@ int stop_wait(int fd, short events, uint64_t deadline, bool calm)
 	struct pollfd fds[STOP_FDS] = {
 		[1] = {.fd = fd, .events = events}, [2] = {.fd = -1}};
 	uint64_t from = clock_us();
-	/* A change of size meanwhile is told by the next stop_poll. */
+	/* The next stop_poll reports a change of the terminal's size. */
 	int r = poll_until(fds, STOP_FDS, deadline, calm, false);
 
 	waited += clock_us() - from;

@@ -1,6 +1,6 @@
 /*
- * Waiting, and being told to stop: SIGINT, SIGTERM and SIGHUP end every wait
- * with -EINTR, so that a command can take away what it has made and leave.
+ * Waiting, and requests to stop: SIGINT, SIGTERM and SIGHUP end every wait with -EINTR,
+ * so that a command can remove what it has created and exit.
  */
 #ifndef INJECT_STOP_H
 #define INJECT_STOP_H
@@ -15,40 +15,40 @@
 /* Installs the handlers and ignores SIGPIPE. 0 or -errno. */
 int stop_init(void) MUST_USE;
 
-/* The signal that asked us to stop; 0 while there was none. */
+/* The signal that requested the stop; 0: none yet. */
 int stop_signal(void);
 
 /*
- * The user's limit on the whole command, in monotonic milliseconds: from then on every
+ * Sets the user's limit on the whole command, in monotonic milliseconds: after it every
  * wait that is not calm ends with -EINTR, as after a signal. 0: no limit.
  */
 void stop_set_limit(uint64_t deadline);
 /* Whether that limit has passed. */
 bool stop_limit_ended(void);
-/* Whether a signal or the limit ends what is not calm. */
+/* Whether a signal or the limit ends waits; always false for calm. */
 bool stop_is_asked(bool calm);
 
 /*
- * Waits until fd (or nothing, for -1) has one of poll's events, until the
- * monotonic millisecond deadline (0 for none), or for a signal. Returns the
- * events, 0 when the deadline passed, or -errno: -EINTR when told to stop, which
- * is overlooked with calm set, as clean-up has to come to its end.
+ * Waits until fd (-1: none) has one of poll's events, until the monotonic millisecond
+ * deadline (0: none), or for a signal. Returns the events, 0 at the deadline, or -errno:
+ * -EINTR after a request to stop, which is ignored if calm is set, because clean-up has
+ * to finish.
  */
 int stop_wait(int fd, short events, uint64_t deadline, bool calm) MUST_USE;
 
 /*
- * The same for several: the caller fills in fds[1] and on, up to STOP_FDS, -1 for
- * none; the first is ours. The number of those with events; 0 at the deadline, and
- * when the terminal has got another size; -errno.
+ * As stop_wait, for several descriptors: the caller fills in fds[1] and on, up to
+ * STOP_FDS, -1 for none; fds[0] is reserved. Returns the number of descriptors with
+ * events; 0 at the deadline, and if the size of the terminal has changed; -errno.
  */
 enum { STOP_FDS = 3 };
 int stop_poll(struct pollfd *fds, uint64_t deadline, bool calm) MUST_USE;
-/* The same for n of them. */
+/* As stop_poll, for n descriptors. */
 int stop_poll_n(struct pollfd *fds, size_t n, uint64_t deadline, bool calm) MUST_USE;
 
-/* From now on changes of the terminal's size are noticed. 0 or -errno. */
+/* Starts to watch the size of the terminal. 0 or -errno. */
 int stop_watch_size(void) MUST_USE;
-/* Whether there was one since the last call. */
+/* Whether the size has changed since the last call. */
 bool stop_resized(void);
 
 /*
@@ -58,10 +58,13 @@ bool stop_resized(void);
 int stop_collect_signals(void) MUST_USE;
 /* The next collected signal; 0 if there is none. */
 int stop_next_signal(void);
-/* The first of these signals ends waits again, as before stop_collect_signals. */
+/*
+ * From now on the first of these signals ends waits again, as before
+ * stop_collect_signals.
+ */
 void stop_end_collecting(void);
 
-/* Microseconds that stop_wait has taken so far. */
+/* The microseconds that stop_wait has taken so far. */
 uint64_t stop_waited_us(void);
 
 #endif

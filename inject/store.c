@@ -131,7 +131,7 @@ int sink_buf(void *arg, struct str piece)
 	return b->err;
 }
 
-/* What stands between a store and the sink of whoever reads from it. */
+/* The check between a store and the sink of the reader. */
 struct check {
 	const struct content *want;
 	struct sink to;
@@ -250,7 +250,10 @@ int store_copy(const struct store_place *p, int fd)
 		got = copy_file_range(p->fd, &at, fd, NULL, most, 0);
 		if (got < 0 && errno == EINTR)
 			continue;
-		/* Not between these file systems, or not by this kernel: it is read. */
+		/*
+		 * The kernel or the file systems do not support it: the bytes are read
+		 * instead.
+		 */
 		if (got <= 0 && left == p->size)
 			return 1;
 		if (got <= 0)
@@ -305,7 +308,7 @@ int store_manifest(struct image_store *s, struct content *c, struct buf *out)
 		return refuse(s, c, "has another size than the image says");
 	if (c->digest[0] && strcmp(is.digest, c->digest) != 0)
 		return refuse(s, c, "is damaged: its bytes have another digest");
-	/* A place and the list that names it must agree on what it is. */
+	/* The media type of a place must equal that in the list. */
 	if (c->media[0] && is.media[0] && strcmp(c->media, is.media) != 0)
 		return refuse(s, c, "is of another type than the image says");
 	*c = is;

@@ -1,7 +1,7 @@
 /*
- * An archive: "archive:FILE[:REF]". What "docker save" writes, with manifest.json and
- * layers that are known by the digests of what is in them, or an OCI layout in a tar
- * file, or both in one.
+ * An archive: "archive:FILE[:REF]". The archive is a docker-archive as of "docker save",
+ * with manifest.json and layers named by the digests of their unpacked bytes, or an OCI
+ * layout in a tar file, or both at once.
  */
 #include "inject/store_archive.h"
 
@@ -20,16 +20,16 @@
 
 #define NEXT_DAMAGED "save the image again: this copy of it is damaged"
 
-/* A content of a docker-archive, which does not say where it lies by its digest. */
+/* A content of a docker-archive, where no path contains its digest. */
 struct place {
 	struct content content;
 	uint64_t at;
-	bool is_guessed; /* its digest, from its name or of what is no plain archive */
+	bool is_guessed; /* the digest comes from a file name, or of no plain archive */
 };
 
 struct archive {
 	const char *path;
-	struct str ref; /* behind the file; may be empty */
+	struct str ref; /* after the file; may be empty */
 	int fd;
 	struct tarball tar;
 	struct buf places; /* of a docker-archive */
@@ -80,7 +80,7 @@ static bool has(const struct archive *a, struct str name)
 	return tarball_find(&a->tar, name, &at, &size) == 0;
 }
 
-/* --- A docker-archive as if it had a manifest ------------------------------------ */
+/* --- Manifests of docker-archives ------------------------------------------------ */
 
 static int add_place(
 	struct archive *a, const struct content *c, uint64_t at, bool is_guessed)
@@ -91,7 +91,7 @@ static int add_place(
 	return a->places.err;
 }
 
-/* 64 hexadecimal digits somewhere in a file's name; empty for none. */
+/* 64 hexadecimal digits anywhere in a file's name; empty: none. */
 static struct str find_hex(struct str name)
 {
 	size_t run = 0;
@@ -108,8 +108,9 @@ static struct str find_hex(struct str name)
 }
 
 /*
- * A layer is known by the digest in the config if it lies there as it is; one that
- * is compressed only if its name is the digest of its bytes, as some tools have it.
+ * Finds the digest of a layer. An uncompressed layer has the digest in the config. For a
+ * compressed layer the file's name must contain the digest of its bytes, as some tools
+ * write it.
  */
 static int layer_content(
 	struct archive *a, struct str name, struct str diff_id, struct content *c)
@@ -340,7 +341,7 @@ static void archive_close(struct image_store *s)
 	fd_close(&a->fd);
 }
 
-/* What the index of the layout in the archive names. */
+/* Finds the content that the name points at in the index of the archive's layout. */
 static int find_named(struct image_store *s, struct content *c)
 {
 	struct archive *a = s->state;

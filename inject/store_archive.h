@@ -1,12 +1,12 @@
-/* The two halves of the archives, "archive:FILE[:REF]". */
+/* Writing of archives, "archive:FILE[:REF]". */
 #ifndef INJECT_STORE_ARCHIVE_H
 #define INJECT_STORE_ARCHIVE_H
 
 #include "inject/store.h"
 
 /*
- * Writes FILE, which it replaces once all is there: an archive that is an OCI layout
- * and, if it holds one image, a docker-archive as well. ref is the name behind the
+ * Writes FILE, which is replaced once all bytes are written: an archive that is an OCI
+ * layout and, if it holds one image, also a docker-archive. ref is the name after the
  * file; may be empty.
  */
 int archive_write(struct image_store *s, const char *path, struct str ref,

@@ -20,7 +20,7 @@ struct writer {
 	const char *path;
 	struct swap swap;
 	struct tar tar;
-	struct buf head; /* what the tar engine writes; goes out before each content */
+	struct buf head; /* output of the tar engine, written before each content */
 };
 
 static int fail(const struct writer *w, int r)
@@ -75,7 +75,7 @@ static int file(struct writer *w, const char *name, struct str text)
 	return r;
 }
 
-/* By the kernel if it can, else through our memory. */
+/* Copies by the kernel if it can, else through our memory. */
 static int bytes(struct writer *w, const struct store_item *i)
 {
 	struct store_place p;
@@ -110,7 +110,9 @@ static int by_digest(const void *a, const void *b)
 	return strcmp((*x)->content.digest, (*y)->content.digest);
 }
 
-/* Each content once and in byte order, so that equal images give equal archives. */
+/*
+ * Writes each content once and in byte order, so that equal images give equal archives.
+ */
 static int blobs(
 	struct image_store *s, struct writer *w, const struct store_item *items, size_t n)
 {
@@ -131,7 +133,7 @@ static int blobs(
 	return r;
 }
 
-/* The name with its tag, as engines show it; empty for no name. */
+/* Appends the name with its tag, as engines show it; nothing if there is no name. */
 static void full_name(struct str name, struct buf *out)
 {
 	const char *why;
@@ -181,7 +183,7 @@ static int write_docker(struct manifest *m, struct str name, struct buf *out)
 	return r ? r : out->err;
 }
 
-/* manifest.json, for engines that know no layouts; it has room for one image only. */
+/* manifest.json, for engines without support for layouts; it describes one image only. */
 static int docker_list(
 	const struct store_item *items, size_t n, struct str name, struct buf *out)
 {
@@ -245,7 +247,7 @@ static int write_all(struct writer *w, struct image_store *s, struct str ref,
 	return flush(w);
 }
 
-/* As a program would that makes the file anew, or keeps the one that is there. */
+/* The attributes of the file: those of a new file, or the mode of the existing file. */
 static struct swap_attr attr_of(int dir, const char *name)
 {
 	struct swap_attr a = {.uid = geteuid(), .gid = getegid()};

@@ -19,8 +19,8 @@
 
 struct oci {
 	const char *path;
-	struct str ref; /* behind the folder; may be empty */
-	int dir;        /* -1 while there is none */
+	struct str ref; /* after the folder; may be empty */
+	int dir;        /* -1 while it does not exist */
 };
 
 static int fail(const struct oci *o, const char *doing, const char *what, int r)
@@ -30,7 +30,7 @@ static int fail(const struct oci *o, const char *doing, const char *what, int r)
 		"%s %s/%s: %s", doing, o->path, what, err_text(r));
 }
 
-/* A regular file below the layout, which a hostile one may have replaced by a pipe. */
+/* Opens a regular file below the layout; in a malicious layout it may be a pipe. */
 static int open_file(const struct oci *o, const char *name, int *fd, uint64_t *size)
 {
 	struct stat st;
@@ -143,7 +143,7 @@ static int oci_manifest(
 		buf_free(&index);
 		if (r)
 			return r <= FAIL_BASE ? r : no_such(o, r);
-		/* What index.json says of it counts as much as what others say. */
+		/* A descriptor of index.json is checked like any other. */
 		r = store_manifest(s, &c, out);
 		if (!r)
 			memcpy(media, c.media, MEDIA_MAX);
@@ -225,7 +225,9 @@ static int write_file(const struct oci *o, const char *name, struct str text)
 	return r ? fail(o, "writing", name, r) : 0;
 }
 
-/* The folder, its mark and those of the blobs; *made if the folder is new. */
+/*
+ * Creates the folder, its mark file and the folders of blobs; *made if the folder is new.
+ */
 static int prepare(struct oci *o, bool *made)
 {
 	struct stat st;
@@ -243,7 +245,7 @@ static int prepare(struct oci *o, bool *made)
 				"opening %s: %s", o->path, err_text(r));
 		o->dir = r;
 	}
-	/* Two that add to one layout at the same time would lose a name. */
+	/* Two processes that add to a layout at the same time would lose a name. */
 	if (flock(o->dir, LOCK_EX) < 0 && errno == EINTR)
 		return -EINTR;
 	if (fstatat(o->dir, "oci-layout", &st, AT_SYMLINK_NOFOLLOW) < 0) {
@@ -281,7 +283,7 @@ static int ignore_piece(void *arg, struct str piece)
 	return 0;
 }
 
-/* A blob of another layout on the same file system gets a further name. 1: it cannot. */
+/* Links a blob of another layout on the same file system. 1: it cannot be linked. */
 static int take_over(struct oci *o, const struct store_item *i, const char *path)
 {
 	struct store_place p = {.fd = -1};
@@ -300,7 +302,7 @@ static int take_over(struct oci *o, const struct store_item *i, const char *path
 	return r ? store_feed(i, (struct sink){ignore_piece, NULL}) : 0;
 }
 
-/* By the kernel if it can, else through our memory. */
+/* Copies by the kernel if it can, else through our memory. */
 static int write_blob(struct writer *w, const struct store_item *i)
 {
 	struct store_place p;
@@ -374,7 +376,7 @@ static int put_name(struct image_store *s, const struct content *c)
 	return r;
 }
 
-/* Takes away what a failure has left. */
+/* Removes the files of a failed write. */
 static void undo(struct oci *o, const struct store_item *items, const bool *mine,
 	size_t n, bool made)
 {

@@ -1,7 +1,7 @@
 /*
- * Images in a registry (the OCI distribution specification): registry:HOST/NAME:TAG.
- * What a push needs of another repository of the same registry is mounted, so that
- * only new bytes travel.
+ * Images in a registry (the OCI distribution specification): registry:HOST/NAME:TAG. A
+ * push mounts contents of another repository of the same registry, so that only new bytes
+ * are sent.
  */
 #include "inject/bar.h"
 #include "inject/out.h"
@@ -23,10 +23,10 @@ enum { SCOPE_MAX = 2 * (REF_NAME_MAX + 32) };
 struct registry {
 	struct remote remote;
 	char name[REF_NAME_MAX + 16]; /* of the repository */
-	char tag[REF_TAG_MAX + 1];    /* empty when a digest was given */
-	char digest[DIGEST_MAX];      /* else empty */
+	char tag[REF_TAG_MAX + 1];    /* empty if a digest was given */
+	char digest[DIGEST_MAX];      /* otherwise empty */
 	char scope[SCOPE_MAX];
-	struct target target; /* of the request at hand */
+	struct target target; /* of the current request */
 };
 
 /* --- Opening ------------------------------------------------------------------------ */
@@ -55,9 +55,9 @@ static int copy(char *to, size_t n, struct str from)
 }
 
 /*
- * The tag that is read or written: of the name, else of -t, else "latest". As in docker
- * a lone word is a name; whoever gives one here means something else by it than that the
- * tag is "latest".
+ * Chooses the tag that is read or written: of the name, else of -t, else "latest". A
+ * value of -t without a tag is an error: as in docker it is a name, and "latest" is not
+ * meant.
  */
 static int choose_tag(
 	const struct image_store *s, struct registry *g, const struct ref *ref)
@@ -106,7 +106,7 @@ static int take_name(struct image_store *s, struct registry *g, struct remote_co
 	return choose_tag(s, g, &ref);
 }
 
-/* Whether we are let in, before anything is read elsewhere for nothing. */
+/* Checks that the registry admits us, before other places are read. */
 static int greet(struct registry *g)
 {
 	struct remote_request q = {
@@ -165,7 +165,7 @@ static int find_field(const struct call *c, struct str name, struct str *value)
 	return http_field_find(&c->head.head, c->in.p, name, value);
 }
 
-/* A tag's bytes are what the registry says they are. */
+/* The bytes of a tag must have the digest that the registry sent. */
 static int check_tagged(struct registry *g, const char *said, struct str bytes)
 {
 	struct content is = {0};
@@ -218,7 +218,7 @@ static int registry_manifest(
 			r = remote_fail(&g->remote, r);
 	}
 	remote_done(&g->remote);
-	/* "registry:name@digest" says itself what the bytes have to be. */
+	/* "registry:name@digest" has the digest of the bytes. */
 	if (!r && !digest[0])
 		r = check_tagged(g, by_tag ? said : g->digest,
 			str_make(out->p + from, out->n - from));
@@ -245,7 +245,7 @@ static int registry_fetch(
 			if (put)
 				break;
 		}
-		/* Whoever refused the bytes has said why. */
+		/* The sink that refused the bytes has printed the reason. */
 		r = put ? put : r ? remote_fail(&g->remote, r) : 0;
 	}
 	remote_done(&g->remote);
@@ -254,7 +254,7 @@ static int registry_fetch(
 
 /* --- Writing ------------------------------------------------------------------------ */
 
-/* Asks something whose answer's body is of no use. 0 with the status. */
+/* Sends a request and discards the body of its answer. 0 with the status. */
 static int ask(struct registry *g, struct remote_request *q, unsigned *status,
 	struct buf *location)
 {
@@ -276,7 +276,7 @@ static int ask(struct registry *g, struct remote_request *q, unsigned *status,
 	return r;
 }
 
-/* 0: it has the blob; 1: not. */
+/* 0: the registry has the blob; 1: it does not. */
 static int has_blob(struct registry *g, const char *digest)
 {
 	struct remote_request q = {
@@ -290,7 +290,7 @@ static int has_blob(struct registry *g, const char *digest)
 	return r ? r : status != 200;
 }
 
-/* The name of the repository that the item comes from, if it is of the same registry. */
+/* The repository that the item comes from, if it is in the same registry; or NULL. */
 static const char *neighbour(const struct registry *g, const struct store_item *i)
 {
 	const struct registry *from;
@@ -302,8 +302,8 @@ static const char *neighbour(const struct registry *g, const struct store_item *
 }
 
 /*
- * Begins an upload, or asks for a mount instead. 0: mounted; 1: *location is where the
- * bytes go; 2: the mount is not understood.
+ * Begins an upload, or requests a mount. 0: mounted; 1: *location is the address of the
+ * upload; 2: the mount is not supported.
  */
 static int begin_upload(struct registry *g, const struct store_item *i, const char *from,
 	struct buf *location)
@@ -315,7 +315,7 @@ static int begin_upload(struct registry *g, const struct store_item *i, const ch
 
 	target_add(&g->target, "/");
 	if (!r && from) {
-		/* The target first: some token servers see no other. */
+		/* The push scope comes first: some token servers read no other. */
 		snprintf(scope, sizeof(scope), "%s repository:%s:pull", g->scope, from);
 		q.scope = str_c(scope);
 		target_add(&g->target, "?mount=%s&from=%s", i->content.digest, from);
@@ -395,7 +395,7 @@ static int send_blob(struct registry *g, const struct store_item *i, struct buf 
 	struct call *c = NULL;
 	int r;
 
-	/* Its query is the registry's own memory of the upload. */
+	/* The registry stores its data of the upload in the query. */
 	target_set_reference(&g->target, buf_view(location));
 	target_add(&g->target, g->target.query ? "&digest=%s" : "?digest=%s",
 		i->content.digest);
@@ -415,7 +415,7 @@ static int write_blob(struct registry *g, const struct store_item *i, struct bar
 
 	if (r == 1) {
 		r = begin_upload(g, i, from, &location);
-		/* Some registries answer a mount that they do not like with an error. */
+		/* Some registries answer an unsupported mount with an error. */
 		if (r == 2)
 			r = begin_upload(g, i, NULL, &location);
 		if (r == 1)
@@ -466,7 +466,7 @@ static int registry_write(struct image_store *s, const struct store_item *items,
 		r = !it->is_manifest
 			? write_blob(g, it, &bar)
 			: write_manifest(g, it, i + 1 == n ? g->tag : it->content.digest);
-		/* Also of one that was there, or came from next door. */
+		/* Also a blob that existed or was mounted. */
 		if (!r)
 			tell(&bar, it, "Pushed", it->content.size);
 	}

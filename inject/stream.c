@@ -76,7 +76,9 @@ static int open_frame(struct frames *f)
 {
 	const unsigned char *h = f->head;
 
-	/* 0 is stdin and 3 the engine's own errors; both are sent by nobody else. */
+	/*
+	 * Streams: 0 is stdin, 3 is the engine's own errors; other numbers are invalid.
+	 */
 	if (h[0] > 3 || h[1] || h[2] || h[3])
 		return ERR_SYNTAX;
 	f->left =

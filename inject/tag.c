@@ -4,7 +4,10 @@
 
 #include <bearssl.h>
 
-/* The base's name in a tag, as long as it always was; a longer one is cut in front. */
+/*
+ * The maximum length of a base's name in a tag, as in former versions; a longer name is
+ * cut in front.
+ */
 enum { BASE_MAX = 96, BASE_DIGITS = 12 };
 
 void tag_truncate(const uint8_t digest[16], char out[TAG_HASH_MAX])
@@ -20,7 +23,7 @@ void tag_truncate(const uint8_t digest[16], char out[TAG_HASH_MAX])
 	out[n] = '\0';
 }
 
-/* Every part ends in a NUL, which none can hold, so that none runs into the next. */
+/* Every part ends in a NUL, which no part contains, so that the parts are separated. */
 static void part(br_md5_context *h, struct str s)
 {
 	br_md5_update(h, s.p, s.n);
@@ -66,12 +69,12 @@ void tag_source(const struct tag_inputs *in, struct buf *out)
 	put(out, &h);
 }
 
-/* What the bytes of a name become that no tag may have. */
+/* The replacements of characters that a tag must not have. */
 struct spelling {
 	const char *slash, *colon;
 };
 
-/* The name as people know it: without what stands for Docker Hub. */
+/* The name as docker shows it: without the prefixes of Docker Hub. */
 static struct str familiar(struct str ref)
 {
 	static const struct str hub = STR("docker.io/"), library = STR("library/");
@@ -110,7 +113,7 @@ static void spell(const struct spelling *s, struct str name, struct buf *out)
 	}
 }
 
-/* Two long names that end alike must not meet. */
+/* A long name gets a hash, because two long names may have equal ends. */
 static void put_base(const struct spelling *s, struct str ref, struct buf *out)
 {
 	size_t from = out->n;

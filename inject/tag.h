@@ -1,4 +1,4 @@
-/* Names of the images that we make, from the exact inputs of their bytes. */
+/* Names of the images that od-runtime makes, from the exact inputs of their bytes. */
 #ifndef INJECT_TAG_H
 #define INJECT_TAG_H
 
@@ -6,15 +6,15 @@
 
 enum { TAG_DIGITS = 16, TAG_HASH_MAX = TAG_DIGITS + 1 };
 
-/* The repository of our images, and that of the names lent to a base. */
+/* The repository of our images, and that of the names lent to a base image. */
 #define TAG_REPO "od-runtime"
 #define TAG_BASE_REPO "od-runtime-base"
-/* What they were called once; the second for one with a client in development. */
+/* The former names of the repository; the second was for a client in development. */
 #define TAG_LEGACY_REPO "od_runtime"
 #define TAG_LEGACY_DEV_REPO "od_runtime_dev"
 
 /*
- * Part of every lock hash: counts up whenever the Dockerfile or the context would
+ * Part of every lock hash. Incremented whenever the Dockerfile or the context would
  * differ for the same inputs.
  */
 #define TAG_TEMPLATE "5"
@@ -25,7 +25,7 @@ enum { TAG_DIGITS = 16, TAG_HASH_MAX = TAG_DIGITS + 1 };
  */
 void tag_truncate(const uint8_t digest[16], char out[TAG_HASH_MAX]);
 
-/* What an image of ours is made from. */
+/* The inputs of an image that od-runtime makes. */
 struct tag_inputs {
 	struct str base_ref; /* canonical */
 	struct str base_id;
@@ -33,20 +33,20 @@ struct tag_inputs {
 	struct str deps;           /* commands, as the label od.deps has them */
 	struct str plugins;        /* names and hashes, as the label od.plugins */
 	struct str client_sha256;  /* hexadecimal */
-	struct str busybox_sha256; /* the same; empty when none goes in */
-	struct str plugins_sha256; /* the same of od-plugins */
+	struct str busybox_sha256; /* hexadecimal; empty if no busybox goes in */
+	struct str plugins_sha256; /* of od-plugins, hexadecimal */
 };
 
 /*
- * Each appends a legal tag: the versioned one goes by the base's name alone,
- * "oh_v{VERSION}_{base}"; the lock by all that stands below the client,
- * "oh_v{VERSION}_{lock}"; the source by everything, "oh_v{VERSION}_{lock}_{source}".
+ * Each appends a valid tag. The versioned tag depends on the base's name alone,
+ * "oh_v{VERSION}_{base}"; the lock tag on everything below the client,
+ * "oh_v{VERSION}_{lock}"; the source tag on everything, "oh_v{VERSION}_{lock}_{source}".
  */
 void tag_versioned(const struct tag_inputs *in, struct buf *out);
 void tag_lock(const struct tag_inputs *in, struct buf *out);
 void tag_source(const struct tag_inputs *in, struct buf *out);
 
-/* The old form of the first, "od_v{VERSION}_image_{repo}__{tag}". */
+/* Appends the former form of the versioned tag, "od_v{VERSION}_image_{repo}__{tag}". */
 void tag_legacy(const struct tag_inputs *in, struct buf *out);
 
 #endif

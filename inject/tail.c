@@ -5,7 +5,7 @@
 #include "inject/stream.h"
 #include "limits.h"
 
-/* A container that writes without a pause is listened to for so long. */
+/* The time for which a container that writes without a pause is read. */
 enum { SHOWN_LINES = 12, GATHER_MS = 3000 };
 
 int tail_open(
@@ -46,7 +46,7 @@ int tail_copy(struct call *c)
 	return r ? r : frames_close(&f);
 }
 
-/* Keeps the end of what comes; whatever goes wrong only ends it. */
+/* Keeps the end of the output; an error ends the reading and is not reported. */
 static void gather(struct call *c, struct buf *kept)
 {
 	uint64_t until = clock_ms() + GATHER_MS;
@@ -89,7 +89,7 @@ bool tail_find(struct call *c, uint32_t idle_ms, struct str mark, char *out, siz
 				memcpy(out, rest.p + mark.n, n);
 				break;
 			}
-			/* One that is not whole begins there. */
+			/* An incomplete mark begins there. */
 			if (text.n > kept)
 				buf_consume(&text, text.n - kept);
 		}

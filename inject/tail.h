@@ -1,4 +1,4 @@
-/* What a container has written, taken out of the engine's frames. */
+/* The output of a container, decoded from the engine's frames. */
 #ifndef INJECT_TAIL_H
 #define INJECT_TAIL_H
 
@@ -19,14 +19,15 @@ int tail_open(const struct engine *e, const char *id, struct call *c, const char
 int tail_copy(struct call *c) MUST_USE;
 
 /*
- * Shows the last lines of such an answer, or as many as come until the engine is
- * silent for idle_ms, on stderr. True when "exec format error" is among them.
+ * Prints the last lines of such an answer on stderr, or as many as arrive until the
+ * engine is silent for idle_ms. True if "exec format error" is among them.
  */
 bool tail_show(struct call *c, uint32_t idle_ms);
 
 /*
- * The n characters behind the first mark in such an answer, or as much of it as comes
- * until the engine is silent for idle_ms. False where they are not there.
+ * Copies the n characters after the first mark in such an answer. Reads until they are
+ * found, the answer ends, or the engine is silent for idle_ms. False: they were not
+ * found.
  */
 bool tail_find(struct call *c, uint32_t idle_ms, struct str mark, char *out, size_t n);
 

@@ -11,14 +11,14 @@ enum { LINKS_MAX = 8 };
 
 struct entry {
 	enum untar_type type;
-	struct str name;   /* without "./" and a slash at its end */
-	struct str target; /* of a link; from the root of the archive, as is name */
+	struct str name;   /* without "./" and a trailing slash */
+	struct str target; /* of a link; from the root of the archive, like name */
 	uint64_t at, size;
 };
 
 /*
- * Appends path to *out, where a folder may stand already, part by part. False when it
- * leads out of the archive.
+ * Appends path to *out, which may contain a folder, part by part. False: it leads out of
+ * the archive.
  */
 static bool join(struct buf *out, struct str path)
 {
@@ -52,7 +52,7 @@ static struct str keep(struct tarball *t, struct str s, int *r)
 	return str_make(copy, s.n);
 }
 
-/* A link's target from the root of the archive; empty when it leads out of it. */
+/* A link's target from the root of the archive; empty: it leads out of it. */
 static struct str resolve(struct tarball *t, const struct untar_entry *e, int *r)
 {
 	struct buf path = BUF_INIT(TAR_META_MAX * 2);
@@ -78,7 +78,7 @@ static int add(struct tarball *t, const struct untar_entry *e, uint64_t at)
 	struct entry new = {.type = e->type, .at = at, .size = e->size};
 	int r = 0;
 
-	/* Names that lead upwards cannot be asked for. */
+	/* Files with names that lead upwards are never requested. */
 	if (e->type != UNTAR_DIR && join(&path, e->name)) {
 		new.name = keep(t, buf_view(&path), &r);
 		if (e->type != UNTAR_FILE)
@@ -205,7 +205,7 @@ int tarball_find(const struct tarball *t, struct str name, uint64_t *at, uint64_
 		for (size_t i = 0; i < n; i++) {
 			if (!str_eq(all[i].name, name))
 				continue;
-			/* Readers differ in which of the two they take. */
+			/* Readers differ in which of the two files they take. */
 			if (found)
 				return ERR_DUPLICATE;
 			found = &all[i];

@@ -1,6 +1,6 @@
 /*
- * Where the files lie in a tar archive that can be read at any place. The contents
- * stay where they are: only headers are read.
+ * The positions of the files in a tar archive with random access. Contents are not moved:
+ * only headers are read.
  */
 #ifndef INJECT_TARBALL_H
 #define INJECT_TARBALL_H
@@ -15,8 +15,8 @@ struct tarball {
 };
 
 /*
- * Reads the headers of the archive in fd. 0; ERR_SYNTAX with *why in words when it is
- * no archive, is compressed, cut off or hostile; -ENOMEM, -errno. tarball_free in any
+ * Reads the headers of the archive in fd. 0; ERR_SYNTAX with the reason in *why: it is no
+ * archive, is compressed, truncated or malicious; -ENOMEM, -errno. tarball_free in any
  * case.
  */
 int tarball_read(
@@ -25,9 +25,9 @@ int tarball_read(
 void tarball_free(struct tarball *t);
 
 /*
- * The place of the file called name, or of the one that the links of that name lead
- * to within the archive. 0; -ENOENT; -ELOOP for links that lead nowhere or out of it;
- * ERR_DUPLICATE when the archive has two files of that name.
+ * The position of the file called name, or of the file that links of that name lead to
+ * within the archive. 0; -ENOENT; -ELOOP: the links lead nowhere or out of the archive;
+ * ERR_DUPLICATE: the archive has two files of that name.
  */
 int tarball_find(
 	const struct tarball *t, struct str name, uint64_t *at, uint64_t *size) MUST_USE;

@@ -24,7 +24,7 @@ int terminal_raw(struct terminal *t)
 	return 0;
 }
 
-/* Not for what is still to be shown: a terminal that hangs would keep us here. */
+/* Does not wait for pending output: a terminal that hangs would block us here. */
 void terminal_restore(struct terminal *t)
 {
 	if (t->raw && tcsetattr(STDIN_FILENO, TCSANOW, &t->before) < 0)

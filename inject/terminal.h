@@ -1,4 +1,4 @@
-/* The user's own terminal while it belongs to a program in a sandbox. */
+/* The user's terminal while a program in a sandbox uses it. */
 #ifndef INJECT_TERMINAL_H
 #define INJECT_TERMINAL_H
 
@@ -12,14 +12,17 @@ struct terminal {
 	bool raw;
 };
 
-/* Whether stdin and stdout are one. */
+/* Whether stdin and stdout are a terminal. */
 bool terminal_is_there(void);
 
-/* Every key goes through as it is. terminal_restore in any case. 0 or -errno. */
+/*
+ * Switches to raw mode: every key is passed on unchanged. terminal_restore in any case. 0
+ * or -errno.
+ */
 int terminal_raw(struct terminal *t) MUST_USE;
 void terminal_restore(struct terminal *t);
 
-/* 24 rows of 80 columns where it does not say. */
+/* The size of the terminal; 24 rows of 80 columns if it is unknown. */
 void terminal_size(unsigned *rows, unsigned *columns);
 
 #endif

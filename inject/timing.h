@@ -1,4 +1,4 @@
-/* How long each step of a command took. */
+/* The duration of each step of a command. */
 #ifndef INJECT_TIMING_H
 #define INJECT_TIMING_H
 
@@ -12,7 +12,7 @@ struct timing {
 	struct {
 		const char *name;
 		uint64_t us;
-		uint64_t own_us; /* of these, not spent waiting for others */
+		uint64_t own_us; /* the part of us that was not spent waiting */
 	} steps[TIMING_STEPS];
 	uint64_t last_waited;
 };

@@ -59,7 +59,9 @@ static void write_connect(void *arg, struct jw *w)
 	jw_cstr(w, number);
 }
 
-/* The program's bytes must not come before the engine's answer, which may lose them. */
+/*
+ * Waits for the engine's answer before sending bytes: the engine may lose earlier bytes.
+ */
 static int start(const struct engine *e, const char *id, uint32_t idle_ms, struct call *c)
 {
 	struct target target;

@@ -1,6 +1,7 @@
 /*
- * A way to a sandbox's server that needs no network: the engine executes the client in
- * the container, which carries bytes between the engine's connection and its port.
+ * A connection to a sandbox's server that needs no network: the engine executes the
+ * client in the container, which carries bytes between the engine's connection and the
+ * port.
  */
 #ifndef INJECT_TUNNEL_H
 #define INJECT_TUNNEL_H
@@ -9,16 +10,16 @@
 #include "inject/engine.h"
 
 /*
- * Begins c as a connection to a port inside the running container; the caller closes c
- * in any case. 0; -EINTR, -ENOMEM; another negative error, that nobody was told of.
+ * Begins c as a connection to a port inside the running container; the caller closes c in
+ * any case. 0; -EINTR, -ENOMEM; another negative error, which was not printed.
  */
 int tunnel_open(const struct engine *e, const char *container, uint16_t port,
 	uint32_t idle_ms, struct call *c) MUST_USE;
 
 /*
- * Creates an exec: the words that write appends to its Cmd, behind the client's path.
- * attach: stdin, stdout and stderr are ours. 0 with its id in room bytes; -EINTR,
- * -ENOMEM, FAIL_ENVIRONMENT; reply is what the engine says if it is not 201.
+ * Creates an exec with the words that write appends to its Cmd, after the client's path.
+ * attach: stdin, stdout and stderr are attached. 0 with its id in room bytes; -EINTR,
+ * -ENOMEM, FAIL_ENVIRONMENT; reply has the engine's answer if its status is not 201.
  */
 int tunnel_exec(const struct engine *e, const char *container, const char *user,
 	bool attach, void (*write)(void *arg, struct jw *w), void *arg,

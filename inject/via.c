@@ -13,12 +13,13 @@
 #define PLUGINS_NAME "od-plugins"
 
 /*
- * What a way consists of. Each of the functions: 0; 1 with v->why, which says why it is
- * none; negative. fill without v->why: once more, with the mounts that there are now.
+ * An injection method. The functions return 0; 1 with the reason in v->why: the method is
+ * not possible; or a negative error. fill returns 1 without v->why: repeat with the
+ * current mounts.
  */
 struct way {
-	const char *word; /* of --via */
-	bool image;       /* leaves an image behind, and has no functions */
+	const char *word; /* value of --via */
+	bool image;       /* makes an image, and has no functions */
 	int (*prepare)(struct via *v);
 	int (*fill)(struct via *v, const char *id);
 };
@@ -37,7 +38,7 @@ static const struct way ways[] = {
 	[VIA_COMMIT] = {"commit", true, NULL, NULL},
 };
 
-/* What auto tries: the fastest first; the last one also where all files are fixed. */
+/* The order of auto: the fastest method first; a volume also works with --read-only. */
 static const enum via_way order[] = {VIA_BIND, VIA_PUT, VIA_VOLUME};
 
 bool via_makes_image(enum via_way way)
@@ -78,7 +79,10 @@ static void add_file(struct via *v, const char *file, const char *target)
 		.target = str_c(target),
 	};
 
-	/* There a process may read only what is labelled for containers. */
+	/*
+	 * With SELinux a process in a container may read only files labelled for
+	 * containers.
+	 */
 	if (access("/sys/fs/selinux/enforce", F_OK) == 0) {
 		m.short_form = true;
 		m.modes = STR("ro,z");
@@ -130,7 +134,9 @@ int via_shows(struct via *v, const char *id, const char *path, const struct prog
 	return st.kind == PROBE_PROGRAM && st.size == (int64_t)p->bytes.n ? 0 : 1;
 }
 
-/* An engine on another machine may have another file there, or none. */
+/*
+ * Checks the client: an engine on another machine may have another file there, or none.
+ */
 static int bind_fill(struct via *v, const char *id)
 {
 	size_t without = 1 + (v->client->plugins != NULL);
@@ -140,7 +146,7 @@ static int bind_fill(struct via *v, const char *id)
 		r = bind_one(v, v->busybox, "busybox", VIA_BUSYBOX);
 		return r ? r : via_why_not(v, "");
 	}
-	/* Podman 4 fails when it is asked about a file that is mounted. */
+	/* Podman 4 fails when it is asked about a mounted file. */
 	if (v->engine->podman)
 		return 0;
 	r = via_shows(v, id, IMAGE_CLIENT, v->client);
@@ -170,7 +176,7 @@ static int put_fill(struct via *v, const char *id)
 	buf_free(&target);
 	if (r)
 		return r;
-	/* One of the image's own stays as it is. */
+	/* An existing /openhands of the image stays. */
 	files.drop_in = st.kind == PROBE_ABSENT;
 	if (v->with_busybox)
 		files.busybox = buf_view(&v->busybox->bytes);
@@ -189,7 +195,7 @@ static void clear(struct via *v)
 	memset(v->mounts, 0, sizeof(v->mounts));
 }
 
-/* The way is not possible: on to the next one, if we may choose. */
+/* Changes to the next method after one that is not possible, if --via is auto. */
 static int next_way(struct via *v)
 {
 	struct str why = buf_view(&v->why);
@@ -210,7 +216,7 @@ static int next_way(struct via *v)
 	return 0;
 }
 
-/* Prepares v->way, or the first one behind it that can be prepared. */
+/* Prepares v->way, or the first method after it that can be prepared. */
 static int settle(struct via *v)
 {
 	int r;
@@ -237,8 +243,9 @@ void via_free(struct via *v)
 }
 
 /*
- * That another way is taken is worth a word: it may be slower, or leave a volume. But
- * in a container it is no news that the engine, outside, sees other files.
+ * Changes to another method and prints that, because it may be slower or leave a volume.
+ * In a container the change from bind is not printed: the engine outside has other files
+ * there.
  */
 static int move_on(struct via *v)
 {
@@ -247,7 +254,7 @@ static int move_on(struct via *v)
 	char why[512];
 	int r;
 
-	/* The next ways may have reasons of their own. */
+	/* The next methods may have reasons of their own. */
 	snprintf(why, sizeof(why), "%.*s", STR_ARG(buf_view(&v->why)));
 	r = next_way(v);
 
@@ -259,7 +266,7 @@ static int move_on(struct via *v)
 	return r ? r : 1;
 }
 
-/* A busybox, if one is wanted and there is one. */
+/* Loads a busybox, if it is wanted and there is one. */
 static int want_busybox(struct via *v)
 {
 	int r = 0;
@@ -289,7 +296,7 @@ int via_fill(struct via *v, const char *id)
 		return r;
 	buf_reset(&v->why);
 	r = ways[v->way].fill(v, id);
-	/* Without a reason it is the same way again, with another mount. */
+	/* Without a reason the method is repeated, with another mount. */
 	return r == 1 && v->why.n ? move_on(v) : r;
 }
 

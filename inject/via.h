@@ -1,8 +1,8 @@
 /*
- * The ways by which the client gets into a sandbox, one table of them. Those that make
- * an image of it (build, commit) come before launching; those here need none: the
- * container is made of the user's own image, and the client is bound into it from a
- * file of this machine, or from a volume, or put into it before it starts.
+ * The table of injection methods, by which the client gets into a sandbox. The methods
+ * that make an image with it (build, commit) run before launching. The methods here make
+ * no image: the container is made of the user's own image, and the client is mounted into
+ * it from a file of this machine or from a volume, or is copied into it before it starts.
  */
 #ifndef INJECT_VIA_H
 #define INJECT_VIA_H
@@ -22,57 +22,58 @@ struct via {
 	const struct engine *engine;
 	const struct options *options; /* --via and --busybox */
 	const struct program *client;  /* with its od-plugins, if there is one */
-	struct program *busybox;       /* found when one is wanted */
+	struct program *busybox;       /* loaded when it is needed */
 	struct image *image;
 	const char *shown_image;
 
-	enum via_way way; /* the one that is tried */
+	enum via_way way; /* the method that is tried */
 	bool with_busybox;
-	bool told;                            /* that there is none */
+	bool told;                            /* the missing busybox was reported */
 	char file[VIA_MOUNTS][FILE_PATH_MAX]; /* on this machine */
 	char volume[VIA_VOLUME_MAX + 1];
-	char digest[SHA256_HEX + 1];          /* of the programs that are in the volume */
-	bool volume_is_poor;                  /* it exists and lacks files */
-	struct spec_mount mounts[VIA_MOUNTS]; /* that the container needs for it */
+	char digest[SHA256_HEX + 1];          /* of the programs in the volume */
+	bool volume_is_poor;                  /* the volume exists and lacks files */
+	struct spec_mount mounts[VIA_MOUNTS]; /* needed for the method */
 	size_t mounts_n;
-	struct buf why; /* the way was not possible */
+	struct buf why; /* the reason why the method is not possible */
 };
 
-/* Whether a way leaves an image behind. */
+/* Whether a method makes an image. */
 bool via_makes_image(enum via_way way);
 const char *via_word(enum via_way way);
 
 /*
- * Chooses the way and makes ready for it: 0 with the mounts that the container has to
- * have, -EINTR, -ENOMEM or FAIL_*. The caller has filled in the first six members;
- * via_free in any case.
+ * Chooses the method and prepares it: 0 with the mounts that the container must have,
+ * -EINTR, -ENOMEM or FAIL_*. The caller has filled in the first six members; via_free in
+ * any case.
  */
 int via_begin(struct via *v) MUST_USE;
 void via_free(struct via *v);
 
 /*
- * Fills the container that was created with those mounts, or sees that they show what
- * they should. 0 when it may start. 1: remove it and create another, as the mounts say
- * now, which are those of another way or more than before. Errors as above.
+ * Copies the client into the container that was created with those mounts, or checks that
+ * the mounts show it. 0: the container may start. 1: remove it and create another with
+ * the current mounts, which are those of another method or more than before. Errors as
+ * above.
  */
 int via_fill(struct via *v, const char *id) MUST_USE;
 
 /*
- * The engine has refused to create the container. If that may be for the sake of the
- * mounts: 1 as above, or an error that was told; 0 when it has other reasons.
+ * Handles a container creation that the engine has refused. If the mounts may be the
+ * cause: 1 as above, or an error with a line printed; 0 for other causes.
  */
 int via_refused(struct via *v, const struct reply *reply) MUST_USE;
 /*
- * The container that was to be filled is gone: takes away what has been made for it and
- * is of no use to others.
+ * Removes what was made for a container that was to be filled and is gone, if no other
+ * container can use it.
  */
 void via_undo(struct via *v);
 
 /*
- * Puts the client, perhaps od-plugins, a busybox and the link of unmodified backends into
- * a container by way of its archive, or, without the link, into the volume at its /.od.
- * The status of the answer goes to reply, which the caller frees in any case. 0,
- * -EINTR, -ENOMEM or FAIL_*.
+ * Copies the client, perhaps od-plugins, a busybox and the link of unmodified backends
+ * into a container through its archive, or, without the link, into the volume at its
+ * /.od. The status of the answer is stored in reply, which the caller frees in any case.
+ * 0, -EINTR, -ENOMEM or FAIL_*.
  */
 struct via_files {
 	/* Each may be empty: an existing file stays then. */

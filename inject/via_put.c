@@ -1,4 +1,4 @@
-/* Files put into a container through PUT /containers/{id}/archive. */
+/* Copies files into a container through PUT /containers/{id}/archive. */
 #include "inject/via.h"
 
 #include "inject/rootfs.h"
@@ -19,7 +19,7 @@ int via_put_archive(const struct engine *e, const char *id, const char *path,
 	struct call c;
 	int r;
 
-	/* Lest a link in the place of a folder of ours be replaced by that folder. */
+	/* With this parameter no folder of ours replaces a link in its place. */
 	target_init(&target, ENGINE_TARGET_MAX);
 	target_add(&target, "/containers/%s/archive?path=%s&noOverwriteDirNonDir=1", id,
 		path);
@@ -62,7 +62,7 @@ int via_put(const struct engine *e, const char *id, const struct via_files *f,
 			r = text[i].err;
 		parts[2 * i] = buf_view(&text[i]);
 	}
-	/* Podman includes volumes only if the path itself leads into one. */
+	/* Podman includes volumes only if the path itself leads into a volume. */
 	if (!r)
 		r = via_put_archive(e, id, f->volume ? "/.od" : "/", parts, PARTS, reply);
 	for (size_t i = 0; i < ROOTFS_PARTS; i++)

@@ -62,7 +62,7 @@ static int make_volume(struct via *v)
 	return r;
 }
 
-/* Takes the content of the files in a piece of an archive. */
+/* Hashes the content of the files in a piece of an archive. */
 static int hash_piece(struct untar *t, struct str in, struct sha256 *h)
 {
 	struct str data = {0};
@@ -74,7 +74,10 @@ static int hash_piece(struct untar *t, struct str in, struct sha256 *h)
 	return r < 0 ? r : 0;
 }
 
-/* The digest of the file at path; of something else if it cannot be read. */
+/*
+ * The digest of the file at path; if it cannot be read, a digest that equals no
+ * program's.
+ */
 static int digest_of(struct via *v, const char *id, const char *path, char *hex)
 {
 	struct target target;
@@ -105,7 +108,10 @@ static int digest_of(struct via *v, const char *id, const char *path, char *hex)
 	return r;
 }
 
-/* 0 if p is at path, byte for byte: half a file may have its length after a crash. */
+/*
+ * 0: the file at path equals p. The digest is compared, because after a crash a truncated
+ * file may have the right length.
+ */
 static int has(struct via *v, const char *id, const char *path, const struct program *p)
 {
 	char hex[SHA256_HEX + 1];
@@ -121,7 +127,7 @@ static bool is_whole(const struct via_files *missing)
 	return !missing->client.n && !missing->busybox.n && !missing->plugins_program.n;
 }
 
-/* What of it the container does not have. */
+/* Fills in *missing with the files that the container lacks. */
 static int look(struct via *v, const char *id, struct via_files *missing)
 {
 	struct via_files m = {.volume = true};
@@ -146,7 +152,10 @@ static int look(struct via *v, const char *id, struct via_files *missing)
 	return 0;
 }
 
-/* Nobody is there any more to put it into: *taken back by somebody who could not wait. */
+/*
+ * Copies the missing files into the container. *taken: the container is gone, because
+ * another process removed it at the end of its time.
+ */
 static int put(
 	struct via *v, const char *id, const struct via_files *missing, bool *taken)
 {
@@ -162,9 +171,10 @@ static int put(
 }
 
 /*
- * The container by which a volume is filled, and which never runs, has the volume's name:
- * who has created it has the turn. *taken: another one has it. What is in the volume is
- * seen from the container called own, which nobody else removes.
+ * Fills the volume, if this process gets the turn: it has the turn if it creates the
+ * container that has the volume's name, which never runs. *taken: another process has the
+ * turn. The content of the volume is read through the container own, which no other
+ * process removes.
  */
 static int take_turn(struct via *v, const char *own, bool *taken)
 {
@@ -177,7 +187,7 @@ static int take_turn(struct via *v, const char *own, bool *taken)
 		buf_free(&id);
 		return *taken ? 0 : r;
 	}
-	/* It may have been filled since. */
+	/* Another process may have filled it since. */
 	r = look(v, own, &missing);
 	if (!r && !is_whole(&missing)) {
 		r = put(v, id.p, &missing, taken);
@@ -190,11 +200,11 @@ static int take_turn(struct via *v, const char *own, bool *taken)
 	return r;
 }
 
-/* Another one's turn, and how long it is respected. */
+/* The turn of another process, and its time limit. */
 struct turn {
-	char id[STATE_ID_MAX + 1]; /* of his container */
+	char id[STATE_ID_MAX + 1]; /* of its container */
 	uint64_t until;
-	bool ended; /* by us */
+	bool ended; /* by this process */
 };
 
 static int in_the_way(struct via *v)
@@ -204,7 +214,7 @@ static int in_the_way(struct via *v)
 	return v->why.err ? v->why.err : 1;
 }
 
-/* Whoever has it was killed: what he left is removed, if that is possible. */
+/* Ends the turn of a process that was probably killed: removes its container. */
 static int end_turn(struct via *v, struct turn *t)
 {
 	if (t->ended)
@@ -229,7 +239,7 @@ static bool via_volume_is_probe(struct str text)
 	return is;
 }
 
-/* Looks who has the turn: each one gets the same time. */
+/* Checks which process has the turn: each gets an equal time. */
 static int watch_turn(struct via *v, struct turn *t)
 {
 	char id[STATE_ID_MAX + 1];
@@ -239,7 +249,7 @@ static int watch_turn(struct via *v, struct turn *t)
 
 	reply_id(&reply, id, sizeof(id));
 	if (r || reply.status != 200) {
-		/* He is done. */
+		/* The turn has ended. */
 	} else if (!via_volume_is_probe(buf_view(&reply.body))) {
 		r = in_the_way(v);
 	} else if (strcmp(id, t->id) != 0) {
@@ -252,7 +262,10 @@ static int watch_turn(struct via *v, struct turn *t)
 	return r;
 }
 
-/* A volume that the engine creates for our container has no labels, and is ours, too. */
+/*
+ * Whether the volume is ours. A volume that the engine created with our container has no
+ * labels and is ours, too.
+ */
 static bool via_volume_is_ours(const struct via *v)
 {
 	struct reply reply = {0};
@@ -275,7 +288,10 @@ static bool via_volume_is_ours(const struct via *v)
 
 void via_undo(struct via *v)
 {
-	/* The engine refuses while another sandbox, or whoever fills it, has it. */
+	/*
+	 * The engine refuses while another sandbox or a container that fills the volume
+	 * uses it.
+	 */
 	if (v->volume_is_poor && via_volume_is_ours(v))
 		engine_tidy(v->engine, NULL, "DELETE", "/volumes/%s", v->volume);
 	v->volume_is_poor = false;
@@ -288,7 +304,7 @@ int via_volume_fill(struct via *v, const char *id)
 	bool taken = true;
 	int r;
 
-	/* Engines make it with the container that names it. */
+	/* The engine creates the volume with the container that names it. */
 	v->volume_is_poor = true;
 	r = look(v, id, &missing);
 	if (r || is_whole(&missing))
