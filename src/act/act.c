@@ -25,7 +25,7 @@ struct str box_cwd(const struct box *box)
 	return str_c(box->shell_setup->cwd);
 }
 
-/* Models send "true" where they mean true, and upstream took any such text. */
+/* Models send "true" as a string, and upstream accepts such texts. */
 bool arg_bool(struct act *a, const char *name, bool fallback)
 {
 	struct json_val v = json_get(a->args, name);
@@ -130,7 +130,7 @@ uint64_t act_timeout_ms(const struct act *a)
 
 	if (!(ms > 0))
 		return 0;
-	/* Less than a millisecond is a limit, too. */
+	/* A limit below one millisecond counts as one millisecond. */
 	return ms < 1 ? 1 : ms < TIMEOUT_MAX ? (uint64_t)ms : TIMEOUT_MAX;
 }
 

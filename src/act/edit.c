@@ -14,13 +14,13 @@
 #include <errno.h>
 #include <fcntl.h>
 
-/* What comes back from a job: path and text follow. */
+/* Head of the data that a job returns to the server; path and text follow. */
 struct kept_head {
 	enum editor_history what;
 	size_t path_n;
 };
 
-/* Lost with the server, as the contract has it. */
+/* The undo history is lost when the server ends, as in the wire contract. */
 static struct history history;
 
 /* --- In the job --------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static int work_edit(struct act *a, struct buf *kept)
 	return r;
 }
 
-/* The contract has a word of its own for those, before the editor has any. */
+/* The wire contract has a message for binary files that precedes those of the editor. */
 static bool is_binary(struct str path)
 {
 	struct buf head = BUF_INIT(TEXT_PROBE), why = BUF_INIT(FILE_WORDS_MAX);
@@ -125,7 +125,7 @@ static void get_line(struct act *a, struct editor_req *q)
 		return;
 	q->line_shown = json_raw(v);
 	good = json_i64(v, &q->insert_line) == 0;
-	/* As Python's int() takes it. */
+	/* Strings are accepted as by Python's int(). */
 	if (!good && json_type(v) == JSON_STRING &&
 		json_str(v, a->arena, &q->line_shown) == 0)
 		good = str_i64(str_trim(q->line_shown, " \t\r\n\f\v"), &q->insert_line) ==
@@ -133,7 +133,7 @@ static void get_line(struct act *a, struct editor_req *q)
 	q->line_kind = good ? EDITOR_GIVEN : EDITOR_WRONG;
 }
 
-/* One value as Python prints it, nearly. */
+/* Prints a value as Python does, except for rare differences. */
 static void put_python(struct buf *out, struct json_val v)
 {
 	struct str raw = json_raw(v);
@@ -180,7 +180,7 @@ static int get_range(struct act *a, struct editor_req *q)
 	return copy ? 0 : -ENOMEM;
 }
 
-/* A string that may be absent or null; false for anything else. */
+/* Reads a string that may be absent or null; false for any other type. */
 static bool get_text(struct act *a, const char *name, struct str *out)
 {
 	enum json_type type = json_type(json_get(a->args, name));
@@ -189,7 +189,7 @@ static bool get_text(struct act *a, const char *name, struct str *out)
 		return true;
 	if (arg_str(a, name, STR(""), out) < 0)
 		return false;
-	/* Empty, but there. */
+	/* The string is empty, but present. */
 	if (!out->p)
 		*out = STR("");
 	return true;
@@ -220,8 +220,8 @@ int edit_view_start(struct act *a, struct str path)
 }
 
 /*
- * What changes of one file are put in line by: the path as write has it, or as it was
- * sent where it is none, which the editor tells.
+ * Changes of a file queue by this key: the path as the write action normalizes it, or the
+ * path as sent if it is not valid, which the editor reports.
  */
 static struct str line_of(struct act *a, struct str path)
 {

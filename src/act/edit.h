@@ -1,4 +1,4 @@
-/* The editor as an action, and as the reading of files that agents use. */
+/* The editor as an action, and its view of files for the read action. */
 #ifndef ACT_EDIT_H
 #define ACT_EDIT_H
 

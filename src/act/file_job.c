@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Comes first from the job; the observation and what is kept follow. */
+/* Precedes the job's output; the observation and the kept data follow. */
 struct head {
 	size_t observation;
 	size_t kept;
@@ -27,7 +27,7 @@ struct file_job {
 	enum file_job_state state;
 	struct file_job *next;
 	const struct file_task *task;
-	struct act *act; /* NULL: nobody to answer */
+	struct act *act; /* NULL: the client has disconnected */
 	struct loop *loop;
 	struct job job;
 	struct later later;
@@ -35,7 +35,7 @@ struct file_job {
 		struct head head;
 		char bytes[sizeof(struct head)];
 	} in;
-	size_t got;   /* bytes so far, head and all */
+	size_t got;   /* bytes received so far, including the head */
 	size_t begin; /* length of act->out before the observation */
 	struct buf kept;
 	size_t path_n;
@@ -116,7 +116,7 @@ static void say(struct file_job *f, const char *why, bool begun)
 					  : "");
 }
 
-/* The observation is in act->out, or nobody wants it. */
+/* The observation is in act->out, or the client has disconnected. */
 static void end(struct file_job *f)
 {
 	struct act *a = f->act;
@@ -133,7 +133,9 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Takes what belongs up to offset end of the output off the piece. */
+/*
+ * Removes from the piece what belongs to the output before offset until, and returns it.
+ */
 static struct str part_until(struct file_job *f, size_t until, struct str *piece)
 {
 	struct str part = *piece;
@@ -161,7 +163,7 @@ static void on_output(struct job *j, struct str piece)
 	f->got += piece.n;
 }
 
-/* Ends it, and lets the next one to the file. */
+/* Ends the job, and starts the next one that waits for the file. */
 static void pass_on(struct file_job *f)
 {
 	char path[FILE_PATH_MAX];
@@ -209,7 +211,7 @@ static struct file_job *find(struct str path)
 	return f;
 }
 
-/* The oldest change of path has its turn, unless it has had it. */
+/* Starts the oldest change of path, unless it was started already. */
 static void start_waiting(struct str path)
 {
 	struct file_job *f;
@@ -280,7 +282,7 @@ void file_job_abandon(struct act *a)
 	if (!f)
 		return;
 	f->act = NULL;
-	/* A change that has begun goes on; its job has its own copy of a. */
+	/* A change that has begun continues; its job has its own copy of a. */
 	if (!f->task->changes || f->job.state != JOB_RUNS)
 		pass_on(f);
 }

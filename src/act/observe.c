@@ -39,7 +39,10 @@ static void plain_error(struct act *a, struct str text)
 
 void observe_error(struct act *a, struct str text)
 {
-	/* Clients add a field to the answer of a hidden run that an error has not. */
+	/*
+	 * Clients add a field to the answer of a hidden run that an error observation
+	 * lacks.
+	 */
 	if (a->hidden && a->action && !strcmp(a->action->name, "run"))
 		observe_run(a->out,
 			&(struct run_observation){
@@ -71,7 +74,7 @@ void observe_errorf(struct act *a, const char *fmt, ...)
 	observe_error(a, str_make(text, (size_t)n));
 }
 
-/* Both halves of what is too long, and the words between them. */
+/* Writes both halves of content that is too long, and the notice between them. */
 static void put_content(struct jw *w, struct str content, bool whole)
 {
 	static const size_t half = RUN_CONTENT_CHARS / 2;
@@ -149,7 +152,7 @@ void observe_run(struct buf *out, const struct run_observation *o)
 	jw_end(&w);
 }
 
-/* Begins it with the sentence that says what was done with the file. */
+/* Begins the observation with the sentence that states what was done with the file. */
 static void begin_path(struct jw *w, struct act *a, const char *kind, const char *did,
 	struct str path, struct str content)
 {
@@ -195,8 +198,8 @@ void observe_write(struct act *a, struct str path)
 }
 
 /*
- * Backends that start the drop-in may be of any age, and before 0.28 they fail on a
- * member "diff". is_static came with 0.34.
+ * Backends of any version may start the drop-in. Versions before 0.28 fail on a member
+ * "diff". is_static was added in 0.34.
  */
 static bool observe_may_diff(const struct box *box)
 {

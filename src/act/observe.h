@@ -1,7 +1,7 @@
 /*
  * Observations: the answers to actions, key by key as the wire contract has them. They
- * go to the end of a->out or out, which tells of a lack of memory by its err; texts are
- * borrowed, need not be UTF-8, and are copied.
+ * are appended to a->out or out, whose err reports a lack of memory. Texts are borrowed,
+ * need not be UTF-8, and are copied.
  */
 #ifndef ACT_OBSERVE_H
 #define ACT_OBSERVE_H
@@ -26,7 +26,7 @@ struct run_observation {
 void observe_run(struct buf *out, const struct run_observation *o);
 
 void observe_read(struct act *a, struct str path, struct str content);
-/* The same for the editor's view. */
+/* As observe_read, for the editor's view. */
 void observe_view(struct act *a, struct str path, struct str content);
 void observe_write(struct act *a, struct str path);
 

@@ -1,4 +1,4 @@
-/* The run action: what a request asks for. The rest is up to its session. */
+/* The run action: reads the request. The session does the rest. */
 #include "act/run.h"
 
 #include "act/observe.h"
@@ -26,7 +26,7 @@ static enum run_kind kind_of(struct str command, bool is_input)
 	return is_input ? RUN_INPUT : RUN_COMMAND;
 }
 
-/* As it was given. False, and an error observed, if no shell could take it. */
+/* The command as given. False, and an error observed, if no shell could take it. */
 static bool get_command(struct act *a, struct str *given)
 {
 	if (arg_str(a, "command", str_make(NULL, 0), given) < 0) {
@@ -42,7 +42,7 @@ static bool get_command(struct act *a, struct str *given)
 	return true;
 }
 
-/* There is no session, and there will be none until another one has ended. */
+/* There is no such session, and none can be made before another one has ended. */
 static int no_session(struct act *a, int err)
 {
 	static const char way_out[] = "Use one of them (GET /v1/sessions lists them), "

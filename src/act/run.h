@@ -1,4 +1,4 @@
-/* A run request on its way through a session. */
+/* A run request as a session handles it. */
 #ifndef ACT_RUN_H
 #define ACT_RUN_H
 
@@ -6,7 +6,7 @@
 
 enum run_kind {
 	RUN_POLL,          /* an empty command */
-	RUN_KEY,           /* "C-x" for whoever reads the terminal */
+	RUN_KEY,           /* "C-x" for the program that reads the terminal */
 	RUN_INPUT_KEY,     /* the same with is_input */
 	RUN_INPUT,         /* text for the running program */
 	RUN_COMMAND,       /* text for the shell */
@@ -19,9 +19,10 @@ enum run_kind {
 struct run {
 	struct act *act;
 	struct session *session;
-	struct run *next;   /* in the line of the session */
+	struct run *next;   /* in the queue of the session */
 	struct str command; /* without blanks at the ends */
-	struct str input;   /* the same with the blanks before it, as code has them */
+	/* command with its leading blanks, as program text needs them */
+	struct str input;
 	enum run_kind kind;
 	bool blocking;
 	struct buf before; /* output of an earlier command, reported with this one */

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "limits.h"
 
-/* The output not reported so far, behind what came before it. */
+/* The output not reported so far, after the output of an earlier command. */
 static struct str report(const struct run_answer *r, struct buf *text, size_t *kept)
 {
 	struct str content;
@@ -20,7 +20,7 @@ static struct str report(const struct run_answer *r, struct buf *text, size_t *k
 	return buf_view(r->before);
 }
 
-/* reports: answers about the same command that were given before. */
+/* reports: the number of earlier answers about this command. */
 static void put_prefix(struct buf *out, const struct run_answer *r, bool previous,
 	unsigned reports, size_t kept)
 {
@@ -30,7 +30,7 @@ static void put_prefix(struct buf *out, const struct run_answer *r, bool previou
 		run_prefix_truncated(out, kept);
 }
 
-/* The suffix, and behind it, once, that there is no terminal. */
+/* The suffix, followed once by the notice that there is no terminal. */
 static struct str whole_suffix(
 	const struct run_answer *r, struct str suffix, struct buf *room)
 {

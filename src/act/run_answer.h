@@ -9,19 +9,19 @@ struct run_answer {
 	struct act *act;
 	struct shell *shell;
 	struct str command; /* as it was sent */
-	struct buf *before; /* what an earlier command has left, shown first; or NULL */
+	struct buf *before; /* output of an earlier command, shown first; or NULL */
 	bool hidden;
-	bool once; /* the shell ends with the command: nothing to say of a next one */
+	bool once; /* the shell ends with the command: no advice about a next command */
 };
 
 /* DONE: takes the result and observes it, with the output not reported so far. */
 void run_answer_finished(const struct run_answer *r);
 /*
- * RUNNING: observes the output not reported so far. refused: the request was not
- * about this command; suffix says why the answer comes now.
+ * RUNNING: observes the output not reported so far. refused: the request did not concern
+ * this command; suffix states why the answer comes now.
  */
 void run_answer_running(const struct run_answer *r, bool refused, struct str suffix);
-/* Nothing was run and nothing is reported: words as content or suffix. */
+/* Nothing was run and nothing is reported: the text is the content or the suffix. */
 void run_answer_words(
 	struct act *a, struct str command, struct str content, struct str suffix);
 

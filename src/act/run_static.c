@@ -1,7 +1,7 @@
 /*
- * A static run: a shell of its own, which shares nothing with the session and
- * ends with the command, as all that came out of it does. Nobody can come back to
- * it: a timeout, or that the one who asked has left, ends it.
+ * A static run: a command in a shell of its own, which shares nothing with the session.
+ * The shell and all processes started from it end with the command. No later request can
+ * continue a static run, so a timeout or a disconnected client ends it.
  */
 #include "act/observe.h"
 #include "act/run_answer.h"
@@ -20,28 +20,28 @@
 enum static_state {
 	STATIC_RUN,
 	STATIC_ENDING, /* its processes are being ended */
-	STATIC_OVER,   /* waits to be freed; callbacks of the shell find nobody */
+	STATIC_OVER,   /* waits to be freed; callbacks of the shell find act NULL */
 };
 
 struct static_run {
 	enum static_state state;
 	struct static_run *next;
-	struct act *act; /* NULL: there is nobody to answer */
+	struct act *act; /* NULL: the client has disconnected */
 	struct loop *loop;
 	struct shell *shell;
 	struct str command;
-	struct buf why; /* it is ended: the suffix so far */
+	struct buf why; /* the reason why the run is ended: the suffix so far */
 	bool blocking;
 	struct timer no_change;
 	struct timer hard;
-	struct timer look; /* whether the one who asked is still there */
+	struct timer look; /* checks whether the client is still connected */
 	struct later later;
 	char cwd[SHELL_CWD_MAX];
 };
 
 static struct static_run *runs;
 
-/* Its shell never outlives this process, so there is nothing for init to keep. */
+/* The shell never outlives this process, so init keeps nothing for it. */
 static struct store no_store = {.sock = -1};
 
 static void reap(struct later *l)
@@ -75,7 +75,7 @@ static void enter(struct static_run *r, enum static_state to)
 	loop_free_later(r->loop, &r->later, reap);
 }
 
-/* The observation is written, or nobody waits for it. */
+/* The observation is written, or the client has disconnected. */
 static void finish(struct static_run *r)
 {
 	struct act *a = r->act;
@@ -118,13 +118,13 @@ static void ended(void *arg, const struct tree *report)
 	answer_ended(r);
 }
 
-/* Ends it; what is in r->why begins the suffix. */
+/* Ends the run; the text in r->why begins the suffix. */
 static void end(struct static_run *r)
 {
 	enter(r, STATIC_ENDING);
 	if (shell_end(r->shell, NULL, ended, r) == 0)
 		return;
-	/* Its shell is killed when it is freed, with all that came out of it. */
+	/* The shell, and all processes started from it, are killed when it is freed. */
 	log_warn("static run: out of memory, it is killed at once");
 	answer_ended(r);
 }
@@ -227,7 +227,7 @@ static void on_look(struct timer *t)
 {
 	struct static_run *r = container_of(t, struct static_run, look);
 
-	/* Nobody else can have its answer. */
+	/* No later request can fetch the answer. */
 	if (r->act->left && r->act->left(r->act)) {
 		end(r);
 		return;
@@ -236,7 +236,7 @@ static void on_look(struct timer *t)
 		log_warn("static run: out of memory for a deadline");
 }
 
-/* False, and an error observed, if it is no directory's name. */
+/* False, and an error observed, if the argument is not the name of a directory. */
 static bool get_cwd(struct act *a, struct str *cwd)
 {
 	if (arg_str(a, "cwd", STR(""), cwd) == 0 && cwd->n < SHELL_CWD_MAX &&
@@ -295,7 +295,7 @@ static int stop(struct act *a, enum act_stop how)
 	return 0;
 }
 
-/* What a run turns into when it is static. */
+/* The action that a->action is set to when a run is static. */
 static const struct action action_run_static = {
 	.name = "run",
 	.abandon = abandon,

@@ -2,7 +2,7 @@
 
 #include "base/float.h"
 
-/* What an agent may do about a command that runs. */
+/* Advice to an agent about a command that is still running. */
 #define WHAT_NOW \
 	"You may wait longer to see additional output by sending empty command '', " \
 	"send " \
@@ -99,7 +99,10 @@ void run_suffix_refused(struct buf *out, struct str command)
 		"to `true`, you can interact with the current process: " WHAT_NOW);
 }
 
-/* "cat (pid 7: Operation not permitted)"; the name is any bytes, made printable. */
+/*
+ * "cat (pid 7: Operation not permitted)". Bytes of the name that are not printable become
+ * '?'.
+ */
 static void put_left(struct buf *out, const struct tree_left *left)
 {
 	for (const char *p = left->name; *p; p++)

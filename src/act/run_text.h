@@ -1,4 +1,4 @@
-/* The words of the run action, exactly as the wire contract has them. */
+/* The texts of the run action, exactly as the wire contract has them. */
 #ifndef ACT_RUN_TEXT_H
 #define ACT_RUN_TEXT_H
 
@@ -10,7 +10,9 @@
 #define RUN_NOTHING_TO_READ "ERROR: No previous running command to retrieve logs from."
 #define RUN_NOTHING_TO_TYPE_TO "ERROR: No previous running command to interact with."
 
-/* Empty lines before and blanks behind are not output; leading blanks may be. */
+/*
+ * Strips empty lines before and blanks behind the output; leading blanks may be output.
+ */
 struct str run_strip(struct str text);
 
 /* The key of a command such as "C-c", or 0 if it is none. */
@@ -25,9 +27,9 @@ void run_suffix_timed_out(struct buf *out, double seconds);
 void run_suffix_refused(struct buf *out, struct str command);
 /* A static run was ended. */
 void run_suffix_killed(struct buf *out, const struct tree *report);
-/* There is no terminal, for the reason err: what that means for commands. */
+/* There is no terminal, for the reason err; states the consequences for commands. */
 void run_suffix_no_terminal(struct buf *out, int err);
-/* Then: why key was not sent, and what to do instead. */
+/* Without a terminal: why key was not sent, and what to do instead. */
 void run_words_no_key(struct buf *out, char key, int err);
 /* The prefix where older lines were dropped. */
 void run_prefix_truncated(struct buf *out, size_t kept);

@@ -32,8 +32,8 @@ void session_arm(struct session *s, struct timer *t, uint64_t ms, timer_fn *fn)
 }
 
 /*
- * The next in line has its turn from the loop rather than from here, because it may
- * be over at once, too.
+ * The next queued request is started from the loop rather than from here, because it may
+ * be finished at once, too.
  */
 static void arm_turn(struct session *s)
 {
@@ -60,13 +60,13 @@ void session_finish(struct session *s, struct run *r)
 
 static void begin(struct session *s, struct run *r)
 {
-	/* Who asks again has got the last answer, or does not care. */
+	/* A client that sends a new request has the last answer or does not need it. */
 	shell_confirm(s->shell);
 	s->current = r;
 	session_handle(s, r);
 }
 
-/* Nobody gets the shell now. */
+/* No request gets the shell while this is true. */
 static bool is_closed(const struct session *s)
 {
 	return session_is_ending(s) || shell_is_restoring(s->shell);
@@ -87,7 +87,7 @@ static void on_turn(struct timer *t)
 	take_turns(container_of(t, struct session, turn));
 }
 
-/* The end of the line; *n is its length. */
+/* The end of the queue; *n is its length. */
 static struct run **queue_end(struct session *s, size_t *n)
 {
 	struct run **at = &s->queue;
@@ -105,7 +105,7 @@ int session_run(struct session *s, struct run *r)
 	if (waiting >= RUN_QUEUE_MAX)
 		return ERR_LIMIT;
 	r->session = s;
-	/* Who has hung up must not keep others from the shell until its deadline. */
+	/* A client that has disconnected must not hold the shell until its deadline. */
 	while (s->current && shell_state(s->shell) == SHELL_RUNNING &&
 		(run_has_left(s->current) || run_is_alone(s->current)))
 		session_dismiss(s, s->current);
@@ -118,7 +118,7 @@ int session_run(struct session *s, struct run *r)
 	return 0;
 }
 
-/* What it has printed that was not told before the crash. */
+/* Reports the output of the command that was not reported before the crash. */
 static void catch_up(struct session *s, struct act *a)
 {
 	uint64_t at = a->printed_before ? a->source : shell_begun(s->shell);
@@ -177,7 +177,7 @@ void session_cancel(struct run *r)
 	session_abandon(r);
 }
 
-/* Who comes next gets a fresh shell. */
+/* The next request gets a fresh shell. */
 static void on_stopped(void *arg, const struct tree *report)
 {
 	(void)report;
@@ -195,14 +195,14 @@ int session_stop(struct run *r, enum act_stop how)
 		err = shell_end(s->shell, note_cancelled, on_stopped, s);
 		return err == -EALREADY ? 0 : err;
 	}
-	/* A shell that sees the key does not go on with what comes behind. */
+	/* A shell that receives the interrupt does not run the commands that follow. */
 	err = shell_interrupt(s->shell);
 	if (how == ACT_STOP_TERM && shell_signal(s->shell, SIGTERM) == 0)
 		err = 0;
 	return err;
 }
 
-/* Answers those in line, who do not get their turn. */
+/* Refuses all queued requests; they do not get their turn. */
 static void send_away(struct session *s, const char *why)
 {
 	while (s->queue) {
@@ -217,7 +217,7 @@ static void send_away(struct session *s, const char *why)
 void session_cut(struct session *s)
 {
 	send_away(s, "the sandbox is shutting down");
-	/* What it had shown before a crash belongs to the answer, where there is one. */
+	/* If a request waits, output printed before a crash belongs to its answer. */
 	if (s->current)
 		shell_restore_now(s->shell);
 	if (s->current)
@@ -225,16 +225,16 @@ void session_cut(struct session *s)
 			s, s->current, false, STR("\n[The sandbox is shutting down.]"));
 }
 
-/* --- The end of all that runs in it ------------------------------------------- */
+/* --- End of all processes in the session --------------------------------------- */
 
-/* Nothing is left of it, and nobody waits; the default one is always there. */
+/* No process, no request and no queue is left. The default session is never deleted. */
 static bool is_over(const struct session *s)
 {
 	return s != s->box->session && !s->current && !s->queue &&
 		shell_pid(s->shell) == 0;
 }
 
-/* Whoever is told finds no trace of it any more. */
+/* The session is deleted before the callback, so that the callback does not find it. */
 static void on_ended(void *arg, const struct tree *report)
 {
 	struct session *s = arg;
@@ -259,7 +259,7 @@ int session_end(struct session *s, session_ended_fn *ended, void *arg)
 		return r;
 	s->ended = ended;
 	s->ended_arg = arg;
-	/* Who was in line before the end does not want a fresh shell. */
+	/* A request queued before the end does not want a fresh shell. */
 	send_away(s, "its session was ended before it was its turn");
 	return 0;
 }
@@ -274,7 +274,7 @@ bool session_is_ending(const struct session *s)
 	return shell_is_ending(s->shell);
 }
 
-/* --- What the shell tells ----------------------------------------------------- */
+/* --- Events of the shell -------------------------------------------------------- */
 
 static void tell_ready(struct session *s, int err, const char *why)
 {
@@ -290,7 +290,7 @@ static void shell_ready(void *arg, int err, const char *why)
 	struct session *s = arg;
 	bool waits = s->current;
 
-	/* Who comes with that has been dealt with already. */
+	/* A request that arrives during the callback is handled already. */
 	tell_ready(s, err, why);
 	if (!waits) {
 		arm_turn(s);
@@ -332,7 +332,7 @@ static void shell_done(void *arg)
 		session_answer_finished(s, s->current);
 }
 
-/* --- The sessions of a box ---------------------------------------------------- */
+/* --- The sessions of a sandbox --------------------------------------------------- */
 
 bool session_name_ok(struct str name)
 {
@@ -342,7 +342,7 @@ bool session_name_ok(struct str name)
 	for (size_t i = 0; i < name.n; i++)
 		if (!memchr(legal, name.p[i], sizeof(legal) - 1))
 			return false;
-	/* Two of these have a meaning of their own in a path. */
+	/* "." and ".." have a meaning in a path, "static" is the name of static runs. */
 	return name.n > 0 && name.n <= SESSION_NAME_MAX && !str_eq(name, STR(".")) &&
 		!str_eq(name, STR("..")) && !str_eq(name, STR("static"));
 }

@@ -1,8 +1,8 @@
 /*
- * The contract's state machine on top of a shell: what becomes of a request whose
- * turn it is. Its statuses are states of the shell: "none" and "completed" are a
- * shell without a command, the two timeouts are a command that runs with nobody
- * waiting for it.
+ * The state machine of the wire contract on top of a shell: handles a request whose turn
+ * it is. The contract's statuses are states of the shell: "none" and "completed" are a
+ * shell without a command, the two timeouts are a command that runs while no request
+ * waits for it.
  */
 #include "act/session_private.h"
 
@@ -64,7 +64,7 @@ bool run_is_alone(const struct run *r)
 	return r->act->alone && r->act->alone(r->act);
 }
 
-/* The one who asked seems to have left: what is not reported waits for the next. */
+/* The client seems to have disconnected: unreported output waits for the next request. */
 void session_dismiss(struct session *s, struct run *r)
 {
 	run_answer_words(r->act, r->command, STR(""),
@@ -75,7 +75,7 @@ void session_dismiss(struct session *s, struct run *r)
 
 /* --- Deadlines -------------------------------------------------------------- */
 
-/* The command may have ended, and its report wait for the interpreter's name. */
+/* The command may have ended while its report waits for the interpreter's name. */
 static void answer_late(struct session *s, struct run *r, struct str suffix)
 {
 	if (run_has_left(r))
@@ -114,7 +114,7 @@ void session_wait_anew(struct session *s, struct run *r)
 			on_no_change);
 }
 
-/* The shell has what it was to get: now the request waits for the end. */
+/* The shell has the input: now the request waits for the end of the command. */
 static void wait_for_end(struct session *s, struct run *r)
 {
 	uint64_t ms = act_timeout_ms(r->act), spent = r->act->spent;
@@ -124,7 +124,7 @@ static void wait_for_end(struct session *s, struct run *r)
 		session_arm(s, &r->hard, ms > spent ? ms - spent : 1, on_hard);
 }
 
-/* --- What becomes of a request ------------------------------------------------ */
+/* --- Handlers of requests -------------------------------------------------------- */
 
 static void nothing_to_read(struct session *s, struct run *r)
 {
@@ -157,7 +157,7 @@ static void refuse_second(struct session *s, struct run *r)
 	buf_free(&suffix);
 }
 
-/* From here on it may have an effect. False, and answered: it must not. */
+/* From here on the request may have an effect. False, and answered: it must not. */
 static bool starts(struct session *s, struct run *r)
 {
 	int err = act_before_effect(r->act);
@@ -233,14 +233,14 @@ static void start_shell(struct session *s, struct run *r)
 	shell_start(s->shell);
 }
 
-/* shell_ready goes on with it. */
+/* shell_ready continues the request. */
 static void wait_for_shell(struct session *s, struct run *r)
 {
 	(void)s;
 	(void)r;
 }
 
-/* Keeps what an earlier command has left, to be shown with the present one. */
+/* Keeps the output left from an earlier command, to be shown with the present one. */
 static void take_leftover(struct session *s, struct run *r)
 {
 	struct buf text = BUF_INIT(RUN_OUTPUT_MAX);
@@ -268,7 +268,10 @@ static void take_leftover(struct session *s, struct run *r)
 
 typedef void handle_fn(struct session *s, struct run *r);
 
-/* What is legal when. A shell in TOLD has been confirmed before anybody's turn. */
+/*
+ * The handler of each kind of request in each state of the shell up to DONE. The state
+ * after DONE never occurs here: shell_confirm precedes the turn of each request.
+ */
 static handle_fn *const handlers[RUN_KINDS][SHELL_TOLD] = {
 	[RUN_POLL] =
 		{

@@ -9,9 +9,9 @@ extern const struct action action_read;
 extern const struct action action_write;
 extern const struct action action_edit;
 
-/* The part of action_run.start for "is_static": command is stripped, without NUL. */
+/* The part of action_run.start for "is_static"; command is stripped and holds no NUL. */
 int run_static_start(struct act *a, struct str command) MUST_USE;
-/* Answers all static runs with what there is and kills them; for shutting down. */
+/* Answers all static runs with their output so far and kills them; for shutting down. */
 void run_static_cut(void);
 
 #endif
