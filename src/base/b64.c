@@ -27,7 +27,10 @@ void b64_encode(struct buf *out, struct str in)
 
 	if (groups == 0)
 		return;
-	/* A product that wraps is far above every maximum; let it not fit. */
+	/*
+	 * A product that would overflow is far above every maximum: SIZE_MAX fails as
+	 * well.
+	 */
 	to = buf_room(out, groups > SIZE_MAX / 4 ? SIZE_MAX : groups * 4);
 	if (!to)
 		return;
@@ -62,7 +65,10 @@ static int decode_group(const char *p, size_t n, char *to)
 			return ERR_SYNTAX;
 		bits = bits << 6 | v;
 	}
-	/* What padding hides must be zero: one text for each content. */
+	/*
+	 * The bits that padding leaves unused must be zero, so that a content has one
+	 * text.
+	 */
 	if (n < 3 && bits & (n == 2 ? 0xff : 0xffff))
 		return ERR_SYNTAX;
 	for (size_t i = 0; i < n; i++)

@@ -1,12 +1,12 @@
-/* The pause before what has failed is tried again. */
+/* The pause before a failed step is tried again. */
 #ifndef BASE_BACKOFF_H
 #define BASE_BACKOFF_H
 
 #include <stdint.h>
 
 /*
- * The pause that follows one of last (0: there was none, or it has been good since):
- * first, then twice as much each time, up to most. Any unit.
+ * The pause that follows a pause of last (0: there was none, or a step has succeeded
+ * since): first, then doubled each time, at most most. In any unit.
  */
 static inline uint64_t backoff(uint64_t last, uint64_t first, uint64_t most)
 {

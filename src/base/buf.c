@@ -33,7 +33,7 @@ static void fail(struct buf *b, int err)
 		b->err = err;
 }
 
-/* realloc(3) would leave the old block as it is. */
+/* realloc(3) would leave a copy of the secret in the old block. */
 static char *move_secret(struct buf *b, size_t cap)
 {
 	char *p = malloc(cap);
@@ -137,7 +137,7 @@ void buf_fmt(struct buf *b, const char *fmt, ...)
 	} else if ((size_t)n < sizeof(small)) {
 		buf_put(b, small, (size_t)n);
 	} else {
-		/* vsnprintf wants room for its NUL, which is not kept. */
+		/* vsnprintf needs space for its NUL, which is not kept. */
 		char *room = buf_room(b, (size_t)n + 1);
 
 		if (!room)

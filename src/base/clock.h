@@ -10,7 +10,7 @@ uint64_t clock_us(void); /* monotonic, microseconds */
 uint64_t clock_within(uint64_t ms, uint64_t deadline);
 /* The time of day, as seconds since 1970: for certificates, never for a deadline. */
 int64_t clock_today_s(void);
-/* The same with whole milliseconds behind the point, to be shown. */
+/* As clock_today_s, with milliseconds as the fraction; to be shown. */
 double clock_today(void);
 
 #endif

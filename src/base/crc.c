@@ -2,12 +2,12 @@
 
 #include <zlib.h>
 
-/* The same in zlib, which takes at most so many bytes at once. */
+/* crc_update by zlib, whose lengths are unsigned int. */
 static uint32_t plain(uint32_t crc, const char *p, size_t n)
 {
 	const size_t most = (size_t)1 << 30;
 
-	/* No bytes at no address would begin anew. */
+	/* crc32 with a NULL address would return the initial value. */
 	if (n == 0)
 		return crc;
 	for (; n > most; p += most, n -= most)
@@ -29,7 +29,7 @@ static bool is_known(void)
 	return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_PCLMUL);
 }
 
-/* What is congruent to lane, as far away from the end as the powers in k, plus next. */
+/* A value congruent to lane times the powers of x in k, plus next. */
 __attribute__((target("pclmul"))) static inline __m128i fold(
 	__m128i lane, __m128i k, __m128i next)
 {
@@ -40,11 +40,11 @@ __attribute__((target("pclmul"))) static inline __m128i fold(
 }
 
 /*
- * A message is a polynomial, and its checksum the rest of a division: whatever leaves the
- * same rest may stand for it. Four lanes go over n bytes, at least FOLD and a multiple of
- * it, each multiplied by the power of x for the distance that it is moved; what is left
- * stands for all of them. The powers are x^(d+32) and x^(d-32) mod P, bits reversed, for
- * d of 512 and 128.
+ * A message is a polynomial and its checksum the remainder of a division, so that any
+ * value with an equal remainder may replace it. Four lanes go over n bytes, at least FOLD
+ * and a multiple of it. Each lane is multiplied by the power of x for the distance that
+ * it is moved; the remaining lane replaces all of the bytes. The powers are x^(d+32) and
+ * x^(d-32) mod P, bits reversed, for d of 512 and 128.
  */
 __attribute__((target("pclmul"))) static void reduce(
 	uint32_t state, const char *p, size_t n, char left[LANE])
@@ -65,20 +65,23 @@ __attribute__((target("pclmul"))) static void reduce(
 	_mm_storeu_si128((void *)left, fold(fold(fold(a, near, b), near, c), near, d));
 }
 
-/* How many bytes were taken, if it is worth it and the processor can. */
+/*
+ * Processes a part of piece by the processor's instructions, if it has them. Returns the
+ * number of bytes processed, 0 if there are too few.
+ */
 static size_t by_processor(uint32_t *crc, struct str piece)
 {
 	static enum { UNASKED, KNOWN, UNKNOWN } cpu;
 	size_t n = piece.n - piece.n % FOLD;
 	char left[LANE];
 
-	/* To ask is a trap into the hypervisor, where there is one. */
+	/* In a virtual machine, CPUID traps into the hypervisor: it is executed once. */
 	if (cpu == UNASKED)
 		cpu = is_known() ? KNOWN : UNKNOWN;
 	if (cpu != KNOWN || n == 0)
 		return 0;
 	reduce(~*crc, piece.p, n, left);
-	/* In zlib's terms that is what has come before when nothing has. */
+	/* zlib inverts the CRC that it is given: UINT32_MAX is the state 0. */
 	*crc = plain(UINT32_MAX, left, LANE);
 	return n;
 }

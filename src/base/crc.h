@@ -4,7 +4,10 @@
 
 #include "base/str.h"
 
-/* That of all bytes so far, crc, which is 0 at first, and of those of piece. */
+/*
+ * Returns the CRC of all bytes so far and of those of piece. crc is the CRC of the bytes
+ * so far, 0 at first.
+ */
 uint32_t crc_update(uint32_t crc, struct str piece) MUST_USE;
 
 #endif

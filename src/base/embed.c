@@ -5,7 +5,7 @@
 
 enum { GZIP = 16, SIZE_FIELD = 4 }; /* added to zlib's window; at the end */
 
-/* What stands at the end of a gzip file: how long the text is. */
+/* The last field of a gzip file: the length of the unpacked text (RFC 1952, ISIZE). */
 static size_t unpacked(const struct embed *e)
 {
 	const unsigned char *p = e->packed + *e->n - SIZE_FIELD;

@@ -1,18 +1,18 @@
-/* Files of the source tree in the program, packed, since they are texts. */
+/* Files of the source tree inside the program, compressed, since they are texts. */
 #ifndef BASE_EMBED_H
 #define BASE_EMBED_H
 
 #include "base/str.h"
 
 struct embed {
-	const unsigned char *packed; /* by gzip */
+	const unsigned char *packed; /* gzip */
 	const uint32_t *n;
-	struct str text; /* once it was needed */
+	struct str text; /* set at the first use */
 };
 
 /*
- * Makes a struct embed NAME of FILE, whose place is told from the root of the tree; the
- * Makefile has to know of it, too.
+ * Makes a struct embed NAME of FILE, a path relative to the root of the tree. The
+ * Makefile must list the file, too.
  */
 #define EMBED(NAME, FILE) \
 	__asm__(".pushsection .rodata\n" \
@@ -28,8 +28,8 @@ struct embed {
 	static struct embed NAME = {NAME##_packed, &NAME##_n, {NULL, 0}}
 
 /*
- * The text, with a NUL behind it, which is not counted; unpacked the first time and
- * kept from then on. Out of memory: an empty one.
+ * The text, with a NUL behind it, which is not counted; unpacked at the first call and
+ * kept from then on. Out of memory: an empty text.
  */
 struct str embed_text(struct embed *e);
 

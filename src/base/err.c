@@ -30,7 +30,7 @@ const char *err_text(int err)
 		return "TLS failure";
 	case ERR_REFUSED:
 		return "refused";
-	/* musl has words of its own, which neither people nor models know. */
+	/* musl's texts differ from glibc's, which people and models expect. */
 	case -EIO:
 		return "Input/output error";
 	case -EBUSY:

@@ -1,10 +1,9 @@
 /*
  * Errors of the whole program.
  *
- * A fallible function returns int: 0 is done, a positive value means "not yet"
- * (more input, more room, would block), a negative value is an error, either
- * -errno or one of the constants below. Out-parameters come last and are left
- * untouched on failure.
+ * A fallible function returns int: 0 is success, a positive value means "not yet" (more
+ * input, more space, would block), a negative value is an error, either -errno or one of
+ * the constants below. Out-parameters come last and are unchanged on failure.
  */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
@@ -18,16 +17,16 @@ enum err {
 	ERR_SYNTAX = -4097,    /* input breaks its grammar */
 	ERR_DEPTH = -4098,     /* input is nested too deeply */
 	ERR_UTF8 = -4099,      /* input is not valid UTF-8 */
-	ERR_DUPLICATE = -4100, /* a key or header stands twice */
+	ERR_DUPLICATE = -4100, /* a key or header occurs twice */
 	ERR_TYPE = -4101,      /* a value has another type than asked for */
-	ERR_RANGE = -4102,     /* a number does not fit */
+	ERR_RANGE = -4102,     /* a number is out of range */
 	ERR_CLOSED = -4103,    /* the peer ended the stream too early */
-	ERR_VERSION = -4104,   /* a protocol version that is not spoken here */
+	ERR_VERSION = -4104,   /* an unsupported protocol version */
 	ERR_TLS = -4105,       /* the TLS engine failed; its own code says why */
-	ERR_REFUSED = -4106,   /* the peer has said no; its words are kept by who asked */
+	ERR_REFUSED = -4106,   /* the peer has refused; the caller keeps its message */
 };
 
-/* Words for an error code of either kind; a static string, never NULL. */
+/* The text for an error code of either kind; a static string, never NULL. */
 const char *err_text(int err);
 
 #endif

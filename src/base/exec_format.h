@@ -8,10 +8,10 @@
 enum { EXEC_FORMAT_HEAD = 4096 };
 
 /*
- * Reads the beginning of a file, EXEC_FORMAT_HEAD bytes or all. 0 with *interpreter,
- * which is the path of the program that has to be there as well: the loader of a dynamic
- * program, or the program that a "#!" line names. It is empty for a static program, and
- * if the name lies after the head. ERR_TYPE: neither ELF nor a script.
+ * Reads the beginning of a file, EXEC_FORMAT_HEAD bytes or all. 0 with *interpreter, the
+ * path of another program that must exist: the loader of a dynamic program, or the
+ * program that a "#!" line names. It is empty for a static program, and if the name lies
+ * after the head. ERR_TYPE: neither ELF nor a script.
  */
 int exec_format_read(struct str head, struct str *interpreter) MUST_USE;
 

@@ -86,7 +86,7 @@ int fd_dup(int fd, int min)
 	return result(fcntl(fd, F_DUPFD_CLOEXEC, min));
 }
 
-/* For kernels and filters without memfd: a file that has no name any more. */
+/* For kernels and filters without memfd: a file without a name. */
 static int unlinked_file(void)
 {
 	static const char *const dirs[] = {"/dev/shm", "/tmp", "/var/tmp", "/run"};
@@ -119,7 +119,10 @@ int fd_memory(const char *name, size_t n)
 	if (n == 0)
 		return fd;
 	if (ftruncate(fd, (off_t)n) == 0) {
-		/* Who finds it in /proc must not cut it under a mapping of ours. */
+		/*
+		 * A process that finds the file in /proc must not truncate it while we
+		 * map it.
+		 */
 		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 		return fd;
 	}
@@ -163,8 +166,8 @@ static int socket_make(int family, int type)
 }
 
 /*
- * Who waits long for an answer, and vanishes, is noticed. What is accepted inherits it;
- * where it cannot be set, nobody is worse off than without.
+ * Keepalive detects a client that vanishes while it waits for an answer. Accepted sockets
+ * inherit the options. A failure to set them is ignored.
  */
 static void watch_peers(int listener)
 {
@@ -271,7 +274,7 @@ int fd_accept(int listener)
 	while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
 	if (fd < 0)
 		return -errno;
-	/* Not a TCP socket: nothing to set, nothing lost. */
+	/* On a socket that is not TCP the call fails without effect. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	return fd;
 }

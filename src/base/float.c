@@ -20,8 +20,8 @@ static int shortest(double v, char out[FLOAT_TEXT])
 		if (strtod(out, NULL) == v)
 			return digits;
 		/*
-		 * Above a power of two doubles lie twice as far apart as below,
-		 * so the next decimal may read back where the nearest does not.
+		 * Above a power of two doubles lie twice as far apart as below, so that
+		 * the next decimal may read back as v even if the nearest does not.
 		 */
 		last = strchr(out, 'e') - 1;
 		if (*last < '9') {

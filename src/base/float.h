@@ -14,8 +14,8 @@ enum { FLOAT_TEXT = 32 };
 void float_text(double v, char out[FLOAT_TEXT]);
 
 /*
- * The double nearest to a decimal number of known grammar, behind which stands a
- * byte that is no part of it. ERR_RANGE when that is infinite.
+ * The double nearest to a decimal number of valid grammar, which must be followed by a
+ * byte that is not part of it. ERR_RANGE when the double is infinite.
  */
 int float_read(const char *number, double *out) MUST_USE;
 

@@ -17,7 +17,10 @@ void sha256_init(struct sha256 *h)
 	br_sha256_init(&h->ctx);
 }
 
-/* Whole blocks by the processor itself, if it can; how many bytes that were. */
+/*
+ * Hashes whole blocks by the processor's instructions, if it has them; returns the number
+ * of bytes hashed.
+ */
 static size_t take_blocks(br_sha256_context *ctx, const uint8_t *p, size_t n)
 {
 	uint8_t bytes[SHA256_LEN];
@@ -67,7 +70,7 @@ void sha256_of(struct str s, uint8_t out[SHA256_LEN])
 	sha256_final(&h, out);
 }
 
-/* A hash that has taken the key, each byte of its block changed by that one. */
+/* Starts a hash with the block of the key, each byte XORed with the byte with. */
 static void begin_with(struct sha256 *h, const uint8_t key[BLOCK], uint8_t with)
 {
 	uint8_t block[BLOCK];
@@ -145,7 +148,7 @@ bool hash_equal(const uint8_t *a, const uint8_t *b, size_t n)
 	return diff == 0;
 }
 
-/* Only the real device counts: a plain file of that name would be no secret. */
+/* Only the real device counts: a plain file of that name is no source of secrets. */
 static int urandom(char *p, size_t n)
 {
 	struct stat st;

@@ -88,7 +88,7 @@ size_t json_count(struct json_val v)
 	return is_container(v) ? (size_t)token(v)->size : 0;
 }
 
-/* The index of the first token behind v and all that is in it. */
+/* The index of the first token after v and all tokens inside v. */
 static int behind(struct json_val v)
 {
 	int end = token(v)->end;
@@ -186,7 +186,7 @@ int json_bool(struct json_val v, bool *out)
 	return 0;
 }
 
-/* The exponent, cut at 2^40: beyond that no text makes up for it with digits. */
+/* The exponent, limited to 2^40: no text has enough digits to make up for more. */
 static int64_t exponent(struct str s)
 {
 	bool negative = str_starts(s, STR("-"));
@@ -200,9 +200,9 @@ static int64_t exponent(struct str s)
 }
 
 /*
- * The absolute value of a number without its sign. Exact: the digits that stand
- * before the decimal point once the exponent has moved it must all fit, those
- * behind it must all be zero.
+ * The absolute value of a number without its sign, exactly. The digits before the decimal
+ * point, after the exponent has moved it, must all fit; the digits behind it must all be
+ * zero.
  */
 static int magnitude(struct str s, uint64_t *out)
 {
@@ -259,6 +259,9 @@ int json_double(struct json_val v, double *out)
 {
 	if (json_type(v) != JSON_NUMBER)
 		return ERR_TYPE;
-	/* The bracket that closes the root ends the number at the latest. */
+	/*
+	 * strtod reads no further than the number: at least the closing bracket of the
+	 * root follows it.
+	 */
 	return float_read(inside(v).p, out);
 }

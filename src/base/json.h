@@ -1,12 +1,11 @@
 /*
- * JSON, read (RFC 8259).
+ * JSON reader (RFC 8259).
  *
- * json_parse first runs our own linear checker, which knows grammar, depth,
- * token count, UTF-8 and duplicate keys, and only then lets jsmn index the
- * text: jsmn alone accepts much that is no JSON and has quadratic cases.
- * Values are small handles into the indexed text and live as long as the text
- * and the arena. Every accessor takes an absent value and answers ERR_TYPE, so
- * that a chain of gets needs one check at its end.
+ * json_parse first runs our own linear checker, which checks grammar, depth, token count,
+ * UTF-8 and duplicate keys, and only then lets jsmn index the text: jsmn alone accepts
+ * much that is no JSON and has quadratic cases. Values are small handles into the indexed
+ * text and live as long as the text and the arena. Every accessor takes an absent value
+ * and returns ERR_TYPE, so that a chain of gets needs one check at its end.
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
@@ -26,15 +25,15 @@ struct json_error {
 };
 
 /*
- * Checks one text: a container or a scalar with blanks around it and nothing
- * else. 0 with the number of tokens jsmn will need; ERR_SYNTAX, ERR_DEPTH,
- * ERR_LIMIT (too many tokens or keys, 2 GiB of text), ERR_UTF8 (also a lone
- * surrogate escape), ERR_DUPLICATE, -ENOMEM, with *e filled in.
+ * Checks a text: a container or a scalar with blanks around it and nothing else. 0 with
+ * the number of tokens jsmn will need; ERR_SYNTAX, ERR_DEPTH, ERR_LIMIT (too many tokens
+ * or keys, 2 GiB of text), ERR_UTF8 (also a lone surrogate escape), ERR_DUPLICATE,
+ * -ENOMEM, with *e filled in.
  */
 int json_check(struct str text, const struct json_caps *caps, size_t *tokens,
 	struct json_error *e) MUST_USE;
 
-/* Of use to json.c alone. */
+/* Used by json.c only. */
 struct json {
 	struct str text;
 	const void *index; /* jsmn's tokens */
@@ -80,9 +79,12 @@ bool json_next(
 
 /* The source text of the value, quotes and all. */
 struct str json_raw(struct json_val v);
-/* That of a string without its quotes, escapes as they are; empty for all else. */
+/*
+ * The source text of a string without its quotes, escapes unchanged; empty for other
+ * types.
+ */
 struct str json_inside(struct json_val v);
-/* A string with its escapes decoded into the arena where there are any. */
+/* A string. If it has escapes, they are decoded into the arena. */
 int json_str(struct json_val v, struct arena *a, struct str *out) MUST_USE;
 /* true or false only. */
 int json_bool(struct json_val v, bool *out) MUST_USE;
@@ -91,7 +93,7 @@ int json_bool(struct json_val v, bool *out) MUST_USE;
  * fit, ERR_TYPE when it has a fraction.
  */
 int json_i64(struct json_val v, int64_t *out) MUST_USE;
-/* The nearest double; ERR_RANGE for what would be infinite. */
+/* The nearest double; ERR_RANGE for a number that would be infinite. */
 int json_double(struct json_val v, double *out) MUST_USE;
 
 #endif

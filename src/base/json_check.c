@@ -6,13 +6,13 @@
 
 #include <assert.h>
 
-/* What the next byte that is no blank may start. */
+/* The tokens that may start at the next non-blank byte. */
 enum expect {
 	VALUE,
 	FIRST_VALUE, /* or the end of the array */
 	KEY,
 	FIRST_KEY, /* or the end of the object */
-	/* A comma or the end of what is open. */
+	/* A comma or the end of the innermost open container. */
 	AFTER,
 };
 
@@ -69,7 +69,7 @@ static int escape(struct check *c)
 	return 0;
 }
 
-/* A string, opening quote and all; *inside is what stands between the quotes. */
+/* Checks a string with its quotes; *inside is the text between them. */
 static int string(struct check *c, struct str *inside)
 {
 	const char *first = ++c->p;

@@ -1,7 +1,6 @@
 /*
- * The inside of JSON strings (RFC 8259, section 7), for the reader and the
- * writer. "Inside" is what stands between the quotes of a checked string, with
- * its escapes.
+ * The inside of JSON strings (RFC 8259, section 7), for the reader and the writer.
+ * "Inside" is the text between the quotes of a checked string, with its escapes.
  */
 #ifndef BASE_JSON_TEXT_H
 #define BASE_JSON_TEXT_H
@@ -9,8 +8,8 @@
 #include "base/str.h"
 
 /*
- * Length of the run at the front that stands for itself in a string: neither
- * control characters nor quotes nor backslashes. UTF-8 is not looked at.
+ * The length of the prefix that needs no escapes in a string: no control characters,
+ * quotes or backslashes. UTF-8 is not checked.
  */
 size_t json_plain(struct str s);
 
@@ -20,14 +19,14 @@ bool json_high_surrogate(int unit);
 bool json_low_surrogate(int unit);
 
 /*
- * Takes the next piece off *inside and returns it decoded: all that stands
- * before the next escape, or one escape, put into out. Empty at the end only.
+ * Takes the next piece off *inside and returns it decoded: all text before the next
+ * escape, or one escape, put into out. Empty only at the end.
  */
 struct str json_piece(struct str *inside, char out[4]);
 
 /* Orders two insides by their decoded bytes: negative, 0 or positive. */
 int json_compare(struct str a, struct str b);
-/* Whether an inside means the plain text want. */
+/* Whether an inside, decoded, equals the plain text want. */
 bool json_means(struct str inside, struct str want);
 
 #endif

@@ -8,9 +8,9 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* What may come next at one depth. */
+/* The tokens that may come next at one depth. */
 enum state {
-	/* The one value of the text. */
+	/* The single value of the text. */
 	ROOT,
 	/* Nothing. */
 	ROOT_DONE,
@@ -45,7 +45,7 @@ void jw_init(struct jw *w, struct buf *out)
 	enter(w, ROOT);
 }
 
-/* Writes what separates a value from what is before it. */
+/* Writes the separator before a value. */
 static void value(struct jw *w)
 {
 	static const uint8_t after[] = {
@@ -91,7 +91,7 @@ void jw_end(struct jw *w)
 	w->depth--;
 }
 
-/* One character that cannot stand for itself in a string. */
+/* Writes a character that must be escaped in a string. */
 static void escape(struct buf *out, unsigned char c)
 {
 	static const char letter[0x20] = {
@@ -213,7 +213,9 @@ void jw_text_begin(struct jw_text *t, struct jw *w)
 	t->part_n = 0;
 }
 
-/* Completes the character that the last piece left unfinished, or gives it up. */
+/*
+ * Completes the character that the last piece left unfinished; U+FFFD if it is invalid.
+ */
 static struct str join(struct jw_text *t, struct str s)
 {
 	while (t->part_n && s.n) {

@@ -1,7 +1,7 @@
 /*
- * JSON, written as a stream into a buf: compact, UTF-8 left as it is, invalid
- * UTF-8 repaired with U+FFFD. Errors stick in the buf. Unbalanced or misplaced
- * calls are bugs and assert.
+ * JSON writer: streams into a buf, compact, UTF-8 unchanged, invalid UTF-8 replaced by
+ * U+FFFD. Errors are stored in the buf. Unbalanced or misplaced calls are bugs and
+ * assert.
  */
 #ifndef BASE_JW_H
 #define BASE_JW_H
@@ -13,7 +13,7 @@ enum { JW_DEPTH = 32 };
 struct jw {
 	struct buf *out;
 	unsigned depth;
-	uint8_t state[JW_DEPTH + 2]; /* the root, what is open in it, a text */
+	uint8_t state[JW_DEPTH + 2]; /* the root, the open containers in it, a text */
 };
 
 void jw_init(struct jw *w, struct buf *out);
@@ -37,8 +37,8 @@ void jw_null(struct jw *w);
 void jw_raw(struct jw *w, struct str json);
 
 /*
- * One string value written in pieces; a character may be split over two of
- * them. Between begin and end only jw_text_put is legal.
+ * A string value written in pieces; a character may be split over two of them. Between
+ * begin and end only jw_text_put is legal.
  */
 struct jw_text {
 	struct jw *w;

@@ -1,6 +1,6 @@
 #include "base/lines.h"
 
-enum { KEEP = 65536 }; /* room that is kept from one line for the next */
+enum { KEEP = 65536 }; /* buffer space kept for the next line */
 
 void lines_init(struct lines *l, size_t max)
 {
@@ -30,7 +30,7 @@ int lines_next(struct lines *l, struct str *in, struct str *line)
 	else if (l->taken)
 		buf_reset(&l->part);
 	l->taken = false;
-	/* A line that has come in one piece stays where it is. */
+	/* A line that arrived in one piece is not copied. */
 	if (at < in->n && !l->part.n && at <= l->part.max) {
 		*in = str_skip(*in, at + 1);
 		*line = without_cr(piece);

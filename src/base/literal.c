@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-/* --- Words ------------------------------------------------------------------------ */
+/* --- Names ------------------------------------------------------------------------- */
 
 static char first(struct str s)
 {
@@ -81,7 +81,7 @@ static int hex_value(char c)
 				       : -1;
 }
 
-/* A number of exactly n digits, or up to n octal ones. */
+/* Takes a number of exactly n digits; octal numbers may have fewer. */
 static int take_digits(struct str *s, size_t n, uint32_t base, uint32_t *out)
 {
 	uint32_t cp = 0;
@@ -108,7 +108,10 @@ static bool is_half(uint32_t cp)
 	return cp >= 0xd800 && cp < 0xe000;
 }
 
-/* The other half of a pair, in an escape of its own; it stays what it was without. */
+/*
+ * Takes the low half of a surrogate pair, in an escape of its own; without it *cp is
+ * unchanged.
+ */
 static void take_low_half(struct str *s, uint32_t *cp)
 {
 	struct str at = *s;
@@ -123,7 +126,7 @@ static void take_low_half(struct str *s, uint32_t *cp)
 	*s = at;
 }
 
-/* A character by its number. */
+/* Takes a character given by its number. */
 static int take_number(
 	struct str *s, size_t n, uint32_t base, enum literal_kind kind, struct buf *out)
 {
@@ -141,7 +144,7 @@ static int take_number(
 	return 0;
 }
 
-/* Behind a backslash. */
+/* Takes the escape after a backslash. */
 static int take_escape(struct str *s, enum literal_kind kind, struct buf *out)
 {
 	static const char names[] = "\\'\"abfnrtv", bytes[] = "\\'\"\a\b\f\n\r\t\v";
@@ -163,14 +166,14 @@ static int take_escape(struct str *s, enum literal_kind kind, struct buf *out)
 	}
 	if (c == '\n')
 		return 0;
-	/* Unknown ones stay as they are. */
+	/* Unknown escapes are kept unchanged. */
 	if (!name)
 		buf_putc(out, '\\');
 	buf_putc(out, name ? bytes[name - names] : c);
 	return 0;
 }
 
-/* From behind the opening quote to behind the closing one. */
+/* Takes the text after the opening quote up to and including the closing one. */
 static int take_body(
 	struct str *s, struct str quote, enum literal_kind kind, struct buf *out)
 {
@@ -190,7 +193,10 @@ static int take_body(
 		if (c == '\r' && first(*s) == '\n')
 			continue;
 		buf_putc(out, c);
-		/* A quote behind a backslash does not end it, and both stay. */
+		/*
+		 * In a raw string a quote after a backslash does not end it, and both are
+		 * kept.
+		 */
 		if (c == '\\' && s->n) {
 			if (s->p[0] == '\n' && quote.n == 1)
 				return ERR_SYNTAX;
@@ -247,7 +253,7 @@ static int take_int(struct str *s, int64_t *out)
 
 	while (n < s->n && is_digit(s->p[n]))
 		n++;
-	/* 1.0, 0x1, 1_000, 007 and what does not fit are refused. */
+	/* 1.0, 0x1, 1_000, 007 and numbers out of range are refused. */
 	if (n < s->n && (is_letter(s->p[n]) || s->p[n] == '.'))
 		return ERR_SYNTAX;
 	if (str_i64(str_make(from.p, n), out) < 0)

@@ -8,7 +8,7 @@
 #include <sys/file.h>
 #include <sys/time.h>
 
-/* A signal just before flock interrupts nothing; the next one does. */
+/* If a signal arrives just before flock, it interrupts nothing; the next one does. */
 enum { ALARM_AGAIN_US = 10000 };
 
 static void lock_on_alarm(int signo)

@@ -22,8 +22,8 @@ void log_quiet(void)
 }
 
 /*
- * Whether a line can be written without waiting: whoever reads the log may have stopped,
- * and must not stop us. Of a pipe it has room for a line then.
+ * Whether a line can be written without waiting. The reader of the log may have stopped,
+ * and must not block us. A writable pipe has space for a line.
  */
 static bool has_room(void)
 {
@@ -49,7 +49,7 @@ static void PRINTF(2, 0) line(const char *level, const char *fmt, va_list ap)
 	text[n++] = '\n';
 	if (!has_room())
 		return;
-	/* A log that cannot be written has nobody to tell. */
+	/* An error of the log itself cannot be reported. */
 	if (write(STDERR_FILENO, text, n) < 0)
 		return;
 }

@@ -1,8 +1,8 @@
 /*
- * One line per decision, on stderr, for the operator. Called by the function
- * that decides, never by base or by an engine. Control bytes in the text are
- * shown as '?', so that what a sandbox prints cannot forge lines. Never waits: a line
- * for which stderr has no room is lost.
+ * A line per decision, on stderr, for the operator. The function that decides calls it,
+ * never base or an engine. Control bytes in the text are shown as '?', so that output of
+ * a sandbox cannot forge lines. Never waits: a line for which stderr has no space is
+ * lost.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -12,7 +12,7 @@
 /* The name that starts each line; a string that lives as long as the program. */
 void log_name(const char *name);
 
-/* Nothing but errors from now on. */
+/* From now on only errors are logged. */
 void log_quiet(void);
 
 void log_info(const char *fmt, ...) PRINTF(1, 2);

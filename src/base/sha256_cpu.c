@@ -1,6 +1,6 @@
 #include "base/sha256_cpu.h"
 
-/* clang declares those of ARMv8 only to files that are compiled for nothing less. */
+/* clang declares the ARMv8 instructions only in files compiled for a target with them. */
 #if defined(__x86_64__) || (defined(__aarch64__) && !defined(__clang__))
 
 /* FIPS 180-4, 4.2.2. */
@@ -20,8 +20,8 @@ static const uint32_t constants[64]
 #endif
 
 /*
- * Both do four rounds at once, and meanwhile make four words of the schedule from the
- * sixteen before them. The last sixteen of those are not used.
+ * Both do four rounds at once, and at the same time compute four words of the schedule
+ * from the sixteen before them. The last sixteen computed words are not used.
  */
 #if defined(__x86_64__)
 
@@ -135,7 +135,7 @@ bool sha256_cpu_blocks(uint32_t state[8], const uint8_t *p, size_t n)
 {
 	static enum { UNASKED, KNOWN, UNKNOWN } cpu;
 
-	/* To ask is a trap into the hypervisor, where there is one. */
+	/* In a virtual machine, CPUID traps into the hypervisor: it is executed once. */
 	if (cpu == UNASKED)
 		cpu = is_known() ? KNOWN : UNKNOWN;
 	if (cpu == KNOWN)

@@ -1,6 +1,6 @@
 /*
- * A borrowed run of bytes. Never NUL-terminated by promise, may hold NUL.
- * The bytes belong to whoever made them; a str is passed by value.
+ * A borrowed run of bytes. It may hold NUL and need not end with NUL. The maker of the
+ * bytes owns them; a str is passed by value.
  */
 #ifndef BASE_STR_H
 #define BASE_STR_H
@@ -56,8 +56,8 @@ struct str str_skip(struct str s, size_t n);
 struct str str_trim(struct str s, const char *set);
 
 /*
- * Cuts *rest at the first byte sep: returns what stands before it and moves
- * *rest behind it. Without sep returns all of *rest, leaving it empty.
+ * Cuts *rest at the first byte sep: returns the text before it and moves *rest behind it.
+ * Without sep returns all of *rest, leaving it empty.
  */
 struct str str_cut(struct str *rest, char sep);
 
@@ -66,7 +66,7 @@ struct str str_cut(struct str *rest, char sep);
  * ERR_RANGE above max.
  */
 int str_u64(struct str s, uint64_t max, uint64_t *out) MUST_USE;
-/* The same with one sign in front, or none; ERR_RANGE for what does not fit. */
+/* As str_u64, with an optional sign in front; ERR_RANGE if the number does not fit. */
 int str_i64(struct str s, int64_t *out) MUST_USE;
 
 #endif

@@ -14,7 +14,10 @@ enum { SWAP_TRIES = 16, PROC_FD = 32 };
 
 /* --- Names ---------------------------------------------------------------------- */
 
-/* Gives a name of ours to what make puts there; guessing it is worthless. */
+/*
+ * Calls make with a temporary name, and again with another if it is taken. An attacker
+ * gains nothing by guessing the name: make never opens an existing file.
+ */
 static int make_neighbour(struct swap *s, int (*make)(struct swap *s, const char *name))
 {
 	uint64_t salt = clock_us();
@@ -42,7 +45,7 @@ static void proc_path(char path[PROC_FD], int fd)
 	snprintf(path, PROC_FD, "/proc/self/fd/%d", fd);
 }
 
-/* What has no name gets one, unless something else has it. */
+/* Gives the nameless file a name, unless the name is taken. */
 static int make_link(struct swap *s, const char *name)
 {
 	char path[PROC_FD];
@@ -63,13 +66,13 @@ static int rename_as(const struct swap *s, const char *name, unsigned flags)
 #endif
 }
 
-/* The kernel, its file system or a filter before it does not know the call. */
+/* The kernel, its file system or a seccomp filter does not support the call. */
 static bool is_unknown(int err)
 {
 	return err == -ENOSYS || err == -EINVAL || err == -EPERM;
 }
 
-/* The name, if nothing has it: as well as this file system can tell. */
+/* Takes the name if it is free, as far as this file system can check it. */
 static int take_free(struct swap *s, const char *name)
 {
 	struct stat st;
@@ -82,7 +85,7 @@ static int take_free(struct swap *s, const char *name)
 		unlinkat(s->dir, s->name, 0);
 		r = 0;
 	} else if (is_unknown(r)) {
-		/* No hard links either. */
+		/* The file system has no hard links either. */
 		if (errno == EEXIST ||
 			fstatat(s->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			return -EEXIST;
@@ -116,7 +119,7 @@ static int take_any(struct swap *s, const char *name)
 	return 0;
 }
 
-/* Changes places with the old file, and back if that is another one by now. */
+/* Exchanges the names, and exchanges them back if the old file has changed meanwhile. */
 static int take_from(struct swap *s, const char *name)
 {
 	int r = is_old(s, name) ? rename_as(s, name, RENAME_EXCHANGE) : -ESTALE;
@@ -160,7 +163,7 @@ static int begin_nameless(struct swap *s)
 	proc_path(path, s->fd);
 	if (access(path, F_OK) == 0)
 		return 0;
-	/* Without /proc it could not get a name. */
+	/* Without /proc the file could not be given a name. */
 	fd_close(&s->fd);
 	return -ENOSYS;
 }
@@ -170,7 +173,7 @@ int swap_begin(struct swap *s, int dir)
 	struct swap made = {.fd = -1, .dir = dir};
 	int r = begin_nameless(&made);
 
-	/* Whatever the reason was, what comes now gives the right one. */
+	/* The error is ignored: the fallback below reports its own. */
 	if (r < 0)
 		r = make_neighbour(&made, make_file);
 	if (r < 0)
@@ -188,7 +191,7 @@ int swap_spool(struct swap *s, int dir)
 	return r;
 }
 
-/* The owner first: chown takes the set-id bits away. */
+/* The owner is set first: chown clears the set-id bits. */
 static int dress(int fd, const struct swap_attr *attr)
 {
 	uid_t uid = attr->uid;

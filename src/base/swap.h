@@ -1,10 +1,11 @@
 /*
- * New content for a file by another inode that takes its name: whoever opens the
- * file sees all of the old text or all of the new, and a failure (disk full, quota,
- * read-only) leaves the old file as it was.
+ * Replaces a file atomically: another inode with the new content takes its name. A
+ * process that opens the file sees all of the old text or all of the new. A failure (disk
+ * full, quota, read-only) leaves the old file unchanged.
  *
- * The inode has no name until it is complete, where the file system has O_TMPFILE:
- * then nothing is left behind by who is killed. Elsewhere it is a neighbour, .od-....
+ * If the file system has O_TMPFILE, the inode has no name until it is complete, and a
+ * killed process leaves nothing behind. Otherwise it has a temporary name in the same
+ * folder, .od-....
  */
 #ifndef BASE_SWAP_H
 #define BASE_SWAP_H
@@ -13,41 +14,41 @@
 
 #include <sys/stat.h>
 
-/* What the new file shall look like; mode holds permission bits only. */
+/* Attributes of the new file; mode holds permission bits only. */
 struct swap_attr {
 	mode_t mode;
 	uid_t uid; /* -1: as the folder gives it */
 	gid_t gid;
 };
 
-/* What may lose its name to the new file. */
+/* The file that the new file may replace. */
 enum swap_over {
-	SWAP_ANY,     /* whatever is there, or nothing */
+	SWAP_ANY,     /* any file, or none */
 	SWAP_NOTHING, /* -EEXIST when something is there */
-	SWAP_THIS,    /* -ESTALE unless it is the file of swap.old, unchanged */
+	SWAP_THIS,    /* -ESTALE unless it is still the unchanged file swap.old */
 };
 
 enum { SWAP_NAME = 48 };
 
-/* New content that is being written. */
+/* New content in progress. */
 struct swap {
 	int fd;  /* write here */
 	int dir; /* the caller's */
 	enum swap_over over;
 	struct stat old;
-	bool replaced;        /* once it is committed: something had the name */
-	char name[SWAP_NAME]; /* in dir; empty when it has none of its own */
+	bool replaced;        /* set by the commit: another file had the name */
+	char name[SWAP_NAME]; /* in dir; empty if it has no name of its own */
 };
 
-/* Mode 0600, on the disk of the folder dir, which must stay open. 0 or -errno. */
+/* Makes an inode of mode 0600 in the folder dir, which must stay open. 0 or -errno. */
 int swap_begin(struct swap *s, int dir) MUST_USE;
-/* The same, but never with a name: for content that shall get none. */
+/* As swap_begin, but never with a name: for content that shall get none. */
 int swap_spool(struct swap *s, int dir) MUST_USE;
 /*
- * Gives it owner and mode and the name, which may be that of a file or of nothing, as
+ * Sets owner and mode, and takes the name, which may be that of a file or of nothing, as
  * s->over says (SWAP_ANY, unless the caller has set it). attr_err and results as of
- * swap_file; after a failure what there is stays until swap_end. -EBUSY: name is a
- * mount point.
+ * swap_file; after a failure the inode stays until swap_end. -EBUSY: name is a mount
+ * point.
  */
 int swap_commit(struct swap *s, const char *name, const struct swap_attr *attr,
 	int *attr_err) MUST_USE;

@@ -2,7 +2,7 @@
 
 enum kind { CHARACTER, INVALID, UNFINISHED };
 
-/* What a text starts with: one character, or a part that is none. */
+/* The first step of a text: a character, or an invalid or unfinished part. */
 struct step {
 	enum kind kind;
 	unsigned n; /* bytes */
@@ -127,7 +127,7 @@ size_t utf8_tail(struct str s)
 	for (size_t n = 1; n <= 3 && n <= s.n; n++) {
 		struct str end = str_skip(s, s.n - n);
 
-		/* A continuation byte: what it continues stands before it. */
+		/* A continuation byte: its character begins before it. */
 		if ((end.p[0] & 0xc0) == 0x80)
 			continue;
 		return step(end).kind == UNFINISHED ? n : 0;

@@ -6,7 +6,7 @@
 
 enum { UTF8_REPLACEMENT = 0xfffd };
 
-/* Length of the valid part at the front: s.n when all of it is. */
+/* Length of the valid part at the front: s.n when all of it is valid. */
 size_t utf8_prefix(struct str s);
 bool utf8_valid(struct str s);
 
