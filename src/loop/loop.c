@@ -26,7 +26,7 @@ struct loop {
 	int ep;
 	bool stop;
 	bool in_batch;
-	uint64_t batch; /* the number of the present one, or of the last */
+	uint64_t batch; /* the number of the present batch, or of the last one */
 	uint64_t now;
 	uint64_t awake_until; /* us; 0: may sleep */
 
@@ -39,7 +39,7 @@ struct loop {
 	struct handler handlers[SIGNALS];
 };
 
-/* The only globals: a signal handler has no other way to find its loop. */
+/* The only globals: a signal handler cannot find its loop in another way. */
 static int signal_pipe[2] = {-1, -1};
 static volatile sig_atomic_t signal_came[SIGNALS];
 
@@ -48,7 +48,10 @@ static void on_signal(int signo)
 	int saved = errno;
 
 	signal_came[signo] = 1;
-	/* A full pipe has a wake-up in it already: the byte says no more than that. */
+	/*
+	 * If the pipe is full, it already holds a wake-up, which is all that the byte
+	 * means.
+	 */
 	if (write(signal_pipe[1], "", 1) < 0)
 		errno = saved;
 	errno = saved;
@@ -65,7 +68,10 @@ static void signal_ready(struct io *io, uint32_t events)
 	for (int s = 1; s < SIGNALS; s++) {
 		if (!signal_came[s])
 			continue;
-		/* Before the handler: what comes from now on is for the next wake-up. */
+		/*
+		 * Cleared before the handler runs: a signal that arrives later causes
+		 * another wake-up.
+		 */
 		signal_came[s] = 0;
 		if (l->handlers[s].fn)
 			l->handlers[s].fn(l->handlers[s].arg, s);
@@ -151,7 +157,7 @@ void loop_want(struct loop *l, struct io *io, uint32_t events)
 	if (io->fd < 0 || io->events == events)
 		return;
 	io->events = events;
-	/* Changing an fd that is in the set takes no memory and cannot fail. */
+	/* EPOLL_CTL_MOD for a registered fd allocates no memory and cannot fail. */
 	r = epoll_ctl(l->ep, EPOLL_CTL_MOD, io->fd, &e);
 	assert(r == 0);
 }
@@ -249,7 +255,7 @@ void timer_cancel(struct loop *l, struct timer *t)
 
 static void run_timers(struct loop *l)
 {
-	/* Timers set by these callbacks lie behind now and wait for their turn. */
+	/* Timers that callbacks set for a later millisecond wait for the next batch. */
 	uint64_t now = l->now;
 
 	while (l->heap_n && l->heap[0]->at <= now) {
@@ -305,7 +311,10 @@ int loop_run(struct loop *l)
 		for (int i = 0; i < n; i++) {
 			struct io *io = batch[i].data.ptr;
 
-			/* An earlier callback may have removed it, and added it anew. */
+			/*
+			 * An earlier callback may have removed the io, and added it
+			 * again.
+			 */
 			if (io->fd >= 0 && io->batch != l->batch)
 				io->fn(io, batch[i].events);
 		}

@@ -1,10 +1,10 @@
 /*
  * The event loop: level-triggered epoll, a heap of absolute deadlines, signals.
  *
- * One thread. A callback uses at most 64 KiB or about 1 ms, then returns.
- * Objects that own a struct io are freed by loop_free_later, after the batch of
- * events in which they died. What is added inside a batch gets none of its events:
- * they are about what the io or the fd was before.
+ * It has a single thread. A callback uses at most 64 KiB or about 1 ms, then returns.
+ * Objects that own a struct io are freed by loop_free_later, after the batch of events in
+ * which they ended. An io added inside a batch gets none of the events of this batch:
+ * they belong to an earlier use of the io or the fd.
  */
 #ifndef LOOP_LOOP_H
 #define LOOP_LOOP_H
@@ -41,7 +41,7 @@ struct timer {
 	timer_fn *fn;
 };
 
-/* A death to come; embedded in the object that dies. */
+/* A pending free; embedded in the object to be freed. */
 struct later {
 	struct later *next;
 	later_fn *fn;
@@ -52,9 +52,9 @@ struct later {
 
 struct loop *loop_new(int *err) MUST_USE;
 /*
- * Runs what loop_free_later left, closes the loop's own fds, never the io's. Signals
- * that it delivered are ignored from here on: one that comes late changes nothing.
- * Children can be waited for as ever.
+ * Runs the pending calls of loop_free_later and closes the loop's own fds, never those of
+ * an io. Signals that the loop delivered are ignored from here on, so that a late one has
+ * no effect. Children can still be waited for.
  */
 void loop_del(struct loop *l);
 
@@ -63,14 +63,14 @@ int loop_run(struct loop *l) MUST_USE;
 /* Ends loop_run after the present batch; called before it, makes it return at once. */
 void loop_stop(struct loop *l);
 /*
- * Looks for events without sleeping for the next us microseconds, counted from now; 0
- * ends that. For what is expected so soon that to wake a processor up would take as
- * long. Whoever else can run on this processor comes first.
+ * Polls for events without sleeping for the next us microseconds, counted from now; 0
+ * ends that. For an event expected sooner than a sleeping processor would wake up.
+ * Between polls, other runnable threads on this processor run first.
  */
 void loop_stay_awake(struct loop *l, unsigned us);
-/* The time at which the present batch was woken, monotonic ms. */
+/* The time of the wake-up of the present batch, monotonic ms. */
 uint64_t loop_now(const struct loop *l);
-/* The number of the present batch of events: another one for each wake-up. */
+/* The number of the present batch of events; each wake-up has a new number. */
 uint64_t loop_batch(const struct loop *l);
 
 /* Starts watching fd. io stays the caller's and must not move. */
@@ -79,25 +79,25 @@ int loop_add(struct loop *l, struct io *io, int fd, uint32_t events, io_fn *fn) 
 void loop_want(struct loop *l, struct io *io, uint32_t events);
 /* Stops watching and sets io->fd to -1; the fd itself stays open. */
 void loop_remove(struct loop *l, struct io *io);
-/* The same, and closes the fd; legal where io watches nothing. */
+/* As loop_remove, and closes the fd; legal when io watches nothing. */
 void loop_close(struct loop *l, struct io *io);
 
-/* Arms or re-arms t to fire once, ms from now. -ENOMEM leaves it as it was. */
+/* Arms or re-arms t to fire once, ms from now. -ENOMEM leaves t unchanged. */
 int timer_set(struct loop *l, struct timer *t, uint64_t ms, timer_fn *fn) MUST_USE;
 void timer_cancel(struct loop *l, struct timer *t);
 
 /*
- * Delivers signo through a self-pipe to fn, outside of signal context. One
- * handler per signal. Signals coalesce: a handler must look for all its causes.
+ * Delivers signo through a self-pipe to fn, outside of signal context. A signal has one
+ * handler. Signals coalesce: a handler must check all possible causes.
  */
 int loop_signal(struct loop *l, int signo, signal_fn *fn, void *arg) MUST_USE;
 
-/* Lets signo do nothing; children get its default back. */
+/* Ignores signo; children start with its default disposition. */
 void loop_ignore(int signo);
 
 /*
- * Calls fn(d) after the present batch of events, or at once outside one; fn
- * frees the object that d is a part of. Once per object.
+ * Calls fn(d) after the present batch of events, or at once outside a batch; fn frees the
+ * object that d is a part of. To be called once per object.
  */
 void loop_free_later(struct loop *l, struct later *d, later_fn *fn);
 
