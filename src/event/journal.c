@@ -24,7 +24,7 @@ static uint32_t get_u32(const uint8_t *p)
 	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* What the sum of a record begins with. */
+/* Starts the CRC of a record with the checked bytes of its head. */
 static uint32_t sum_head(const uint8_t head[HEAD])
 {
 	return crc_update(0, str_make((const char *)head + SUMMED, HEAD - SUMMED));
@@ -55,8 +55,8 @@ static int write_at(int fd, uint64_t at, struct iovec *v, int n)
 /* --- Reading ------------------------------------------------------------------ */
 
 /*
- * The record at j->size: 0 with *e, whose peek is in the buffer; 1: there is none that
- * is whole; -errno.
+ * Reads the record at j->size: 0 with *e, whose peek is in the buffer; 1: there is no
+ * whole record; -errno.
  */
 static int read_record(
 	const struct journal *j, uint8_t peek[JOURNAL_PEEK], struct journal_entry *e)
@@ -111,7 +111,7 @@ int journal_begin(struct journal *j, int fd, journal_fn *fn, void *ctx, uint64_t
 
 	if (got < 0)
 		return (int)got;
-	/* It was killed at its very first write. */
+	/* The writer was killed during its first write. */
 	if (got < MAGIC && memcmp(magic, JOURNAL_MAGIC, (size_t)got) == 0) {
 		r = begin_empty(&made);
 		if (r)
@@ -162,7 +162,7 @@ int journal_flush(struct journal *j)
 	return r;
 }
 
-/* 0: it will be written with others; 1: it is too long for that; -errno. */
+/* 0: the record will be written with others; 1: it is too long for that; -errno. */
 static int add_late(struct journal *j, const struct iovec *v, int n, uint64_t size)
 {
 	size_t before;
@@ -188,7 +188,7 @@ static int add_late(struct journal *j, const struct iovec *v, int n, uint64_t si
 void journal_undo(struct journal *j, uint64_t size)
 {
 	j->size = size;
-	/* Where that fails the next one that is added cuts it off first. */
+	/* If ftruncate fails, the next journal_add truncates first. */
 	j->torn = ftruncate(j->fd, (off_t)size) < 0;
 }
 
@@ -211,7 +211,7 @@ int journal_add(struct journal *j, uint8_t type, const struct str *parts, size_t
 		return ERR_LIMIT;
 	put_u32(head, (uint32_t)n);
 	put_u32(head + 4, crc);
-	/* What is torn would begin right behind what is whole, and be read with it. */
+	/* Torn bytes would follow the new record and could be read as records. */
 	if (j->torn && ftruncate(j->fd, (off_t)j->size) < 0)
 		return -errno;
 	j->torn = true;

@@ -16,7 +16,7 @@
 
 enum { TORN_NAME = 64 };
 
-/* --- Making room -------------------------------------------------------------- */
+/* --- Eviction ------------------------------------------------------------------- */
 
 static int forget(struct ledger *l, struct ledger_entry *e)
 {
@@ -56,9 +56,9 @@ static void make_room(struct ledger *l, const struct ledger_entry *but)
 	}
 }
 
-/* --- Its life ----------------------------------------------------------------- */
+/* --- Open and close ------------------------------------------------------------- */
 
-/* What lies behind the last whole record is kept for people to look at. */
+/* Saves the bytes behind the last whole record in a file, for inspection by people. */
 static int keep_torn(const struct ledger *l, uint64_t n)
 {
 	char name[TORN_NAME];
@@ -84,9 +84,10 @@ static int keep_torn(const struct ledger *l, uint64_t n)
 }
 
 /*
- * Who did what had started is gone, and how it went is not known: all of it has ended so.
- * On a full disk what is known is still told, and nothing new accepted: what cannot be
- * written now is found in the same state at the next start.
+ * The processes that did the started actions are gone, and their results are lost: all
+ * started actions end as interrupted. On a full disk the entries still get this state,
+ * and new actions are refused; records that cannot be written now are made at the next
+ * start.
  */
 static void interrupt_all(struct ledger *l)
 {
@@ -120,11 +121,11 @@ static int begin_boot(struct ledger *l)
 
 int ledger_claim(int fd, uint64_t deadline)
 {
-	/* Not every file system has locks: then it has to go without. */
+	/* Some file systems have no locks: then the file is used without one. */
 	return lock_file(fd, deadline) == -EBUSY ? -EBUSY : 0;
 }
 
-/* Whether that is the file of this name, still. */
+/* Whether name still refers to the open file. */
 static bool is_called(int fd, int dir, const char *name)
 {
 	struct stat here, there;
@@ -136,7 +137,8 @@ static bool is_called(int fd, int dir, const char *name)
 
 /*
  * The process that has the lock may be about to end, or to give the name to a new file:
- * then the lock is that of a file without a name.
+ * in that case the lock is on a file that has lost its name, and the name is opened
+ * again.
  */
 static int open_name(int dir, const char *name)
 {
@@ -153,7 +155,7 @@ static int open_name(int dir, const char *name)
 	return r ? r : -EBUSY;
 }
 
-/* The key of the box, which the first record is about; false: there is none. */
+/* Reads the key of the sandbox from the first record; false: there is none. */
 static bool read_box(int fd, uint8_t key[LEDGER_KEY])
 {
 	uint8_t start[JOURNAL_FIRST + LEDGER_KEY];
@@ -166,8 +168,9 @@ static bool read_box(int fd, uint8_t key[LEDGER_KEY])
 }
 
 /*
- * Of the file that an earlier process has had open and the one of that name: killed when
- * it had just given the name to a new one, that is it; all that counts is in it.
+ * Chooses between the file that an earlier process had open and the file of that name. If
+ * the process was killed just after it had given the name to a new file, the new file has
+ * all entries and is used.
  */
 static int follow_name(int dir, const char *name, int fd)
 {
@@ -176,19 +179,24 @@ static int follow_name(int dir, const char *name, int fd)
 
 	if (named < 0)
 		return fd;
-	/* Another box may have it, and this one lives in memory. */
+	/*
+	 * The name may belong to another sandbox, while this one has its ledger in
+	 * memory.
+	 */
 	if (is_called(fd, dir, name) || !read_box(fd, here) || !read_box(named, there) ||
 		memcmp(here, there, sizeof(here)) != 0) {
 		fd_close(&named);
 		return fd;
 	}
 	fd_close(&fd);
-	/* It is ours, even if one who died with that process has it for a moment. */
+	/*
+	 * The file is ours, even if a dying process of this sandbox still holds the lock.
+	 */
 	(void)!ledger_claim(named, 0);
 	return named;
 }
 
-/* Whether the file that an earlier process has had open is still one of the folder. */
+/* Whether the file that an earlier process had open still has a name. */
 static bool has_name(int fd)
 {
 	struct stat st;
@@ -204,7 +212,10 @@ int ledger_open(
 
 	if (fd >= 0 && dir >= 0) {
 		made.journal.fd = follow_name(dir, name, fd);
-		/* Memory, or as good as that; the name may be somebody else's. */
+		/*
+		 * A file without a name counts as memory; the name may belong to another
+		 * sandbox.
+		 */
 		if (!has_name(made.journal.fd))
 			made.dir = -1;
 	}
@@ -217,7 +228,7 @@ int ledger_open(
 		&made.journal, made.journal.fd, ledger_read_record, &made, torn);
 	if (!r)
 		r = keep_torn(&made, *torn);
-	/* Its writer was killed between the two. */
+	/* The writer was killed between the record and its event. */
 	if (!r && made.untold)
 		ledger_tell_entry(&made, made.untold);
 	if (!r && fd < 0)
@@ -246,9 +257,9 @@ void ledger_close(struct ledger *l)
 	*l = (struct ledger){.dir = -1, .journal.fd = -1};
 }
 
-/* --- Steps -------------------------------------------------------------------- */
+/* --- The steps of an action ----------------------------------------------------- */
 
-/* As if it had never been asked for. */
+/* Removes an entry that could not be recorded: the id is new again. */
 static void drop_new(struct ledger *l, struct ledger_entry *e)
 {
 	uint8_t key[LEDGER_KEY];
@@ -352,7 +363,9 @@ int ledger_end(struct ledger *l, struct ledger_entry *e, enum ledger_state how,
 		e->n = answer.n;
 		l->answers += answer.n;
 	} else if (ledger_add_end(l, e, how, 0, (struct str){0}, &e->at) < 0) {
-		/* After a new start it will have been interrupted: no less true. */
+		/*
+		 * Without an end record, the next start marks the action as interrupted.
+		 */
 		e->at = 0;
 	}
 	ledger_tell_entry(l, e);

@@ -1,4 +1,4 @@
-/* What happens, in its order: records like others, of which the last ones are kept. */
+/* Events: records of the journal like others; the last EVENTS_MAX are kept. */
 #include "event/ledger_private.h"
 
 #include "base/clock.h"
@@ -26,7 +26,7 @@ int ledger_note_event(struct ledger *l, uint64_t seq, uint64_t at)
 		l->events = events_new();
 	if (!l->events)
 		return -ENOMEM;
-	/* Others than the next one begin anew: those before are not known. */
+	/* If numbers are missing before seq, the earlier events are dropped. */
 	l->events_n = seq == l->event + 1 ? l->events_n + 1 : 1;
 	if (l->events_n > EVENTS_MAX)
 		l->events_n = EVENTS_MAX;

@@ -1,4 +1,4 @@
-/* What actions have printed, beside what is known of them. */
+/* Outputs of actions, as a part of their entries. */
 #include "event/ledger_private.h"
 
 void ledger_close_output(struct ledger *l, struct ledger_entry *e)
@@ -7,7 +7,7 @@ void ledger_close_output(struct ledger *l, struct ledger_entry *e)
 		return;
 	e->out_n = e->output->end;
 	output_close(e->output, e->out_sha);
-	/* Where that fails its length is that of the blocks, after a new start. */
+	/* If that fails, after a new start the length is that of the stored blocks. */
 	if (ledger_add_output(l, e) < 0)
 		return;
 }
@@ -52,7 +52,10 @@ void ledger_set_outputs(struct ledger *l, struct outputs *o)
 		e->output = x;
 		if (ledger_is_open(e))
 			continue;
-		/* The box was killed while it ran, or between this record and its end. */
+		/*
+		 * The sandbox was killed while the action ran, or between this record and
+		 * its end.
+		 */
 		if (e->out_n)
 			x->closed = true;
 		else

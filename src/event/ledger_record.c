@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 enum record {
-	RECORD_BOX = 1, /* key of the box, boot u32 */
+	RECORD_BOX = 1, /* key of the sandbox, boot u32 */
 	RECORD_ACCEPT,  /* seq u64, digest of the request, id */
 	RECORD_START,   /* key of the id, boot u32, monotonic ms u64 */
 	RECORD_END,     /* key, state u8, status u16, answer */
@@ -16,13 +16,14 @@ enum record {
 	RECORD_LEASE, /* u64 */
 	RECORD_OUTPUT, /* key, bytes u64, their digest */
 	RECORD_QUEUE,  /* seq u64, digest, how u8, n u8, id of n bytes, request */
-	RECORD_TOLD,   /* key of the box: what stands before has its events */
+	/* key of the sandbox: the records before this one have their events */
+	RECORD_TOLD,
 };
 
 enum {
 	BOX_LEN = LEDGER_KEY + 4,
 	ACCEPT_LEN = 8 + SHA256_LEN,
-	START_LEAST = LEDGER_KEY + 4, /* without a time, as once they were */
+	START_LEAST = LEDGER_KEY + 4, /* without a time, as in earlier versions */
 	START_LEN = START_LEAST + 8,
 	END_LEN = LEDGER_KEY + 3,
 	QUEUE_LEN = ACCEPT_LEN + 2,
@@ -208,7 +209,7 @@ int ledger_add_ack(struct ledger *l, const struct ledger_entry *e)
 	return add(l, RECORD_ACK, key, sizeof(key), (struct str){0}, false, &at);
 }
 
-/* --- Reading them again ------------------------------------------------------- */
+/* --- Reading the records -------------------------------------------------------- */
 
 static struct ledger_entry *entry_of(const struct ledger *l, const char *key)
 {
@@ -269,7 +270,7 @@ static void read_end(struct ledger *l, const struct journal_entry *j)
 
 	if (!e || !ledger_is_open(e) || how < LEDGER_DONE || how >= LEDGER_STATES)
 		return;
-	/* What ended before it started was refused by itself or cancelled. */
+	/* An action that ended before it started was refused or cancelled. */
 	if (e->state == LEDGER_ACCEPTED && how == LEDGER_INTERRUPTED)
 		return;
 	if (e->state == LEDGER_STARTED && how == LEDGER_CANCELLED)
@@ -297,7 +298,7 @@ static int read_event(struct ledger *l, const struct journal_entry *j)
 {
 	struct ledger_event e = ledger_event_of(j->peek);
 
-	/* One that has no successor is none of ours. */
+	/* An event number without a successor was not written by this program. */
 	if (e.seq == 0 || e.seq >= INT64_MAX)
 		return 0;
 	if (e.kind == LEDGER_EVENT_ACTION)
@@ -305,7 +306,7 @@ static int read_event(struct ledger *l, const struct journal_entry *j)
 	return ledger_note_event(l, e.seq, j->at);
 }
 
-/* Records of a kind that is not known, or too short, are those of another version. */
+/* Records of an unknown kind, or that are too short, come from another version. */
 int ledger_read_record(void *ctx, const struct journal_entry *j)
 {
 	static const size_t least[] = {

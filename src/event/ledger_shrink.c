@@ -1,6 +1,7 @@
 /*
- * A new file of what still counts, written in steps beside the old one, which is what
- * counts until the last step. What has changed since a step is added by the last one.
+ * Rewrites the journal without obsolete records, in steps, beside the old file. The old
+ * file is the journal until the last step, which also adds the changes since the other
+ * steps.
  */
 #include "event/ledger_private.h"
 
@@ -19,11 +20,11 @@ struct shrink {
 	struct buf late;
 	struct swap swap; /* of a file with a name */
 	enum phase phase;
-	uint64_t gone;             /* the next id, of all that ever were */
+	uint64_t gone;             /* the next used id, counted as gone_all */
 	struct ledger_entry *next; /* the next entry */
 };
 
-/* What one step has done; it ends when that is enough. */
+/* Work done by a step; the step ends when it has done enough. */
 struct step {
 	size_t records;
 	uint64_t bytes;
@@ -36,7 +37,7 @@ static bool is_enough(const struct step *s)
 
 /* --- One entry ---------------------------------------------------------------- */
 
-/* The request is of no use any more when it has ended. */
+/* The request is not needed any more when the action has ended. */
 static int copy_accept(
 	struct ledger *to, const struct ledger *from, struct ledger_entry *e)
 {
@@ -66,7 +67,7 @@ static int copy_end(struct ledger *to, const struct ledger *from, struct ledger_
 	return r;
 }
 
-/* What the new file has not of it yet. */
+/* Adds the records of an entry that the new file lacks. */
 static int copy_entry(struct ledger *to, const struct ledger *from,
 	struct ledger_entry *e, struct step *step)
 {
@@ -101,7 +102,7 @@ static int copy_entry(struct ledger *to, const struct ledger *from,
 
 /* --- Its steps ---------------------------------------------------------------- */
 
-/* Those that come to be known meanwhile go where the first ones were. */
+/* Ids used meanwhile overwrite the first ones in the ring: those are skipped. */
 static int copy_gone(struct shrink *s, const struct ledger *l, struct step *step)
 {
 	int r = 0;
@@ -144,7 +145,7 @@ static int copy_entries(struct shrink *s, const struct ledger *l, struct step *s
 	return r;
 }
 
-/* In one step, for nothing may happen in between. */
+/* All the rest in a single step, since no record may be added in between. */
 static int copy_rest(struct shrink *s, struct ledger *l)
 {
 	struct step all = {0};
@@ -180,7 +181,7 @@ static int no_entry(void *ctx, const struct journal_entry *j)
 	return 0;
 }
 
-/* A file that will have our name, where that is; one of nobody's elsewhere. */
+/* Makes a file that will take the journal's name, or memory if the journal has none. */
 static int open_file(struct shrink *s, const struct ledger *l)
 {
 	uint64_t torn;
@@ -190,7 +191,10 @@ static int open_file(struct shrink *s, const struct ledger *l)
 		fd = fd_memory("od-ledger", 0);
 	} else {
 		r = swap_begin(&s->swap, l->dir);
-		/* Whoever has the name must be written to: a copy before it is taken. */
+		/*
+		 * The journal needs a copy of the descriptor, and its lock before it has
+		 * the name.
+		 */
 		fd = r ? r : fd_dup(s->swap.fd, 0);
 	}
 	if (fd < 0)
@@ -248,7 +252,7 @@ void ledger_shrink_pass(struct ledger *l, const struct ledger_entry *e)
 		l->shrink->next = e->newer;
 }
 
-/* From here on it is the journal. */
+/* Makes the new file the journal. */
 static void take_over(struct ledger *l)
 {
 	struct shrink *s = l->shrink;
@@ -325,7 +329,7 @@ bool ledger_shrink(struct ledger *l)
 	r = l->shrink ? take_step(l) : begin(l);
 	if (!r && !last)
 		return true;
-	/* What has failed is not tried again at once. */
+	/* After a failure, the next attempt waits until the journal has grown. */
 	l->shrink_from = r ? l->journal.size + LEDGER_SHRINK_MIN : 0;
 	ledger_shrink_stop(l);
 	return false;

@@ -37,7 +37,7 @@ bool ledger_is_open(const struct ledger_entry *e)
 
 /* --- The table ---------------------------------------------------------------- */
 
-/* The slot of a key, or the empty one where it belongs. There is always one empty. */
+/* The slot of a key, or the empty slot for it. The table always has an empty slot. */
 static size_t slot_of(const struct ledger *l, const uint8_t key[LEDGER_KEY])
 {
 	size_t at;
@@ -81,7 +81,7 @@ static int grow(struct ledger *l)
 	return 0;
 }
 
-/* Those behind it move up, so that a search meets no gap. */
+/* Moves up the slots behind the removed one, so that a search meets no gap. */
 void ledger_drop_slot(struct ledger *l, const uint8_t key[LEDGER_KEY])
 {
 	size_t hole = slot_of(l, key), mask = l->slots_n - 1;
@@ -95,7 +95,9 @@ void ledger_drop_slot(struct ledger *l, const uint8_t key[LEDGER_KEY])
 
 		memcpy(&home, l->slots[at].key, sizeof(home));
 		home &= mask;
-		/* Only what is not between its home and here may be moved back. */
+		/*
+		 * Only a slot whose home is not between the hole and here may be moved.
+		 */
 		if (((at - home) & mask) >= ((at - hole) & mask)) {
 			l->slots[hole] = l->slots[at];
 			hole = at;

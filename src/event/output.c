@@ -19,7 +19,7 @@ enum {
 
 #define NO_BLOCK UINT32_MAX
 
-/* What a block begins with; of this machine's byte order, as are all of ours. */
+/* The head of a block, in the byte order of this machine, as all heads are. */
 struct head {
 	uint8_t key[OUTPUT_KEY];
 	uint64_t index; /* of the block in its output */
@@ -27,7 +27,7 @@ struct head {
 	uint8_t before[SHA256_LEN]; /* state of the digest at its first byte */
 	uint32_t n, sum;            /* its bytes, and their CRC-32 */
 	uint32_t zero;
-	uint32_t own; /* CRC-32 of what stands before */
+	uint32_t own; /* CRC-32 of the members before this one */
 };
 
 _Static_assert(sizeof(struct head) == 88, "a head has no holes");
@@ -53,9 +53,9 @@ static uint64_t place_of(uint32_t block, size_t at)
 	return (uint64_t)block * OUTPUT_BLOCK + at;
 }
 
-/* --- The blocks of one -------------------------------------------------------- */
+/* --- The blocks of an output ---------------------------------------------------- */
 
-/* The tail goes round in a ring of places. */
+/* The tail is a ring of places. */
 static size_t slot_of(uint64_t index)
 {
 	if (index < HEAD_PLACES)
@@ -63,7 +63,7 @@ static size_t slot_of(uint64_t index)
 	return HEAD_PLACES + (size_t)((index - HEAD_PLACES) % TAIL_PLACES);
 }
 
-/* The last one that has bytes, or will have the next ones. */
+/* The index of the last block: the one that has, or will have, the newest bytes. */
 static uint64_t last_of(const struct output *x)
 {
 	return x->end / OUTPUT_DATA;
@@ -80,7 +80,10 @@ static uint32_t block_of(const struct output *x, uint64_t index)
 	return x->blocks[slot];
 }
 
-/* n numbers, the first of them as in old, which is given up; NULL leaves it. */
+/*
+ * Makes an array of n numbers that begins with those of old and frees old; NULL: old is
+ * unchanged.
+ */
 static uint32_t *numbers_new(uint32_t *old, size_t old_n, size_t n)
 {
 	uint32_t *made = calloc(n, sizeof(*made));
@@ -112,7 +115,7 @@ static int need_place(struct output *x, size_t slot)
 	return 0;
 }
 
-/* --- Blocks that are nobody's -------------------------------------------------- */
+/* --- Free blocks ---------------------------------------------------------------- */
 
 static void give_back(struct outputs *o, uint32_t block)
 {
@@ -120,7 +123,7 @@ static void give_back(struct outputs *o, uint32_t block)
 		size_t n = o->free_cap ? 2 * o->free_cap : LIST_FIRST;
 		uint32_t *made = numbers_new(o->free, o->free_n, n);
 
-		/* It is lost until the next start: no harm to anybody's bytes. */
+		/* The block is unused until the next start; no output loses bytes. */
 		if (!made)
 			return;
 		o->free = made;
@@ -147,7 +150,7 @@ static void let_go_all(struct outputs *o, struct output *x)
 	x->places = 0;
 }
 
-/* One of its middle, but never the last. */
+/* Frees a block of the output's middle, but never the last. */
 static void let_go_middle(struct outputs *o, struct output *x)
 {
 	uint64_t last = last_of(x);
@@ -193,7 +196,7 @@ static uint32_t take_block(struct outputs *o)
 
 /* --- Writing ------------------------------------------------------------------ */
 
-/* The block for the next bytes: an empty one, where one begins here. */
+/* The block for the next bytes: a new block, if they begin one. */
 static uint32_t block_for_next(struct outputs *o, struct output *x)
 {
 	uint64_t index = last_of(x);
@@ -205,7 +208,7 @@ static uint32_t block_for_next(struct outputs *o, struct output *x)
 	br_sha256_state(&x->sha.ctx, x->before);
 	if (need_place(x, slot) < 0)
 		return NO_BLOCK;
-	/* What the ring has there is forgotten. */
+	/* If the ring has an older block in this place, its content is overwritten. */
 	if (x->blocks[slot] == NO_BLOCK) {
 		x->blocks[slot] = take_block(o);
 		x->held += x->blocks[slot] != NO_BLOCK;
@@ -228,7 +231,10 @@ static int write_head(const struct outputs *o, const struct output *x, uint32_t 
 	return write_at(o->fd, place_of(block, 0), str_make((char *)&h, sizeof(h)));
 }
 
-/* Bytes for one block, all of them; behind the last, the source is at that place. */
+/*
+ * Adds bytes to one block. If source is not NULL, the source is there behind the last
+ * byte.
+ */
 static void add_part(
 	struct outputs *o, struct output *x, struct str part, const uint64_t *source)
 {
@@ -248,7 +254,9 @@ static void add_part(
 	}
 	if (!r)
 		r = write_head(o, x, block, index, at + part.n);
-	/* What cannot be written is lost, with what stood before it in its block. */
+	/*
+	 * Bytes that cannot be written are lost, with those before them in their block.
+	 */
 	if (r)
 		let_go(o, x, slot_of(index));
 }
@@ -277,7 +285,7 @@ void output_close(struct output *x, uint8_t digest[SHA256_LEN])
 
 /* --- Reading ------------------------------------------------------------------ */
 
-/* The next place that may have a block: those between head and tail have none. */
+/* The next place that may have a block; the places between head and tail have none. */
 static uint64_t next_place(const struct output *x, uint64_t index)
 {
 	uint64_t last = last_of(x);
@@ -324,7 +332,7 @@ int output_read(const struct outputs *o, const struct output *x, uint64_t end,
 	return 0;
 }
 
-/* --- Its life ----------------------------------------------------------------- */
+/* --- Life cycle ----------------------------------------------------------------- */
 
 struct output *output_new(struct outputs *o, const uint8_t key[OUTPUT_KEY])
 {
@@ -365,7 +373,7 @@ void outputs_close(struct outputs *o)
 	*o = (struct outputs){.fd = -1};
 }
 
-/* --- What an earlier process has written ---------------------------------------- */
+/* --- Outputs of an earlier process ------------------------------------------------ */
 
 struct found {
 	struct head head;
@@ -383,8 +391,9 @@ static int compare(const void *a, const void *b)
 }
 
 /*
- * 0; 1: it is not whole, or of nobody; -errno. known: its head was written behind its
- * bytes, and nothing but our process has ended since.
+ * Reads the head of a block: 0; 1: the block is incomplete or free; -errno. known: an
+ * earlier process of this boot has written it, head after bytes, so that the bytes need
+ * no check.
  */
 static int look_at(const struct outputs *o, uint32_t block, bool known, struct head *h)
 {
@@ -405,7 +414,7 @@ static int look_at(const struct outputs *o, uint32_t block, bool known, struct h
 	return crc_update(0, str_make(bytes, h->n)) != h->sum;
 }
 
-/* The state in which the output was when its last block was written. */
+/* Restores the state of the output as of the write of its last block. */
 static int continue_from(struct outputs *o, struct output *x, const struct found *last)
 {
 	const struct head *h = &last->head;
@@ -424,7 +433,7 @@ static int continue_from(struct outputs *o, struct output *x, const struct found
 	return r;
 }
 
-/* n blocks of one output, the first first. */
+/* Makes an output of its n blocks, sorted by index. */
 static int gather(struct outputs *o, const struct found *f, size_t n)
 {
 	struct output *x = output_new(o, f->head.key);
@@ -434,7 +443,10 @@ static int gather(struct outputs *o, const struct found *f, size_t n)
 		uint64_t index = f[i].head.index;
 		size_t slot = slot_of(index);
 
-		/* Only the last may be incomplete; of two of a place the later counts. */
+		/*
+		 * Only the last block may be incomplete. If two blocks have one index,
+		 * the later is used.
+		 */
 		if (i + 1 < n &&
 			(f[i].head.n < OUTPUT_DATA || index == f[i + 1].head.index)) {
 			give_back(o, f[i].block);
