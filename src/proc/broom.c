@@ -8,20 +8,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Waits in 0 for the end; the folder is at 1. */
+/* Waits at 0 for the end of the maker; the folder is at 1. */
 static _Noreturn void child(
 	int in, int dir, const char *name, broom_fn *fn, const void *arg)
 {
 	ssize_t n = -1;
 	char nothing;
 
-	/* Who is told to end may well be about to leave something behind. */
+	/* These are ignored because the maker may leave a file while it ends. */
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	/* What ends our maker's group shall not end us. */
+	/* A signal to the group of the maker must not end this process. */
 	setpgid(0, 0);
 	if (dup2(in, 0) == 0 && dup2(dir, 1) == 1 && fd_blocking(0) == 0) {
-		/* Also the writing end of ours: else there would be no end. */
+		/*
+		 * This also closes our copy of the writing end: with it the read would
+		 * never end.
+		 */
 		spawn_close_from(3);
 		do
 			n = read(0, &nothing, 1);
@@ -55,7 +58,9 @@ void broom_end(struct broom *b, bool done)
 {
 	if (b->pid == 0)
 		return;
-	/* Its user can stop it, and would stop us as well: we wait for it. */
+	/*
+	 * The sandbox user may have stopped the process; waitpid would then never return.
+	 */
 	kill(b->pid, done ? SIGKILL : SIGCONT);
 	fd_close(&b->fd);
 	while (waitpid(b->pid, NULL, 0) < 0 && errno == EINTR)

@@ -34,7 +34,7 @@ static int collect(const struct capture *c, int fd, uint64_t deadline, struct bu
 	}
 }
 
-/* Programs close their output by ending, so that this waits for next to nothing. */
+/* Programs usually close their output by ending, so that this waits briefly. */
 static int reap(const struct capture *c, pid_t pid, uint64_t deadline, int *status)
 {
 	for (;;) {
@@ -68,7 +68,7 @@ static int follow(const struct capture *c, pid_t pid, int in, int out_fd,
 	uint64_t deadline = clock_ms() + c->ms;
 	int status = 0, r = 0;
 
-	/* One that does not read its input answers nevertheless. */
+	/* A program that does not read its input may still write an answer. */
 	if (write(in, c->input.p, c->input.n) < 0 && errno != EPIPE)
 		r = -errno;
 	fd_close(&in);

@@ -14,7 +14,7 @@ enum {
 /* Version 1 shows "no limit" as the largest multiple of the page size. */
 static const uint64_t cgroup_no_limit = (uint64_t)1 << 62;
 
-/* A value in a file: on a line of its own, or behind a key and a blank. */
+/* A value in a file: on a line of its own, or after a key and a blank. */
 struct cgroup_value {
 	const char *file;
 	const char *key; /* NULL: the file holds the value alone */
@@ -125,7 +125,7 @@ void cgroup_find(struct cgroup *g, const char *mount)
 	if (!cgroup_try(g, CGROUP_V2, mount, "") &&
 		!cgroup_try(g, CGROUP_V1, mount, "/memory"))
 		return;
-	/* It is read twice per command: an open file takes a sixth of the time. */
+	/* The file is read twice per command: an open file takes a sixth of the time. */
 	g->kills = cgroup_open_file(g, cgroup_values[g->version][ITEM_KILLS].file);
 }
 
@@ -165,7 +165,7 @@ int cgroup_memory_available(const struct cgroup *g, uint64_t *bytes)
 		r = cgroup_read(g, ITEM_INACTIVE, &inactive);
 	if (r < 0)
 		return r;
-	/* The files are read one after the other, so that the sum may not match. */
+	/* The files are not read at the same moment, so that the sum may not match. */
 	usage -= active + inactive < usage ? active + inactive : usage;
 	*bytes = usage < limit ? limit - usage : 0;
 	return 0;

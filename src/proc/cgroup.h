@@ -1,6 +1,6 @@
 /*
  * The memory controller of the sandbox's control group, as a container sees its own
- * one: version 2 at /sys/fs/cgroup, version 1 at /sys/fs/cgroup/memory. The processor
+ * group: version 2 at /sys/fs/cgroup, version 1 at /sys/fs/cgroup/memory. The processor
  * time of version 1 is at /sys/fs/cgroup/cpuacct.
  *
  * A value that the kernel does not provide is an error, never a guess: no mounted
@@ -19,7 +19,7 @@ enum cgroup_version { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
 struct cgroup {
 	enum cgroup_version version;
 	char folder[64]; /* of the memory controller */
-	int kills;       /* the open file with their count; -1: none */
+	int kills;       /* open file with the count of kills; -1: none */
 };
 
 /* Finds the controller below mount (CGROUP_MOUNT, or a folder of a test). */

@@ -31,7 +31,7 @@ static int wait_status(const siginfo_t *si)
 	return si->si_status | (si->si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
-/* Signals coalesce: looks until there is nothing left to reap. */
+/* Signals coalesce: reaps until there is nothing left to reap. */
 static void reap(void *arg, int signo)
 {
 	(void)arg;

@@ -1,6 +1,4 @@
-/*
- * The children of this process: who is told when one of them ends.
- */
+/* The children of this process, and the callbacks for their ends. */
 #ifndef PROC_CHILDREN_H
 #define PROC_CHILDREN_H
 
@@ -13,7 +11,7 @@ struct child;
 /* status is as from wait(2). */
 typedef void child_fn(struct child *c, int status);
 
-/* Interest in one child; embedded in its owner. */
+/* The watch of a child; embedded in its owner. */
 struct child {
 	pid_t pid; /* 0: not watched */
 	child_fn *fn;
@@ -24,9 +22,9 @@ struct child {
 int children_init(struct loop *l) MUST_USE;
 
 /*
- * Watches pid. fn is called once, from the loop, before the child is reaped: a
- * status that fn writes down is known even if we are killed right after it. What
- * c watched before is forgotten.
+ * Watches pid. fn is called once, from the loop, before the child is reaped: a status
+ * that fn stores is not lost even if we are killed right after it. An earlier watch of c
+ * is forgotten.
  */
 void children_watch(struct child *c, pid_t pid, child_fn *fn);
 void children_forget(struct child *c);

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Copies of the maker's descriptors would keep their files and pipes open. */
+/* Copies of the maker's descriptors would keep its files and pipes open. */
 static _Noreturn void companion_run(int sock, companion_fn *fn, const void *arg)
 {
 	if (dup2(sock, 0) == 0 && dup2(sock, 1) == 1) {

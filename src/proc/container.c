@@ -10,7 +10,7 @@ enum {
 	MOUNTS_MAX = 256 << 10, /* 1,000 mounts; a container has about 30 */
 	MOUNTS_PIECE = 4096,
 	MOUNT_POINT_FIELD = 4, /* of a line of mountinfo, from 0 */
-	ENGINE_MOUNTS = 2,     /* so many of engine_files, at least */
+	ENGINE_MOUNTS = 2,     /* minimum number of mounted engine_files */
 };
 
 /* The kernel's numbers for the first namespace of a kind, as of Linux 3.8. */
@@ -72,7 +72,7 @@ static uint64_t container_read_namespace(const char *path)
 	return stat(path, &st) < 0 ? 0 : st.st_ino;
 }
 
-/* Mounts above the maximum are not read: they prove nothing. */
+/* Mounts above the maximum are not read and do not count as proof. */
 static void container_load_mounts(struct buf *out)
 {
 	int fd = fd_open("/proc/self/mountinfo", O_RDONLY, 0);

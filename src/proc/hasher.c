@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* --- In the other process: lengths of the file come at 0, the digest goes to 1 ------ */
+/* --- In the hashing process: lengths of the file come at 0, the digest goes to 1 ---- */
 
 /* 1 with *n, 0 at the end, -1. */
 static int read_length(uint64_t *n)
@@ -61,7 +61,7 @@ static _Noreturn void child(struct hasher *h, int in, int out)
 	_exit(write(1, digest, sizeof(digest)) != sizeof(digest));
 }
 
-/* --- In the writing one ------------------------------------------------------------ */
+/* --- In the writing process -------------------------------------------------------- */
 
 void hasher_begin(struct hasher *h, int fd)
 {
@@ -69,7 +69,7 @@ void hasher_begin(struct hasher *h, int fd)
 	sha256_init(&h->h);
 }
 
-/* Where there is no process to be had, this one goes on by itself. */
+/* If no process can be started, this one goes on hashing. */
 static void start(struct hasher *h)
 {
 	int in[2], out[2];
@@ -98,7 +98,7 @@ static void start(struct hasher *h)
 	h->told = h->n;
 }
 
-/* A full pipe is no loss: the next length tells of this one, too. */
+/* A full pipe loses nothing: the next length includes this one. */
 static void tell(struct hasher *h)
 {
 	if (write(h->to, &h->n, sizeof(h->n)) == sizeof(h->n))
@@ -114,14 +114,14 @@ void hasher_put(struct hasher *h, struct str piece)
 		return;
 	}
 	sha256_update(&h->h, piece.p, piece.n);
-	/* One that could not be started once is tried again much later. */
+	/* After a failed start, the next attempt follows much later. */
 	if (h->n >= HASHER_FROM && h->n - h->told >= HASHER_FROM) {
 		h->told = h->n;
 		start(h);
 	}
 }
 
-/* It ends by itself once it knows that there is no more. */
+/* The other process ends by itself after the last length and the end of its input. */
 static int receive(struct hasher *h, uint8_t digest[SHA256_LEN])
 {
 	struct pollfd p = {.fd = h->from, .events = POLLIN};
@@ -157,7 +157,9 @@ void hasher_drop(struct hasher *h)
 {
 	if (!h->pid)
 		return;
-	/* Its user can stop it, and would stop us as well: we wait for it. */
+	/*
+	 * The sandbox user may have stopped the process; waitpid would then never return.
+	 */
 	kill(h->pid, SIGKILL);
 	fd_close(&h->to);
 	fd_close(&h->from);

@@ -27,7 +27,7 @@ enum {
 	BACKOFF_MAX = 5000,    /* ms */
 	CRASHES_MAX = 5,       /* within CRASH_WINDOW: give up */
 	CRASH_WINDOW = 60000,  /* ms */
-	RESTART_MIN_LIFE = 20, /* ms: killed sooner than this, wait this long */
+	RESTART_MIN_LIFE = 20, /* ms: killed sooner, serve is started after this time */
 };
 
 struct entry {
@@ -35,8 +35,8 @@ struct entry {
 	pid_t pid;
 	bool exited;
 	int status;
-	bool fd_due;   /* serve has not got it back yet */
-	bool exit_due; /* serve does not know yet that pid is gone */
+	bool fd_due;   /* serve has not received it back yet */
+	bool exit_due; /* serve was not informed yet that pid has ended */
 	char name[STORE_NAME];
 };
 
@@ -44,19 +44,19 @@ struct entry {
 static struct {
 	struct entry entries[ENTRIES];
 	size_t n;   /* entries in use lie below this */
-	int fd_end; /* descriptors from here on are not for entries */
+	int fd_end; /* descriptors from here on are not used for entries */
 	int sock;   /* to serve; -1 while there is none */
 	bool end_due;
 	pid_t serve;
 	uint64_t started;
 	uint64_t restart_at; /* 0: serve is running */
 	uint64_t backoff;
-	uint64_t crashes[CRASHES_MAX - 1]; /* the last ones before the present */
+	uint64_t crashes[CRASHES_MAX - 1]; /* the last crashes before the present one */
 	size_t crash_n;
-	int exit_code; /* -1: go on */
+	int exit_code; /* -1: init goes on */
 } init;
 
-static volatile sig_atomic_t stops; /* signals that have asked for the end */
+static volatile sig_atomic_t stops; /* received signals that request the end */
 
 static void on_signal(int signo)
 {
@@ -93,7 +93,7 @@ static void keep(const struct store_record *r, int fd)
 	struct entry *e;
 
 	drop(r->name);
-	/* With the last descriptor gone, serve could not be started again. */
+	/* Init needs spare descriptors: without them serve could not be started again. */
 	e = fd < init.fd_end ? vacant() : NULL;
 	if (!e) {
 		log_error("init: the fd store is full, %s is not kept", r->name);
@@ -109,14 +109,17 @@ static void disconnect(void)
 	fd_close(&init.sock);
 }
 
-/* Takes what serve has sent; at its end serve is dead or dying. */
+/* Handles the records from serve; at the end of the stream serve is dead or dying. */
 static void receive(void)
 {
 	struct store s = {.sock = init.sock};
 	struct store_record r;
 	int fd, err;
 
-	/* A reset tells only that serve died with something unread, and only once. */
+	/*
+	 * ECONNRESET: serve died with unread records. It is reported once, and records of
+	 * serve may follow.
+	 */
 	while ((err = store_next(&s, &r, &fd)) == 0 || err == -ECONNRESET) {
 		if (err == 0 && r.op == STORE_PUT && fd >= 0)
 			keep(&r, fd);
@@ -129,7 +132,7 @@ static void receive(void)
 		disconnect();
 }
 
-/* What is due to serve, one record: false when nothing is, or cannot be sent now. */
+/* Sends a record that is due to serve: false when none is, or it cannot be sent now. */
 static bool send_next(void)
 {
 	struct store_record r = {.op = STORE_END};
@@ -155,7 +158,7 @@ static bool send_next(void)
 		memcpy(r.name, e->name, sizeof(r.name));
 	}
 	if (fd_send_record(init.sock, &r, sizeof(r), fd) < 0)
-		return false; /* full, or dead: poll tells */
+		return false; /* full, or serve is dead: poll reports that */
 	if (e)
 		e->fd_due = e->exit_due = false;
 	else
@@ -192,7 +195,10 @@ static void start(serve_fn *serve, void *arg)
 		struct store s = {.sock = pair[1], .init = self};
 
 		fd_close(&pair[0]);
-		/* Keys of a terminal reach us alone, and serve through us, once. */
+		/*
+		 * Only init receives the keys of a terminal; it forwards them to serve
+		 * once.
+		 */
 		setsid();
 		for (size_t i = 0; i < init.n; i++)
 			fd_close(&init.entries[i].fd);
@@ -209,7 +215,7 @@ static void start(serve_fn *serve, void *arg)
 		init.entries[i].fd_due = init.entries[i].fd >= 0;
 	return;
 fail:
-	/* No process or descriptor to be had now: later, perhaps. */
+	/* The system has no process or descriptor now: the start is tried again later. */
 	init.serve = 0;
 	init.restart_at = clock_ms() + BACKOFF_MAX;
 }
@@ -232,7 +238,7 @@ static void serve_ended(int status)
 	uint64_t life = now - init.started;
 	uint64_t wait = 0;
 
-	/* Its last words may still be on the way. */
+	/* The last records of serve may still be in the socket. */
 	if (init.sock >= 0)
 		receive();
 	disconnect();
@@ -326,9 +332,15 @@ int init_run(serve_fn *serve, void *arg)
 	spawn_remember_limits();
 	getrlimit(RLIMIT_NOFILE, &files);
 	init.fd_end = files.rlim_cur < INT_MAX ? (int)files.rlim_cur - FDS_OWN : INT_MAX;
-	/* What is kept here is nobody's business, of the same user neither. */
+	/*
+	 * Other processes of the same user must not read the memory and descriptors of
+	 * init.
+	 */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	/* Signals arrive only while waiting; a process 1 without handlers gets none. */
+	/*
+	 * Signals are unblocked only while init waits; process 1 gets none without
+	 * handlers.
+	 */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	sigemptyset(&open);
@@ -336,7 +348,10 @@ int init_run(serve_fn *serve, void *arg)
 	for (size_t i = 0; i < ARRAY_LEN(forwarded); i++)
 		sigaction(forwarded[i], &act, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	/* Orphans come to us anyway as process 1; elsewhere they must be asked for. */
+	/*
+	 * Process 1 is the parent of all orphans; another process has to become a
+	 * subreaper.
+	 */
 	if (getpid() != 1 && tree_adopt_orphans() < 0)
 		log_warn("init: no subreaper here, orphans go to another parent");
 
@@ -352,7 +367,7 @@ int init_run(serve_fn *serve, void *arg)
 			clock_ms() >= init.restart_at)
 			start(serve, arg);
 	}
-	/* Serve has ended them, if it has come to that. */
+	/* serve has ended all processes, if it could. */
 	tree_end(&(struct tree){.root = getpid()}, 0);
 	return init.exit_code;
 }

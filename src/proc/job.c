@@ -20,16 +20,16 @@
 /* Exit codes of the child. */
 enum { EXIT_WORK = 1, EXIT_RIGHTS = 2, EXIT_SETUP = 3 };
 
-/* Where the child is told that its input is whole: a pipe's end may mean anything. */
+/* The descriptor for the end of the input: the end of a pipe alone is ambiguous. */
 enum { INPUT_END = 3 };
 
 /*
- * No interest in a pipe. Its end is reported all the same, but once and not in each
- * turn of the loop.
+ * Epoll flags of a paused or idle pipe. Its end is reported nevertheless, but once and
+ * not in each turn of the loop.
  */
 enum { QUIET = EPOLLONESHOT };
 
-/* A process stays here when its job is given up, until it is reaped. */
+/* A process has its entry here, also after its job was given up, until it is reaped. */
 struct job_kid {
 	struct child child; /* pid 0: the place is free */
 	struct job *job;    /* NULL: given up */
@@ -45,7 +45,7 @@ static struct job *line;
 
 /* --- In the child ------------------------------------------------------------- */
 
-/* Whichever numbers the pipes have got: they become 0, 1 and INPUT_END, 2 stays. */
+/* Moves the pipes to 0, 1 and INPUT_END, whatever their numbers are; 2 is unchanged. */
 static int place(int in, int out, int input_end)
 {
 	const int above = INPUT_END + 1;
@@ -81,12 +81,12 @@ static void limit(void)
 #endif
 }
 
-/* The parent's memory holds secrets: nobody may look, at no moment. */
+/* The parent's memory holds secrets: the child must not become readable at any moment. */
 static _Noreturn void child(
 	const struct job_conf *c, int in, int out, int input_end, pid_t parent)
 {
 	spawn_default_signals();
-	/* A full disk or a peer that has left is an error to be told, not a death. */
+	/* A full disk or a closed peer is an error to be returned, not a fatal signal. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -98,7 +98,9 @@ static _Noreturn void child(
 		c->prepare(c->arg);
 	if (spawn_become(c->user) < 0)
 		_exit(EXIT_RIGHTS);
-	/* Both are reset by a change of identity, the first as the system likes. */
+	/*
+	 * A change of identity resets both; the system defines how it resets the first.
+	 */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (getppid() != parent)
@@ -138,7 +140,9 @@ static void close_in(struct job *j)
 
 static void end_input(struct job *j)
 {
-	/* A job without this word takes it for cut off: nothing worse. */
+	/*
+	 * If the byte is lost, the job treats its input as truncated, which is harmless.
+	 */
 	if (j->in_end >= 0)
 		(void)!write(j->in_end, "", 1);
 	close_in(j);
@@ -160,7 +164,7 @@ static void leave_line(struct job *j)
 		*at = j->next;
 }
 
-/* Lets go of everything but the output. */
+/* Releases everything but the output. */
 static void end(struct job *j)
 {
 	enter(j, JOB_OVER);
@@ -170,7 +174,7 @@ static void end(struct job *j)
 	timer_cancel(j->loop, &j->deadline);
 	if (!j->kid)
 		return;
-	/* It may lack the right to be killed by us; then it ends when it ends. */
+	/* A process that we may not kill ends by itself. */
 	kill(j->kid->child.pid, SIGKILL);
 	j->kid->job = NULL;
 	j->kid = NULL;
@@ -197,7 +201,7 @@ static enum job_outcome outcome_of(int status)
 	}
 }
 
-/* It is over when its process is reaped and its output has been read. */
+/* The job is over when its process is reaped and its output has been read. */
 static void settle(struct job *j)
 {
 	if (j->state == JOB_RUNS && !j->kid && j->out_fd < 0)
@@ -338,7 +342,7 @@ static int launch(struct job *j, struct job_kid *k)
 	return 0;
 }
 
-/* The first in line for whom there is a place leaves it. */
+/* Removes the first queued job whose kind has a free place. */
 static struct job *take_next(struct job_kid **k)
 {
 	for (struct job *j = line; j; j = j->next) {
@@ -356,7 +360,7 @@ static void start_waiting(void)
 	struct job_kid *k;
 	struct job *j;
 
-	/* From the front each time: what is called may change the line. */
+	/* The queue is searched from its front each time: callbacks may change it. */
 	while ((j = take_next(&k))) {
 		if (launch(j, k) < 0)
 			finish(j, JOB_NO_START);
@@ -380,7 +384,7 @@ static int join_line(struct job *j)
 	return 0;
 }
 
-/* What ends calls back before those in line are looked at: they come first. */
+/* Callbacks of an ended job run before the queue is served; queued jobs come first. */
 static bool is_line_served(void)
 {
 	for (const struct job *j = line; j; j = j->next)
@@ -465,8 +469,8 @@ ssize_t job_move(struct job *j, int fd, size_t n)
 		return moved;
 	err = errno;
 	/*
-	 * Either end may be the reason. The pipe may have room again by now: then the
-	 * loop says so at once.
+	 * Either end may cause EAGAIN. If the pipe has space again by now, the loop
+	 * reports that at once.
 	 */
 	if (err == EAGAIN && is_readable(fd)) {
 		loop_want(j->loop, &j->in_io, EPOLLOUT);
@@ -495,7 +499,9 @@ ssize_t job_hand(struct job *j, int fd, size_t n)
 	if (moved >= 0)
 		return moved;
 	err = errno;
-	/* Either end may be the reason, and who waits for the wrong one never ends. */
+	/*
+	 * Either end may cause EAGAIN, and a wait for the wrong end would never return.
+	 */
 	if (err == EAGAIN)
 		return job_waiting(j) ? -EAGAIN : 0;
 	return err == ENOSYS || err == EPERM ? -EINVAL : -err;

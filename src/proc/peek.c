@@ -77,7 +77,7 @@ static bool executes(pid_t pid, const char *program)
 		a.st_ino == b.st_ino;
 }
 
-/* "NUMBER ARGUMENT... STACK COUNTER", or a word while it does not sleep. */
+/* "NUMBER ARGUMENT... STACK COUNTER", or a word if the process does not sleep. */
 static bool waits_for_ever(const char *call)
 {
 	enum { NUMBER, ADDRESS, OPERATION, VALUE, TIMEOUT, FIELDS };
@@ -92,7 +92,9 @@ static bool waits_for_ever(const char *call)
 		call = end;
 	}
 	command = v[OPERATION] & (unsigned)FUTEX_CMD_MASK;
-	/* Memory that others have, too, is not private: they may wake it. */
+	/*
+	 * A futex in shared memory is not private: another process may wake the sleeper.
+	 */
 	return v[NUMBER] == SYS_futex && v[OPERATION] & FUTEX_PRIVATE_FLAG &&
 		(command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET) &&
 		v[TIMEOUT] == 0;

@@ -11,7 +11,9 @@ void pidwait_end(pid_t pid, uint64_t deadline)
 	int fd = fd_process(pid);
 	int r = fd < 0 ? fd : fd_wait(fd, POLLIN, deadline);
 
-	/* ESRCH: it has ended. Other errors are those of kernels and filters. */
+	/*
+	 * ESRCH: the process has ended. Other errors come from old kernels and filters.
+	 */
 	if (r < 0 && r != -ESRCH)
 		pause_until(deadline);
 	fd_close(&fd);

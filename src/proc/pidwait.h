@@ -1,4 +1,4 @@
-/* The end of any process, not only of a child. */
+/* Waits for the end of any process, not only of a child. */
 #ifndef PROC_PIDWAIT_H
 #define PROC_PIDWAIT_H
 

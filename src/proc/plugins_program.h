@@ -14,7 +14,9 @@
  */
 int plugins_program_find(char path[FILE_PATH_MAX]) MUST_USE;
 
-/* Appends why it cannot be executed, err being the result above, and the next step. */
+/*
+ * Appends why the program cannot be executed (err: the result above), and the next step.
+ */
 void plugins_program_explain(const char *path, int err, struct buf *why);
 
 #endif

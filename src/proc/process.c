@@ -272,7 +272,10 @@ void process_remove(struct process *p)
 	process_wake(p);
 }
 
-/* The oldest exited process without followers; with seen, of those that were shown. */
+/*
+ * The oldest exited process without followers; with seen, only processes whose exit a
+ * client has received.
+ */
 static struct process *process_find_victim(struct processes *all, bool seen)
 {
 	struct process *p = all->first;

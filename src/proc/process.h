@@ -81,7 +81,7 @@ struct process_exit {
 	double at;      /* seconds since 1970 */
 };
 
-/* What clients see of a process. The texts are valid as long as the process. */
+/* The attributes of a process for clients. The texts are valid as long as the process. */
 struct process_info {
 	const char *id, *tag, *cwd, *user;
 	const char *argv; /* argv_n texts, each with its NUL */
@@ -224,8 +224,8 @@ ssize_t process_output_send(
 
 /*
  * For when_full "wait": the bytes of the output before this offset have reached their
- * reader, and need not be kept. Of followers with f->releases, which is set before
- * process_follow, the smallest offset counts. f NULL: a reader that does not follow,
+ * reader, and need not be kept. The smallest offset of the followers with f->releases
+ * counts; releases is set before process_follow. f NULL: a reader that does not follow,
  * whose offset counts if no follower has f->releases.
  */
 void process_release(

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 
 enum {
-	KILL_TURN_US = 20000, /* of one batch: other peers wait meanwhile */
-	KILL_SHARED = 16,     /* a larger tree needs a look of its own */
+	KILL_TURN_US = 20000, /* per batch: other peers wait meanwhile */
+	KILL_SHARED = 16,     /* a larger tree needs a snapshot of its own */
 	TURN_MS = 1,          /* until the next batch */
 };
 
@@ -46,7 +46,7 @@ void process_end_timers(struct process *p)
 /* --- Turns ----------------------------------------------------------------- */
 
 /*
- * A look at /proc takes milliseconds where there are many processes, and a peer may ask
+ * A snapshot of /proc takes milliseconds if there are many processes, and a peer may ask
  * for hundreds of them at once. Each batch has time for some.
  */
 static void turn_update(struct process_turn *turn, const struct loop *l)
@@ -101,12 +101,12 @@ static bool kill_later(struct process *p, uint64_t ms)
 	return timer_set(p->all->conf->loop, &p->killing.timer, ms, kill_step) == 0;
 }
 
-/* Whether the tree has to be looked at again; r: the result of the look. */
+/* Whether the tree needs another snapshot; r: the result of tree_kill. */
 static bool kill_goes_on(const struct process *p, bool before, int r)
 {
 	const struct process_killing *k = &p->killing;
 
-	/* Another look finds those that were forked meanwhile. */
+	/* Another snapshot finds processes that were forked meanwhile. */
 	if (r > 0)
 		return loop_now(p->all->conf->loop) < k->until;
 	return k->tree.moment && !before;

@@ -49,7 +49,7 @@ static uint64_t limit_of(const struct process *p)
 	return scarce && share < limit ? share : limit;
 }
 
-/* Where files have no holes, the memory is released by a new file. */
+/* If files have no holes, a new file releases the memory. */
 static void source_compact(struct process_source *s)
 {
 	int r = 0;
@@ -106,7 +106,7 @@ static void source_bound(struct process_source *s)
 	processes_trim(all, false);
 }
 
-/* The number of bytes that may be read now. */
+/* The number of bytes that may be read from the source now. */
 static uint64_t source_space(const struct process_source *s)
 {
 	const struct process_record *r = s->process->record;
@@ -187,7 +187,10 @@ int process_source_watch(struct process *p, unsigned no)
 {
 	struct process_source *s = &p->out[no];
 
-	/* One read of a pty returns at most a landing area: splice would save nothing. */
+	/*
+	 * A read of a pty returns at most PROCESS_LANDING bytes: splice would save
+	 * nothing.
+	 */
 	if (p->record->pty)
 		s->spool.no_splice = true;
 	else

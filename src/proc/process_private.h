@@ -56,7 +56,7 @@ struct process_record {
 	char text[]; /* each with its NUL: argv, cwd, user, tag */
 };
 
-/* Pipes of a process that moves much are larger: fewer wake-ups. */
+/* Pipes of a process that transfers many bytes are larger, for fewer wake-ups. */
 enum {
 	PROCESS_WIDE_AFTER = 16 << 20, /* bytes of one direction */
 	PROCESS_PIPE_WIDE = 1 << 20,   /* the most that a user may have in one pipe */
@@ -84,7 +84,7 @@ struct process_sink {
 
 struct process_killing {
 	bool active;
-	bool once; /* nobody was there at the last look */
+	bool once; /* the last snapshot had no process of the tree */
 	struct tree tree;
 	uint64_t until; /* monotonic ms */
 	struct timer timer;
@@ -136,7 +136,7 @@ struct process_table {
 struct process_turn {
 	uint64_t batch; /* the number of the batch, plus 1 */
 	uint64_t began; /* monotonic us */
-	unsigned n;     /* looks in this batch */
+	unsigned n;     /* snapshots in this batch */
 };
 
 struct processes {

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 enum {
-	PUNCH = 65536,   /* what is given back at once: a system call for 16 pages */
-	SKIP = 4096,     /* read at once where there is no memory to keep it */
+	PUNCH = 65536,   /* released at once: a system call for 16 pages */
+	SKIP = 4096,     /* read at once if there is no memory to keep it */
 	READ_AT = 65536, /* copied at once */
 };
 
@@ -169,7 +169,10 @@ void process_spool_trim(struct process_spool *s, uint64_t offset)
 	whole = s->meta->start / PUNCH * PUNCH;
 	if (whole <= s->punched)
 		return;
-	/* A kill in between leaves memory that the next call gives back: from 0 on. */
+	/*
+	 * After a kill in between, the next call releases the memory again: from offset 0
+	 * on.
+	 */
 	if (fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 		    (off_t)s->punched, (off_t)(whole - s->punched)) < 0)
 		s->no_holes = true;

@@ -1,14 +1,14 @@
 /*
- * An output of a process, addressed by offset, in memory that outlives a crash of
- * serve.
+ * An output of a process, addressed by offset, in memory that outlives a crash of serve.
  *
  * The bytes lie in a memfd: byte k of the output is byte k of the file, and the size of
  * the file is the end of the output. splice(2) moves bytes out of a pipe and grows the
  * file in one system call, so that a kill at any moment neither loses nor doubles a byte.
- * Where a source cannot be spliced (a pty), bytes pass through the landing area of the
- * meta record, which tells after a crash what was read and not yet stored.
+ * If a source cannot be spliced (a pty), bytes pass through the landing area of the meta
+ * record, which after a crash holds the bytes that were read and not yet stored.
  *
- * The oldest bytes are released to the system as holes; meta->start tells what is left.
+ * The oldest bytes are released to the system as holes; meta->start is the offset of the
+ * first byte that is left.
  */
 #ifndef PROC_PROCESS_SPOOL_H
 #define PROC_PROCESS_SPOOL_H
@@ -32,9 +32,9 @@ struct process_spool {
 	int fd; /* the memfd; -1: none */
 	struct process_spool_meta *meta;
 	uint64_t end;     /* the offset behind the newest byte: the size of the file */
-	uint64_t punched; /* what is below this offset has been given back */
+	uint64_t punched; /* bytes below this offset have been released */
 	bool no_splice;   /* the source cannot be spliced */
-	bool no_holes;    /* files of the system have no holes */
+	bool no_holes;    /* files of this system cannot have holes */
 };
 
 /* A part of an output. */
@@ -63,28 +63,29 @@ uint64_t process_spool_kept(const struct process_spool *s);
  */
 ssize_t process_spool_append(struct process_spool *s, int source, size_t n) MUST_USE;
 
-/* Gives the bytes before offset back; an offset beyond the end means the end. */
+/* Releases the bytes before offset; an offset beyond the end means the end. */
 void process_spool_trim(struct process_spool *s, uint64_t offset);
 
 /*
- * Whether more memory is held than is kept, because the system has no holes: then
- * process_spool_move puts what is kept into another file, whose descriptor is to be
- * stored in the place of the old one. -errno: it stays as it was.
+ * Whether more memory is held than needed, because the system has no holes: then
+ * process_spool_move copies the kept bytes to another file, whose descriptor has to
+ * replace the old one in the store. -errno: the spool is unchanged.
  */
 bool process_spool_wastes(const struct process_spool *s);
 int process_spool_move(struct process_spool *s) MUST_USE;
 
 /*
- * Appends up to max bytes from offset at on to out. A gap is skipped: *part tells where
- * the bytes begin. 0; ERR_RANGE: at is beyond the end; -errno.
+ * Appends up to max bytes from offset at on to out. A gap is skipped: *part has the
+ * offset at which the bytes begin. 0; ERR_RANGE: at is beyond the end; -errno.
  */
 int process_spool_read(const struct process_spool *s, uint64_t at, size_t max,
 	struct buf *out, struct process_part *part) MUST_USE;
 
 /*
- * Sends up to n bytes from offset at on to a socket without a copy. How many; -EAGAIN:
- * the socket is full; ERR_RANGE: at lies in the gap or not before the end; -EINVAL: the
- * system cannot do that, process_spool_read is the way; another -errno, of the socket.
+ * Sends up to n bytes from offset at on to a socket without a copy. Returns their number;
+ * -EAGAIN: the socket is full; ERR_RANGE: at lies in the gap or not before the end;
+ * -EINVAL: not supported, process_spool_read has to be used; another -errno, of the
+ * socket.
  */
 ssize_t process_spool_send(
 	const struct process_spool *s, uint64_t at, size_t n, int sock) MUST_USE;

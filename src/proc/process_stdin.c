@@ -124,7 +124,7 @@ static ssize_t stage_drain_once(struct process_sink *s)
 	return stage_copy(s);
 }
 
-/* Moves on what the stage holds: 0; 1: not all of it; -EPIPE: stdin has no reader. */
+/* Drains the stage into stdin: 0; 1: bytes are left; -EPIPE: stdin has no reader. */
 static int stage_drain(struct process *p)
 {
 	struct process_sink *s = &p->in;

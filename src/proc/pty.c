@@ -19,7 +19,9 @@
 #define TIOCGPTPEER _IO('T', 0x41)
 #endif
 
-/* By the master's own ioctl, which needs no /dev/pts in sight; else by name. */
+/*
+ * Opens the slave by an ioctl of the master, which needs no /dev/pts; else by its name.
+ */
 static int open_slave(int master)
 {
 	char path[32];
@@ -34,7 +36,7 @@ static int open_slave(int master)
 	return fd_open(path, O_RDWR, 0);
 }
 
-/* The kernel's own choice; 0 is no key. */
+/* The kernel's defaults; 0 disables a key. */
 static const cc_t keys[NCCS] = {
 	[VINTR] = 0x03,
 	[VQUIT] = 0x1c,
@@ -62,7 +64,7 @@ void pty_reset_modes(int master)
 	t.c_oflag = OPOST | ONLCR;
 	t.c_lflag = ICANON | ISIG | IEXTEN | ECHOCTL | ECHOKE;
 	memcpy(t.c_cc, keys, sizeof(t.c_cc));
-	/* As before nearly every command: setting them takes all locks there are. */
+	/* The modes rarely differ, and setting them takes every lock of the terminal. */
 	if (t.c_iflag != before.c_iflag || t.c_oflag != before.c_oflag ||
 		t.c_lflag != before.c_lflag ||
 		memcmp(t.c_cc, before.c_cc, sizeof(t.c_cc)) != 0)
@@ -99,8 +101,9 @@ int pty_signal_of(char key)
 }
 
 /*
- * From the other end: TCSAFLUSH on ours would wait for whoever prints without end, who
- * waits for us to read, and no signal ends that in the kernel.
+ * Flushes at the slave. TCSAFLUSH at the master would wait for the output of a program
+ * that prints without end, while the program waits for us to read; no signal ends that
+ * wait in the kernel.
  */
 static void forget_input(int master)
 {
@@ -114,7 +117,7 @@ static void forget_input(int master)
 
 int pty_raise(int master, char key)
 {
-	/* What is on its way, and what lies in the terminal's own queue. */
+	/* Flushes the input in transit, and the input in the terminal's own queue. */
 	tcflush(master, TCOFLUSH);
 	forget_input(master);
 	return ioctl(master, TIOCSIG, pty_signal_of(key)) < 0 ? -errno : 0;

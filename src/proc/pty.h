@@ -9,29 +9,29 @@
 #include <sys/types.h>
 
 /*
- * Makes a pty of the given size without echo: who writes to it knows what it
- * wrote. *master is NONBLOCK, *slave blocking; both belong to the caller.
- * -errno when the system has no ptys.
+ * Makes a pty of the given size. Echo is off, since a writer has its own input. *master
+ * is NONBLOCK, *slave blocking; both belong to the caller. -errno when the system has no
+ * ptys.
  */
 int pty_open(uint16_t rows, uint16_t columns, int *master, int *slave) MUST_USE;
 
 /*
- * What takes the place of a pty where there is none: a pair of sockets. *ours is
- * NONBLOCK, *theirs blocking; both belong to the caller. To the functions below a
- * socket is a terminal without modes, foreground and keys. -errno.
+ * The substitute for a pty where there is none: a pair of sockets. *ours is NONBLOCK,
+ * *theirs blocking; both belong to the caller. To the functions below a socket is a
+ * terminal without modes, foreground and keys. -errno.
  */
 int pty_open_socket(int *ours, int *theirs) MUST_USE;
 
 /*
- * Gives the terminal the modes in which a shell can read a line and keys raise
- * signals, whatever a program has left behind. Echo stays off.
+ * Sets the modes in which a shell can read a line and keys raise signals, whatever modes
+ * a program has left. Echo stays off.
  */
 void pty_reset_modes(int master);
 
-/* Tells the programs on the terminal its new size. -errno. */
+/* Sets the size of the terminal, which raises SIGWINCH for its programs. -errno. */
 int pty_resize(int master, uint16_t rows, uint16_t columns) MUST_USE;
 
-/* Shows what is typed, for a person who types at it. */
+/* Turns echo on, for a person who types. */
 void pty_set_echo(int master);
 
 /* True while keys such as C-c raise signals (and a terminal would show them as ^C). */
@@ -41,8 +41,8 @@ bool pty_signals_on(int master);
 int pty_signal_of(char key);
 
 /*
- * Raises the signal of key (C, Z or backslash) as the terminal would, and forgets the
- * input that no program has read, which would stand in its way. -errno.
+ * Raises the signal of key (C, Z or backslash) as the terminal would, and discards the
+ * input that no program has read, which would delay it. -errno.
  */
 int pty_raise(int master, char key) MUST_USE;
 
@@ -50,8 +50,8 @@ int pty_raise(int master, char key) MUST_USE;
 bool pty_collects_lines(int master);
 
 /*
- * The foreground process group, or -errno. With -ENOTTY the terminal tells it to nobody
- * outside its session, as gVisor's, which may not raise signals either.
+ * The foreground process group, or -errno. -ENOTTY: the terminal reports it only inside
+ * its session, as gVisor's does; such a terminal may refuse to raise signals, too.
  */
 pid_t pty_foreground(int master) MUST_USE;
 

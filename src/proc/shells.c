@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where a shell that is given by its name may be, and busybox beside it. */
+/* Folders in which a shell given by its name is searched, also for busybox. */
 static const char *const folders[] = {
 	"/bin", "/usr/bin", "/usr/local/bin", "/busybox", "/.od/bin"};
 
@@ -24,7 +24,7 @@ struct kind_name {
 	enum shells_kind kind;
 };
 
-/* By the name of the file that a path leads to in the end. */
+/* Kinds by the name of the file at the end of all links of a path. */
 static const struct kind_name kind_names[] = {
 	{"bash", "bash", SHELLS_BASH},
 	{"rbash", "bash", SHELLS_BASH},
@@ -53,7 +53,7 @@ static const char *last_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Whether the permissions allow it; user NULL: this process, as access(2) reports. */
+/* Whether the mode bits allow it; user NULL: this process, as access(2) reports. */
 static bool shells_may_execute(const struct stat *st, const struct spawn_user *user)
 {
 	if (!user || user->uid == 0)
@@ -95,7 +95,7 @@ static int shells_check_format(const char *root, const char *full)
 }
 
 /*
- * Follows the links of path's last part, inside the root: *full is where they
+ * Follows symlinks of the last part of path inside the root: *full is the file at their
  * end. -errno when there is no file that can be executed.
  */
 static int resolve(const char *root, const char *path, char full[FILE_PATH_MAX])
@@ -130,13 +130,18 @@ static int shells_check_program(const struct shells_place *p, const char *full)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || !shells_may_execute(&st, p->user))
 		return -EACCES;
-	/* Not by AT_EACCESS: libc knows no way round a filter that forbids the call. */
+	/*
+	 * AT_EACCESS is not used: libc has no fallback if a seccomp filter forbids the
+	 * call.
+	 */
 	if (access(full, X_OK) < 0)
 		return -errno;
 	return shells_check_format(p->root, full);
 }
 
-/* Some images link all names of busybox hard, so that none leads to another. */
+/*
+ * Some images have hard links for all names of busybox, so that no link can be followed.
+ */
 static bool is_busybox(const char *root, const char *full)
 {
 	struct stat st, box;

@@ -23,9 +23,9 @@
 enum {
 	OOM_SCORE_CHILD = 500,
 	CHANNEL_FD = 3,    /* of a child */
-	ANSWERS_FD = 4,    /* and behind it */
-	REPORT_FD = 5,     /* and behind that */
-	CLOSE_MAX = 65536, /* where neither close_range nor a sane limit helps */
+	ANSWERS_FD = 4,    /* of a child, too */
+	REPORT_FD = 5,     /* of a child until its exec */
+	CLOSE_MAX = 65536, /* if neither close_range nor the limit bounds the numbers */
 };
 
 static const char *const step_words[] = {
@@ -41,7 +41,7 @@ static const char *const step_words[] = {
 	[SPAWN_EXEC] = "executing the program",
 };
 
-/* To the parent: a step that is about to take long (err 0), or has failed. */
+/* Sent to the parent: a step that may take long begins (err 0), or has failed. */
 struct message {
 	enum spawn_step step;
 	int err;
@@ -64,7 +64,7 @@ void spawn_remember_limits(void)
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
 		return;
 	files.rlim_cur = files.rlim_max;
-	/* Where it may not be raised, fewer are served. */
+	/* If the limit cannot be raised, fewer clients are served. */
 	if (setrlimit(RLIMIT_NOFILE, &files) < 0)
 		errno = 0;
 }
@@ -106,7 +106,7 @@ static void spawn_write_oom_score(const char *process)
 	_Static_assert(OOM_SCORE_CHILD == 500, "text and number agree");
 	snprintf(path, sizeof(path), "/proc/%s/oom_score_adj", process);
 	fd = fd_open(path, O_WRONLY, 0);
-	/* No /proc, or a score that may not be changed: the child still runs. */
+	/* Without /proc, or if the score may not be changed, the child still runs. */
 	if (fd >= 0 && write(fd, text, sizeof(text) - 1) < 0)
 		errno = 0;
 	fd_close(&fd);
@@ -118,8 +118,8 @@ void spawn_raise_oom_score(void)
 }
 
 /*
- * Until its exec a child of a server without root may not open its own file of the
- * score: it is hidden, and so the file is root's.
+ * Until its exec, a child of a server without root cannot open its own oom_score_adj: it
+ * is not dumpable, so that the file belongs to root.
  */
 static void spawn_raise_oom_score_of(pid_t pid)
 {
@@ -132,16 +132,18 @@ static void spawn_raise_oom_score_of(pid_t pid)
 
 static int take_tty(int slave, const struct spawn_user *u)
 {
-	/* Opening the slave as session leader may have made it ours already. */
+	/*
+	 * Opening the slave as session leader may have made it the controlling terminal.
+	 */
 	if (ioctl(slave, TIOCSCTTY, 0) < 0 && errno != EPERM)
 		return -1;
-	/* Who may not open it could not write to /dev/stderr, either. */
+	/* The user becomes the owner of the terminal: writing to /dev/stderr opens it. */
 	if (u && u->uid != (uid_t)-1 && fchown(slave, u->uid, (gid_t)-1) < 0)
 		errno = 0;
 	return tcsetpgrp(slave, getpid());
 }
 
-/* The three may be sources of one another: copies above 2 come first. */
+/* The three may be sources of one another: they are copied above 2 first. */
 static int wire(const struct spawn *s)
 {
 	int high[3];
@@ -163,7 +165,10 @@ static int wire(const struct spawn *s)
 	return 0;
 }
 
-/* Somebody's, or nobody's. Those that are handed over lie above the report now. */
+/*
+ * Puts from at number to, or closes to if from is not given. The sources lie above
+ * REPORT_FD by now.
+ */
 static int wire_one(int from, int to)
 {
 	if (from <= 0)
@@ -185,7 +190,7 @@ static int become(const struct spawn_user *u, enum spawn_step *step)
 	if (!u || u->uid == (uid_t)-1)
 		return 0;
 	*step = SPAWN_GROUPS;
-	/* A user namespace may deny setgroups where nothing would change anyway. */
+	/* A user namespace may deny setgroups even if nothing would change. */
 	if (setgroups(u->ngroups, u->groups) < 0 && (geteuid() == 0 || errno != EPERM))
 		return -1;
 	*step = SPAWN_GID;
@@ -206,12 +211,12 @@ static void say(int report, enum spawn_step step, int err)
 {
 	struct message m = {.step = step, .err = err};
 
-	/* A parent that does not listen any more, or is gone, is no reason to end. */
+	/* If the parent has closed the socket or ended, the child goes on. */
 	if (send(report, &m, sizeof(m), MSG_NOSIGNAL) < 0)
 		errno = err;
 }
 
-/* Returns 0 once the parent has opened the gate, which a dead parent never does. */
+/* Returns 0 once the parent has opened the gate. If the parent dies, it fails. */
 static int wait_at_gate(int report)
 {
 	struct pollfd w = {.fd = report, .events = POLLIN};
@@ -227,7 +232,7 @@ static int wait_at_gate(int report)
 
 /*
  * As execvp: after a program that may not be executed, the later paths are tried. A
- * folder that may not be searched has no program.
+ * folder that may not be searched counts as one without the program.
  */
 static void execute(const struct spawn *s)
 {
@@ -254,9 +259,9 @@ static void child(struct spawn *s, int report)
 	enum spawn_step step = SPAWN_FDS;
 	int high = fd_dup(report, REPORT_FD + 1);
 
-	/* The socket is among 0, 1 and 2 where our standard descriptors are closed. */
+	/* If our standard descriptors are closed, the socket may be 0, 1 or 2. */
 	errno = -(high < 0 ? high : channel < 0 ? channel : answers);
-	/* That so high a number is never to be had is EINVAL there. */
+	/* F_DUPFD fails with EINVAL if the number is not below RLIMIT_NOFILE. */
 	if (errno == EINVAL)
 		errno = EMFILE;
 	if (high < 0 || channel < 0 || answers < 0)
@@ -282,16 +287,19 @@ static void child(struct spawn *s, int report)
 		for (size_t i = 0; i < ARRAY_LEN(kept_limits); i++)
 			setrlimit(kept_limits[i], &remembered[i]);
 	spawn_raise_oom_score();
-	/* Kept across exec: those that leave the session stay below it (proc/tree). */
+	/*
+	 * Kept across exec: processes that leave the session stay descendants
+	 * (proc/tree).
+	 */
 	prctl(PR_SET_CHILD_SUBREAPER, s->orphans_leave ? 0 : 1, 0, 0, 0);
 	if (become(s->user, &step) < 0)
 		goto fail;
 	/*
-	 * Until its exec it has our memory. Processes of the same user never get a moment
-	 * in which they can open it.
+	 * Until its exec the child has our memory. Processes of the same user must not be
+	 * able to open it at any moment.
 	 */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	/* A change of identity forgets it. */
+	/* A change of identity clears the signal, so that it is set after it. */
 	if (s->dies_with_us)
 		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	step = SPAWN_CWD;
@@ -324,7 +332,7 @@ int spawn(const struct spawn *s, pid_t *pid, struct spawn_report *report)
 	*report = (struct spawn_report){.fd = -1, .step = "making a socket"};
 	if (r < 0)
 		return r;
-	/* The child must not run our handlers: they write into our self-pipe. */
+	/* The child must not run our handlers, which write into our self-pipe. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	made = fork();
@@ -401,7 +409,7 @@ int spawn_outcome(struct spawn_report *report)
 			return -m.err;
 		}
 	}
-	/* The exec closes the socket; so does a death. */
+	/* The socket closes by the exec, or by the end of the child. */
 	spawn_report_close(report);
 	if (report->at != SPAWN_EXEC)
 		return -EINTR;

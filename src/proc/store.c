@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <stdio.h>
 
-/* Init reads at once and does nothing that blocks: waiting for it is short. */
+/* Init reads at once and never blocks, so that this wait is short. */
 static int send_record(struct store *s, const struct store_record *r, int fd)
 {
 	struct pollfd w = {.fd = s->sock, .events = POLLOUT};
@@ -35,7 +35,7 @@ void store_drop(struct store *s, const char *name)
 	if (s->sock < 0)
 		return;
 	snprintf(r.name, sizeof(r.name), "%s", name);
-	/* Init is gone: then nothing is kept any more. */
+	/* If init is gone, nothing is kept any more. */
 	if (send_record(s, &r, -1) < 0)
 		return;
 }

@@ -1,11 +1,10 @@
 /*
- * The fd store: what must outlive a crash of serve waits in init.
+ * The fd store: init keeps descriptors that must outlive a crash of serve.
  *
- * Entries are opaque to init: a name, a descriptor, and a process that belongs
- * to it (0 for none). A name is unique; putting it again replaces the entry.
- * When serve is started again it gets every entry back, with the exit status of
- * processes that init has reaped meanwhile. Without init everything here does
- * nothing and finds nothing.
+ * Entries are opaque to init: a name, a descriptor, and a process that belongs to it (0
+ * for none). A name is unique; putting it again replaces the entry. When serve is started
+ * again it gets every entry back, with the exit status of processes that init has reaped
+ * meanwhile. Without init all functions here have no effect and return no entry.
  */
 #ifndef PROC_STORE_H
 #define PROC_STORE_H
@@ -17,12 +16,12 @@
 
 enum { STORE_NAME = 48 };
 
-/* One record on the socket between init and serve, in both directions. */
+/* A record on the socket between init and serve, in both directions. */
 enum store_op {
-	STORE_PUT,  /* serve: keep this. init: here is what you had kept */
-	STORE_DROP, /* serve: forget this */
+	STORE_PUT,  /* serve: keep this entry. init: an entry that was kept */
+	STORE_DROP, /* serve: forget this entry */
 	STORE_EXIT, /* init: the process of this entry has ended */
-	STORE_END,  /* init: that was everything that you had kept */
+	STORE_END,  /* init: all kept entries were sent */
 };
 
 struct store_record {
@@ -38,7 +37,7 @@ struct store {
 	pid_t init; /* its process */
 };
 
-/* Keeps a copy of fd (and the name of pid) in init. -errno when it cannot. */
+/* Keeps a copy of fd (and the number pid) in init. -errno when it cannot. */
 int store_put(struct store *s, const char *name, int fd, pid_t pid) MUST_USE;
 void store_drop(struct store *s, const char *name);
 
@@ -48,7 +47,7 @@ void store_drop(struct store *s, const char *name);
  */
 int store_next(struct store *s, struct store_record *r, int *fd) MUST_USE;
 
-/* The same for start-up, when everything comes back: waits; ends with STORE_END. */
+/* As store_next for the start, when all entries come back: waits; ends with STORE_END. */
 int store_take(struct store *s, struct store_record *r, int *fd) MUST_USE;
 
 #endif

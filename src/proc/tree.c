@@ -21,8 +21,9 @@
 enum {
 	STAT_ROOM = 512,
 	ROUNDS = 8,
-	LOOK_MS = 20,     /* of a wait: another process may have been forked meanwhile */
-	KILL_LOOK_MS = 2, /* of a wait during which new processes are killed, too */
+	/* longest wait: another process may have been forked meanwhile */
+	LOOK_MS = 20,
+	KILL_LOOK_MS = 2, /* longest wait while new processes are killed, too */
 };
 
 enum kin { KIN_UNKNOWN, KIN_OURS, KIN_OTHER };
@@ -35,12 +36,12 @@ struct proc {
 	enum kin kin;
 	char state;
 	bool tty;     /* it has a controlling terminal */
-	bool parents; /* one of those that were listed comes from it */
+	bool parents; /* a listed process is its child */
 };
 
 /*
- * One look at the system: the living, by pid. Static, because init has no heap,
- * and because nobody needs it for longer than one call.
+ * A snapshot of the system: the live processes, sorted by pid. Static, because init has
+ * no heap; the next snapshot overwrites it.
  */
 static struct proc procs[TREE_PROCS_MAX];
 static size_t procs_n;
@@ -53,13 +54,13 @@ static pid_t number(struct str text)
 	return str_u64(text, INT32_MAX, &pid) == 0 ? (pid_t)pid : 0;
 }
 
-/* "PID (NAME) STATE PPID PGRP SESSION TTY ..."; false for the dead. */
+/* "PID (NAME) STATE PPID PGRP SESSION TTY ..."; false for dead processes. */
 static bool parse(struct str text, struct proc *p, struct str *name)
 {
 	struct str rest = text, state;
 	size_t open = str_find_byte(text, '(');
 
-	/* The name may hold anything, parentheses too. */
+	/* The name may hold any byte, including parentheses. */
 	while (rest.n && rest.p[rest.n - 1] != ')')
 		rest.n--;
 	if (rest.n < open + 2)
@@ -75,7 +76,7 @@ static bool parse(struct str text, struct proc *p, struct str *name)
 	return p->state != 'Z' && p->state != 'X';
 }
 
-/* False when it has ended. */
+/* False when the process has ended. */
 static bool look_at(pid_t pid, struct proc *p, char name[TREE_NAME])
 {
 	char path[64], text[STAT_ROOM];
@@ -127,11 +128,11 @@ static int list(void)
 	}
 	closedir(d);
 	qsort(procs, procs_n, sizeof(procs[0]), by_pid);
-	/* An empty folder of that name, or the /proc of another namespace. */
+	/* /proc may be an empty folder, or belong to another PID namespace. */
 	return look_at(getpid(), &self, name) && find(getpid()) ? 0 : -ENOENT;
 }
 
-/* The list of the moment again, or a new one. */
+/* Uses the list of this moment again, or makes a new one. */
 static int list_at(uint64_t moment)
 {
 	int r;
@@ -146,13 +147,16 @@ static int list_at(uint64_t moment)
 	return 0;
 }
 
-/* Goes up from p to one whose kin is known, and writes it down all the way. */
+/* Walks up from p to a process whose kin is known, and stores the result on the way. */
 static void settle(struct proc *p)
 {
 	struct proc *top = p;
 	enum kin kin;
 
-	/* A snapshot of many moments may hold a circle: n steps are all there are. */
+	/*
+	 * Parents read at different moments may form a cycle: the walk takes at most n
+	 * steps.
+	 */
 	for (size_t i = 0; i < procs_n && top && top->kin == KIN_UNKNOWN; i++)
 		top = find(top->parent);
 	kin = top && top->kin == KIN_OURS ? KIN_OURS : KIN_OTHER;
@@ -160,7 +164,10 @@ static void settle(struct proc *p)
 		p->kin = kin;
 }
 
-/* Finds out who is whose; root and caller are KIN_OTHER. How many are ours. */
+/*
+ * Sets the kin of all processes; root and caller are KIN_OTHER. Returns how many are
+ * KIN_OURS.
+ */
 static size_t sort_out(pid_t root)
 {
 	pid_t outsiders[] = {root, getpid()};
@@ -183,9 +190,9 @@ static size_t sort_out(pid_t root)
 }
 
 /*
- * Lists the living, each with its kin. Who forks and ends between being listed and
- * being looked at hides its child, which came too late for the list: so that nobody
- * is there has to be seen twice.
+ * Lists the live processes, each with its kin. A process that forks and ends between
+ * being listed and being read hides its child, which is too new for the list. So an empty
+ * tree has to be seen twice.
  */
 static int snapshot_at(pid_t root, uint64_t moment)
 {
@@ -207,12 +214,12 @@ static int snapshot(pid_t root)
 	return snapshot_at(root, 0);
 }
 
-/* To those of the last snapshot; how many there were. */
+/* Signals the processes of the last snapshot; returns how many there were. */
 static int tree_send(int signo)
 {
 	int n = 0;
 
-	/* Upwards: parents learn of it before their children end. */
+	/* Ascending by pid: a parent gets the signal before its children end. */
 	for (size_t i = 0; i < procs_n; i++) {
 		if (procs[i].kin != KIN_OURS)
 			continue;
@@ -247,7 +254,7 @@ pid_t tree_guess_front(pid_t root)
 
 	if (r < 0 || !shell || shell->state == 'R')
 		return r < 0 ? r : root;
-	/* By pid. */
+	/* Descending by pid: the newest child first. */
 	for (size_t i = procs_n; i-- > 0;)
 		if (procs[i].parent == root && procs[i].session == root &&
 			procs[i].state != 'T')
@@ -268,9 +275,9 @@ static void note(struct tree *t, const struct proc *p, int err)
 }
 
 /*
- * A whole group at once, so that who is being forked in it does not escape; but
- * only where all of it is ours. last is the group that was killed last: most of those
- * in one come one after the other.
+ * Kills a whole group at once, so that a process being forked in it does not escape. The
+ * groups of the root and of the caller are left out: they have processes that must live.
+ * last is the group that was killed last: members of a group mostly follow one another.
  */
 static int kill_one(const struct proc *p, pid_t root, pid_t *last)
 {
@@ -283,8 +290,8 @@ static int kill_one(const struct proc *p, pid_t root, pid_t *last)
 }
 
 /*
- * Who forks all the time is faster than a look at everybody. Stopped processes
- * fork no more, and keep the places that a limit would give to others.
+ * A process that forks all the time is faster than a snapshot. Stopped processes fork no
+ * more, and they occupy the places that a process limit would free for others.
  */
 static void stop_all(pid_t root)
 {
@@ -322,7 +329,9 @@ int tree_kill(struct tree *t)
 		return 0;
 	}
 	t->live = 0;
-	/* Downwards: one that goes on by forking and ending is the newest. */
+	/*
+	 * Descending by pid: a process that goes on by forking and ending is the newest.
+	 */
 	for (size_t i = procs_n; i-- > 0;) {
 		int r;
 
@@ -358,7 +367,7 @@ void tree_kill_now(pid_t root)
 	size_t before = SIZE_MAX;
 
 	kill(root, SIGSTOP);
-	/* The killed are listed until they are dead; only new ones matter. */
+	/* Killed processes are listed until they are dead; only new ones count. */
 	for (int i = 0; i < ROUNDS && t.killed != before; i++) {
 		before = t.killed;
 		if (tree_kill(&t) <= 0)
@@ -368,9 +377,10 @@ void tree_kill_now(pid_t root)
 }
 
 /*
- * Shells do not end by SIGTERM: they ignore it, and control jobs or have one; some catch
- * it where a terminal begins with them. Whoever else ignores it may be waited for by one
- * that heeds it, and must not be kept from what it does.
+ * Whether SIGTERM has to be preceded by a SIGSTOP, as for shells, which SIGTERM does not
+ * end. A shell ignores SIGTERM, and has a child or controls jobs (it ignores SIGTTOU).
+ * Some shells catch SIGTERM if they lead the session of a terminal. Other processes that
+ * ignore SIGTERM go on: a process that handles SIGTERM may wait for them.
  */
 static bool is_shell(const struct proc *p)
 {
@@ -381,7 +391,7 @@ static bool is_shell(const struct proc *p)
 	return p->parents || peek_ignores(p->pid, SIGTTOU);
 }
 
-/* What stands behind the command that is about to end must not be executed. */
+/* A shell must not execute the commands behind the one that is about to end. */
 static void halt_shells(pid_t root)
 {
 	if (snapshot(root) < 0)
@@ -397,7 +407,7 @@ static void halt_shells(pid_t root)
 			kill(procs[i].pid, SIGSTOP);
 }
 
-/* Who can hear it hears it: a job that was stopped, but no shell. */
+/* A stopped job, but no shell, that does not ignore SIGTERM. */
 static bool is_stopped_job(const struct proc *p)
 {
 	return p->state == 'T' && !peek_ignores(p->pid, SIGTERM) &&
@@ -440,7 +450,7 @@ int tree_hang_up(pid_t root)
 	return n > 0 ? tree_signal(root, SIGCONT) : n;
 }
 
-/* Waits for one process: a tree has ended when each of its processes has. */
+/* Waits for one process only: a tree has ended when each of its processes has. */
 static void tree_wait(pid_t pid, uint64_t deadline, uint64_t look_ms)
 {
 	uint64_t look = clock_ms() + look_ms;
@@ -474,7 +484,7 @@ void tree_end(struct tree *t, uint64_t grace_ms)
 
 	while (n > 0 && clock_ms() < half && (pid = tree_find_ending(t->root)) > 0)
 		tree_wait(pid, half, LOOK_MS);
-	/* Even if not all could be asked: shells are stopped. */
+	/* Also if SIGTERM could not be sent to all: shells are stopped. */
 	if (n)
 		n = tree_hang_up(t->root);
 	while (n > 0 && clock_ms() < end) {

@@ -25,7 +25,7 @@ static int join(const char *root, const char *path, char out[FILE_PATH_MAX])
 	return n < 0 || n >= FILE_PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-/* Opens a regular file below the root; nothing else, and never waiting. */
+/* Opens a regular file below the root, nothing else, and without waiting. */
 static int open_file(const char *root, const char *path, int flags, struct stat *st)
 {
 	char full[FILE_PATH_MAX];
@@ -48,8 +48,8 @@ static int open_file(const char *root, const char *path, int flags, struct stat 
 }
 
 /*
- * Appends the file's text. Of one above the maximum the whole lines that fit
- * are kept and the answer is ERR_LIMIT.
+ * Appends the file's text. If the file is larger than the maximum, the whole lines that
+ * fit are kept and the result is ERR_LIMIT.
  */
 static int load(const char *root, const char *path, struct buf *text)
 {
@@ -76,7 +76,7 @@ static int load(const char *root, const char *path, struct buf *text)
 	return got < 0 ? -EIO : ERR_LIMIT;
 }
 
-/* What the image knows of its users. */
+/* The user database of the image. */
 struct db {
 	struct buf passwd;
 	struct buf group;
@@ -85,7 +85,7 @@ struct db {
 static int db_load(struct db *db, const char *root)
 {
 	*db = (struct db){BUF_INIT(USER_DB_MAX), BUF_INIT(USER_DB_MAX)};
-	/* Without groups a user still is one. */
+	/* Without a group file, users are still valid. */
 	if (load(root, group_path, &db->group))
 		buf_free(&db->group);
 	return load(root, passwd_path, &db->passwd);
@@ -97,7 +97,7 @@ static void db_free(struct db *db)
 	buf_free(&db->group);
 }
 
-/* Copies a view that is shorter than size and free of NUL, or else nothing. */
+/* Copies a view that is shorter than size and free of NUL; else sets an empty text. */
 static bool copy(char *to, size_t size, struct str s)
 {
 	bool fits = s.n < size && str_find_byte(s, '\0') == s.n;
@@ -128,7 +128,7 @@ static void add_memberships(struct user *u, const struct db *db)
 			add_group(u, g.gid);
 }
 
-/* Makes a user of an entry; false for one whose name is too long to be used. */
+/* Makes a user of an entry; false if the name is too long. */
 static bool take_entry(const struct userdb_user *e, const struct db *db, struct user *out)
 {
 	struct user u = {.uid = e->uid, .gid = e->gid, .origin = USER_FOUND};
@@ -216,7 +216,7 @@ int user_find(const char *root, struct str text, struct user *out)
 	struct db db;
 	int r;
 
-	/* Numbers are found without it. */
+	/* Numeric users are valid without the file. */
 	if (db_load(&db, root) < 0)
 		buf_free(&db.passwd);
 	r = db_find_user(&db, name, &found);
@@ -232,8 +232,8 @@ int user_find(const char *root, struct str text, struct user *out)
 }
 
 /*
- * Adds lines to the end of a file by one write, so that other readers see all
- * of them or none; what a full disk cut short is taken back.
+ * Adds lines to the end of a file by one write, so that other readers see all of them or
+ * none. A write cut short by a full disk is undone.
  */
 static int append(const char *root, const char *path, int flags, const char *lines)
 {
@@ -265,13 +265,16 @@ static int append(const char *root, const char *path, int flags, const char *lin
 	return r;
 }
 
-/* One line: what was tried where, and how it went. */
+/* Adds a line: the step, its path, and the result. */
 static void note(struct buf *notes, int err, const char *what, const char *path)
 {
 	buf_fmt(notes, "%s %s: %s\n", what, path, err ? err_text(err) : "done");
 }
 
-/* A first line for files that are not there: many programs look for root. */
+/*
+ * Appends a line; a file that does not exist is made with the line first, since many
+ * programs look up root.
+ */
 static int append_or_make(
 	const char *root, const char *path, const char *first, const char *line)
 {
@@ -295,7 +298,7 @@ static bool exists(const char *root, const char *path)
 	return join(root, path, full) == 0 && access(full, F_OK) == 0;
 }
 
-/* Makes the user a member, in the line where the group stands. */
+/* Adds the user to the members in the line of the group. */
 static int join_group(const char *root, const struct user *u, struct str text,
 	const struct userdb_group *g)
 {
@@ -312,7 +315,7 @@ static int join_group(const char *root, const struct user *u, struct str text,
 	int r = join(root, "/etc", etc);
 	int dir;
 
-	/* A line that ends before its last colon would get a wrong number. */
+	/* A line that ends before its last colon would get a wrong group number. */
 	if (!r && g->members.p[-1] != ':')
 		r = ERR_SYNTAX;
 	if (r)
@@ -320,7 +323,7 @@ static int join_group(const char *root, const struct user *u, struct str text,
 	dir = fd_open(etc, O_PATH | O_DIRECTORY, 0);
 	if (dir < 0)
 		return dir;
-	/* A link or a mount has a reason, which a rename would undo. */
+	/* A link or a mount would be destroyed by a rename: it is left alone. */
 	if (fstatat(dir, "group", &st, AT_SYMLINK_NOFOLLOW) < 0)
 		r = -errno;
 	else if (!S_ISREG(st.st_mode) || st.st_size != (off_t)text.n)
@@ -361,7 +364,7 @@ static bool has_line(struct str text, struct str line)
 	return false;
 }
 
-/* Lets the user become root without a password, where sudo is installed. */
+/* Lets the user become root without a password, if sudo is installed. */
 static void allow_sudo(const char *root, struct user *u, bool member, struct buf *notes)
 {
 	struct buf sudoers = BUF_INIT(USER_DB_MAX);
@@ -370,7 +373,10 @@ static void allow_sudo(const char *root, struct user *u, bool member, struct buf
 	int n = snprintf(line, sizeof(line), "%s ALL=(ALL) NOPASSWD:ALL\n",
 		member ? "%sudo" : u->name);
 
-	/* No file, no sudo; one made by us would be in its package's way. */
+	/*
+	 * If there is no file, sudo is not installed, and a new file would conflict with
+	 * its package.
+	 */
 	if (r != -ENOENT &&
 		!has_line(buf_view(&sudoers), str_make(line, (size_t)n - 1))) {
 		r = append(root, sudoers_path, 0, line);
@@ -390,7 +396,10 @@ static void make_home(const char *root, const struct user *u, struct buf *notes)
 		r = join(root, u->home, full);
 	if (!r && mkdir(full, 0755) < 0)
 		r = -errno;
-	/* Whoever made it had his reasons; the ladder of homes looks on. */
+	/*
+	 * The home exists, made by others: it is left as it is. userdirs_home tests it
+	 * later.
+	 */
 	if (r == -EEXIST)
 		return;
 	if (!r && lchown(full, u->uid, u->gid) < 0)
@@ -403,7 +412,7 @@ static void add_user(
 {
 	char line[USER_NAME_MAX + 2 * USER_PATH_MAX + 64];
 	bool shadow = exists(w->root, shadow_path);
-	/* What would break the line is nobody's shell. */
+	/* A shell with a colon or a newline would break the line. */
 	const char *shell = strpbrk(u->shell, ":\n") ? "/bin/sh" : u->shell;
 	int r;
 
@@ -415,7 +424,7 @@ static void add_user(
 		return;
 	u->origin = USER_MADE;
 	if (shadow) {
-		/* Locked, and no age that could run out. */
+		/* Locked, and without an expiry date. */
 		snprintf(line, sizeof(line), "%s:!:::::::\n", u->name);
 		r = append(w->root, shadow_path, 0, line);
 		note(notes, r, "add the user to", shadow_path);
@@ -441,7 +450,7 @@ static struct user by_number(const struct user_want *w, uid_t uid, gid_t gid)
 	return u;
 }
 
-/* The server is not root: it works as what it is, whatever was asked for. */
+/* The server is not root: it keeps its own identity, whatever user was configured. */
 static void be_self(const struct user_want *w, const struct db *db, struct user *out,
 	struct buf *notes)
 {
@@ -512,7 +521,10 @@ void user_ensure(const struct user_want *w, struct user *out, struct buf *notes)
 	} else if (given) {
 		*out = by_number(w, geteuid(), getegid());
 	} else if (r && r != -ENOENT) {
-		/* An entry may be there unseen; a second would be a trap. */
+		/*
+		 * The entry may exist in the part that was not read; a second one would
+		 * conflict.
+		 */
 		*out = by_number(w, w->uid, 0);
 	} else {
 		make(w, &db, out, notes);

@@ -1,12 +1,12 @@
 #include "proc/userdb.h"
 
-/* The largest number is "no change" to the kernel and no user's. */
+/* The largest number means "no change" to the kernel and is no user's. */
 enum { FIELDS_USER = 7, FIELDS_GROUP = 4 };
 static const uint64_t id_max = UINT32_MAX - 1;
 
 /*
- * Cuts the next line at its colons into n fields, the last of which takes the
- * rest. False for a line that is no entry; missing fields are empty.
+ * Cuts the next line at its colons into n fields, the last of which takes the rest. False
+ * for a line that is no entry; missing fields are empty.
  */
 static bool next_fields(struct str *text, struct str *fields, size_t n)
 {
@@ -15,7 +15,7 @@ static bool next_fields(struct str *text, struct str *fields, size_t n)
 	for (size_t i = 0; i + 1 < n; i++)
 		fields[i] = str_cut(&line, ':');
 	fields[n - 1] = line;
-	/* NIS lines say where to look for more, and are no users. */
+	/* NIS lines refer to other sources, and are no users. */
 	return fields[0].n && !memchr("+-#", fields[0].p[0], 3) &&
 		str_find_byte(fields[0], '\0') == fields[0].n;
 }

@@ -1,7 +1,7 @@
 /*
- * The text of /etc/passwd and /etc/group. An engine: no files, no C library
- * lookups (which need plug-ins that a static program has not). Lines that are
- * no entries are passed over: comments, NIS lines, garbage.
+ * Parses the text of /etc/passwd and /etc/group. It reads no files and calls no C library
+ * lookups (which need plug-ins that a static program lacks). Lines that are no entries
+ * are skipped: comments, NIS lines, invalid lines.
  */
 #ifndef PROC_USERDB_H
 #define PROC_USERDB_H
@@ -21,7 +21,7 @@ struct userdb_user {
 
 struct userdb_group {
 	struct str name;
-	struct str members; /* names with commas between; ends where the line does */
+	struct str members; /* names separated by commas, up to the end of the line */
 	gid_t gid;
 };
 

@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Entries between two looks at the clock. */
+/* Entries between two checks of the clock. */
 enum { CLOCK_STRIDE = 256 };
 
-/* Whether the bits (of 07) of the mode are given to the user. */
+/* Whether the mode gives the bits (of 07) to the user. */
 static bool mode_allows(const struct user *u, const struct stat *st, mode_t bits)
 {
 	mode_t given = st->st_mode & 07;
@@ -35,8 +35,9 @@ bool userdirs_can_write(const struct user *u, const char *path)
 	size_t n = strlen(path);
 
 	/*
-	 * By the kernel's judgement as far as it concerns us too; not by AT_EACCESS, as
-	 * libc knows no way round a filter that forbids the call.
+	 * access(2) covers what concerns our own identity as well, such as a read-only
+	 * file system. AT_EACCESS is not used: libc has no fallback if a seccomp filter
+	 * forbids the call.
 	 */
 	if (*path != '/' || n >= sizeof(part) || stat(path, &st) < 0 ||
 		!S_ISDIR(st.st_mode) || access(path, W_OK | X_OK) < 0)
@@ -66,7 +67,7 @@ static bool is_fit(const struct user *u, const char *path)
 	return path && strlen(path) < USER_PATH_MAX && userdirs_can_write(u, path);
 }
 
-/* The last rung: a folder of our own, for this user alone. */
+/* The last fallback: a folder in the state directory, for this user alone. */
 static int make_own(const struct user *u, const char *state, const char *name,
 	char out[USER_PATH_MAX])
 {
@@ -127,7 +128,9 @@ static int make_all(const char *path)
 			*at = '\0';
 		if (mkdir(part, 0777) < 0)
 			r = -errno;
-		/* What exists may answer something else than EEXIST. */
+		/*
+		 * For an existing folder mkdir may fail with another error than EEXIST.
+		 */
 		if (r && access(part, F_OK) == 0)
 			r = 0;
 		if (at)
@@ -137,7 +140,7 @@ static int make_all(const char *path)
 	return r;
 }
 
-/* The folders between the top and where the walk is. */
+/* The open folders from the top to the current one. */
 struct walk {
 	DIR *at[WORKDIR_DEPTH_MAX];
 	size_t depth;
@@ -180,7 +183,7 @@ static void walk_entry(struct walk *w, int dir, const char *name)
 	}
 	if (st.st_dev != w->dev)
 		return;
-	/* A second name may stand for a file that lies elsewhere. */
+	/* A hard link may be the name of a file that lies elsewhere. */
 	if (st.st_uid != w->uid && !S_ISDIR(st.st_mode) && st.st_nlink > 1) {
 		w->report.failed++;
 	} else if (st.st_uid != w->uid) {
@@ -221,7 +224,7 @@ static void walk(struct walk *w)
 		closedir(w->at[--w->depth]);
 }
 
-/* Upstream's chown U:G and chmod g+rw; errors are counted. */
+/* As upstream's chown U:G and chmod g+rw; errors are counted. */
 static void own_top(struct walk *w, int fd, const struct stat *st)
 {
 	w->report.seen = 1;
@@ -245,7 +248,10 @@ int userdirs_work(const char *path, const struct user *u, gid_t gid, uint64_t de
 
 	if (r)
 		return r;
-	/* A container that is started again may find a link that its user has made. */
+	/*
+	 * When a container is started again, the user may have replaced the folder by a
+	 * link.
+	 */
 	fd = fd_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (fd < 0)
 		return fd;

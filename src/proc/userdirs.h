@@ -7,32 +7,32 @@
 #include <stdint.h>
 
 /*
- * Whether the user can make files in the folder: it is one, he may reach it and
- * write there, and its file system is not read-only. Goes by mode bits when
- * the server is root and he is not, so an ACL is not seen.
+ * Whether the user can make files in the folder: path is a folder, the user may reach it
+ * and write there, and its file system is not read-only. Decided by mode bits when the
+ * server is root and the user is not, so an ACL is not seen.
  */
 bool userdirs_can_write(const struct user *u, const char *path);
 
 /*
- * The user's HOME: env_home ($HOME, may be NULL) if he can write there, else
- * his entry's, else STATE/home, which is made and given to him. Never "/",
- * which engines set for a uid they do not know. -errno when all fail.
+ * The user's HOME: env_home ($HOME, may be NULL) if the user can write there, else the
+ * home of the entry, else STATE/home, which is made and given to the user. Never "/",
+ * which engines set for a uid without an entry. -errno when all fail.
  */
 int userdirs_home(const struct user *u, const char *env_home, const char *state,
 	char out[USER_PATH_MAX]) MUST_USE;
 
 /*
- * The user's TMPDIR: env_tmp ($TMPDIR, may be NULL) if he can write there, else
- * /tmp, /var/tmp, /dev/shm, else STATE/tmp, which is made and given to him.
+ * The user's TMPDIR: env_tmp ($TMPDIR, may be NULL) if the user can write there, else
+ * /tmp, /var/tmp, /dev/shm, else STATE/tmp, which is made and given to the user.
  */
 int userdirs_tmp(const struct user *u, const char *env_tmp, const char *state,
 	char out[USER_PATH_MAX]) MUST_USE;
 
 struct workdir_report {
-	uint64_t seen;       /* entries looked at, the top included */
+	uint64_t seen;       /* entries visited, the top included */
 	uint64_t changed;    /* given to the user */
-	uint64_t failed;     /* could not be; read-only files for example */
-	const char *stopped; /* why not all was looked at, or NULL */
+	uint64_t failed;     /* could not be given; read-only files for example */
+	const char *stopped; /* why not all entries were visited, or NULL */
 };
 
 /*

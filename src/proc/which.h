@@ -1,17 +1,18 @@
-/* Programs by their names, as shells and engines find them. */
+/* Finds programs by their names, as shells and engines do. */
 #ifndef PROC_WHICH_H
 #define PROC_WHICH_H
 
 #include "base/str.h"
 #include "limits.h"
 
-/* Whether a regular file is there that somebody may execute. */
+/* Whether path is a regular file that some user may execute. */
 bool which_is_program(const char *path);
 
 /*
- * The path of a program: a name with a slash is one, and not looked at; another stands
- * in the first of the absolute folders of path (of PATH; NULL is none) that has such a
- * program. 0; -ENOENT; -ENAMETOOLONG. out may be written to all the same.
+ * The path of a program. A name with a slash is a path, and is not checked. Another name
+ * is searched in the absolute folders of path (the value of PATH; NULL: none); the first
+ * folder that has such a program is used. 0; -ENOENT; -ENAMETOOLONG. On failure out may
+ * be changed.
  */
 int which_find(const char *name, const char *path, char out[FILE_PATH_MAX]) MUST_USE;
 
