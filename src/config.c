@@ -20,9 +20,9 @@ enum { PORT_MAX = 65535, UID_MAX_TEXT = 0x7fffffff };
 struct reader {
 	struct config *c;
 	struct buf *errors;
-	bool lenient; /* started in another program's place: its options are skipped */
+	bool lenient; /* started in place of another program, whose options are skipped */
 	bool has_port;
-	char **argv; /* what is left */
+	char **argv; /* the words not read yet */
 };
 
 EMBED(usage_text, "src/usage.txt");
@@ -188,7 +188,7 @@ static void set_viewer(struct reader *r, const char *v)
 	r->c->viewer = true;
 }
 
-/* What is no built-in one may be a folder, see check_plugins. */
+/* A name that is no built-in plugin may be a folder, see check_plugins. */
 static void set_plugins(struct reader *r, const char *v)
 {
 	struct config *c = r->c;
@@ -226,7 +226,7 @@ static bool is_folder(const char *dir, const char *name)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* An unknown one is told at once: an agent would miss it much later. */
+/* An unknown plugin is an error at the start: an agent would notice it much later. */
 static void check_plugins(struct reader *r)
 {
 	const struct config *c = r->c;
@@ -243,7 +243,7 @@ static void check_plugins(struct reader *r)
 	}
 }
 
-/* The browser is a plugin that need not be asked for; asked for, it starts at once. */
+/* The browser plugin is on by default and starts when needed; if requested, at once. */
 static void check_browser(struct reader *r)
 {
 	struct config *c = r->c;
@@ -267,7 +267,7 @@ static void check_browser(struct reader *r)
 	c->viewer |= c->drop_in;
 }
 
-/* Seconds, perhaps with a fraction. */
+/* Parses seconds with an optional fraction. */
 static void set_plugin_time(struct reader *r, const char *text)
 {
 	double s = 0;
@@ -304,7 +304,8 @@ static const struct option {
 	const char *name;
 	enum arity arity;
 	void (*set)(struct reader *r, const char *value);
-	size_t at; /* without set: where in struct config the value goes as it is */
+	/* without set: the offset in struct config that the value is stored at */
+	size_t at;
 } options[] = {
 	{"--address", ONE, .set = set_address},
 	{"--working-dir", ONE, .set = set_working_dir},
@@ -381,7 +382,10 @@ static void unknown_option(struct reader *r, const char *word)
 {
 	if (!r->lenient)
 		buf_fmt(r->errors, "%s: unknown option (see --help)\n", word);
-	/* Its value goes with it, unless that is the port. */
+	/*
+	 * Skips the value of the option too, unless it is a number and the port is
+	 * missing.
+	 */
 	if (*r->argv && !is_option(*r->argv) && (r->has_port || !is_number(*r->argv)))
 		r->argv++;
 }
@@ -483,7 +487,7 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 		.plugin_dir = "/.od/plugins",
 		.plugin_ms = PLUGIN_TIMEOUT_S * 1000,
 		.is_first = getpid() == 1,
-		/* The kubelet sets it for each container. */
+		/* The kubelet sets this variable in each container. */
 		.is_pod = getenv("KUBERNETES_SERVICE_HOST") != NULL,
 	};
 	if (argc > 0 && drop_in_is_name(argv[0])) {

@@ -4,7 +4,7 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 
-/* The key in the clear is overwritten where it stands, for /proc to show no more. */
+/* Overwrites the key in the environment block, which /proc shows. */
 void config_take_key(struct config *c)
 {
 	static const char name[] = "SESSION_API_KEY";
@@ -12,7 +12,7 @@ void config_take_key(struct config *c)
 
 	if (!key)
 		return;
-	/* The option is for this program; the variable may be another program's. */
+	/* The option has precedence: the variable may be for another program. */
 	if (*key && !c->has_key)
 		sha256_of(str_c(key), c->key);
 	c->has_key = c->has_key || *key;

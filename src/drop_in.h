@@ -1,6 +1,6 @@
 /*
- * The command line of a backend that starts another server: this program is then in the
- * place of that server's launcher.
+ * The command line of a backend that starts another server: this program is then
+ * installed in place of that server's launcher.
  */
 #ifndef DROP_IN_H
 #define DROP_IN_H
@@ -11,12 +11,12 @@
 bool drop_in_is_name(const char *argv0);
 
 /*
- * Whether it is also at the launcher's own path, where nothing else is: the image is made
- * for such a backend, which cannot pass options of ours.
+ * Whether argv[0] is a path that only the launcher has: the image is made for such a
+ * backend, which cannot pass options of ours.
  */
 bool drop_in_is_place(const char *argv0);
 
-/* The words behind the name of the server's Python module, or all of them. */
+/* The words after the name of the server's Python module, or all words. */
 char **drop_in_skip_launcher(char **argv);
 
 #endif

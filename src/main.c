@@ -1,4 +1,4 @@
-/* The program inside the sandbox: argv picks the role, nothing else happens here. */
+/* The program inside the sandbox: argv selects the role, nothing else happens here. */
 #include "base/exit.h"
 #include "base/fd.h"
 #include "base/log.h"

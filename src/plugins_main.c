@@ -1,4 +1,4 @@
-/* The second program of a sandbox, od-plugins: its name or first word picks a task. */
+/* The second program of a sandbox, od-plugins: its name or first word selects a task. */
 #include "base/exit.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -19,7 +19,7 @@ static int plugins_run_skill(int argc, char **argv)
 
 static int plugins_run_browser(void)
 {
-	/* A write to a browser that has ended fails instead. */
+	/* A write to a browser that has ended returns an error instead. */
 	signal(SIGPIPE, SIG_IGN);
 	return role_browser();
 }

@@ -1,19 +1,22 @@
 /*
- * Where the program begins: its addresses are moved to where it lies. musl does that but
- * for relocations that are packed (RELR of the generic ABI), which are 47 KB less.
- * Nothing here may need to have been moved itself; there is no stack protector yet.
+ * The entry point of the program: relocates it to its load address. musl does that except
+ * for packed relocations (RELR of the generic ABI), which save 47 KB. No code here may
+ * need relocation itself; there is no stack protector yet.
  */
 #include <elf.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* As in the generic ABI; the C library's are newer. */
+/* As in the generic ABI; headers of older C libraries lack them. */
 enum { TAG_RELR_SIZE = 35, TAG_RELR = 36 };
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const Elf64_Dyn _DYNAMIC[] __attribute__((visibility("hidden")));
 
-/* The kernel jumps to od_start; musl's _start finds all as the kernel left it. */
+/*
+ * The kernel jumps to od_start; musl's _start finds the registers and the stack
+ * unchanged.
+ */
 #if defined(__x86_64__)
 __asm__(".pushsection .text.od_start,\"ax\",@progbits\n"
 	".global od_start\n"
@@ -35,8 +38,8 @@ __asm__(".pushsection .text.od_start,\"ax\",@progbits\n"
 #endif
 
 /*
- * An even entry is the place of an address; the bits of an odd one are for the 63 places
- * behind the last.
+ * An even entry is the offset of an address; the bits of an odd entry stand for the 63
+ * addresses that follow.
  */
 static void move(const char *base, const uint64_t *entry, const uint64_t *end)
 {
