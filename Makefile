@@ -319,6 +319,7 @@ hooks:
 ANALYSED = $(LIB_SRC) $(INJECT_SRC) $(wildcard $(MAINS))
 lint: $(ANALYSED:%=$(B)/lint/%.ok) third_party/src/.stamp
 	tools/lint
+	tools/language
 	tools/lint --cppcheck -DOD_VERSION='"$(VERSION)"'
 $(B)/lint/%.ok: % .clang-tidy Makefile third_party/src/.stamp
 	@mkdir -p $(@D)

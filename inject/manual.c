@@ -210,8 +210,8 @@ void manual_roff(struct buf *out)
 		".SH DESCRIPTION\n"
 		"Puts a server into any image, starts it as a sandbox by way of Docker "
 		"or\n"
-		"Podman, and talks to it. Options stand anywhere behind the command;\n"
-		"what stands behind \\fB\\-\\-\\fR is a command for the sandbox.\n");
+		"Podman, and talks to it. Options may follow the command in any place;\n"
+		"the words after \\fB\\-\\-\\fR are a command for the sandbox.\n");
 	page(&form, out);
 }
 
@@ -263,7 +263,7 @@ void manual_markdown(struct buf *out)
 		"# Commands of od-runtime\n\n"
 		"Made by `od-runtime man markdown`; `od-runtime man | man -l -` shows "
 		"the "
-		"same.\nOptions stand anywhere behind the command; what stands behind "
+		"same.\nOptions may follow the command in any place; the words after "
 		"`--` is a command\nfor the sandbox.\n");
 	page(&form, out);
 }
