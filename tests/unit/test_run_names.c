@@ -1,4 +1,4 @@
-/* What a shell prints for $0 and for PS1. */
+/* Values that a shell prints for $0 and for PS1. */
 #include "tests/unit/run_driver.h"
 
 #include <sys/stat.h>
