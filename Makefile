@@ -254,14 +254,16 @@ TEST_ENV = OD_BUILD=$(abspath $(B)) OD_SOURCE=$(CURDIR) \
 PROVE = prove
 # One that hangs is ended, long after the slowest; those in Python end themselves before.
 LIMIT = timeout --foreground -k 10 900
-# ONLY names those of the tests that are wanted.
-tests = $(or $(strip $(ONLY)),$(strip $1))
-prove = $(if $(call tests,$2),$(TEST_ENV) $(PROVE) -e '$(LIMIT) $1' $(call tests,$2),@echo "  no tests yet")
+prove = $(TEST_ENV) $(PROVE) -e '$(LIMIT) $1' $2
+# ONLY names the tests that are wanted: str, test_str, docs.t or a path.
+named = $(filter $2 %/$2 %/$2.t %/$2.py %/test_$2 %/test_$2.py,$1)
+wanted = $(if $(strip $(ONLY)),$(foreach w,$(ONLY),$(or $(call named,$1,$w),$(error there is no test $w))),$1)
 
 test: unit e2e
 
-unit: $(call unit_of,test)
-	$(call prove,,$^ $(SCRIPTS))
+UNIT = $(call unit_of,test) $(SCRIPTS)
+unit: $(if $(filter unit,$(MAKECMDGOALS)),$(call wanted,$(UNIT)),$(UNIT))
+	$(call prove,,$^)
 
 # OD_CLIENT and OD_RUNTIME name the programs under test; they may be set.
 OD_CLIENT = $(abspath $(B)/asan/od-runtime-client)
@@ -269,7 +271,7 @@ OD_RUNTIME = $(abspath $(B)/asan/od-runtime)
 e2e: all asan
 	$(MAKE) --no-print-directory e2e-run
 e2e-run:
-	$(call prove,,$(E2E))
+	$(call prove,,$(call wanted,$(E2E)))
 e2e-run: export OD_CLIENT := $(OD_CLIENT)
 e2e-run: export OD_RUNTIME := $(OD_RUNTIME)
 
@@ -280,7 +282,7 @@ e2e-run: export OD_RUNTIME := $(OD_RUNTIME)
 EMULATED_NOT = $(if $(RUN),$(addprefix %/test_,init store tree tree_end process owner split run_shell \
 	run_document run_hang run_adopt vt_report kernel server conn zip ledger jmsg shell_raw))
 test-release: $(filter-out $(EMULATED_NOT),$(call unit_of,release))
-	$(call prove,$(RUN),$^)
+	$(call prove,$(RUN),$(call wanted,$^))
 
 FUZZ_PROGRAMS := $(patsubst tests/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
 fuzz-build: $(FUZZ_PROGRAMS)
@@ -310,6 +312,9 @@ layers:
 # Only a clone has subjects.
 subjects:
 	$(Q)if git log -1 >/dev/null 2>&1; then tools/commit-msg --new; fi
+
+compdb:
+	$(Q)tools/compdb
 
 hooks:
 	mkdir -p "$$(git rev-parse --git-path hooks)"
@@ -367,4 +372,4 @@ clean:
 	rm -rf $(BUILD) dist
 
 .PHONY: all both asan valgrind third_party test unit e2e e2e-run test-release fuzz fuzz-build bench check \
-	linkgate layers lint subjects hooks format repro dist install docs clean
+	linkgate layers lint subjects compdb hooks format repro dist install docs clean
