@@ -18,7 +18,7 @@
 enum { MINOR_OLDEST = 24, MINOR_NEWEST = 47 };
 /* How long a container may appear after a creation request without an answer. */
 enum { LATE_ROUNDS = 20, LATE_MS = 100 };
-enum { TIDY_SILENT_MS = 1000, TIDY_INTERRUPTED_MS = 10000 };
+enum { TIDY_SILENT_MS = 1000, TIDY_TOTAL_MS = 10000, TIDY_INTERRUPTED_MS = 10000 };
 enum { ENGINE_OWN_MAX = 40 + OWNER_MAX };
 
 #define NEXT_HOST "start Docker or Podman, or say where it is: --host unix:///path"
@@ -60,20 +60,22 @@ int engine_version(struct str text, unsigned *minor)
 }
 
 /*
- * The limit of clean-up for each answer. It is lowered after an engine was silent once:
- * the engine is likely to be silent again, and clean-up consists of many requests.
+ * Clean-up consists of many requests. After an exchange with the engine failed, the next
+ * is likely to fail, too: then all requests of clean-up have TIDY_TOTAL_MS together, and
+ * each has TIDY_SILENT_MS if the engine was silent.
  */
-static uint32_t engine_tidy_ms = INJECT_ENGINE_MS;
+static bool engine_has_failed, engine_was_silent;
+static uint64_t engine_tidy_until; /* monotonic ms; 0: no limit yet */
 
-static void engine_note_silence(int r)
+static void engine_note_failure(int r)
 {
-	if (r == -ETIMEDOUT || r == -ETIME)
-		engine_tidy_ms = TIDY_SILENT_MS;
+	engine_has_failed = engine_has_failed || (r && r != -EINTR);
+	engine_was_silent = engine_was_silent || r == -ETIMEDOUT || r == -ETIME;
 }
 
 int engine_fail(const struct engine *e, int r)
 {
-	engine_note_silence(r);
+	engine_note_failure(r);
 	if (e->quiet)
 		return r;
 	switch (r) {
@@ -174,12 +176,21 @@ static uint32_t engine_idle_ms(const struct engine *e)
 {
 	uint32_t ms = e->idle_ms ? e->idle_ms : INJECT_ENGINE_MS;
 
-	if (e->tidies && engine_tidy_ms < ms)
-		ms = engine_tidy_ms;
+	if (e->tidies && engine_was_silent && ms > TIDY_SILENT_MS)
+		ms = TIDY_SILENT_MS;
 	/* After an interrupt the user waits for the prompt. */
 	if (e->tidies && stop_signal() && ms > TIDY_INTERRUPTED_MS)
 		ms = TIDY_INTERRUPTED_MS;
 	return ms;
+}
+
+static bool engine_is_out_of_time(const struct engine *e)
+{
+	if (!e->tidies || !engine_has_failed)
+		return false;
+	if (!engine_tidy_until)
+		engine_tidy_until = clock_ms() + TIDY_TOTAL_MS;
+	return clock_ms() >= engine_tidy_until;
 }
 
 /* Sends a request and reads the whole answer. Prints nothing. */
@@ -198,10 +209,12 @@ static int ask(const struct engine *e, struct reply *reply, const char *method,
 	int r;
 
 	reply_init(reply);
+	if (engine_is_out_of_time(e))
+		return -ETIME;
 	r = exchange(e, &c, &q, engine_idle_ms(e));
 	if (!r)
 		r = call_collect(&c, &reply->body);
-	engine_note_silence(r);
+	engine_note_failure(r);
 	if (!r)
 		reply->status = c.head.status;
 	call_close(&c);
