@@ -41,8 +41,8 @@ endif
 # --- Sources ------------------------------------------------------------------
 
 MAINS = src/main.c src/plugins_main.c inject/main.c
-LIB_SRC := $(filter-out $(MAINS),$(sort $(wildcard src/*.c src/*/*.c)))
-INJECT_SRC := $(filter-out $(MAINS),$(sort $(wildcard inject/*.c)))
+LIB_SRC := $(filter-out $(MAINS),$(sort $(wildcard src/*.c src/*/*.c src/*/*/*.c)))
+INJECT_SRC := $(filter-out $(MAINS),$(sort $(wildcard inject/*/*.c inject/*/*/*.c)))
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c tests/patches/test_*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 
@@ -89,10 +89,11 @@ FLAGS_release_aarch64 = -mbranch-protection=standard -mstack-protector-guard=sys
 # which aarch64 does not have. -Os makes a strcpy, which linkgate refuses, of a snprintf.
 SMALL_release = -Os -fno-builtin-snprintf
 FAST_release = $(if $(filter x86_64,$(ARCH)),-O2,$(SMALL_release))
-FAST = $(addprefix src/,net/body net/transport net/ws \
+FAST = $(addprefix src/,codec/http/body codec/http/ws net/transport \
 	$(addprefix base/,arena b64 buf clock crc hash json% jw sha256_cpu str utf8) \
-	$(addprefix term/,mark vt vt_cells vt_parse vt_row vt_screen vt_width) \
-	$(addprefix file/,chars dfa grep ignore needle tar untar walk))
+	$(addprefix codec/,mark archive/tar archive/untar) \
+	$(addprefix codec/vt/,vt vt_cells vt_parse vt_row vt_screen vt_width) \
+	$(addprefix search/,chars dfa grep ignore needle walk))
 CFLAGS_release = -g1 -fPIE -ffunction-sections -fdata-sections \
 	-fvisibility=hidden -fstack-protector-strong -fstack-clash-protection \
 	-fno-strict-aliasing -fno-delete-null-pointer-checks \
@@ -153,8 +154,8 @@ $(B)/$1/lib.a $(B)/$1/inject.a:
 # What is included as it stands (base/embed.h); the compiler does not tell of it.
 $(B)/$1/obj/src/kernel/driver_text.o: $(addprefix $(EMBED)/src/kernel/,driver.py.gz skills.py.gz)
 $(B)/$1/obj/src/config.o: $(EMBED)/src/usage.txt.gz
-$(B)/$1/obj/src/cdp/element.o: $(EMBED)/src/cdp/element.js.gz
-$(B)/$1/obj/src/cdp/observe.o: $(EMBED)/src/cdp/mark.js.gz
+$(B)/$1/obj/src/browser/page/element.o: $(EMBED)/src/browser/page/element.js.gz
+$(B)/$1/obj/src/browser/observe/observe.o: $(EMBED)/src/browser/observe/mark.js.gz
 
 $(B)/$1/third_party.a: Makefile third_party/build.mk third_party/src/.stamp | $(KERNEL_INC)
 	@echo "  CC   third_party ($1)"
@@ -335,7 +336,7 @@ $(B)/lint/%.ok: % .clang-tidy Makefile third_party/src/.stamp
 # --- The rest -----------------------------------------------------------------
 
 format:
-	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] inject/*.[ch])
+	clang-format -i $$(git ls-files "src/*.[ch]" "inject/*.[ch]")
 
 repro:
 	tools/repro $(ARCH)

@@ -1,11 +1,11 @@
 /* od-runtime: turns images into sandboxes; see docs/architecture.md. */
 #include "base/jw.h"
-#include "inject/carried.h"
-#include "inject/far.h"
-#include "inject/options.h"
-#include "inject/out.h"
-#include "inject/program.h"
-#include "inject/stop.h"
+#include "inject/console/out.h"
+#include "inject/console/stop.h"
+#include "inject/engine/far.h"
+#include "inject/image/carried.h"
+#include "inject/image/program.h"
+#include "inject/options/options.h"
 
 #include <errno.h>
 

@@ -2,11 +2,11 @@
 
 #include "base/embed.h"
 #include "base/float.h"
-#include "cdp/endpoint.h"
+#include "browser/devtools/endpoint.h"
 #include "drop_in.h"
 #include "limits.h"
-#include "plug/manifest.h"
-#include "plug/table.h"
+#include "plugin/manifest.h"
+#include "plugin/table.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -77,7 +77,7 @@ struct config {
 	enum config_browser browser;
 	bool viewer;      /* the file viewer, with or without a browser */
 	bool has_pin;     /* see connect_pin */
-	uint32_t plugins; /* bits, by the index in plugins[] (plug/plug.h) */
+	uint32_t plugins; /* bits, by the index in plugins[] (plugin/plug.h) */
 	/* plugins on the disk: folders in plugin_dir */
 	const char *disk_plugins[PLUGINS_DISK_MAX];
 	size_t disk_plugins_n;

@@ -4,9 +4,9 @@
 #include "base/log.h"
 #include "config.h"
 #include "proc/init.h"
-#include "srv/role_shell.h"
-#include "srv/roles.h"
-#include "srv/serve.h"
+#include "server/role_shell.h"
+#include "server/roles.h"
+#include "server/serve.h"
 
 #include <stdio.h>
 #include <unistd.h>

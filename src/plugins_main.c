@@ -2,10 +2,10 @@
 #include "base/exit.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "cdp/role_browser.h"
+#include "browser/role_browser.h"
 #include "proc/plugins_program.h"
+#include "server/roles.h"
 #include "skill/skill.h"
-#include "srv/roles.h"
 
 #include <signal.h>
 #include <stdio.h>

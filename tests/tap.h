@@ -55,8 +55,8 @@ static inline bool TAP_PRINTF(4, 5)
 	return good;
 }
 
-static inline bool TAP_PRINTF(5, 6) tap_int(long long got, long long want,
-	const char *file, int line, const char *fmt, ...)
+static inline bool TAP_PRINTF(5, 6) tap_int(
+	long long got, long long want, const char *file, int line, const char *fmt, ...)
 {
 	va_list ap;
 

@@ -2,8 +2,8 @@
 #ifndef KERNEL_CELL_MESSAGE_H
 #define KERNEL_CELL_MESSAGE_H
 
+#include "codec/jmsg.h"
 #include "kernel/cell.h"
-#include "kernel/jmsg.h"
 
 /*
  * Adds the output of a message to the cell: streams, results, an error's traceback,

@@ -6,10 +6,10 @@
 #ifndef KERNEL_KERNEL_H
 #define KERNEL_KERNEL_H
 
+#include "codec/jmsg.h"
+#include "codec/zmtp.h"
 #include "kernel/connection.h"
-#include "kernel/jmsg.h"
 #include "kernel/kernelspec.h"
-#include "kernel/zmtp.h"
 #include "loop/loop.h"
 #include "proc/children.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/env.h"
 #include "base/fd.h"
-#include "file/load.h"
+#include "fs/load.h"
 #include "proc/which.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #ifndef NET_CONN_H
 #define NET_CONN_H
 
-#include "net/body.h"
+#include "codec/http/body.h"
 #include "net/server.h"
 #include "net/transport.h"
 

@@ -1,9 +1,9 @@
 #include "base/jw.h"
+#include "codec/http/uri.h"
 #include "net/conn.h"
 #include "net/penalty.h"
 #include "net/resp.h"
 #include "net/session_key.h"
-#include "net/uri.h"
 
 #include <arpa/inet.h>
 #include <assert.h>

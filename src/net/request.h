@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "net/http.h"
+#include "codec/http/http.h"
 
 struct request {
 	struct str method;
@@ -85,7 +85,7 @@ void request_take_more(struct request *rq);
  */
 void request_begin(
 	struct request *rq, unsigned status, const char *type, uint64_t length);
-/* The content type of a stream of events, see net/sse.h. */
+/* The content type of a stream of events, see codec/http/sse.h. */
 #define REQUEST_EVENTS "text/event-stream"
 /* Begins a reply that is a stream of events, with cache-control: no-cache. */
 void request_begin_events(struct request *rq);

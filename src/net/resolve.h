@@ -6,7 +6,7 @@
 #ifndef NET_RESOLVE_H
 #define NET_RESOLVE_H
 
-#include "net/dns.h"
+#include "codec/dns.h"
 
 /*
  * Waits for events of fd until deadline, monotonic ms. 1; 0: the deadline passed; -errno.

@@ -1,6 +1,6 @@
 #include "net/resp.h"
 
-#include "net/http.h"
+#include "codec/http/http.h"
 
 #include <assert.h>
 

@@ -3,11 +3,11 @@
 #define NET_TLS_PRIVATE_H
 
 #include "base/buf.h"
+#include "codec/x509.h"
 #include "limits.h"
 #include "net/tls.h"
 #include "net/tls_credentials.h"
 #include "net/tls_trust.h"
-#include "net/x509.h"
 
 #include <bearssl.h>
 

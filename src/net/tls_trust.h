@@ -5,7 +5,7 @@
  * revocation.
  *
  * BearSSL checks signatures, dates, the right to issue and path lengths. The checks here
- * are: the host's name and address (net/x509.h), the purpose, RSA of 2048 bits or more,
+ * are: the host's name and address (codec/x509.h), the purpose, RSA of 2048 bits or more,
  * no hash weaker than SHA-256, no name constraints (which BearSSL would ignore).
  */
 #ifndef NET_TLS_TRUST_H

@@ -10,9 +10,9 @@
 #ifndef NET_WS_CONN_H
 #define NET_WS_CONN_H
 
+#include "codec/http/ws.h"
 #include "loop/loop.h"
 #include "net/transport.h"
-#include "net/ws.h"
 #include "net/ws_hand.h"
 
 struct ws_conn;

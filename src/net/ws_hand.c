@@ -2,9 +2,9 @@
 
 #include "base/b64.h"
 #include "base/hash.h"
-#include "net/request_head.h"
+#include "codec/http/request_head.h"
+#include "codec/http/ws.h"
 #include "net/resp.h"
-#include "net/ws.h"
 
 #include <stdio.h>
 

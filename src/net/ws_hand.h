@@ -5,7 +5,7 @@
 #ifndef NET_WS_HAND_H
 #define NET_WS_HAND_H
 
-#include "net/http.h"
+#include "codec/http/http.h"
 #include "net/request.h"
 
 /* Sec-WebSocket-Key: 16 random bytes in base64. */

@@ -1,7 +1,7 @@
 #include "proc/shells.h"
 
-#include "base/exec_format.h"
 #include "base/fd.h"
+#include "codec/exec_format.h"
 #include "proc/spawn.h"
 
 #include <errno.h>

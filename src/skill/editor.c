@@ -2,11 +2,11 @@
  * The skill file_editor: runs the editor and wraps its answer in the envelope that
  * callers parse.
  */
-#include "file/editor.h"
+#include "fs/editor.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/utf8.h"
-#include "file/load.h"
+#include "fs/load.h"
 #include "limits.h"
 #include "skill/private.h"
 #include "skill/state.h"

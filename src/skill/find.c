@@ -1,7 +1,7 @@
 /* The skills that search for text and for names. */
-#include "file/strip.h"
-#include "file/walk.h"
+#include "fs/strip.h"
 #include "limits.h"
+#include "search/walk.h"
 #include "skill/private.h"
 #include "skill/state.h"
 #include "skill/text.h"

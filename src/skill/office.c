@@ -1,6 +1,6 @@
 /* The skills that read documents of Word and of PowerPoint. */
-#include "file/package.h"
-#include "file/xml.h"
+#include "codec/xml.h"
+#include "fs/package.h"
 #include "limits.h"
 #include "skill/private.h"
 

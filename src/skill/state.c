@@ -1,7 +1,7 @@
 #include "skill/state.h"
 
 #include "base/fd.h"
-#include "file/load.h"
+#include "fs/load.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

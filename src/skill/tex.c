@@ -1,6 +1,6 @@
 /* The skill that reads LaTeX. */
 #include "base/clock.h"
-#include "file/strip.h"
+#include "fs/strip.h"
 #include "limits.h"
 #include "skill/latex.h"
 #include "skill/private.h"

@@ -2,8 +2,8 @@
 
 #include "base/fd.h"
 #include "base/utf8.h"
-#include "file/load.h"
-#include "file/textfile.h"
+#include "fs/load.h"
+#include "fs/textfile.h"
 #include "limits.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* The skills that show a window of lines of a file. */
 #include "base/err.h"
-#include "file/path.h"
+#include "fs/path.h"
 #include "limits.h"
 #include "skill/private.h"
 #include "skill/state.h"

@@ -8,7 +8,7 @@
  *                           attached to, and exits
  *   attach spawn N          N times: fork, exec of true, wait
  */
-#include "net/process_frame.h"
+#include "codec/process_frame.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

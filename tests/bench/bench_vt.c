@@ -7,7 +7,7 @@
  * bytes fill more screen than is kept, so that rows come and go all the time.
  */
 #include "base/buf.h"
-#include "term/vt.h"
+#include "codec/vt/vt.h"
 
 #include <stdio.h>
 #include <sys/wait.h>

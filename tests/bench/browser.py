@@ -139,7 +139,7 @@ class Pipe:
         self.ask("Runtime.evaluate", {"expression": "0", "returnByValue": True})
 
     def observe(self):
-        """As src/cdp/observe.c, for a page of one frame."""
+        """As src/browser/observe/observe.c, for a page of one frame."""
         self.ask("Page.getFrameTree")
         self.call(self.mark, "mark", "")
         self.call(self.mark, "wait", "")
@@ -154,7 +154,7 @@ class Pipe:
         return tree
 
     def click(self, bid):
-        """As src/cdp/element.c and input.c."""
+        """As src/browser/page/element.c and input.c."""
         world = self.ask("Page.createIsolatedWorld", {"frameId": self.frame, "worldName": "od-runtime"})
         found = self.call(self.element, "find", bid, context=world["executionContextId"], by_value=False)["objectId"]
         self.call(self.element, "check", "visible", "stable", "enabled", on=found)

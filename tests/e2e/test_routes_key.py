@@ -20,7 +20,7 @@ SHOWN = {
 
 def routes():
     """(method, path, whether it is open) of the table in the source, and of the built-in plugins."""
-    with open(os.path.join(harness.TOP, "src/srv/api.c")) as f:
+    with open(os.path.join(harness.TOP, "src/server/api.c")) as f:
         rows = re.findall(r'^\t\{"([A-Z]+)", "([^"]+)", (OPEN|KEY),', f.read(), re.M)
     for method, path, access in rows:
         yield method, path.replace("*", "x"), access == "OPEN"

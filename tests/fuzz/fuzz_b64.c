@@ -22,8 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	buf_reset(&out);
 	buf_reset(&back);
 	b64_encode(&out, in);
-	assert(out.err || (b64_decode(&back, buf_view(&out)) == 0 &&
-				  str_eq(buf_view(&back), in)));
+	assert(out.err ||
+		(b64_decode(&back, buf_view(&out)) == 0 && str_eq(buf_view(&back), in)));
 	buf_free(&out);
 	buf_free(&back);
 	free(copy);

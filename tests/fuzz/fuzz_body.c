@@ -3,7 +3,7 @@
  * first byte of the input chooses the size of the pieces.
  */
 #include "base/buf.h"
-#include "net/body.h"
+#include "codec/http/body.h"
 
 #include <assert.h>
 #include <stdlib.h>

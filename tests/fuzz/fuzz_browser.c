@@ -2,7 +2,7 @@
  * All that a browser says, in any pieces: answers go to who waits for them, events to the
  * tabs, and what is kept of either holds together.
  */
-#include "cdp/browser_private.h"
+#include "browser/page/browser_private.h"
 
 #include "base/fd.h"
 

@@ -1,5 +1,5 @@
 /* Traces of BuildKit: each piece of output lies in the input. */
-#include "inject/build_trace.h"
+#include "inject/image/build_trace.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* What comes from a browser: told apart in any pieces, and read where it is JSON. */
 #include "base/json.h"
-#include "cdp/pipe.h"
+#include "browser/devtools/pipe.h"
 #include "limits.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* Any bytes as WWW-Authenticate, and each challenge in it answered. */
-#include "inject/auth.h"
+#include "inject/registry/auth.h"
 
 #include <assert.h>
 #include <stdlib.h>

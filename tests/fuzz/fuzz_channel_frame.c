@@ -1,6 +1,6 @@
 /* A binary frame of a stream: what is taken is what was put, and nothing else is. */
 #include "base/crc.h"
-#include "net/channel_frame.h"
+#include "codec/channel_frame.h"
 
 #include <stdlib.h>
 

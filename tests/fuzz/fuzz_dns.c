@@ -3,7 +3,7 @@
  * /etc/hosts. Only what answers our question gives addresses, of the kind that was asked
  * for; each of them is read again as it is written.
  */
-#include "net/dns.h"
+#include "codec/dns.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -3,8 +3,8 @@
  * by 0x01. The mark stays, nothing is lost before the place, and there is a diff if and
  * only if something has changed.
  */
-#include "file/diff.h"
-#include "file/edit.h"
+#include "fs/diff.h"
+#include "fs/edit.h"
 
 #include <assert.h>
 #include <stdlib.h>

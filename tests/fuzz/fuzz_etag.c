@@ -2,7 +2,7 @@
  * Conditions of any words: If-Match and, behind the first line end, If-None-Match. They
  * hold together, and know no file but the one whose hash they name.
  */
-#include "srv/etag.h"
+#include "server/files/etag.h"
 
 #include <assert.h>
 #include <stdlib.h>

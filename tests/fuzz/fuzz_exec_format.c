@@ -1,5 +1,5 @@
 /* The first bytes of a program: the interpreter lies in the input, or is empty. */
-#include "base/exec_format.h"
+#include "codec/exec_format.h"
 
 #include <assert.h>
 #include <stdlib.h>

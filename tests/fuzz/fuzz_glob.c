@@ -2,8 +2,8 @@
  * A pattern, a NUL, a path; the first byte holds the flags. A glob without special
  * characters matches itself; rules of a .gitignore made of the same bytes are asked.
  */
-#include "file/glob.h"
-#include "file/ignore.h"
+#include "search/glob.h"
+#include "search/ignore.h"
 
 #include <assert.h>
 #include <stdlib.h>

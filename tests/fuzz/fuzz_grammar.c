@@ -1,5 +1,5 @@
 /* Texts of actions: what is found, written as Python does it, is found again. */
-#include "cdp/grammar.h"
+#include "browser/action/grammar.h"
 
 #include <assert.h>
 #include <errno.h>

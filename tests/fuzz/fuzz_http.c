@@ -1,5 +1,5 @@
 /* The request head: same verdict whole and split, spans inside the head. */
-#include "net/http.h"
+#include "codec/http/http.h"
 
 #include <assert.h>
 #include <stdlib.h>

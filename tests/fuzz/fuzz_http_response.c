@@ -1,5 +1,5 @@
 /* The response head and its body: never more data than input, same when split. */
-#include "net/body.h"
+#include "codec/http/body.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * Dockerfile that is made on top of it: whatever stands in the image, each instruction is
  * one of ours, and its labels say as JSON what was there.
  */
-#include "inject/dockerfile.h"
-#include "inject/labels.h"
+#include "inject/image/dockerfile.h"
+#include "inject/image/labels.h"
 #include "limits.h"
 
 #include <assert.h>

@@ -2,7 +2,7 @@
  * Jupyter messages: any four texts, cut at LF, without a key (a right signature cannot
  * be guessed) and with one, which refuses all.
  */
-#include "kernel/jmsg.h"
+#include "codec/jmsg.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * first byte chooses between the bytes as they are, and records that are made of them,
  * whole and about few ids, so that they meet.
  */
+#include "action/ledger/ledger_private.h"
 #include "base/fd.h"
-#include "event/ledger_private.h"
 #include "limits.h"
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * A body of any content, as one message or as a list of them: what is read has the parts
  * of its kind, and an answer to it can be read again.
  */
+#include "codec/http/jsonrpc.h"
 #include "limits.h"
-#include "net/jsonrpc.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Any bytes as config.json and as a helper's answer. */
-#include "inject/login.h"
+#include "inject/registry/login.h"
 
 #include <assert.h>
 #include <stdlib.h>

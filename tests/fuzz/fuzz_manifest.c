@@ -1,7 +1,7 @@
 /* Manifests, indexes and index.json: whatever is read keeps what it had when edited. */
-#include "inject/edit.h"
-#include "inject/layout.h"
-#include "inject/manifest.h"
+#include "inject/http/edit.h"
+#include "inject/registry/layout.h"
+#include "inject/registry/manifest.h"
 
 #include <assert.h>
 #include <stdlib.h>

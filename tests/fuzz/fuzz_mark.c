@@ -2,7 +2,7 @@
  * The mark splitter: what it hands out is the same whether the bytes come at once or
  * cut in two, and nothing that is no mark is lost.
  */
-#include "term/mark.h"
+#include "codec/mark.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * it is JSON in one line, with the ids, tokens and names that it shall have.
  */
 #include "limits.h"
-#include "plug/mcp_proxy_private.h"
+#include "mcp/mcp_proxy_private.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * Forms: the same events whole and cut into pieces. The first byte of the input
  * chooses the size of the pieces.
  */
-#include "net/multipart.h"
+#include "codec/http/multipart.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -3,11 +3,11 @@
  * answer is text, harmless on a terminal, with a line for each of its extras and no
  * other; a request that is made is JSON with an action in it.
  */
-#include "inject/observation.h"
+#include "inject/cli/observation.h"
 
 #include "base/utf8.h"
-#include "inject/options.h"
-#include "inject/out.h"
+#include "inject/console/out.h"
+#include "inject/options/options.h"
 #include "limits.h"
 
 #include <assert.h>

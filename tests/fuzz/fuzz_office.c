@@ -4,7 +4,7 @@
  */
 #include "base/fd.h"
 #include "base/utf8.h"
-#include "file/zip.h"
+#include "codec/archive/zip.h"
 #include "limits.h"
 #include "skill/private.h"
 

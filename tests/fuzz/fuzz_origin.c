@@ -3,7 +3,7 @@
  * name, in any case of letters; a page from elsewhere is refused.
  */
 #include "net/conn.h"
-#include "srv/origin.h"
+#include "server/origin.h"
 
 #include <arpa/inet.h>
 #include <assert.h>

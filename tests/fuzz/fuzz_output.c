@@ -2,8 +2,8 @@
  * A file of outputs that somebody else has written. The first byte chooses between the
  * bytes as they are, and blocks that are made of a few bytes each, with right sums.
  */
+#include "action/ledger/output.h"
 #include "base/fd.h"
-#include "event/output.h"
 
 #include <stdlib.h>
 #include <unistd.h>

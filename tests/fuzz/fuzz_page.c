@@ -2,8 +2,8 @@
  * A snapshot and trees of any content: what is made of them is JSON again, or text, or
  * refused; and no line of a tree is printed twice.
  */
-#include "cdp/axtree.h"
-#include "cdp/text.h"
+#include "browser/observe/axtree.h"
+#include "browser/observe/text.h"
 #include "limits.h"
 
 #include "base/utf8.h"

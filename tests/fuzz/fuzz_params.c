@@ -3,7 +3,7 @@
  * a value is the type's, and what is refused is told in words.
  */
 #include "limits.h"
-#include "srv/params.h"
+#include "server/params.h"
 
 #include <assert.h>
 #include <stdlib.h>

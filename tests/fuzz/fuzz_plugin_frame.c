@@ -4,8 +4,8 @@
  * of one is JSON, and so is an argument that lost its blanks.
  */
 #include "base/lines.h"
+#include "codec/plugin_frame.h"
 #include "limits.h"
-#include "plug/frame.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Manifests: none is read past its end; a good one holds what its promises are. */
 #include "limits.h"
-#include "plug/manifest.h"
+#include "plugin/manifest.h"
 
 #include <assert.h>
 #include <stdlib.h>

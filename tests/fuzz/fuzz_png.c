@@ -1,6 +1,6 @@
 /* What is read as a picture has its pixels, and is the same when it was written again. */
-#include "cdp/png.h"
 #include "base/crc.h"
+#include "codec/png.h"
 #include "limits.h"
 
 #include <assert.h>

@@ -2,7 +2,7 @@
  * Any bytes as what an engine says of a file in an image, packed and as they are: only a
  * link leads somewhere, and what is refused changes nothing.
  */
-#include "inject/probe.h"
+#include "inject/image/probe.h"
 
 #include "base/b64.h"
 #include "limits.h"

@@ -2,7 +2,7 @@
  * Frames of an attached process: the first byte has the direction and the size of the
  * pieces. Whole or in pieces, the same bytes give the same frames.
  */
-#include "net/process_frame.h"
+#include "codec/process_frame.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * The request that starts a process, of any content: what is accepted has an argv, an
  * environment of entries, and texts without NUL; what is refused is told in words.
  */
-#include "srv/process_spec.h"
+#include "server/process/process_spec.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* A size and a field of any content: what is taken lies in the file. */
-#include "net/range.h"
+#include "codec/http/range.h"
 
 #include <assert.h>
 #include <stdlib.h>

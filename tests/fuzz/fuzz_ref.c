@@ -1,6 +1,6 @@
 /* Image references: the canonical form of whatever is accepted is a reference too,
  * and its own canonical form. */
-#include "inject/ref.h"
+#include "inject/names/ref.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * line that was found is found again when it stands alone; one behind it is not lost.
  * The first byte holds the flags.
  */
-#include "file/regex.h"
 #include "limits.h"
+#include "search/regex.h"
 
 #include <assert.h>
 #include <stdlib.h>

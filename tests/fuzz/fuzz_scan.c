@@ -1,5 +1,5 @@
 /* Layers as they are looked into: gzipped or not, whole and byte by byte alike. */
-#include "inject/scan.h"
+#include "inject/image/scan.h"
 
 #include <assert.h>
 #include <stdlib.h>

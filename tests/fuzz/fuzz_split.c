@@ -3,7 +3,7 @@
  * is several commands again; a newline at the end changes nothing; the refusal
  * holds every piece.
  */
-#include "term/split.h"
+#include "codec/split.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * A stream of events: the same data whether it comes at once or byte by byte, none of it
  * beyond the maximum; and what is written as an event comes back as it was.
  */
-#include "net/sse.h"
+#include "codec/http/sse.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Streams of engines, fed whole and byte by byte with the same result. The first
  * byte chooses between lines and frames. */
 #include "base/lines.h"
-#include "inject/stream.h"
+#include "inject/http/stream.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -10,9 +10,9 @@
  */
 #include "config.h"
 #include "limits.h"
-#include "srv/once_private.h"
-#include "srv/process_attach.h"
-#include "srv/stream_private.h"
+#include "server/idempotency/once_private.h"
+#include "server/process/process_attach.h"
+#include "server/stream/stream_private.h"
 
 #include <assert.h>
 #include <stdlib.h>

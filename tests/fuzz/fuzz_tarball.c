@@ -1,5 +1,5 @@
 /* The index of an archive: what it says lies within the archive. */
-#include "inject/tarball.h"
+#include "inject/registry/tarball.h"
 
 #include "base/fd.h"
 #include "limits.h"

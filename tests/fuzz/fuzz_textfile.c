@@ -2,7 +2,7 @@
  * Ranges of lines: the same slice whole and split, inside the text, at line
  * starts; line ends made one. Byte 0 is the start, 1 the end, 2 the split.
  */
-#include "file/textfile.h"
+#include "fs/textfile.h"
 
 #include <assert.h>
 #include <stdlib.h>

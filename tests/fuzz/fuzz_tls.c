@@ -53,8 +53,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 
 	/* What the memory holds that forks do not see is not looked at for pointers. */
 	__lsan_disable();
-	if (!good && tls_credentials_new(
-			     STR(PEM_EC_CERT), STR(PEM_EC_KEY), &why, &good) < 0)
+	if (!good &&
+		tls_credentials_new(STR(PEM_EC_CERT), STR(PEM_EC_KEY), &why, &good) < 0)
 		abort();
 	__lsan_enable();
 	if (n)

@@ -3,7 +3,7 @@
  * input chooses the size of the pieces. Checksums are put right, or nearly every
  * input would end with the first header.
  */
-#include "file/untar.h"
+#include "codec/archive/untar.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Zip archives, unpacked as far as they can be. */
-#include "file/unzip.h"
+#include "codec/archive/unzip.h"
 
 #include "limits.h"
 

@@ -2,8 +2,8 @@
  * Escapes and queries of any content. What decodes is no longer than it was and holds
  * no NUL; decoding in place gives the same; a parameter that is found was in the query.
  */
+#include "codec/http/uri.h"
 #include "limits.h"
-#include "net/uri.h"
 
 #include <assert.h>
 #include <stdlib.h>

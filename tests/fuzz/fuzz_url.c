@@ -3,7 +3,7 @@
  * be written and read again; a path alone stays where it is; an IPv4 address is as far
  * as the IPv6 address that stands for it.
  */
-#include "net/url.h"
+#include "codec/http/url.h"
 
 #include <assert.h>
 #include <stdlib.h>

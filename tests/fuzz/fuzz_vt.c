@@ -6,7 +6,7 @@
  * clear and fill all rows of the screen) and WORK_START in addition. A feed exceeds its
  * limit by no more than VT_WORK_STEP.
  */
-#include "term/vt_impl.h"
+#include "codec/vt/vt_impl.h"
 
 #include <assert.h>
 #include <stdlib.h>

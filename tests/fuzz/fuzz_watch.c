@@ -3,7 +3,7 @@
  * that holds together. The first two bytes choose what is found where, and the pieces;
  * the rest are records, or four bytes for each.
  */
-#include "file/watch.h"
+#include "fs/watch.h"
 
 #include <assert.h>
 #include <stdlib.h>

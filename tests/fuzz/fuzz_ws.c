@@ -1,6 +1,6 @@
 /* The first byte: the role and how the rest is cut. */
 #include "base/utf8.h"
-#include "net/ws.h"
+#include "codec/http/ws.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
  * an answer. Who is let in is answered in a way that a client takes; an answer that is
  * taken is the one to this key alone.
  */
+#include "codec/http/ws.h"
 #include "net/conn.h"
-#include "net/ws.h"
 #include "net/ws_hand.h"
 
 #include <assert.h>

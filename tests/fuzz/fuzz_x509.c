@@ -1,5 +1,5 @@
 /* Any bytes as a certificate, and what it says of three hosts. */
-#include "net/x509.h"
+#include "codec/x509.h"
 
 #include <assert.h>
 #include <stdlib.h>

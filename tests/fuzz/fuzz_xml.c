@@ -1,5 +1,5 @@
 /* XML: what is told of it adds up, whatever it is. */
-#include "file/xml.h"
+#include "codec/xml.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * ZMTP: what is handed out, and what is sent, is the same whether the bytes come at
  * once or cut in two.
  */
-#include "kernel/zmtp.h"
+#include "codec/zmtp.h"
 
 #include <assert.h>
 #include <stdlib.h>

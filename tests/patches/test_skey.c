@@ -22,8 +22,8 @@ static void put(struct der *d, const void *p, size_t n)
 /* Tag, length in its long form of two bytes, then n bytes 0x01. */
 static void put_field(struct der *d, unsigned char tag, size_t n)
 {
-	const unsigned char head[] = {tag, 0x82, (unsigned char)(n >> 8),
-		(unsigned char)n};
+	const unsigned char head[] = {
+		tag, 0x82, (unsigned char)(n >> 8), (unsigned char)n};
 
 	put(d, head, sizeof(head));
 	memset(d->p + d->n, 1, n);
@@ -32,8 +32,8 @@ static void put_field(struct der *d, unsigned char tag, size_t n)
 
 static void wrap_sequence(struct der *d)
 {
-	const unsigned char head[] = {0x30, 0x82, (unsigned char)(d->n >> 8),
-		(unsigned char)d->n};
+	const unsigned char head[] = {
+		0x30, 0x82, (unsigned char)(d->n >> 8), (unsigned char)d->n};
 
 	memmove(d->p + sizeof(head), d->p, d->n);
 	memcpy(d->p, head, sizeof(head));

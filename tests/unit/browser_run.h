@@ -6,9 +6,9 @@
 #define TESTS_UNIT_BROWSER_RUN_H
 
 #include "base/clock.h"
-#include "cdp/action.h"
-#include "cdp/find.h"
-#include "cdp/launch.h"
+#include "browser/action/action.h"
+#include "browser/devtools/find.h"
+#include "browser/devtools/launch.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>

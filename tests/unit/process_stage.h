@@ -4,7 +4,7 @@
 
 #include "base/fd.h"
 #include "limits.h"
-#include "proc/process_private.h"
+#include "proc/process/process_private.h"
 #include "tests/tap.h"
 
 #include <errno.h>

@@ -6,8 +6,8 @@
 #ifndef TESTS_RUN_DRIVER_H
 #define TESTS_RUN_DRIVER_H
 
-#include "act/act.h"
-#include "act/session.h"
+#include "action/act.h"
+#include "action/session.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "proc/children.h"

@@ -1,5 +1,5 @@
 /* The observations of browser actions: every member, and the content. */
-#include "cdp/answer.h"
+#include "browser/action/answer.h"
 
 #include "tests/tap.h"
 

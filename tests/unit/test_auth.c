@@ -1,5 +1,5 @@
 /* Challenges, and what is answered to them. */
-#include "inject/auth.h"
+#include "inject/registry/auth.h"
 
 #include "tests/tap.h"
 

@@ -1,5 +1,5 @@
 /* Accessibility trees: bids taken out, frames joined, printed as text and as JSON. */
-#include "cdp/axtree.h"
+#include "browser/observe/axtree.h"
 
 #include "limits.h"
 #include "tests/tap.h"

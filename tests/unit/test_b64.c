@@ -23,8 +23,25 @@ static const struct pair pairs[] = {
 };
 
 static const char *const refused[] = {
-	"Z", "Zg", "Zg=", "Zg===", "=", "====", "Z===", "=Zg=", "Zg==Zg==", "Zm8=Zm9v",
-	"Zg=v", "Zh==", "Zm9=", "Zm 9", "Zm9v\n", "Zm-_", "Zm9*", "Zm9\xe9", "\0\0\0\0",
+	"Z",
+	"Zg",
+	"Zg=",
+	"Zg===",
+	"=",
+	"====",
+	"Z===",
+	"=Zg=",
+	"Zg==Zg==",
+	"Zm8=Zm9v",
+	"Zg=v",
+	"Zh==",
+	"Zm9=",
+	"Zm 9",
+	"Zm9v\n",
+	"Zm-_",
+	"Zm9*",
+	"Zm9\xe9",
+	"\0\0\0\0",
 };
 
 static void check_pairs(void)

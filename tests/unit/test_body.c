@@ -1,5 +1,5 @@
 #include "base/buf.h"
-#include "net/body.h"
+#include "codec/http/body.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* What is known of a tab. */
-#include "cdp/browser_private.h"
+#include "browser/page/browser_private.h"
 
 #include "base/clock.h"
 #include "tests/tap.h"

@@ -1,6 +1,6 @@
-#include "inject/build_log.h"
+#include "inject/image/build_log.h"
 
-#include "inject/build_trace.h"
+#include "inject/image/build_trace.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* Connecting, and the time limits of an exchange. */
-#include "inject/call.h"
+#include "inject/http/call.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "inject/stop.h"
+#include "inject/console/stop.h"
 #include "tests/tap.h"
 
 #include <errno.h>

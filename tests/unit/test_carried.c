@@ -1,5 +1,5 @@
 /* The clients inside od-runtime: a file made by hand, whole, cut and damaged. */
-#include "inject/carried.h"
+#include "inject/image/carried.h"
 
 #include "limits.h"
 #include "tests/tap.h"

@@ -1,5 +1,5 @@
 /* Messages of a browser, told apart; and asking one that is this test. */
-#include "cdp/cdp.h"
+#include "browser/devtools/cdp.h"
 
 #include "base/clock.h"
 #include "base/fd.h"

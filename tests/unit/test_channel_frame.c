@@ -1,5 +1,5 @@
 /* The heads of frames of channels. */
-#include "net/channel_frame.h"
+#include "codec/channel_frame.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>

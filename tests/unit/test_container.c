@@ -6,15 +6,17 @@
 #define FIRST_UTS 0xeffffffe
 #define OWN 4026532184
 
-#define MACHINE "22 27 0:21 / /proc rw,relatime - proc proc rw\n" \
-		"27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"
+#define MACHINE \
+	"22 27 0:21 / /proc rw,relatime - proc proc rw\n" \
+	"27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"
 #define ROOT "600 500 0:52 / / rw,relatime master:9 - overlay overlay rw,lowerdir=/l\n"
 #define HOSTS "611 600 254:0 /var/lib/c/1/hosts /etc/hosts rw - ext4 /dev/vda rw\n"
 #define HOSTNAME "612 600 254:0 /c/1/hostname /etc/hostname rw - ext4 /dev/vda rw\n"
 #define RESOLV "613 600 254:0 /c/1/resolv.conf /etc/resolv.conf rw - ext4 /dev/vda rw\n"
 /* As runsc shows them. */
-#define GVISOR "8 8 0:8 / / rw  - 9p none rw\n13 8 0:12 / /etc/hosts ro  - 9p none ro\n" \
-	       "14 8 0:13 / /etc/hostname ro  - 9p none ro\n"
+#define GVISOR \
+	"8 8 0:8 / / rw  - 9p none rw\n13 8 0:12 / /etc/hosts ro  - 9p none ro\n" \
+	"14 8 0:13 / /etc/hostname ro  - 9p none ro\n"
 
 static const struct {
 	const char *name;

@@ -1,5 +1,5 @@
 /* How much of a disk a copy may take. */
-#include "inject/copy_space.h"
+#include "inject/sandbox/copy/copy_space.h"
 
 #include "base/fd.h"
 #include "tests/tap.h"

@@ -1,5 +1,5 @@
 #include "base/buf.h"
-#include "file/diff.h"
+#include "fs/diff.h"
 #include "limits.h"
 #include "tests/tap.h"
 

@@ -1,5 +1,5 @@
 /* Name servers' answers, whole, cut at every byte and wrong. */
-#include "net/dns.h"
+#include "codec/dns.h"
 
 #include "tests/tap.h"
 

@@ -1,6 +1,6 @@
-#include "inject/dockerfile.h"
+#include "inject/image/dockerfile.h"
 
-#include "inject/context.h"
+#include "inject/image/context.h"
 #include "limits.h"
 #include "tests/tap.h"
 

@@ -1,5 +1,5 @@
-#include "file/edit.h"
-#include "file/strip.h"
+#include "fs/edit.h"
+#include "fs/strip.h"
 #include "limits.h"
 #include "tests/tap.h"
 
@@ -25,7 +25,12 @@ static const struct replace_row replaces[] = {
 	{"a\r\nb\r\n", "\n", "", NULL, 2, "1, 2"},
 	{"a\r\r\n", "\n\n", "x", "ax", 1, "1"},
 	{"a\rb", "\n", "-", "a-b", 1, "1"},
-	{"\xef\xbb\xbf" "a", "a", "b", "\xef\xbb\xbf" "b", 1, "1"},
+	{"\xef\xbb\xbf"
+	 "a",
+		"a", "b",
+		"\xef\xbb\xbf"
+		"b",
+		1, "1"},
 	{"\xe9\n", "\xc3\xa9", "\xc3\xa8", "\xe8\n", 1, "1"},
 	{"\xe9\n", "\xe6\xbc\xa2", "", NULL, 0, ""},
 	{"a\nb\na\n", "a", "", NULL, 2, "1, 3"},
@@ -84,7 +89,9 @@ static const struct insert_row inserts[] = {
 	{"a", 1, "x", "a\nx\n"},
 	{"a\r\nb", 2, "x\ny", "a\r\nb\r\nx\r\ny\r\n"},
 	{"a\r\nb\r\n", 1, "", "a\r\n\r\nb\r\n"},
-	{"\xef\xbb\xbf" "a\n", 0, "x", "\xef\xbb\xbfx\na\n"},
+	{"\xef\xbb\xbf"
+	 "a\n",
+		0, "x", "\xef\xbb\xbfx\na\n"},
 };
 
 static void check_insert(void)

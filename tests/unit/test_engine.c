@@ -1,7 +1,7 @@
-#include "inject/engine.h"
+#include "inject/engine/engine.h"
 
-#include "inject/out.h"
-#include "inject/probe.h"
+#include "inject/console/out.h"
+#include "inject/image/probe.h"
 #include "tests/tap.h"
 
 static void test_version(void)
@@ -121,8 +121,8 @@ static void test_stat(void)
 		struct probe_stat st = {.kind = PROBE_ABSENT};
 
 		buf_reset(&target);
-		is_int(probe_read_stat(str_c(rows[i].header), &st, &target),
-			rows[i].want, "stat %zu", i);
+		is_int(probe_read_stat(str_c(rows[i].header), &st, &target), rows[i].want,
+			"stat %zu", i);
 		is_int(st.kind, rows[i].kind, "its kind");
 		is_view(buf_view(&target), rows[i].target, "where it leads to");
 	}

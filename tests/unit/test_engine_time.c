@@ -1,4 +1,4 @@
-#include "inject/engine_time.h"
+#include "inject/engine/engine_time.h"
 #include "tests/tap.h"
 
 static const struct {

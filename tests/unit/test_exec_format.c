@@ -1,4 +1,4 @@
-#include "base/exec_format.h"
+#include "codec/exec_format.h"
 
 #include "base/buf.h"
 #include "tests/tap.h"

@@ -1,8 +1,8 @@
 /* Where a browser is looked for, and which of several is taken. */
-#include "cdp/find.h"
+#include "browser/devtools/find.h"
 
 #include "base/fd.h"
-#include "file/root.h"
+#include "fs/root.h"
 #include "tests/tap.h"
 
 #include <errno.h>

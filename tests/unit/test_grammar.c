@@ -1,6 +1,6 @@
 #include "base/literal.h"
-#include "cdp/grammar.h"
-#include "cdp/primitives.h"
+#include "browser/action/grammar.h"
+#include "browser/action/primitives.h"
 #include "limits.h"
 #include "tests/tap.h"
 

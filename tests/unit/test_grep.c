@@ -1,6 +1,6 @@
 #include "base/clock.h"
-#include "file/grep.h"
 #include "limits.h"
+#include "search/grep.h"
 #include "tests/tap.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "file/history.h"
+#include "fs/history.h"
 #include "limits.h"
 #include "tests/tap.h"
 

@@ -1,4 +1,4 @@
-#include "file/holes.h"
+#include "fs/holes.h"
 
 #include "base/buf.h"
 #include "base/fd.h"

@@ -1,5 +1,5 @@
 #include "base/buf.h"
-#include "net/http.h"
+#include "codec/http/http.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>

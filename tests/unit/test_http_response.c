@@ -1,4 +1,4 @@
-#include "net/http.h"
+#include "codec/http/http.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "inject/image.h"
+#include "inject/image/image.h"
 
 #include "tests/tap.h"
 

@@ -1,4 +1,4 @@
-#include "kernel/jmsg.h"
+#include "codec/jmsg.h"
 #include "tests/tap.h"
 
 #include <bearssl_hmac.h>

@@ -489,7 +489,7 @@ static void start_next(struct job *j)
 
 	(void)j;
 	next_first = job_start(&next, loop, &c) == 0 && next.state == JOB_RUNS &&
-		     waiting.state == JOB_WAITS;
+		waiting.state == JOB_WAITS;
 	on_done(j);
 }
 

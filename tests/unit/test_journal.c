@@ -1,5 +1,5 @@
+#include "action/ledger/journal.h"
 #include "base/fd.h"
-#include "event/journal.h"
 #include "limits.h"
 #include "tests/tap.h"
 

@@ -1,6 +1,6 @@
-#include "inject/edit.h"
+#include "inject/http/edit.h"
 
-#include "inject/doc.h"
+#include "inject/http/doc.h"
 #include "tests/tap.h"
 
 static void object(const char *text, const struct edit *edits, size_t n, const char *want)
@@ -18,8 +18,7 @@ static void object(const char *text, const struct edit *edits, size_t n, const c
 
 static void test_object(void)
 {
-	const struct edit set[] = {
-		{"a", .value = STR("1")}, {"b", .value = STR("[2]")}};
+	const struct edit set[] = {{"a", .value = STR("1")}, {"b", .value = STR("[2]")}};
 	const struct edit drop[] = {{.key = "a"}, {.key = "z"}};
 
 	object("{\"x\":{}}", set, 2, "{\"a\":1,\"b\":[2]}");
@@ -39,8 +38,8 @@ static void test_object(void)
 static void test_made(void)
 {
 	struct buf a = BUF_INIT(16), out = BUF_INIT(4096);
-	struct edit edits[] = {{"a", .text = &a},
-		{"b", .value = STR("2"), .keep = true}, {.key = "c", .keep = true}};
+	struct edit edits[] = {{"a", .text = &a}, {"b", .value = STR("2"), .keep = true},
+		{.key = "c", .keep = true}};
 	struct doc d;
 
 	if (!ok(doc_parse(&d, STR("{\"a\":0,\"c\":0}")) == 0, "JSON"))

@@ -1,4 +1,4 @@
-#include "net/jsonrpc.h"
+#include "codec/http/jsonrpc.h"
 
 #include "limits.h"
 #include "tests/tap.h"

@@ -1,4 +1,4 @@
-#include "cdp/keys.h"
+#include "browser/page/keys.h"
 #include "tests/tap.h"
 
 static void check(const char *name, unsigned held, const char *want)

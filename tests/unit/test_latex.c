@@ -35,14 +35,15 @@ static const struct {
 	{"\\begin{center}a\\end{center}", "\na\n"},
 	{"\\begin{verbatim}\n\\a{%\n\\end{verbatim}b", "\n\\a{%\nb"},
 	{"\\verb|\\a{|b \\texttt{c}", "\\a{b c"},
-	{"\\title{T}\\author{Me}\\date{D}\\maketitle",
-		"T\n    Me\n    D\n======\n\n"},
+	{"\\title{T}\\author{Me}\\date{D}\\maketitle", "T\n    Me\n    D\n======\n\n"},
 	{"\\maketitle\\today",
 		"[NO \\title GIVEN]\n    [NO \\author GIVEN]\n    May 1, 2026\n"
 		"======================\n\nMay 1, 2026"},
 	/* Characters. */
 	{"\\'e\\\"{o}\\c c\\v{sx}\\^\\i\\'{\\j}\\vec x", "éöçšx̌îj́x⃗"},
-	{"``a'' b-c--d---e~f !`?`", "“a” b-c–d—e\xc2\xa0" "f ¡¿"},
+	{"``a'' b-c--d---e~f !`?`",
+		"“a” b-c–d—e\xc2\xa0"
+		"f ¡¿"},
 	{"\\& \\$ \\{ \\_ \\ldots \\quad| \\, \\ x", "& $ { _ …  |    x"},
 	{"\\alpha \\Omega \\ss \\LaTeX{} x", "αΩßLaTeX x"},
 	/* Formulas. */

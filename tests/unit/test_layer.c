@@ -1,6 +1,6 @@
-#include "inject/layer.h"
+#include "inject/image/layer.h"
 
-#include "inject/scan.h"
+#include "inject/image/scan.h"
 #include "limits.h"
 #include "tests/tap.h"
 

@@ -1,6 +1,6 @@
+#include "action/ledger/ledger.h"
 #include "base/fd.h"
 #include "base/swap.h"
-#include "event/ledger.h"
 #include "limits.h"
 #include "tests/tap.h"
 

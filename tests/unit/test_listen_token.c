@@ -1,5 +1,5 @@
 /* The tokens of a backend; the expected values are from Python's hmac. */
-#include "inject/listen_token.h"
+#include "inject/names/listen_token.h"
 
 #include "tests/tap.h"
 

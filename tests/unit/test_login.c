@@ -1,5 +1,5 @@
 /* config.json and what helpers answer. */
-#include "inject/login.h"
+#include "inject/registry/login.h"
 
 #include "tests/tap.h"
 

@@ -1,5 +1,5 @@
-#include "inject/layout.h"
-#include "inject/manifest.h"
+#include "inject/registry/layout.h"
+#include "inject/registry/manifest.h"
 #include "tests/tap.h"
 
 #include <errno.h>

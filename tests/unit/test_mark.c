@@ -1,5 +1,5 @@
+#include "codec/mark.h"
 #include "limits.h"
-#include "term/mark.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Marks on a picture: boxes, labels, and what is left out. */
-#include "cdp/marks.h"
+#include "browser/observe/marks.h"
 
 #include "tests/tap.h"
 

@@ -1,4 +1,4 @@
-#include "net/multipart.h"
+#include "codec/http/multipart.h"
 
 #include "tests/tap.h"
 

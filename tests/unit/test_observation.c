@@ -1,4 +1,4 @@
-#include "inject/observation.h"
+#include "inject/cli/observation.h"
 
 #include "tests/tap.h"
 

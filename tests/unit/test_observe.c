@@ -2,12 +2,12 @@
  * What is seen of pages in a real browser: against what the environment of the contract
  * has printed for the same pages, and where pages are in the way.
  */
-#include "cdp/observe.h"
+#include "browser/observe/observe.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "cdp/find.h"
-#include "cdp/launch.h"
+#include "browser/devtools/find.h"
+#include "browser/devtools/launch.h"
 #include "tests/tap.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-#include "inject/options.h"
+#include "inject/options/options.h"
 
-#include "inject/out.h"
+#include "inject/console/out.h"
 #include "tests/tap.h"
 
 enum { WORDS_MAX = 16 };

@@ -1,5 +1,5 @@
 /* Whose page asks: by the fields that browsers send and pages cannot choose. */
-#include "srv/origin.h"
+#include "server/origin.h"
 
 #include "tests/tap.h"
 

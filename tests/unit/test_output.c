@@ -1,5 +1,5 @@
+#include "action/ledger/output.h"
 #include "base/fd.h"
-#include "event/output.h"
 #include "limits.h"
 #include "tests/tap.h"
 

@@ -1,5 +1,5 @@
 /* The text that tells by which process something was made, and whether that is gone. */
-#include "inject/owner.h"
+#include "inject/names/owner.h"
 
 #include "base/buf.h"
 #include "base/fd.h"

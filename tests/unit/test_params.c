@@ -1,5 +1,5 @@
 #include "limits.h"
-#include "srv/params.h"
+#include "server/params.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>
@@ -111,8 +111,7 @@ static void test_bad(void)
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		if (bad[i].query) {
-			is_int(take(bad[i].query, false, table, ARRAY_LEN(table), &v,
-				       &p),
+			is_int(take(bad[i].query, false, table, ARRAY_LEN(table), &v, &p),
 				422, "%s", bad[i].query);
 			is_str(p.wrong, bad[i].wrong, "in words");
 		}

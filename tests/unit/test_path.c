@@ -1,6 +1,6 @@
 #include "base/fd.h"
-#include "file/mime.h"
-#include "file/path.h"
+#include "fs/mime.h"
+#include "fs/path.h"
 #include "tests/tap.h"
 
 #include <errno.h>

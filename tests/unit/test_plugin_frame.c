@@ -1,5 +1,5 @@
+#include "codec/plugin_frame.h"
 #include "limits.h"
-#include "plug/frame.h"
 #include "tests/tap.h"
 
 #include <errno.h>

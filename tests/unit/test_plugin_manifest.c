@@ -1,5 +1,5 @@
 #include "limits.h"
-#include "plug/manifest.h"
+#include "plugin/manifest.h"
 #include "tests/tap.h"
 
 #include <errno.h>

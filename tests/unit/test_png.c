@@ -1,5 +1,5 @@
 /* Pictures: read in all forms that browsers make, refused when broken, and written. */
-#include "cdp/png.h"
+#include "codec/png.h"
 
 #include "limits.h"
 #include "tests/tap.h"

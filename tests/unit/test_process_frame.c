@@ -1,5 +1,5 @@
 /* The frames of an attached process: heads, and the decoder at every split. */
-#include "net/process_frame.h"
+#include "codec/process_frame.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "inject/process_input.h"
+#include "inject/sandbox/process_input.h"
 
 #include "tests/tap.h"
 

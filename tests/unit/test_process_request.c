@@ -1,6 +1,6 @@
-#include "inject/process_request.h"
+#include "inject/sandbox/process_request.h"
 
-#include "inject/out.h"
+#include "inject/console/out.h"
 #include "tests/tap.h"
 
 static char sh[] = "sh", line[] = "a\n\"b\"", bad[] = "\xff";

@@ -1,5 +1,5 @@
 #include "base/fd.h"
-#include "proc/process_spool.h"
+#include "proc/process/process_spool.h"
 #include "tests/tap.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-#include "inject/program.h"
+#include "inject/image/program.h"
 
-#include "inject/out.h"
+#include "inject/console/out.h"
 #include "tests/tap.h"
 
 #include <elf.h>

@@ -1,4 +1,4 @@
-#include "inject/progress.h"
+#include "inject/engine/progress.h"
 
 #include "tests/tap.h"
 

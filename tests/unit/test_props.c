@@ -1,5 +1,5 @@
 /* Snapshots of the DOM, and what they tell of marked elements. */
-#include "cdp/props.h"
+#include "browser/observe/props.h"
 
 #include "limits.h"
 #include "tests/tap.h"

@@ -1,5 +1,5 @@
 /* Strings and numbers as Python's repr() prints them. */
-#include "cdp/pyrepr.h"
+#include "browser/page/pyrepr.h"
 
 #include "base/utf8.h"
 #include "tests/tap.h"

@@ -1,4 +1,4 @@
-#include "net/range.h"
+#include "codec/http/range.h"
 #include "tests/tap.h"
 
 static const struct {

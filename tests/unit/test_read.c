@@ -1,5 +1,5 @@
 #include "base/fd.h"
-#include "file/read.h"
+#include "fs/read.h"
 #include "tests/tap.h"
 
 #include <errno.h>
@@ -66,10 +66,18 @@ struct range_row {
 static void check_ranges(void)
 {
 	static const struct range_row rows[] = {
-		{{0, -1}, "one\ntwo\nthree"}, {{1, 2}, "two\n"}, {{0, 0}, "one\n"},
-		{{1, -1}, "two\nthree"}, {{2, 3}, "two\nthree"}, {{9, 10}, "two\nthree"},
-		{{9, -1}, ""}, {{-5, 2}, "one\ntwo\n"}, {{0, 99}, "one\ntwo\nthree"},
-		{{2, 0}, "two\n"}, {{1, 1}, "two\n"}, {{0, -2}, "one\n"},
+		{{0, -1}, "one\ntwo\nthree"},
+		{{1, 2}, "two\n"},
+		{{0, 0}, "one\n"},
+		{{1, -1}, "two\nthree"},
+		{{2, 3}, "two\nthree"},
+		{{9, 10}, "two\nthree"},
+		{{9, -1}, ""},
+		{{-5, 2}, "one\ntwo\n"},
+		{{0, 99}, "one\ntwo\nthree"},
+		{{2, 0}, "two\n"},
+		{{1, 1}, "two\n"},
+		{{0, -2}, "one\n"},
 	};
 
 	put("a.txt", "one\r\ntwo\rthree", 14);
@@ -92,12 +100,18 @@ static void check_texts(void)
 	put("bom", "\xef\xbb\xbfgr\xc3\xbc\xc3\x9f\n", 10);
 	is_int(read_path("bom", all), 0, "UTF-8 with its mark");
 	is_view(buf_view(&content), "\xef\xbb\xbfgr\xc3\xbc\xc3\x9f\n", "comes as it is");
-	put("latin", "stra\xdf" "e\n", 7);
+	put("latin",
+		"stra\xdf"
+		"e\n",
+		7);
 	is_int(read_path("latin", all), ERR_UTF8, "Latin-1");
 	is_str(words(), "File could not be decoded as utf-8: T/latin.", "its words");
 	put("cut", "abc\xe6\x97", 5);
 	is_int(read_path("cut", all), ERR_UTF8, "a cut character at the end");
-	put("utf16", "\xff\xfe" "a\0\n\0", 6);
+	put("utf16",
+		"\xff\xfe"
+		"a\0\n\0",
+		6);
 	is_int(read_path("utf16", all), ERR_UTF8, "UTF-16 is text, but not ours");
 	put("nul", "ab\0c", 4);
 	is_int(read_path("nul", all), ERR_TYPE, "a NUL byte");

@@ -1,4 +1,4 @@
-#include "inject/ref.h"
+#include "inject/names/ref.h"
 
 #include "tests/tap.h"
 

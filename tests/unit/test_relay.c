@@ -1,10 +1,10 @@
 /* od-runtime listen: a client that takes his answer slowly, and one that does not. */
-#include "inject/listen.h"
+#include "inject/control/listen.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "codec/channel_frame.h"
 #include "limits.h"
-#include "net/channel_frame.h"
 #include "net/ws_conn.h"
 #include "tests/tap.h"
 

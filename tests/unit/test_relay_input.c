@@ -1,5 +1,5 @@
 /* The bytes behind the head of a request that is relayed: how many are part of it. */
-#include "inject/relay_input.h"
+#include "inject/control/relay_input.h"
 
 #include "net/conn.h"
 #include "tests/tap.h"

@@ -1,9 +1,12 @@
-#include "net/request_head.h"
+#include "codec/http/request_head.h"
 #include "tests/tap.h"
 
 #include <errno.h>
 
-#define S(lit) {(lit), sizeof(lit) - 1}
+#define S(lit) \
+	{ \
+		(lit), sizeof(lit) - 1 \
+	}
 
 static const struct {
 	int err;
@@ -38,8 +41,8 @@ static const struct {
 static void test_lines(void)
 {
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
-		const struct request_line line = {lines[i].method, lines[i].prefix,
-			lines[i].target, lines[i].host};
+		const struct request_line line = {
+			lines[i].method, lines[i].prefix, lines[i].target, lines[i].host};
 		struct buf out = BUF_INIT(256);
 
 		request_head_begin(&out, &line);

@@ -1,5 +1,5 @@
 /* Which refused requests are sent again, and after which pause. */
-#include "inject/retry.h"
+#include "inject/http/retry.h"
 
 #include "tests/tap.h"
 

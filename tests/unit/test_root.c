@@ -1,8 +1,8 @@
 /* Walks that stay below a folder, and the folder in which archives are unpacked. */
 #include "base/fd.h"
-#include "file/put.h"
-#include "file/root.h"
-#include "file/unpack.h"
+#include "fs/put.h"
+#include "fs/root.h"
+#include "fs/unpack.h"
 #include "limits.h"
 #include "tests/tap.h"
 

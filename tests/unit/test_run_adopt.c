@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "tests/unit/run_driver.h"
 /* What a dead process leaves is the inside of its session. */
-#include "term/shell_private.h"
+#include "shell/shell_private.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -5,7 +5,7 @@
  */
 #include "tests/unit/run_driver.h"
 
-#include "term/shell.h"
+#include "shell/shell.h"
 
 #include <linux/futex.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "inject/sandbox_label.h"
+#include "inject/names/sandbox_label.h"
 #include "tests/tap.h"
 
 struct row {

@@ -1,8 +1,8 @@
 /* What the browser's process says of how it looks, and those who look on. */
-#include "plug/screen.h"
+#include "plugin/screen.h"
 
 #include "loop/loop.h"
-#include "plug/external.h"
+#include "plugin/external.h"
 #include "tests/tap.h"
 
 enum { VIEWERS = 9 };

@@ -1,5 +1,5 @@
 /* Raw output of a session: all that was printed, and nothing of the marks in it. */
-#include "term/shell_private.h"
+#include "shell/shell_private.h"
 #include "tests/tap.h"
 
 #include <stdio.h>

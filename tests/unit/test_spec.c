@@ -1,4 +1,4 @@
-#include "inject/spec.h"
+#include "inject/options/spec.h"
 
 #include "tests/tap.h"
 

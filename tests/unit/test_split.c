@@ -2,7 +2,7 @@
  * One command or several. Whatever the tokenizer claims about a text is asked of
  * the real bash too, where there is one.
  */
-#include "term/split.h"
+#include "codec/split.h"
 #include "tests/tap.h"
 #include "tests/unit/split_cases.h"
 

@@ -1,6 +1,6 @@
 #include "base/fd.h"
 #include "limits.h"
-#include "term/spool.h"
+#include "shell/spool.h"
 #include "tests/tap.h"
 
 #include <errno.h>

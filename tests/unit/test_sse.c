@@ -1,4 +1,4 @@
-#include "net/sse.h"
+#include "codec/http/sse.h"
 
 #include "tests/tap.h"
 

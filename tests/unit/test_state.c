@@ -1,6 +1,6 @@
-#include "inject/state.h"
+#include "inject/names/state.h"
 
-#include "inject/out.h"
+#include "inject/console/out.h"
 #include "tests/tap.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "inject/stream.h"
+#include "inject/http/stream.h"
 
 #include "limits.h"
 #include "tests/tap.h"

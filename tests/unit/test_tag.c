@@ -1,7 +1,7 @@
-#include "inject/tag.h"
+#include "inject/names/tag.h"
 
 #include "base/hash.h"
-#include "inject/ref.h"
+#include "inject/names/ref.h"
 #include "tests/tap.h"
 
 static void test_truncate(void)

@@ -1,4 +1,4 @@
-#include "file/tar.h"
+#include "codec/archive/tar.h"
 
 #include "tests/tap.h"
 

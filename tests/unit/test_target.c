@@ -1,4 +1,4 @@
-#include "net/target.h"
+#include "codec/http/target.h"
 #include "tests/tap.h"
 
 #include <errno.h>

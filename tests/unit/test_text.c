@@ -1,5 +1,5 @@
 /* The text of pages as Markdown. */
-#include "cdp/text.h"
+#include "browser/observe/text.h"
 
 #include "limits.h"
 #include "tests/tap.h"

@@ -1,5 +1,5 @@
 #include "base/utf8.h"
-#include "file/textfile.h"
+#include "fs/textfile.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>
@@ -141,7 +141,10 @@ struct binary_row {
 	bool binary;
 };
 
-#define ROW(name, lit, binary) {name, {lit, sizeof(lit) - 1}, binary}
+#define ROW(name, lit, binary) \
+	{ \
+		name, {lit, sizeof(lit) - 1}, binary \
+	}
 #define FIVE(x) x x x x x
 
 static const struct binary_row binary_rows[] = {
@@ -154,18 +157,33 @@ static const struct binary_row binary_rows[] = {
 	ROW("NUL", "abc\0def", true),
 	ROW("NUL in UTF-8", "gr\xc3\xbc\0", true),
 	ROW("0xff", "abc\xff", true),
-	ROW("UTF-16 LE", "\xff\xfe" "a\0", false),
+	ROW("UTF-16 LE",
+		"\xff\xfe"
+		"a\0",
+		false),
 	ROW("UTF-16 BE", "\xfe\xff\0a", false),
 	ROW("UTF-32 BE", "\0\0\xfe\xff\0\0\0a", false),
 	ROW("UTF-32 LE", "\xff\xfe\0\0a\0\0\0", false),
-	ROW("UTF-8 mark", "\xef\xbb\xbf" "a", false),
-	ROW("a little Latin-1", "stra\xdf" "e und mehr", false),
+	ROW("UTF-8 mark",
+		"\xef\xbb\xbf"
+		"a",
+		false),
+	ROW("a little Latin-1",
+		"stra\xdf"
+		"e und mehr",
+		false),
 	ROW("only high bytes", FIVE("\xe4\xe4\xe4\xe4"), true),
-	ROW("half high bytes", FIVE("a\xe4" "a\xe4"), false),
+	ROW("half high bytes",
+		FIVE("a\xe4"
+		     "a\xe4"),
+		false),
 	ROW("control bytes and one high", "\xe4" FIVE("\1\2\3\4"), true),
 	ROW("control bytes alone", FIVE("\1\2\3\4"), false),
 	ROW("JPEG", "\xff\xd8\xff\xe0\0\x10JFIF", true),
-	ROW("ELF", "\x7f" "ELF\2\1\1\0", true),
+	ROW("ELF",
+		"\x7f"
+		"ELF\2\1\1\0",
+		true),
 };
 
 static void check_binary(void)
@@ -187,9 +205,18 @@ static void check_unix(void)
 int main(void)
 {
 	static const struct str texts[] = {
-		{"", 0}, {"a", 1}, {"\n", 1}, {"\r", 1}, {"\r\n", 2}, {"a\nb", 3},
-		{"a\nb\n", 4}, {"a\r\nbb\r\ncc", 10}, {"a\rb\rc\r", 6},
-		{"a\n\r\n\r\rb", 7}, {"1\n2\n3\n4\n5\n", 10}, {"\n\n\n\n", 4},
+		{"", 0},
+		{"a", 1},
+		{"\n", 1},
+		{"\r", 1},
+		{"\r\n", 2},
+		{"a\nb", 3},
+		{"a\nb\n", 4},
+		{"a\r\nbb\r\ncc", 10},
+		{"a\rb\rc\r", 6},
+		{"a\n\r\n\r\rb", 7},
+		{"1\n2\n3\n4\n5\n", 10},
+		{"\n\n\n\n", 4},
 		{"\0\n\0\r\0", 5},
 	};
 

@@ -1,6 +1,6 @@
 /* The TLS machine against BearSSL's client, in memory, split in every way. */
-#include "net/tls_private.h"
 #include "net/tls_credentials.h"
+#include "net/tls_private.h"
 #include "tests/tap.h"
 #include "tests/unit/tls_pem.h"
 
@@ -452,8 +452,8 @@ static bool is_zero_in_child(const void *at, size_t n)
 /* What is forked off gets no copy of the key. */
 static void test_fork(const struct pair *p)
 {
-	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *page = mmap(
+		NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	*page = 'x';
 	if (madvise(page, 4096, MADV_WIPEONFORK) < 0 || !is_zero_in_child(page, 1))

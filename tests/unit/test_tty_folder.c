@@ -1,4 +1,4 @@
-#include "term/tty_folder.h"
+#include "shell/tty_folder.h"
 #include "tests/tap.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* The tar reader, fed by the two writers and by headers made by hand. */
-#include "file/untar.h"
+#include "codec/archive/untar.h"
 
-#include "file/pax.h"
-#include "file/tar.h"
+#include "codec/archive/pax.h"
+#include "codec/archive/tar.h"
 #include "tests/tap.h"
 
 #include <sys/stat.h>

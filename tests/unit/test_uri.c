@@ -1,4 +1,4 @@
-#include "net/uri.h"
+#include "codec/http/uri.h"
 #include "tests/tap.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Addresses, where one leads to another, and how near an IP address is. */
-#include "net/url.h"
+#include "codec/http/url.h"
 
-#include "net/dns.h"
+#include "codec/dns.h"
 #include "tests/tap.h"
 
 static void test_parse(void)

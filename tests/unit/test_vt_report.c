@@ -19,8 +19,8 @@ static void *flaky_calloc(size_t n, size_t size)
 }
 
 #define calloc flaky_calloc
-#include "term/vt.c"
-#include "term/vt_store.c"
+#include "codec/vt/vt.c"
+#include "codec/vt/vt_store.c"
 #undef calloc
 
 /* --- History --- */

@@ -1,5 +1,5 @@
-#include "file/walk.h"
 #include "limits.h"
+#include "search/walk.h"
 #include "tests/tap.h"
 
 #include <dirent.h>
@@ -43,8 +43,8 @@ static int list(const char *sub, struct walk_conf conf, struct buf *out, struct 
 	return r;
 }
 
-static void check_list(const char *sub, struct walk_conf conf, const char *want,
-	const char *name)
+static void check_list(
+	const char *sub, struct walk_conf conf, const char *want, const char *name)
 {
 	struct buf out = BUF_INIT(65536);
 	struct walk w;

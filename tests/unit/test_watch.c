@@ -1,5 +1,5 @@
 /* The engine of watches, fed with records that are made here. */
-#include "file/watch.h"
+#include "fs/watch.h"
 
 #include "base/err.h"
 #include "tests/tap.h"

@@ -1,5 +1,5 @@
 #include "base/fd.h"
-#include "file/write.h"
+#include "fs/write.h"
 #include "tests/tap.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 #include "base/utf8.h"
-#include "net/ws.h"
+#include "codec/http/ws.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>

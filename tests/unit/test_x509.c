@@ -1,5 +1,5 @@
 /* Hosts and what certificates say, with hand-made DER. */
-#include "net/x509.h"
+#include "codec/x509.h"
 
 #include "tests/tap.h"
 

@@ -1,5 +1,5 @@
 /* The XML reader: what it tells of a document, and what it refuses. */
-#include "file/xml.h"
+#include "codec/xml.h"
 
 #include "tests/tap.h"
 
@@ -130,9 +130,9 @@ static void test_rows(void)
 /* Every part of a document that is not all of it is refused. */
 static void test_cut(void)
 {
-	static const struct str doc = STR(
-		"<?xml version='1.0'?><w:a xmlns:w='urn:w' b='&#x41;'>"
-		"<!--c-->x&amp;<![CDATA[d]]><e/></w:a>");
+	static const struct str doc =
+		STR("<?xml version='1.0'?><w:a xmlns:w='urn:w' b='&#x41;'>"
+		    "<!--c-->x&amp;<![CDATA[d]]><e/></w:a>");
 	struct buf got = BUF_INIT(4096);
 
 	for (size_t n = 0; n < doc.n; n++) {

@@ -1,5 +1,5 @@
 /* The zip writer, judged by Python's reader where there is one. */
-#include "file/zip.h"
+#include "codec/archive/zip.h"
 
 #include "base/fd.h"
 #include "tests/tap.h"

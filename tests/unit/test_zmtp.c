@@ -1,4 +1,4 @@
-#include "kernel/zmtp.h"
+#include "codec/zmtp.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>

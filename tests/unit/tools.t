@@ -3,7 +3,7 @@
 tools=$OD_SOURCE/tools
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-mkdir -p "$tmp/tools" "$tmp/src/base" "$tmp/src/net" "$tmp/src/file" "$tmp/inject"
+mkdir -p "$tmp/tools" "$tmp/src/base" "$tmp/src/net" "$tmp/src/codec" "$tmp/src/fs" "$tmp/inject/image"
 cp "$tools/lint" "$tools/layers" "$tools/linkgate" "$tools/size" "$tmp/tools/"
 cp "$OD_SOURCE/.clang-format" "$tmp/"
 cd "$tmp" || exit 1
@@ -30,7 +30,7 @@ passes() { # NAME COMMAND
 	fi
 }
 file() { # PATH, text from stdin
-	rm -f src/*.c src/*/*.c src/*/*.h inject/*.c
+	rm -f src/*.c src/*/*.c src/*/*.h inject/*.c inject/*/*.c
 	cat >"$1"
 }
 sin() { # NAME WORDS STATEMENT: the statement in a file of src/net
@@ -46,14 +46,18 @@ file src/net/a.c <<END
 #include <string.h>
 END
 passes "layers: below and beside" tools/layers
-echo '#include "file/tar.h"' | file src/net/a.c
-says "layers: beside" tools/layers "src/net/a.c:1: .*'net' may include base, loop, proc"
-echo '#include "net/http.h"' | file src/base/a.c
+echo '#include "fs/read.h"' | file src/net/a.c
+says "layers: beside" tools/layers "src/net/a.c:1: .*'net' may include base, loop, codec"
+echo '#include "loop/loop.h"' | file src/codec/a.c
+says "layers: codec uses base alone" tools/layers "src/codec/a.c:1: .*'codec' may include base$"
+echo '#include "codec/archive/tar.h"' | file src/net/a.c
+passes "layers: a folder of a room" tools/layers
+echo '#include "codec/http/http.h"' | file src/base/a.c
 says "layers: above" tools/layers "src/base/a.c:1: .*only itself"
-echo '#include "file/tar.h"' | file inject/a.c
+echo '#include "fs/tree.h"' | file inject/image/a.c
 passes "layers: a single header" tools/layers
-echo '#include "file/read.h"' | file inject/a.c
-says "layers: another header of that folder" tools/layers "inject/a.c:1"
+echo '#include "fs/read.h"' | file inject/image/a.c
+says "layers: another header of that folder" tools/layers "inject/image/a.c:1"
 echo '#include "tests/tap.h"' | file src/net/a.c
 says "layers: a test's header" tools/layers "know nothing of the tests"
 mkdir src/odd
@@ -94,7 +98,7 @@ sin "a target made by printf" "a target is built by target_add" \
 	'snprintf(p, n, "/containers/%s/json", p);'
 sin "a target made in pieces" "a target is built by target_add" 'buf_puts(p, "/v2/");'
 sin "a target that is no literal" "a target is made by TARGET" 'g(&(struct target){.text = p});'
-sin "a request line" "the head of a request is written by net/request_head" 'buf_fmt(p, "GET %s HTTP/1.1\r\n", p);'
+sin "a request line" "the head of a request is written by codec/http/request_head" 'buf_fmt(p, "GET %s HTTP/1.1\r\n", p);'
 printf 'int f(void)\n{\n\treturn out_fail(\n\t\tNULL, "x");\n}\n' | file inject/a.c
 says "lint: an error without a next step" tools/lint "inject/a.c:3: an error without a next step"
 value() { # NAME WORDS STATEMENT: a value of an engine in a function of inject

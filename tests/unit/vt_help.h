@@ -3,7 +3,7 @@
 #define TESTS_VT_HELP_H
 
 #include "base/buf.h"
-#include "term/vt.h"
+#include "codec/vt/vt.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>

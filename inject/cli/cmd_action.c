@@ -1,0 +1,124 @@
+/* Sends an action, given as JSON, and prints its observation. */
+#include "inject/cli/commands.h"
+
+#include "base/clock.h"
+#include "inject/cli/observation.h"
+#include "inject/console/out.h"
+#include "inject/console/stop.h"
+#include "inject/sandbox/sandbox.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+/* The time that a request may take in addition to its action. */
+enum { GRACE_MS = 30000 };
+
+/* An error observation, or a command that failed, is a failure for scripts. */
+enum { EXIT_FAILED = 1 };
+
+static int action_refuse(const struct sandbox *s)
+{
+	return out_fail("od-runtime update gives the sandbox the client of this version",
+		"the sandbox %s answers with something that is no observation",
+		s->state.name);
+}
+
+static int action_print_raw(const struct reply *reply)
+{
+	int r = out_text(STDOUT_FILENO, buf_view(&reply->body));
+
+	return r ? r : out_text(STDOUT_FILENO, STR("\n"));
+}
+
+static int action_read_stdin(struct buf *out)
+{
+	for (;;) {
+		char *room = buf_room(out, 4096);
+		ssize_t got;
+
+		if (!room)
+			return out->err;
+		got = read(STDIN_FILENO, room, 4096);
+		if (got > 0)
+			buf_commit(out, (size_t)got);
+		else if (got == 0)
+			return 0;
+		else
+			return -errno;
+	}
+}
+
+static int action_make_request(const char *operand, struct buf *request)
+{
+	struct buf in = BUF_INIT(INJECT_REPLY_MAX);
+	int r = 0;
+
+	if (strcmp(operand, "-") == 0)
+		r = action_read_stdin(&in);
+	else
+		buf_puts(&in, operand);
+	if (!r)
+		r = in.err;
+	if (!r) {
+		r = observation_request(buf_view(&in), request);
+		if (r && r != -ENOMEM)
+			r = out_fail_usage(
+				"{\"action\":\"run\",\"args\":{\"command\":\"ls\"}}",
+				"not an action in JSON: %s", err_text(r));
+	}
+	buf_free(&in);
+	return r;
+}
+
+static int action_show(
+	const struct options *o, const struct sandbox *s, const struct reply *reply)
+{
+	struct buf out = BUF_INIT(2 * (size_t)INJECT_REPLY_MAX);
+	struct observation ob;
+	int r = observation_read(&ob, buf_view(&reply->body));
+
+	if (r)
+		return action_refuse(s);
+	if (o->json) {
+		r = action_print_raw(reply);
+	} else {
+		observation_print(&ob, &out);
+		r = out.err ? out.err : out_text(STDOUT_FILENO, buf_view(&out));
+	}
+	if (!r && observation_is_failure(&ob))
+		r = EXIT_FAILED;
+	observation_free(&ob);
+	buf_free(&out);
+	return r;
+}
+
+int cmd_action(const struct options *o)
+{
+	struct buf request = BUF_INIT(INJECT_REPLY_MAX);
+	struct reply reply;
+	struct sandbox s = {0};
+	struct engine e;
+	uint64_t own, ms = 0;
+	int r = action_make_request(o->operand[1], &request);
+
+	own = r || o->timeout ? 0 : observation_timeout(buf_view(&request));
+	if (own)
+		ms = own * 1000 + GRACE_MS;
+	if (o->timeout)
+		stop_set_limit(clock_ms() + o->timeout * 1000);
+	reply_init(&reply);
+	if (!r)
+		r = engine_open(&e, o->host);
+	if (!r)
+		r = sandbox_open(&e, o->operand[0], &s);
+	if (!r)
+		r = sandbox_act(&s, buf_view(&request),
+			ms > UINT32_MAX ? 0 : (uint32_t)ms, &reply);
+	if (!r)
+		r = action_show(o, &s, &reply);
+	state_forget(&s.state);
+	reply_free(&reply);
+	buf_free(&request);
+	return r;
+}

@@ -1,0 +1,195 @@
+/* Files of a sandbox from outside: cp and ls. */
+#include "inject/cli/commands.h"
+
+#include "base/jw.h"
+#include "inject/console/out.h"
+#include "inject/sandbox/copy/copy.h"
+#include "limits.h"
+
+#include <stdio.h>
+
+/* "SANDBOX:work" means SANDBOX:/work, as in docker cp. */
+static const char *remote_path(struct buf *out, const char *path)
+{
+	if (*path != '/')
+		buf_putc(out, '/');
+	buf_puts(out, path);
+	return buf_cstr(out);
+}
+
+static int open_any(const struct engine *e, const char *name, struct sandbox *s)
+{
+	int r = sandbox_need(e, name, s);
+
+	/*
+	 * A running sandbox copies with its user's rights; a stopped one only by the
+	 * engine.
+	 */
+	if (!r && s->running)
+		r = sandbox_open(e, name, s);
+	return r;
+}
+
+int cmd_cp(const struct options *o)
+{
+	bool down = options_is_remote(o->operand[0]);
+	const char *remote = o->operand[down ? 0 : 1];
+	struct str path = str_c(remote), name = str_cut(&path, ':');
+	struct buf whole = BUF_INIT(FILE_PATH_MAX);
+	char sandbox[STATE_NAME_MAX + 1];
+	struct sandbox s = {0};
+	struct engine e;
+	struct copy c = {
+		.engine = &e,
+		.sandbox = &s,
+		.local = o->operand[down ? 1 : 0],
+	};
+	int r = engine_open(&e, o->host);
+
+	snprintf(sandbox, sizeof(sandbox), "%.*s", STR_ARG(name));
+	c.remote = remote_path(&whole, path.p);
+	if (!r && !c.remote)
+		r = out_fail("a path has 4,095 bytes at most", "the path is too long");
+	if (!r)
+		r = open_any(&e, sandbox, &s);
+	if (!r)
+		r = down ? copy_down(&c) : copy_up(&c);
+	state_forget(&s.state);
+	buf_free(&whole);
+	return r;
+}
+
+/* Requests the list from the server; the body is JSON. */
+static int list(const struct sandbox *s, const char *path, struct reply *reply)
+{
+	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
+	struct jw w;
+	int r;
+
+	jw_init(&w, &body);
+	jw_object(&w);
+	if (path) {
+		jw_key(&w, "path");
+		jw_cstr(&w, path);
+	}
+	jw_end(&w);
+	reply_init(reply);
+	r = body.err ? body.err
+		     : sandbox_ask(s, "POST", TARGET("/list_files"), buf_view(&body),
+			       INJECT_ENGINE_MS, reply);
+	if (!r && reply->status != 200)
+		r = sandbox_refused(s, reply);
+	buf_free(&body);
+	return r;
+}
+
+static int print_names(const struct options *o, const struct reply *reply)
+{
+	struct buf out = BUF_INIT(INJECT_REPLY_MAX);
+	struct json_val name;
+	struct doc d;
+	int it = 0;
+	int r = doc_parse(&d, buf_view(&reply->body));
+
+	if (r)
+		return out_fail("its client may be of another version: od-runtime update",
+			"the sandbox's list is no JSON");
+	if (o->json)
+		buf_str(&out, buf_view(&reply->body));
+	while (!o->json && json_next(doc_root(&d), &it, NULL, &name)) {
+		out_clean(&out, doc_str(&d, name), false);
+		buf_putc(&out, '\n');
+	}
+	if (o->json)
+		buf_putc(&out, '\n');
+	doc_free(&d);
+	r = out.err ? out.err : out_text(1, buf_view(&out));
+	buf_free(&out);
+	return r;
+}
+
+/* Whether path is a folder; the server reports why it cannot be read. */
+static int ls_is_folder(const struct sandbox *s, const char *path, bool *is)
+{
+	struct target target;
+	struct reply reply;
+	struct doc d;
+	int r;
+
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(&target, "/v1/files/stat?path=%s", path);
+	r = sandbox_ask(s, "GET", &target, STR(""), INJECT_ENGINE_MS, &reply);
+	target_free(&target);
+	if (!r && reply.status != 200)
+		r = sandbox_refused(s, &reply);
+	*is = false;
+	if (!r && doc_parse(&d, buf_view(&reply.body)) == 0) {
+		*is = str_eq(
+			doc_str(&d, json_get(doc_root(&d), "type")), STR("directory"));
+		doc_free(&d);
+	}
+	reply_free(&reply);
+	return r;
+}
+
+#define NEXT_LS "od-runtime ls SANDBOX / shows what there is"
+
+/*
+ * The server returns an empty list for a path that cannot be listed; here it is an
+ * error.
+ */
+static int check_folder(const struct sandbox *s, const char *path)
+{
+	const struct copy c = {.sandbox = s};
+	enum copy_kind kind;
+	bool folder = false;
+	int r = copy_look(&c, str_c(path), &kind);
+
+	if (r || kind == COPY_FOLDER)
+		return r;
+	if (kind == COPY_ABSENT)
+		return out_fail(NEXT_LS, "%s does not exist", path);
+	r = ls_is_folder(s, path, &folder);
+	if (r)
+		return r;
+	if (!folder)
+		return out_fail(NEXT_LS, "%s is not a folder", path);
+	return out_fail("stop the sandbox: then cp copies with the rights of the engine",
+		"%s: the sandbox user has no right to read it", path);
+}
+
+/* The operands are SANDBOX, SANDBOX:PATH, or SANDBOX and PATH. */
+static int list_place(const struct options *o, const struct engine *e)
+{
+	const char *path = o->operand_n > 1 ? o->operand[1] : NULL;
+	struct str rest = str_c(o->operand[0]), name = str_cut(&rest, ':');
+	struct buf whole = BUF_INIT(FILE_PATH_MAX);
+	char sandbox[STATE_NAME_MAX + 1];
+	struct reply reply = {0};
+	struct sandbox s = {0};
+	int r;
+
+	snprintf(sandbox, sizeof(sandbox), "%.*s", STR_ARG(name));
+	if (options_is_remote(o->operand[0]))
+		path = remote_path(&whole, rest.p);
+	r = whole.err ? out_fail("give a shorter path", "the path is too long")
+		      : sandbox_open(e, sandbox, &s);
+	if (!r && path)
+		r = check_folder(&s, path);
+	if (!r)
+		r = list(&s, path, &reply);
+	if (!r)
+		r = print_names(o, &reply);
+	state_forget(&s.state);
+	reply_free(&reply);
+	buf_free(&whole);
+	return r;
+}
+
+int cmd_ls(const struct options *o)
+{
+	struct engine e;
+	int r = engine_open(&e, o->host);
+
+	return r ? r : list_place(o, &e);
+}

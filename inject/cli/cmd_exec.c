@@ -1,0 +1,233 @@
+#include "inject/cli/cmd_exec.h"
+
+#include "base/b64.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/jw.h"
+#include "base/utf8.h"
+#include "inject/cli/commands.h"
+#include "inject/console/out.h"
+#include "inject/console/stop.h"
+#include "inject/console/terminal.h"
+#include "inject/sandbox/attachment.h"
+#include "inject/sandbox/process_forget.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
+
+/* The sandbox applies --timeout and has this much additional time to answer. */
+enum { ANSWER_MS = 2000 };
+
+struct exec {
+	const struct options *options;
+	struct process_request request;
+	struct attachment attachment;
+	struct buf text[ATTACHMENT_OUTPUTS]; /* with --json */
+	struct terminal terminal;
+};
+
+int exec_check(const struct options *o)
+{
+	size_t env = 0, env_file = 0;
+
+	if (o->interactive && o->tty && !o->detach && !isatty(STDIN_FILENO))
+		return out_fail_usage("leave -t out, so that -i takes a pipe or a file",
+			"-i -t needs a terminal, and stdin is none");
+	if ((o->interactive || o->tty) && !o->word_n)
+		return out_fail_usage("as in: od-runtime run -it debian bash",
+			"-i and -t are for a command, and there is none");
+	if (o->command->bit == FOR_RUN && o->detach && (o->interactive || o->tty))
+		return out_fail_usage(
+			"leave -i and -t out; without CMD the sandbox stays running, "
+			"too, and od-runtime shell SANDBOX gives a terminal in it",
+			"with --detach CMD has neither a stdin nor a terminal");
+	if (o->session && (o->interactive || o->tty || o->detach))
+		return out_fail_usage("leave --session out, or -i, -t and -d",
+			"a session has a terminal of its own");
+	if (o->session &&
+		(o->user || o->working_dir || options_next(o, LIST_ENV, &env) ||
+			options_next(o, LIST_ENV_FILE, &env_file)))
+		return out_fail_usage(
+			"write them into the text: cd DIR, export NAME=value",
+			"a session keeps its user, its directory and its variables: -u, "
+			"-w, -e and --env-file are not for it");
+	if (o->command->bit == FOR_EXEC && o->working_dir && o->working_dir[0] != '/')
+		return out_fail_usage("as in -w /work",
+			"--workdir is '%s', not an absolute path", o->working_dir);
+	return 0;
+}
+
+void exec_limit(const struct options *o)
+{
+	if (o->timeout)
+		stop_set_limit(clock_ms() + o->timeout * 1000 + ANSWER_MS);
+}
+
+static void exec_describe(
+	struct exec *x, const struct options *o, const struct settings *settings)
+{
+	const bool starts_sandbox = o->command->bit == FOR_RUN && o->detach;
+	struct process_request *q = &x->request;
+
+	*q = (struct process_request){
+		.argv = o->words,
+		.argv_n = o->word_n,
+		.pty = o->tty,
+		.takes_stdin = o->interactive && !o->detach,
+		.detached = o->detach,
+		.writes_to_log = starts_sandbox,
+		.stops_sandbox = starts_sandbox && o->remove,
+		.timeout = o->timeout,
+	};
+	if (settings) {
+		q->env = settings->env;
+		q->env_n = settings->env_n;
+		q->cwd = o->working_dir;
+		q->user = o->user;
+	}
+	terminal_size(&q->rows, &q->columns);
+}
+
+static void exec_open_outputs(struct exec *x)
+{
+	static const int fds[ATTACHMENT_OUTPUTS] = {STDOUT_FILENO, STDERR_FILENO};
+
+	for (unsigned i = 0; i < ATTACHMENT_OUTPUTS; i++) {
+		x->text[i] = (struct buf)BUF_INIT(INJECT_REPLY_MAX);
+		if (x->options->json)
+			outlet_open_text(&x->attachment.out[i], &x->text[i]);
+		else
+			outlet_open(&x->attachment.out[i], fds[i]);
+	}
+}
+
+/* Bytes that are not UTF-8 have a member of their own. */
+static void exec_write_output(
+	struct jw *w, const char *name, const char *name_b64, const struct buf *bytes)
+{
+	struct buf b64 = BUF_INIT(2 * (size_t)INJECT_REPLY_MAX);
+	bool text = utf8_valid(buf_view(bytes));
+
+	jw_key(w, text ? name : name_b64);
+	if (!text)
+		b64_encode(&b64, buf_view(bytes));
+	jw_str(w, text ? buf_view(bytes) : buf_view(&b64));
+	if (b64.err)
+		w->out->err = b64.err;
+	buf_free(&b64);
+}
+
+static int exec_print_json(const struct exec *x)
+{
+	const struct attachment_exit *end = &x->attachment.end;
+	struct buf out = BUF_INIT(8 * (size_t)INJECT_REPLY_MAX);
+	struct jw w;
+
+	jw_init(&w, &out);
+	jw_object(&w);
+	if (x->options->detach) {
+		jw_key(&w, "process");
+		jw_cstr(&w, x->attachment.id);
+	} else {
+		jw_key(&w, "exit_code");
+		jw_int(&w, end->code);
+		jw_key(&w, "timed_out");
+		jw_bool(&w, end->timed_out);
+		exec_write_output(&w, "stdout", "stdout_base64", &x->text[0]);
+		exec_write_output(&w, "stderr", "stderr_base64", &x->text[1]);
+	}
+	jw_end(&w);
+	return out_line_take(&out);
+}
+
+/* Sets the user's terminal to raw mode, so that the sandbox receives all keys. */
+static int exec_take_terminal(struct exec *x)
+{
+	const struct process_request *q = &x->request;
+	int r = q->pty ? stop_watch_size() : 0;
+
+	if (!r && q->pty && q->takes_stdin)
+		r = terminal_raw(&x->terminal);
+	return r ? out_fail("leave -t out", "the terminal: %s", err_text(r)) : 0;
+}
+
+static int exec_timed_out(const struct exec *x)
+{
+	out_fail("give a longer --timeout, or leave it out",
+		"the command has not ended within --timeout %s, and was killed",
+		x->options->timeout_text);
+	return EXIT_TIMEOUT;
+}
+
+/* Removes a process whose kept output takes much memory of the sandbox. */
+static void exec_clean_up(struct exec *x, const struct sandbox *s, int r)
+{
+	const struct attachment *a = &x->attachment;
+
+	if (r == -EPIPE || (r == 0 && a->leave_signal && clock_ms() >= a->leave_at))
+		process_discard(s, a->id);
+	else if (r == 0 && a->got[0] + a->got[1] >= PROCESS_FORGET_MIN)
+		process_forget(s, a->id);
+}
+
+static int exec_run(struct exec *x, const struct sandbox *s)
+{
+	struct attachment *a = &x->attachment;
+	int r = attachment_start(a, s, &x->request);
+
+	if (r || x->request.detached)
+		return r;
+	r = exec_take_terminal(x);
+	if (!r)
+		r = attachment_run(a);
+	terminal_restore(&x->terminal);
+	exec_clean_up(x, s, r);
+	/* As the exit code of a command that itself writes to a closed pipe. */
+	if (r == -EPIPE)
+		return 128 + SIGPIPE;
+	return r;
+}
+
+int exec_words(
+	const struct options *o, const struct settings *settings, const struct sandbox *s)
+{
+	struct exec x = {.options = o};
+	int r;
+
+	exec_describe(&x, o, settings);
+	exec_open_outputs(&x);
+	r = exec_run(&x, s);
+	if (!r && o->json)
+		r = exec_print_json(&x);
+	if (!r && x.attachment.end.timed_out)
+		r = exec_timed_out(&x);
+	else if (!r)
+		r = x.attachment.end.code;
+	attachment_close(&x.attachment);
+	for (unsigned i = 0; i < ATTACHMENT_OUTPUTS; i++) {
+		outlet_close(&x.attachment.out[i]);
+		buf_free(&x.text[i]);
+	}
+	return r;
+}
+
+int cmd_exec(const struct options *o)
+{
+	struct settings settings = {0};
+	struct sandbox s = {0};
+	struct engine e;
+	int r = exec_check(o);
+
+	exec_limit(o);
+	if (!r)
+		r = settings_read(&settings, o);
+	if (!r)
+		r = sandbox_open_quick(&e, o->host, o->operand[0], &s);
+	if (!r)
+		r = o->session ? exec_session(o, &s) : exec_words(o, &settings, &s);
+	state_forget(&s.state);
+	settings_free(&settings);
+	return r;
+}

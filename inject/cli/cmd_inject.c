@@ -1,0 +1,313 @@
+/* Starts the client in a container that od-runtime has not made. */
+#include "inject/cli/commands.h"
+
+#include "base/clock.h"
+#include "base/jw.h"
+#include "inject/console/out.h"
+#include "inject/console/stop.h"
+#include "inject/image/client_files.h"
+#include "inject/image/image.h"
+#include "inject/image/plan.h"
+#include "inject/image/probe.h"
+#include "inject/sandbox/leftovers.h"
+#include "inject/sandbox/sandbox.h"
+#include "inject/sandbox/sandbox_info.h"
+#include "inject/sandbox/tunnel.h"
+#include "inject/sandbox/via.h"
+#include "limits.h"
+
+#include <stdio.h>
+
+enum { PAUSE_MS = 20 };
+
+struct guest {
+	const struct options *options;
+	const struct engine *engine;
+	struct sandbox sandbox;
+	char key_hash[SHA256_HEX + 1];
+	char exec[STATE_ID_MAX + 1];
+	struct program client, busybox;
+	struct reply about; /* the engine's description of the container */
+	struct doc doc;
+};
+
+static bool take(char *out, size_t room, struct str s)
+{
+	snprintf(out, room, "%.*s", STR_ARG(s));
+	return s.n < room && strlen(out) == s.n;
+}
+
+/* Finds the container, which must run and must not be a sandbox. */
+static int find(struct guest *g, const char *name)
+{
+	struct json_val root, state;
+	struct str known, id;
+	int r = engine_ask(g->engine, &g->about, "GET", (struct str){0},
+		"/containers/%s/json", name);
+
+	if (r)
+		return r;
+	if (g->about.status == 404)
+		return out_fail("the engine's own tools list them",
+			"there is no container %s", name);
+	if (g->about.status != 200)
+		return engine_refused(&g->about, NULL, "asking for %s", name);
+	r = doc_parse(&g->doc, buf_view(&g->about.body));
+	if (r)
+		return out_fail(
+			ENGINE_NEXT, "the engine's description of %s is no JSON", name);
+	root = doc_root(&g->doc);
+	state = json_get(root, "State");
+	known = doc_str(&g->doc, json_get(root, "Name"));
+	id = doc_str(&g->doc, json_get(root, "Id"));
+	if (str_starts(known, STR("/")))
+		known = str_skip(known, 1);
+	if (!state_is_name(known) || !state_is_name(id) ||
+		!take(g->sandbox.state.name, STATE_NAME_MAX + 1, known) ||
+		!take(g->sandbox.state.id, STATE_ID_MAX + 1, id))
+		return out_fail(ENGINE_NEXT,
+			"the engine's description of %s is not understood", name);
+	if (!doc_true(json_get(state, "Running")) || doc_true(json_get(state, "Paused")))
+		return out_fail("start it first; or make a sandbox of its image with run",
+			"the container %s does not run", name);
+	return 0;
+}
+
+static int check_free(struct guest *g)
+{
+	struct json_val root = doc_root(&g->doc);
+	const struct sandbox_identity identity = {
+		.name = str_c(g->sandbox.state.name),
+		.id = str_c(g->sandbox.state.id),
+		.image = doc_str(&g->doc, json_get(root, "Image")),
+		.labels = json_get(json_get(root, "Config"), "Labels"),
+	};
+	struct sandbox old = {.engine = g->engine};
+	struct sandbox_origins origins;
+	enum sandbox_origin origin;
+	int r;
+
+	sandbox_origins_init(&origins, g->engine);
+	r = sandbox_origin_find(&origins, &g->doc, &identity, &origin, &old.inside);
+	sandbox_origins_free(&origins);
+	if (r)
+		return r;
+	if (origin == SANDBOX_CREATED)
+		return out_fail("od-runtime exec works in it",
+			"the container %s is a sandbox already", g->sandbox.state.name);
+	old.state = g->sandbox.state;
+	if (origin == SANDBOX_INJECTED && sandbox_alive(&old, INJECT_ALIVE_MS) == 0)
+		return out_fail("od-runtime exec works in it",
+			"the client runs in %s already", g->sandbox.state.name);
+	return 0;
+}
+
+/* Finds the client for the container's architecture; its image may be deleted already. */
+static int find_client(struct guest *g)
+{
+	struct str id = doc_str(&g->doc, json_get(doc_root(&g->doc), "Image"));
+	struct buf name = BUF_INIT(256);
+	struct image im = {0};
+	const char *image;
+	int r;
+
+	buf_str(&name, id);
+	image = buf_cstr(&name);
+	r = image && id.n ? plan_inspect(g->engine, image, &im) : 1;
+	if (r >= 0)
+		r = program_find_client(&g->client, g->options->client, im.arch,
+			!g->options->no_od_plugins);
+	if (!r && im.arch.n && !str_eq(im.arch, str_c(g->client.arch)))
+		r = out_fail("give the od-runtime-client of that architecture with "
+			     "--client",
+			"%s is for %.*s, the client binary for %s", g->sandbox.state.name,
+			STR_ARG(im.arch), g->client.arch);
+	image_free(&im);
+	buf_free(&name);
+	return r;
+}
+
+static int put(struct guest *g)
+{
+	const char *id = g->sandbox.state.id, *name = g->sandbox.state.name;
+	struct client_files files = {
+		.client = buf_view(&g->client.bytes),
+		.plugins_program = program_plugins(&g->client),
+	};
+	struct probe seen;
+	struct reply reply;
+	int r = probe_container(g->engine, id, &seen);
+
+	if (r)
+		return r;
+	if (seen.od != PROBE_ABSENT && seen.od != PROBE_FOLDER)
+		return out_fail("take it away",
+			"nothing can be put into %s: its /.od is no directory", name);
+	files.drop_in = seen.openhands == PROBE_ABSENT;
+	if (!seen.shell && !g->options->no_busybox) {
+		r = program_find_busybox(
+			&g->busybox, g->options->busybox, g->client.arch);
+		if (r == 1)
+			out_note("od-runtime: %s " PROGRAM_NO_SHELL, name);
+		else if (r)
+			return r;
+		else
+			files.busybox = buf_view(&g->busybox.bytes);
+	}
+	r = client_files_put(g->engine, id, &files, &reply);
+	if (!r && reply.status != 200)
+		r = engine_refused(&reply,
+			"if its files cannot be changed, make a sandbox of its image",
+			"putting the client into %s", name);
+	reply_free(&reply);
+	return r;
+}
+
+static void write_serve(void *arg, struct jw *w)
+{
+	struct guest *g = arg;
+	const struct options *o = g->options;
+	struct str dir = doc_str(
+		&g->doc, json_get(json_get(doc_root(&g->doc), "Config"), "WorkingDir"));
+	char number[24];
+
+	snprintf(number, sizeof(number), "%u", g->sandbox.inside);
+	jw_cstr(w, "init");
+	jw_cstr(w, number);
+	/* Without a published port the client listens only inside the container. */
+	if (!g->sandbox.port) {
+		jw_cstr(w, "--address");
+		jw_cstr(w, "127.0.0.1");
+	}
+	jw_cstr(w, "--key-sha256");
+	jw_cstr(w, g->key_hash);
+	jw_cstr(w, "--working-dir");
+	jw_str(w, o->working_dir ? str_c(o->working_dir) : dir.n ? dir : STR("/"));
+	jw_cstr(w, "--username");
+	jw_cstr(w, o->username ? o->username : "root");
+	if (o->has_user_id) {
+		snprintf(number, sizeof(number), "%llu", (unsigned long long)o->user_id);
+		jw_cstr(w, "--user-id");
+		jw_cstr(w, number);
+	}
+}
+
+static int start(struct guest *g)
+{
+	const struct sandbox *s = &g->sandbox;
+	const struct str body = STR("{\"Detach\":true,\"Tty\":false}");
+	struct reply reply;
+	int r = tunnel_exec(g->engine, s->state.id, g->options->user, false, write_serve,
+		g, &reply, g->exec, sizeof(g->exec));
+
+	if (!r && !g->exec[0])
+		r = engine_refused(
+			&reply, NULL, "executing the client in %s", s->state.name);
+	reply_free(&reply);
+	if (r)
+		return r;
+	r = engine_ask(g->engine, &reply, "POST", body, "/exec/%s/start", g->exec);
+	if (!r && reply.status != 200)
+		r = engine_refused(
+			&reply, NULL, "starting the client in %s", s->state.name);
+	reply_free(&reply);
+	return r;
+}
+
+/* The exit code of the client, or -1 while it runs or if it is unknown. */
+static int ended(struct guest *g)
+{
+	struct reply reply;
+	struct doc d;
+	int code = -1;
+
+	if (engine_tidy(g->engine, &reply, "GET", "/exec/%s/json", g->exec) == 0 &&
+		doc_parse(&d, buf_view(&reply.body)) == 0) {
+		struct json_val root = doc_root(&d);
+
+		if (json_type(json_get(root, "Running")) &&
+			!doc_true(json_get(root, "Running")))
+			code = (int)doc_int(json_get(root, "ExitCode"), -1);
+		doc_free(&d);
+	}
+	reply_free(&reply);
+	return code;
+}
+
+static int wait_ready(struct guest *g)
+{
+	uint64_t deadline = clock_ms() + g->options->timeout_start * 1000;
+	const char *name = g->sandbox.state.name;
+	int r;
+
+	while ((r = sandbox_alive(&g->sandbox, INJECT_ALIVE_MS)) == 1) {
+		int code = ended(g);
+
+		if (code >= 0)
+			return out_fail("another program may have its port: --port N",
+				"the client ended in %s with exit code %d", name, code);
+		if (clock_ms() >= deadline)
+			return out_fail("give it more time with --timeout-start",
+				"the client was not ready in %s after %llu s", name,
+				(unsigned long long)g->options->timeout_start);
+		r = stop_wait(-1, 0, clock_ms() + PAUSE_MS, false);
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+static int inject(struct guest *g)
+{
+	const struct options *o = g->options;
+	struct sandbox *s = &g->sandbox;
+	int r = find(g, o->operand[0]);
+
+	if (!r)
+		r = check_free(g);
+	if (!r)
+		r = find_client(g);
+	if (!r)
+		r = put(g);
+	s->engine = g->engine;
+	s->inside = o->port ? (uint16_t)o->port : SANDBOX_PORT;
+	s->state.port = s->inside;
+	snprintf(s->state.engine, sizeof(s->state.engine), "%s", g->engine->path);
+	if (!r)
+		s->port = sandbox_published(&g->doc, s->inside);
+	if (!r)
+		r = state_make_key(&s->state, g->key_hash);
+	/*
+	 * The key is saved before the start: once the client runs, its key must not be
+	 * lost.
+	 */
+	if (!r)
+		r = state_save(&s->state);
+	if (!r) {
+		r = start(g);
+		if (r)
+			state_remove(s->state.name);
+	}
+	if (!r)
+		r = wait_ready(g);
+	return r ? r : sandbox_info_print(g->engine, &s->state, o->json, NULL, NULL);
+}
+
+int cmd_inject(const struct options *o)
+{
+	struct engine e;
+	struct guest g = {.options = o, .engine = &e};
+	int r = engine_open(&e, o->host);
+
+	reply_init(&g.about);
+	if (!r)
+		leftovers_collect(&e, LEFTOVERS_OF_RUN);
+	if (!r)
+		r = inject(&g);
+	state_forget(&g.sandbox.state);
+	program_free(&g.client);
+	program_free(&g.busybox);
+	doc_free(&g.doc);
+	reply_free(&g.about);
+	return r;
+}

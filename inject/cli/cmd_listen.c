@@ -1,0 +1,200 @@
+/* The reference backend as a command. */
+#include "inject/cli/commands.h"
+
+#include "base/fd.h"
+#include "inject/console/out.h"
+#include "inject/control/listen.h"
+#include "inject/names/listen_secret.h"
+#include "limits.h"
+#include "net/tls_credentials.h"
+#include "net/tls_trust.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct listen {
+	struct loop *loop;
+	struct hub *hub;
+	struct tls_credentials *tls;
+	struct buf secret;
+	char address[64];
+	uint16_t port;
+};
+
+/* Without a secret a sandbox can use another's name: an option must allow that. */
+static int listen_load_secret(struct listen *l, const struct options *o)
+{
+	if (o->token && o->no_token)
+		return out_fail_usage("leave one of them out",
+			"--token and --no-token exclude each other");
+	if (o->token)
+		return listen_secret_load("--token", o->token, &l->secret);
+	if (!o->no_token)
+		return out_fail_usage(
+			"make a secret (openssl rand -hex 32 >FILE), or accept the risk "
+			"with --no-token",
+			"--token FILE is missing: without a secret every program that "
+			"reaches the backend can pose as any sandbox");
+	out_note("warning: --no-token: every program that reaches the backend can pose "
+		 "as any sandbox");
+	return 0;
+}
+
+static int load_clients(struct listen *l, const char *path)
+{
+	struct buf text = BUF_INIT(AUTHORITIES_FILE_MAX);
+	struct tls_trust *clients;
+	const char *why;
+	int r = listen_file_read("--tls-client-ca", path, &text);
+
+	if (!r && tls_trust_new(buf_view(&text), NULL, &why, &clients))
+		r = out_fail("give the certificate of an authority (PEM)",
+			"--tls-client-ca %s: %s", path, why);
+	else if (!r)
+		tls_credentials_demand(l->tls, clients);
+	buf_free(&text);
+	return r;
+}
+
+static int load_tls(struct listen *l, const struct options *o)
+{
+	struct buf chain = BUF_INIT(TLS_PEM_MAX), key = BUF_SECRET(TLS_PEM_MAX);
+	const char *why = "out of memory";
+	int r = 0;
+
+	if (!o->tls_cert != !o->tls_key)
+		return out_fail_usage(
+			"give both of them", "--tls-cert and --tls-key go together");
+	if (o->tls_client_ca && !o->tls_cert)
+		return out_fail_usage("give --tls-cert and --tls-key too",
+			"--tls-client-ca goes with --tls-cert");
+	if (!o->tls_cert)
+		return 0;
+	r = listen_file_read("--tls-cert", o->tls_cert, &chain);
+	if (!r)
+		r = listen_file_read("--tls-key", o->tls_key, &key);
+	if (!r && tls_credentials_new(buf_view(&chain), buf_view(&key), &why, &l->tls))
+		r = out_fail("give a certificate chain and its private key (PEM)",
+			"--tls-cert %s --tls-key %s: %s", o->tls_cert, o->tls_key, why);
+	buf_free(&chain);
+	buf_free(&key);
+	return r || !o->tls_client_ca ? r : load_clients(l, o->tls_client_ca);
+}
+
+static int read_address(struct listen *l, const char *text)
+{
+	struct str s = str_c(text ? text : "127.0.0.1:8787"), host = s;
+	uint64_t port = 0;
+
+	while (host.n && host.p[host.n - 1] != ':')
+		host.n--;
+	s = str_skip(s, host.n);
+	host.n -= host.n > 0;
+	if (host.n > 1 && host.p[0] == '[' && host.p[host.n - 1] == ']')
+		host = str_make(host.p + 1, host.n - 2);
+	if (!host.n || host.n >= sizeof(l->address) || str_u64(s, 65535, &port))
+		return out_fail_usage("as 127.0.0.1:8787 or [::1]:0",
+			"--address %s is no address and port", text);
+	memcpy(l->address, host.p, host.n);
+	l->port = (uint16_t)port;
+	return 0;
+}
+
+/* Raises the limit of descriptors: each sandbox and each request needs a descriptor. */
+static void raise_limit(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+		files.rlim_cur = files.rlim_max < 8192 ? files.rlim_max : 8192;
+		if (setrlimit(RLIMIT_NOFILE, &files) < 0)
+			out_note("few descriptors: not all sandboxes will find a place");
+	}
+}
+
+/* The port of the socket, which the system has chosen if port 0 was given. */
+static uint16_t port_of(int fd, uint16_t given)
+{
+	struct sockaddr_in6 a = {0};
+	socklen_t n = sizeof(a);
+
+	/* The port is at the same offset in both address families. */
+	return getsockname(fd, (struct sockaddr *)&a, &n) < 0 ? given
+							      : ntohs(a.sin6_port);
+}
+
+static int announce(const struct listen *l)
+{
+	struct buf line = BUF_INIT(256);
+	bool v6 = strchr(l->address, ':');
+
+	buf_fmt(&line, "%s://%s%s%s:%u", l->tls ? "https" : "http", v6 ? "[" : "",
+		l->address, v6 ? "]" : "", l->port);
+	return out_line_take(&line);
+}
+
+static void on_stop(void *arg, int signo)
+{
+	(void)signo;
+	loop_stop(arg);
+}
+
+static int open_hub(struct listen *l)
+{
+	struct hub_conf conf = {
+		.loop = l->loop,
+		.fd = fd_listen_tcp(l->address, l->port, LISTEN_BACKLOG),
+		.tls = l->tls,
+		.secret = str_trim(buf_view(&l->secret), " \t\r\n"),
+	};
+	int err;
+
+	if (conf.fd < 0)
+		return out_fail("choose another with --address",
+			"cannot listen on %s port %u: %s", l->address, l->port,
+			err_text(conf.fd));
+	l->port = port_of(conf.fd, l->port);
+	l->hub = hub_new(&conf, &err);
+	if (!l->hub)
+		return out_fail("choose another with --address", "cannot listen: %s",
+			err_text(err));
+	return announce(l);
+}
+
+int cmd_listen(const struct options *o)
+{
+	struct listen l = {.secret = BUF_SECRET(DIAL_TOKEN_MAX)};
+	int err = 0, r = read_address(&l, o->address);
+
+	if (!r)
+		r = load_tls(&l, o);
+	if (!r)
+		r = listen_load_secret(&l, o);
+	if (!r) {
+		raise_limit();
+		l.loop = loop_new(&err);
+		r = err;
+	}
+	if (!r)
+		r = loop_signal(l.loop, SIGTERM, on_stop, l.loop);
+	if (!r)
+		r = loop_signal(l.loop, SIGINT, on_stop, l.loop);
+	if (!r)
+		r = open_hub(&l);
+	if (!r)
+		r = loop_run(l.loop);
+	if (l.hub)
+		hub_del(l.hub);
+	if (l.loop)
+		loop_del(l.loop);
+	tls_credentials_del(l.tls);
+	buf_free(&l.secret);
+	return r;
+}

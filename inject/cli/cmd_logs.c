@@ -1,0 +1,137 @@
+/* The output of a sandbox's server: logs and attach. */
+#include "inject/cli/commands.h"
+
+#include "base/clock.h"
+#include "inject/console/out.h"
+#include "inject/engine/tail.h"
+#include "inject/options/spec.h"
+#include "inject/sandbox/live.h"
+#include "inject/sandbox/sandbox.h"
+#include "limits.h"
+
+#include <stdio.h>
+
+/*
+ * Converts a time option to seconds, such as "1700000000"; without the option out stays.
+ */
+static int point(const char *value, const char *name, char *out, size_t room)
+{
+	int64_t seconds;
+
+	if (!value)
+		return 0;
+	if (spec_time(str_c(value), clock_today_s(), &seconds))
+		return out_fail_usage(
+			"seconds since 1970, or how long ago: 90s, 10m, 2h, 1d",
+			"--%s is '%s', not a time", name, value);
+	snprintf(out, room, "%lld", (long long)seconds);
+	return 0;
+}
+
+static int copy_log(const struct options *o, const struct engine *e, const char *id)
+{
+	char since[24] = "", until[24] = "";
+	struct target target;
+	const struct call_request q = {.method = "GET", .target = &target};
+	struct call c;
+	int r = point(o->since, "since", since, sizeof(since));
+
+	if (!r)
+		r = point(o->until, "until", until, sizeof(until));
+	call_begin(&c, -1, 0, false);
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(&target,
+		"/containers/%s/logs?stdout=1&stderr=1&follow=%d&timestamps=%d", id,
+		o->follow, o->timestamps);
+	if (o->has_tail)
+		target_add(&target, "&tail=%llu", (unsigned long long)o->tail);
+	if (since[0])
+		target_add(&target, "&since=%s", since);
+	if (until[0])
+		target_add(&target, "&until=%s", until);
+	if (!r)
+		r = engine_stream(e, &c, &q, o->follow ? 0 : INJECT_ENGINE_MS);
+	if (!r && c.head.status != 200)
+		r = out_fail(
+			"the log driver of the sandbox may keep none, see --log-driver",
+			"the engine does not give the log: status %u", c.head.status);
+	if (!r) {
+		r = tail_copy(&c);
+		r = r == ERR_SYNTAX || r == ERR_CLOSED ? engine_fail(e, r) : r;
+	}
+	call_close(&c);
+	target_free(&target);
+	return r;
+}
+
+int cmd_logs(const struct options *o)
+{
+	struct sandbox s;
+	struct engine e;
+	int r = engine_open(&e, o->host);
+
+	if (!r)
+		r = sandbox_need(&e, o->operand[0], &s);
+	return r ? r : copy_log(o, &e, s.state.id);
+}
+
+/*
+ * Copies output from now on, as docker attach, but without input: the server reads none.
+ */
+static int copy_output(const struct engine *e, const struct sandbox *s)
+{
+	struct target target;
+	const struct call_request q = {.method = "POST", .target = &target};
+	struct call c;
+	int r;
+
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(
+		&target, "/containers/%s/attach?stream=1&stdout=1&stderr=1", s->state.id);
+	r = engine_stream(e, &c, &q, INJECT_ENGINE_MS);
+	/* Podman answers 200; Docker answers 101, or 200 without a request to upgrade. */
+	if (!r && c.head.status != 200 && c.head.status != 101)
+		r = out_fail(ENGINE_NEXT, "the engine does not attach: status %u",
+			c.head.status);
+	call_limit(&c, 0, 0);
+	if (!r) {
+		r = tail_copy(&c);
+		r = r == ERR_SYNTAX || r == ERR_CLOSED ? engine_fail(e, r) : r;
+	}
+	call_close(&c);
+	target_free(&target);
+	return r;
+}
+
+/* Shows a shell session live. */
+static int attach_session(const struct engine *e, const struct options *o)
+{
+	const struct live_conf conf = {
+		.kind = "session", .session = o->session, .leaves = true};
+	struct sandbox s = {0};
+	int r = sandbox_open(e, o->operand[0], &s);
+
+	if (!r)
+		r = live_run(&s, &conf);
+	if (r == LIVE_NONE)
+		r = out_fail("od-runtime update gives it a newer client",
+			"the sandbox %s has no stream", s.state.name);
+	state_forget(&s.state);
+	return r;
+}
+
+int cmd_attach(const struct options *o)
+{
+	struct sandbox s = {0};
+	struct engine e;
+	int r = engine_open(&e, o->host);
+
+	if (!r && o->session)
+		return attach_session(&e, o);
+	if (!r)
+		r = sandbox_need(&e, o->operand[0], &s);
+	if (!r && !s.running)
+		r = out_fail("od-runtime logs shows what it has written",
+			"the sandbox %s does not run", s.state.name);
+	return r ? r : copy_output(&e, &s);
+}

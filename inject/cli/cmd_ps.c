@@ -1,0 +1,397 @@
+/*
+ * Lists sandboxes: containers that od-runtime made, and containers with an injected
+ * client.
+ */
+#include "inject/cli/commands.h"
+
+#include "base/clock.h"
+#include "inject/console/out.h"
+#include "inject/sandbox/sandbox_info.h"
+#include "inject/sandbox/sandbox_usage.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+	PS_INJECTED_MAX = 256, /* containers with an injected client */
+	PS_IDS_AT_ONCE = 16,   /* per request, whose target has a maximum length */
+	PS_LISTS_MAX = 1 + PS_INJECTED_MAX / PS_IDS_AT_ONCE,
+};
+
+/* An answer of the engine. */
+struct ps_list {
+	struct reply reply;
+	struct doc doc;
+};
+
+struct ps {
+	const struct options *options;
+	const struct engine *engine;
+	struct sandbox_origins origins;
+	struct ps_list lists[PS_LISTS_MAX];
+	size_t lists_n;
+	char ids[PS_INJECTED_MAX][STATE_ID_MAX + 1]; /* of injected containers */
+	size_t ids_n;
+	struct buf rows; /* of struct sandbox_info */
+};
+
+static struct sandbox_info *ps_rows(const struct ps *p, size_t *n)
+{
+	*n = p->rows.n / sizeof(struct sandbox_info);
+	return (struct sandbox_info *)(void *)p->rows.p;
+}
+
+/* --- Filters ------------------------------------------------------------------------ */
+
+static const char *const filter_keys[] = {"name", "id", "status", "label"};
+
+static int ps_check_filters(const struct options *o)
+{
+	const char *value;
+	size_t it = 0;
+
+	while ((value = options_next(o, LIST_FILTER, &it))) {
+		struct str rest = str_c(value), key = str_cut(&rest, '=');
+		bool known = false;
+
+		for (size_t i = 0; i < ARRAY_LEN(filter_keys); i++)
+			known = known || str_eq(key, str_c(filter_keys[i]));
+		if (!known || !rest.n)
+			return out_fail_usage("as in --filter status=running",
+				"--filter '%s' is not KEY=VALUE with name, id, status or "
+				"label for its KEY",
+				value);
+	}
+	return 0;
+}
+
+/* Adds a value of a filter; the values of one key are alternatives to the engine. */
+static void ps_add_value(struct jw *w, const char *key, struct str value, bool *begun)
+{
+	if (!*begun) {
+		jw_key(w, key);
+		jw_array(w);
+	}
+	*begun = true;
+	jw_str(w, value);
+}
+
+static void ps_write_filter(
+	const struct options *o, const char *key, struct jw *w, bool *begun)
+{
+	const char *value;
+	size_t it = 0;
+
+	while ((value = options_next(o, LIST_FILTER, &it))) {
+		struct str rest = str_c(value);
+
+		if (str_eq(str_cut(&rest, '='), str_c(key)))
+			ps_add_value(w, key, rest, begun);
+	}
+}
+
+/* If n is not 0, the ids replace the label of od-runtime and the user's ids. */
+static void ps_write_filters(const struct ps *p, const char (*ids)[STATE_ID_MAX + 1],
+	size_t n, struct buf *out)
+{
+	struct jw w;
+
+	jw_init(&w, out);
+	jw_object(&w);
+	for (size_t i = 0; i < ARRAY_LEN(filter_keys); i++) {
+		const char *key = filter_keys[i];
+		bool id = strcmp(key, "id") == 0, begun = false;
+
+		if (!n && strcmp(key, "label") == 0)
+			ps_add_value(&w, key, STR("od.sandbox=1"), &begun);
+		for (size_t k = 0; id && k < n; k++)
+			ps_add_value(&w, key, str_c(ids[k]), &begun);
+		if (!id || !n)
+			ps_write_filter(p->options, key, &w, &begun);
+		if (begun)
+			jw_end(&w);
+	}
+	jw_end(&w);
+}
+
+/* Whether the user's filters, which may abbreviate ids, include an id. */
+static bool ps_wants_id(const struct options *o, const char *id)
+{
+	const char *value;
+	bool any = false;
+	size_t it = 0;
+
+	while ((value = options_next(o, LIST_FILTER, &it))) {
+		struct str rest = str_c(value);
+
+		if (!str_eq(str_cut(&rest, '='), STR("id")))
+			continue;
+		if (str_starts(str_c(id), rest))
+			return true;
+		any = true;
+	}
+	return !any;
+}
+
+/* --- Lists -------------------------------------------------------------------------- */
+
+static int ps_take_injected(void *arg, const struct state *s)
+{
+	struct ps *p = arg;
+
+	if (!s->port || strcmp(s->engine, p->engine->path) != 0 ||
+		!state_is_name(str_c(s->id)) || !ps_wants_id(p->options, s->id))
+		return 0;
+	if (p->ids_n == PS_INJECTED_MAX) {
+		out_note("od-runtime: only %d containers that inject was used on are "
+			 "listed",
+			PS_INJECTED_MAX);
+		return 1;
+	}
+	snprintf(p->ids[p->ids_n++], sizeof(p->ids[0]), "%s", s->id);
+	return 0;
+}
+
+static int ps_ask(const struct ps *p, const char (*ids)[STATE_ID_MAX + 1], size_t n,
+	struct reply *reply)
+{
+	struct buf json = BUF_INIT(INJECT_TEXT_MAX);
+	struct target target;
+	int r;
+
+	ps_write_filters(p, ids, n, &json);
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(
+		&target, "/containers/json?all=1&filters=%.*s", STR_ARG(buf_view(&json)));
+	r = json.err ? json.err : target_error(&target);
+	if (r == ERR_LIMIT)
+		r = out_fail_usage("give fewer", "the filters are too long");
+	if (!r)
+		r = engine_ask_at(p->engine, reply, "GET", (struct str){0}, &target);
+	if (!r && reply->status != 200)
+		r = engine_refused(
+			reply, "look into the engine's log", "listing the sandboxes");
+	buf_free(&json);
+	target_free(&target);
+	return r;
+}
+
+/* Injected containers are listed by their ids, also if they have the label. */
+static int ps_take_rows(struct ps *p, struct doc *d, bool by_ids)
+{
+	struct sandbox_info info;
+	struct json_val v;
+	int it = 0, r = 0;
+
+	while (r >= 0 && json_next(doc_root(d), &it, NULL, &v)) {
+		r = sandbox_info_read_row(&p->origins, d, v, &info);
+		if (r || by_ids != (info.origin == SANDBOX_INJECTED))
+			continue;
+		buf_put(&p->rows, &info, sizeof(info));
+		r = p->rows.err;
+	}
+	return r < 0 ? r : 0;
+}
+
+static int ps_list(struct ps *p, const char (*ids)[STATE_ID_MAX + 1], size_t n)
+{
+	struct ps_list *list = &p->lists[p->lists_n++];
+	int r;
+
+	reply_init(&list->reply);
+	r = ps_ask(p, ids, n, &list->reply);
+	if (r)
+		return r;
+	r = doc_parse(&list->doc, buf_view(&list->reply.body));
+	if (r)
+		return r == -ENOMEM ? r
+				    : out_fail("look into the engine's log",
+					      "the engine's list is no JSON");
+	return ps_take_rows(p, &list->doc, n > 0);
+}
+
+/* Newest first, as in the engine's list. */
+static int ps_compare(const void *a, const void *b)
+{
+	const struct sandbox_info *x = a, *y = b;
+
+	size_t n = x->name.n < y->name.n ? x->name.n : y->name.n;
+
+	if (x->created != y->created)
+		return x->created > y->created ? -1 : 1;
+	return memcmp(x->name.p, y->name.p, n);
+}
+
+static int ps_list_all(struct ps *p)
+{
+	size_t n;
+	int r = ps_list(p, NULL, 0);
+
+	if (!r)
+		(void)!state_each(ps_take_injected, p);
+	for (size_t i = 0; !r && i < p->ids_n; i += PS_IDS_AT_ONCE)
+		r = ps_list(p, p->ids + i,
+			p->ids_n - i < PS_IDS_AT_ONCE ? p->ids_n - i : PS_IDS_AT_ONCE);
+	if (!r && p->rows.n) {
+		struct sandbox_info *rows = ps_rows(p, &n);
+
+		qsort(rows, n, sizeof(*rows), ps_compare);
+	}
+	return r;
+}
+
+/* --- Output ------------------------------------------------------------------------- */
+
+static void ps_put_port(const struct sandbox_info *info, struct buf *out)
+{
+	if (info->port)
+		buf_fmt(out, "%u", info->port);
+}
+
+static void ps_put_cpu(const struct sandbox_info *info, struct buf *out)
+{
+	uint64_t tenths = info->cpu_ns / 100000000;
+
+	if (!info->measured)
+		return;
+	if (tenths < 1200)
+		buf_fmt(out, "%llu.%llus", (unsigned long long)tenths / 10,
+			(unsigned long long)tenths % 10);
+	else
+		out_put_age(out, (int64_t)(tenths / 10));
+}
+
+static void ps_put_memory(const struct sandbox_info *info, struct buf *out)
+{
+	static const char units[] = "KMGT";
+	uint64_t v = info->memory;
+	size_t unit = 0;
+
+	if (!info->measured)
+		return;
+	while (v >= 1000 * 1024 && unit + 2 < sizeof(units)) {
+		v /= 1024;
+		unit++;
+	}
+	buf_fmt(out, "%llu.%llu%ciB", (unsigned long long)v / 1024,
+		(unsigned long long)v % 1024 * 10 / 1024, units[unit]);
+}
+
+static void ps_put_row(
+	const struct options *o, const struct sandbox_info *info, struct buf *out)
+{
+	static const struct {
+		void (*put)(const struct sandbox_info *info, struct buf *out);
+		size_t width;
+		bool measured;
+	} columns[] = {
+		{ps_put_port, 7, false},
+		{ps_put_cpu, 8, true},
+		{ps_put_memory, 10, true},
+	};
+	struct buf text = BUF_INIT(64);
+
+	out_put_column(out, info->name, 16);
+	out_put_column(out, info->image, 32);
+	out_put_column(out, info->state, 10);
+	out_put_column(out, info->method, 8);
+	for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
+		if (columns[i].measured && o->no_stats)
+			continue;
+		buf_reset(&text);
+		columns[i].put(info, &text);
+		out_put_column(out, buf_view(&text), columns[i].width);
+	}
+	out_put_age(out, clock_today_s() - info->created);
+	buf_putc(out, '\n');
+	buf_free(&text);
+}
+
+static void ps_put_table(const struct ps *p, struct buf *out)
+{
+	size_t n;
+	const struct sandbox_info *rows = ps_rows(p, &n);
+
+	if (!p->options->quiet)
+		buf_fmt(out,
+			"NAME            IMAGE                           STATE     "
+			"METHOD "
+			" PORT   %sAGE\n",
+			p->options->no_stats ? "" : "CPU     MEMORY    ");
+	/*
+	 * With --quiet each line is a name only, because shell completion uses the
+	 * lines.
+	 */
+	for (size_t i = 0; i < n; i++)
+		if (p->options->quiet)
+			buf_fmt(out, "%.*s\n", STR_ARG(rows[i].name));
+		else
+			ps_put_row(p->options, &rows[i], out);
+}
+
+static void ps_put_json(const struct ps *p, struct buf *out)
+{
+	size_t n;
+	const struct sandbox_info *rows = ps_rows(p, &n);
+	struct jw w;
+
+	jw_init(&w, out);
+	jw_array(&w);
+	for (size_t i = 0; i < n; i++) {
+		jw_object(&w);
+		sandbox_info_write(&rows[i], SANDBOX_MEMBERS_LIST, &w);
+		jw_end(&w);
+	}
+	jw_end(&w);
+	buf_putc(out, '\n');
+}
+
+static int ps_print(const struct ps *p)
+{
+	struct buf out = BUF_INIT(INJECT_REPLY_MAX);
+	int r;
+
+	if (p->options->json)
+		ps_put_json(p, &out);
+	else
+		ps_put_table(p, &out);
+	r = out_buf(&out);
+	buf_free(&out);
+	return r;
+}
+
+static void ps_free(struct ps *p)
+{
+	for (size_t i = 0; i < p->lists_n; i++) {
+		doc_free(&p->lists[i].doc);
+		reply_free(&p->lists[i].reply);
+	}
+	sandbox_origins_free(&p->origins);
+	buf_free(&p->rows);
+}
+
+int cmd_ps(const struct options *o)
+{
+	struct engine e;
+	struct ps p = {.options = o, .engine = &e, .rows = BUF_INIT(INJECT_REPLY_MAX)};
+	int r = ps_check_filters(o);
+	size_t n;
+
+	if (!r)
+		r = engine_open(&e, o->host);
+	if (r)
+		return r;
+	sandbox_origins_init(&p.origins, &e);
+	r = ps_list_all(&p);
+	if (!r && !o->quiet && !o->no_stats) {
+		struct sandbox_info *rows = ps_rows(&p, &n);
+
+		r = sandbox_usage_measure(&e, rows, n, o->stats);
+	}
+	if (!r)
+		r = ps_print(&p);
+	ps_free(&p);
+	return r;
+}

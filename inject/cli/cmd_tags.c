@@ -1,0 +1,160 @@
+#include "inject/cli/commands.h"
+
+#include "base/jw.h"
+#include "inject/console/out.h"
+#include "inject/image/build.h"
+#include "inject/image/plan_part.h"
+#include "inject/names/tag.h"
+#include "limits.h"
+
+/* A name; present: the engine has such an image, made from the inputs. */
+struct row {
+	const char *what;
+	struct buf name;
+	bool present;
+};
+
+enum { ROWS = 3 };
+
+static const enum rung rungs[ROWS] = {RUNG_SOURCE, RUNG_LOCK, RUNG_VERSIONED};
+
+static int look(struct plan *p, enum rung rung, struct row *row)
+{
+	struct image im = {0};
+	const char *name = buf_cstr(&row->name);
+	int r = name ? plan_inspect(p->engine, name, &im) : row->name.err;
+
+	if (r)
+		return r == 1 ? 0 : r;
+	row->present =
+		rung == RUNG_SOURCE ? plan_matches(p, &im) : plan_is_rung(p, &im, rung);
+	image_free(&im);
+	return 0;
+}
+
+static void write_inputs(struct plan *p, struct jw *w)
+{
+	const struct {
+		const char *key;
+		struct str value;
+	} rows[] = {
+		{"base", buf_view(&p->canonical)},
+		{"base_id", p->base->id},
+		{"base_digest", image_digest(p->base)},
+		{"architecture", p->base->arch},
+		{"extra_deps", str_c(p->options->extra_deps)},
+		{"plugins", buf_view(&p->plugins_label)},
+		{"template", STR(TAG_TEMPLATE)},
+		{"version", STR(OD_VERSION)},
+		{"client_sha256", str_c(p->client.sha256)},
+		{"busybox_sha256", plan_busybox(p)},
+		{"plugins_sha256", program_plugins_sha256(&p->client)},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		jw_key(w, rows[i].key);
+		jw_str(w, rows[i].value);
+	}
+}
+
+static void write_json(
+	struct plan *p, const struct row *rows, struct buf *legacy, struct buf *out)
+{
+	struct jw w;
+
+	jw_init(&w, out);
+	jw_object(&w);
+	for (size_t i = 0; i < ROWS; i++) {
+		jw_key(&w, rows[i].what);
+		jw_object(&w);
+		jw_key(&w, "name");
+		jw_str(&w, buf_view(&rows[i].name));
+		jw_key(&w, "present");
+		jw_bool(&w, rows[i].present);
+		jw_end(&w);
+	}
+	jw_key(&w, "legacy");
+	jw_str(&w, buf_view(legacy));
+	jw_key(&w, "inputs");
+	jw_object(&w);
+	write_inputs(p, &w);
+	jw_end(&w);
+	jw_end(&w);
+	buf_putc(out, '\n');
+}
+
+static void put_input(struct buf *out, const char *what, struct str value)
+{
+	buf_fmt(out, "  %-13s ", what);
+	out_clean(out, value.n ? value : STR("-"), false);
+	buf_putc(out, '\n');
+}
+
+static void write_text(
+	struct plan *p, const struct row *rows, struct buf *legacy, struct buf *out)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		buf_fmt(out, "%-10s %.*s%s\n", rows[i].what,
+			STR_ARG(buf_view(&rows[i].name)),
+			rows[i].present ? "  (is here)" : "");
+	if (p->options->tag_style == TAG_STYLE_LEGACY)
+		buf_fmt(out, "legacy     %.*s\n", STR_ARG(buf_view(legacy)));
+	buf_puts(out, "versioned, from:\n");
+	put_input(out, "base", buf_view(&p->canonical));
+	put_input(out, "version", STR(OD_VERSION));
+	buf_puts(out, "lock, from these as well:\n");
+	put_input(out, "base id", p->base->id);
+	put_input(out, "base digest", image_digest(p->base));
+	put_input(out, "architecture", p->base->arch);
+	put_input(out, "extra deps", str_c(p->options->extra_deps));
+	put_input(out, "plugins", buf_view(&p->plugins_label));
+	put_input(out, "template", STR(TAG_TEMPLATE));
+	buf_puts(out, "source, from these as well:\n");
+	put_input(out, "client", str_c(p->client.sha256));
+	put_input(out, "busybox", plan_busybox(p));
+	put_input(out, "od-plugins", program_plugins_sha256(&p->client));
+}
+
+static int print(struct plan *p)
+{
+	struct row rows[ROWS] = {
+		{.what = "source"}, {.what = "lock"}, {.what = "versioned"}};
+	struct buf out = BUF_INIT(INJECT_FILE_MAX), legacy = BUF_INIT(1024);
+	int r = 0;
+
+	for (size_t i = 0; i < ROWS && !r; i++) {
+		rows[i].name = (struct buf)BUF_INIT(1024);
+		buf_puts(&rows[i].name, TAG_REPO ":");
+		buf_str(&rows[i].name, plan_tag(p, rungs[i]));
+		r = look(p, rungs[i], &rows[i]);
+	}
+	build_legacy(p, &legacy);
+	if (!r && p->options->json)
+		write_json(p, rows, &legacy, &out);
+	else if (!r)
+		write_text(p, rows, &legacy, &out);
+	if (!r)
+		r = out_buf(&out);
+	for (size_t i = 0; i < ROWS; i++)
+		buf_free(&rows[i].name);
+	buf_free(&legacy);
+	buf_free(&out);
+	return r;
+}
+
+int cmd_tags(const struct options *o)
+{
+	struct plan p = {0};
+	struct engine e;
+	int r = engine_open(&e, o->host);
+
+	if (!r)
+		r = plan_make(&p, &e, o, o->operand[0]);
+	if (!r && p.kind == PLAN_AS_IS)
+		r = out_fail("name the image that it was made from",
+			"%s has this od-runtime-client in it already", o->operand[0]);
+	if (!r)
+		r = print(&p);
+	plan_free(&p);
+	return r;
+}

@@ -1,0 +1,98 @@
+/*
+ * The backend's side of the mutual proof (net/proof.h). Each link is asked for a proof
+ * once, when the first request with a key arrives. Later keys are compared with that
+ * proof: a client with a wrong key causes no work in the sandbox.
+ */
+#include "inject/control/listen_private.h"
+
+const struct http_fault link_proof_pending = {
+	504, "The sandbox has not proved in time that it knows this key. Try again."};
+
+static const struct http_fault no_random = {503, "There are no random bytes."};
+static const struct http_fault no_proof = {502,
+	"The sandbox offers no proof of its session key, so the key is not used. Start "
+	"it with a session key, or update its od-runtime-client; or send no key."};
+static const struct http_fault wrong_key = {
+	403, "Invalid API Key: the sandbox has not proved that it knows this key."};
+
+void link_proof_take_nonce(struct link *l, struct str hex)
+{
+	if (hex_decode(hex, l->proof.nonces.sandbox, PROOF_NONCE) == 0)
+		l->proof.step = LINK_PROOF_OFFERED;
+}
+
+static const struct http_fault *link_proof_request(struct link *l)
+{
+	char hex[PROOF_NONCE_HEX + 1];
+	struct jw w;
+
+	if (random_bytes(l->proof.nonces.backend, PROOF_NONCE))
+		return &no_random;
+	l->proof.step = LINK_PROOF_ASKED;
+	hex_encode(l->proof.nonces.backend, PROOF_NONCE, hex);
+	link_say(l, &w, "prove", 0);
+	jw_key(&w, "nonce");
+	jw_cstr(&w, hex);
+	link_said(l, &w);
+	return &link_proof_pending;
+}
+
+void link_proof_take(struct link *l, struct str hex)
+{
+	if (l->proof.step != LINK_PROOF_ASKED ||
+		hex_decode(hex, l->proof.proof, SHA256_LEN)) {
+		ws_conn_close(l->ws, WS_POLICY,
+			STR("this is no proof, or none that was asked for"));
+		return;
+	}
+	l->proof.step = LINK_PROOF_RECEIVED;
+	relays_check_proof(l);
+}
+
+/* From now on the sandbox accepts authorized channels on this link. */
+static void link_proof_send(struct link *l)
+{
+	uint8_t proof[SHA256_LEN];
+	char hex[SHA256_HEX + 1];
+	struct jw w;
+
+	proof_compute(l->proof.verifier, PROOF_BACKEND, &l->proof.nonces,
+		str_c(l->place->id), proof);
+	hex_encode(proof, sizeof(proof), hex);
+	link_say(l, &w, "proof", 0);
+	jw_key(&w, "proof");
+	jw_cstr(&w, hex);
+	link_said(l, &w);
+}
+
+static const struct http_fault *link_proof_check_received(
+	struct link *l, const uint8_t verifier[SHA256_LEN])
+{
+	struct link_proof *p = &l->proof;
+
+	if (!proof_is_valid(
+		    p->proof, verifier, PROOF_SANDBOX, &p->nonces, str_c(l->place->id)))
+		return &wrong_key;
+	memcpy(p->verifier, verifier, sizeof(p->verifier));
+	p->step = LINK_PROOF_VALID;
+	link_proof_send(l);
+	return NULL;
+}
+
+const struct http_fault *link_proof_check(
+	struct link *l, const uint8_t verifier[SHA256_LEN])
+{
+	switch (l->proof.step) {
+	case LINK_PROOF_NONE:
+		return &no_proof;
+	case LINK_PROOF_OFFERED:
+		return link_proof_request(l);
+	case LINK_PROOF_ASKED:
+		return &link_proof_pending;
+	case LINK_PROOF_RECEIVED:
+		return link_proof_check_received(l, verifier);
+	case LINK_PROOF_VALID:
+		break;
+	}
+	return hash_equal(l->proof.verifier, verifier, SHA256_LEN) ? NULL : &wrong_key;
+}

@@ -1,0 +1,564 @@
+#include "inject/control/listen_private.h"
+
+#include "inject/control/relay_input.h"
+#include "net/conn.h"
+#include "net/resp.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+enum relay_state {
+	RELAY_PROVE, /* the sandbox has to prove the key first; there is no channel */
+	RELAY_CARRY,
+	RELAY_FLUSH,  /* nothing more comes from the sandbox */
+	RELAY_LINGER, /* all is sent; the client has to close first */
+	RELAY_GONE,
+};
+
+struct relay {
+	enum relay_state state;
+	struct link *link;               /* NULL: the channel has ended */
+	struct relay *next;              /* in the list of the link */
+	struct relay **at, *next_of_all; /* in the list of the hub */
+	struct hub *hub;
+	uint32_t id;                  /* of the channel; 0: not opened yet */
+	uint8_t verifier[SHA256_LEN]; /* of the key, for RELAY_PROVE */
+	struct transport front;
+	struct io io;
+	struct timer timer;
+	struct later later;
+	bool ended;      /* the client sends no more */
+	bool told_ended; /* the end of the request was sent to the sandbox */
+	bool answered;   /* a byte of the answer has arrived */
+	struct relay_input input;
+	struct buf in;  /* for the sandbox */
+	size_t held;    /* its last bytes, which wait for the WebSocket to open */
+	uint64_t put;   /* bytes sent to the sandbox */
+	uint64_t taken; /* acknowledged by the sandbox */
+	struct buf out; /* for the client */
+	size_t sent;    /* bytes of out */
+	uint64_t got;   /* bytes from the sandbox */
+	uint64_t done;  /* bytes sent to the client */
+	uint64_t told;  /* bytes acknowledged to the sandbox */
+	uint64_t stuck; /* done at the time when the stall timer was set */
+};
+
+static void enter(struct relay *r, enum relay_state to)
+{
+	assert(to > r->state);
+	r->state = to;
+}
+
+static void free_now(struct later *later)
+{
+	free(container_of(later, struct relay, later));
+}
+
+/* Detaches r from its link and, if required, sends the sandbox a close of the channel. */
+static void leave(struct relay *r, bool tell)
+{
+	struct link *l = r->link;
+	struct relay **at;
+	struct jw w;
+
+	if (!l)
+		return;
+	if (r->state == RELAY_PROVE)
+		timer_cancel(r->hub->loop, &r->timer);
+	for (at = &l->relays; *at != r; at = &(*at)->next)
+		;
+	*at = r->next;
+	l->relays_n--;
+	r->link = NULL;
+	if (tell && r->id) {
+		link_say(l, &w, "close", r->id);
+		link_said(l, &w);
+	}
+}
+
+static void bury(struct relay *r)
+{
+	leave(r, true);
+	enter(r, RELAY_GONE);
+	*r->at = r->next_of_all;
+	if (r->next_of_all)
+		r->next_of_all->at = r->at;
+	r->hub->relays_n--;
+	timer_cancel(r->hub->loop, &r->timer);
+	loop_remove(r->hub->loop, &r->io);
+	transport_close(&r->front);
+	buf_free(&r->in);
+	buf_free(&r->out);
+	loop_free_later(r->hub->loop, &r->later, free_now);
+}
+
+/* --- To the sandbox ------------------------------------------------------------- */
+
+static bool may_send(const struct relay *r)
+{
+	return r->id && r->link && r->link->ws && r->put - r->taken < STREAM_INPUT &&
+		ws_conn_queued(r->link->ws) < WS_QUEUE;
+}
+
+static void send_piece(struct relay *r)
+{
+	uint64_t open = STREAM_INPUT - (r->put - r->taken);
+	struct channel_frame f = {.kind = CHANNEL_INPUT,
+		.id = r->id,
+		.at = r->put,
+		.bytes = str_make(r->in.p, r->in.n - r->held)};
+	uint8_t head[CHANNEL_HEAD];
+
+	if (f.bytes.n > STREAM_PIECE)
+		f.bytes.n = STREAM_PIECE;
+	if (f.bytes.n > open)
+		f.bytes.n = (size_t)open;
+	f.span = (uint32_t)f.bytes.n;
+	channel_frame_put(head, &f);
+	(void)ws_conn_send(r->link->ws, WS_BINARY,
+		str_make((const char *)head, CHANNEL_HEAD), f.bytes);
+	r->put += f.bytes.n;
+	buf_consume(&r->in, f.bytes.n);
+}
+
+static void push(struct relay *r)
+{
+	struct jw w;
+
+	while (r->in.n > r->held && may_send(r))
+		send_piece(r);
+	if (!r->in.n && r->ended && !r->told_ended && r->link && r->id) {
+		r->told_ended = true;
+		link_say(r->link, &w, "end", r->id);
+		link_said(r->link, &w);
+	}
+}
+
+/* --- To the client -------------------------------------------------------------- */
+
+/* Acknowledges the bytes that the client has taken, so that the sandbox sends more. */
+static void acknowledge(struct relay *r)
+{
+	struct jw w;
+
+	if (!r->link || r->done - r->told < RELAY_WINDOW / 4)
+		return;
+	r->told = r->done;
+	link_say(r->link, &w, "ack", r->id);
+	jw_key(&w, "bytes");
+	jw_uint(&w, r->done);
+	link_said(r->link, &w);
+}
+
+/*
+ * 0: all bytes are sent; 1: the client takes no more now; negative: it has disconnected.
+ */
+static int flush(struct relay *r)
+{
+	int e;
+
+	if (r->out.err)
+		return r->out.err;
+	while (r->out.n > r->sent) {
+		struct iovec v = {r->out.p + r->sent, r->out.n - r->sent};
+		ssize_t n = transport_send(&r->front, &v, 1);
+
+		if (n == -EAGAIN)
+			break;
+		if (n < 0)
+			return (int)n;
+		r->sent += (size_t)n;
+		r->done += (size_t)n;
+	}
+	if (r->sent == r->out.n) {
+		buf_free(&r->out);
+		r->sent = 0;
+	}
+	acknowledge(r);
+	e = transport_flush(&r->front);
+	return e ? e : r->out.n > r->sent;
+}
+
+static void too_slow(struct timer *t)
+{
+	bury(container_of(t, struct relay, timer));
+}
+
+/* Resets the connection, so that a part of an answer is not taken for the whole. */
+static void cut(struct relay *r)
+{
+	struct linger now = {.l_onoff = 1};
+
+	setsockopt(r->front.fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	bury(r);
+}
+
+static void stalled(struct timer *t)
+{
+	cut(container_of(t, struct relay, timer));
+}
+
+/*
+ * Resets the connection if the client takes no byte of its answer for stall_ms, because
+ * it occupies a channel of the sandbox. waits: bytes of the answer are not sent.
+ */
+static int watch_stall(struct relay *r, bool waits)
+{
+	if (r->state == RELAY_PROVE || r->state == RELAY_LINGER ||
+		(waits && r->timer.slot && r->done == r->stuck))
+		return 0;
+	r->stuck = r->done;
+	if (waits)
+		return timer_set(r->hub->loop, &r->timer, r->hub->conf.stall_ms, stalled);
+	timer_cancel(r->hub->loop, &r->timer);
+	return 0;
+}
+
+static bool reads(const struct relay *r)
+{
+	return r->state == RELAY_LINGER ||
+		(r->state == RELAY_CARRY && r->input.state != RELAY_INPUT_UPGRADE &&
+			!r->ended && !r->in.n && may_send(r));
+}
+
+static void settle(struct relay *r)
+{
+	int e = flush(r);
+	uint32_t events;
+
+	if (e < 0) {
+		bury(r);
+		return;
+	}
+	if (e == 0 && r->state == RELAY_FLUSH) {
+		transport_end(&r->front);
+		e = transport_flush(&r->front);
+		enter(r, RELAY_LINGER);
+		if (timer_set(r->hub->loop, &r->timer, HTTP_LINGER_MS, too_slow)) {
+			bury(r);
+			return;
+		}
+	}
+	if (watch_stall(r, e > 0)) {
+		cut(r);
+		return;
+	}
+	events = (reads(r) ? EPOLLIN : 0U) | (e > 0 ? EPOLLOUT : 0U);
+	if (reads(r) && transport_pending(&r->front))
+		events |= EPOLLOUT;
+	loop_want(r->hub->loop, &r->io, events);
+}
+
+/* Writes the answer for a client that has received no byte of an answer. */
+static void answer(struct relay *r, const struct http_fault *fault)
+{
+	struct buf body = BUF_INIT(512);
+	struct jw w;
+
+	jw_init(&w, &body);
+	jw_object(&w);
+	jw_key(&w, "detail");
+	jw_cstr(&w, fault->words);
+	jw_end(&w);
+	resp_start(&r->out, fault->status);
+	resp_field(&r->out, STR("content-type"), STR("application/json"));
+	if (fault->status > 500)
+		resp_field(&r->out, STR("retry-after"), STR("1"));
+	resp_field(&r->out, STR("connection"), STR("close"));
+	resp_length(&r->out, body.n);
+	resp_end(&r->out);
+	buf_str(&r->out, buf_view(&body));
+	buf_free(&body);
+}
+
+/* Answers in place of the sandbox, which receives no more of the request. */
+static void relay_refuse(struct relay *r, const struct http_fault *fault)
+{
+	leave(r, true);
+	answer(r, fault);
+	enter(r, RELAY_FLUSH);
+	settle(r);
+}
+
+void relay_closed(struct relay *r)
+{
+	static const struct http_fault busy = {
+		503, "The sandbox does not take the request now."};
+
+	leave(r, false);
+	if (!r->answered)
+		answer(r, &busy);
+	enter(r, RELAY_FLUSH);
+	settle(r);
+}
+
+void relays_lost(struct link *l)
+{
+	static const struct http_fault lost = {502,
+		"The connection to the sandbox was lost. What was asked for may have "
+		"been begun."};
+	static const struct http_fault away = {
+		503, "The connection to the sandbox was lost before the request."};
+
+	while (l->relays) {
+		struct relay *r = l->relays;
+
+		leave(r, false);
+		if (r->answered) {
+			cut(r);
+			continue;
+		}
+		answer(r, r->id ? &lost : &away);
+		enter(r, RELAY_FLUSH);
+		settle(r);
+	}
+}
+
+/* If the sandbox refuses a WebSocket, it receives nothing more from the client. */
+static void relay_read_answer(struct relay *r, struct str bytes)
+{
+	if (r->input.state != RELAY_INPUT_UPGRADE)
+		return;
+	relay_input_read_answer(&r->input, r->got, bytes);
+	if (r->input.state == RELAY_INPUT_DONE) {
+		r->in.n -= r->held;
+		r->ended = true;
+	}
+	if (r->input.state != RELAY_INPUT_UPGRADE)
+		r->held = 0;
+	push(r);
+}
+
+void relay_output(struct relay *r, const struct channel_frame *f)
+{
+	/* The sandbox ignores the window or skips bytes: it violates the protocol. */
+	if (f->at != r->got || r->got - r->done + f->bytes.n > RELAY_WINDOW) {
+		cut(r);
+		return;
+	}
+	relay_read_answer(r, f->bytes);
+	r->got += f->bytes.n;
+	r->answered = true;
+	/* Sent bytes must not count against the maximum. */
+	if (r->out.n + f->bytes.n > RELAY_WINDOW) {
+		buf_consume(&r->out, r->sent);
+		r->sent = 0;
+	}
+	buf_str(&r->out, f->bytes);
+	settle(r);
+}
+
+void relay_acked(struct relay *r, uint64_t bytes)
+{
+	if (bytes <= r->put && bytes > r->taken)
+		r->taken = bytes;
+	push(r);
+	settle(r);
+}
+
+void relays_end(struct hub *h)
+{
+	while (h->relays)
+		bury(h->relays);
+}
+
+void relays_go_on(struct link *l)
+{
+	for (struct relay *r = l->relays, *next; r; r = next) {
+		next = r->next;
+		push(r);
+		settle(r);
+	}
+}
+
+struct relay *relay_find(const struct link *l, uint32_t id)
+{
+	struct relay *r = id ? l->relays : NULL;
+
+	while (r && r->id != id)
+		r = r->next;
+	return r;
+}
+
+/*
+ * Adds n received bytes, which lie after the end of r->in, to r->in, without those that
+ * are not for the sandbox. 0, or negative: they are malformed.
+ */
+static int relay_commit(struct relay *r, size_t n)
+{
+	ssize_t taken = relay_input_take(&r->input, str_make(r->in.p + r->in.n, n));
+
+	if (taken > 0)
+		buf_commit(&r->in, (size_t)taken);
+	return taken < 0 ? (int)taken : 0;
+}
+
+/* Receives from the client: 0, or negative at the end of the connection. */
+static int receive(struct relay *r)
+{
+	char *room = buf_room(&r->in, STREAM_PIECE);
+	ssize_t n = room ? transport_recv(&r->front, room, STREAM_PIECE) : -ENOMEM;
+
+	if (n == -EAGAIN)
+		return 0;
+	if (n < 0 || (n == 0 && r->state == RELAY_LINGER))
+		return ERR_CLOSED;
+	if (n == 0)
+		r->ended = true;
+	else if (r->state == RELAY_CARRY)
+		return relay_commit(r, (size_t)n);
+	return 0;
+}
+
+static void relay_fail_input(struct relay *r)
+{
+	static const struct http_fault bad = {
+		400, "The chunks of the body are malformed."};
+
+	if (r->answered)
+		cut(r);
+	else
+		relay_refuse(r, &bad);
+}
+
+static void on_front(struct io *io, uint32_t events)
+{
+	struct relay *r = container_of(io, struct relay, io);
+	int e = events & (EPOLLHUP | EPOLLERR) ? ERR_CLOSED : 0;
+
+	if (!e && reads(r))
+		e = receive(r);
+	if (e == ERR_SYNTAX || e == ERR_LIMIT) {
+		relay_fail_input(r);
+		return;
+	}
+	if (e) {
+		bury(r);
+		return;
+	}
+	push(r);
+	settle(r);
+}
+
+/* --- Opening channels ----------------------------------------------------------- */
+
+static void relay_open_channel(struct relay *r, bool authorized)
+{
+	struct link *l = r->link;
+	uint32_t id;
+	struct jw w;
+
+	/* After 2^32 requests an id repeats: an id that is still in use is skipped. */
+	do
+		id = ++l->last_id;
+	while (!id || relay_find(l, id));
+	r->id = id;
+	timer_cancel(r->hub->loop, &r->timer);
+	enter(r, RELAY_CARRY);
+	link_say(l, &w, "open", r->id);
+	jw_key(&w, "kind");
+	jw_cstr(&w, "http");
+	jw_key(&w, "window");
+	jw_uint(&w, RELAY_WINDOW);
+	if (authorized) {
+		jw_key(&w, "authorized");
+		jw_bool(&w, true);
+	}
+	link_said(l, &w);
+	push(r);
+	settle(r);
+}
+
+static void relay_expire_proof(struct timer *t)
+{
+	relay_refuse(container_of(t, struct relay, timer), &link_proof_pending);
+}
+
+static void relay_check_proof(struct relay *r)
+{
+	const struct http_fault *fault = link_proof_check(r->link, r->verifier);
+
+	if (!fault)
+		relay_open_channel(r, true);
+	else if (fault != &link_proof_pending)
+		relay_refuse(r, fault);
+	else if (timer_set(r->hub->loop, &r->timer, LISTEN_PROOF_MS, relay_expire_proof))
+		bury(r);
+}
+
+void relays_check_proof(struct link *l)
+{
+	for (struct relay *r = l->relays, *next; r; r = next) {
+		next = r->next;
+		if (r->state == RELAY_PROVE)
+			relay_check_proof(r);
+	}
+}
+
+static void relay_link(struct relay *r, struct link *l)
+{
+	r->hub = l->hub;
+	r->link = l;
+	r->next = l->relays;
+	l->relays = r;
+	l->relays_n++;
+	r->at = &l->hub->relays;
+	r->next_of_all = l->hub->relays;
+	if (r->next_of_all)
+		r->next_of_all->at = &r->next_of_all;
+	l->hub->relays = r;
+	l->hub->relays_n++;
+}
+
+/*
+ * Writes the request with another target and without its key into r->in. 0, or negative
+ * if the received part of its body is malformed.
+ */
+static int relay_take_request(struct relay *r, struct request *rq, struct str target)
+{
+	struct buf rest = BUF_INIT(HTTP_HEAD_MAX + HTTP_WINDOW);
+	ssize_t n;
+
+	relay_input_init(&r->input, rq);
+	request_forward(rq, target, &r->in);
+	request_take_over(rq, &r->front, &rest);
+	if (r->input.state == RELAY_INPUT_UPGRADE)
+		n = (ssize_t)(r->held = rest.n);
+	else
+		n = relay_input_take(&r->input, buf_view(&rest));
+	if (n > 0)
+		buf_put(&r->in, rest.p, (size_t)n);
+	if (rest.err)
+		r->in.err = rest.err;
+	buf_free(&rest);
+	return n < 0 ? (int)n : 0;
+}
+
+void relay_new(
+	struct link *l, struct request *rq, struct str target, const uint8_t *verifier)
+{
+	struct relay *r = calloc(1, sizeof(*r));
+	int e;
+
+	if (!r) {
+		request_fail(rq, 503, STR("Out of memory."));
+		return;
+	}
+	buf_init(&r->in, 2 * (HTTP_HEAD_MAX + HTTP_WINDOW));
+	buf_init(&r->out, RELAY_WINDOW + HTTP_REPLY_HEAD_MAX);
+	r->io.fd = -1;
+	e = relay_take_request(r, rq, target);
+	relay_link(r, l);
+	if (r->in.err || loop_add(l->hub->loop, &r->io, r->front.fd, 0, on_front)) {
+		bury(r);
+	} else if (e) {
+		relay_fail_input(r);
+	} else if (!verifier) {
+		relay_open_channel(r, false);
+	} else {
+		memcpy(r->verifier, verifier, sizeof(r->verifier));
+		relay_check_proof(r);
+	}
+}

@@ -1,0 +1,530 @@
+#include "inject/image/plan.h"
+
+#include "inject/console/out.h"
+#include "inject/engine/engine_image.h"
+#include "inject/image/plan_part.h"
+#include "inject/image/probe.h"
+#include "inject/image/pull.h"
+#include "inject/names/ref.h"
+#include "inject/names/tag.h"
+#include "inject/options/spec.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int plan_inspect(const struct engine *e, const char *name, struct image *im)
+{
+	struct reply reply;
+	int r = engine_image_inspect(e, str_c(name), &reply);
+
+	if (!r && reply.status == 404)
+		r = 1;
+	else if (!r && reply.status != 200)
+		r = engine_refused(&reply, NULL, "inspecting the image %s", name);
+	if (!r) {
+		r = image_read_take(im, &reply.body);
+		if (r && r != -ENOMEM)
+			r = out_fail("look into the engine's log, or use another image",
+				"the engine describes the image %s in a way "
+				"that od-runtime does not understand",
+				name);
+	}
+	reply_free(&reply);
+	return r;
+}
+
+static int name_base(struct plan *p, const char *text)
+{
+	const char *why;
+	struct ref ref;
+
+	/* A typed name was checked before, but a label can have any content. */
+	if (ref_parse(&ref, str_c(text), &why))
+		return out_fail("name another image, or the base of this one",
+			"'%s' is not the name of an image: %s", text, why);
+	buf_reset(&p->base_ref);
+	buf_puts(&p->base_ref, text);
+	buf_reset(&p->canonical);
+	ref_canonical(&ref, &p->canonical);
+	return p->base_ref.err ? p->base_ref.err : p->canonical.err;
+}
+
+/*
+ * Whether the image does not fit --platform: an image of another platform has the name.
+ */
+static bool is_foreign(const struct plan *p)
+{
+	const char *platform = p->options->platform, *why;
+	struct str arch;
+
+	return platform && spec_platform(str_c(platform), &arch, &why) == 0 &&
+		!str_eq(arch, p->base->arch);
+}
+
+int plan_need(struct plan *p, const char *name, int r, struct image *im)
+{
+	if (r == 1 && p->options->pull != PULL_NEVER) {
+		r = pull_image(p->engine, name, p->options->platform);
+		if (!r)
+			r = plan_inspect(p->engine, name, im);
+	}
+	if (r != 1)
+		return r;
+	return out_fail("leave --pull never out, or bring the image with docker load",
+		"the engine at %s has no image %s, and --pull never does not fetch it",
+		p->engine->path, name);
+}
+
+static int find_base(struct plan *p, const char *name)
+{
+	const struct options *o = p->options;
+	int r = o->pull == PULL_ALWAYS ? 1 : plan_inspect(p->engine, name, p->base);
+
+	if (r == 0 && is_foreign(p) && o->pull == PULL_MISSING) {
+		image_free(p->base);
+		r = 1;
+	}
+	r = plan_need(p, name, r, p->base);
+	if (!r && is_foreign(p))
+		return out_fail("leave --pull never out, or name another image",
+			"the image %s is for %.*s, not for %s", name,
+			STR_ARG(p->base->arch), o->platform);
+	return r;
+}
+
+/* Makes the tags of the product of p->base with this busybox. */
+static void make_tags(struct plan *p, struct str busybox)
+{
+	const struct tag_inputs in = {
+		.base_ref = buf_view(&p->canonical),
+		.base_id = p->base->id,
+		.arch = p->base->arch,
+		.deps = buf_view(&p->deps),
+		.plugins = buf_view(&p->plugins_label),
+		.client_sha256 = str_c(p->client.sha256),
+		.busybox_sha256 = busybox,
+		.plugins_sha256 = program_plugins_sha256(&p->client),
+	};
+
+	buf_reset(&p->version);
+	buf_reset(&p->lock);
+	buf_reset(&p->tag);
+	tag_versioned(&in, &p->version);
+	tag_lock(&in, &p->lock);
+	tag_source(&in, &p->tag);
+}
+
+static int canonical_of(struct str text, struct buf *out)
+{
+	const char *why;
+	struct ref ref;
+	int r = ref_parse(&ref, text, &why);
+
+	if (!r)
+		ref_canonical(&ref, out);
+	return r ? r : out->err;
+}
+
+/* Whether the image has layers of ours with the present client. */
+static bool carries_client(struct plan *p)
+{
+	struct buf ref = BUF_INIT(1024), tag = BUF_INIT(256);
+	struct tag_inputs in = {
+		.base_id = image_label(p->base, "od.base.id"),
+		.arch = p->base->arch,
+		.deps = image_label(p->base, "od.deps"),
+		.plugins = image_label(p->base, "od.plugins"),
+		.client_sha256 = str_c(p->client.sha256),
+		.busybox_sha256 = image_label(p->base, "od.busybox.sha256"),
+		.plugins_sha256 = program_plugins_sha256(&p->client),
+	};
+	bool same = (!p->deps.n || str_eq(buf_view(&p->deps), in.deps)) &&
+		(!p->plugins.n || str_eq(buf_view(&p->plugins_label), in.plugins));
+
+	if (same && canonical_of(image_label(p->base, "od.base.ref"), &ref) == 0) {
+		in.base_ref = buf_view(&ref);
+		tag_source(&in, &tag);
+		same = str_eq(buf_view(&tag), image_label(p->base, "od.key.source"));
+		/* The tag of this image is shown, because this image is started. */
+		buf_reset(&p->tag);
+		buf_str(&p->tag, buf_view(&tag));
+	} else {
+		same = false;
+	}
+	buf_free(&ref);
+	buf_free(&tag);
+	return same;
+}
+
+/*
+ * Replaces the base, which is a product with another client, by the image that it was
+ * made from, so that layers do not pile up with every update.
+ */
+static int go_back(struct plan *p, size_t layers)
+{
+	struct image *from = &p->images[1];
+	struct buf id = BUF_INIT(256), ref = BUF_INIT(1024);
+	const char *name;
+	int r;
+
+	buf_str(&id, image_label(p->base, "od.base.id"));
+	buf_str(&ref, image_label(p->base, "od.base.ref"));
+	name = buf_cstr(&id);
+	r = name && ref_is_id(buf_view(&id)) ? plan_inspect(p->engine, name, from) : 1;
+	/* Labels can have any content, so that the layers decide. */
+	if (r == 0 &&
+		(json_count(from->layers) != layers || !image_is_above(p->base, from)))
+		r = 1;
+	if (r == 1)
+		r = out_fail("fetch that image again, or name another one",
+			"%.*s was made from %.*s, which is not here any more",
+			STR_ARG(buf_view(&p->base_ref)), STR_ARG(buf_view(&ref)));
+	name = r ? NULL : buf_cstr(&ref);
+	if (!r)
+		r = name ? name_base(p, name) : ref.err;
+	if (!r)
+		p->base = from;
+	buf_free(&id);
+	buf_free(&ref);
+	return r;
+}
+
+/*
+ * Fails if the image is an older product with dependencies or plugins that the options do
+ * not name: they cannot be taken from it, and must not be dropped silently.
+ */
+static int check_below(struct plan *p)
+{
+	bool deps = !p->deps.n && image_label(p->base, "od.deps").n;
+	bool plugins = !p->plugins.n && image_label(p->base, "od.plugins").n;
+
+	if (!deps && !plugins)
+		return 0;
+	return out_fail(deps ? "give them again with --extra-deps, or name the image "
+			       "below it"
+			     : "give them again with --plugin, or name the image below "
+			       "it",
+		"%.*s has another client in it, and %s", STR_ARG(buf_view(&p->base_ref)),
+		deps ? "extra dependencies" : "plugins");
+}
+
+bool plan_in_development(void)
+{
+	struct str v = str_c(getenv("SANDBOX_UPDATE_SOURCE_CODE"));
+
+	return str_eq_nocase(v, STR("true")) || str_eq(v, STR("1")) ||
+		str_eq_nocase(v, STR("yes"));
+}
+
+bool plan_needs_image(const struct options *o)
+{
+	const char *value;
+	size_t it = 0;
+
+	while ((value = options_next(o, LIST_PLUGIN, &it)))
+		if (value[plugin_name(value).n])
+			return true;
+	return o->extra_deps != NULL;
+}
+
+bool plan_must_commit(struct plan *p)
+{
+	return p->options->via == VIA_COMMIT || image_build_refusal(p->base) != NULL;
+}
+
+/* why: the reason why the image cannot be used; NULL: none. */
+static int check_fit(struct plan *p, const char *why)
+{
+	if (why)
+		return out_fail("choose another image", "%.*s cannot be used: %s",
+			STR_ARG(buf_view(&p->base_ref)), why);
+	if (!str_eq(p->base->arch, str_c(p->client.arch)))
+		return out_fail("give the od-runtime-client of that architecture with "
+				"--client",
+			"%.*s is for %.*s, the client binary for %s",
+			STR_ARG(buf_view(&p->base_ref)), STR_ARG(p->base->arch),
+			p->client.arch);
+	return 0;
+}
+
+static int check_base(struct plan *p)
+{
+	const char *why = image_refusal(p->base);
+
+	if (!why && plan_must_commit(p) && (p->deps.n || p->plugins.n))
+		why = p->options->via == VIA_COMMIT
+			? "a commit takes neither extra dependencies nor plugins"
+			: image_build_refusal(p->base);
+	return check_fit(p, why);
+}
+
+struct str plan_busybox(const struct plan *p)
+{
+	return str_c(p->shell == IMAGE_SHELL_BUSYBOX ? p->busybox.sha256 : NULL);
+}
+
+bool plan_matches(struct plan *p, struct image *im)
+{
+	return str_eq(image_label(im, "od.managed"), STR("1")) &&
+		str_eq(image_label(im, "od.key.source"), buf_view(&p->tag)) &&
+		image_is_above(im, p->base);
+}
+
+/* Loads a busybox, if it is wanted and there is one: then p->busybox has an arch. */
+static int find_busybox(struct plan *p)
+{
+	int r;
+
+	if (p->options->no_busybox || p->busybox.arch)
+		return 0;
+	r = program_find_busybox(&p->busybox, p->options->busybox, p->client.arch);
+	return r == 1 ? 0 : r;
+}
+
+/*
+ * 1: an image of ours has the shell that it would get now; otherwise 0 or an error. A
+ * busybox that another host put in is accepted.
+ */
+static int shell_suits(struct plan *p, struct image *im)
+{
+	struct str sha256 = image_label(im, "od.busybox.sha256");
+	int r;
+
+	switch (image_shell(im)) {
+	case IMAGE_SHELL_OWN:
+		return 1;
+	case IMAGE_SHELL_BUSYBOX:
+		if (p->options->no_busybox || !p->options->busybox)
+			return !p->options->no_busybox;
+		r = find_busybox(p);
+		return r ? r : str_eq(sha256, str_c(p->busybox.sha256));
+	default:
+		r = find_busybox(p);
+		return r ? r : !p->busybox.arch;
+	}
+}
+
+/*
+ * Names the product that has this busybox and inspects it: 1: it exists from an earlier
+ * build, with *im; otherwise 0 or an error.
+ */
+static int look_for(struct plan *p, struct str busybox, struct image *im)
+{
+	const char *name;
+	int r;
+
+	make_tags(p, busybox);
+	buf_reset(&p->name);
+	buf_reset(&p->old_id);
+	buf_puts(&p->name, TAG_REPO ":");
+	buf_str(&p->name, buf_view(&p->tag));
+	name = buf_cstr(&p->name);
+	r = name ? plan_inspect(p->engine, name, im) : p->name.err;
+	if (r)
+		return r == 1 ? 0 : r;
+	buf_str(&p->old_id, im->id);
+	if (p->old_id.err || !plan_matches(p, im)) {
+		image_free(im);
+		return p->old_id.err;
+	}
+	return 1;
+}
+
+/* 1: the product of an earlier build exists and fits; otherwise 0 or an error. */
+static int find_product(struct plan *p)
+{
+	struct image im = {0};
+	int r = look_for(p, (struct str){0}, &im);
+
+	if (r == 1) {
+		r = shell_suits(p, &im);
+		p->shell = image_shell(&im);
+		image_free(&im);
+	}
+	if (r)
+		return r;
+	r = find_busybox(p);
+	if (r || !p->busybox.arch)
+		return r;
+	r = look_for(p, str_c(p->busybox.sha256), &im);
+	if (r == 1) {
+		p->shell = IMAGE_SHELL_BUSYBOX;
+		image_free(&im);
+	}
+	return r;
+}
+
+/* The extra dependencies run in a shell and need one. */
+static int check_deps(struct plan *p, const struct probe *seen)
+{
+	if (!p->deps.n || p->rung != RUNG_BASE || seen->sh ||
+		json_count(json_get(p->base->config, "Shell")))
+		return 0;
+	return out_fail("leave --extra-deps out, or choose another image",
+		"%.*s has no /bin/sh, which --extra-deps would run in",
+		STR_ARG(buf_view(&p->base_ref)));
+}
+
+int plan_look(struct plan *p)
+{
+	struct image old = {0};
+	struct probe seen;
+	int r = probe_image(p->engine, p->base->id, &seen);
+
+	if (r)
+		return r;
+	if (seen.od != PROBE_ABSENT && seen.od != PROBE_FOLDER)
+		return probe_fail_od(buf_view(&p->base_ref));
+	r = check_deps(p, &seen);
+	if (r)
+		return r;
+	/* An existing /openhands of the image stays. */
+	p->drop_in = seen.openhands == PROBE_ABSENT;
+	if (!p->drop_in && !seen.linked)
+		probe_note_openhands(buf_view(&p->base_ref));
+	p->shell = IMAGE_SHELL_OWN;
+	if (!seen.shell) {
+		r = find_busybox(p);
+		if (r)
+			return r;
+		p->shell = p->busybox.arch ? IMAGE_SHELL_BUSYBOX : IMAGE_SHELL_NONE;
+	}
+	r = look_for(p, plan_busybox(p), &old);
+	if (r == 1)
+		image_free(&old);
+	return r < 0 ? r : 0;
+}
+
+/* Whether p->base, an image of ours, can be started as it is: 1, 0 or an error. */
+static int serves(struct plan *p)
+{
+	int r;
+
+	if (p->options->force || !carries_client(p))
+		return 0;
+	r = shell_suits(p, p->base);
+	if (r != 1)
+		return r;
+	p->kind = PLAN_AS_IS;
+	/*
+	 * The label of an image that users made from ours may not describe its shell any
+	 * more.
+	 */
+	if (image_is_product(p->base))
+		p->shell = image_shell(p->base);
+	buf_str(&p->name, p->base->id);
+	return p->name.err ? p->name.err : 1;
+}
+
+static int decide(struct plan *p)
+{
+	size_t layers;
+	int r = 0;
+
+	if (image_base_layers(p->base, &layers) == 0) {
+		r = serves(p);
+		if (r)
+			return r == 1 ? 0 : r;
+		if (image_is_product(p->base))
+			r = check_below(p);
+		if (!r && image_is_product(p->base))
+			r = go_back(p, layers);
+	}
+	if (!r)
+		r = check_base(p);
+	if (!r && !p->options->force)
+		r = find_product(p);
+	if (r == 1) {
+		p->kind = PLAN_EXISTS;
+		return 0;
+	}
+	p->kind = PLAN_BUILD;
+	if (!r && !p->options->force)
+		r = plan_find_rung(p);
+	return r ? r : plan_look(p);
+}
+
+static int begin(
+	struct plan *p, struct engine *e, const struct options *o, const char *operand)
+{
+	int r;
+
+	*p = (struct plan){
+		.engine = e,
+		.options = o,
+		.base_ref = BUF_INIT(1024),
+		.canonical = BUF_INIT(1024),
+		.plugins_label = BUF_INIT(INJECT_LABEL_MAX),
+		.deps = BUF_INIT(INJECT_LABEL_MAX),
+		.version = BUF_INIT(256),
+		.lock = BUF_INIT(256),
+		.tag = BUF_INIT(256),
+		.name = BUF_INIT(1024),
+		.old_id = BUF_INIT(256),
+	};
+	p->base = &p->images[0];
+	r = plugins_read(&p->plugins, o);
+	if (!r)
+		r = name_base(p, operand);
+	if (!r)
+		r = find_base(p, operand);
+	if (!r)
+		r = plan_find_parts(p);
+	if (!r)
+		r = program_find_client(
+			&p->client, o->client, p->base->arch, !o->no_od_plugins);
+	if (!r && o->busybox)
+		r = find_busybox(p);
+	return r;
+}
+
+int plan_make(
+	struct plan *p, struct engine *e, const struct options *o, const char *operand)
+{
+	int r = begin(p, e, o, operand);
+
+	return r ? r : decide(p);
+}
+
+int plan_again(struct plan *p)
+{
+	image_free(&p->below);
+	return decide(p);
+}
+
+/* If the image has an older client of ours, the injected client hides it. */
+int plan_base(
+	struct plan *p, struct engine *e, const struct options *o, const char *operand)
+{
+	size_t layers;
+	int r = begin(p, e, o, operand);
+
+	if (!r && image_base_layers(p->base, &layers) == 0)
+		r = serves(p);
+	if (r)
+		return r == 1 ? 0 : r;
+	r = check_fit(p, image_refusal(p->base));
+	p->kind = PLAN_BASE;
+	buf_str(&p->name, p->base->id);
+	return r ? r : p->name.err;
+}
+
+void plan_free(struct plan *p)
+{
+	program_free(&p->client);
+	program_free(&p->busybox);
+	image_free(&p->images[0]);
+	image_free(&p->images[1]);
+	buf_free(&p->base_ref);
+	buf_free(&p->canonical);
+	plugins_free(&p->plugins);
+	image_free(&p->below);
+	buf_free(&p->plugins_label);
+	buf_free(&p->deps);
+	buf_free(&p->version);
+	buf_free(&p->lock);
+	buf_free(&p->tag);
+	buf_free(&p->name);
+	buf_free(&p->old_id);
+}

@@ -1,0 +1,166 @@
+#include "inject/image/plan_part.h"
+
+#include "inject/console/out.h"
+#include "inject/names/ref.h"
+#include "inject/names/tag.h"
+#include "limits.h"
+
+struct dockerfile plan_describe(struct plan *p)
+{
+	return (struct dockerfile){
+		.base = p->base,
+		.base_ref = buf_view(&p->base_ref),
+		.arch = p->base->arch,
+		.client_sha256 = str_c(p->client.sha256),
+		.shell = image_shell_word(p->shell),
+		.busybox_sha256 = plan_busybox(p),
+		.plugins_sha256 = program_plugins_sha256(&p->client),
+		.version = buf_view(&p->version),
+		.lock = buf_view(&p->lock),
+		.key = buf_view(&p->tag),
+		.deps = buf_view(&p->deps),
+		.plugins_label = buf_view(&p->plugins_label),
+		.plugins = &p->plugins,
+	};
+}
+
+bool plan_has(struct plan *p, enum rung rung)
+{
+	const struct dockerfile d = plan_describe(p);
+
+	return dockerfile_has(&d, rung);
+}
+
+/* The names of the plugins' images as the user typed them. */
+static void lend_as_typed(const struct plan *p, struct buf lent[INJECT_PLUGINS])
+{
+	for (size_t i = 0; i < p->plugins.n; i++) {
+		lent[i] = (struct buf)BUF_INIT(REF_MAX);
+		if (p->plugins.list[i].image)
+			buf_puts(&lent[i], p->plugins.list[i].image);
+	}
+}
+
+int plan_dockerfile(struct plan *p, const struct plan_part *part, struct buf *out)
+{
+	struct dockerfile d = plan_describe(p);
+	struct buf lent[INJECT_PLUGINS];
+	int r;
+
+	lend_as_typed(p, lent);
+	d.from = part->from;
+	d.below = part->below;
+	d.upto = part->upto;
+	d.lent = part->lent ? part->lent : lent;
+	r = dockerfile_write(&d, out);
+	for (size_t i = 0; i < p->plugins.n; i++)
+		buf_free(&lent[i]);
+	if (r == ERR_LIMIT)
+		return out_fail("choose another image",
+			"a setting of %.*s is too long to "
+			"be kept",
+			STR_ARG(buf_view(&p->base_ref)));
+	if (r == ERR_SYNTAX)
+		return out_fail("leave --extra-deps out, or choose another image",
+			"no Dockerfile can go back to the user of %.*s",
+			STR_ARG(buf_view(&p->base_ref)));
+	return r;
+}
+
+struct str plan_tag(const struct plan *p, enum rung rung)
+{
+	switch (rung) {
+	case RUNG_VERSIONED:
+		return buf_view(&p->version);
+	case RUNG_LOCK:
+		return buf_view(&p->lock);
+	default:
+		return buf_view(&p->tag);
+	}
+}
+
+bool plan_is_rung(struct plan *p, struct image *im, enum rung rung)
+{
+	struct str plugins = rung == RUNG_LOCK ? buf_view(&p->plugins_label) : STR("");
+
+	return str_eq(image_label(im, "od.managed"), STR("1")) &&
+		image_label(im, "od.stage").n &&
+		str_eq(image_label(im, "od.template"), STR(TAG_TEMPLATE)) &&
+		str_eq(image_label(im, "od.base.id"), p->base->id) &&
+		str_eq(image_label(im, "od.deps"), buf_view(&p->deps)) &&
+		str_eq(image_label(im, "od.plugins"), plugins) &&
+		/* Extra dependencies may have changed nothing. */
+		image_begins_with(im, p->base);
+}
+
+int plan_find_rung(struct plan *p)
+{
+	p->rung = RUNG_BASE;
+	for (enum rung at = RUNG_LOCK; at > RUNG_BASE; at--) {
+		struct buf name = BUF_INIT(256);
+		const char *text;
+		int r = 1;
+
+		if (!plan_has(p, at) && !(at == RUNG_LOCK && p->deps.n))
+			continue;
+		buf_puts(&name, TAG_REPO ":");
+		buf_str(&name, plan_tag(p, at));
+		text = buf_cstr(&name);
+		if (text)
+			r = plan_inspect(p->engine, text, &p->below);
+		buf_free(&name);
+		if (r < 0)
+			return r;
+		if (r == 0 && plan_is_rung(p, &p->below, at)) {
+			p->rung = at;
+			return 0;
+		}
+		if (r == 0)
+			image_free(&p->below);
+	}
+	return 0;
+}
+
+/* Inspects the image of a plugin, whose hash is the image's id. */
+static int find_plugin(struct plan *p, struct plugin *plugin)
+{
+	struct image im = {0};
+	struct str id;
+	int r = plan_need(
+		p, plugin->image, plan_inspect(p->engine, plugin->image, &im), &im);
+
+	if (r)
+		return r;
+	id = im.id;
+	plugin->named = image_has_name(&im);
+	(void)str_cut(&id, ':');
+	if (!str_eq(im.arch, p->base->arch))
+		r = out_fail("give the plugin as an image for that architecture",
+			"the plugin image %s is for %.*s, %.*s for %.*s", plugin->image,
+			STR_ARG(im.arch), STR_ARG(buf_view(&p->base_ref)),
+			STR_ARG(p->base->arch));
+	else if (!ref_is_id(im.id) || id.n >= sizeof(plugin->hash))
+		r = out_fail(ENGINE_NEXT, "the engine's id of the image %s is no id",
+			plugin->image);
+	else
+		memcpy(plugin->hash, id.p, id.n);
+	image_free(&im);
+	return r;
+}
+
+int plan_find_parts(struct plan *p)
+{
+	struct str deps = str_c(p->options->extra_deps);
+	int r = 0;
+
+	if (deps.n > INJECT_DEPS_MAX)
+		return out_fail_usage("put them into a script in an image of your own",
+			"--extra-deps is longer than %d bytes", INJECT_DEPS_MAX);
+	if (deps.n)
+		dockerfile_quote(deps, &p->deps);
+	for (size_t i = 0; i < p->plugins.n && !r; i++)
+		if (p->plugins.list[i].image)
+			r = find_plugin(p, &p->plugins.list[i]);
+	plugins_label(&p->plugins, &p->plugins_label);
+	return r ? r : p->plugins_label.err ? p->plugins_label.err : p->deps.err;
+}

@@ -1,0 +1,364 @@
+#include "inject/image/plugin.h"
+
+#include "base/fd.h"
+#include "codec/archive/pax.h"
+#include "fs/tree.h"
+#include "inject/console/out.h"
+#include "inject/names/ref.h"
+#include "limits.h"
+#include "plugin/manifest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define NEXT_FORM "--plugin NAME=DIR with a / or . in front, or NAME=IMAGE"
+
+enum {
+	PIECE = PLUGIN_MANIFEST_MAX, /* bytes read at once; the whole manifest */
+	HEAD = 65536,                /* of an entry: two paths, each perhaps twice */
+};
+
+/* A folder that is written into an archive. */
+struct packing {
+	const struct plugin *plugin;
+	plugin_put_fn *put; /* NULL: only the hash is computed */
+	void *arg;
+	struct sha256 hash;
+	struct buf head, piece;
+	uint64_t size;
+};
+
+struct str plugin_name(const char *value)
+{
+	return str_make(value, strcspn(value, "="));
+}
+
+static int unreadable(const struct plugin *p, const char *path, int err)
+{
+	return out_fail("leave it out, or make it readable", "plugin %.*s: %s: %s",
+		STR_ARG(p->name), path, err_text(err));
+}
+
+/* --- Entries ---------------------------------------------------------------------- */
+
+static int put_piece(struct packing *k, struct str piece)
+{
+	if (piece.n > INJECT_PLUGIN_MAX - k->size)
+		return out_fail("give a smaller folder",
+			"plugin %.*s is larger than %d MiB", STR_ARG(k->plugin->name),
+			INJECT_PLUGIN_MAX >> 20);
+	k->size += piece.n;
+	sha256_update(&k->hash, piece.p, piece.n);
+	return k->put ? k->put(k->arg, piece) : 0;
+}
+
+static int put_head(struct packing *k, const struct pax_entry *e)
+{
+	int r;
+
+	buf_reset(&k->head);
+	r = pax_header(&k->head, e);
+	return r ? r : put_piece(k, buf_view(&k->head));
+}
+
+static int put_padding(struct packing *k, uint64_t size)
+{
+	buf_reset(&k->head);
+	pax_pad(&k->head, size);
+	return k->head.err ? k->head.err : put_piece(k, buf_view(&k->head));
+}
+
+static void name_entry(const struct plugin *p, const char *path, struct buf *out)
+{
+	buf_reset(out);
+	buf_fmt(out, "plugins/%.*s" PLUGIN_FOLDER "%.*s", STR_ARG(p->name),
+		STR_ARG(p->name));
+	if (*path)
+		buf_fmt(out, "/%s", path);
+}
+
+/* Refuses a manifest that the client would refuse later. */
+static int check_manifest(const struct plugin *p, struct str text, uint64_t size)
+{
+	struct buf why = BUF_INIT(INJECT_TEXT_MAX);
+	struct plugin_manifest m;
+	struct arena arena;
+	int r = ERR_SYNTAX;
+
+	arena_init(&arena, PLUGIN_MEMORY_MAX);
+	if (size > PLUGIN_MANIFEST_MAX)
+		buf_fmt(&why, "it is larger than %d bytes", PLUGIN_MANIFEST_MAX);
+	else
+		r = plugin_manifest_read(&m, text, p->name, &arena, &why);
+	if (r == ERR_SYNTAX)
+		r = out_fail("mend the manifest", "plugin %.*s: plugin.json: %.*s",
+			STR_ARG(p->name), STR_ARG(buf_view(&why)));
+	arena_reset(&arena);
+	buf_free(&why);
+	return r;
+}
+
+/* Writes the content of a file, with the size that the header has. */
+static int put_content(struct packing *k, int fd, const char *path, uint64_t size)
+{
+	uint64_t left = size;
+	int r = 0;
+
+	while (left && !r) {
+		size_t n = left < PIECE ? (size_t)left : PIECE;
+		ssize_t got = fd_read_full(fd, k->piece.p, n);
+
+		/* Fewer bytes: the file has become shorter meanwhile. */
+		if (got < (ssize_t)n)
+			return unreadable(k->plugin, path, got < 0 ? (int)got : -EIO);
+		if (left == size && !strcmp(path, "plugin.json"))
+			r = check_manifest(k->plugin, str_make(k->piece.p, n), size);
+		if (!r)
+			r = put_piece(k, str_make(k->piece.p, n));
+		left -= n;
+	}
+	return r ? r : put_padding(k, size);
+}
+
+static int put_file(struct packing *k, const char *path, struct pax_entry *e)
+{
+	int fd = fd_openat(k->plugin->top, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	struct stat st;
+	int r = fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : 0;
+
+	if (r) {
+		fd_close(&fd);
+		return unreadable(k->plugin, path, r);
+	}
+	e->size = (uint64_t)st.st_size;
+	r = put_head(k, e);
+	if (!r)
+		r = put_content(k, fd, path, e->size);
+	fd_close(&fd);
+	return r;
+}
+
+static int put_entry(struct packing *k, const char *path)
+{
+	const struct plugin *p = k->plugin;
+	struct buf name = BUF_INIT(FILE_PATH_MAX);
+	char target[FILE_PATH_MAX];
+	struct pax_entry e = {0};
+	struct stat st;
+	ssize_t n;
+	int r = 0;
+
+	name_entry(p, path, &name);
+	e.name = buf_view(&name);
+	if (name.err) {
+		r = name.err;
+	} else if (fstatat(p->top, path, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		r = unreadable(p, path, -errno);
+	} else if (S_ISREG(st.st_mode)) {
+		e.mode = S_IFREG | (st.st_mode & 0111 ? 0755 : 0644);
+		r = put_file(k, path, &e);
+	} else if (S_ISDIR(st.st_mode)) {
+		e.mode = S_IFDIR | 0755;
+		r = put_head(k, &e);
+	} else if (S_ISLNK(st.st_mode)) {
+		n = readlinkat(p->top, path, target, sizeof(target));
+		e.mode = S_IFLNK | 0777;
+		e.target = str_make(target, n < 0 ? 0 : (size_t)n);
+		r = n < 0 ? unreadable(p, path, -errno) : put_head(k, &e);
+	} else {
+		r = out_fail("leave it out",
+			"plugin %.*s: %s is neither file, folder nor link",
+			STR_ARG(p->name), path);
+	}
+	buf_free(&name);
+	return r;
+}
+
+/*
+ * Writes the folders above the plugin, so that their modes do not depend on the builder.
+ */
+static int put_parents(struct packing *k)
+{
+	static const char *const above[] = {"", "/.od", "/.od/plugins"};
+	const struct plugin *p = k->plugin;
+	struct buf name = BUF_INIT(FILE_PATH_MAX);
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(above) && !r; i++) {
+		struct pax_entry e = {.mode = S_IFDIR | 0755};
+
+		buf_reset(&name);
+		buf_fmt(&name, "plugins/%.*s%s", STR_ARG(p->name), above[i]);
+		e.name = buf_view(&name);
+		r = put_head(k, &e);
+	}
+	name_entry(p, "", &name);
+	if (!r)
+		r = put_head(k,
+			&(struct pax_entry){
+				.name = buf_view(&name), .mode = S_IFDIR | 0755});
+	buf_free(&name);
+	return r;
+}
+
+static int pack(
+	const struct plugin *p, plugin_put_fn *put, void *arg, char hash[SHA256_HEX + 1])
+{
+	struct packing k = {
+		.plugin = p,
+		.put = put,
+		.arg = arg,
+		.head = BUF_INIT(HEAD),
+		.piece = BUF_INIT(PIECE),
+	};
+	uint8_t digest[SHA256_LEN];
+	int r = buf_room(&k.piece, PIECE) ? 0 : -ENOMEM;
+
+	sha256_init(&k.hash);
+	if (!r)
+		r = put_parents(&k);
+	for (size_t i = 0; i < p->n && !r; i++)
+		r = put_entry(&k, p->paths[i]);
+	sha256_final(&k.hash, digest);
+	hex_encode(digest, SHA256_LEN, hash);
+	buf_free(&k.head);
+	buf_free(&k.piece);
+	return r;
+}
+
+/* The hash is part of the product's name, so that the content must not have changed. */
+int plugin_put(const struct plugin *p, plugin_put_fn *put, void *arg)
+{
+	char hash[SHA256_HEX + 1];
+	int r = p->top < 0 ? 0 : pack(p, put, arg, hash);
+
+	if (r || p->top < 0 || !strcmp(hash, p->hash))
+		return r;
+	return out_fail("wait until nobody writes into it",
+		"plugin %.*s: its folder has changed meanwhile", STR_ARG(p->name));
+}
+
+/* --- The folder ------------------------------------------------------------------- */
+
+/* A tree_fn. */
+static int note(void *arg, const struct tree_item *i)
+{
+	struct plugin *p = arg;
+	char *path = arena_cstr(&p->arena, i->path);
+
+	if (!path)
+		return -ENOMEM;
+	if (i->err)
+		return unreadable(p, path, i->err);
+	if (p->n == INJECT_PLUGIN_FILES)
+		return out_fail("give a smaller folder",
+			"plugin %.*s has more than %d files", STR_ARG(p->name),
+			INJECT_PLUGIN_FILES);
+	p->paths[p->n++] = path;
+	return 0;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int read_folder(struct plugin *p, const char *path)
+{
+	int r;
+
+	arena_init(&p->arena, INJECT_ARENA_MAX);
+	p->paths = arena_array(&p->arena, INJECT_PLUGIN_FILES, sizeof(*p->paths));
+	p->top = fd_open(path, O_RDONLY | O_DIRECTORY, 0);
+	if (!p->paths)
+		r = -ENOMEM;
+	else if (p->top < 0)
+		r = unreadable(p, path, p->top);
+	else
+		r = tree_each(p->top, note, p);
+	/* The order must not depend on the machine. */
+	if (!r && p->n)
+		qsort(p->paths, p->n, sizeof(*p->paths), by_bytes);
+	return r ? r : pack(p, NULL, NULL, p->hash);
+}
+
+static int read_one(struct plugin *p, const char *value)
+{
+	const char *source = value + p->name.n + 1, *why;
+	struct ref ref;
+
+	if (!plugin_name_ok(p->name))
+		return out_fail_usage("lower-case letters, digits, _ . -",
+			"'%.*s' cannot be the name of a plugin", STR_ARG(p->name));
+	if (*source == '/' || *source == '.')
+		return read_folder(p, source);
+	if (ref_parse(&ref, str_c(source), &why))
+		return out_fail_usage(NEXT_FORM, "the plugin %.*s is in '%s': %s",
+			STR_ARG(p->name), source, why);
+	p->image = source;
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	struct str x = ((const struct plugin *)a)->name;
+	struct str y = ((const struct plugin *)b)->name;
+	int r = memcmp(x.p, y.p, x.n < y.n ? x.n : y.n);
+
+	return r ? r : x.n < y.n ? -1 : x.n > y.n;
+}
+
+/* Sorts the plugins by name: the order of the options does not matter. */
+static int check(struct plugins *p)
+{
+	if (p->n > 1)
+		qsort(p->list, p->n, sizeof(*p->list), by_name);
+	for (size_t i = 1; i < p->n; i++)
+		if (str_eq(p->list[i].name, p->list[i - 1].name))
+			return out_fail_usage(NEXT_FORM, "two plugins are called %.*s",
+				STR_ARG(p->list[i].name));
+	return 0;
+}
+
+int plugins_read(struct plugins *p, const struct options *o)
+{
+	const char *value;
+	size_t it = 0;
+	int r = 0;
+
+	p->n = 0;
+	while (!r && (value = options_next(o, LIST_PLUGIN, &it))) {
+		struct str name = plugin_name(value);
+
+		/* A plugin without a source is in the client already. */
+		if (!value[name.n] && o->command->bit & (FOR_RUN | FOR_MCP | FOR_DOCTOR))
+			continue;
+		if (!value[name.n])
+			return out_fail_usage(
+				NEXT_FORM, "the plugin %s is nowhere", value);
+		if (p->n == INJECT_PLUGINS)
+			return out_fail_usage("put several into one image",
+				"more than %d plugins", INJECT_PLUGINS);
+		p->list[p->n] = (struct plugin){.name = name, .top = -1};
+		r = read_one(&p->list[p->n++], value);
+	}
+	return r ? r : check(p);
+}
+
+void plugins_free(struct plugins *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		fd_close(&p->list[i].top);
+		arena_reset(&p->list[i].arena);
+	}
+	p->n = 0;
+}
+
+void plugins_label(const struct plugins *p, struct buf *out)
+{
+	for (size_t i = 0; i < p->n; i++)
+		buf_fmt(out, "%s%.*s=%s", i ? " " : "", STR_ARG(p->list[i].name),
+			p->list[i].hash);
+}

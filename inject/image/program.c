@@ -1,0 +1,443 @@
+#include "inject/image/program.h"
+
+#include "base/fd.h"
+#include "inject/console/out.h"
+#include "inject/image/carried.h"
+#include "limits.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { READ_STEP = 1 << 20 };
+
+#define CLIENT_NAME "od-runtime-client"
+#define PLUGINS_NAME "od-plugins"
+
+#define NEXT_PLUGINS "bring another one, or leave it out with --no-od-plugins"
+#define NEXT_BUSYBOX "give a static one, such as that of Debian's busybox-static"
+
+static const struct {
+	unsigned machine;
+	unsigned class, data;
+	const char *arch;
+} machines[] = {
+	{EM_X86_64, ELFCLASS64, ELFDATA2LSB, "amd64"},
+	{EM_AARCH64, ELFCLASS64, ELFDATA2LSB, "arm64"},
+	{EM_ARM, ELFCLASS32, ELFDATA2LSB, "arm"},
+	{EM_386, ELFCLASS32, ELFDATA2LSB, "386"},
+	{EM_PPC64, ELFCLASS64, ELFDATA2LSB, "ppc64le"},
+	{EM_S390, ELFCLASS64, ELFDATA2MSB, "s390x"},
+	{EM_RISCV, ELFCLASS64, ELFDATA2LSB, "riscv64"},
+};
+
+/* n little- or big-endian bytes at offset at; the caller has checked the length. */
+static uint64_t field(struct str b, bool big, size_t at, size_t n)
+{
+	uint64_t v = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t k = big ? i : n - 1 - i;
+
+		v = v << 8 | (unsigned char)b.p[at + k];
+	}
+	return v;
+}
+
+/* Checks the ELF headers of either class for a loader (ELF specification). */
+static int check_loader(struct str b, bool wide, bool big)
+{
+	uint64_t at = wide ? field(b, big, 32, 8) : field(b, big, 28, 4);
+	uint64_t size = field(b, big, wide ? 54 : 42, 2);
+	uint64_t count = field(b, big, wide ? 56 : 44, 2);
+
+	if (size < (wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr)) || at > b.n)
+		return ERR_SYNTAX;
+	if (count * size > b.n - at)
+		return ERR_SYNTAX;
+	for (uint64_t i = 0; i < count; i++)
+		if (field(b, big, (size_t)(at + i * size), 4) == PT_INTERP)
+			return ERR_TYPE;
+	return 0;
+}
+
+int program_arch(struct str b, const char **arch)
+{
+	bool wide, big;
+	unsigned type, machine;
+	int r;
+
+	if (b.n < sizeof(Elf64_Ehdr) || memcmp(b.p, ELFMAG, SELFMAG) != 0)
+		return ERR_SYNTAX;
+	wide = b.p[EI_CLASS] == ELFCLASS64;
+	big = b.p[EI_DATA] == ELFDATA2MSB;
+	type = (unsigned)field(b, big, 16, 2);
+	machine = (unsigned)field(b, big, 18, 2);
+	if (type != ET_EXEC && type != ET_DYN)
+		return ERR_SYNTAX;
+	r = check_loader(b, wide, big);
+	if (r)
+		return r;
+	for (size_t i = 0; i < ARRAY_LEN(machines); i++) {
+		if (machines[i].machine == machine &&
+			machines[i].class == (unsigned char)b.p[EI_CLASS] &&
+			machines[i].data == (unsigned char)b.p[EI_DATA]) {
+			*arch = machines[i].arch;
+			return 0;
+		}
+	}
+	return ERR_VERSION;
+}
+
+/* Replaces the last part of a path by name. */
+static int program_name_neighbour(char *path, size_t room, const char *name)
+{
+	char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+
+	if ((size_t)(last - path) + strlen(name) >= room)
+		return -ENAMETOOLONG;
+	memcpy(last, name, strlen(name) + 1);
+	return 0;
+}
+
+/* The path of the file called name in the folder of our own executable. */
+static int beside_us(const char *name, char *path, size_t room)
+{
+	ssize_t n = readlink("/proc/self/exe", path, room - 1);
+
+	if (n < 0)
+		return -errno;
+	path[n] = '\0';
+	return program_name_neighbour(path, room, name);
+}
+
+static int read_file(const char *path, struct buf *out)
+{
+	struct stat st;
+	int fd = fd_open(path, O_RDONLY, 0);
+	int r = fd < 0 ? fd : 0;
+
+	if (!r && fstat(fd, &st) < 0)
+		r = -errno;
+	if (!r && !S_ISREG(st.st_mode))
+		r = ERR_SYNTAX;
+	while (!r) {
+		char *room = buf_room(out, READ_STEP);
+		ssize_t got = room ? read(fd, room, READ_STEP) : -1;
+
+		if (got > 0)
+			buf_commit(out, (size_t)got);
+		else if (got == 0)
+			break;
+		else if (!room || errno != EINTR)
+			r = room ? -errno : out->err;
+	}
+	fd_close(&fd);
+	return r;
+}
+
+/*
+ * Moves got to *p and fills in arch and hash if r is 0 and it is a program; else frees
+ * it.
+ */
+static int know_take(struct program *p, struct program *got, int r)
+{
+	uint8_t digest[SHA256_LEN];
+
+	if (!r)
+		r = program_arch(buf_view(&got->bytes), &got->arch);
+	if (r) {
+		program_free(got);
+		return r;
+	}
+	sha256_of(buf_view(&got->bytes), digest);
+	hex_encode(digest, sizeof(digest), got->sha256);
+	*p = *got;
+	return 0;
+}
+
+/* Reads the program at path; ERR_SYNTAX also if it is no regular file. */
+static int load(struct program *p, const char *path)
+{
+	struct program got = {.bytes = BUF_INIT(INJECT_PROGRAM_MAX)};
+	int r = read_file(path, &got.bytes);
+
+	return know_take(p, &got, r);
+}
+
+static int refuse(const char *next, const char *what, const char *path, int r)
+{
+	const char *why = err_text(r);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r == ERR_SYNTAX)
+		why = "it is no Linux executable";
+	else if (r == ERR_TYPE)
+		why = "it is linked dynamically, and an image may lack its loader";
+	else if (r == ERR_VERSION)
+		why = "it is for an unknown machine";
+	return out_fail(next, "no %s: %s: %s", what, path, why);
+}
+
+/* The path of the client that the user gave; NULL: none. */
+static const char *given_path(const char *path)
+{
+	if (!path)
+		path = getenv("OD_RUNTIME_CLIENT");
+	return path && *path ? path : NULL;
+}
+
+int program_carried(struct str section, struct buf *list)
+{
+	struct buf own = BUF_INIT(INJECT_PROGRAM_MAX);
+	int r = read_file("/proc/self/exe", &own);
+
+	if (!r)
+		carried_list(buf_view(&own), section, list);
+	buf_free(&own);
+	return r;
+}
+
+/*
+ * Reads the program for arch from that section of our own file: 0, 1: none, or an error.
+ */
+static int load_carried(struct program *p, struct str section, struct str arch)
+{
+	struct program got = {.bytes = BUF_INIT(INJECT_PROGRAM_MAX)};
+	struct buf own = BUF_INIT(INJECT_PROGRAM_MAX);
+	struct str packed;
+	int r = read_file("/proc/self/exe", &own);
+
+	if (!r)
+		r = carried_find(buf_view(&own), section, arch, &packed);
+	if (!r) {
+		r = carried_unpack(packed, &got.bytes);
+		r = know_take(p, &got, r);
+	}
+	buf_free(&own);
+	return r;
+}
+
+/* The engine's name for the architecture of this program. */
+static struct str own_arch(void)
+{
+#if defined(__aarch64__)
+	return STR("arm64");
+#else
+	return STR("amd64");
+#endif
+}
+
+static int find_client(struct program *p, const char *path)
+{
+	static const char next[] = "give its path with --client or in OD_RUNTIME_CLIENT";
+	char own[FILE_PATH_MAX] = "";
+	const char *given = given_path(path);
+	int r = 0;
+
+	if (!given)
+		r = beside_us(CLIENT_NAME, own, sizeof(own));
+	if (!r)
+		r = load(p, given ? given : own);
+	if (r && r != -ENOMEM && !given) {
+		int inside = load_carried(p, STR(CARRIED_CLIENT), own_arch());
+
+		r = inside == 0 || inside == -ENOMEM ? inside : r;
+	}
+	return r ? refuse(next, "client binary", given ? given : own, r) : 0;
+}
+
+/* The client for another architecture: 0; 1: none fits; -ENOMEM. */
+static int find_other(struct program *p, const char *path, struct str arch)
+{
+	char own[FILE_PATH_MAX] = "";
+	struct buf name = BUF_INIT(2 * FILE_PATH_MAX);
+	const char *given = given_path(path), *full;
+	struct program got = {0};
+	int r = given ? 0 : beside_us(CLIENT_NAME, own, sizeof(own));
+
+	buf_fmt(&name, "%s-%.*s", given ? given : own, STR_ARG(arch));
+	full = buf_cstr(&name);
+	if (!r)
+		r = full ? load(&got, full) : name.err;
+	buf_free(&name);
+	if (r && r != -ENOMEM && !given)
+		r = load_carried(&got, STR(CARRIED_CLIENT), arch);
+	if (r)
+		return r == -ENOMEM ? r : 1;
+	if (!str_eq(str_c(got.arch), arch)) {
+		program_free(&got);
+		return 1;
+	}
+	*p = got;
+	return 0;
+}
+
+/*
+ * The program at path, if it is for arch: 0; 1: none; -ENOMEM or FAIL_*. If the user did
+ * not name the folder, an unusable file counts as none.
+ */
+static int program_load_plugins(
+	struct program *p, const char *path, const char *arch, bool named)
+{
+	int r = load(p, path);
+
+	if (r == -ENOENT || r == -ENOTDIR || (r && r != -ENOMEM && !named))
+		return 1;
+	if (r)
+		return refuse(NEXT_PLUGINS, PLUGINS_NAME, path, r);
+	if (strcmp(p->arch, arch) == 0)
+		return 0;
+	program_free(p);
+	return 1;
+}
+
+/* Finds od-plugins where the client was found. A missing od-plugins is no error. */
+static int program_find_plugins(struct program *p, const char *path, const char *arch)
+{
+	const char *given = given_path(path);
+	char plain[FILE_PATH_MAX], other[FILE_PATH_MAX], name[32];
+	int r = 0;
+
+	snprintf(name, sizeof(name), PLUGINS_NAME "-%s", arch);
+	snprintf(plain, sizeof(plain), "%s", given ? given : "");
+	if (!given)
+		r = beside_us(PLUGINS_NAME, plain, sizeof(plain));
+	else
+		r = program_name_neighbour(plain, sizeof(plain), PLUGINS_NAME);
+	memcpy(other, plain, sizeof(other));
+	if (!r)
+		r = program_name_neighbour(other, sizeof(other), name);
+	r = r ? 1 : program_load_plugins(p, plain, arch, given != NULL);
+	if (r == 1)
+		r = program_load_plugins(p, other, arch, given != NULL);
+	if (r != 1 || given)
+		return r;
+	r = load_carried(p, STR(CARRIED_PLUGINS), str_c(arch));
+	return r < 0 ? refuse(NEXT_PLUGINS, PLUGINS_NAME, "inside od-runtime", r) : r;
+}
+
+/* Moves from into a new object on the heap; NULL: no memory. */
+static struct program *program_new(const struct program *from)
+{
+	struct program *p = calloc(1, sizeof(*p));
+
+	if (p)
+		*p = *from;
+	return p;
+}
+
+static int program_add_plugins(struct program *client, const char *path)
+{
+	struct program got = {0};
+	int r = program_find_plugins(&got, path, client->arch);
+
+	if (!r)
+		client->plugins = program_new(&got);
+	if (!r && !client->plugins)
+		r = -ENOMEM;
+	if (r < 0) {
+		program_free(&got);
+		program_free(client);
+	}
+	return r < 0 ? r : 0;
+}
+
+int program_find_other(struct program *p, const char *path, struct str arch, bool plugins)
+{
+	int r = find_other(p, path, arch);
+
+	return r || !plugins ? r : program_add_plugins(p, path);
+}
+
+int program_find_client(
+	struct program *p, const char *path, struct str arch, bool plugins)
+{
+	struct program other;
+	int r = find_client(p, path);
+
+	if (!r && arch.n && !str_eq(str_c(p->arch), arch)) {
+		r = find_other(&other, path, arch);
+		if (!r) {
+			program_free(p);
+			*p = other;
+		}
+		r = r == 1 ? 0 : r;
+	}
+	return r || !plugins ? r : program_add_plugins(p, path);
+}
+
+struct str program_plugins(const struct program *client)
+{
+	return client->plugins ? buf_view(&client->plugins->bytes) : STR("");
+}
+
+struct str program_plugins_sha256(const struct program *client)
+{
+	return client->plugins ? str_c(client->plugins->sha256) : STR("");
+}
+
+void program_digest(const struct program *client, char hex[SHA256_HEX + 1])
+{
+	char both[2 * SHA256_HEX + 1];
+	uint8_t digest[SHA256_LEN];
+
+	snprintf(both, sizeof(both), "%s%.*s", client->sha256,
+		STR_ARG(program_plugins_sha256(client)));
+	if (client->plugins) {
+		sha256_of(str_c(both), digest);
+		hex_encode(digest, sizeof(digest), hex);
+	} else {
+		memcpy(hex, client->sha256, SHA256_HEX + 1);
+	}
+}
+
+int program_find_busybox(struct program *p, const char *path, const char *arch)
+{
+	char own[FILE_PATH_MAX] = "";
+	const char *const usual[] = {own, "/usr/lib/od-runtime/busybox", "/bin/busybox"};
+	struct program got = {0};
+	int r;
+
+	if (path) {
+		r = load(&got, path);
+		if (r)
+			return refuse(NEXT_BUSYBOX, "busybox", path, r);
+		if (strcmp(got.arch, arch) == 0) {
+			*p = got;
+			return 0;
+		}
+		r = out_fail(NEXT_BUSYBOX, "the busybox %s is for %s, not for %s", path,
+			got.arch, arch);
+		program_free(&got);
+		return r;
+	}
+	if (beside_us("od-busybox", own, sizeof(own)))
+		*own = '\0';
+	/* A file that is unusable or for another architecture is skipped. */
+	for (size_t i = 0; i < ARRAY_LEN(usual); i++) {
+		r = load(&got, usual[i]);
+		if (r == -ENOMEM)
+			return r;
+		if (!r && strcmp(got.arch, arch) == 0) {
+			*p = got;
+			return 0;
+		}
+		program_free(&got);
+	}
+	return 1;
+}
+
+void program_free(struct program *p)
+{
+	if (p->plugins)
+		buf_free(&p->plugins->bytes);
+	free(p->plugins);
+	buf_free(&p->bytes);
+	*p = (struct program){0};
+}

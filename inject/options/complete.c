@@ -1,0 +1,267 @@
+/* Completion scripts, from the tables of options and commands. */
+#include "inject/options/manual.h"
+
+/* Writes text for single quotes of bash and zsh, and escapes the given characters. */
+static void quote(struct buf *out, const char *text, const char *escaped)
+{
+	for (; *text; text++) {
+		if (*text == '\'')
+			buf_puts(out, "'\\''");
+		else if (strchr(escaped, *text))
+			buf_fmt(out, "\\%c", *text);
+		else
+			buf_putc(out, *text);
+	}
+}
+
+static bool applies(const struct option *o, const struct command *c)
+{
+	return o->commands & c->bit;
+}
+
+static void command_names(struct buf *out, const char *separator)
+{
+	for (const struct command *c = commands; c->name; c++)
+		buf_fmt(out, "%s%s", c == commands ? "" : separator, c->name);
+}
+
+/* The command that lists the possible operands, in any shell; NULL for none. */
+static const char *operands_of(const struct command *c)
+{
+	switch (c->subject) {
+	case SUBJECT_SANDBOX:
+	case SUBJECT_PLACE:
+		return "od-runtime ps -q 2>/dev/null";
+	case SUBJECT_COPY:
+		return "od-runtime ps -q 2>/dev/null | sed \"s/\\$/:/\"";
+	case SUBJECT_WORD:
+		return c->bit == FOR_COMPLETION ? "echo bash zsh fish"
+						: "echo roff markdown";
+	default:
+		return NULL;
+	}
+}
+
+/* --- bash ----------------------------------------------------------------------- */
+
+static void bash_value(const struct option *o, struct buf *out)
+{
+	buf_fmt(out, "\t\t--%s", o->name);
+	if (o->letter)
+		buf_fmt(out, "|-%c", o->letter);
+	buf_puts(out, ") ");
+	if (o->choices) {
+		buf_puts(out, "words='");
+		for (size_t i = 0; o->choices[i]; i++)
+			buf_fmt(out, "%s%s", i ? " " : "", o->choices[i]);
+		buf_puts(out, "' ;;\n");
+	} else if (o->offer == OFFER_FILES) {
+		buf_puts(out, "COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n");
+	} else {
+		buf_puts(out, "return ;;\n");
+	}
+}
+
+static void bash_command(const struct command *c, struct buf *out)
+{
+	const struct option *o;
+	const char *operands = operands_of(c);
+
+	buf_fmt(out, "\t%s)\n\t\tcase $prev in\n", c->name);
+	for (size_t i = 0; (o = options_row(i)); i++)
+		if (applies(o, c) && o->value)
+			bash_value(o, out);
+	buf_puts(out, "\t\tesac\n\t\t[[ $cur == -* ]] && words='");
+	for (size_t i = 0; (o = options_row(i)); i++)
+		if (applies(o, c))
+			buf_fmt(out, "%s--%s", i ? " " : "", o->name);
+	buf_puts(out, "'\n");
+	if (operands)
+		buf_fmt(out, "\t\t[[ $cur == -* ]] || words=$(%s)\n", operands);
+	if (c->subject == SUBJECT_COPY)
+		buf_puts(out,
+			"\t\t[[ $cur == -* ]] || COMPREPLY=($(compgen -f -- "
+			"\"$cur\"))\n");
+	buf_puts(out, "\t\t;;\n");
+}
+
+/* bash splits at "=": "--pull=" comes as three words. */
+static void bash(struct buf *out)
+{
+	buf_puts(out,
+		"# bash completion for od-runtime, made by \"od-runtime completion "
+		"bash\"\n"
+		"_od_runtime()\n{\n"
+		"\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+		"\tlocal i command= words=\n\tCOMPREPLY=()\n"
+		"\tif [[ $cur == = ]]; then\n\t\tcur=\n"
+		"\telif [[ $prev == = ]]; "
+		"then\n\t\tprev=${COMP_WORDS[COMP_CWORD-2]}\n\tfi\n"
+		"\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
+		"\t\tcase ${COMP_WORDS[i]} in\n\t\t--) return ;;\n\t\t");
+	command_names(out, "|");
+	buf_puts(out,
+		") command=${COMP_WORDS[i]}; break ;;\n"
+		"\t\tesac\n\tdone\n"
+		"\tcase $command in\n\t'') words='");
+	command_names(out, " ");
+	buf_puts(out, "' ;;\n");
+	for (const struct command *c = commands; c->name; c++)
+		bash_command(c, out);
+	buf_puts(out,
+		"\tesac\n"
+		"\tCOMPREPLY+=($(compgen -W \"$words\" -- \"$cur\"))\n"
+		"}\ncomplete -F _od_runtime od-runtime\n");
+}
+
+/* --- zsh ------------------------------------------------------------------------ */
+
+static void zsh_option(const struct option *o, struct buf *out)
+{
+	const char *star = o->kind == OPTION_LIST ? "*" : "";
+
+	for (int letter = o->letter ? 1 : 0; letter >= 0; letter--) {
+		buf_puts(out, " \\\n\t\t\t'");
+		if (letter)
+			buf_fmt(out, "%s-%c%s", star, o->letter, o->value ? "+" : "");
+		else
+			buf_fmt(out, "%s--%s%s", star, o->name, o->value ? "=" : "");
+		buf_putc(out, '[');
+		quote(out, o->help, "[]:\\");
+		buf_putc(out, ']');
+		if (o->value) {
+			buf_puts(out, o->bare ? "::" : ":");
+			quote(out, o->value, "[]:\\");
+			buf_putc(out, ':');
+		}
+		if (o->choices) {
+			buf_putc(out, '(');
+			for (size_t i = 0; o->choices[i]; i++)
+				buf_fmt(out, "%s%s", i ? " " : "", o->choices[i]);
+			buf_putc(out, ')');
+		} else if (o->offer == OFFER_FILES) {
+			buf_puts(out, "_files");
+		}
+		buf_putc(out, '\'');
+	}
+}
+
+static void zsh_command(const struct command *c, struct buf *out)
+{
+	const struct option *o;
+	const char *operands = operands_of(c);
+
+	buf_fmt(out, "\t%s)\n\t\t_arguments -s", c->name);
+	for (size_t i = 0; (o = options_row(i)); i++)
+		if (applies(o, c))
+			zsh_option(o, out);
+	if (c->subject == SUBJECT_COPY)
+		buf_fmt(out, " \\\n\t\t\t'*:path:{ compadd -S \"\" -- $(%s); _files }'",
+			operands);
+	else if (operands)
+		buf_fmt(out, " \\\n\t\t\t'*:name:{ compadd -- $(%s) }'", operands);
+	buf_puts(out, "\n\t\t;;\n");
+}
+
+static void zsh(struct buf *out)
+{
+	buf_puts(out,
+		"#compdef od-runtime\n"
+		"# made by \"od-runtime completion zsh\"\n"
+		"_od-runtime()\n{\n\tlocal context state state_descr line\n"
+		"\ttypeset -A opt_args\n"
+		"\t_arguments -C '1:command:->command' '*::argument:->argument'\n"
+		"\tif [[ $state == command ]]; then\n\t\tlocal -a subcommands=(\n");
+	for (const struct command *c = commands; c->name; c++) {
+		buf_fmt(out, "\t\t\t'%s:", c->name);
+		quote(out, c->help, ":\\");
+		buf_puts(out, "'\n");
+	}
+	buf_puts(out,
+		"\t\t)\n\t\t_describe command subcommands\n\t\treturn\n\tfi\n\tcase "
+		"$words[1] "
+		"in\n");
+	for (const struct command *c = commands; c->name; c++)
+		zsh_command(c, out);
+	buf_puts(out,
+		"\tesac\n}\n"
+		"if [[ $funcstack[1] == _od-runtime ]]; then\n\t_od-runtime \"$@\"\n"
+		"else\n\tcompdef _od-runtime od-runtime\nfi\n");
+}
+
+/* --- fish ----------------------------------------------------------------------- */
+
+static void fish_quote(struct buf *out, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\'' || *text == '\\')
+			buf_putc(out, '\\');
+		buf_putc(out, *text);
+	}
+}
+
+static void fish_option(const struct option *o, const struct command *c, struct buf *out)
+{
+	buf_fmt(out, "complete -c od-runtime -n '__fish_seen_subcommand_from %s' -l %s",
+		c->name, o->name);
+	if (o->letter)
+		buf_fmt(out, " -s %c", o->letter);
+	if (o->choices) {
+		buf_puts(out, " -x -a '");
+		for (size_t i = 0; o->choices[i]; i++)
+			buf_fmt(out, "%s%s", i ? " " : "", o->choices[i]);
+		buf_putc(out, '\'');
+	} else if (o->value) {
+		buf_puts(out, o->offer == OFFER_FILES ? " -r -F" : " -x");
+	}
+	buf_puts(out, " -d '");
+	fish_quote(out, o->help);
+	buf_puts(out, "'\n");
+}
+
+static void fish(struct buf *out)
+{
+	const struct option *o;
+
+	buf_puts(out,
+		"# fish completion for od-runtime, made by \"od-runtime completion "
+		"fish\"\n"
+		"complete -c od-runtime -f\n");
+	for (const struct command *c = commands; c->name; c++) {
+		const char *operands = operands_of(c);
+
+		buf_fmt(out, "complete -c od-runtime -n __fish_use_subcommand -a %s -d '",
+			c->name);
+		fish_quote(out, c->help);
+		buf_puts(out, "'\n");
+		if (operands)
+			buf_fmt(out,
+				"complete -c od-runtime -n '__fish_seen_subcommand_from "
+				"%s' -a '(%s | string split \" \")'\n",
+				c->name, operands);
+		if (c->subject == SUBJECT_COPY)
+			buf_fmt(out,
+				"complete -c od-runtime -n '__fish_seen_subcommand_from "
+				"%s' -F\n",
+				c->name);
+		for (size_t i = 0; (o = options_row(i)); i++)
+			if (applies(o, c))
+				fish_option(o, c, out);
+	}
+}
+
+int complete_write(const char *shell, struct buf *out)
+{
+	static const struct {
+		const char *name;
+		void (*write)(struct buf *out);
+	} shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+
+	for (size_t i = 0; i < ARRAY_LEN(shells); i++) {
+		if (strcmp(shells[i].name, shell) != 0)
+			continue;
+		shells[i].write(out);
+		return out->err;
+	}
+	return ERR_TYPE;
+}

@@ -1,0 +1,40 @@
+/* Macros for rows of the table of options, and the rows that docker run also has. */
+#ifndef INJECT_OPTIONS_OPTIONS_ROWS_H
+#define INJECT_OPTIONS_OPTIONS_ROWS_H
+
+#include "inject/options/options.h"
+
+#include <stddef.h>
+
+#define NEXT_HELP out_help()
+
+#define AT(member) .at = offsetof(struct options, member)
+#define SEEN(member) .seen = offsetof(struct options, member)
+#define GIVEN_AS(member) .text = offsetof(struct options, member)
+#define FLAG .kind = OPTION_FLAG
+#define TEXT .kind = OPTION_TEXT
+#define NUMBER(least, most) .kind = OPTION_NUMBER, .min = (least), .max = (most)
+#define DURATION(least, most) .kind = OPTION_DURATION, .min = (least), .max = (most)
+#define SIZE .kind = OPTION_SIZE, .min = 1, .max = INT64_MAX
+#define LIST(which) .kind = OPTION_LIST, .at = (which)
+#define FILES .offer = OFFER_FILES
+#define FOLDERS .offer = OFFER_FOLDERS
+/* The value is sent to the engine unchanged, as this member of HostConfig. */
+#define HOST(name) .member = (name)
+#define RUNNING FOR_RUN | FOR_MCP
+#define ONTO_IMAGES FOR_BUILD | FOR_DOCKERFILE | RUNNING | FOR_TAGS
+#define INTO_ANY ONTO_IMAGES | FOR_INJECT | FOR_DOCTOR
+#define STARTING RUNNING | FOR_INJECT
+#define EXECUTING FOR_EXEC | FOR_RUN
+
+/* Options of run that are sent to the engine. */
+extern const struct option options_of_engine[];
+extern const size_t options_of_engine_n;
+
+/* Whether value is a choice of opt; NULL counts as no choice. */
+bool option_has_choice(const struct option *opt, const char *value);
+
+/* Stores the value of opt (a flag: NULL) in o. 0 or FAIL_USAGE with a line printed. */
+int option_set(struct options *o, const struct option *opt, const char *value) MUST_USE;
+
+#endif

@@ -1,0 +1,109 @@
+/* Reads the values of options by their kinds. */
+#include "inject/options/options_rows.h"
+
+#include "inject/console/out.h"
+#include "inject/options/spec.h"
+
+/* The value of -1, which means no limit. */
+#define NO_LIMIT UINT64_MAX
+
+static int option_set_list(struct options *o, enum option_list list, const char *value)
+{
+	if (o->given_n == OPTION_LIST_MAX)
+		return out_fail_usage("--env-file takes as many as you like",
+			"more than %d options that may be repeated", OPTION_LIST_MAX);
+	o->given[o->given_n].list = list;
+	o->given[o->given_n++].value = value;
+	return 0;
+}
+
+static int option_find_choice(const struct option *opt, const char *value)
+{
+	for (int i = 0; opt->choices[i]; i++)
+		if (strcmp(opt->choices[i], value) == 0)
+			return i;
+	return -1;
+}
+
+bool option_has_choice(const struct option *opt, const char *value)
+{
+	return value && option_find_choice(opt, value) >= 0;
+}
+
+static int option_set_choice(const struct option *opt, const char *value, unsigned *out)
+{
+	int i = option_find_choice(opt, value);
+
+	if (i < 0)
+		return out_fail_usage(
+			NEXT_HELP, "--%s is '%s', not %s", opt->name, value, opt->value);
+	*out = (unsigned)i;
+	return 0;
+}
+
+static bool option_is_in_range(const struct option *opt, uint64_t n)
+{
+	return n >= opt->min && n <= opt->max;
+}
+
+static int option_set_number(const struct option *opt, const char *value, uint64_t *out)
+{
+	struct str s = str_c(value);
+
+	if (opt->unlimited && str_eq(s, STR("-1"))) {
+		*out = NO_LIMIT;
+		return 0;
+	}
+	switch (opt->kind) {
+	case OPTION_SIZE:
+		if (spec_size(s, opt->max, out) == 0 && option_is_in_range(opt, *out))
+			return 0;
+		return out_fail_usage("sizes look like 500000, 64k, 512m, 2g",
+			"--%s is '%s', not a size", opt->name, value);
+	case OPTION_NANO:
+		if (spec_nano(s, out) == 0)
+			return 0;
+		return out_fail_usage("as 2 or 0.5", "--%s is '%s', not a number above 0",
+			opt->name, value);
+	case OPTION_DURATION:
+		if (spec_duration(s, opt->max, out) == 0 && option_is_in_range(opt, *out))
+			return 0;
+		return out_fail_usage("durations look like 300, 300s, 5m, 1h30m",
+			"--%s is '%s', not a duration of %llu to %llu seconds", opt->name,
+			value, (unsigned long long)opt->min,
+			(unsigned long long)opt->max);
+	default:
+		if (str_u64(s, opt->max, out) == 0 && option_is_in_range(opt, *out))
+			return 0;
+		return out_fail_usage(NEXT_HELP,
+			"--%s is '%s', not a number from %llu to %llu", opt->name, value,
+			(unsigned long long)opt->min, (unsigned long long)opt->max);
+	}
+}
+
+int option_set(struct options *o, const struct option *opt, const char *value)
+{
+	char *base = (char *)o;
+
+	if (opt->kind == OPTION_FLAG) {
+		*(bool *)(base + opt->at) = true;
+		return 0;
+	}
+	if (!*value)
+		return out_fail_usage(NEXT_HELP, "--%s is empty", opt->name);
+	if (opt->seen)
+		*(bool *)(base + opt->seen) = true;
+	if (opt->text)
+		*(const char **)(base + opt->text) = value;
+	switch (opt->kind) {
+	case OPTION_TEXT:
+		*(const char **)(base + opt->at) = value;
+		return 0;
+	case OPTION_LIST:
+		return option_set_list(o, (enum option_list)opt->at, value);
+	case OPTION_CHOICE:
+		return option_set_choice(opt, value, (unsigned *)(base + opt->at));
+	default:
+		return option_set_number(opt, value, (uint64_t *)(base + opt->at));
+	}
+}

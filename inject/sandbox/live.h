@@ -1,0 +1,25 @@
+/*
+ * Connects the user's terminal to a terminal of a sandbox over the sandbox's stream,
+ * without the engine. A lost connection is made again, and the output continues with the
+ * next byte.
+ */
+#ifndef INJECT_SANDBOX_LIVE_H
+#define INJECT_SANDBOX_LIVE_H
+
+#include "inject/sandbox/sandbox.h"
+
+enum { LIVE_NONE = 256 /* the sandbox has no stream, or does not answer */ };
+
+struct live_conf {
+	const char *kind;    /* of the channel */
+	const char *session; /* NULL: none */
+	bool leaves;         /* ^] leaves, and input is only read from a terminal */
+};
+
+/*
+ * Carries bytes until either side ends. Returns the exit code of the shell, or 0 if the
+ * user left it; LIVE_NONE: nothing was done; -EINTR, -ENOMEM, FAIL_*.
+ */
+int live_run(const struct sandbox *s, const struct live_conf *conf) MUST_USE;
+
+#endif

@@ -1,0 +1,492 @@
+#include "inject/sandbox/sandbox.h"
+
+#include "base/fd.h"
+#include "inject/console/out.h"
+#include "inject/names/sandbox_label.h"
+#include "inject/options/options.h"
+#include "inject/sandbox/overlay.h"
+#include "inject/sandbox/pin.h"
+#include "inject/sandbox/sandbox_origin.h"
+#include "inject/sandbox/tunnel.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* Copies s with a NUL; false: it does not fit or contains a NUL. */
+static bool copy(char *out, size_t room, struct str s)
+{
+	if (s.n >= room || (s.n && memchr(s.p, '\0', s.n)))
+		return false;
+	if (s.n)
+		memcpy(out, s.p, s.n);
+	out[s.n] = '\0';
+	return true;
+}
+
+uint16_t sandbox_host_port(struct doc *d, struct json_val labels, struct str mode)
+{
+	uint64_t port;
+
+	if (!str_eq(mode, STR("host")) ||
+		!sandbox_label_is_set(d, labels, SANDBOX_LABEL_MARK) ||
+		str_u64(sandbox_label_read(d, labels, SANDBOX_LABEL_PORT), UINT16_MAX,
+			&port))
+		return 0;
+	return (uint16_t)port;
+}
+
+uint16_t sandbox_published(struct doc *d, uint16_t inside)
+{
+	struct json_val root = doc_root(d);
+	struct json_val ports = json_get(json_get(root, "NetworkSettings"), "Ports");
+	struct json_val list, binding;
+	char name[16];
+	uint64_t port;
+	int it = 0;
+
+	snprintf(name, sizeof(name), "%u/tcp", inside);
+	list = json_get(ports, name);
+	while (json_next(list, &it, NULL, &binding))
+		if (str_u64(doc_str(d, json_get(binding, "HostPort")), 65535, &port) == 0)
+			return (uint16_t)port;
+	return sandbox_host_port(d, json_get(json_get(root, "Config"), "Labels"),
+		doc_str(d, json_get(json_get(root, "HostConfig"), "NetworkMode")));
+}
+
+/* Accepts only a sandbox, or a container that the client was injected into. */
+static int sandbox_check_origin(const struct engine *e, struct doc *d,
+	const struct sandbox_identity *c, const char *asked, struct sandbox *s)
+{
+	struct sandbox_origins origins;
+	enum sandbox_origin origin;
+	int r;
+
+	sandbox_origins_init(&origins, e);
+	r = sandbox_origin_find(&origins, d, c, &origin, &s->inside);
+	sandbox_origins_free(&origins);
+	s->injected = origin == SANDBOX_INJECTED;
+	if (!r && origin == SANDBOX_FOREIGN)
+		r = out_fail("od-runtime ps lists those that are; the engine's own tools "
+			     "work on others, such as docker rm",
+			"the container %s is no sandbox of od-runtime", asked);
+	return r;
+}
+
+static int read_stop_seconds(struct json_val config)
+{
+	int64_t n = doc_int(json_get(config, "StopTimeout"), STOP_SECONDS);
+
+	return n < -1 || n > INT32_MAX ? STOP_SECONDS : (int)n;
+}
+
+static int read_container(
+	const struct engine *e, struct doc *d, const char *asked, struct sandbox *s)
+{
+	struct json_val root = doc_root(d), state = json_get(root, "State");
+	struct json_val labels = json_get(json_get(root, "Config"), "Labels");
+	struct str name = doc_str(d, json_get(root, "Name"));
+	struct str id = doc_str(d, json_get(root, "Id"));
+
+	struct sandbox_identity identity;
+	int r;
+
+	if (str_starts(name, STR("/")))
+		name = str_skip(name, 1);
+	identity = (struct sandbox_identity){
+		.name = name,
+		.id = id,
+		.image = doc_str(d, json_get(root, "Image")),
+		.labels = labels,
+	};
+	r = sandbox_check_origin(e, d, &identity, asked, s);
+	if (r)
+		return r;
+	if (!state_is_name(name) || !state_is_name(id) ||
+		!copy(s->state.overlay, sizeof(s->state.overlay),
+			sandbox_label_read(d, labels, SANDBOX_LABEL_OVERLAY)) ||
+		!copy(s->state.name, sizeof(s->state.name), name) ||
+		!copy(s->state.id, sizeof(s->state.id), id))
+		return out_fail(ENGINE_NEXT,
+			"the engine's description of %s is not understood", asked);
+	s->running = doc_true(json_get(state, "Running"));
+	s->paused = doc_true(json_get(state, "Paused"));
+	s->exit_code = (int)doc_int(json_get(state, "ExitCode"), -1);
+	s->stop_seconds = read_stop_seconds(json_get(root, "Config"));
+	s->auto_remove = doc_true(json_get(json_get(root, "HostConfig"), "AutoRemove"));
+	s->port = s->running ? sandbox_published(d, s->inside) : 0;
+	/* A text that is too long is no time: ended stays empty. */
+	(void)!copy(s->state.ended, sizeof(s->state.ended),
+		doc_str(d, json_get(state, "FinishedAt")));
+	return 0;
+}
+
+/* Reads the engine's description of a container, which came with status 200. */
+static int sandbox_read(const struct engine *e, const struct reply *reply,
+	const char *name, struct sandbox *s)
+{
+	struct sandbox got = {0};
+	struct doc d;
+	int r = doc_parse(&d, buf_view(&reply->body));
+
+	r = r ? out_fail(ENGINE_NEXT, "the engine's description of %s is no JSON", name)
+	      : read_container(e, &d, name, &got);
+	doc_free(&d);
+	if (r)
+		return r;
+	copy(got.state.engine, sizeof(got.state.engine), str_c(e->path));
+	got.engine = e;
+	got.far = true;
+	*s = got;
+	return 0;
+}
+
+int sandbox_find(const struct engine *e, const char *name, struct sandbox *s)
+{
+	struct reply reply;
+	int r = engine_ask(
+		e, &reply, "GET", (struct str){0}, "/containers/%s/json", name);
+
+	if (!r && reply.status == 404)
+		r = 1;
+	else if (!r && reply.status != 200)
+		r = engine_refused(&reply, NULL, "asking for %s", name);
+	if (!r)
+		r = sandbox_read(e, &reply, name, s);
+	reply_free(&reply);
+	return r;
+}
+
+bool sandbox_is_gone(const struct sandbox *s, uint32_t idle_ms)
+{
+	struct engine engine = *s->engine;
+	struct reply reply = {0};
+	struct sandbox now = {0};
+	struct doc d;
+	bool gone;
+	int r;
+
+	engine.idle_ms = idle_ms;
+	r = engine_tidy(&engine, &reply, "GET", "/containers/%s/json", s->state.name);
+	gone = !r && reply.status == 404;
+	if (!r && !gone && doc_parse(&d, buf_view(&reply.body)) == 0) {
+		gone = read_container(&engine, &d, s->state.name, &now) || !now.running ||
+			now.port != s->port;
+		doc_free(&d);
+	}
+	reply_free(&reply);
+	return gone;
+}
+
+/* Removes the state of a sandbox that the engine has removed. */
+static void forget_lost(const struct engine *e, const char *name)
+{
+	struct state old;
+
+	if (state_load(name, &old))
+		return;
+	if (strcmp(old.engine, e->path) == 0)
+		state_remove(name);
+	state_forget(&old);
+}
+
+int sandbox_key(struct sandbox *s)
+{
+	struct state saved;
+	int r = state_load(s->state.name, &saved);
+
+	if (r == -ENOENT || (r == 0 && strcmp(saved.id, s->state.id) != 0))
+		return 1;
+	if (r)
+		return r;
+	memcpy(s->state.key, saved.key, sizeof(saved.key));
+	s->state.tls = saved.tls;
+	/* Each run of the container has a new TLS key. */
+	s->state.pinned = saved.pinned && strcmp(saved.ended, s->state.ended) == 0;
+	memcpy(s->state.pin, saved.pin, sizeof(saved.pin));
+	state_forget(&saved);
+	return 0;
+}
+
+static int load_key(struct sandbox *s)
+{
+	int r = sandbox_key(s);
+
+	if (r == 1)
+		r = out_fail("use it as the user who ran it, or remove it with rm -f",
+			"the key of the sandbox %s is not known here", s->state.name);
+	return r;
+}
+
+int sandbox_need(const struct engine *e, const char *name, struct sandbox *s)
+{
+	int r = sandbox_find(e, name, s);
+
+	if (r != 1)
+		return r;
+	forget_lost(e, name);
+	return out_fail("od-runtime ps shows those that are there",
+		"there is no sandbox %s", name);
+}
+
+/* Learns the pin of a server that was started again, by another program or the engine. */
+static int learn_again(const struct engine *e, struct sandbox *s)
+{
+	int r = pin_learn(e, s);
+
+	if (r == 1)
+		return out_fail("od-runtime logs prints its log",
+			"the server of %s has not told yet by what key it is known",
+			s->state.name);
+	return r ? r : state_save(&s->state);
+}
+
+/* Whether requests can be sent to a sandbox that was found. */
+static int sandbox_ready(const struct engine *e, const char *name, struct sandbox *s)
+{
+	int r;
+
+	if (!s->running)
+		return out_fail("od-runtime start starts it again; od-runtime logs "
+				"prints its log",
+			"the sandbox %s does not run", name);
+	if (s->paused)
+		return out_fail("od-runtime resume lets it go on",
+			"the sandbox %s is paused", name);
+	r = load_key(s);
+	return r || !s->state.tls || s->state.pinned ? r : learn_again(e, s);
+}
+
+int sandbox_open(const struct engine *e, const char *name, struct sandbox *s)
+{
+	int r = sandbox_need(e, name, s);
+
+	return r ? r : sandbox_ready(e, name, s);
+}
+
+int sandbox_open_quick(
+	struct engine *e, const char *host, const char *name, struct sandbox *s)
+{
+	struct reply reply;
+	int r = engine_locate(e, host);
+
+	reply_init(&reply);
+	if (!r)
+		r = engine_ask(
+			e, &reply, "GET", (struct str){0}, "/containers/%s/json", name);
+	/* Other answers are explained by a request with the version of the engine. */
+	if (!r && reply.status == 200)
+		r = sandbox_read(e, &reply, name, s);
+	else if (!r)
+		r = engine_greet(e);
+	if (!r && reply.status != 200)
+		r = sandbox_need(e, name, s);
+	reply_free(&reply);
+	return r ? r : sandbox_ready(e, name, s);
+}
+
+bool sandbox_from_container(void)
+{
+	return access("/.dockerenv", F_OK) == 0 ||
+		access("/run/.containerenv", F_OK) == 0;
+}
+
+/*
+ * Connects to the published port. The engine e carries the bytes if there is no port, if
+ * the port is on another machine (over TLS, or through a forwarded socket), or if we are
+ * in a container, whose loopback has no such port. NULL: there is no engine.
+ */
+static int reach(
+	const struct sandbox *s, const struct engine *e, uint32_t idle_ms, struct call *c)
+{
+	bool remote = e && e->far;
+	int fd = s->port && !remote ? call_connect_tcp(s->port, INJECT_CONNECT_MS)
+				    : -ECONNREFUSED;
+
+	if (s->state.tls && fd >= 0) {
+		int r = call_begin_pinned(c, fd, idle_ms, s->state.pin);
+
+		if (r)
+			call_begin(c, -1, 0, false);
+		return r;
+	}
+	if (fd == -ECONNREFUSED && e && !s->state.tls &&
+		(!s->port || remote || s->far || sandbox_from_container()))
+		return tunnel_open(e, s->state.id, s->inside, idle_ms, c);
+	call_begin(c, fd < 0 ? -1 : fd, idle_ms, false);
+	return fd < 0 ? fd : 0;
+}
+
+int sandbox_alive(const struct sandbox *s, uint32_t idle_ms)
+{
+	const struct call_request q = {.method = "GET", .target = TARGET("/alive")};
+	/* The caller polls: an engine that fails would print the error each time. */
+	const struct engine quiet =
+		s->engine ? engine_quiet(s->engine) : (struct engine){0};
+	struct reply reply;
+	struct call c;
+	struct doc d;
+	int r = reach(s, s->engine ? &quiet : NULL, idle_ms, &c);
+
+	reply_init(&reply);
+	if (!r)
+		r = call_send(&c, &q);
+	if (!r)
+		r = call_collect(&c, &reply.body);
+	if (!r)
+		reply.status = c.head.status;
+	call_close(&c);
+	/* The server does not run yet, or a proxy in between cannot reach it. */
+	if (r && r != -EINTR && r != -ENOMEM)
+		r = 1;
+	if (!r && (reply.status != 200 || doc_parse(&d, buf_view(&reply.body)))) {
+		r = 1;
+	} else if (!r) {
+		struct str status = doc_str(&d, json_get(doc_root(&d), "status"));
+
+		r = str_eq(status, STR("ok")) ? 0 : 1;
+		doc_free(&d);
+	}
+	reply_free(&reply);
+	return r;
+}
+
+int sandbox_refused(const struct sandbox *s, const struct reply *reply)
+{
+	struct buf words = BUF_INIT(INJECT_TEXT_MAX);
+	bool key = reply->status == 401;
+	struct doc d;
+
+	if (doc_parse(&d, buf_view(&reply->body)) == 0) {
+		struct str detail = doc_str(&d, json_get(doc_root(&d), "detail"));
+
+		/* Files have a 403 of their own. */
+		key = key ||
+			(reply->status == 403 &&
+				str_find(detail, STR("API Key")) < detail.n);
+		out_clean(&words, detail, false);
+		doc_free(&d);
+	}
+	if (key)
+		out_fail("remove it with rm -f and run it again",
+			"the sandbox %s does not accept our key", s->state.name);
+	else if (words.n &&
+		(reply->status == 404 || reply->status == 409 || reply->status == 422))
+		out_fail("check the paths and names of the command",
+			"the sandbox %s refuses: %.*s", s->state.name,
+			STR_ARG(buf_view(&words)));
+	else
+		out_fail("od-runtime logs shows what its server says",
+			"the sandbox %s answers with status %u%s%.*s", s->state.name,
+			reply->status, words.n ? ": " : "", STR_ARG(buf_view(&words)));
+	buf_free(&words);
+	return FAIL_ENVIRONMENT;
+}
+
+int sandbox_fail(const struct sandbox *s, int r)
+{
+	if (r == -EINTR || r == -ENOMEM || r <= FAIL_BASE)
+		return r;
+	if (r == -ETIME)
+		return out_fail("od-runtime logs prints its log",
+			"the sandbox %s answers too slowly: fewer than %d bytes per "
+			"second",
+			s->state.name, INJECT_RATE);
+	if (r == CALL_LOST)
+		return out_fail("check the network between this machine and the sandbox; "
+				"od-runtime ps shows whether the sandbox runs",
+			"the network to the sandbox %s is lost: it has acknowledged "
+			"nothing for %d s",
+			s->state.name, CALL_LOST_MS / 1000);
+	return out_fail("od-runtime logs prints its log",
+		"the sandbox %s did not answer: %s", s->state.name, err_text(r));
+}
+
+/* Sends q with the key of the sandbox. */
+static int sandbox_send(
+	const struct sandbox *s, struct call *c, const struct call_request *q)
+{
+	struct call_request with = *q;
+	char header[512];
+	int r;
+
+	snprintf(header, sizeof(header), "X-Session-API-Key: %s\r\n%s", s->state.key,
+		q->headers ? q->headers : "");
+	with.headers = header;
+	r = call_start(c, &with);
+	explicit_bzero(header, sizeof(header));
+	return r;
+}
+
+int sandbox_try(const struct sandbox *s, struct call *c, const struct call_request *q,
+	uint32_t idle_ms)
+{
+	int r = reach(s, s->engine, idle_ms, c);
+
+	return r ? r : sandbox_send(s, c, q);
+}
+
+int sandbox_next(const struct sandbox *s, struct call *c, const struct call_request *q)
+{
+	return call_again(c) ? sandbox_send(s, c, q) : ERR_CLOSED;
+}
+
+int sandbox_start(const struct sandbox *s, struct call *c, const struct call_request *q,
+	uint32_t idle_ms)
+{
+	int r = sandbox_try(s, c, q, idle_ms);
+
+	if (r == ERR_TLS)
+		return out_fail("remove it with rm -f and run it again",
+			"talking with the sandbox %s: %s", s->state.name,
+			call_tls_error(c));
+	return r ? sandbox_fail(s, r) : 0;
+}
+
+int sandbox_ask(const struct sandbox *s, const char *method, const struct target *target,
+	struct str body, uint32_t idle_ms, struct reply *reply)
+{
+	const struct call_request q = {
+		.method = method,
+		.target = target,
+		.type = body.n ? "application/json" : NULL,
+		.parts = &body,
+		.parts_n = body.n ? 1 : 0,
+	};
+	struct call c;
+	int r;
+
+	reply_init(reply);
+	r = sandbox_start(s, &c, &q, idle_ms);
+	if (!r) {
+		r = call_finish(&c);
+		if (!r)
+			r = call_collect(&c, &reply->body);
+		r = r ? sandbox_fail(s, r) : 0;
+	}
+	if (!r)
+		reply->status = c.head.status;
+	call_close(&c);
+	return r;
+}
+
+int sandbox_act(
+	const struct sandbox *s, struct str action, uint32_t idle_ms, struct reply *reply)
+{
+	int r = sandbox_ask(s, "POST", TARGET("/execute_action"), action, idle_ms, reply);
+
+	return r || reply->status == 200 ? r : sandbox_refused(s, reply);
+}
+
+void sandbox_forget(const struct engine *e, const struct state *s)
+{
+	overlay_remove(e, s->overlay, s->name);
+	state_remove(s->name);
+}
+
+void sandbox_remove(const struct engine *e, const struct state *s)
+{
+	engine_tidy(e, NULL, "DELETE", "/containers/%s?force=1&v=1", s->id);
+	sandbox_forget(e, s);
+}

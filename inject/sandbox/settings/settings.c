@@ -1,0 +1,361 @@
+#include "inject/sandbox/settings/settings.h"
+
+#include "base/fd.h"
+#include "inject/console/out.h"
+#include "inject/sandbox/sandbox.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define NEXT_HELP "od-runtime help run"
+
+bool settings_apart(const struct settings *s)
+{
+	const char *network = s->options->network;
+
+	return network &&
+		(strcmp(network, "none") == 0 || strncmp(network, "container:", 10) == 0);
+}
+
+bool settings_on_host(const struct settings *s)
+{
+	return s->options->network && strcmp(s->options->network, "host") == 0;
+}
+
+/* Reads a text file; the text lives as long as s. */
+static int read_file(
+	struct settings *s, const char *option, const char *path, struct str *out)
+{
+	struct buf text = BUF_INIT(INJECT_FILE_MAX);
+	int fd = fd_open(path, O_RDONLY, 0);
+	int r = fd < 0 ? fd : 0;
+	ssize_t got = 1;
+
+	while (!r && got > 0) {
+		char *room = buf_room(&text, 4096);
+
+		if (!room) {
+			r = text.err;
+			break;
+		}
+		got = read(fd, room, 4096);
+		if (got > 0)
+			buf_commit(&text, (size_t)got);
+		else if (got < 0)
+			r = -errno;
+	}
+	fd_close(&fd);
+	if (!r) {
+		char *kept = arena_alloc(&s->arena, text.n + 1);
+
+		r = kept ? 0 : -ENOMEM;
+		if (kept && text.n)
+			memcpy(kept, text.p, text.n);
+		*out = str_make(kept, text.n);
+	}
+	buf_free(&text);
+	if (r && r != -ENOMEM)
+		return out_fail_usage("it has to be a text of 1 MiB at most",
+			"--%s: %s: %s", option, path, err_text(r));
+	return r;
+}
+
+/*
+ * "NAME" without a value gets the value of our own environment; 1: it is not set there.
+ */
+static int resolve(struct settings *s, struct str *entry)
+{
+	char name[256];
+	const char *value;
+	char *both;
+	size_t n;
+
+	if (str_find_byte(*entry, '=') < entry->n || entry->n >= sizeof(name))
+		return 0;
+	memcpy(name, entry->p, entry->n);
+	name[entry->n] = '\0';
+	value = getenv(name);
+	if (!value)
+		return 1;
+	n = entry->n + 1 + strlen(value);
+	both = arena_alloc(&s->arena, n + 1);
+	if (!both)
+		return -ENOMEM;
+	snprintf(both, n + 1, "%s=%s", name, value);
+	*entry = str_make(both, n);
+	return 0;
+}
+
+static int add_env(struct settings *s, const char *option, struct str entry)
+{
+	struct str name, value;
+	int r;
+
+	if (spec_pair(entry, &name, &value) || memchr(entry.p, '\0', entry.n))
+		return out_fail_usage("as in -e LANG=C.UTF-8 or -e LANG",
+			"--%s: '%.*s' has no name, or a blank in its name", option,
+			STR_ARG(entry));
+	/* The server would take the variable for its key and refuse ours. */
+	if (str_eq(name, STR("SESSION_API_KEY")))
+		return out_fail_usage("leave it out; od-runtime makes a key of its own",
+			"--%s: SESSION_API_KEY is the server's", option);
+	r = resolve(s, &entry);
+	if (r == 0)
+		s->env[s->env_n++] = entry;
+	return r < 0 ? r : 0;
+}
+
+static int add_env_file(struct settings *s, struct str text)
+{
+	int r = 0;
+
+	while (text.n && !r) {
+		struct str line = str_trim(str_cut(&text, '\n'), "\r");
+
+		/* Blanks at the end may belong to a value. */
+		while (line.n && (*line.p == ' ' || *line.p == '\t'))
+			line = str_skip(line, 1);
+		if (line.n && *line.p != '#')
+			r = add_env(s, "env-file", line);
+	}
+	return r;
+}
+
+/* The last value counts: options override files, as in docker run. */
+static int read_env(struct settings *s)
+{
+	const struct options *o = s->options;
+	struct str texts[OPTION_LIST_MAX] = {{0}};
+	size_t texts_n = 0, room = o->given_n;
+	const char *value;
+	size_t it = 0;
+	int r = 0;
+
+	while (!r && (value = options_next(o, LIST_ENV_FILE, &it))) {
+		r = read_file(s, "env-file", value, &texts[texts_n]);
+		if (!r)
+			room += str_count(texts[texts_n++], '\n') + 1;
+	}
+	s->env = arena_array(&s->arena, room + 1, sizeof(*s->env));
+	if (!r && !s->env)
+		r = -ENOMEM;
+	for (size_t i = 0; i < texts_n && !r; i++)
+		r = add_env_file(s, texts[i]);
+	for (it = 0; !r && (value = options_next(o, LIST_ENV, &it));)
+		r = add_env(s, "env", str_c(value));
+	return r;
+}
+
+static int count_out(struct settings *s, const struct spec_ports *p, const char *text)
+{
+	if (s->ports_n + p->n > PUBLISH_MAX)
+		return out_fail_usage(
+			NEXT_HELP, "--publish %s: more than %d ports", text, PUBLISH_MAX);
+	for (unsigned i = 0; i < p->n; i++) {
+		struct spec_ports *one = &s->ports[s->ports_n++];
+
+		*one = *p;
+		one->inside = (uint16_t)(p->inside + i);
+		one->n = 1;
+		if (one->inside == SANDBOX_PORT && strcmp(p->protocol, "tcp") == 0)
+			return out_fail_usage("its server is published by --port",
+				"--publish %s: port %d of a sandbox is its server's",
+				text, SANDBOX_PORT);
+		if (p->n == 1)
+			continue;
+		one->outside = (uint16_t)(p->outside ? p->outside + i : 0);
+		one->outside_n = 1;
+	}
+	return 0;
+}
+
+static int read_ports(struct settings *s)
+{
+	const char *value, *why;
+	size_t it = 0;
+	int r = 0;
+
+	s->ports = arena_array(&s->arena, PUBLISH_MAX, sizeof(*s->ports));
+	if (!s->ports)
+		return -ENOMEM;
+	while (!r && (value = options_next(s->options, LIST_PUBLISH, &it))) {
+		struct spec_ports p;
+
+		if (spec_ports(str_c(value), &p, &why))
+			return out_fail_usage("as in -p 8080:80, -p 53:53/udp, "
+					      "-p 0.0.0.0:8080:80, -p 9000-9009",
+				"--publish %s: %s", value, why);
+		r = count_out(s, &p, value);
+	}
+	return r;
+}
+
+/* The engine does not have our working directory. */
+static int make_absolute(struct settings *s, struct str *path)
+{
+	char here[4096];
+	size_t room = sizeof(here) + path->n + 2;
+	char *out;
+
+	if (!path->n || path->p[0] == '/')
+		return 0;
+	if (!getcwd(here, sizeof(here)))
+		return out_fail("enter another folder, or give paths from / on",
+			"the present folder has no path: %s", err_text(-errno));
+	out = arena_alloc(&s->arena, room);
+	if (!out)
+		return -ENOMEM;
+	if (str_eq(*path, STR(".")))
+		snprintf(out, room, "%s", here);
+	else
+		snprintf(out, room, "%s/%.*s", here, STR_ARG(*path));
+	*path = str_c(out);
+	return 0;
+}
+
+static bool is_hidden(struct str target)
+{
+	return str_eq(target, STR("/.od")) || str_starts(target, STR("/.od/"));
+}
+
+static int add_mount(
+	struct settings *s, const char *option, const char *value, int r, const char *why)
+{
+	struct spec_mount *m = &s->mounts[s->mounts_n];
+
+	if (r)
+		return out_fail_usage("od-runtime help run shows the form", "--%s %s: %s",
+			option, value, why);
+	if (is_hidden(m->target))
+		return out_fail_usage("choose another path",
+			"--%s %s: /.od is where the "
+			"server stands",
+			option, value);
+	for (size_t i = 0; i < s->mounts_n; i++)
+		if (str_eq(s->mounts[i].target, m->target))
+			return out_fail_usage("choose another path",
+				"--%s %s: something is mounted there already", option,
+				value);
+	/* Options of mount(8) are separated by commas, and folders by colons. */
+	if (m->type == SPEC_OVERLAY &&
+		(str_find_byte(m->source, ',') < m->source.n ||
+			str_find_byte(m->source, ':') < m->source.n))
+		return out_fail_usage("rename it",
+			"--%s %s: an overlay's source has no comma or colon", option,
+			value);
+	if (m->type == SPEC_OVERLAY && s->options->remove && !s->options->word_n)
+		return out_fail_usage("rm it when it is not needed any more",
+			"--%s %s: with --rm and without CMD nobody would take away what "
+			"was written",
+			option, value);
+	s->mounts_n++;
+	return m->source.n && m->source.p[0] == '.' ? make_absolute(s, &m->source) : 0;
+}
+
+static int read_mounts(struct settings *s)
+{
+	const struct options *o = s->options;
+	const char *value, *why = NULL;
+	size_t it = 0;
+	int r = 0;
+
+	s->mounts = arena_array(&s->arena, o->given_n + 1, sizeof(*s->mounts));
+	if (!s->mounts)
+		return -ENOMEM;
+	while (!r && (value = options_next(o, LIST_VOLUME, &it))) {
+		r = spec_volume(str_c(value), &s->mounts[s->mounts_n], &why);
+		r = add_mount(s, "volume", value, r, why);
+	}
+	for (it = 0; !r && (value = options_next(o, LIST_MOUNT, &it));) {
+		r = spec_mount(str_c(value), &s->mounts[s->mounts_n], &why);
+		r = add_mount(s, "mount", value, r, why);
+	}
+	for (it = 0; !r && (value = options_next(o, LIST_TMPFS, &it));)
+		if (value[0] != '/')
+			return out_fail_usage("as in --tmpfs /run:size=64m,mode=1777",
+				"--tmpfs %s: the path does not begin with /", value);
+	return r;
+}
+
+#define SECCOMP "seccomp="
+
+static int put_option(struct settings *s, struct str value, struct str *out)
+{
+	struct buf text = BUF_INIT(INJECT_FILE_MAX + sizeof(SECCOMP));
+
+	buf_puts(&text, SECCOMP);
+	buf_str(&text, value);
+	if (!text.err)
+		*out = str_c(arena_cstr(&s->arena, buf_view(&text)));
+	buf_free(&text);
+	return text.err ? text.err : out->p ? 0 : -ENOMEM;
+}
+
+static int read_security(struct settings *s)
+{
+	const char *value;
+	size_t it = 0;
+	int r = 0;
+
+	s->security =
+		arena_array(&s->arena, s->options->given_n + 1, sizeof(*s->security));
+	if (!s->security)
+		return -ENOMEM;
+	while (!r && (value = options_next(s->options, LIST_SECURITY_OPT, &it))) {
+		struct settings_security *out = &s->security[s->security_n++];
+		struct str path = str_c(value), text = {0};
+
+		*out = (struct settings_security){path, path};
+		if (!str_starts(path, STR(SECCOMP)))
+			continue;
+		path = str_skip(path, strlen(SECCOMP));
+		if (str_eq(path, STR("unconfined")) || str_eq(path, STR("builtin")))
+			continue;
+		r = read_file(s, "security-opt", path.p, &text);
+		if (!r)
+			r = make_absolute(s, &path);
+		if (!r)
+			r = put_option(s, path, &out->named);
+		if (!r)
+			r = put_option(s, text, &out->whole);
+	}
+	return r;
+}
+
+int settings_read(struct settings *s, const struct options *o)
+{
+	struct str arch;
+	const char *why;
+	int r;
+
+	*s = (struct settings){.options = o};
+	arena_init(&s->arena, INJECT_ARENA_MAX);
+	if (o->platform && spec_platform(str_c(o->platform), &arch, &why))
+		return out_fail_usage(NEXT_HELP, "--platform %s: %s", o->platform, why);
+	if (o->gpus && spec_gpus(str_c(o->gpus), &s->gpus, &why))
+		return out_fail_usage(NEXT_HELP, "--gpus %s: %s", o->gpus, why);
+	if (o->working_dir && o->working_dir[0] != '/')
+		return out_fail_usage("give all of it, from / on",
+			"--working-dir %s does not begin with /", o->working_dir);
+	if (o->state_dir && o->state_dir[0] != '/')
+		return out_fail_usage("give all of it, from / on",
+			"--state-dir %s does not begin with /", o->state_dir);
+	r = read_ports(s);
+	if (!r)
+		r = settings_check(s);
+	if (!r)
+		r = read_mounts(s);
+	if (!r)
+		r = read_security(s);
+	return r ? r : read_env(s);
+}
+
+void settings_free(struct settings *s)
+{
+	arena_reset(&s->arena);
+	*s = (struct settings){0};
+}

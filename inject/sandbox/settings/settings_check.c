@@ -1,0 +1,235 @@
+/* Checks of the options of run that need no file: syntax and conflicts. */
+#include "inject/sandbox/settings/settings.h"
+
+#include "inject/console/out.h"
+
+#include <stddef.h>
+
+enum { ANNOTATION_MINOR = 43 }; /* version 1.43 of the API: Docker 24 */
+
+static int settings_check_lists(const struct options *o)
+{
+	struct spec_ulimit limit;
+	struct str name, rest;
+	const char *value, *why;
+	size_t it = 0;
+
+	while ((value = options_next(o, LIST_ULIMIT, &it)))
+		if (spec_ulimit(str_c(value), &limit, &why))
+			return out_fail_usage("as in --ulimit nofile=1024:2048",
+				"--ulimit %s: %s", value, why);
+	for (it = 0; (value = options_next(o, LIST_LABEL, &it));) {
+		if (spec_pair(str_c(value), &name, &rest))
+			return out_fail_usage("as in --label team=a",
+				"--label '%s' is not NAME=VALUE", value);
+		if (str_starts(name, STR("od.")))
+			return out_fail_usage("choose another name",
+				"--label %s: names with od. in front are od-runtime's",
+				value);
+	}
+	for (it = 0; (value = options_next(o, LIST_ADD_HOST, &it));) {
+		rest = str_c(value);
+		name = str_cut(&rest, ':');
+		if (!name.n || !rest.n)
+			return out_fail_usage("as in --add-host db:10.0.0.5",
+				"--add-host '%s' is not NAME:ADDRESS", value);
+	}
+	return 0;
+}
+
+static bool settings_check_address(const char *value, const char **why)
+{
+	*why = "it is not an IPv4 or IPv6 address";
+	return spec_is_address(value);
+}
+
+static bool settings_check_domain(const char *value, const char **why)
+{
+	*why = "it is not the name of a domain";
+	return spec_is_search_domain(str_c(value));
+}
+
+static bool settings_check_sysctl(const char *value, const char **why)
+{
+	return spec_sysctl(str_c(value), why) == 0;
+}
+
+static bool settings_check_device(const char *value, const char **why)
+{
+	struct spec_device device;
+
+	return spec_device(str_c(value), &device, why) == 0;
+}
+
+static bool settings_check_pair(const char *value, const char **why)
+{
+	struct str name, rest;
+
+	*why = "it is not NAME=VALUE";
+	return spec_pair(str_c(value), &name, &rest) == 0;
+}
+
+static const struct {
+	enum option_list list;
+	const char *name, *next;
+	bool (*check)(const char *value, const char **why);
+} settings_forms[] = {
+	{LIST_DNS, "dns", "as in --dns 10.0.0.53", settings_check_address},
+	{LIST_DNS_SEARCH, "dns-search", "as in --dns-search example.org",
+		settings_check_domain},
+	{LIST_SYSCTL, "sysctl", "as in --sysctl net.core.somaxconn=1024",
+		settings_check_sysctl},
+	{LIST_DEVICE, "device",
+		"as in --device /dev/fuse or --device /dev/sda:/dev/xvda:r",
+		settings_check_device},
+	{LIST_LOG_OPT, "log-opt", "as in --log-opt max-size=10m", settings_check_pair},
+	{LIST_ANNOTATION, "annotation", "as in --annotation team=a", settings_check_pair},
+};
+
+static int settings_check_forms(const struct options *o)
+{
+	const char *value, *why;
+
+	for (size_t i = 0; i < ARRAY_LEN(settings_forms); i++)
+		for (size_t it = 0;
+			(value = options_next(o, settings_forms[i].list, &it));)
+			if (!settings_forms[i].check(value, &why))
+				return out_fail_usage(settings_forms[i].next,
+					"--%s %s: %s", settings_forms[i].name, value,
+					why);
+	return 0;
+}
+
+/* The modes of each option. A mode that ends in a colon is followed by a name. */
+static const struct {
+	const char *name;
+	size_t at;
+	const char *modes[6], *next;
+} settings_modes[] = {
+	{"ipc", offsetof(struct options, ipc),
+		{"none", "private", "shareable", "host", "container:"},
+		"it is none, private, shareable, host or container:NAME"},
+	{"pid", offsetof(struct options, pid), {"host", "container:"},
+		"it is host or container:NAME"},
+	{"uts", offsetof(struct options, uts), {"host"}, "it is host, or left out"},
+	{"userns", offsetof(struct options, userns), {"host"}, "it is host, or left out"},
+	{"cgroupns", offsetof(struct options, cgroupns), {"host", "private"},
+		"it is host or private"},
+};
+
+static bool settings_is_mode(const char *const *modes, struct str value)
+{
+	for (; *modes; modes++) {
+		struct str mode = str_c(*modes);
+
+		if (str_ends(mode, STR(":")) ? str_starts(value, mode) && value.n > mode.n
+					     : str_eq(value, mode))
+			return true;
+	}
+	return false;
+}
+
+static int settings_check_modes(const struct options *o)
+{
+	for (size_t i = 0; i < ARRAY_LEN(settings_modes); i++) {
+		const char *value =
+			*(const char *const *)((const char *)o + settings_modes[i].at);
+
+		if (value && !settings_is_mode(settings_modes[i].modes, str_c(value)))
+			return out_fail_usage(settings_modes[i].next,
+				"--%s '%s' is not a mode", settings_modes[i].name, value);
+	}
+	return 0;
+}
+
+static int settings_check_restart(const struct options *o)
+{
+	struct spec_restart restart;
+	const char *why;
+
+	if (!o->restart)
+		return 0;
+	if (spec_restart(str_c(o->restart), &restart, &why))
+		return out_fail_usage("as in --restart always or --restart on-failure:3",
+			"--restart %s: %s", o->restart, why);
+	if (o->remove && !str_eq(restart.policy, STR("no")))
+		return out_fail_usage("leave one of them out",
+			"--rm removes a sandbox that has ended, and --restart %s starts "
+			"it again",
+			o->restart);
+	return 0;
+}
+
+static int settings_check_pairs(const struct options *o)
+{
+	size_t it = 0;
+
+	if (o->hostname && o->uts)
+		return out_fail_usage(
+			"leave --hostname out", "--uts host has the host's name");
+	if (o->log_driver && strcmp(o->log_driver, "none") == 0 &&
+		options_next(o, LIST_LOG_OPT, &it))
+		return out_fail_usage(
+			"leave --log-opt out", "--log-driver none has no options");
+	if (o->memory_swap != UINT64_MAX && o->memory_swap && !o->memory)
+		return out_fail_usage("give --memory too",
+			"--memory-swap limits memory and swap together, and needs "
+			"--memory");
+	if (o->memory_swap && o->memory_swap < o->memory)
+		return out_fail_usage(
+			"give --memory-swap the value of --memory for no swap",
+			"--memory-swap is less than --memory");
+	return 0;
+}
+
+static int settings_check_network(const struct settings *s)
+{
+	const struct options *o = s->options;
+
+	if (!o->network)
+		return 0;
+	if (settings_apart(s) && (s->ports_n || o->port || o->publish_all))
+		return out_fail_usage("leave it out: the engine carries what is said",
+			"--network %s publishes nothing", o->network);
+	if (settings_apart(s) && o->tls)
+		return out_fail_usage("leave it out: the engine carries what is said",
+			"--tls needs a port, and --network %s has none", o->network);
+	if (!settings_on_host(s))
+		return 0;
+	if (s->ports_n || o->publish_all)
+		return out_fail_usage("leave --publish out: all ports are this machine's",
+			"--network host publishes nothing");
+	if (o->hostname)
+		return out_fail_usage(
+			"leave --hostname out", "--network host has the host's name");
+	return 0;
+}
+
+int settings_check(const struct settings *s)
+{
+	const struct options *o = s->options;
+	int r = settings_check_lists(o);
+
+	if (!r)
+		r = settings_check_forms(o);
+	if (!r)
+		r = settings_check_modes(o);
+	if (!r)
+		r = settings_check_restart(o);
+	if (!r)
+		r = settings_check_pairs(o);
+	return r ? r : settings_check_network(s);
+}
+
+int settings_check_engine(const struct settings *s, unsigned minor, bool podman)
+{
+	size_t it = 0;
+
+	if (podman || minor >= ANNOTATION_MINOR ||
+		!options_next(s->options, LIST_ANNOTATION, &it))
+		return 0;
+	return out_fail_usage("leave --annotation out, or update the engine",
+		"--annotation needs version 1.%d of the engine's API, and the engine has "
+		"1.%u",
+		ANNOTATION_MINOR, minor);
+}

@@ -1,0 +1,497 @@
+/* Writes the settings of a container in the form of the engine's API. */
+#include "inject/sandbox/settings/settings.h"
+
+#include <stdio.h>
+
+static void text(struct jw *w, const char *key, const char *value)
+{
+	if (!value)
+		return;
+	jw_key(w, key);
+	jw_cstr(w, value);
+}
+
+static void number(struct jw *w, const char *key, uint64_t value)
+{
+	if (!value)
+		return;
+	jw_key(w, key);
+	/* UINT64_MAX becomes -1, which means no limit. */
+	jw_int(w, (int64_t)value);
+}
+
+static void flag(struct jw *w, const char *key, bool value)
+{
+	if (!value)
+		return;
+	jw_key(w, key);
+	jw_bool(w, true);
+}
+
+static void list(
+	const struct options *o, struct jw *w, const char *key, enum option_list which)
+{
+	size_t it = 0;
+	const char *value = options_next(o, which, &it);
+
+	if (!value)
+		return;
+	jw_key(w, key);
+	jw_array(w);
+	for (; value; value = options_next(o, which, &it))
+		jw_cstr(w, value);
+	jw_end(w);
+}
+
+static void strings(struct jw *w, const char *key, const struct str *values, size_t n)
+{
+	if (!n)
+		return;
+	jw_key(w, key);
+	jw_array(w);
+	for (size_t i = 0; i < n; i++)
+		jw_str(w, values[i]);
+	jw_end(w);
+}
+
+void settings_write(const struct settings *s, struct jw *w)
+{
+	const struct options *o = s->options;
+
+	text(w, "User", o->user);
+	text(w, "Hostname", o->hostname);
+	text(w, "WorkingDir", o->working_dir);
+	text(w, "StopSignal", o->stop_signal ? o->stop_signal : "SIGTERM");
+	if (o->has_stop_timeout) {
+		jw_key(w, "StopTimeout");
+		jw_int(w, (int64_t)o->stop_timeout);
+	}
+	strings(w, "Env", s->env, s->env_n);
+}
+
+/* Whether the list has the name again after it: the last entry counts. */
+static bool is_repeated(
+	const struct options *o, enum option_list which, struct str name, size_t it)
+{
+	const char *value;
+	struct str other, rest;
+
+	while ((value = options_next(o, which, &it)))
+		if (spec_pair(str_c(value), &other, &rest) == 0 && str_eq(other, name))
+			return true;
+	return false;
+}
+
+static void write_pairs(const struct options *o, struct jw *w, enum option_list which)
+{
+	struct str name, value;
+	const char *pair;
+	size_t it = 0;
+
+	while ((pair = options_next(o, which, &it))) {
+		if (spec_pair(str_c(pair), &name, &value) ||
+			is_repeated(o, which, name, it))
+			continue;
+		jw_key_str(w, name);
+		jw_str(w, value);
+	}
+}
+
+/* Writes an object with a member for each pair of the list, if there are any. */
+static void write_map(
+	const struct options *o, struct jw *w, const char *key, enum option_list which)
+{
+	size_t it = 0;
+
+	if (!options_next(o, which, &it))
+		return;
+	jw_key(w, key);
+	jw_object(w);
+	write_pairs(o, w, which);
+	jw_end(w);
+}
+
+void settings_write_labels(const struct settings *s, struct jw *w)
+{
+	write_pairs(s->options, w, LIST_LABEL);
+}
+
+static bool same_inside(const struct spec_ports *a, const struct spec_ports *b)
+{
+	return a->inside == b->inside && strcmp(a->protocol, b->protocol) == 0;
+}
+
+static bool is_first(const struct settings *s, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (same_inside(&s->ports[k], &s->ports[i]))
+			return false;
+	return true;
+}
+
+static void port_key(const struct spec_ports *p, struct jw *w)
+{
+	char key[16];
+
+	snprintf(key, sizeof(key), "%u/%s", p->inside, p->protocol);
+	jw_key(w, key);
+}
+
+void settings_write_exposed(const struct settings *s, struct jw *w)
+{
+	for (size_t i = 0; i < s->ports_n; i++) {
+		if (!is_first(s, i))
+			continue;
+		port_key(&s->ports[i], w);
+		jw_object(w);
+		jw_end(w);
+	}
+}
+
+static void binding(const struct spec_ports *p, struct jw *w)
+{
+	char number_text[16] = "";
+
+	if (p->outside && p->outside_n > 1)
+		snprintf(number_text, sizeof(number_text), "%u-%u", p->outside,
+			p->outside + p->outside_n - 1u);
+	else if (p->outside)
+		snprintf(number_text, sizeof(number_text), "%u", p->outside);
+	jw_object(w);
+	jw_key(w, "HostIp");
+	jw_str(w, p->address.n ? p->address : STR("127.0.0.1"));
+	jw_key(w, "HostPort");
+	jw_cstr(w, number_text);
+	jw_end(w);
+}
+
+void settings_write_ports(const struct settings *s, struct jw *w)
+{
+	for (size_t i = 0; i < s->ports_n; i++) {
+		if (!is_first(s, i))
+			continue;
+		port_key(&s->ports[i], w);
+		jw_array(w);
+		for (size_t k = i; k < s->ports_n; k++)
+			if (same_inside(&s->ports[k], &s->ports[i]))
+				binding(&s->ports[k], w);
+		jw_end(w);
+	}
+}
+
+/* -v unchanged: the engine creates a missing source, as users expect. */
+static void write_binds(const struct settings *s, struct jw *w)
+{
+	bool begun = false;
+
+	for (size_t i = 0; i < s->mounts_n; i++) {
+		const struct spec_mount *m = &s->mounts[i];
+		struct jw_text t;
+
+		if (!m->short_form || !m->source.n || m->type == SPEC_OVERLAY)
+			continue;
+		if (!begun) {
+			jw_key(w, "Binds");
+			jw_array(w);
+			begun = true;
+		}
+		jw_text_begin(&t, w);
+		jw_text_put(&t, m->source);
+		jw_text_put(&t, STR(":"));
+		jw_text_put(&t, m->target);
+		if (m->modes.n) {
+			jw_text_put(&t, STR(":"));
+			jw_text_put(&t, m->modes);
+		}
+		jw_text_end(&t);
+	}
+	if (begun)
+		jw_end(w);
+}
+
+static void overlay_driver(
+	struct str lower, const struct settings_overlay *o, struct jw *w)
+{
+	struct jw_text t;
+
+	jw_key(w, "VolumeOptions");
+	jw_object(w);
+	jw_key(w, "NoCopy");
+	jw_bool(w, true);
+	jw_key(w, "DriverConfig");
+	jw_object(w);
+	text(w, "Name", "local");
+	jw_key(w, "Options");
+	jw_object(w);
+	text(w, "type", "overlay");
+	text(w, "device", "overlay");
+	jw_key(w, "o");
+	jw_text_begin(&t, w);
+	jw_text_put(&t, STR("lowerdir="));
+	jw_text_put(&t, lower);
+	jw_text_put(&t, STR(",upperdir="));
+	jw_text_put(&t, o->upper);
+	jw_text_put(&t, STR(",workdir="));
+	jw_text_put(&t, o->work);
+	jw_text_end(&t);
+	for (unsigned i = 0; i < 3; i++)
+		jw_end(w);
+}
+
+static void mount_details(const struct spec_mount *m, struct jw *w)
+{
+	flag(w, "ReadOnly", m->read_only);
+	if (m->no_copy) {
+		jw_key(w, "VolumeOptions");
+		jw_object(w);
+		flag(w, "NoCopy", true);
+		jw_end(w);
+	}
+	if (m->propagation.n) {
+		jw_key(w, "BindOptions");
+		jw_object(w);
+		jw_key(w, "Propagation");
+		jw_str(w, m->propagation);
+		jw_end(w);
+	}
+	if (m->has_size || m->has_mode) {
+		jw_key(w, "TmpfsOptions");
+		jw_object(w);
+		if (m->has_size)
+			number(w, "SizeBytes", m->size);
+		if (m->has_mode)
+			number(w, "Mode", m->mode);
+		jw_end(w);
+	}
+}
+
+static void write_mounts(
+	const struct settings *s, const struct settings_overlay *overlays, struct jw *w)
+{
+	static const char *const types[] = {
+		[SPEC_BIND] = "bind",
+		[SPEC_VOLUME] = "volume",
+		[SPEC_TMPFS] = "tmpfs",
+		[SPEC_OVERLAY] = "volume",
+	};
+
+	jw_key(w, "Mounts");
+	jw_array(w);
+	for (size_t i = 0; i < s->mounts_n; i++) {
+		const struct spec_mount *m = &s->mounts[i];
+		bool overlay = m->type == SPEC_OVERLAY;
+
+		if (m->short_form && m->source.n && !overlay)
+			continue;
+		jw_object(w);
+		text(w, "Type", types[m->type]);
+		if (m->source.n && !overlay) {
+			jw_key(w, "Source");
+			jw_str(w, m->source);
+		}
+		jw_key(w, "Target");
+		jw_str(w, m->target);
+		if (overlay)
+			overlay_driver(m->source, overlays++, w);
+		else
+			mount_details(m, w);
+		jw_end(w);
+	}
+	jw_end(w);
+}
+
+static void write_tmpfs(const struct options *o, struct jw *w)
+{
+	size_t it = 0;
+	const char *value = options_next(o, LIST_TMPFS, &it);
+
+	if (!value)
+		return;
+	jw_key(w, "Tmpfs");
+	jw_object(w);
+	for (; value; value = options_next(o, LIST_TMPFS, &it)) {
+		struct str options = str_c(value), path = str_cut(&options, ':');
+
+		jw_key_str(w, path);
+		jw_str(w, options);
+	}
+	jw_end(w);
+}
+
+static void write_ulimits(const struct options *o, struct jw *w)
+{
+	struct spec_ulimit u;
+	const char *value, *why;
+	size_t it = 0;
+
+	value = options_next(o, LIST_ULIMIT, &it);
+	if (!value)
+		return;
+	jw_key(w, "Ulimits");
+	jw_array(w);
+	for (; value; value = options_next(o, LIST_ULIMIT, &it)) {
+		if (spec_ulimit(str_c(value), &u, &why))
+			continue;
+		jw_object(w);
+		jw_key(w, "Name");
+		jw_str(w, u.name);
+		jw_key(w, "Soft");
+		jw_int(w, u.soft);
+		jw_key(w, "Hard");
+		jw_int(w, u.hard);
+		jw_end(w);
+	}
+	jw_end(w);
+}
+
+static void write_gpus(const struct spec_gpus *g, struct jw *w)
+{
+	struct str ids = g->ids;
+
+	jw_key(w, "DeviceRequests");
+	jw_array(w);
+	jw_object(w);
+	if (ids.n) {
+		jw_key(w, "DeviceIDs");
+		jw_array(w);
+		while (ids.n)
+			jw_str(w, str_cut(&ids, ','));
+		jw_end(w);
+	} else {
+		jw_key(w, "Count");
+		jw_int(w, g->count);
+	}
+	jw_key(w, "Capabilities");
+	jw_array(w);
+	jw_array(w);
+	jw_cstr(w, "gpu");
+	for (unsigned i = 0; i < 4; i++)
+		jw_end(w);
+}
+
+static void write_security(const struct settings *s, bool podman, struct jw *w)
+{
+	if (!s->security_n)
+		return;
+	jw_key(w, "SecurityOpt");
+	jw_array(w);
+	for (size_t i = 0; i < s->security_n; i++)
+		jw_str(w, podman ? s->security[i].named : s->security[i].whole);
+	jw_end(w);
+}
+
+static void write_devices(const struct options *o, struct jw *w)
+{
+	struct spec_device d;
+	const char *value, *why;
+	size_t it = 0;
+
+	value = options_next(o, LIST_DEVICE, &it);
+	if (!value)
+		return;
+	jw_key(w, "Devices");
+	jw_array(w);
+	for (; value; value = options_next(o, LIST_DEVICE, &it)) {
+		if (spec_device(str_c(value), &d, &why))
+			continue;
+		jw_object(w);
+		jw_key(w, "PathOnHost");
+		jw_str(w, d.outside);
+		jw_key(w, "PathInContainer");
+		jw_str(w, d.inside);
+		jw_key(w, "CgroupPermissions");
+		jw_str(w, d.rights);
+		jw_end(w);
+	}
+	jw_end(w);
+}
+
+static void write_restart(const struct options *o, struct jw *w)
+{
+	struct spec_restart restart;
+	const char *why;
+
+	if (!o->restart || spec_restart(str_c(o->restart), &restart, &why))
+		return;
+	jw_key(w, "RestartPolicy");
+	jw_object(w);
+	jw_key(w, "Name");
+	jw_str(w, restart.policy);
+	jw_key(w, "MaximumRetryCount");
+	jw_uint(w, restart.retries);
+	jw_end(w);
+}
+
+static void write_log(const struct options *o, struct jw *w)
+{
+	size_t it = 0;
+
+	if (!o->log_driver && !options_next(o, LIST_LOG_OPT, &it))
+		return;
+	jw_key(w, "LogConfig");
+	jw_object(w);
+	jw_key(w, "Type");
+	jw_cstr(w, o->log_driver ? o->log_driver : "");
+	jw_key(w, "Config");
+	jw_object(w);
+	write_pairs(o, w, LIST_LOG_OPT);
+	jw_end(w);
+	jw_end(w);
+}
+
+/* Writes the options that the table of options maps to members of HostConfig. */
+static void write_members(const struct options *o, struct jw *w)
+{
+	const struct option *opt;
+
+	for (size_t i = 0; (opt = options_row(i)); i++) {
+		const char *at = (const char *)o + opt->at;
+
+		if (!opt->member)
+			continue;
+		switch (opt->kind) {
+		case OPTION_FLAG:
+			flag(w, opt->member, *(const bool *)at);
+			break;
+		case OPTION_TEXT:
+			text(w, opt->member, *(const char *const *)at);
+			break;
+		case OPTION_LIST:
+			list(o, w, opt->member, (enum option_list)opt->at);
+			break;
+		default:
+			number(w, opt->member, *(const uint64_t *)at);
+		}
+	}
+}
+
+void settings_write_host(const struct settings *s,
+	const struct settings_overlay *overlays, bool podman, struct jw *w)
+{
+	const struct options *o = s->options;
+
+	text(w, "NetworkMode", o->network);
+	number(w, "Memory", o->memory);
+	number(w, "NanoCpus", o->nano_cpus);
+	number(w, "PidsLimit", o->pids);
+	number(w, "ShmSize", o->shm_size);
+	flag(w, "Init", o->init);
+	flag(w, "ReadonlyRootfs", o->read_only);
+	list(o, w, "CapAdd", LIST_CAP_ADD);
+	list(o, w, "CapDrop", LIST_CAP_DROP);
+	list(o, w, "ExtraHosts", LIST_ADD_HOST);
+	write_security(s, podman, w);
+	write_binds(s, w);
+	if (s->mounts_n)
+		write_mounts(s, overlays, w);
+	write_tmpfs(o, w);
+	write_ulimits(o, w);
+	if (o->gpus)
+		write_gpus(&s->gpus, w);
+	write_devices(o, w);
+	write_restart(o, w);
+	write_log(o, w);
+	write_map(o, w, "Sysctls", LIST_SYSCTL);
+	write_map(o, w, "Annotations", LIST_ANNOTATION);
+	write_members(o, w);
+}

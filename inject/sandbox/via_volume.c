@@ -1,0 +1,327 @@
+#include "inject/sandbox/via_way.h"
+
+#include "base/clock.h"
+#include "base/jw.h"
+#include "codec/archive/untar.h"
+#include "inject/console/stop.h"
+#include "inject/image/client_files.h"
+#include "inject/image/probe.h"
+#include "inject/names/sandbox_label.h"
+#include "inject/names/state.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define VOLUME_LABEL "od.client.volume"
+
+enum { TURN_MS = 50, TURNS_MS = 10000 };
+
+int via_volume_prepare(struct via *v)
+{
+	if (image_label(v->image, "od.plugins").n)
+		return via_why_not(
+			v, "a volume would hide the plugins in /.od of the image");
+	program_digest(v->client, v->digest);
+	snprintf(v->volume, sizeof(v->volume), "od-client-%.16s-%s", v->digest,
+		v->client->arch);
+	via_add_mount(v,
+		(struct spec_mount){
+			.type = SPEC_VOLUME,
+			.source = str_c(v->volume),
+			.target = STR("/.od"),
+			.no_copy = true,
+		});
+	return 0;
+}
+
+static int make_volume(struct via *v)
+{
+	const struct engine calm = engine_calm(v->engine);
+	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
+	struct reply reply;
+	struct jw w;
+	int r;
+
+	jw_init(&w, &body);
+	jw_object(&w);
+	jw_key(&w, "Name");
+	jw_cstr(&w, v->volume);
+	jw_key(&w, "Labels");
+	jw_object(&w);
+	jw_key(&w, VOLUME_LABEL);
+	jw_cstr(&w, v->digest);
+	jw_end(&w);
+	jw_end(&w);
+	reply_init(&reply);
+	r = body.err
+		? body.err
+		: engine_ask(&calm, &reply, "POST", buf_view(&body), "/volumes/create");
+	if (!r && reply.status != 201)
+		r = engine_refused(&reply, NULL, "making the volume %s", v->volume);
+	reply_free(&reply);
+	buf_free(&body);
+	return r;
+}
+
+/* Hashes the content of the files in a piece of an archive. */
+static int hash_piece(struct untar *t, struct str in, struct sha256 *h)
+{
+	struct str data = {0};
+	int r;
+
+	while ((r = untar_next(t, &in, &data)) > UNTAR_MORE && r != UNTAR_DONE)
+		if (r == UNTAR_DATA)
+			sha256_update(h, data.p, data.n);
+	return r < 0 ? r : 0;
+}
+
+/*
+ * The digest of the file at path; if it cannot be read, a digest that equals no
+ * program's.
+ */
+static int digest_of(struct via *v, const char *id, const char *path, char *hex)
+{
+	struct target target;
+	const struct call_request q = {.method = "GET", .target = &target};
+	uint8_t digest[SHA256_LEN];
+	struct str piece = {0};
+	struct sha256 h;
+	struct untar t;
+	struct call c;
+	int r;
+
+	sha256_init(&h);
+	untar_init(&t);
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(&target, "/containers/%s/archive?path=%s", id, path);
+	call_begin(&c, -1, 0, false);
+	r = engine_stream(v->engine, &c, &q, INJECT_ENGINE_MS);
+	if (!r && c.head.status == 200) {
+		while ((r = call_read(&c, &piece)) == 1 && hash_piece(&t, piece, &h) == 0)
+			;
+		r = r < 0 ? engine_fail(v->engine, r) : 0;
+	}
+	sha256_final(&h, digest);
+	hex_encode(digest, sizeof(digest), hex);
+	call_close(&c);
+	untar_free(&t);
+	target_free(&target);
+	return r;
+}
+
+/*
+ * 0: the file at path equals p. The digest is compared, because after a crash a truncated
+ * file may have the right length.
+ */
+static int has(struct via *v, const char *id, const char *path, const struct program *p)
+{
+	char hex[SHA256_HEX + 1];
+	int r = via_shows(v, id, path, p);
+
+	if (!r)
+		r = digest_of(v, id, path, hex);
+	return r ? r : strcmp(hex, p->sha256) == 0 ? 0 : 1;
+}
+
+static bool is_whole(const struct client_files *missing)
+{
+	return !missing->client.n && !missing->busybox.n && !missing->plugins_program.n;
+}
+
+/* Fills in *missing with the files that the container lacks. */
+static int look(struct via *v, const char *id, struct client_files *missing)
+{
+	struct client_files m = {.volume = true};
+	int r = has(v, id, IMAGE_CLIENT, v->client);
+
+	if (r == 1)
+		m.client = buf_view(&v->client->bytes);
+	if (r >= 0 && v->client->plugins) {
+		r = has(v, id, IMAGE_PLUGINS, v->client->plugins);
+		if (r == 1)
+			m.plugins_program = program_plugins(v->client);
+	}
+	if (r >= 0 && v->with_busybox) {
+		r = has(v, id, VIA_BUSYBOX, v->busybox);
+		if (r == 1)
+			m.busybox = buf_view(&v->busybox->bytes);
+	}
+	if (r < 0)
+		return r;
+	v->volume_is_poor = !is_whole(&m);
+	*missing = m;
+	return 0;
+}
+
+/*
+ * Copies the missing files into the container. *taken: the container is gone, because
+ * another process removed it at the end of its time.
+ */
+static int put(
+	struct via *v, const char *id, const struct client_files *missing, bool *taken)
+{
+	struct reply reply;
+	int r = client_files_put(v->engine, id, missing, &reply);
+
+	if (!r && reply.status == 404)
+		*taken = true;
+	else if (!r && reply.status != 200)
+		r = via_refused_files(v, &reply);
+	reply_free(&reply);
+	return r;
+}
+
+/*
+ * Fills the volume, if this process gets the turn: it has the turn if it creates the
+ * container that has the volume's name, which never runs. *taken: another process has the
+ * turn. The content of the volume is read through the container own, which no other
+ * process removes.
+ */
+static int take_turn(struct via *v, const char *own, bool *taken)
+{
+	struct client_files missing = {0};
+	struct buf id = BUF_INIT(256);
+	int r = probe_open(v->engine, v->image->id, v->volume, &id);
+
+	*taken = r == 1;
+	if (r) {
+		buf_free(&id);
+		return *taken ? 0 : r;
+	}
+	/* Another process may have filled it since. */
+	r = look(v, own, &missing);
+	if (!r && !is_whole(&missing)) {
+		r = put(v, id.p, &missing, taken);
+		if (!r && !*taken)
+			r = look(v, own, &missing);
+		if (!r && !*taken && !is_whole(&missing))
+			r = via_why_not(v, "the volume does not show the client");
+	}
+	probe_close(v->engine, &id);
+	return r;
+}
+
+/* The turn of another process, and its time limit. */
+struct turn {
+	char id[STATE_ID_MAX + 1]; /* of its container */
+	uint64_t until;
+	bool ended; /* by this process */
+};
+
+static int in_the_way(struct via *v)
+{
+	buf_reset(&v->why);
+	buf_fmt(&v->why, "the container %s is in the way", v->volume);
+	return v->why.err ? v->why.err : 1;
+}
+
+/* Ends the turn of a process that was probably killed: removes its container. */
+static int end_turn(struct via *v, struct turn *t)
+{
+	if (t->ended)
+		return in_the_way(v);
+	engine_tidy(v->engine, NULL, "DELETE", "/containers/%s?force=1&v=1", t->id);
+	t->ended = true;
+	t->until = clock_ms() + TURNS_MS;
+	return 0;
+}
+
+static bool via_volume_is_probe(struct str text)
+{
+	struct doc d;
+	bool is;
+
+	if (doc_parse(&d, text))
+		return false;
+	is = sandbox_label_is_set(&d,
+		json_get(json_get(doc_root(&d), "Config"), "Labels"),
+		SANDBOX_LABEL_PROBE);
+	doc_free(&d);
+	return is;
+}
+
+/* Checks which process has the turn: each gets an equal time. */
+static int watch_turn(struct via *v, struct turn *t)
+{
+	char id[STATE_ID_MAX + 1];
+	struct reply reply;
+	int r = engine_ask(v->engine, &reply, "GET", (struct str){0},
+		"/containers/%s/json", v->volume);
+
+	reply_id(&reply, id, sizeof(id));
+	if (r || reply.status != 200) {
+		/* The turn has ended. */
+	} else if (!via_volume_is_probe(buf_view(&reply.body))) {
+		r = in_the_way(v);
+	} else if (strcmp(id, t->id) != 0) {
+		*t = (struct turn){.until = clock_ms() + TURNS_MS};
+		snprintf(t->id, sizeof(t->id), "%s", id);
+	} else if (clock_ms() >= t->until) {
+		r = end_turn(v, t);
+	}
+	reply_free(&reply);
+	return r;
+}
+
+/*
+ * Whether the volume is ours. A volume that the engine created with our container has no
+ * labels and is ours, too.
+ */
+static bool via_volume_is_ours(const struct via *v)
+{
+	struct reply reply = {0};
+	struct json_val labels, first;
+	struct doc d;
+	bool ours = false;
+	int it = 0;
+
+	if (engine_tidy(v->engine, &reply, "GET", "/volumes/%s", v->volume) == 0 &&
+		reply.status == 200 && doc_parse(&d, buf_view(&reply.body)) == 0) {
+		labels = json_get(doc_root(&d), "Labels");
+		ours = !json_next(labels, &it, NULL, &first) ||
+			str_eq(doc_str(&d, json_get(labels, VOLUME_LABEL)),
+				str_c(v->digest));
+		doc_free(&d);
+	}
+	reply_free(&reply);
+	return ours;
+}
+
+void via_undo(struct via *v)
+{
+	/*
+	 * The engine refuses while another sandbox or a container that fills the volume
+	 * uses it.
+	 */
+	if (v->volume_is_poor && via_volume_is_ours(v))
+		engine_tidy(v->engine, NULL, "DELETE", "/volumes/%s", v->volume);
+	v->volume_is_poor = false;
+}
+
+int via_volume_fill(struct via *v, const char *id)
+{
+	struct turn turn = {.id = ""};
+	struct client_files missing = {0};
+	bool taken = true;
+	int r;
+
+	/* The engine creates the volume with the container that names it. */
+	v->volume_is_poor = true;
+	r = look(v, id, &missing);
+	if (r || is_whole(&missing))
+		return r;
+	r = make_volume(v);
+	while (!r && taken) {
+		r = take_turn(v, id, &taken);
+		if (r || !taken)
+			break;
+		r = watch_turn(v, &turn);
+		if (!r)
+			r = stop_wait(-1, 0, clock_ms() + TURN_MS, false);
+		if (!r)
+			r = look(v, id, &missing);
+		if (!r && is_whole(&missing))
+			break;
+	}
+	return r;
+}

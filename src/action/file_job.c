@@ -1,0 +1,296 @@
+#include "action/file_job.h"
+
+#include "action/observe.h"
+
+#include "base/fd.h"
+#include "fs/path.h"
+#include "limits.h"
+#include "proc/job.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+/* Precedes the job's output; the observation and the kept data follow. */
+struct head {
+	size_t observation;
+	size_t kept;
+};
+
+enum file_job_state {
+	FILE_JOB_WAITS, /* for another change of the same file */
+	FILE_JOB_RUNS,
+	FILE_JOB_OVER, /* waits to be freed */
+};
+
+struct file_job {
+	enum file_job_state state;
+	struct file_job *next;
+	const struct file_task *task;
+	struct act *act; /* NULL: the client has disconnected */
+	struct loop *loop;
+	struct job job;
+	struct later later;
+	union {
+		struct head head;
+		char bytes[sizeof(struct head)];
+	} in;
+	size_t got;   /* bytes received so far, including the head */
+	size_t begin; /* length of act->out before the observation */
+	struct buf kept;
+	size_t path_n;
+	char path[];
+};
+
+/* Oldest first. */
+static struct file_job *all;
+
+static struct str path_of(const struct file_job *f)
+{
+	return str_make(f->path, f->path_n);
+}
+
+/* --- In the job --------------------------------------------------------------- */
+
+static int work(void *arg, int in, int out)
+{
+	struct file_job *f = arg;
+	struct act *a = f->act;
+	struct buf observation = BUF_INIT(OBSERVATION_MAX);
+	struct buf kept = BUF_INIT(OBSERVATION_MAX);
+	struct head head;
+	int r;
+
+	(void)in;
+	a->out = &observation;
+	r = f->task->work(a, &kept);
+	if (!r)
+		r = observation.err ? observation.err : kept.err;
+	head = (struct head){.observation = observation.n, .kept = kept.n};
+	if (!r)
+		r = fd_write_all(out, &head, sizeof(head));
+	if (!r)
+		r = fd_write_all(out, observation.p, observation.n);
+	if (!r)
+		r = fd_write_all(out, kept.p, kept.n);
+	buf_free(&observation);
+	buf_free(&kept);
+	return r;
+}
+
+/* --- In the server ------------------------------------------------------------ */
+
+static void start_waiting(struct str path);
+
+static void reap(struct later *l)
+{
+	free(container_of(l, struct file_job, later));
+}
+
+static void enter(struct file_job *f, enum file_job_state to)
+{
+	struct file_job **at = &all;
+
+	assert(to > f->state);
+	f->state = to;
+	if (to != FILE_JOB_OVER)
+		return;
+	while (*at != f)
+		at = &(*at)->next;
+	*at = f->next;
+	job_free(&f->job);
+	buf_free(&f->kept);
+	loop_free_later(f->loop, &f->later, reap);
+}
+
+static void say(struct file_job *f, const char *why, bool begun)
+{
+	struct act *a = f->act;
+
+	if (!a)
+		return;
+	a->out->n = f->begin;
+	observe_errorf(a, "The file could not be %s: %s.%s",
+		f->task->changes ? "changed" : "read", why,
+		f->task->changes && begun ? " It may have been changed all the same."
+					  : "");
+}
+
+/* The observation is in act->out, or the client has disconnected. */
+static void end(struct file_job *f)
+{
+	struct act *a = f->act;
+
+	enter(f, FILE_JOB_OVER);
+	if (!a)
+		return;
+	a->state = NULL;
+	a->done(a);
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * Removes from the piece what belongs to the output before offset until, and returns it.
+ */
+static struct str part_until(struct file_job *f, size_t until, struct str *piece)
+{
+	struct str part = *piece;
+
+	part.n = until > f->got ? least(part.n, until - f->got) : 0;
+	f->got += part.n;
+	*piece = str_skip(*piece, part.n);
+	return part;
+}
+
+static void on_output(struct job *j, struct str piece)
+{
+	struct file_job *f = container_of(j, struct file_job, job);
+	size_t at = f->got;
+	struct str part = part_until(f, sizeof(f->in), &piece);
+
+	if (part.n)
+		memcpy(f->in.bytes + at, part.p, part.n);
+	if (f->got < sizeof(f->in))
+		return;
+	part = part_until(f, sizeof(f->in) + f->in.head.observation, &piece);
+	if (f->act)
+		buf_str(f->act->out, part);
+	buf_str(&f->kept, piece);
+	f->got += piece.n;
+}
+
+/* Ends the job, and starts the next one that waits for the file. */
+static void pass_on(struct file_job *f)
+{
+	char path[FILE_PATH_MAX];
+	size_t n = f->path_n;
+
+	memcpy(path, f->path, n);
+	end(f);
+	start_waiting(str_make(path, n));
+}
+
+static void on_done(struct job *j)
+{
+	struct file_job *f = container_of(j, struct file_job, job);
+
+	if (j->outcome != JOB_DONE)
+		say(f, job_words(j->outcome), !job_did_nothing(j->outcome));
+	else if (f->task->kept && f->kept.n)
+		f->task->kept(buf_view(&f->kept));
+	pass_on(f);
+}
+
+static int launch(struct file_job *f)
+{
+	static const struct job_ops ops = {.output = on_output, .done = on_done};
+	uint64_t ms = act_timeout_ms(f->act);
+	const struct job_conf conf = {
+		.ops = &ops,
+		.user = f->act->box->user,
+		.work = work,
+		.arg = f,
+		.ms = !ms                        ? FILE_JOB_MS
+			: ms < FILE_JOB_LEAST_MS ? FILE_JOB_LEAST_MS
+						 : ms,
+	};
+
+	return job_start(&f->job, f->loop, &conf);
+}
+
+static struct file_job *find(struct str path)
+{
+	struct file_job *f = all;
+
+	while (f && !(f->task->changes && str_eq(path_of(f), path)))
+		f = f->next;
+	return f;
+}
+
+/* Starts the oldest change of path, unless it was started already. */
+static void start_waiting(struct str path)
+{
+	struct file_job *f;
+
+	while ((f = find(path)) && f->state == FILE_JOB_WAITS) {
+		if (launch(f) == 0) {
+			enter(f, FILE_JOB_RUNS);
+			return;
+		}
+		say(f, job_words(JOB_NO_START), false);
+		end(f);
+	}
+}
+
+static struct file_job *file_job_new(
+	struct act *a, const struct file_task *t, struct str path)
+{
+	struct file_job *f = calloc(1, sizeof(*f) + path.n);
+	struct file_job **at = &all;
+
+	if (!f)
+		return NULL;
+	f->task = t;
+	f->act = a;
+	f->loop = a->box->loop;
+	f->begin = a->out->n;
+	buf_init(&f->kept, OBSERVATION_MAX);
+	f->path_n = path.n;
+	if (path.n)
+		memcpy(f->path, path.p, path.n);
+	while (*at)
+		at = &(*at)->next;
+	*at = f;
+	return f;
+}
+
+int file_job_start(struct act *a, const struct file_task *t, struct str path)
+{
+	bool wait = t->changes && find(path);
+	struct file_job *f;
+	int r = 0;
+
+	assert(path.n < FILE_PATH_MAX);
+	f = file_job_new(a, t, path);
+	if (!f)
+		return -ENOMEM;
+	a->state = f;
+	if (wait)
+		return ACT_WAIT;
+	r = launch(f);
+	if (r == 0) {
+		enter(f, FILE_JOB_RUNS);
+		return ACT_WAIT;
+	}
+	say(f,
+		r == ERR_LIMIT ? "too many others wait for files; try again later"
+			       : job_words(JOB_NO_START),
+		false);
+	a->state = NULL;
+	enter(f, FILE_JOB_OVER);
+	return ACT_DONE;
+}
+
+void file_job_abandon(struct act *a)
+{
+	struct file_job *f = a->state;
+
+	if (!f)
+		return;
+	f->act = NULL;
+	/* A change that has begun continues; its job has its own copy of a. */
+	if (!f->task->changes || f->job.state != JOB_RUNS)
+		pass_on(f);
+}
+
+void file_job_cut(void)
+{
+	while (all) {
+		say(all, "the sandbox is shutting down", all->job.state == JOB_RUNS);
+		end(all);
+	}
+}

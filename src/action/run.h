@@ -1,0 +1,33 @@
+/* A run request as a session handles it. */
+#ifndef ACTION_RUN_H
+#define ACTION_RUN_H
+
+#include "action/act.h"
+
+enum run_kind {
+	RUN_POLL,          /* an empty command */
+	RUN_KEY,           /* "C-x" for the program that reads the terminal */
+	RUN_INPUT_KEY,     /* the same with is_input */
+	RUN_INPUT,         /* text for the running program */
+	RUN_COMMAND,       /* text for the shell */
+	RUN_SEVERAL,       /* several commands, which are refused... */
+	RUN_INPUT_SEVERAL, /* ...as input too */
+	RUN_KINDS
+};
+
+/* Lives in its request's arena. */
+struct run {
+	struct act *act;
+	struct session *session;
+	struct run *next;   /* in the queue of the session */
+	struct str command; /* without blanks at the ends */
+	/* command with its leading blanks, as program text needs them */
+	struct str input;
+	enum run_kind kind;
+	bool blocking;
+	struct buf before; /* output of an earlier command, reported with this one */
+	struct timer no_change;
+	struct timer hard;
+};
+
+#endif

@@ -1,0 +1,496 @@
+#include "action/session_private.h"
+
+#include "action/observe.h"
+
+#include "base/log.h"
+#include "limits.h"
+#include "shell/shell_end.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char note_ended[] = "The session was ended on request.";
+static const char note_cancelled[] =
+	"The command was cancelled and its shell was ended. The next command gets a new "
+	"one in the same directory.";
+
+static void on_turn(struct timer *t);
+
+static void timers_off(struct session *s, struct run *r)
+{
+	timer_cancel(s->box->loop, &r->no_change);
+	timer_cancel(s->box->loop, &r->hard);
+}
+
+void session_arm(struct session *s, struct timer *t, uint64_t ms, timer_fn *fn)
+{
+	if (timer_set(s->box->loop, t, ms, fn) < 0)
+		log_warn("session %s: out of memory for a deadline", s->name);
+}
+
+/*
+ * The next queued request is started from the loop rather than from here, because it may
+ * be finished at once, too.
+ */
+static void arm_turn(struct session *s)
+{
+	if (s->queue)
+		session_arm(s, &s->turn, 0, on_turn);
+}
+
+static void answered(struct session *s, struct run *r)
+{
+	struct act *a = r->act;
+
+	timers_off(s, r);
+	buf_free(&r->before);
+	a->state = NULL;
+	a->done(a);
+}
+
+void session_finish(struct session *s, struct run *r)
+{
+	s->current = NULL;
+	arm_turn(s);
+	answered(s, r);
+}
+
+static void begin(struct session *s, struct run *r)
+{
+	/* A client that sends a new request has the last answer or does not need it. */
+	shell_confirm(s->shell);
+	s->current = r;
+	session_handle(s, r);
+}
+
+/* No request gets the shell while this is true. */
+static bool is_closed(const struct session *s)
+{
+	return session_is_ending(s) || shell_is_restoring(s->shell);
+}
+
+static void take_turns(struct session *s)
+{
+	while (!is_closed(s) && !s->current && s->queue) {
+		struct run *r = s->queue;
+
+		s->queue = r->next;
+		begin(s, r);
+	}
+}
+
+static void on_turn(struct timer *t)
+{
+	take_turns(container_of(t, struct session, turn));
+}
+
+/* The end of the queue; *n is its length. */
+static struct run **queue_end(struct session *s, size_t *n)
+{
+	struct run **at = &s->queue;
+
+	for (*n = 0; *at; ++*n)
+		at = &(*at)->next;
+	return at;
+}
+
+int session_run(struct session *s, struct run *r)
+{
+	size_t waiting;
+	struct run **end = queue_end(s, &waiting);
+
+	if (waiting >= RUN_QUEUE_MAX)
+		return ERR_LIMIT;
+	r->session = s;
+	/* A client that has disconnected must not hold the shell until its deadline. */
+	while (s->current && shell_state(s->shell) == SHELL_RUNNING &&
+		(run_has_left(s->current) || run_is_alone(s->current)))
+		session_dismiss(s, s->current);
+	if (s->current || s->queue || is_closed(s)) {
+		*end = r;
+		arm_turn(s);
+	} else {
+		begin(s, r);
+	}
+	return 0;
+}
+
+/* Reports the output of the command that was not reported before the crash. */
+static void catch_up(struct session *s, struct act *a)
+{
+	uint64_t at = a->printed_before ? a->source : shell_begun(s->shell);
+	struct buf bytes = BUF_INIT(SESSION_PART_MAX);
+	struct shell_part part;
+
+	while (a->printed &&
+		shell_raw(s->shell, at, SESSION_PART_MAX, &bytes, &part) == 0 &&
+		part.next > at) {
+		a->printed(a, buf_view(&bytes), part.next);
+		buf_reset(&bytes);
+		at = part.next;
+	}
+	buf_free(&bytes);
+}
+
+int session_resume(struct session *s, struct run *r)
+{
+	if (s->current || !shell_claim(s->shell, r->act->id))
+		return ERR_CLOSED;
+	r->session = s;
+	/* Its command was submitted already. */
+	r->kind = RUN_POLL;
+	s->current = r;
+	catch_up(s, r->act);
+	if (!shell_is_restoring(s->shell))
+		session_handle(s, r);
+	return 0;
+}
+
+void session_abandon(struct run *r)
+{
+	struct session *s = r->session;
+	struct run **at = &s->queue;
+
+	timers_off(s, r);
+	buf_free(&r->before);
+	if (s->current == r) {
+		s->current = NULL;
+		arm_turn(s);
+		return;
+	}
+	while (*at && *at != r)
+		at = &(*at)->next;
+	if (*at)
+		*at = r->next;
+}
+
+void session_cancel(struct run *r)
+{
+	struct session *s = r->session;
+
+	if (s->current == r && shell_state(s->shell) == SHELL_RUNNING &&
+		shell_key(s->shell, 'c') < 0)
+		log_info("session: a command that was cancelled takes no key");
+	session_abandon(r);
+}
+
+/* The next request gets a fresh shell. */
+static void on_stopped(void *arg, const struct tree *report)
+{
+	(void)report;
+	arm_turn(arg);
+}
+
+int session_stop(struct run *r, enum act_stop how)
+{
+	struct session *s = r->session;
+	int err;
+
+	if (s->current != r || shell_state(s->shell) != SHELL_RUNNING)
+		return ERR_CLOSED;
+	if (how == ACT_STOP_KILL) {
+		err = shell_end(s->shell, note_cancelled, on_stopped, s);
+		return err == -EALREADY ? 0 : err;
+	}
+	/* A shell that receives the interrupt does not run the commands that follow. */
+	err = shell_interrupt(s->shell);
+	if (how == ACT_STOP_TERM && shell_signal(s->shell, SIGTERM) == 0)
+		err = 0;
+	return err;
+}
+
+/* Refuses all queued requests; they do not get their turn. */
+static void send_away(struct session *s, const char *why)
+{
+	while (s->queue) {
+		struct run *r = s->queue;
+
+		s->queue = r->next;
+		observe_errorf(r->act, "ERROR: The command was not run: %s.", why);
+		answered(s, r);
+	}
+}
+
+void session_cut(struct session *s)
+{
+	send_away(s, "the sandbox is shutting down");
+	/* If a request waits, output printed before a crash belongs to its answer. */
+	if (s->current)
+		shell_restore_now(s->shell);
+	if (s->current)
+		session_answer_running(
+			s, s->current, false, STR("\n[The sandbox is shutting down.]"));
+}
+
+/* --- End of all processes in the session --------------------------------------- */
+
+/* No process, no request and no queue is left. The default session is never deleted. */
+static bool is_over(const struct session *s)
+{
+	return s != s->box->session && !s->current && !s->queue &&
+		shell_pid(s->shell) == 0;
+}
+
+/* The session is deleted before the callback, so that the callback does not find it. */
+static void on_ended(void *arg, const struct tree *report)
+{
+	struct session *s = arg;
+	session_ended_fn *ended = s->ended;
+	void *ended_arg = s->ended_arg;
+	struct tree copy = *report;
+
+	s->ended = NULL;
+	if (is_over(s))
+		session_del(s);
+	else
+		arm_turn(s);
+	if (ended)
+		ended(ended_arg, &copy);
+}
+
+int session_end(struct session *s, session_ended_fn *ended, void *arg)
+{
+	int r = shell_end(s->shell, note_ended, on_ended, s);
+
+	if (r < 0)
+		return r;
+	s->ended = ended;
+	s->ended_arg = arg;
+	/* A request queued before the end does not want a fresh shell. */
+	send_away(s, "its session was ended before it was its turn");
+	return 0;
+}
+
+void session_end_abandon(struct session *s)
+{
+	s->ended = NULL;
+}
+
+bool session_is_ending(const struct session *s)
+{
+	return shell_is_ending(s->shell);
+}
+
+/* --- Events of the shell -------------------------------------------------------- */
+
+static void tell_ready(struct session *s, int err, const char *why)
+{
+	session_ready_fn *ready = s->ready;
+
+	s->ready = NULL;
+	if (ready)
+		ready(s->ready_arg, err, why);
+}
+
+static void shell_ready(void *arg, int err, const char *why)
+{
+	struct session *s = arg;
+	bool waits = s->current;
+
+	/* A request that arrives during the callback is handled already. */
+	tell_ready(s, err, why);
+	if (!waits) {
+		arm_turn(s);
+		return;
+	}
+	if (err == 0) {
+		session_handle(s, s->current);
+		return;
+	}
+	observe_errorf(s->current->act, "ERROR: No shell could be started: %s (%s).", why,
+		err_text(err));
+	session_finish(s, s->current);
+}
+
+static void shell_printed(void *arg, struct str bytes, uint64_t to)
+{
+	struct session *s = arg;
+	struct act *a = s->current ? s->current->act : NULL;
+
+	if (a && a->printed)
+		a->printed(a, bytes, to);
+}
+
+static void shell_output(void *arg)
+{
+	struct session *s = arg;
+
+	if (s->current && s->current->no_change.slot)
+		session_wait_anew(s, s->current);
+}
+
+static void shell_done(void *arg)
+{
+	struct session *s = arg;
+
+	if (s->current && run_has_left(s->current))
+		session_dismiss(s, s->current);
+	else if (s->current)
+		session_answer_finished(s, s->current);
+}
+
+/* --- The sessions of a sandbox --------------------------------------------------- */
+
+bool session_name_ok(struct str name)
+{
+	static const char legal[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789._-";
+
+	for (size_t i = 0; i < name.n; i++)
+		if (!memchr(legal, name.p[i], sizeof(legal) - 1))
+			return false;
+	/* "." and ".." have a meaning in a path, "static" is the name of static runs. */
+	return name.n > 0 && name.n <= SESSION_NAME_MAX && !str_eq(name, STR(".")) &&
+		!str_eq(name, STR("..")) && !str_eq(name, STR("static"));
+}
+
+struct session *session_find(const struct box *box, struct str name)
+{
+	struct session *s = box->session;
+
+	while (s && !str_eq(name, str_c(s->name)))
+		s = s->next;
+	return s;
+}
+
+int session_get(struct box *box, struct str name, struct session **out)
+{
+	struct session *s = session_find(box, name);
+	size_t n = 0;
+	int err = 0;
+
+	for (const struct session *at = box->session; at; at = at->next)
+		n++;
+	if (!s && n >= SESSIONS_MAX)
+		return ERR_LIMIT;
+	if (!s)
+		s = session_new(box, name, &err);
+	if (s)
+		*out = s;
+	return err;
+}
+
+static void tell(const struct session *s, bool there)
+{
+	if (s->box->session_told)
+		s->box->session_told(s->box->session_told_arg, s->name, there);
+}
+
+struct session *session_new(struct box *box, struct str name, int *err)
+{
+	static const struct shell_ops ops = {
+		.printed = shell_printed,
+		.ready = shell_ready,
+		.output = shell_output,
+		.done = shell_done,
+	};
+	struct shell_setup setup = *box->shell_setup;
+	struct session *s = calloc(1, sizeof(*s));
+	struct session **end = &box->session;
+
+	*err = -ENOMEM;
+	if (!s)
+		return NULL;
+	assert(session_name_ok(name));
+	memcpy(s->name, name.p, name.n);
+	setup.name = s->name;
+	s->box = box;
+	s->shell = shell_new(box->loop, box->store, &setup, &ops, s, err);
+	if (!s->shell) {
+		free(s);
+		return NULL;
+	}
+	while (*end)
+		end = &(*end)->next;
+	*end = s;
+	tell(s, true);
+	*err = 0;
+	return s;
+}
+
+void session_del(struct session *s)
+{
+	struct session **at = &s->box->session;
+
+	assert(!s->current && !s->queue);
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	tell(s, false);
+	timer_cancel(s->box->loop, &s->turn);
+	shell_del(s->shell);
+	free(s);
+}
+
+void session_start(struct session *s, session_ready_fn *ready, void *arg)
+{
+	s->ready = ready;
+	s->ready_arg = arg;
+	if (shell_state(s->shell) == SHELL_GONE)
+		shell_start(s->shell);
+	else
+		tell_ready(s, 0, NULL);
+}
+
+struct session *session_next(const struct session *s)
+{
+	return s->next;
+}
+
+const char *session_name(const struct session *s)
+{
+	return s->name;
+}
+
+struct shell *session_shell(struct session *s)
+{
+	return s->shell;
+}
+
+bool arg_session(struct act *a, struct str *name)
+{
+	struct str given;
+
+	if (arg_str(a, "session", STR(""), &given) < 0)
+		given = STR(".");
+	if (given.n == 0)
+		given = STR(SESSION_DEFAULT);
+	if (!session_name_ok(given)) {
+		observe_errorf(a,
+			"The argument \"session\" must be a name of 1 to %d letters, "
+			"digits, "
+			"\".\", \"_\" and \"-\"; \".\", \"..\" and \"static\" are none.",
+			SESSION_NAME_MAX);
+		return false;
+	}
+	*name = given;
+	return true;
+}
+
+bool arg_cwd(struct act *a, struct str path, struct str *cwd)
+{
+	const struct session *s;
+	struct str name;
+
+	if (!arg_session(a, &name))
+		return false;
+	s = session_find(a->box, name);
+	if (!s && !str_starts(path, STR("/"))) {
+		observe_errorf(a,
+			"There is no session \"%.*s\" whose directory the path could be "
+			"relative to: a session begins with its first run. Give an "
+			"absolute path, or run something in that session first.",
+			STR_ARG(name));
+		return false;
+	}
+	*cwd = s ? session_cwd(s) : box_cwd(a->box);
+	return true;
+}
+
+struct str session_cwd(const struct session *s)
+{
+	return shell_cwd(s->shell);
+}

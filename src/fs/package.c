@@ -1,0 +1,213 @@
+#include "fs/package.h"
+
+#include "base/fd.h"
+#include "codec/xml.h"
+#include "fs/load.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+/* An unzip_read_fn. */
+static int read_at(void *arg, uint64_t at, void *p, size_t n)
+{
+	const int *fd = arg;
+
+	return fd_read_all_at(*fd, at, p, n);
+}
+
+static int zip_failed(struct package *p, int err)
+{
+	struct str culprit = p->zip.culprit;
+
+	buf_fmt(&p->why, "%.*s%s%s", STR_ARG(culprit), culprit.n ? " " : "the file ",
+		p->zip.why);
+	return err;
+}
+
+static int failed(struct package *p, int err, struct str what, const char *why)
+{
+	buf_fmt(&p->why, "%.*s%s%s", STR_ARG(what), what.n ? ": " : "", why);
+	return err;
+}
+
+int package_open(struct package *p, const char *path)
+{
+	struct unzip_source source = {.read = read_at, .arg = &p->fd};
+	struct stat st;
+	int r;
+
+	*p = (struct package){.fd = -1};
+	buf_init(&p->why, FILE_WORDS_MAX);
+	arena_init(&p->memory, PACKAGE_RELATIONS_MAX);
+	p->fd = load_open(AT_FDCWD, path, O_RDONLY, &st);
+	r = p->fd < 0 ? p->fd : 0;
+	if (!r) {
+		source.size = (uint64_t)st.st_size;
+		r = unzip_open(&p->zip, &source);
+		if (r && r != ERR_TYPE)
+			return zip_failed(p, r);
+	}
+	if (r == ERR_TYPE || r == -ENOENT || r == -ENOTDIR) {
+		buf_fmt(&p->why, "Package not found at '%s'", path);
+		return ERR_TYPE;
+	}
+	return r ? failed(p, r, str_c(path), err_text(r)) : 0;
+}
+
+void package_close(struct package *p)
+{
+	unzip_free(&p->zip);
+	fd_close(&p->fd);
+	arena_reset(&p->memory);
+	buf_free(&p->why);
+}
+
+int package_read(struct package *p, struct str name, struct buf *out)
+{
+	struct unzip_content c;
+	struct unzip_entry e;
+	struct str piece;
+	int r = unzip_find(&p->zip, name, &e);
+
+	if (r == 1)
+		return failed(p, 1, name, "there is no such part");
+	if (!r && e.size > PACKAGE_PART_MAX)
+		return failed(p, ERR_LIMIT, name, "is too large");
+	if (!r)
+		r = unzip_begin(&c, &p->zip, &e);
+	while (!r && (r = unzip_piece(&c, &piece)) == 1) {
+		buf_str(out, piece);
+		r = 0;
+	}
+	if (r)
+		return zip_failed(p, r);
+	return out->err ? failed(p, out->err, name, err_text(out->err)) : 0;
+}
+
+/* --- Relationships ----------------------------------------------- */
+
+static struct str folder_of(struct str name)
+{
+	while (name.n && name.p[name.n - 1] != '/')
+		name.n--;
+	return name;
+}
+
+/* Resolves a reference in a part to the name of another part (RFC 3986, 5.2.4). */
+static bool resolve(struct arena *a, struct str from, struct str target, struct str *out)
+{
+	struct str folder = folder_of(from);
+	char *to = arena_alloc(a, folder.n + target.n + 1);
+	size_t n = 0;
+
+	if (!to)
+		return false;
+	if (!str_starts(target, STR("/"))) {
+		memcpy(to, folder.p, folder.n);
+		n = folder.n;
+	}
+	while (target.n) {
+		struct str part = str_cut(&target, '/');
+
+		if (str_eq(part, STR("..")))
+			n = n ? folder_of(str_make(to, n - 1)).n : 0;
+		if (!part.n || str_eq(part, STR(".")) || str_eq(part, STR("..")))
+			continue;
+		memcpy(to + n, part.p, part.n);
+		n += part.n;
+		if (target.n)
+			to[n++] = '/';
+	}
+	*out = str_make(to, n);
+	return true;
+}
+
+static bool keep_attr(
+	struct package *p, const struct xml *x, const char *name, struct str *out)
+{
+	struct buf value = BUF_INIT(FILE_WORDS_MAX);
+	const char *kept = NULL;
+
+	xml_put_attr(x, name, &value);
+	if (!value.err)
+		kept = arena_cstr(&p->memory, buf_view(&value));
+	*out = str_make(kept, kept ? value.n : 0);
+	buf_free(&value);
+	return kept;
+}
+
+/* Reads one relationship of the part called name; NULL if memory is short. */
+static struct package_relation *relation_new(
+	struct package *p, const struct xml *x, struct str name)
+{
+	struct package_relation *new = arena_alloc(&p->memory, sizeof(*new));
+	struct str target;
+
+	if (!new || !keep_attr(p, x, "Id", &new->id) ||
+		!keep_attr(p, x, "Type", &new->type) ||
+		!keep_attr(p, x, "Target", &target) ||
+		!resolve(&p->memory, name, target, &new->target))
+		return NULL;
+	return new;
+}
+
+static int parse_relations(struct package *p, struct str name, struct str part,
+	struct str text, struct package_relation **out)
+{
+	static const struct xml_known known[] = {
+		{"r", "http://schemas.openxmlformats.org/package/2006/relationships"},
+		{NULL, NULL},
+	};
+	struct package_relation *first = NULL, **last = &first;
+	struct xml *x = arena_alloc(&p->memory, sizeof(*x));
+	int r;
+
+	if (!x)
+		return failed(p, -ENOMEM, part, err_text(-ENOMEM));
+	xml_init(x, text, known);
+	while ((r = xml_next(x)) > 0) {
+		if (r != XML_OPEN || !xml_is_at(x, "r:Relationships/r:Relationship"))
+			continue;
+		*last = relation_new(p, x, name);
+		if (!*last)
+			return failed(p, ERR_LIMIT, part, "has too many relations");
+		last = &(*last)->next;
+	}
+	if (r)
+		return failed(p, r, part, x->why);
+	*out = first;
+	return 0;
+}
+
+int package_relations(struct package *p, struct str name, struct package_relation **out)
+{
+	struct buf part = BUF_INIT(FILE_WORDS_MAX);
+	struct buf text = BUF_INIT(PACKAGE_PART_MAX);
+	struct str folder = folder_of(name);
+	struct str base = str_skip(name, folder.n);
+	int r;
+
+	buf_fmt(&part, "%.*s_rels/%.*s.rels", STR_ARG(folder), STR_ARG(base));
+	r = part.err ? failed(p, part.err, STR(""), "a name is too long")
+		     : package_read(p, buf_view(&part), &text);
+	if (!r)
+		r = parse_relations(p, name, buf_view(&part), buf_view(&text), out);
+	buf_free(&part);
+	buf_free(&text);
+	return r;
+}
+
+int package_main(struct package *p, struct str usual, struct str *out)
+{
+	struct package_relation *at = NULL;
+	int r = package_relations(p, STR(""), &at);
+
+	if (r < 0)
+		return r;
+	buf_reset(&p->why);
+	while (at && !str_ends(at->type, STR("/officeDocument")))
+		at = at->next;
+	*out = at ? at->target : usual;
+	return 0;
+}

@@ -1,0 +1,187 @@
+#include "fs/watch_tree.h"
+
+#include <stdlib.h>
+
+static struct watch_folder *folder_new(const char *name)
+{
+	size_t n = strlen(name) + 1;
+	struct watch_folder *f = calloc(1, sizeof(*f) + n);
+
+	if (f)
+		memcpy(f->name, name, n);
+	return f;
+}
+
+static size_t hash_wd(int wd)
+{
+	return (unsigned)wd % WATCH_HASH;
+}
+
+static size_t hash_name(const struct watch_folder *parent, const char *name)
+{
+	uint64_t h = (uintptr_t)parent;
+
+	/* FNV-1a. */
+	for (; *name; name++)
+		h = (h ^ (uint8_t)*name) * 0x100000001b3;
+	return (h ^ h >> 32) % WATCH_HASH;
+}
+
+struct watch_folder *watch_tree_wd(const struct watch_tree *t, int wd)
+{
+	struct watch_folder *f = t->by_wd[hash_wd(wd)];
+
+	while (f && f->wd != wd)
+		f = f->same_wd;
+	return wd < 0 ? NULL : f;
+}
+
+struct watch_folder *watch_tree_child(
+	const struct watch_tree *t, const struct watch_folder *parent, const char *name)
+{
+	struct watch_folder *f = t->by_name[hash_name(parent, name)];
+
+	while (f && (f->parent != parent || strcmp(f->name, name) != 0))
+		f = f->same_name;
+	return f;
+}
+
+/* Links a folder into its place; unlink_place removes it. */
+static void link_place(
+	struct watch_tree *t, struct watch_folder *f, struct watch_folder *parent)
+{
+	struct watch_folder **list = parent ? &parent->child : &t->top;
+	struct watch_folder **chain = &t->by_name[hash_name(parent, f->name)];
+
+	f->parent = parent;
+	f->same_name = *chain;
+	*chain = f;
+	f->next = *list;
+	f->at = list;
+	if (f->next)
+		f->next->at = &f->next;
+	*list = f;
+}
+
+static void unlink_place(struct watch_tree *t, struct watch_folder *f)
+{
+	struct watch_folder **chain = &t->by_name[hash_name(f->parent, f->name)];
+
+	while (*chain != f)
+		chain = &(*chain)->same_name;
+	*chain = f->same_name;
+	*f->at = f->next;
+	if (f->next)
+		f->next->at = f->at;
+}
+
+static void link_wd(struct watch_tree *t, struct watch_folder *f)
+{
+	struct watch_folder **chain = &t->by_wd[hash_wd(f->wd)];
+
+	f->same_wd = *chain;
+	*chain = f;
+	t->lost += f->wd < 0;
+	t->count++;
+}
+
+static void unlink_wd(struct watch_tree *t, struct watch_folder *f)
+{
+	struct watch_folder **chain = &t->by_wd[hash_wd(f->wd)];
+
+	while (*chain != f)
+		chain = &(*chain)->same_wd;
+	*chain = f->same_wd;
+	t->lost -= f->wd < 0;
+	t->count--;
+}
+
+struct watch_folder *watch_tree_add(
+	struct watch_tree *t, struct watch_folder *parent, const char *name, int wd)
+{
+	struct watch_folder *f = folder_new(name);
+
+	if (!f)
+		return NULL;
+	f->wd = wd;
+	link_wd(t, f);
+	link_place(t, f, parent);
+	return f;
+}
+
+void watch_tree_drop(struct watch_tree *t, struct watch_folder *f)
+{
+	unlink_place(t, f);
+	unlink_wd(t, f);
+	free(f);
+}
+
+struct watch_folder *watch_tree_move(struct watch_tree *t, struct watch_folder *f,
+	struct watch_folder *parent, const char *name)
+{
+	struct watch_folder *moved = watch_tree_add(t, parent, name, f->wd);
+
+	if (!moved)
+		return NULL;
+	moved->dev = f->dev;
+	moved->ino = f->ino;
+	moved->tried = f->tried;
+	/*
+	 * The name is part of the object, and the hash of a child depends on its
+	 * parent.
+	 */
+	while (f->child) {
+		struct watch_folder *c = f->child;
+
+		unlink_place(t, c);
+		link_place(t, c, moved);
+	}
+	watch_tree_drop(t, f);
+	return moved;
+}
+
+struct watch_folder *watch_tree_leaf(struct watch_folder *f)
+{
+	while (f->child)
+		f = f->child;
+	return f;
+}
+
+struct watch_folder *watch_tree_next(
+	const struct watch_folder *f, struct watch_folder *at)
+{
+	if (at->child)
+		return at->child;
+	while (at != f && !at->next)
+		at = at->parent;
+	return at == f ? NULL : at->next;
+}
+
+bool watch_tree_holds(const struct watch_folder *f, const struct watch_folder *inner)
+{
+	while (inner && inner != f)
+		inner = inner->parent;
+	return inner;
+}
+
+void watch_tree_path(const struct watch_folder *f, struct buf *out)
+{
+	size_t n = 0;
+	char *p;
+
+	for (const struct watch_folder *a = f; a->parent; a = a->parent)
+		n += strlen(a->name) + 1;
+	if (!n)
+		return;
+	p = buf_room(out, n);
+	if (!p)
+		return;
+	buf_commit(out, n - 1);
+	for (const struct watch_folder *a = f; a->parent; a = a->parent) {
+		size_t len = strlen(a->name);
+
+		n -= len + 1;
+		memcpy(p + n, a->name, len);
+		p[n + len] = '/';
+	}
+}

@@ -1,0 +1,116 @@
+/*
+ * An MCP server that runs in the sandbox and uses stdin and stdout: its process, which is
+ * restarted when it ends, and the requests that it has not answered. The sandbox is its
+ * only client, on behalf of all clients of the sandbox.
+ *
+ *   OFF -> HELLO -> READY -> PAUSED -> HELLO
+ *
+ * HELLO also leads to PAUSED. HELLO, READY and PAUSED lead to LEAVING; all states lead to
+ * OFF.
+ */
+#ifndef MCP_MCP_CHILD_H
+#define MCP_MCP_CHILD_H
+
+#include "base/lines.h"
+#include "codec/http/jsonrpc.h"
+#include "limits.h"
+#include "proc/children.h"
+#include "proc/spawn.h"
+
+enum mcp_child_state {
+	MCP_CHILD_OFF,   /* it does not run, and is not restarted */
+	MCP_CHILD_HELLO, /* it has not answered initialize */
+	MCP_CHILD_READY,
+	MCP_CHILD_PAUSED,  /* it has ended, and is restarted soon */
+	MCP_CHILD_LEAVING, /* it is being stopped: its input is closed */
+};
+
+struct mcp_child;
+
+/* A request to a server that has no answer yet. Its owner allocates it. */
+struct mcp_ask {
+	struct mcp_child *child; /* NULL: it was not sent, or is done */
+	struct mcp_ask *next;
+	uint64_t id;
+	/*
+	 * The last call: m is the response with a result or an error; NULL: why is the
+	 * reason.
+	 */
+	void (*done)(struct mcp_ask *q, const struct jsonrpc *m, const char *why);
+	/* The server reports progress with these params. May be NULL. */
+	void (*progress)(struct mcp_ask *q, struct json_val params);
+};
+
+struct mcp_child_ops {
+	/* The state has changed, except to LEAVING and OFF, which the owner causes. */
+	void (*changed)(struct mcp_child *c, enum mcp_child_state from);
+	/* The server has sent a request or a notification, except progress and ping. */
+	void (*heard)(struct mcp_child *c, const struct jsonrpc *m);
+	/* In LEAVING: the process has ended, the state is OFF. */
+	void (*left)(struct mcp_child *c);
+};
+
+struct mcp_child {
+	struct mcp_child *next; /* in the owner's list */
+	const struct mcp_child_ops *ops;
+	void *arg;
+	struct loop *loop;
+	const struct spawn_user *user;
+	const char *cwd;
+	char name[MCP_NAME_MAX + 1];
+	struct arena memory; /* of what follows */
+	const char *path, *const *argv, *const *env;
+
+	enum mcp_child_state state;
+	char why[MCP_WHY_MAX]; /* why it is not ready */
+	pid_t pid;
+	struct child child;
+	struct spawn_report report;
+	struct io in, out; /* its standard input and output; fd -1: closed */
+	struct buf send;
+	struct lines lines; /* of its standard output */
+	struct mcp_ask *asks;
+	struct mcp_ask hello;
+	uint64_t last_id;
+	unsigned strange; /* lines that are no messages; the first is logged */
+	uint64_t since;   /* of the state */
+	uint64_t pause;
+	bool termed; /* LEAVING: it has been sent a SIGTERM */
+	struct timer timer;
+};
+
+/* Starts the process. changed reports a failure, possibly before this returns. */
+void mcp_child_start(struct mcp_child *c);
+/*
+ * Stops the server: all requests are answered with why, and its input is closed. SIGTERM
+ * and SIGKILL follow if it does not end. ops->left is called at the end; if the process
+ * does not run, before this returns.
+ */
+void mcp_child_leave(struct mcp_child *c, const char *why);
+/*
+ * Closes everything that leads to the process and frees what c holds, but not c. kill:
+ * kills the process, too. Otherwise the sandbox is stopping and ends all processes
+ * itself.
+ */
+void mcp_child_free(struct mcp_child *c, const char *why, bool kill);
+
+/*
+ * Sends a request: method, and its params as JSON or empty. q->done follows. ERR_CLOSED:
+ * it is not READY; ERR_LIMIT: it does not read.
+ */
+int mcp_child_ask(struct mcp_child *c, struct mcp_ask *q, struct str method,
+	struct str params) MUST_USE;
+/* The id of the next request, for use inside the params of that request. */
+uint64_t mcp_child_next_id(const struct mcp_child *c);
+/* Sends a notification: params are JSON, or empty. It is dropped if there is no space. */
+void mcp_child_tell(struct mcp_child *c, struct str method, struct str params);
+/* Answers a request of the server with this id: with the response m, or with an error. */
+void mcp_child_answer(struct mcp_child *c, struct str id, const struct jsonrpc *m);
+void mcp_child_refuse(struct mcp_child *c, struct str id, int code, const char *words);
+/*
+ * Drops a request. If the second argument is true, the server receives a cancellation and
+ * may stop its work.
+ */
+void mcp_child_forget(struct mcp_ask *q, bool tell);
+
+#endif

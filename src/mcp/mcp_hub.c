@@ -1,0 +1,565 @@
+/*
+ * The plugin that proxies MCP servers: POST /update_mcp_server starts them in the
+ * sandbox, and clients reach them at /mcp and /mcp/sse. It is always available, and uses
+ * no memory before the first of these requests.
+ */
+#include "plugin/table.h"
+
+#include "action/session.h"
+#include "base/env.h"
+#include "mcp/mcp_proxy.h"
+#include "proc/which.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The state of the plugin in a sandbox. */
+struct hub {
+	struct box *box;
+	struct mcp_proxy proxy;
+	struct mcp_server server;
+	struct mcp_child *leaving; /* servers that are being stopped */
+	unsigned leaving_n;
+	struct update *updates;
+};
+
+/*
+ * A request that waits until the servers that it has added are ready. Lives in its
+ * request's arena.
+ */
+struct update {
+	struct update *next;
+	struct hub *hub;
+	struct request *rq;
+	struct timer timer;
+};
+
+struct entry {
+	struct mcp_child child;
+	struct later later;
+};
+
+static struct hub *hub_new(struct plug *p)
+{
+	struct hub *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->box = p->box;
+	h->server = (struct mcp_server){
+		.ops = &mcp_proxy_ops, .loop = p->box->loop, .arg = &h->proxy};
+	h->proxy.server = &h->server;
+	return h;
+}
+
+/* Creates the hub when it is first needed. NULL: out of memory. */
+static struct hub *hub_of(struct plug *p)
+{
+	if (!p->own)
+		p->own = hub_new(p);
+	return p->own;
+}
+
+/* --- Updates ------------------------------------------------------------------- */
+
+static void unlink_update(struct update *u)
+{
+	struct update **at = &u->hub->updates;
+
+	while (*at != u)
+		at = &(*at)->next;
+	*at = u->next;
+	timer_cancel(u->hub->box->loop, &u->timer);
+	u->rq->user = NULL;
+}
+
+/* The answer of the wire contract: a text lists the servers that are not ready. */
+static void answer(struct update *u)
+{
+	struct request *rq = u->rq;
+	struct buf log = BUF_INIT(MCP_SERVERS_MAX * 512);
+	struct jw w;
+
+	for (const struct mcp_child *c = u->hub->proxy.children; c; c = c->next)
+		if (c->state != MCP_CHILD_READY)
+			buf_fmt(&log, "%s%s: %s", log.n ? "\n" : "", c->name,
+				c->why[0] ? c->why : "it is not ready yet");
+	unlink_update(u);
+	jw_init(&w, request_out(rq));
+	jw_object(&w);
+	jw_key(&w, "detail");
+	jw_cstr(&w, "MCP server updated successfully");
+	jw_key(&w, "router_error_log");
+	jw_str(&w, buf_view(&log));
+	jw_end(&w);
+	buf_free(&log);
+	request_reply(rq, 200, "application/json");
+}
+
+static bool is_settled(const struct hub *h)
+{
+	for (const struct mcp_child *c = h->proxy.children; c; c = c->next)
+		if (c->state == MCP_CHILD_HELLO)
+			return false;
+	return true;
+}
+
+static void look(struct timer *t)
+{
+	answer(container_of(t, struct update, timer));
+}
+
+/* Answers from the loop, because the caller of changed may itself be such a request. */
+static void changed(struct mcp_child *c, enum mcp_child_state from)
+{
+	struct hub *h = c->arg;
+
+	mcp_relay_changed(&h->proxy, c, from);
+	if (!is_settled(h))
+		return;
+	for (struct update *u = h->updates; u; u = u->next)
+		if (timer_set(h->box->loop, &u->timer, 0, look) < 0)
+			return;
+}
+
+/* --- A single entry ------------------------------------------------------------- */
+
+static bool is_name(struct str name)
+{
+	for (size_t i = 0; i < name.n; i++)
+		if (!isalnum((unsigned char)name.p[i]) && !strchr("-_", name.p[i]))
+			return false;
+	return name.n && name.n <= MCP_NAME_MAX && !memchr(name.p, '\0', name.n);
+}
+
+/*
+ * Finds the command on the PATH of env, else in /.od/bin. If it is in neither, the start
+ * fails.
+ */
+static const char *find_program(
+	const char *const *env, struct str command, struct arena *a)
+{
+	const char *path = env_value(env, "PATH");
+	const char *name = arena_cstr(a, command);
+	char out[FILE_PATH_MAX];
+
+	if (!name)
+		return NULL;
+	if (which_find(name, path ? path : "/usr/local/bin:/usr/bin:/bin", out) < 0)
+		snprintf(out, sizeof(out), "/.od/bin/%s", name);
+	return arena_cstr(a, str_c(out));
+}
+
+/* Splits a text into words as a shell does: blanks, quotes, backslashes. -errno. */
+static int split(struct str text, const char **argv, size_t *n, struct arena *a)
+{
+	char *out = arena_alloc(a, text.n + 1), quote = 0;
+	bool word = false;
+
+	if (!out)
+		return -ENOMEM;
+	for (size_t i = 0; i < text.n; i++) {
+		char c = text.p[i];
+
+		if (!quote && strchr(" \t\r\n", c)) {
+			*out = '\0';
+			out += word;
+			word = false;
+			continue;
+		}
+		if (!word && *n == MCP_ARGS_MAX)
+			return ERR_LIMIT;
+		if (!word)
+			argv[(*n)++] = out;
+		word = true;
+		if (c == quote && quote)
+			quote = 0;
+		else if (!quote && (c == '\'' || c == '"'))
+			quote = c;
+		else if (c == '\\' && quote != '\'' && i + 1 < text.n)
+			*out++ = text.p[++i];
+		else
+			*out++ = c;
+	}
+	*out = '\0';
+	return quote ? ERR_SYNTAX : 0;
+}
+
+static int read_args(struct json_val args, const char **argv, size_t *n, struct arena *a)
+{
+	struct json_val v;
+	struct str text;
+	int it = 0, r;
+
+	if (json_type(args) == JSON_ABSENT || json_type(args) == JSON_NULL)
+		return 0;
+	if (json_type(args) == JSON_STRING) {
+		r = json_str(args, a, &text);
+		return r ? r : split(text, argv, n, a);
+	}
+	if (json_type(args) != JSON_ARRAY)
+		return ERR_TYPE;
+	while (json_next(args, &it, NULL, &v)) {
+		if (*n == MCP_ARGS_MAX)
+			return ERR_LIMIT;
+		r = json_str(v, a, &text);
+		argv[*n] = r ? NULL : arena_cstr(a, text);
+		if (!argv[*n])
+			return r ? r : -ENOMEM;
+		++*n;
+	}
+	return 0;
+}
+
+/* The environment of the shells, with the variables of the entry. */
+static int read_env(struct json_val own, const char *const *env, struct mcp_child *c)
+{
+	struct json_val key, v;
+	const char **list;
+	struct str k, value;
+	int it = 0;
+
+	if (json_type(own) != JSON_OBJECT && json_type(own) != JSON_ABSENT &&
+		json_type(own) != JSON_NULL)
+		return ERR_TYPE;
+	list = env_copy(env, json_count(own), &c->memory);
+	if (!list)
+		return -ENOMEM;
+	while (json_type(own) == JSON_OBJECT && json_next(own, &it, &key, &v)) {
+		char *text;
+		int r = json_str(key, &c->memory, &k);
+
+		if (r == 0)
+			r = json_str(v, &c->memory, &value);
+		if (r)
+			return r;
+		text = arena_alloc(&c->memory, k.n + value.n + 2);
+		if (!text)
+			return -ENOMEM;
+		snprintf(
+			text, k.n + value.n + 2, "%.*s=%.*s", STR_ARG(k), STR_ARG(value));
+		env_put(list, text);
+	}
+	c->env = list;
+	return 0;
+}
+
+/* 0; ERR_TYPE, ERR_LIMIT, ERR_SYNTAX: the entry is not valid; -ENOMEM. */
+static int read_entry(struct hub *h, struct json_val v, struct mcp_child *c)
+{
+	const char **argv = arena_array(&c->memory, MCP_ARGS_MAX + 2, sizeof(*argv));
+	struct json_val name_v = json_get(v, "name"), command_v = json_get(v, "command");
+	struct str name, command;
+	size_t n = 1;
+	int r;
+
+	if (!argv)
+		return -ENOMEM;
+	if (json_type(name_v) != JSON_STRING || json_type(command_v) != JSON_STRING)
+		return ERR_TYPE;
+	r = json_str(name_v, &c->memory, &name);
+	if (r == 0)
+		r = json_str(command_v, &c->memory, &command);
+	if (r == 0 &&
+		(!is_name(name) || !command.n || str_find_byte(command, ' ') < command.n))
+		r = ERR_TYPE;
+	if (r == 0)
+		r = read_args(json_get(v, "args"), argv, &n, &c->memory);
+	if (r == 0)
+		r = read_env(json_get(v, "env"), h->box->shell_setup->env, c);
+	if (r)
+		return r;
+	snprintf(c->name, sizeof(c->name), "%.*s", STR_ARG(name));
+	argv[0] = arena_cstr(&c->memory, command);
+	c->argv = argv;
+	c->path = find_program(c->env, command, &c->memory);
+	return argv[0] && c->path ? 0 : -ENOMEM;
+}
+
+/* --- The entries --------------------------------------------------------------- */
+
+static void entry_del(struct later *l)
+{
+	free(container_of(l, struct entry, later));
+}
+
+static void unlink_child(struct mcp_child **at, const struct mcp_child *c)
+{
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+}
+
+static void heard(struct mcp_child *c, const struct jsonrpc *m)
+{
+	struct hub *h = c->arg;
+
+	mcp_relay_heard(&h->proxy, c, m);
+}
+
+static void left(struct mcp_child *c)
+{
+	struct hub *h = c->arg;
+
+	unlink_child(&h->leaving, c);
+	h->leaving_n--;
+	loop_free_later(
+		h->box->loop, &container_of(c, struct entry, child)->later, entry_del);
+}
+
+static const struct mcp_child_ops child_ops = {.changed = changed,
+	.heard = heard,
+	.left = left};
+
+/* Stops a server. It has time to end, unless many are being stopped. */
+static void drop(struct hub *h, struct mcp_child *c, const char *why)
+{
+	unlink_child(&h->proxy.children, c);
+	mcp_relay_drop(&h->proxy, c);
+	c->next = h->leaving;
+	h->leaving = c;
+	if (h->leaving_n++ < MCP_SERVERS_MAX) {
+		mcp_child_leave(c, why);
+	} else {
+		mcp_child_free(c, why, true);
+		left(c);
+	}
+}
+
+static struct entry *entry_new(struct hub *h)
+{
+	struct entry *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->child = (struct mcp_child){
+		.ops = &child_ops,
+		.arg = h,
+		.loop = h->box->loop,
+		.user = h->box->user,
+		.cwd = h->box->shell_setup->cwd,
+		.report.fd = -1,
+		.in.fd = -1,
+		.out.fd = -1,
+	};
+	arena_init(&e->child.memory, MCP_MEMORY_MAX);
+	return e;
+}
+
+/* Adds an entry, and stops a server of equal name. */
+static void add(struct hub *h, struct entry *e)
+{
+	struct mcp_child **end;
+
+	for (struct mcp_child *c = h->proxy.children; c; c = c->next)
+		if (strcmp(c->name, e->child.name) == 0) {
+			drop(h, c, "The MCP server was replaced.");
+			break;
+		}
+	for (end = &h->proxy.children; *end;)
+		end = &(*end)->next;
+	*end = &e->child;
+	mcp_child_start(&e->child);
+}
+
+/* Whether the new entries and the servers that they do not replace fit. */
+static bool have_room(const struct hub *h, struct entry *const *made, size_t n)
+{
+	size_t all = n;
+
+	for (const struct mcp_child *c = h->proxy.children; c; c = c->next) {
+		size_t i = 0;
+
+		while (i < n && strcmp(c->name, made[i]->child.name) != 0)
+			i++;
+		all += i == n;
+	}
+	return all <= MCP_SERVERS_MAX;
+}
+
+/* Reads all entries before the first one is started. */
+static int take_all(struct hub *h, struct json_val list)
+{
+	struct entry *made[MCP_SERVERS_MAX];
+	struct json_val v;
+	size_t n = 0;
+	int it = 0, r = 0;
+
+	if (json_count(list) > MCP_SERVERS_MAX)
+		return ERR_LIMIT;
+	while (!r && json_next(list, &it, NULL, &v)) {
+		struct entry *e = entry_new(h);
+
+		if (!e) {
+			r = -ENOMEM;
+			break;
+		}
+		made[n++] = e;
+		r = read_entry(h, v, &e->child);
+	}
+	if (r == 0 && !have_room(h, made, n))
+		r = ERR_LIMIT;
+	/*
+	 * The names in the lists change, too: they have prefixes if there are several
+	 * servers.
+	 */
+	for (size_t i = 0; i < n; i++) {
+		if (r == 0) {
+			add(h, made[i]);
+			continue;
+		}
+		arena_reset(&made[i]->child.memory);
+		free(made[i]);
+	}
+	if (r == 0 && n)
+		mcp_relay_lists_changed(&h->proxy);
+	return r;
+}
+
+/* --- Routes -------------------------------------------------------------------- */
+
+static void wait_for_them(struct hub *h, struct request *rq)
+{
+	struct update *u = arena_alloc(&rq->arena, sizeof(*u));
+
+	if (!u) {
+		request_fail(rq, 503, STR("The sandbox is out of memory."));
+		return;
+	}
+	*u = (struct update){.next = h->updates, .hub = h, .rq = rq};
+	h->updates = u;
+	rq->user = u;
+	if (is_settled(h) || timer_set(h->box->loop, &u->timer, MCP_UPDATE_MS, look) < 0)
+		answer(u);
+}
+
+static void update(struct plug *p, struct request *rq)
+{
+	static const struct json_caps caps = {
+		JSON_DEPTH_MAX, JSON_TOKENS_MAX, JSON_KEYS_MAX};
+	struct hub *h;
+	struct json doc;
+	struct json_error e;
+	int r;
+
+	/* A cross-origin page must not choose what is started. */
+	if (!mcp_origin_ok(rq))
+		return;
+	h = hub_of(p);
+	r = h ? json_parse(&doc, rq->body, &caps, &rq->arena, &e) : -ENOMEM;
+	if (r == 0 && json_type(json_root(&doc)) == JSON_ARRAY)
+		r = take_all(h, json_root(&doc));
+	else if (r != -ENOMEM) {
+		request_fail(rq, 400, STR("Request must be a list of MCP tools to sync"));
+		return;
+	}
+	if (r == -ENOMEM)
+		request_fail(rq, 503, STR("The sandbox is out of memory."));
+	else if (r)
+		request_fail(rq, 500,
+			STR("Internal server error: an entry is no MCP server."));
+	else
+		wait_for_them(h, rq);
+}
+
+static void update_gone(struct request *rq)
+{
+	unlink_update(rq->user);
+}
+
+typedef void hub_fn(struct mcp_server *s, struct request *rq);
+
+static void with_hub(struct plug *p, struct request *rq, hub_fn *fn)
+{
+	struct hub *h = hub_of(p);
+
+	if (h)
+		fn(&h->server, rq);
+	else
+		request_fail(rq, 503, STR("The sandbox is out of memory."));
+}
+
+static void post(struct plug *p, struct request *rq)
+{
+	with_hub(p, rq, mcp_server_post);
+}
+
+static void end_session(struct plug *p, struct request *rq)
+{
+	with_hub(p, rq, mcp_server_delete);
+}
+
+static void listen(struct plug *p, struct request *rq)
+{
+	with_hub(p, rq, mcp_server_listen);
+}
+
+static void message(struct plug *p, struct request *rq)
+{
+	with_hub(p, rq, mcp_server_message);
+}
+
+static void open_stream(struct mcp_server *s, struct request *rq)
+{
+	mcp_server_stream(s, rq, "/mcp/messages/");
+}
+
+static void stream(struct plug *p, struct request *rq)
+{
+	with_hub(p, rq, open_stream);
+}
+
+static const struct plug_route routes[] = {
+	{"POST", "/update_mcp_server", update, update_gone, NULL},
+	{"POST", "/mcp", post, mcp_server_gone, mcp_server_room},
+	{"GET", "/mcp", listen, mcp_server_gone, mcp_server_room},
+	{"DELETE", "/mcp", end_session, NULL, NULL},
+	{"GET", "/mcp/sse", stream, mcp_server_gone, mcp_server_room},
+	{"GET", "/sse", stream, mcp_server_gone, mcp_server_room},
+	{"POST", "/mcp/messages/", message, NULL, NULL},
+	{"POST", "/mcp/messages", message, NULL, NULL},
+	{0},
+};
+
+static void drain(struct plug *p)
+{
+	struct hub *h = p->own;
+
+	mcp_server_drain(&h->server);
+}
+
+/* Closes the input of the servers. The sandbox ends all processes next. */
+static void let_go(struct mcp_child **list, struct hub *h)
+{
+	while (*list) {
+		struct mcp_child *c = *list;
+
+		*list = c->next;
+		mcp_relay_drop(&h->proxy, c);
+		mcp_child_free(c, "The sandbox is stopping.", false);
+		loop_free_later(h->box->loop,
+			&container_of(c, struct entry, child)->later, entry_del);
+	}
+}
+
+static void stop(struct plug *p)
+{
+	struct hub *h = p->own;
+
+	p->own = NULL;
+	let_go(&h->proxy.children, h);
+	let_go(&h->leaving, h);
+	while (h->updates)
+		answer(h->updates);
+	mcp_server_free(&h->server);
+	free(h);
+}
+
+const struct plugin plugin_mcp = {
+	.name = "mcp",
+	.drain = drain,
+	.stop = stop,
+	.routes = routes,
+};

@@ -1,0 +1,205 @@
+/* Requests and notifications to clients. */
+#include "mcp/mcp_private.h"
+
+#include "base/json_text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+/* --- The stream to a client ----------------------------------------------------- */
+
+/*
+ * Messages that belong to a call use the call's own stream (MCP, Streamable HTTP). NULL:
+ * there is no stream.
+ */
+static struct mcp_post *way_to(const struct mcp_session *s, const struct mcp_call *about)
+{
+	return about && mcp_may_stream(about->post) ? about->post : s->stream;
+}
+
+bool mcp_hears(const struct mcp_session *s, const struct mcp_call *about)
+{
+	return way_to(s, about);
+}
+
+void mcp_hears_now(struct mcp_session *s)
+{
+	bool missed = s->missed;
+
+	s->missed = false;
+	if (s->server->ops->hears)
+		s->server->ops->hears(s, missed);
+}
+
+/* Sends a message as an event. -ENOMEM: nothing is sent. */
+static int put(struct mcp_post *p, uint64_t id, struct str method, struct str params)
+{
+	jsonrpc_call(&p->text, id, method, params);
+	if (p->text.err) {
+		buf_reset(&p->text);
+		return -ENOMEM;
+	}
+	mcp_begin_stream(p);
+	mcp_write_event(p);
+	return 0;
+}
+
+void mcp_tell(struct mcp_session *s, struct mcp_call *about, struct str method,
+	struct str params)
+{
+	struct mcp_post *p = way_to(s, about);
+
+	/* Before initialize the client has no lists that could change. */
+	if (!s->version)
+		return;
+	if (!p || p->full || put(p, 0, method, params) < 0)
+		s->missed = true;
+}
+
+void mcp_server_room(struct request *rq)
+{
+	struct mcp_post *p = rq->user;
+
+	if (!p)
+		return;
+	p->full = false;
+	for (struct mcp_session *s = p->server->sessions; s; s = s->next)
+		if (s->stream == p && s->missed) {
+			mcp_hears_now(s);
+			return;
+		}
+}
+
+/* --- Questions ------------------------------------------------------------------ */
+
+static void unlink_question(struct mcp_question *q)
+{
+	struct mcp_question **at = &q->session->questions;
+
+	while (*at != q)
+		at = &(*at)->next;
+	*at = q->next;
+	q->session = NULL;
+}
+
+static unsigned count(const struct mcp_session *s)
+{
+	unsigned n = 0;
+
+	for (const struct mcp_question *q = s->questions; q; q = q->next)
+		n++;
+	return n;
+}
+
+int mcp_ask_client(struct mcp_session *s, struct mcp_call *about, struct mcp_question *q,
+	struct str method, struct str params)
+{
+	struct mcp_post *p = way_to(s, about);
+	int r;
+
+	if (!p)
+		return ERR_CLOSED;
+	if (p->full || count(s) >= MCP_QUESTIONS_MAX)
+		return ERR_LIMIT;
+	r = put(p, mcp_next_question(s->server), method, params);
+	if (r < 0)
+		return r;
+	q->id = ++s->server->questions;
+	q->session = s;
+	q->about = about;
+	q->next = s->questions;
+	s->questions = q;
+	return 0;
+}
+
+uint64_t mcp_next_question(const struct mcp_server *s)
+{
+	return s->questions + 1;
+}
+
+struct str mcp_cancelled_params(char room[MCP_CANCELLED_MAX], uint64_t id)
+{
+	snprintf(room, MCP_CANCELLED_MAX, "{\"requestId\":%" PRIu64 "}", id);
+	return str_c(room);
+}
+
+void mcp_question_forget(struct mcp_question *q)
+{
+	struct mcp_session *s = q->session;
+	struct mcp_call *about = q->about;
+	char room[MCP_CANCELLED_MAX];
+
+	if (!s)
+		return;
+	unlink_question(q);
+	mcp_tell(s, about, STR(MCP_CANCELLED), mcp_cancelled_params(room, q->id));
+}
+
+static struct mcp_question *find(struct mcp_session *s, struct str id)
+{
+	uint64_t n;
+
+	if (str_u64(id, UINT64_MAX, &n) < 0)
+		return NULL;
+	for (struct mcp_question *q = s->questions; q; q = q->next)
+		if (q->id == n)
+			return q;
+	return NULL;
+}
+
+void mcp_take_response(struct mcp_session *s, const struct jsonrpc *m)
+{
+	struct mcp_question *q = find(s, m->id);
+
+	/* The response is too late, or matches no question. */
+	if (!q)
+		return;
+	unlink_question(q);
+	q->done(q, m);
+}
+
+void mcp_take_progress(struct mcp_session *s, const struct jsonrpc *m)
+{
+	struct mcp_question *q = find(s, json_raw(json_get(m->params, "progressToken")));
+
+	if (q)
+		q->progress(q, m->params);
+}
+
+void mcp_questions_leave(struct mcp_session *s, const struct mcp_call *about)
+{
+	for (struct mcp_question *q = s->questions; q; q = q->next)
+		if (q->about == about)
+			q->about = NULL;
+}
+
+void mcp_questions_end(struct mcp_session *s)
+{
+	while (s->questions) {
+		struct mcp_question *q = s->questions;
+
+		unlink_question(q);
+		q->done(q, NULL);
+	}
+}
+
+/* --- Progress ------------------------------------------------------------------- */
+
+void mcp_progress_params(struct buf *out, struct str token, struct json_val params)
+{
+	struct json_val key, v;
+	int it = 0;
+
+	buf_puts(out, "{\"progressToken\":");
+	buf_str(out, token);
+	while (json_next(params, &it, &key, &v)) {
+		if (json_means(json_inside(key), STR("progressToken")))
+			continue;
+		buf_putc(out, ',');
+		buf_str(out, json_raw(key));
+		buf_putc(out, ':');
+		buf_str(out, json_raw(v));
+	}
+	buf_putc(out, '}');
+}

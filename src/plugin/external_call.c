@@ -1,0 +1,572 @@
+/* Calls of an external plugin: actions and requests, and the replies to them. */
+#include "plugin/external_private.h"
+
+#include "action/observe.h"
+#include "action/session.h"
+#include "base/float.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum { WORDS = 2 * PLUGIN_WHY_MAX };
+
+enum call_state {
+	CALL_WAITS, /* until the plugin is ready */
+	CALL_SENT,
+	CALL_OPEN, /* part of the reply was received, and more may follow */
+	CALL_FULL, /* as CALL_OPEN, but the client has to read first */
+};
+
+/* Lives in the arena of the action or request that waits for it. */
+struct call {
+	enum call_state state;
+	struct external *e;
+	struct call *next;
+	uint64_t id;
+	struct act *act;    /* NULL: rq waits */
+	struct request *rq; /* NULL: act waits */
+	struct timer timer;
+	double seconds;
+	uint64_t sent; /* time of sending, in the loop's time */
+	bool endless;  /* it streams events, which have no end of their own */
+};
+
+static struct arena *arena_of(const struct call *c)
+{
+	return c->act ? c->act->arena : &c->rq->arena;
+}
+
+static void unlink_call(struct call *c)
+{
+	struct call **at = &c->e->calls;
+
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	c->e->calls_n--;
+	timer_cancel(c->e->box->loop, &c->timer);
+	if (c->act)
+		c->act->state = NULL;
+	else
+		c->rq->user = NULL;
+}
+
+/*
+ * Answers with an error. status is for a request of which nothing was sent yet; an action
+ * is answered with an error observation.
+ */
+static void fail(struct call *c, unsigned status, const char *words)
+{
+	enum external_failure how = status == 504 ? EXTERNAL_LATE
+		: status != 503                   ? EXTERNAL_LOST
+		: c->e->starts                    ? EXTERNAL_FAILED
+						  : EXTERNAL_NOT_THERE;
+	const struct external_own *own = c->e->own;
+	struct act *a = c->act;
+	bool begun = c->state >= CALL_OPEN;
+
+	unlink_call(c);
+	if (begun) {
+		log_info("plugin %s: a reply was cut: %s", c->e->plugin.name, words);
+		request_cut(c->rq);
+		return;
+	}
+	if (!a) {
+		request_fail(c->rq, status, str_c(words));
+		return;
+	}
+	buf_reset(a->out);
+	if (own)
+		own->fail(a, how, words);
+	else
+		observe_error(a, str_c(words));
+	a->done(a);
+}
+
+static void fail_absent(struct call *c, const char *why)
+{
+	char words[WORDS];
+
+	snprintf(words, sizeof(words), "The plugin %s is unavailable: %s.",
+		c->e->plugin.name, why);
+	fail(c, 503, words);
+}
+
+/* --- To the plugin -------------------------------------------------------- */
+
+static struct str cwd_of(const struct external *e)
+{
+	const struct box *box = e->box;
+	struct str cwd = box->session ? session_cwd(box->session) : STR("");
+
+	return cwd.n ? cwd : box_cwd(box);
+}
+
+static int write_action(struct call *c, struct jw *w)
+{
+	struct act *a = c->act;
+
+	jw_key(w, "action");
+	jw_cstr(w, a->action->name);
+	jw_key(w, "args");
+	if (json_type(a->args) == JSON_OBJECT)
+		return plugin_json_write(w, json_raw(a->args), a->arena);
+	jw_raw(w, STR("{}"));
+	return 0;
+}
+
+static void write_request(struct call *c, struct jw *w)
+{
+	struct request *rq = c->rq;
+	size_t front = c->e->own ? 0 : strlen("/plugins/") + strlen(c->e->plugin.name);
+	struct str type;
+
+	jw_key(w, "method");
+	jw_str(w, rq->method);
+	jw_key(w, "path");
+	jw_str(w, str_skip(rq->path, front));
+	jw_key(w, "query");
+	jw_str(w, rq->query);
+	jw_key(w, "type");
+	if (request_header(rq, STR("content-type"), &type) == 0)
+		jw_str(w, type);
+	else
+		jw_cstr(w, "");
+	plugin_body_write(w, rq->body);
+}
+
+static int write_call(struct call *c, struct buf *frame)
+{
+	struct jw w;
+	int r = 0;
+
+	jw_init(&w, frame);
+	jw_object(&w);
+	jw_key(&w, "op");
+	jw_cstr(&w, "call");
+	jw_key(&w, "id");
+	jw_uint(&w, c->id);
+	jw_key(&w, "timeout");
+	jw_double(&w, c->seconds);
+	jw_key(&w, "cwd");
+	jw_str(&w, cwd_of(c->e));
+	if (c->act)
+		r = write_action(c, &w);
+	else
+		write_request(c, &w);
+	if (r)
+		return r;
+	jw_end(&w);
+	return frame->err;
+}
+
+static void hand_over(struct call *c)
+{
+	struct buf frame = BUF_INIT(PLUGIN_FRAME_MAX - 1);
+	char words[WORDS];
+	int r;
+
+	c->id = ++c->e->last_id;
+	c->state = CALL_SENT;
+	c->sent = loop_now(c->e->box->loop);
+	r = write_call(c, &frame);
+	if (r == ERR_LIMIT) {
+		snprintf(words, sizeof(words), "The plugin %s takes %d MiB at most.",
+			c->e->plugin.name, PLUGIN_FRAME_MAX >> 20);
+		fail(c, 413, words);
+	} else if (r) {
+		fail(c, 503, "The sandbox is out of memory for this request.");
+	} else if (external_send(c->e, buf_view(&frame)) < 0) {
+		fail_absent(c, "it does not read what it is sent");
+	}
+	buf_free(&frame);
+}
+
+void external_pump(struct external *e)
+{
+	struct call *c = e->calls;
+
+	/*
+	 * Restarts at the front after each call, because an answer may bring the next
+	 * call.
+	 */
+	while (c && e->state == EXTERNAL_READY) {
+		if (c->state == CALL_WAITS) {
+			hand_over(c);
+			c = e->calls;
+		} else {
+			c = c->next;
+		}
+	}
+}
+
+/* --- Callers -------------------------------------------------------------- */
+
+static void time_over(struct timer *t)
+{
+	struct call *c = container_of(t, struct call, timer);
+	struct external *e = c->e;
+	char seconds[FLOAT_TEXT], words[WORDS];
+	uint64_t id = c->state == CALL_SENT ? c->id : 0, sent = c->sent;
+
+	float_text(c->seconds, seconds);
+	snprintf(words, sizeof(words), "The plugin %s did not answer within %s seconds.",
+		e->plugin.name, seconds);
+	fail(c, 504, words);
+	if (!id)
+		return;
+	external_tell(e, "cancel", id);
+	external_doubt(e, sent);
+}
+
+/* Whether a call may wait: not if the process failed to start, or is unavailable. */
+static bool is_hopeful(const struct external *e)
+{
+	return e->state == EXTERNAL_PROBING || e->state == EXTERNAL_STARTING ||
+		((e->state == EXTERNAL_ENDING || e->state == EXTERNAL_PAUSED) &&
+			!e->hopeless);
+}
+
+static struct call *one_that_was_left(struct external *e)
+{
+	struct call *c = e->calls;
+
+	while (c && !(c->act && c->act->left && c->act->left(c->act)))
+		c = c->next;
+	return c;
+}
+
+/*
+ * Ends the actions whose clients have disconnected: a built-in plugin handles one action
+ * at a time, and the next one must not wait for them. Requests do not wait for actions,
+ * so they end none.
+ */
+static void make_way(struct external *e)
+{
+	struct call *c;
+
+	while ((c = one_that_was_left(e))) {
+		uint64_t id = c->state == CALL_SENT ? c->id : 0;
+
+		fail(c, 502, "The client has left.");
+		if (id)
+			external_tell(e, "cancel", id);
+	}
+}
+
+/* Sends or queues a call. The answer may come before this function returns. */
+static void ask(struct call *c, uint64_t ms)
+{
+	struct external *e = c->e;
+	struct call **end = &e->calls;
+
+	if (e->own && c->act)
+		make_way(e);
+	while (*end)
+		end = &(*end)->next;
+	*end = c;
+	e->calls_n++;
+	c->seconds = (double)ms / 1000;
+	if (timer_set(e->box->loop, &c->timer, ms, time_over) < 0) {
+		fail(c, 503, "The sandbox is out of memory for this request.");
+		return;
+	}
+	if (e->calls_n > PLUGIN_CALLS_MAX) {
+		fail_absent(c, "too many calls are waiting for it");
+		return;
+	}
+	if (e->state == EXTERNAL_READY)
+		hand_over(c);
+	else if (e->state == EXTERNAL_LACKING &&
+		loop_now(e->box->loop) - e->since >= PLUGIN_AGAIN_MS)
+		external_again(e);
+	else if (e->state == EXTERNAL_RESTING)
+		external_wake(e);
+	else if (!is_hopeful(e))
+		fail_absent(
+			c, e->state == EXTERNAL_OFF ? "it is not running" : e->plug->why);
+}
+
+static int run(struct external *e, struct act *a, uint64_t ms)
+{
+	struct call *c = arena_alloc(a->arena, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	*c = (struct call){.e = e, .act = a};
+	a->state = c;
+	ask(c, ms ? ms : e->manifest.call_ms);
+	return ACT_WAIT;
+}
+
+int external_run(struct act *a)
+{
+	const struct external_action *x =
+		container_of(a->action, struct external_action, action);
+
+	return run(x->e, a, act_timeout_ms(a));
+}
+
+/* The time limit is own->call_ms, as in the wire contract, not the action's timeout. */
+int external_own_run(struct plug *p, struct act *a)
+{
+	return run(p->own, a, 0);
+}
+
+static void handle(struct external *e, struct request *rq)
+{
+	struct call *c = arena_alloc(&rq->arena, sizeof(*c));
+
+	if (!c) {
+		request_fail(
+			rq, 503, STR("The sandbox is out of memory for this request."));
+		return;
+	}
+	*c = (struct call){.e = e, .rq = rq};
+	rq->user = c;
+	ask(c, e->manifest.call_ms);
+}
+
+void external_handle(struct plug *p, struct request *rq)
+{
+	handle(container_of(p->plugin, struct external, plugin), rq);
+}
+
+void external_own_handle(struct plug *p, struct request *rq)
+{
+	handle(p->own, rq);
+}
+
+static void leave(struct call *c)
+{
+	struct external *e = c->e;
+	uint64_t id = c->state >= CALL_SENT ? c->id : 0;
+
+	unlink_call(c);
+	if (id)
+		external_tell(e, "cancel", id);
+}
+
+void external_abandon(struct act *a)
+{
+	if (a->state)
+		leave(a->state);
+}
+
+void external_gone(struct request *rq)
+{
+	leave(rq->user);
+}
+
+/* --- From the plugin ------------------------------------------------------ */
+
+void external_fail(struct external *e, bool all, const char *why)
+{
+	struct call *c = e->calls;
+	/* A built-in plugin reports this before it begins the calls that it was sent. */
+	bool undone = e->own && e->state == EXTERNAL_ABSENT;
+	char words[WORDS];
+
+	/*
+	 * Restarts at the front after each answer, because an answer may bring the next
+	 * call.
+	 */
+	while (c) {
+		if (c->state >= CALL_SENT && !undone) {
+			snprintf(words, sizeof(words),
+				"The plugin %s has given no answer: %s.", e->plugin.name,
+				why);
+			fail(c, 502, words);
+			c = e->calls;
+		} else if (all) {
+			fail_absent(c, why);
+			c = e->calls;
+		} else {
+			c = c->next;
+		}
+	}
+}
+
+static void fail_reply(struct call *c, int r, const char *why)
+{
+	uint64_t begun = c->state == CALL_OPEN ? c->id : 0;
+	struct external *e = c->e;
+	char words[WORDS];
+
+	snprintf(words, sizeof(words), "The plugin %s has given no valid answer: %s.",
+		e->plugin.name, why ? why : err_text(r));
+	if (r == -ENOMEM)
+		fail(c, 503, "The sandbox is out of memory for this request.");
+	else
+		fail(c, 502, words);
+	if (begun)
+		external_tell(e, "cancel", begun);
+}
+
+static void answer_action(struct call *c, struct json_val root)
+{
+	struct act *a = c->act;
+	const char *why = NULL;
+	int r;
+
+	r = plugin_observation(root, a->action->name, &c->e->json, a->out, &why);
+	if (r) {
+		fail_reply(c, r, why);
+		return;
+	}
+	unlink_call(c);
+	a->done(a);
+}
+
+/* --- Replies in pieces ------------------------------------------------------------- */
+
+static void begin_reply(struct call *c, const struct plugin_answer *an)
+{
+	struct request *rq = c->rq;
+
+	timer_cancel(c->e->box->loop, &c->timer);
+	c->endless = an->type && str_starts(str_c(an->type), STR(REQUEST_EVENTS));
+	rq->needs_peer = c->endless;
+	request_begin(rq, an->status, an->type, REQUEST_LENGTH_UNKNOWN);
+	c->state = CALL_OPEN;
+}
+
+/*
+ * Sends "more" when the client has space: the plugin may send a piece for each of them.
+ */
+static void pass_piece(struct call *c, struct str body, bool more)
+{
+	struct request *rq = c->rq;
+	bool room = request_write(rq, body);
+
+	if (!more) {
+		unlink_call(c);
+		request_end(rq);
+	} else if (room) {
+		external_tell(c->e, "more", c->id);
+	} else {
+		c->state = CALL_FULL;
+	}
+}
+
+void external_room(struct request *rq)
+{
+	struct call *c = rq->user;
+
+	if (!c || c->state != CALL_FULL)
+		return;
+	c->state = CALL_OPEN;
+	external_tell(c->e, "more", c->id);
+}
+
+void external_end_streams(struct external *e)
+{
+	struct call *c = e->calls;
+
+	while (c) {
+		struct call *next = c->next;
+		struct request *rq = c->rq;
+
+		if (c->endless) {
+			leave(c);
+			request_end(rq);
+		}
+		c = next;
+	}
+}
+
+/* --- Replies ------------------------------------------------------------------------ */
+
+static void answer_request(struct call *c, struct json_val root)
+{
+	struct arena *json = &c->e->json;
+	struct request *rq = c->rq;
+	struct plugin_answer an;
+	const char *why = NULL;
+	int r = c->state == CALL_OPEN ? plugin_piece_read(&an, root, json, &why)
+				      : plugin_answer_read(&an, root, json, &why);
+
+	for (size_t i = 0; !r && i < an.fields_n; i++)
+		request_add_field(rq, an.fields[i].name, an.fields[i].value);
+	if (r) {
+		fail_reply(c, r, why);
+	} else if (an.more || c->state == CALL_OPEN) {
+		if (c->state == CALL_SENT)
+			begin_reply(c, &an);
+		pass_piece(c, buf_view(&an.body), an.more);
+	} else {
+		unlink_call(c);
+		buf_str(request_out(rq), buf_view(&an.body));
+		request_reply(rq, an.status, an.type);
+	}
+	buf_free(&an.body);
+}
+
+/* 0; 1: no call waits for the reply any more; ERR_SYNTAX with why. */
+static int find_asked(
+	struct external *e, uint64_t id, struct call **found, const char **why)
+{
+	struct call *c = e->calls;
+
+	while (c && (c->state == CALL_WAITS || c->id != id))
+		c = c->next;
+	*found = c;
+	if (c)
+		return 0;
+	*why = "a reply to what was not asked";
+	if (id == 0 || id > e->last_id)
+		return ERR_SYNTAX;
+	external_noise(e);
+	return 1;
+}
+
+int external_own_reply(
+	struct external *e, uint64_t id, struct str observation, const char **why)
+{
+	struct call *c;
+	struct act *a;
+	int r = find_asked(e, id, &c, why);
+
+	if (r)
+		return r < 0 ? r : 0;
+	a = c->act;
+	buf_str(a->out, observation);
+	if (a->out->err) {
+		fail_reply(c, a->out->err, NULL);
+		return 0;
+	}
+	unlink_call(c);
+	a->done(a);
+	return 0;
+}
+
+int external_reply(struct external *e, const struct plugin_frame *f, const char **why)
+{
+	struct json_val error = json_get(f->root, "error");
+	struct call *c;
+	struct str words;
+	int r = find_asked(e, f->id, &c, why);
+
+	if (r)
+		return r < 0 ? r : 0;
+	if (c->state == CALL_FULL) {
+		*why = "a piece of a reply that it was not asked for";
+		return ERR_SYNTAX;
+	}
+	if (json_type(error) != JSON_ABSENT) {
+		const char *text = NULL;
+
+		if (json_str(error, &e->json, &words) == 0)
+			text = arena_cstr(arena_of(c), words);
+		if (text)
+			fail(c, 502, text);
+		else
+			fail_reply(c, ERR_SYNTAX, "its error is no string");
+	} else if (c->act) {
+		answer_action(c, f->root);
+	} else {
+		answer_request(c, f->root);
+	}
+	return 0;
+}

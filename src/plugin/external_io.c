@@ -1,0 +1,284 @@
+/* Input and output of the process of an external plugin: frames, and what it prints. */
+#include "plugin/external_private.h"
+
+#include "base/fd.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { DRAIN_READS = 16 }; /* more than a socket or a pipe holds */
+
+static char room[PLUGIN_READ]; /* for a single read; used up before the next */
+
+static bool is_noisy(const struct external *e)
+{
+	return e->noise >= PLUGIN_NOISE_MAX;
+}
+
+/*
+ * Does not read from a process that sends too much: the kernel's buffers fill up, and it
+ * blocks.
+ */
+static void listen_again(struct external *e)
+{
+	uint32_t in = is_noisy(e) ? 0 : EPOLLIN;
+
+	if (e->pipe.fd >= 0)
+		loop_want(e->box->loop, &e->pipe, in);
+	if (e->channel.fd >= 0)
+		loop_want(e->box->loop, &e->channel, in | (e->out.n ? EPOLLOUT : 0));
+}
+
+static void quiet_over(struct timer *t)
+{
+	struct external *e = container_of(t, struct external, quiet);
+
+	if (e->dropped)
+		log_warn("plugin %s: %u more lines are not shown", e->plugin.name,
+			e->dropped);
+	e->noise = e->dropped = e->changes = 0;
+	listen_again(e);
+}
+
+bool external_noise(struct external *e)
+{
+	if (is_noisy(e)) {
+		e->dropped++;
+		return false;
+	}
+	if (!e->quiet.slot &&
+		timer_set(e->box->loop, &e->quiet, PLUGIN_NOISE_MS, quiet_over) < 0)
+		return false;
+	e->noise++;
+	if (is_noisy(e))
+		listen_again(e);
+	return true;
+}
+
+/* --- Printed lines ------------------------------------------------------------ */
+
+static void end_line(struct external *e)
+{
+	if (!e->line_n)
+		return;
+	e->line[e->line_n] = '\0';
+	e->line_n = 0;
+	snprintf(e->last, sizeof(e->last), "%s", e->line);
+	if (external_noise(e))
+		log_info("plugin %s: %s", e->plugin.name, e->line);
+}
+
+static void print(struct external *e, struct str text)
+{
+	for (size_t i = 0; i < text.n; i++)
+		if (text.p[i] == '\n')
+			end_line(e);
+		else if (e->line_n + 1 < sizeof(e->line))
+			e->line[e->line_n++] = text.p[i];
+}
+
+/* 0: there may be more; 1: nothing now; negative: the end. */
+static int read_pipe(struct external *e)
+{
+	ssize_t n = read(e->pipe.fd, room, sizeof(room));
+
+	if (n < 0)
+		return errno == EINTR ? 0 : errno == EAGAIN ? 1 : -errno;
+	print(e, str_make(room, (size_t)n));
+	return n ? 0 : ERR_CLOSED;
+}
+
+void external_pipe_ready(struct io *io, uint32_t events)
+{
+	struct external *e = container_of(io, struct external, pipe);
+
+	(void)events;
+	if (read_pipe(e) < 0)
+		loop_close(e->box->loop, io);
+}
+
+/* --- Frames --------------------------------------------------------------- */
+
+static void flush(struct external *e)
+{
+	while (e->out.n && e->channel.fd >= 0) {
+		ssize_t n = send(e->channel.fd, e->out.p, e->out.n, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			break; /* the reader detects a broken channel */
+		buf_consume(&e->out, (size_t)n);
+	}
+	if (!e->out.n)
+		buf_free(&e->out);
+	listen_again(e);
+}
+
+int external_send(struct external *e, struct str frame)
+{
+	if (frame.n >= PLUGIN_OUT_MAX - e->out.n)
+		return ERR_LIMIT;
+	buf_str(&e->out, frame);
+	buf_putc(&e->out, '\n');
+	if (e->out.err) {
+		/*
+		 * An incomplete frame must not stay: there may be space for its end only.
+		 */
+		int r = e->out.err;
+
+		external_kill(e, "the sandbox is out of memory");
+		return r;
+	}
+	flush(e);
+	return 0;
+}
+
+void external_tell(struct external *e, const char *op, uint64_t id)
+{
+	struct buf frame = BUF_INIT(PLUGIN_LINE_MAX);
+	struct jw w;
+
+	jw_init(&w, &frame);
+	jw_object(&w);
+	jw_key(&w, "op");
+	jw_cstr(&w, op);
+	if (id) {
+		jw_key(&w, "id");
+		jw_uint(&w, id);
+	}
+	jw_end(&w);
+	if (!frame.err && external_send(e, buf_view(&frame)) < 0)
+		log_info("plugin %s: no room for %s", e->plugin.name, op);
+	buf_free(&frame);
+}
+
+bool external_own_runs(const struct plug *p)
+{
+	const struct external *e = p->own;
+
+	return e->pid != 0;
+}
+
+void external_own_tell(struct plug *p, const char *op)
+{
+	struct external *e = p->own;
+
+	if (e->state == EXTERNAL_READY)
+		external_tell(e, op, 0);
+}
+
+static int take(struct external *e, struct str line, const char **why)
+{
+	struct plugin_frame f;
+	struct str observation;
+	uint64_t id;
+	int r;
+
+	if (e->own && plugin_own_reply(line, &id, &observation))
+		return external_own_reply(e, id, observation, why);
+	if (e->own && e->own->said && e->own->said(e->plug, line))
+		return 0;
+	arena_rewind(&e->json);
+	r = plugin_frame_read(&f, line, &e->json, why);
+	if (r)
+		return r;
+	switch (f.op) {
+	case PLUGIN_READY:
+	case PLUGIN_UNAVAILABLE:
+		*why = "it changes its mind too often";
+		if (e->changes >= PLUGIN_NOISE_MAX)
+			return ERR_SYNTAX;
+		e->changes++;
+		external_noise(e);
+		if (f.op == PLUGIN_READY)
+			external_ready(e);
+		else
+			external_absent(e, f.words);
+		return 0;
+	case PLUGIN_LOG:
+		if (external_noise(e))
+			log_info("plugin %s: %.*s", e->plugin.name,
+				(int)(f.words.n < PLUGIN_LINE_MAX ? f.words.n
+								  : PLUGIN_LINE_MAX),
+				f.words.p);
+		return 0;
+	case PLUGIN_PONG:
+		external_noise(e);
+		return 0;
+	case PLUGIN_REPLY:
+		return external_reply(e, &f, why);
+	}
+	return 0;
+}
+
+static int read_channel(struct external *e, const char **why)
+{
+	ssize_t n = recv(e->channel.fd, room, sizeof(room), 0);
+	struct str in, line;
+	int r = 0;
+
+	if (n < 0)
+		return errno == EINTR ? 0 : errno == EAGAIN ? 1 : -errno;
+	if (n == 0)
+		return ERR_CLOSED;
+	external_heard(e);
+	in = str_make(room, (size_t)n);
+	while (!r && !(r = lines_next(&e->lines, &in, &line)))
+		r = take(e, line, why);
+	return r < 0 ? r : 0;
+}
+
+void external_channel_ready(struct io *io, uint32_t events)
+{
+	struct external *e = container_of(io, struct external, channel);
+	const char *why = NULL;
+	char words[PLUGIN_WHY_MAX];
+	int r = 0;
+
+	if (events & EPOLLOUT)
+		flush(e);
+	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+		r = read_channel(e, &why);
+	if (r >= 0)
+		return;
+	loop_close(e->box->loop, io);
+	if (r == ERR_CLOSED || r == -ECONNRESET) {
+		external_hang_up(e);
+		return;
+	}
+	if (r == ERR_LIMIT)
+		snprintf(words, sizeof(words), "it has sent a frame of more than %d MiB",
+			(e->own ? OBSERVATION_MAX : PLUGIN_FRAME_MAX) >> 20);
+	else
+		snprintf(words, sizeof(words), "it has sent what is no frame: %s",
+			why ? why : err_text(r));
+	external_kill(e, words);
+}
+
+void external_drain(struct external *e)
+{
+	const char *why = NULL;
+
+	for (int i = 0; i < DRAIN_READS && e->channel.fd >= 0; i++)
+		if (read_channel(e, &why))
+			break;
+	for (int i = 0; i < DRAIN_READS && e->pipe.fd >= 0; i++)
+		if (read_pipe(e))
+			break;
+	end_line(e);
+}
+
+void external_close(struct external *e)
+{
+	loop_close(e->box->loop, &e->pipe);
+	loop_close(e->box->loop, &e->channel);
+	spawn_report_close(&e->report);
+	lines_free(&e->lines);
+	buf_free(&e->out);
+	arena_reset(&e->json);
+	e->line_n = 0;
+}

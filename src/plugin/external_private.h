@@ -1,0 +1,150 @@
+/* Shared by the files of external plugins; not for other files. */
+#ifndef PLUGIN_EXTERNAL_PRIVATE_H
+#define PLUGIN_EXTERNAL_PRIVATE_H
+
+#include "base/lines.h"
+#include "codec/plugin_frame.h"
+#include "limits.h"
+#include "plugin/external.h"
+#include "plugin/manifest.h"
+#include "proc/children.h"
+#include "proc/spawn.h"
+
+/*
+ *   OFF -> PROBING -> STARTING -> READY <-> ABSENT
+ *
+ * A missing need or a failed probe leads to LACKING. The end of the process leads to
+ * PAUSED, possibly through ENDING. From both the plugin starts again.
+ */
+enum external_state {
+	EXTERNAL_OFF,      /* not started yet, or stopped for good */
+	EXTERNAL_LACKING,  /* a need is missing; a call checks again */
+	EXTERNAL_PROBING,  /* the probe runs */
+	EXTERNAL_RESTING,  /* all needs are met; the first call starts it */
+	EXTERNAL_STARTING, /* the process runs and is not ready yet */
+	EXTERNAL_READY,
+	EXTERNAL_ABSENT, /* the process runs and has reported why it is unavailable */
+	EXTERNAL_ENDING, /* it has closed its channel, or was killed */
+	EXTERNAL_PAUSED, /* it has ended, and is restarted soon */
+};
+
+struct call;
+
+struct external_action {
+	struct action action;
+	struct external *e;
+};
+
+struct external {
+	struct plugin plugin;           /* for plug.c */
+	const struct external_own *own; /* NULL: a plugin from a folder */
+	struct box *box;
+	struct plug *plug; /* set while it is started */
+	struct arena memory;
+	struct plugin_manifest manifest;
+	const char *dir;
+	const char **env;
+	struct external_action *actions;
+	char missing[PLUGIN_WHY_MAX];
+
+	enum external_state state;
+	struct timer timer; /* of the state */
+	bool probed;        /* the probe has succeeded */
+	bool hopeless;  /* ended before it was ready: calls do not wait for a restart */
+	uint64_t since; /* of the state */
+	uint64_t pause; /* ms before the next start; 0: none so far */
+	unsigned starts;
+	char trouble[PLUGIN_WHY_MAX]; /* why it was killed; or empty */
+
+	/* The process. */
+	pid_t pid; /* also its process group; 0: none */
+	struct child child;
+	struct spawn_report report;
+	struct io pipe;    /* stdout and stderr */
+	struct io channel; /* frames */
+	struct lines lines;
+	struct buf out; /* frames to be sent */
+	struct arena json;
+	char line[PLUGIN_LINE_MAX], last[PLUGIN_LINE_MAX];
+	size_t line_n;
+
+	/*
+	 * After a call without an answer in time: runs until the ping must be answered.
+	 */
+	struct timer doubt;
+	char ended[PLUGIN_WHY_MAX]; /* how the previous process has ended */
+
+	/* Output that was not requested. */
+	struct timer quiet;
+	unsigned noise, dropped;
+	unsigned changes; /* frames among it that report a change of readiness */
+
+	struct call *calls; /* in order of arrival */
+	size_t calls_n;
+	uint64_t last_id;
+};
+
+/* --- external.c: the life cycle of the process */
+
+/* Starts the plugin: p->own becomes e. */
+void external_begin(struct external *e, struct plug *p);
+/* For struct plugin. */
+int external_start(struct plug *p);
+void external_drain_calls(struct plug *p);
+void external_stop(struct plug *p);
+/* A call has come in LACKING: checks the needs again. */
+void external_again(struct external *e);
+/* A call has come in RESTING: starts the process. */
+void external_wake(struct external *e);
+/* Kills the process. why is the reason of its end. */
+void external_kill(struct external *e, const char *why);
+/* The process has closed its channel, or will: new calls wait for the next start. */
+void external_hang_up(struct external *e);
+/* The process has reported that it is ready, or why it is unavailable. */
+void external_ready(struct external *e);
+void external_absent(struct external *e, struct str why);
+
+/*
+ * A call that was sent at since (the loop's time) has had no answer: sends a ping, and
+ * kills the process if it does not answer.
+ */
+void external_doubt(struct external *e, uint64_t since);
+/* The process has sent something: ends the doubt. */
+void external_heard(struct external *e);
+
+/* --- external_io.c: the channel, and what the process prints */
+
+/* Closes everything that leads to the process. */
+void external_close(struct external *e);
+/* The process has ended: reads its last output. Called before external_close. */
+void external_drain(struct external *e);
+/* Queues a frame. ERR_LIMIT: the process does not read. */
+int external_send(struct external *e, struct str frame) MUST_USE;
+/* Sends a frame with the member op alone, and id unless that is 0, if there is space. */
+void external_tell(struct external *e, const char *op, uint64_t id);
+/* Called by the loop. */
+void external_pipe_ready(struct io *io, uint32_t events);
+void external_channel_ready(struct io *io, uint32_t events);
+
+/* --- external_call.c: calls and their replies */
+
+/* For the routes and the actions of the plugin. */
+void external_handle(struct plug *p, struct request *rq);
+void external_room(struct request *rq);
+int external_run(struct act *a);
+/* Ends streams of events, which would otherwise delay the end of the server. */
+void external_end_streams(struct external *e);
+/* In READY: sends the calls that wait. */
+void external_pump(struct external *e);
+/* Answers the calls that were sent, and if all is set, the others too, with an error. */
+void external_fail(struct external *e, bool all, const char *why);
+/* 0; ERR_SYNTAX with why: there is no such call. */
+int external_reply(
+	struct external *e, const struct plugin_frame *f, const char **why) MUST_USE;
+/* As external_reply, for a built-in plugin. */
+int external_own_reply(struct external *e, uint64_t id, struct str observation,
+	const char **why) MUST_USE;
+/* Counts a frame or a printed line that was not requested. True: it may be logged. */
+bool external_noise(struct external *e);
+
+#endif

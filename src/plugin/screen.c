@@ -1,0 +1,240 @@
+#include "plugin/screen.h"
+
+#include "base/b64.h"
+#include "base/jw.h"
+#include "plugin/external.h"
+
+#include <stdlib.h>
+
+#define BOUNDARY "--picture\r\n"
+
+enum {
+	SCREEN_VIEWERS_MAX = 8,       /* each may have an unread picture */
+	SCREEN_PICTURE_MAX = 2 << 20, /* bytes of a JPEG picture; usually 200 KB */
+	SCREEN_PAUSE_MS = 100,        /* between two pictures */
+};
+
+struct screen;
+
+/* A client that watches the screen. Lives in the arena of its request. */
+struct viewer {
+	struct screen *screen;
+	struct viewer *next;
+	struct request *rq;
+	uint64_t shown; /* number of the last picture sent to it */
+	bool full;      /* it has not read that picture yet */
+};
+
+/* Exists while there is a viewer. */
+struct screen {
+	struct plug *plug;
+	struct viewer *viewers;
+	size_t viewers_n;
+	struct buf picture; /* the last picture, as a part of the stream */
+	uint64_t pictures;
+	struct timer pause; /* before the next picture is sent */
+};
+
+/* --- Viewers ---------------------------------------------------------------------- */
+
+static void show(struct screen *s, struct viewer *v)
+{
+	if (v->full || v->shown == s->pictures || !s->picture.n)
+		return;
+	v->shown = s->pictures;
+	v->full = !request_write(v->rq, buf_view(&s->picture));
+}
+
+static void show_all(struct screen *s);
+
+static void pause_over(struct timer *t)
+{
+	show_all(container_of(t, struct screen, pause));
+}
+
+/*
+ * Sends the latest picture at once, then at most one per SCREEN_PAUSE_MS. Pictures in
+ * between are skipped.
+ */
+static void show_all(struct screen *s)
+{
+	bool any = false;
+
+	if (s->pause.slot)
+		return;
+	for (struct viewer *v = s->viewers; v; v = v->next) {
+		any = any || v->shown != s->pictures;
+		show(s, v);
+	}
+	/* Without a timer the next picture is sent without a pause. */
+	if (any &&
+		timer_set(s->plug->box->loop, &s->pause, SCREEN_PAUSE_MS, pause_over) < 0)
+		return;
+}
+
+static void screen_del(struct screen *s)
+{
+	s->plug->more = NULL;
+	timer_cancel(s->plug->box->loop, &s->pause);
+	buf_free(&s->picture);
+	free(s);
+}
+
+static void leave(struct viewer *v)
+{
+	struct screen *s = v->screen;
+	struct viewer **at = &s->viewers;
+
+	while (*at != v)
+		at = &(*at)->next;
+	*at = v->next;
+	s->viewers_n--;
+	v->rq->user = NULL;
+	if (s->viewers)
+		return;
+	external_own_tell(s->plug, "unwatch");
+	screen_del(s);
+}
+
+static struct screen *screen_new(struct plug *p)
+{
+	struct screen *s = calloc(1, sizeof(*s));
+
+	if (s)
+		*s = (struct screen){.plug = p, .picture = BUF_INIT(SCREEN_PICTURE_MAX)};
+	p->more = s;
+	return s;
+}
+
+static struct screen *screen_of(struct plug *p)
+{
+	return p->more ? p->more : screen_new(p);
+}
+
+static void look_on(struct plug *p, struct request *rq)
+{
+	struct viewer *v = arena_alloc(&rq->arena, sizeof(*v));
+	struct screen *s = v ? screen_of(p) : NULL;
+
+	if (!s) {
+		request_fail(
+			rq, 503, STR("The sandbox is out of memory for this request."));
+		return;
+	}
+	if (s->viewers_n == SCREEN_VIEWERS_MAX) {
+		request_fail(rq, 503, STR("Too many look on already."));
+		return;
+	}
+	*v = (struct viewer){.screen = s, .rq = rq, .next = s->viewers};
+	rq->user = v;
+	rq->needs_peer = true;
+	request_add_field(rq, STR("cache-control"), STR("no-store"));
+	request_begin(rq, 200, "multipart/x-mixed-replace; boundary=picture",
+		REQUEST_LENGTH_UNKNOWN);
+	v->full = !request_write(rq, STR(BOUNDARY));
+	s->viewers = v;
+	if (s->viewers_n++ == 0)
+		external_own_tell(p, "watch");
+	show(s, v);
+}
+
+/* --- From the process ------------------------------------------------------------- */
+
+void screen_ready(struct plug *p)
+{
+	if (p->more)
+		external_own_tell(p, "watch");
+}
+
+bool screen_said(struct plug *p, struct str frame)
+{
+	const struct str front = STR("{\"op\":\"picture\",\"jpeg\":\"");
+	struct str coded = str_skip(frame, front.n);
+	struct screen *s = p->more;
+
+	if (!str_starts(frame, front) || !str_ends(coded, STR("\"}")))
+		return false;
+	coded.n -= 2;
+	/* The last viewer may have disconnected while the picture was being sent. */
+	if (!s)
+		return true;
+	buf_reset(&s->picture);
+	buf_puts(&s->picture, "Content-Type: image/jpeg\r\n\r\n");
+	if (b64_decode(&s->picture, coded)) {
+		buf_free(&s->picture);
+		return true;
+	}
+	/*
+	 * A boundary at the end of the picture makes it visible before the next one
+	 * comes.
+	 */
+	buf_puts(&s->picture, "\r\n" BOUNDARY);
+	if (s->picture.err) {
+		buf_free(&s->picture);
+		return true;
+	}
+	s->pictures++;
+	show_all(s);
+	return true;
+}
+
+/* --- The plugin ------------------------------------------------------------------- */
+
+void screen_drain(struct plug *p)
+{
+	struct screen *s;
+
+	while ((s = p->more)) {
+		struct request *rq = s->viewers->rq;
+
+		leave(s->viewers);
+		request_end(rq);
+	}
+}
+
+void screen_handle(struct plug *p, struct request *rq)
+{
+	struct str stream;
+	int r = request_query(rq, STR("stream"), &stream);
+
+	if (r == 0 && !str_eq(stream, STR("mjpeg")))
+		r = ERR_SYNTAX;
+	if (r < 0)
+		request_fail(rq, 422, STR("\"stream\" is mjpeg, or left out."));
+	else if (!p->own)
+		request_fail(rq, 503, STR("There is no browser here."));
+	else if (!external_own_runs(p))
+		request_fail(rq, 409,
+			STR("No browser has been started yet: the first browse or "
+			    "browse_interactive action starts it."));
+	else if (r == 0)
+		look_on(p, rq);
+	else
+		external_own_handle(p, rq);
+}
+
+/* Whether the request is for a stream, and not for a single picture. */
+static bool looks_on(struct request *rq)
+{
+	struct str stream;
+
+	return request_query(rq, STR("stream"), &stream) == 0;
+}
+
+void screen_room(struct request *rq)
+{
+	struct viewer *v = rq->user;
+
+	if (!v || !looks_on(rq))
+		return;
+	v->full = false;
+	show(v->screen, v);
+}
+
+void screen_gone(struct request *rq)
+{
+	if (looks_on(rq))
+		leave(rq->user);
+	else
+		external_gone(rq);
+}

@@ -1,0 +1,473 @@
+/*
+ * The plugin for an editor in a browser: openvscode-server or code-server, found in the
+ * image or installed by a plugin's folder, on the port VSCODE_PORT.
+ *
+ *   STARTING -> UP          a process accepts connections at the port
+ *   STARTING, UP -> PAUSED  the process has ended
+ *   PAUSED -> STARTING, or GONE after too many quick ends
+ */
+#include "plugin/table.h"
+
+#include "base/env.h"
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "limits.h"
+#include "proc/children.h"
+#include "proc/tree.h"
+#include "proc/which.h"
+#include "shell/shell.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { UUID_TEXT = 37, PATH_MAX_HERE = 1024, WORD = 128, ARGS_MAX = 16 };
+
+enum vscode_state { STARTING, UP, PAUSED, GONE };
+
+struct vscode {
+	enum vscode_state state;
+	struct plug *plug;
+	char program[FILE_PATH_MAX];
+	char token[UUID_TEXT];
+	char base[PATH_MAX_HERE]; /* --server-base-path; or empty */
+	uint16_t port;
+	pid_t pid; /* 0: none */
+	struct child child;
+	struct spawn_report report;
+	struct io out;   /* stdout and stderr */
+	struct io probe; /* a connection to its port */
+	struct timer timer;
+	uint64_t started;      /* monotonic ms */
+	unsigned failures;     /* quick ends in a row */
+	char words[WORD];      /* the line that is being read */
+	size_t words_n;        /* bytes in words */
+	char last_words[WORD]; /* the last complete line that is not empty */
+};
+
+static struct loop *loop_of(const struct vscode *v)
+{
+	return v->plug->box->loop;
+}
+
+static void enter(struct vscode *v, enum vscode_state to)
+{
+	assert(v->state != GONE);
+	assert(to != UP || v->state == STARTING);
+	v->state = to;
+	timer_cancel(loop_of(v), &v->timer);
+}
+
+/* --- The program ------------------------------------------------------------------ */
+
+/* A program from the plugin's folder goes before those of the image. */
+static bool find_program(const char *const *env, char out[FILE_PATH_MAX])
+{
+	static const char *const places[] = {
+		"/.od/plugins/vscode/bin/openvscode-server",
+		"/.od/plugins/vscode/bin/code-server",
+		"/openhands/.openvscode-server/bin/openvscode-server",
+		"/home/.openvscode-server/bin/openvscode-server",
+		"/opt/openvscode-server/bin/openvscode-server",
+		"/usr/lib/code-server/bin/code-server",
+	};
+	const char *path = env_value(env, "PATH");
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		if (which_is_program(places[i])) {
+			snprintf(out, FILE_PATH_MAX, "%s", places[i]);
+			return true;
+		}
+	return which_find("openvscode-server", path, out) == 0 ||
+		which_find("code-server", path, out) == 0;
+}
+
+/*
+ * If a gateway selects the sandbox by the first part of the path, the editor needs the
+ * prefix of its own paths.
+ */
+static void find_base(const char *const *env, char out[PATH_MAX_HERE])
+{
+	struct str given = str_c(env_value(env, "OPENVSCODE_SERVER_BASE_PATH"));
+	struct str id = str_c(env_value(env, "RUNTIME_ID"));
+	struct str url = str_c(env_value(env, "RUNTIME_URL"));
+
+	out[0] = '\0';
+	given = str_trim(given, "/");
+	if (given.n) {
+		snprintf(out, PATH_MAX_HERE, "/%.*s", STR_ARG(given));
+		return;
+	}
+	url = str_skip(url, str_find(url, STR("://")));
+	url = str_skip(url, 3);
+	str_cut(&url, '/');
+	if (id.n && str_eq(str_cut(&url, '/'), id))
+		snprintf(out, PATH_MAX_HERE, "/%.*s/vscode", STR_ARG(id));
+}
+
+/* A UUID of random bits, RFC 9562 section 5.4. */
+static int make_token(char out[UUID_TEXT])
+{
+	uint8_t b[16];
+	char hex[2 * sizeof(b) + 1];
+	int r = random_bytes(b, sizeof(b));
+
+	if (r < 0)
+		return r;
+	b[6] = (uint8_t)(0x40 | (b[6] & 0x0f));
+	b[8] = (uint8_t)(0x80 | (b[8] & 0x3f));
+	hex_encode(b, sizeof(b), hex);
+	snprintf(out, UUID_TEXT, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12,
+		hex + 16, hex + 20);
+	return 0;
+}
+
+/* --- Output ----------------------------------------------------------------------- */
+
+static void take_output(struct vscode *v, struct str text)
+{
+	while (text.n) {
+		char c = text.p[0];
+
+		text = str_skip(text, 1);
+		if (c != '\n' && v->words_n < sizeof(v->words) - 1) {
+			v->words[v->words_n++] = c;
+		} else if (c == '\n' && v->words_n) {
+			v->words[v->words_n] = '\0';
+			memcpy(v->last_words, v->words, v->words_n + 1);
+			v->words_n = 0;
+		}
+	}
+}
+
+/* True: the output has ended. */
+static bool drain(struct vscode *v)
+{
+	char room[4096];
+	ssize_t n = v->out.fd < 0 ? 0 : read(v->out.fd, room, sizeof(room));
+
+	if (n > 0)
+		take_output(v, str_make(room, (size_t)n));
+	return n == 0;
+}
+
+static void output_ready(struct io *io, uint32_t events)
+{
+	struct vscode *v = container_of(io, struct vscode, out);
+
+	(void)events;
+	if (drain(v))
+		loop_close(loop_of(v), io);
+}
+
+/* --- Check of the port ------------------------------------------------------------ */
+
+static void probe_ready(struct io *io, uint32_t events)
+{
+	struct vscode *v = container_of(io, struct vscode, probe);
+	int r = fd_connected(io->fd);
+
+	(void)events;
+	loop_close(loop_of(v), io);
+	if (r < 0 || v->state != STARTING)
+		return;
+	enter(v, UP);
+	plug_ready(v->plug);
+}
+
+static const char *probe_address(const char *address)
+{
+	if (!strcmp(address, "0.0.0.0"))
+		return "127.0.0.1";
+	return strcmp(address, "::") ? address : "::1";
+}
+
+static void look(struct timer *t)
+{
+	struct vscode *v = container_of(t, struct vscode, timer);
+	int fd;
+
+	if (loop_now(loop_of(v)) - v->started > VSCODE_START_MS) {
+		snprintf(v->last_words, sizeof(v->last_words), "nobody listens");
+		tree_kill_now(v->pid);
+		return;
+	}
+	loop_close(loop_of(v), &v->probe);
+	fd = fd_connect_tcp(probe_address(v->plug->box->config->address), v->port);
+	if (fd >= 0 && loop_add(loop_of(v), &v->probe, fd, EPOLLOUT, probe_ready) < 0)
+		fd_close(&fd);
+	if (timer_set(loop_of(v), t, VSCODE_LOOK_MS, look) < 0)
+		log_warn("vscode: out of memory for a timer");
+}
+
+/* --- The process ------------------------------------------------------------------ */
+
+static void start_again(struct timer *t);
+
+static void fail(struct vscode *v, const char *words)
+{
+	char why[PLUGIN_WHY_MAX];
+	uint64_t pause = VSCODE_PAUSE_MS << v->failures;
+
+	if (++v->failures == VSCODE_FAILURES_MAX) {
+		enter(v, GONE);
+	} else {
+		enter(v, PAUSED);
+		if (timer_set(loop_of(v), &v->timer, pause, start_again) < 0)
+			enter(v, GONE);
+	}
+	snprintf(why, sizeof(why), "%s%s",
+		v->state == GONE ? "given up after several starts: " : "", words);
+	plug_unavailable(v->plug, why);
+}
+
+static void close_all(struct vscode *v)
+{
+	loop_close(loop_of(v), &v->out);
+	loop_close(loop_of(v), &v->probe);
+	spawn_report_close(&v->report);
+}
+
+static void ended(struct child *c, int status)
+{
+	struct vscode *v = container_of(c, struct vscode, child);
+	int err = spawn_outcome(&v->report);
+	char why[PLUGIN_WHY_MAX];
+
+	/* Processes left in its group have no editor any more. */
+	kill(-v->pid, SIGKILL);
+	drain(v);
+	take_output(v, STR("\n"));
+	if (err < 0 && err != -EAGAIN)
+		snprintf(why, sizeof(why), "%s: %s", v->report.step, err_text(err));
+	else
+		snprintf(why, sizeof(why), "it has ended (%s %d)%s%s",
+			WIFSIGNALED(status) ? "signal" : "exit status",
+			WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+			v->last_words[0] ? ": " : "", v->last_words);
+	close_all(v);
+	v->pid = 0;
+	if (loop_now(loop_of(v)) - v->started > VSCODE_STEADY_MS)
+		v->failures = 0;
+	fail(v, why);
+}
+
+static const char *const *coder_env(
+	const char *const *env, const char *password, const char **room, size_t max)
+{
+	size_t n = 0;
+
+	for (; *env && n + 2 < max; env++)
+		if (strncmp(*env, "PASSWORD=", 9) != 0 &&
+			strncmp(*env, "HASHED_PASSWORD=", 16) != 0)
+			room[n++] = *env;
+	room[n++] = password;
+	room[n] = NULL;
+	return room;
+}
+
+/* Both programs receive the address and the token, each by its own options. */
+static int launch(struct vscode *v, int out)
+{
+	const struct box *box = v->plug->box;
+	char place[WORD], port[16], password[WORD], cwd[FILE_PATH_MAX];
+	bool coder = str_ends(str_c(v->program), STR("/code-server"));
+	const char *address = box->config->address;
+	const char *mine[VSCODE_ENV_MAX];
+	const char *open[ARGS_MAX] = {v->program, "--host", address, "--connection-token",
+		v->token, "--port", port, "--disable-workspace-trust",
+		v->base[0] ? "--server-base-path" : NULL, v->base, NULL};
+	const char *code[ARGS_MAX] = {v->program, "--bind-addr", place, "--auth",
+		"password", "--disable-workspace-trust", "--disable-telemetry",
+		"--disable-update-check", cwd, NULL};
+	struct spawn sp = {
+		.path = v->program,
+		.argv = coder ? code : open,
+		.env = box->shell_setup->env,
+		.cwd = cwd,
+		.tty = -1,
+		.fds = {-1, out, out},
+		.dies_with_us = true,
+		.orphans_leave = true,
+		.user = box->shell_setup->user,
+	};
+
+	snprintf(port, sizeof(port), "%" PRIu16, v->port);
+	snprintf(place, sizeof(place), strchr(address, ':') ? "[%s]:%s" : "%s:%s",
+		address, port);
+	snprintf(password, sizeof(password), "PASSWORD=%s", v->token);
+	snprintf(cwd, sizeof(cwd), "%.*s", STR_ARG(box_cwd(box)));
+	if (coder)
+		sp.env = coder_env(sp.env, password, mine, ARRAY_LEN(mine));
+	return spawn(&sp, &v->pid, &v->report);
+}
+
+static int start_process(struct vscode *v)
+{
+	int out[2] = {-1, -1};
+	int r = fd_pipe(out);
+
+	if (r == 0)
+		r = loop_add(loop_of(v), &v->out, out[0], EPOLLIN, output_ready);
+	if (r == 0) {
+		out[0] = -1;
+		r = launch(v, out[1]);
+	}
+	if (r == 0)
+		r = timer_set(loop_of(v), &v->timer, VSCODE_LOOK_MS, look);
+	if (r == 0)
+		children_watch(&v->child, v->pid, ended);
+	else if (v->pid)
+		tree_kill_now(v->pid);
+	fd_close(&out[0]);
+	fd_close(&out[1]);
+	return r;
+}
+
+/*
+ * Refuses a port in use: another server would be taken for the editor, and users would be
+ * sent to it.
+ */
+static int check_port(const struct vscode *v)
+{
+	int fd = fd_listen_tcp(v->plug->box->config->address, v->port, 1);
+
+	if (fd < 0)
+		return fd;
+	fd_close(&fd);
+	return 0;
+}
+
+static void start_again(struct timer *t)
+{
+	struct vscode *v = container_of(t, struct vscode, timer);
+	char why[PLUGIN_WHY_MAX];
+	int r = check_port(v);
+
+	enter(v, STARTING);
+	v->started = loop_now(loop_of(v));
+	v->words_n = 0;
+	v->last_words[0] = '\0';
+	if (r < 0) {
+		snprintf(why, sizeof(why), "port %" PRIu16 ": %s", v->port, err_text(r));
+		fail(v, why);
+		return;
+	}
+	r = start_process(v);
+	if (r < 0) {
+		close_all(v);
+		v->pid = 0;
+		snprintf(why, sizeof(why), "%.128s: %s", v->program, err_text(r));
+		fail(v, why);
+	}
+}
+
+/* --- The plugin ------------------------------------------------------------------- */
+
+static void connection_token(struct plug *p, struct request *rq)
+{
+	const struct vscode *v = p->own;
+	struct jw w;
+
+	jw_init(&w, request_out(rq));
+	jw_object(&w);
+	jw_key(&w, "token");
+	if (v && v->state != GONE)
+		jw_cstr(&w, v->token);
+	else
+		jw_null(&w);
+	jw_end(&w);
+	request_reply(rq, 200, "application/json");
+}
+
+static struct vscode *vscode_new(struct plug *p, uint16_t port)
+{
+	struct vscode *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return NULL;
+	*v = (struct vscode){
+		.plug = p,
+		.port = port,
+		.report.fd = -1,
+		.out.fd = -1,
+		.probe.fd = -1,
+	};
+	if (make_token(v->token) == 0)
+		return v;
+	free(v);
+	return NULL;
+}
+
+static int start(struct plug *p)
+{
+	const char *const *env = p->box->shell_setup->env;
+	struct str port = str_c(env_value(env, "VSCODE_PORT"));
+	char program[FILE_PATH_MAX];
+	struct vscode *v;
+	uint64_t number;
+
+	if (str_u64(port, UINT16_MAX, &number) < 0 || !number) {
+		plug_unavailable(
+			p, port.n ? "VSCODE_PORT is no port" : "VSCODE_PORT is not set");
+		return 0;
+	}
+	if (!find_program(env, program)) {
+		plug_unavailable(
+			p, "neither openvscode-server nor code-server was found");
+		return 0;
+	}
+	v = vscode_new(p, (uint16_t)number);
+	if (!v)
+		return -ENOMEM;
+	snprintf(v->program, sizeof(v->program), "%s", program);
+	find_base(env, v->base);
+	p->own = v;
+	start_again(&v->timer);
+	return 0;
+}
+
+static void stop(struct plug *p)
+{
+	struct vscode *v = p->own;
+
+	p->own = NULL;
+	children_forget(&v->child);
+	timer_cancel(loop_of(v), &v->timer);
+	if (v->pid)
+		tree_kill_now(v->pid);
+	close_all(v);
+	free(v);
+}
+
+static void info(const struct plug *p, struct jw *w)
+{
+	const struct vscode *v = p->own;
+
+	if (!v || !v->pid)
+		return;
+	jw_key(w, "program");
+	jw_cstr(w, v->program);
+	jw_key(w, "port");
+	jw_uint(w, v->port);
+	jw_key(w, "pid");
+	jw_int(w, v->pid);
+}
+
+static const struct plug_route routes[] = {
+	{"GET", "/vscode/connection_token", connection_token, NULL, NULL},
+	{0},
+};
+
+const struct plugin plugin_vscode = {
+	.name = "vscode",
+	.start = start,
+	.stop = stop,
+	.info = info,
+	.routes = routes,
+};

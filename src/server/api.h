@@ -1,0 +1,70 @@
+/*
+ * The HTTP interface: one table of routes, the key check, the handlers.
+ * The wire contract is in docs/protocol.md.
+ */
+#ifndef SERVER_API_H
+#define SERVER_API_H
+
+#include "action/act.h"
+#include "mcp/mcp_server.h"
+#include "net/penalty.h"
+#include "net/server.h"
+
+#define API_JSON "application/json"
+
+struct attachments;
+struct entrypoint;
+struct once;
+struct processes;
+struct streams;
+
+/* The first member of what rq->user points to on routes of actions and processes. */
+struct asked {
+	void (*gone)(struct request *rq); /* the peer has closed the connection */
+	void (*room)(struct request *rq); /* see server_ops; NULL: nothing streams */
+	/* For bodies that are streamed; see server_ops. */
+	size_t (*body)(struct request *rq, struct str piece);
+	ssize_t (*move)(struct request *rq, int fd, size_t n);
+	void (*ready)(struct request *rq);
+};
+
+/* The member "resources" of /server_info, cached: it costs a dozen system calls. */
+struct info_cache {
+	char text[INFO_CACHE_MAX];
+	size_t n;
+	uint64_t until; /* monotonic ms */
+};
+
+struct api {
+	struct box *box;
+	struct once *once; /* actions with an id */
+	struct processes *processes;
+	struct attachments *attachments;
+	const struct entrypoint *entrypoint;
+	uint64_t started;     /* monotonic ms */
+	uint64_t last_action; /* when the last action was accepted, monotonic ms */
+	struct info_cache info;
+	struct penalty penalty; /* for peers that send no key or a wrong key */
+	struct mcp_server mcp;  /* the sandbox as an MCP server */
+	struct server *server;
+	struct streams *streams;
+};
+
+/* The callbacks for server_new; their arg is a struct api. */
+extern const struct server_ops api_ops;
+
+/* Whether key is the session key, or there is none. Takes constant time. */
+bool api_knows_key(const struct api *api, struct str key);
+/*
+ * Adds the fields of a reply with the bytes [from, next) of an output. The request asked
+ * for bytes from offset asked on. If from is greater, [asked, from) is lost: X-Gap.
+ */
+void api_add_part(struct request *rq, uint64_t asked, uint64_t from, uint64_t next);
+/* Answers with {"detail", "errors"} as the contract has it; 503 as api_no_memory. */
+void api_refuse(struct request *rq, unsigned status, const char *errors);
+/* As api_refuse, with status 422. */
+void api_invalid(struct request *rq, const char *errors);
+/* Answers 503: out of memory. */
+void api_no_memory(struct request *rq);
+
+#endif

@@ -1,0 +1,263 @@
+#include "server/files/search_work.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/jw.h"
+#include "limits.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sys/stat.h>
+
+/* The result of an operation: the answer is full. */
+enum { FULL = 1 };
+
+struct answer {
+	struct buf body;
+	struct jw jw;
+	bool in_file; /* the object of a file and the list of its lines are open */
+};
+
+static void begin(struct answer *a, const struct search_work *w, const char *list)
+{
+	*a = (struct answer){.in_file = false};
+	buf_init(&a->body, SEARCH_BODY_MAX + SEARCH_BODY_SLACK);
+	buf_puts(&a->body, "200");
+	jw_init(&a->jw, &a->body);
+	jw_object(&a->jw);
+	jw_key(&a->jw, "path");
+	jw_str(&a->jw, str_make(w->top.abs, w->top.n));
+	jw_key(&a->jw, list);
+	jw_array(&a->jw);
+}
+
+static void put_number(struct answer *a, const char *key, uint64_t n)
+{
+	jw_key(&a->jw, key);
+	jw_uint(&a->jw, n);
+}
+
+static void put_truncated(struct answer *a, const char *why)
+{
+	jw_key(&a->jw, "truncated");
+	if (why)
+		jw_cstr(&a->jw, why);
+	else
+		jw_null(&a->jw);
+}
+
+static bool is_full(const struct answer *a)
+{
+	return a->body.n > SEARCH_BODY_MAX;
+}
+
+/* Replaces the answer by an error. */
+static void fail(struct answer *a, int err)
+{
+	bool client = err == -EACCES || err == -EPERM;
+
+	buf_reset(&a->body);
+	if (err == -ENOENT || err == -ENOTDIR || err == -ELOOP)
+		buf_fmt(&a->body, "404There is no such file or folder.");
+	else if (err == ERR_TYPE)
+		buf_fmt(&a->body, "422The path is neither a folder nor a regular file.");
+	else if (err == -ENOMEM)
+		buf_fmt(&a->body, "503The search ran out of memory.");
+	else
+		buf_fmt(&a->body, "%sThe path cannot be searched: %s.",
+			client ? "403" : "500", err_text(err));
+}
+
+static int finish(struct answer *a, int out)
+{
+	int r = a->body.err;
+
+	if (!r)
+		r = fd_write_all(out, a->body.p, a->body.n);
+	buf_free(&a->body);
+	return r;
+}
+
+/* --- Glob ---------------------------------------------------------------------- */
+
+static bool is_asked_for(const struct search_work *w, uint8_t type)
+{
+	return type == DT_DIR ? w->folders
+			      : w->files && (type == DT_REG || type == DT_LNK);
+}
+
+/* Lists matching names. Returns 0 or an error. *why: the list may be incomplete. */
+static int list(struct search_work *w, struct walk *walk, struct answer *a, uint64_t *n,
+	const char **why)
+{
+	uint64_t until = clock_ms() + w->ms;
+	struct walk_entry e;
+	int r = 0;
+
+	while (!*why && (r = walk_next(walk, &e)) == 0) {
+		if (clock_ms() >= until)
+			*why = "time";
+		if (!is_asked_for(w, e.type))
+			continue;
+		r = glob_match(&w->glob, e.path);
+		if (r < 0)
+			return r;
+		if (r)
+			continue;
+		if (*n == w->limit) {
+			*why = "limit";
+			break;
+		}
+		jw_str(&a->jw, e.path);
+		++*n;
+		if (is_full(a))
+			*why = "size";
+	}
+	return *why || r > 0 ? 0 : r;
+}
+
+/* The top is a file: it is matched by its base name, as in grep. */
+static int list_single(struct search_work *w, struct answer *a, uint64_t *n)
+{
+	struct str base = file_path_base(&w->top);
+	struct stat st;
+	int r;
+
+	if (stat(w->top.abs, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return ERR_TYPE;
+	r = w->files ? glob_match(&w->glob, base) : 1;
+	if (r == 0) {
+		jw_str(&a->jw, base);
+		++*n;
+	}
+	return r < 0 ? r : 0;
+}
+
+int search_work_glob(void *arg, int in, int out)
+{
+	struct search_work *w = arg;
+	const char *why = NULL;
+	struct answer a;
+	struct walk walk;
+	uint64_t n = 0;
+	int r;
+
+	(void)in;
+	begin(&a, w, "paths");
+	r = walk_open(&walk, w->top.abs, &w->walk);
+	if (!r)
+		r = list(w, &walk, &a, &n, &why);
+	else if (r == -ENOTDIR)
+		r = list_single(w, &a, &n);
+	if (r) {
+		fail(&a, r);
+		return finish(&a, out);
+	}
+	jw_end(&a.jw);
+	put_number(&a, "count", n);
+	jw_key(&a.jw, "skipped");
+	jw_object(&a.jw);
+	put_number(&a, "unreadable", walk.unreadable);
+	put_number(&a, "too_deep", walk.too_deep);
+	jw_end(&a.jw);
+	put_truncated(&a, why);
+	jw_end(&a.jw);
+	walk_free(&walk);
+	return finish(&a, out);
+}
+
+/* --- Grep ---------------------------------------------------------------------- */
+
+static int put_file(void *arg, struct str path)
+{
+	struct answer *a = arg;
+
+	jw_object(&a->jw);
+	jw_key(&a->jw, "path");
+	jw_str(&a->jw, path);
+	jw_key(&a->jw, "lines");
+	jw_array(&a->jw);
+	a->in_file = true;
+	return 0;
+}
+
+static int put_line(void *arg, const struct grep_line *line)
+{
+	struct answer *a = arg;
+
+	jw_object(&a->jw);
+	put_number(a, "line", line->number);
+	jw_key(&a->jw, "text");
+	jw_str(&a->jw, line->text);
+	jw_key(&a->jw, "match");
+	jw_bool(&a->jw, line->match);
+	if (line->cut) {
+		jw_key(&a->jw, "cut");
+		jw_bool(&a->jw, true);
+	}
+	jw_end(&a->jw);
+	return is_full(a) ? FULL : 0;
+}
+
+static int put_file_end(void *arg, uint64_t matches)
+{
+	struct answer *a = arg;
+
+	jw_end(&a->jw);
+	put_number(a, "matches", matches);
+	jw_end(&a->jw);
+	a->in_file = false;
+	return is_full(a) ? FULL : 0;
+}
+
+static void put_counts(struct answer *a, const struct grep_counts *c, bool full)
+{
+	static const char *const why[] = {
+		[GREP_COMPLETE] = NULL,
+		[GREP_LIMIT] = "limit",
+		[GREP_TIME] = "time",
+	};
+
+	put_number(a, "matches", c->matches);
+	put_number(a, "files_matched", c->matched_files);
+	put_number(a, "files_searched", c->files);
+	jw_key(&a->jw, "skipped");
+	jw_object(&a->jw);
+	put_number(a, "binary", c->binary);
+	put_number(a, "unreadable", c->unreadable);
+	put_number(a, "too_long", c->too_long);
+	put_number(a, "too_deep", c->too_deep);
+	jw_end(&a->jw);
+	put_truncated(a, full ? "size" : why[c->end]);
+}
+
+int search_work_grep(void *arg, int in, int out)
+{
+	static const struct grep_ops ops = {put_file, put_line, put_file_end};
+	struct search_work *w = arg;
+	struct grep_conf conf = w->grep;
+	struct grep_counts counts;
+	struct answer a;
+	int r;
+
+	(void)in;
+	begin(&a, w, "results");
+	conf.ops = &ops;
+	conf.arg = &a;
+	conf.until = clock_ms() + w->ms;
+	r = grep_run(&conf, w->top.abs, &counts);
+	if (r < 0) {
+		fail(&a, r);
+		return finish(&a, out);
+	}
+	if (a.in_file) {
+		jw_end(&a.jw);
+		jw_end(&a.jw);
+	}
+	jw_end(&a.jw);
+	put_counts(&a, &counts, r == FULL);
+	jw_end(&a.jw);
+	return finish(&a, out);
+}

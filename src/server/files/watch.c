@@ -1,0 +1,302 @@
+#include "server/files/watch.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "limits.h"
+#include "server/files/watch_private.h"
+#include "server/files/works.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct watch_ops deep = {
+	.event = watch_put_change,
+	.look = watch_look,
+	.there = watch_there,
+	.forget = watch_forget,
+	.hide = watch_hide,
+};
+static const struct watch_ops flat = {
+	.event = watch_put_change,
+	.there = watch_there,
+	.forget = watch_forget,
+	.hide = watch_hide,
+};
+
+static struct watch *engine_new(void)
+{
+	return calloc(1, sizeof(struct watch));
+}
+
+static void engine_del(struct watcher *w)
+{
+	if (w->engine)
+		watch_free(w->engine);
+	free(w->engine);
+	w->engine = NULL;
+	fd_close(&w->fd);
+}
+
+/* Makes an engine and watches the top, which is open at fd. */
+static int engage(struct watcher *w, int fd)
+{
+	w->engine = engine_new();
+	if (!w->engine)
+		return -ENOMEM;
+	w->deep = w->ask->tree && !w->only;
+	watch_init(w->engine, w->deep ? &deep : &flat, w);
+	w->fd = fd_inotify();
+	return w->fd < 0 ? w->fd : watch_top(w, fd);
+}
+
+/* Watches the rest. After "ready" the client can list files without missing a change. */
+static int get_ready(struct watcher *w, int fd)
+{
+	struct jw jw;
+	int r = watch_below(w, fd);
+
+	if (r)
+		return r;
+	watch_put(w, &jw, "ready");
+	watch_put_path(&jw, "path", str_make(w->top.p, w->top.n - (w->top.n > 1)));
+	jw_key(&jw, "folders");
+	jw_uint(&jw, w->engine->tree.count);
+	watch_put_end(w, &jw);
+	return chdir("/") < 0 ? -errno : 0;
+}
+
+/* --- The end ---------------------------------------------------------------------- */
+
+static int say_end(struct watcher *w, const char *reason, const char *detail)
+{
+	struct jw jw;
+
+	watch_put(w, &jw, "end");
+	jw_key(&jw, "reason");
+	jw_cstr(&jw, reason);
+	jw_key(&jw, "detail");
+	jw_cstr(&jw, detail);
+	watch_put_end(w, &jw);
+	return watch_flush(w);
+}
+
+/* The missed changes are unknown: the watch begins again, and the client lists again. */
+static int start_over(struct watcher *w)
+{
+	struct jw jw;
+	int fd = watch_open_top(w);
+	int r = fd < 0 ? fd : 0;
+
+	watch_put(w, &jw, "overflow");
+	jw_key(&jw, "detail");
+	jw_cstr(&jw, "Changes were missed. List everything after the next \"ready\".");
+	watch_put_end(w, &jw);
+	engine_del(w);
+	if (!r)
+		r = engage(w, fd);
+	if (!r)
+		r = get_ready(w, fd);
+	fd_close(&fd);
+	return r;
+}
+
+/* --- The loop --------------------------------------------------------------------- */
+
+int watch_take(struct watcher *w)
+{
+	static _Alignas(8) char room[WATCH_READ];
+	ssize_t n = read(w->fd, room, sizeof(room));
+	int r;
+
+	if (n <= 0)
+		return n < 0 && errno != EAGAIN && errno != EINTR ? -errno : 0;
+	r = watch_feed(w->engine, str_make(room, (size_t)n), clock_ms());
+	return r ? r : 1;
+}
+
+/* Waits for events. 0: there is work; 1: the watch is to end; or an error. */
+static int await(struct watcher *w, bool *readable)
+{
+	struct pollfd fds[] = {
+		{.fd = w->fd, .events = watch_wants(w->engine) ? POLLIN : 0},
+		/* no bytes come, only the end */
+		{.fd = w->io->in, .events = POLLIN},
+		{.fd = w->io->out},
+	};
+	uint64_t now = clock_ms(), due = watch_due(w->engine);
+	int ms;
+
+	due = due < w->beat ? due : w->beat;
+	ms = due > now ? (int)(due - now) : 0;
+	if (poll(fds, ARRAY_LEN(fds), ms) < 0 && errno != EINTR)
+		return -errno;
+	*readable = fds[0].revents;
+	return fds[1].revents || fds[2].revents;
+}
+
+static int turn(struct watcher *w)
+{
+	bool readable = false;
+	int r = await(w, &readable);
+
+	if (r > 0) {
+		r = say_end(w, "stopping", "The server stops.");
+		return r ? r : -ECANCELED;
+	}
+	if (readable)
+		r = watch_take(w);
+	if (r >= 0)
+		r = watch_run(w->engine, clock_ms());
+	if (r == WATCH_GAP)
+		r = start_over(w);
+	return r ? r : watch_flush(w);
+}
+
+static int live(struct watcher *w)
+{
+	int r;
+
+	while ((r = turn(w)) == 0)
+		;
+	switch (r) {
+	case -ECANCELED:
+		return 0;
+	case WATCH_REMOVED:
+		return say_end(w, "removed", "The folder was removed.");
+	case WATCH_MOVED:
+		return say_end(w, "moved", "The folder was renamed.");
+	case ERR_CLOSED:
+		return say_end(w, "moved", "The path leads elsewhere now.");
+	case WATCH_UNMOUNTED:
+		return say_end(w, "unmounted", "Its file system was unmounted.");
+	case -EPIPE:
+		return r;
+	default:
+		return say_end(w, "failed", watch_words(r));
+	}
+}
+
+/* --- The beginning ---------------------------------------------------------------- */
+
+/* Opens the folder at p, or the folder of the file at p, whose name goes to base. */
+static int open_top(struct watcher *w, const struct file_path *p, char *base)
+{
+	char cwd[FILE_PATH_MAX];
+	struct stat st;
+	int dir, fd, r;
+
+	if (stat(p->abs, &st) < 0)
+		return -errno;
+	if (S_ISDIR(st.st_mode)) {
+		fd = fd_open(p->abs, O_RDONLY | O_DIRECTORY, 0);
+	} else {
+		/*
+		 * A rename can replace the file by another one, so its name is watched in
+		 * its folder.
+		 */
+		r = file_path_open_dir(p, &dir, base);
+		if (r)
+			return r;
+		w->only = base;
+		fd = fd_openat(dir, ".", O_RDONLY | O_DIRECTORY, 0);
+		fd_close(&dir);
+	}
+	if (fd < 0)
+		return fd;
+	if (fchdir(fd) < 0 || !getcwd(cwd, sizeof(cwd))) {
+		r = -errno;
+		fd_close(&fd);
+		return r;
+	}
+	buf_puts(&w->top, cwd);
+	if (!str_ends(buf_view(&w->top), STR("/")))
+		buf_putc(&w->top, '/');
+	if (buf_cstr(&w->top))
+		return fd;
+	fd_close(&fd);
+	return w->top.err;
+}
+
+static int fail(struct watcher *w, int err)
+{
+	if (err == -ENOSPC || err == -EMFILE || err == -ENOMEM)
+		return transfer_fail(w->io, 503, str_c(watch_words(err)));
+	if (err == -ENOSYS || err == -EPERM)
+		return transfer_fail(w->io, 501, str_c(watch_words(err)));
+	return work_fail(w->io, err, w->ask->path);
+}
+
+static int stream(struct watcher *w, int fd)
+{
+	struct transfer_head head = {
+		.status = 200,
+		.length = REQUEST_LENGTH_UNKNOWN,
+		.type = REQUEST_EVENTS,
+	};
+	int r = engage(w, fd);
+
+	if (r) {
+		fd_close(&fd);
+		return fail(w, r);
+	}
+	transfer_field(&head, "cache-control", STR("no-cache"));
+	/* Makes proxies pass the reply on without buffering. */
+	transfer_field(&head, "x-accel-buffering", STR("no"));
+	r = transfer_begin(w->io, &head);
+	if (!r)
+		r = get_ready(w, fd);
+	fd_close(&fd);
+	if (!r)
+		r = watch_flush(w);
+	return r == -EPIPE ? r : r ? say_end(w, "failed", watch_words(r)) : live(w);
+}
+
+static int compile(struct watcher *w)
+{
+	const char *why = "out of memory";
+	char words[128];
+	int r;
+
+	if (!w->ask->exclude.n)
+		return 0;
+	r = glob_init(&w->exclude, w->ask->exclude, GLOB_BRACES | GLOB_ANYWHERE, &why);
+	w->excludes = !r;
+	if (!r)
+		return 0;
+	snprintf(words, sizeof(words), "query: \"exclude\": %s", why);
+	r = transfer_fail(w->io, 422, str_c(words));
+	return r ? r : 1;
+}
+
+int watch_work(struct transfer_io *io, const struct transfer_ask *ask)
+{
+	struct watcher w = {.io = io, .ask = ask, .fd = -1};
+	char base[FILE_PATH_MAX];
+	struct file_path p;
+	int fd, r;
+
+	w.beat = clock_ms() + ask->beat_s * 1000;
+	buf_init(&w.top, FILE_PATH_MAX + 1);
+	buf_init(&w.path, WATCH_PATH_MAX);
+	buf_init(&w.rules_of, WATCH_PATH_MAX);
+	ignore_init(&w.rules);
+	if (!work_path(io, ask->path, &p, &r))
+		return r;
+	r = compile(&w);
+	if (r == 0) {
+		fd = open_top(&w, &p, base);
+		r = fd < 0 ? fail(&w, fd) : stream(&w, fd);
+	}
+	engine_del(&w);
+	ignore_free(&w.rules);
+	glob_free(&w.exclude);
+	buf_free(&w.top);
+	buf_free(&w.path);
+	buf_free(&w.rules_of);
+	return r > 0 ? 0 : r;
+}

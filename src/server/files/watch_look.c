@@ -1,0 +1,348 @@
+#include "server/files/watch_private.h"
+
+#include "base/fd.h"
+#include "fs/root.h"
+#include "search/walk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+enum { OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW };
+
+static bool is_folder(int fd, const struct watch_folder *f)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_dev == f->dev && st.st_ino == f->ino;
+}
+
+/* The top is not held open: this would delay the event of its removal. */
+int watch_open_top(struct watcher *w)
+{
+	const struct watch_folder *top = w->engine->tree.top;
+	int fd = fd_open(w->top.p, O_RDONLY | O_DIRECTORY, 0);
+
+	if (fd < 0 && fd != -ENOENT && fd != -ENOTDIR)
+		return fd;
+	if (fd >= 0 && (!top || is_folder(fd, top)))
+		return fd;
+	fd_close(&fd);
+	return ERR_CLOSED;
+}
+
+/*
+ * Opens the folder at its recorded path. -ESTALE: another folder is there, because a
+ * rename has not been read yet.
+ */
+static int open_folder(struct watcher *w, const struct watch_folder *f)
+{
+	int top = watch_open_top(w);
+	int fd;
+
+	if (top < 0 || !f->parent)
+		return top;
+	buf_reset(&w->path);
+	watch_tree_path(f, &w->path);
+	fd = buf_cstr(&w->path) ? root_open(top, w->path.p, NULL) : w->path.err;
+	fd_close(&top);
+	if (fd < 0 || is_folder(fd, f))
+		return fd;
+	fd_close(&fd);
+	return -ESTALE;
+}
+
+static bool is_gone(int err)
+{
+	return err == -ENOENT || err == -ENOTDIR || err == -ELOOP || err == -ESTALE;
+}
+
+/*
+ * Whether wd is the watch of another path: a folder that is mounted twice has one watch.
+ */
+static bool is_elsewhere(
+	struct watcher *w, int wd, const struct watch_folder *parent, const char *name)
+{
+	const struct watch_folder *f = watch_tree_wd(&w->engine->tree, wd);
+	int fd;
+
+	if (!f || (f->parent == parent && strcmp(f->name, name) == 0))
+		return false;
+	fd = open_folder(w, f);
+	if (fd < 0)
+		return false;
+	fd_close(&fd);
+	return true;
+}
+
+/* Reads all events up to now. */
+static int drain(struct watcher *w)
+{
+	int r;
+
+	while ((r = watch_take(w)) > 0)
+		;
+	return r == ERR_LIMIT ? WATCH_GAP : r;
+}
+
+/* Watches the folder at fd. Results as watch_found, WATCH_GAP, or -errno. */
+static int add(struct watcher *w, int fd, struct watch_folder *parent, const char *name,
+	struct watch_folder **out)
+{
+	struct watch_folder *f = NULL;
+	struct stat st;
+	int wd, r;
+
+	/*
+	 * inotify takes paths only. A folder is watched by descriptor as the working
+	 * directory.
+	 */
+	if (fstat(fd, &st) < 0 || fchdir(fd) < 0)
+		return -errno;
+	wd = inotify_add_watch(
+		w->fd, ".", watch_mask | (parent ? IN_MASK_ADD : watch_top_mask));
+	if (wd < 0)
+		return -errno;
+	if (is_elsewhere(w, wd, parent, name))
+		return ERR_DUPLICATE;
+	r = parent ? drain(w) : 0;
+	if (!r && parent && !watch_settled(w->engine, parent, name))
+		r = WATCH_ABSENT;
+	if (!r)
+		r = watch_found(w->engine, parent, name, wd, &f);
+	if (r && !watch_tree_wd(&w->engine->tree, wd))
+		inotify_rm_watch(w->fd, wd);
+	if (r)
+		return r;
+	f->dev = st.st_dev;
+	f->ino = st.st_ino;
+	w->full = false;
+	*out = f;
+	return 0;
+}
+
+/* The path of name in f. */
+static struct str path_in(
+	struct watcher *w, const struct watch_folder *f, const char *name)
+{
+	buf_reset(&w->path);
+	watch_tree_path(f, &w->path);
+	if (w->path.n)
+		buf_putc(&w->path, '/');
+	buf_puts(&w->path, name);
+	return buf_view(&w->path);
+}
+
+static int tell_found(
+	struct watcher *w, const struct watch_folder *f, const char *name, bool dir)
+{
+	return w->quiet ? watch_flush_much(w) : watch_tell(w->engine, f, name, dir);
+}
+
+/*
+ * Watches the folder at fd, which may be an error. A folder that cannot be watched is
+ * reported, and the result is 0. -ENOMEM is returned.
+ */
+static int enter(struct watcher *w, int fd, struct watch_folder *parent, const char *name,
+	struct watch_folder **out)
+{
+	int r = fd < 0 ? fd : add(w, fd, parent, name, out);
+
+	if (r >= 0 || r == -ENOMEM)
+		return r == WATCH_ABSENT ? watch_lost(w->engine, parent, name) : r;
+	watch_put_unwatched(w, path_in(w, parent, name), r);
+	return 0;
+}
+
+/*
+ * Handles a name that was listed in f. A folder is watched before it is listed, so that
+ * no change is missed: *child is the folder, or NULL if it is not entered.
+ */
+static int found(struct watcher *w, struct watch_folder *f, const struct walk_entry *e,
+	struct watch_folder **child)
+{
+	int fd, r;
+
+	*child = NULL;
+	if (w->excludes && watch_hide(w, path_in(w, f, e->name), e->type == DT_DIR))
+		return 0;
+	if (e->type != DT_DIR || !w->deep)
+		return tell_found(w, f, e->name, e->type == DT_DIR);
+	fd = fd_openat(e->dir, e->name, OPEN_FOLDER, 0);
+	/* The watch of the parent folder reports the removal. */
+	if (is_gone(fd))
+		return 0;
+	r = tell_found(w, f, e->name, true);
+	if (!r)
+		r = enter(w, fd, f, e->name, child);
+	fd_close(&fd);
+	return r;
+}
+
+/* Reports and watches everything in f, which is open at fd. */
+static int list(struct watcher *w, int fd, struct watch_folder *f)
+{
+	const struct walk_conf conf = {
+		.order = WALK_FOUND, .hidden = true, .ignore = w->ask->ignore};
+	struct watch_folder *levels[WALK_DEPTH_MAX + 1] = {f};
+	struct buf top = BUF_INIT(WATCH_PATH_MAX);
+	struct walk_entry e;
+	struct walk walk;
+	bool ended = false;
+	int r;
+
+	buf_str(&top, buf_view(&w->top));
+	watch_tree_path(f, &top);
+	r = buf_cstr(&top) ? 0 : top.err;
+	if (!r)
+		r = walk_open_fd(&walk, fd_dup(fd, 0), top.p, &conf);
+	else
+		walk = (struct walk){.enter = false};
+	while (!r) {
+		size_t level;
+
+		r = walk_next(&walk, &e);
+		ended = r == 1;
+		if (r)
+			break;
+		level = str_count(e.path, '/');
+		r = found(w, levels[level], &e, &levels[level + 1]);
+		if (e.type == DT_DIR && !levels[level + 1])
+			walk_skip(&walk);
+	}
+	walk_free(&walk);
+	buf_free(&top);
+	return ended ? 0 : r;
+}
+
+int watch_top(struct watcher *w, int fd)
+{
+	struct watch_folder *f;
+
+	return add(w, fd, NULL, "", &f);
+}
+
+int watch_below(struct watcher *w, int fd)
+{
+	int r;
+
+	w->quiet = !w->ask->existing;
+	r = w->deep || !w->quiet ? list(w, fd, w->engine->tree.top) : 0;
+	w->quiet = false;
+	return r;
+}
+
+/* Releases the folder of the last watch, which is the working directory. */
+static void leave(void)
+{
+	if (chdir("/") < 0)
+		return;
+}
+
+int watch_look(void *arg, struct watch_folder *parent, const char *name)
+{
+	struct watcher *w = arg;
+	struct watch_folder *f = NULL;
+	int dir = open_folder(w, parent);
+	int fd = dir < 0 ? dir : fd_openat(dir, name, OPEN_FOLDER, 0);
+	int r;
+
+	fd_close(&dir);
+	if (is_gone(fd))
+		return WATCH_ABSENT;
+	if (fd == ERR_CLOSED)
+		return fd;
+	r = enter(w, fd, parent, name, &f);
+	if (!r && f)
+		r = list(w, fd, f);
+	fd_close(&fd);
+	leave();
+	return r;
+}
+
+int watch_there(void *arg, struct watch_folder *f, const char *name, bool *dir)
+{
+	struct watcher *w = arg;
+	int at = open_folder(w, f);
+	int found = -ESTALE;
+	struct stat st;
+	int r;
+
+	if (at >= 0)
+		found = fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? WATCH_ABSENT
+									: 0;
+	fd_close(&at);
+	if (!found)
+		*dir = S_ISDIR(st.st_mode);
+	r = drain(w);
+	return r ? r : found;
+}
+
+void watch_forget(void *arg, int wd)
+{
+	struct watcher *w = arg;
+
+	inotify_rm_watch(w->fd, wd);
+}
+
+/* --- Hidden changes --------------------------------------------------------------- */
+
+/* Loads the ignore rules for the folder with that path, which ends with a slash. */
+static void load_rules(struct watcher *w, struct str folder)
+{
+	struct buf path = BUF_INIT(WATCH_PATH_MAX);
+
+	if (w->rules_of.n == folder.n + 1 && str_ends(buf_view(&w->rules_of), folder))
+		return;
+	ignore_free(&w->rules);
+	ignore_init(&w->rules);
+	buf_reset(&w->rules_of);
+	buf_str(&path, buf_view(&w->top));
+	buf_str(&path, folder);
+	w->rules_out = false;
+	/* Without memory no rules apply. */
+	if (buf_cstr(&path) &&
+		walk_rules(&w->rules, path.p, w->top.n, path.n, &w->rules_out) == 0) {
+		buf_putc(&w->rules_of, '/');
+		buf_str(&w->rules_of, folder);
+	}
+	buf_free(&path);
+}
+
+static bool is_ignored(struct watcher *w, struct str path, bool dir)
+{
+	const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
+	struct str folder = {path.p, slash ? (size_t)(slash - path.p) + 1 : 0};
+	struct str base = str_skip(path, folder.n);
+	enum ignore_verdict verdict = IGNORE_NOTHING_SAID;
+	struct buf whole = BUF_INIT(2 * WATCH_PATH_MAX);
+	int r;
+
+	if (str_eq(base, STR(".git")))
+		return true;
+	load_rules(w, folder);
+	buf_str(&whole, buf_view(&w->top));
+	buf_str(&whole, path);
+	r = whole.err ? whole.err
+		      : ignore_ask(&w->rules, buf_view(&whole), dir, &verdict);
+	buf_free(&whole);
+	/* The file or its content has changed: the rules are read again. */
+	if (str_eq(base, STR(".gitignore")))
+		buf_reset(&w->rules_of);
+	return w->rules_out || (!r && verdict == IGNORE_LEAVE_OUT);
+}
+
+bool watch_hide(void *arg, struct str path, bool dir)
+{
+	struct watcher *w = arg;
+
+	if (w->only)
+		return !str_eq(path, str_c(w->only));
+	if (str_eq(path, STR(".")))
+		return false;
+	if (w->excludes && glob_match(&w->exclude, path) == 0)
+		return true;
+	return w->ask->ignore && is_ignored(w, path, dir);
+}

@@ -1,0 +1,164 @@
+#include "server/reader.h"
+
+#include "limits.h"
+
+#include <inttypes.h>
+
+void reader_put_event(struct buf *out, struct jw *w, uint64_t id, const char *name)
+{
+	buf_fmt(out, "id: %" PRIu64 "\nevent: %s\ndata: ", id, name);
+	jw_init(w, out);
+	jw_object(w);
+}
+
+/* JSON escapes line feeds, so the data is one line. */
+void reader_put_event_end(struct buf *out, struct jw *w)
+{
+	jw_end(w);
+	buf_puts(out, "\n\n");
+}
+
+uint64_t reader_last_event_id(const struct request *rq)
+{
+	struct str text;
+	uint64_t id;
+
+	if (request_header(rq, STR("last-event-id"), &text) != 0 ||
+		str_u64(text, INT64_MAX, &id) < 0)
+		return 0;
+	return id;
+}
+
+enum reader_mode reader_mode_of(const struct request *rq)
+{
+	return request_accepts(rq, STR(REQUEST_EVENTS)) ? READER_EVENTS : READER_ANSWERS;
+}
+
+static void leave(struct reader *r)
+{
+	timer_cancel(r->loop, &r->timer);
+	r->rq->user = NULL;
+	r->ops->left(r);
+}
+
+static void reader_gone(struct request *rq)
+{
+	leave(rq->user);
+}
+
+static void beat(struct timer *t);
+
+static void arm_beat(struct reader *r)
+{
+	if (r->mode != READER_EVENTS)
+		return;
+	/* Without memory for the heartbeat, a proxy may close the connection. */
+	if (timer_set(r->loop, &r->timer, OUTPUT_BEAT_MS, beat) < 0)
+		return;
+}
+
+/* Sends a comment, which clients ignore. */
+static void beat(struct timer *t)
+{
+	struct reader *r = container_of(t, struct reader, timer);
+
+	if (r->state == READER_STREAMS && !request_write(r->rq, STR(":\n\n")))
+		r->state = READER_FULL;
+	arm_beat(r);
+}
+
+static void send_pieces(struct reader *r)
+{
+	struct buf out = BUF_INIT(HTTP_REPLY_MAX);
+	bool over = false;
+	int err = 0;
+
+	while (r->state == READER_STREAMS && !over && !err) {
+		buf_reset(&out);
+		err = r->ops->next(r, &out, &over);
+		if (err >= 0 && out.n && !request_write(r->rq, buf_view(&out)))
+			r->state = READER_FULL;
+	}
+	buf_free(&out);
+	if (!over && err >= 0) {
+		arm_beat(r);
+		return;
+	}
+	leave(r);
+	if (over)
+		request_end(r->rq);
+	else
+		request_cut(r->rq);
+}
+
+static void reader_room(struct request *rq)
+{
+	struct reader *r = rq->user;
+
+	if (r->ops->sent)
+		r->ops->sent(r);
+	if (r->state == READER_FULL)
+		r->state = READER_STREAMS;
+	if (r->state == READER_STREAMS)
+		send_pieces(r);
+}
+
+static void answer(struct reader *r)
+{
+	leave(r);
+	r->ops->answer(r);
+}
+
+static void wait_over(struct timer *t)
+{
+	answer(container_of(t, struct reader, timer));
+}
+
+void reader_wake(struct reader *r)
+{
+	if (r->state == READER_STREAMS)
+		send_pieces(r);
+	else if (r->state == READER_WAITS && r->ops->has_more(r))
+		answer(r);
+}
+
+void reader_end(struct reader *r)
+{
+	if (r->state == READER_WAITS) {
+		answer(r);
+		return;
+	}
+	leave(r);
+	request_end(r->rq);
+}
+
+void reader_init(struct reader *r, struct loop *loop, struct request *rq,
+	const struct reader_ops *ops)
+{
+	r->asked = (struct asked){.gone = reader_gone, .room = reader_room};
+	r->ops = ops;
+	r->loop = loop;
+	r->rq = rq;
+}
+
+static void begin_stream(struct reader *r)
+{
+	r->state = READER_STREAMS;
+	if (r->mode == READER_EVENTS)
+		request_begin_events(r->rq);
+	else
+		request_begin(
+			r->rq, 200, "application/octet-stream", REQUEST_LENGTH_UNKNOWN);
+	send_pieces(r);
+}
+
+void reader_begin(struct reader *r, uint64_t wait_s)
+{
+	r->rq->user = r;
+	r->rq->needs_peer = true;
+	if (r->mode != READER_ANSWERS)
+		begin_stream(r);
+	else if (!wait_s || r->ops->has_more(r) ||
+		timer_set(r->loop, &r->timer, wait_s * 1000, wait_over) < 0)
+		answer(r);
+}

@@ -1,0 +1,536 @@
+#include "server/sandbox_mcp.h"
+
+#include "base/clock.h"
+#include "base/json_text.h"
+#include "base/log.h"
+#include "server/idempotency/once_private.h"
+#include "server/mcp_tool.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* Member of _meta: a call with this id is executed at most once. */
+#define MCP_ACTION_ID "od-runtime/action-id"
+
+/* A tools/call in progress. In the arena of its call. */
+struct use {
+	struct mcp_call *call;
+	const struct tool *tool;
+	struct act act;
+	struct buf observation;
+	struct search *search;
+	/* For an action with an id: the recorded action is followed until its end. */
+	char id[LEDGER_ID_MAX + 1]; /* empty: no id */
+	struct once_follower follower;
+	struct timer news;
+};
+
+/* --- Results ------------------------------------------------------------------- */
+
+/* Replies with a text as the result of a tool. This ends the call. */
+static void answer_text(struct mcp_call *c, struct str text, bool error)
+{
+	struct jw w;
+
+	mcp_result_begin(c, &w);
+	jw_object(&w);
+	jw_key(&w, "content");
+	jw_array(&w);
+	jw_object(&w);
+	jw_key(&w, "type");
+	jw_cstr(&w, "text");
+	jw_key(&w, "text");
+	jw_str(&w, text);
+	jw_end(&w);
+	jw_end(&w);
+	jw_key(&w, "isError");
+	jw_bool(&w, error);
+	jw_end(&w);
+	mcp_result_end(c, &w);
+}
+
+/*
+ * Writes a picture in the form "data:TYPE;base64,...", if it needs no escapes. False:
+ * text has another form.
+ */
+static bool put_image(struct jw *w, struct str text)
+{
+	struct str type = str_skip(text, 5);
+
+	if (!str_starts(text, STR("data:image/")))
+		return false;
+	text = str_skip(type, str_find(type, STR(";base64,")) + 8);
+	if (!text.n)
+		return false;
+	type.n = str_find_byte(type, ';');
+	if (json_plain(text) != text.n || json_plain(type) != type.n)
+		return false;
+	jw_object(w);
+	jw_key(w, "type");
+	jw_cstr(w, "image");
+	jw_key(w, "data");
+	jw_str(w, text);
+	jw_key(w, "mimeType");
+	jw_str(w, type);
+	jw_end(w);
+	return true;
+}
+
+/*
+ * The parts of the text are strings in the JSON of the observation, so they are escaped
+ * already.
+ */
+static void put_content(struct jw *w, struct json_val root)
+{
+	struct json_val extras = json_get(root, "extras"), url;
+	struct json_val meta = json_get(extras, "metadata");
+	struct json_val images = json_get(extras, "image_urls");
+	struct str content = json_inside(json_get(root, "content"));
+	int it = 0;
+
+	/* The content of a "write" observation is empty; its message is used. */
+	if (str_eq(json_inside(json_get(root, "observation")), STR("write")))
+		content = json_inside(json_get(root, "message"));
+	jw_array(w);
+	if (!put_image(w, content)) {
+		jw_object(w);
+		jw_key(w, "type");
+		jw_cstr(w, "text");
+		jw_key(w, "text");
+		jw_raw(w, STR("\""));
+		buf_str(w->out, json_inside(json_get(meta, "prefix")));
+		buf_str(w->out, content);
+		buf_str(w->out, json_inside(json_get(meta, "suffix")));
+		buf_putc(w->out, '"');
+		jw_end(w);
+	}
+	while (json_next(images, &it, NULL, &url))
+		put_image(w, json_inside(url));
+	jw_end(w);
+}
+
+static void put_meta(struct jw *w, struct json_val meta)
+{
+	static const char *const told[] = {"exit_code", "working_dir"};
+
+	if (json_type(meta) != JSON_OBJECT)
+		return;
+	jw_key(w, "_meta");
+	jw_object(w);
+	for (size_t i = 0; i < ARRAY_LEN(told); i++) {
+		jw_key(w, told[i]);
+		jw_raw(w, json_raw(json_get(meta, told[i])));
+	}
+	jw_end(w);
+}
+
+static void answer_observation(struct use *u)
+{
+	static const struct json_caps caps = {
+		.depth = JSON_DEPTH_MAX,
+		.tokens = JSON_TOKENS_MAX,
+		.keys = JSON_KEYS_MAX,
+	};
+	/* The answer frees the memory of the call, which includes u. */
+	struct buf text = u->observation;
+	struct mcp_call *c = u->call;
+	struct json_error e;
+	struct json doc;
+	struct jw w;
+	bool error;
+
+	if (text.err || json_parse(&doc, buf_view(&text), &caps, c->arena, &e) < 0) {
+		mcp_error(c, JSONRPC_INTERNAL,
+			STR("The sandbox is out of memory for this answer."));
+		buf_free(&text);
+		return;
+	}
+	error = str_eq(
+		json_inside(json_get(json_root(&doc), "observation")), STR("error"));
+	/* Observations of the browser have this member; others do not. */
+	if (!error &&
+		json_bool(json_get(json_get(json_root(&doc), "extras"), "error"), &error))
+		error = false;
+	mcp_result_begin(c, &w);
+	jw_object(&w);
+	jw_key(&w, "content");
+	put_content(&w, json_root(&doc));
+	jw_key(&w, "isError");
+	jw_bool(&w, error);
+	put_meta(&w, json_get(json_get(json_root(&doc), "extras"), "metadata"));
+	jw_end(&w);
+	mcp_result_end(c, &w);
+	buf_free(&text);
+}
+
+/* --- Actions ------------------------------------------------------------------- */
+
+static void action_done(struct act *a)
+{
+	answer_observation(a->user);
+}
+
+static bool action_left(const struct act *a)
+{
+	const struct use *u = a->user;
+
+	return request_half_closed(u->call->rq);
+}
+
+/* The arguments with the further members of the tool. Absent: out of memory. */
+static struct json_val with_more(struct use *u, struct json_val args)
+{
+	static const struct json_caps caps = {JSON_DEPTH_MAX, 64, 64};
+	struct arena *arena = u->call->arena;
+	struct json *doc = arena_alloc(arena, sizeof(*doc));
+	struct buf text = BUF_INIT(HTTP_BODY_MAX);
+	struct str raw = json_raw(args);
+	struct json_val none = {.at = -1};
+	struct json_error e;
+	char *copy;
+	int r;
+
+	buf_str(&text, raw.n ? str_make(raw.p, raw.n - 1) : STR("{"));
+	buf_puts(&text, json_count(args) ? "," : "");
+	buf_puts(&text, u->tool->with);
+	buf_putc(&text, '}');
+	copy = text.err ? NULL : arena_cstr(arena, buf_view(&text));
+	r = doc && copy ? json_parse(doc, str_make(copy, text.n), &caps, arena, &e)
+			: -ENOMEM;
+	buf_free(&text);
+	return r ? none : json_root(doc);
+}
+
+static void use_action(struct api *api, struct use *u, struct json_val args)
+{
+	struct json_val timeout = json_get(args, "timeout");
+	int r = 0;
+
+	u->act = (struct act){
+		.box = api->box,
+		.arena = u->call->arena,
+		.out = &u->observation,
+		.done = action_done,
+		.left = action_left,
+		.user = u,
+		.args = u->tool->with ? with_more(u, args) : args,
+	};
+	buf_init(&u->observation, OBSERVATION_MAX);
+	if (json_type(timeout) != JSON_ABSENT && json_type(timeout) != JSON_NULL &&
+		(json_double(timeout, &u->act.timeout) < 0 ||
+			!isfinite(u->act.timeout))) {
+		answer_text(
+			u->call, STR("\"timeout\" must be a number of seconds."), true);
+		return;
+	}
+	api->last_action = clock_ms();
+	if (u->tool->with && u->act.args.at < 0)
+		r = -ENOMEM;
+	else
+		r = act_start_named(&u->act, str_c(u->tool->action));
+	/* With ACT_WAIT the answer follows later, or was given already. */
+	if (r == ACT_DONE)
+		answer_observation(u);
+	else if (r == ACT_FAIL)
+		answer_text(u->call, str_c(u->act.why), true);
+	else if (r != ACT_WAIT) {
+		buf_free(&u->observation);
+		mcp_error(u->call, JSONRPC_INTERNAL,
+			STR("The sandbox is out of memory for this call."));
+	}
+}
+
+/* --- Actions with an id ---------------------------------------------------------- */
+
+static struct api *api_of(const struct use *u)
+{
+	return u->call->session->server->arg;
+}
+
+/* NULL: the action is not recorded any more. */
+static struct ledger_entry *entry_of(const struct use *u)
+{
+	struct ledger_entry *e;
+
+	return ledger_find(&api_of(u)->once->ledger, str_c(u->id), &e) == LEDGER_HERE
+		? e
+		: NULL;
+}
+
+static void unfollow(struct use *u)
+{
+	once_unfollow(api_of(u)->once, &u->follower);
+	timer_cancel(api_of(u)->box->loop, &u->news);
+}
+
+/* Answers with the recorded answer of an action that has ended. This frees u. */
+static void answer_again(struct use *u, const struct ledger_entry *e)
+{
+	struct buf text = BUF_INIT(OBSERVATION_MAX);
+	uint64_t all;
+
+	if (!e || once_read_answer(api_of(u)->once, e, 0, SIZE_MAX, &text, &all)) {
+		answer_text(u->call, STR("The answer is not kept any more."), true);
+	} else if (e->status >= 400) {
+		answer_text(u->call, buf_view(&text), true);
+	} else {
+		u->observation = text;
+		answer_observation(u);
+		return;
+	}
+	buf_free(&text);
+}
+
+/* Called from the event loop, because the answer frees the call. */
+static void look(struct timer *t)
+{
+	struct use *u = container_of(t, struct use, news);
+	const struct ledger_entry *e = entry_of(u);
+
+	if (e && !once_has_ended(e))
+		return;
+	unfollow(u);
+	answer_again(u, e);
+}
+
+static void look_soon(struct once_follower *f)
+{
+	struct use *u = container_of(f, struct use, follower);
+
+	if (!u->news.slot && timer_set(api_of(u)->box->loop, &u->news, 0, look))
+		log_warn("mcp: out of memory for the end of an action");
+}
+
+/* Writes the object that is the body of PUT /v1/actions/ID. */
+static void put_action(struct buf *out, const struct use *u, struct json_val args)
+{
+	struct json_val timeout = json_get(args, "timeout");
+	struct jw w;
+
+	jw_init(&w, out);
+	jw_object(&w);
+	jw_key(&w, "action");
+	jw_cstr(&w, u->tool->action);
+	jw_key(&w, "args");
+	jw_raw(&w, json_type(args) == JSON_OBJECT ? json_raw(args) : STR("{}"));
+	if (json_type(timeout) == JSON_NUMBER) {
+		jw_key(&w, "timeout");
+		jw_raw(&w, json_raw(timeout));
+	}
+	jw_end(&w);
+}
+
+static void use_once(struct api *api, struct use *u, struct json_val args, struct str id)
+{
+	struct json_val with = u->tool->with ? with_more(u, args) : args;
+	struct buf body = BUF_INIT(HTTP_BODY_MAX);
+	struct once_refusal why = {0};
+	struct ledger_entry *e;
+	bool known;
+	int r;
+
+	put_action(&body, u, with);
+	r = body.err || (u->tool->with && with.at < 0)
+		? ERR_LIMIT
+		: once_submit(api->once, id, buf_view(&body), false, &e, &known, &why);
+	buf_free(&body);
+	if (r) {
+		answer_text(
+			u->call, str_c(why.status ? why.words : "Out of memory."), true);
+		return;
+	}
+	if (!known)
+		api->last_action = clock_ms();
+	memcpy(u->id, e->id, sizeof(u->id));
+	u->follower.fn = look_soon;
+	once_follow(api->once, &u->follower);
+	look_soon(&u->follower);
+}
+
+/* --- Searches ------------------------------------------------------------------ */
+
+static void search_done(void *arg, unsigned status, struct str text)
+{
+	struct use *u = arg;
+
+	u->search = NULL;
+	answer_text(u->call, text, status != 200);
+}
+
+static bool search_left(void *arg)
+{
+	const struct use *u = arg;
+
+	return request_half_closed(u->call->rq);
+}
+
+static void use_search(struct api *api, struct use *u, struct json_val args)
+{
+	static const struct search_ops ops = {.done = search_done, .left = search_left};
+	struct params p = {.arena = u->call->arena};
+
+	if (json_type(args) == JSON_OBJECT)
+		p.body = args;
+	if (search_start(api, u->tool->search, &p, &ops, u, &u->search))
+		answer_text(u->call, str_c(p.wrong), true);
+}
+
+/* --- Methods ------------------------------------------------------------------- */
+
+static void list_tools(struct api *api, struct mcp_call *c)
+{
+	struct jw w;
+
+	mcp_result_begin(c, &w);
+	jw_object(&w);
+	jw_key(&w, "tools");
+	tools_write(api->box, &w);
+	jw_end(&w);
+	mcp_result_end(c, &w);
+}
+
+/* False: the tool does not have an argument of the call, which is answered. */
+static bool knows_args(const struct api *api, struct mcp_call *c, const struct tool *t,
+	struct json_val args)
+{
+	struct buf words = BUF_INIT(512);
+	struct json_val key, v;
+	struct str name;
+	int it = 0;
+
+	while (json_next(args, &it, &key, &v)) {
+		if (json_str(key, c->arena, &name) == 0 && tool_has(api->box, t, name))
+			continue;
+		if (name.n > 100)
+			name.n = 100;
+		buf_fmt(&words, "The tool %s has no argument ", t->name);
+		buf_str(&words, name);
+		answer_text(c, buf_view(&words), true);
+		buf_free(&words);
+		return false;
+	}
+	return true;
+}
+
+static void call_tool(struct api *api, struct mcp_call *c)
+{
+	struct json_val args = json_get(c->message.params, "arguments"), meta;
+	const struct tool *tool;
+	struct use *u;
+	struct str name;
+
+	if (json_str(json_get(c->message.params, "name"), c->arena, &name) < 0 ||
+		!(tool = tool_find(name))) {
+		mcp_error(c, JSONRPC_PARAMS, STR("There is no such tool."));
+		return;
+	}
+	if (json_type(args) != JSON_OBJECT && json_type(args) != JSON_ABSENT) {
+		mcp_error(c, JSONRPC_PARAMS, STR("\"arguments\" must be an object."));
+		return;
+	}
+	if (!knows_args(api, c, tool, args))
+		return;
+	u = arena_alloc(c->arena, sizeof(*u));
+	if (!u) {
+		mcp_error(c, JSONRPC_INTERNAL, STR("Out of memory."));
+		return;
+	}
+	*u = (struct use){.call = c, .tool = tool};
+	c->own = u;
+	meta = json_get(json_get(c->message.params, "_meta"), MCP_ACTION_ID);
+	if (tool->search)
+		use_search(api, u, args);
+	else if (json_type(meta) == JSON_STRING)
+		use_once(api, u, args, json_inside(meta));
+	else
+		use_action(api, u, args);
+}
+
+static void call(struct mcp_call *c)
+{
+	struct api *api = c->session->server->arg;
+
+	if (str_eq(c->message.method, STR("tools/list")))
+		list_tools(api, c);
+	else if (str_eq(c->message.method, STR("tools/call")))
+		call_tool(api, c);
+	else
+		mcp_error(c, JSONRPC_NO_METHOD, STR("There is no such method here."));
+}
+
+static void give_up(struct mcp_call *c, void (*end)(struct act *a))
+{
+	struct use *u = c->own;
+
+	if (!u)
+		return;
+	if (u->id[0])
+		unfollow(u);
+	else if (u->search)
+		search_end(u->search);
+	else
+		end(&u->act);
+	buf_free(&u->observation);
+}
+
+/* A command continues without its client, as with other interfaces. */
+static void leave(struct mcp_call *c)
+{
+	give_up(c, act_abandon);
+}
+
+static void cancel(struct mcp_call *c)
+{
+	struct use *u = c->own;
+	struct ledger_entry *e = u && u->id[0] ? entry_of(u) : NULL;
+
+	if (e && once_tell_to_end(api_of(u)->once, e, ACT_STOP_INT) < 0)
+		log_warn("mcp: the end of action %s cannot be recorded", u->id);
+	give_up(c, act_cancel);
+}
+
+/* --- The endpoint -------------------------------------------------------------- */
+
+static void describe(struct mcp_server *s, struct jw *w)
+{
+	(void)s;
+	jw_key(w, "capabilities");
+	jw_raw(w, STR("{\"tools\":{}}"));
+	jw_key(w, "serverInfo");
+	jw_object(w);
+	jw_key(w, "name");
+	jw_cstr(w, "od-runtime");
+	jw_key(w, "version");
+	jw_cstr(w, OD_VERSION);
+	jw_end(w);
+	jw_key(w, "instructions");
+	jw_cstr(w,
+		"A sandbox of its own: shells, files and Python in a container. All "
+		"tools "
+		"share its files.");
+}
+
+void sandbox_mcp_init(struct api *api)
+{
+	static const struct mcp_ops ops = {
+		.describe = describe,
+		.call = call,
+		.cancel = cancel,
+		.leave = leave,
+	};
+
+	api->mcp = (struct mcp_server){.ops = &ops, .loop = api->box->loop, .arg = api};
+}
+
+void sandbox_mcp_post(struct api *api, struct request *rq, struct str name)
+{
+	(void)name;
+	mcp_server_post(&api->mcp, rq);
+}
+
+void sandbox_mcp_delete(struct api *api, struct request *rq, struct str name)
+{
+	(void)name;
+	mcp_server_delete(&api->mcp, rq);
+}

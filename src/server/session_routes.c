@@ -1,0 +1,175 @@
+#include "server/session_routes.h"
+
+#include "action/session.h"
+#include "base/clock.h"
+#include "limits.h"
+#include "server/params.h"
+
+#include <errno.h>
+
+static const char *const state_names[] = {
+	[SHELL_GONE] = "none",
+	[SHELL_STARTING] = "starting",
+	[SHELL_IDLE] = "idle",
+	[SHELL_RUNNING] = "running",
+	[SHELL_DONE] = "done",
+	[SHELL_TOLD] = "idle",
+};
+
+static void put_session(struct jw *w, struct session *s)
+{
+	const struct shell *shell = session_shell(s);
+	struct str command = shell_command(shell);
+	pid_t pid = shell_pid(shell);
+	bool told = shell_state(shell) == SHELL_TOLD;
+
+	jw_object(w);
+	jw_key(w, "name");
+	jw_cstr(w, session_name(s));
+	jw_key(w, "state");
+	if (session_is_ending(s))
+		jw_cstr(w, "ending");
+	else if (shell_is_restoring(shell))
+		jw_cstr(w, "restoring");
+	else
+		jw_cstr(w, state_names[told && !pid ? SHELL_GONE : shell_state(shell)]);
+	jw_key(w, "seconds");
+	jw_uint(w, (clock_ms() - shell_entered(shell)) / 1000);
+	jw_key(w, "pid");
+	if (pid)
+		jw_int(w, pid);
+	else
+		jw_null(w);
+	jw_key(w, "cwd");
+	jw_str(w, shell_cwd(shell));
+	jw_key(w, "tty");
+	jw_bool(w, shell_no_terminal(shell) == 0);
+	jw_key(w, "command");
+	if (command.n)
+		jw_str(w, command);
+	else
+		jw_null(w);
+	jw_end(w);
+}
+
+void sessions_list(struct api *api, struct request *rq, struct str name)
+{
+	struct jw w;
+
+	(void)name;
+	jw_init(&w, request_out(rq));
+	jw_object(&w);
+	jw_key(&w, "sessions");
+	jw_array(&w);
+	for (struct session *s = api->box->session; s; s = session_next(s))
+		put_session(&w, s);
+	jw_end(&w);
+	jw_end(&w);
+	request_reply(rq, 200, API_JSON);
+}
+
+/* The session of that name. NULL: there is none, and the request is answered. */
+static struct session *find(struct api *api, struct request *rq, struct str name)
+{
+	struct session *s = session_find(api->box, name);
+
+	if (!s)
+		request_fail(rq, 404, STR("There is no session of that name."));
+	return s;
+}
+
+static void put_left(struct jw *w, const struct tree_left *left)
+{
+	jw_object(w);
+	jw_key(w, "pid");
+	jw_int(w, left->pid);
+	jw_key(w, "name");
+	jw_cstr(w, left->name);
+	jw_key(w, "why");
+	jw_cstr(w, left->err ? err_text(left->err) : "it was killed and does not end");
+	jw_end(w);
+}
+
+/* A request that waits for the end of a session. In the request's arena. */
+struct end {
+	struct session *session;
+	struct str name;
+};
+
+static void ended(void *arg, const struct tree *report)
+{
+	struct request *rq = arg;
+	const struct end *end = rq->user;
+	struct jw w;
+
+	jw_init(&w, request_out(rq));
+	jw_object(&w);
+	jw_key(&w, "name");
+	jw_str(&w, end->name);
+	jw_key(&w, "killed");
+	jw_uint(&w, report->killed);
+	jw_key(&w, "left");
+	jw_array(&w);
+	for (size_t i = 0; i < report->left_n; i++)
+		put_left(&w, &report->left[i]);
+	jw_end(&w);
+	jw_end(&w);
+	rq->user = NULL;
+	request_reply(rq, 200, API_JSON);
+}
+
+void sessions_end(struct api *api, struct request *rq, struct str name)
+{
+	struct session *s = find(api, rq, name);
+	struct end *end;
+	int r;
+
+	if (!s)
+		return;
+	end = arena_alloc(&rq->arena, sizeof(*end));
+	r = end ? session_end(s, ended, rq) : -ENOMEM;
+	if (r == -EALREADY) {
+		request_fail(rq, 409, STR("This session is being ended already."));
+	} else if (r < 0) {
+		api_no_memory(rq);
+	} else {
+		*end = (struct end){.session = s, .name = name};
+		rq->user = end;
+	}
+}
+
+void sessions_end_gone(struct request *rq)
+{
+	const struct end *end = rq->user;
+
+	session_end_abandon(end->session);
+}
+
+void sessions_output(struct api *api, struct request *rq, struct str name)
+{
+	static const struct param offset = {"offset", PARAM_NUMBER, .max = INT64_MAX};
+	struct params p = {.arena = &rq->arena, .query = rq->query};
+	struct session *s = find(api, rq, name);
+	struct shell_part part;
+	uint64_t from = 0;
+	int r;
+
+	if (!s)
+		return;
+	r = params_take(&p, &offset, 1, &from);
+	if (r) {
+		api_refuse(rq, (unsigned)r, p.wrong);
+		return;
+	}
+	r = shell_raw(session_shell(s), from, SESSION_PART_MAX, request_out(rq), &part);
+	if (r == ERR_RANGE) {
+		request_fail(rq, 416, STR("The command has not printed so much."));
+	} else if (r < 0) {
+		api_no_memory(rq);
+	} else {
+		request_add_field(
+			rq, STR("x-command"), shell_command_id(session_shell(s)));
+		api_add_part(rq, part.asked, part.from, part.next);
+		request_reply(rq, 200, "application/octet-stream");
+	}
+}

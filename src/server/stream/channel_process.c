@@ -1,0 +1,392 @@
+/*
+ * The channel of a process, which it starts or finds by its id. The channel carries the
+ * outputs by offset, each in frames of its own kind, stdin, and the exit. A process
+ * without kill_on_disconnect outlives the channel.
+ */
+#include "server/stream/stream_private.h"
+
+#include "limits.h"
+#include "proc/process/process.h"
+#include "server/process/process_spec.h"
+#include "server/process/processes.h"
+#include "shell/shell.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+enum { RELEASE_LAG = 32 << 10 /* half of the smallest output_limit */ };
+
+struct executed {
+	struct channel channel;
+	struct process_follower follower;
+	struct loop *loop;
+	bool starts;                    /* the result of the start has not been sent */
+	bool owns;                      /* see process_own */
+	unsigned no;                    /* the output that was sent last */
+	uint64_t sent[PROCESS_OUTPUTS]; /* offsets after what was sent */
+	struct buf in;                  /* stdin that the process has not taken */
+	bool in_ends;                   /* in holds the last bytes */
+	struct later later;
+};
+
+static struct executed *executed_of(struct channel *c)
+{
+	return container_of(c, struct executed, channel);
+}
+
+static struct process *executed_process(const struct executed *x)
+{
+	return x->follower.process;
+}
+
+/* --- stdin -------------------------------------------------------------------------- */
+
+/* Bytes without a reader count as taken. */
+static void executed_pass_stdin(struct executed *x)
+{
+	ssize_t n = 0;
+
+	if (process_state(executed_process(x)) == PROCESS_STARTING)
+		return;
+	if (x->in.n)
+		n = process_stdin_write(executed_process(x), buf_view(&x->in));
+	if (n < 0)
+		n = (ssize_t)x->in.n;
+	buf_consume(&x->in, (size_t)n);
+	if (!x->in.n)
+		buf_free(&x->in);
+	if (!x->in.n && x->in_ends) {
+		x->in_ends = false;
+		process_stdin_end(executed_process(x));
+	}
+	if (n)
+		channel_took(&x->channel, (size_t)n);
+}
+
+static void executed_input(struct channel *c, struct str bytes)
+{
+	struct executed *x = executed_of(c);
+
+	buf_str(&x->in, bytes);
+	if (x->in.err)
+		channel_close(c, -1, "Out of memory.");
+	else
+		executed_pass_stdin(x);
+}
+
+static void executed_end(struct channel *c)
+{
+	struct executed *x = executed_of(c);
+
+	x->in_ends = true;
+	executed_pass_stdin(x);
+}
+
+/* --- Control ------------------------------------------------------------------------ */
+
+static void executed_resize(struct channel *c, uint16_t rows, uint16_t columns)
+{
+	if (process_resize(executed_process(executed_of(c)), rows, columns) < 0)
+		channel_complain(c, "The process has no pty.");
+}
+
+static void executed_cancel(struct channel *c, unsigned mode)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGKILL}; /* as once_modes */
+	int r = process_signal(
+		executed_process(executed_of(c)), signals[mode], PROCESS_TREE);
+
+	if (r < 0 && r != -ESRCH)
+		channel_complain(c, "The process cannot be sent the signal.");
+}
+
+/* --- The beginning ------------------------------------------------------------------ */
+
+static void executed_on_news(struct process_follower *f)
+{
+	struct executed *x = container_of(f, struct executed, follower);
+
+	executed_pass_stdin(x);
+	channel_wake(&x->channel);
+}
+
+static struct process *executed_refuse(
+	struct channel_refusal *why, unsigned status, const char *words)
+{
+	why->status = status;
+	snprintf(why->text, sizeof(why->text), "%s", words);
+	why->words = why->text;
+	return NULL;
+}
+
+/* Reads the spec and starts the process. */
+static struct process *executed_start_spec(
+	struct stream *s, struct params *params, struct channel_refusal *why)
+{
+	const struct api *api = stream_api(s);
+	struct process_spec spec;
+	struct process *p;
+	const char *what;
+	int r = process_spec_read(params, api->box->shell_setup->env, &spec);
+
+	if (r)
+		return executed_refuse(why, (unsigned)r, params->wrong);
+	r = process_start(api->processes, &spec, &p, &what);
+	if (r == ERR_LIMIT)
+		return executed_refuse(why, 429, "Too many processes run already.");
+	if (r == ERR_REFUSED)
+		return executed_refuse(why, 422, PROCESS_USER_FIXED);
+	if (r < 0)
+		return executed_refuse(why, 503, "The process cannot be started now.");
+	return p;
+}
+
+static struct process *executed_start(
+	struct stream *s, const struct stream_ask *ask, struct channel_refusal *why)
+{
+	struct arena arena;
+	struct params params = {.arena = &arena, .body = ask->start};
+	struct process *p;
+
+	arena_init(&arena, STREAM_TEXT_MEMORY);
+	p = executed_start_spec(s, &params, why);
+	arena_reset(&arena);
+	return p;
+}
+
+static struct process *executed_find(
+	struct stream *s, const struct stream_ask *ask, struct channel_refusal *why)
+{
+	struct process *p = process_find(stream_api(s)->processes, ask->process);
+	uint64_t want[PROCESS_OUTPUTS] = {
+		ask->offset == UINT64_MAX ? 0 : ask->offset, ask->stderr_at};
+	struct process_output o;
+
+	if (!p)
+		return executed_refuse(why, 404, "There is no process of that id.");
+	for (unsigned i = 0; i < PROCESS_OUTPUTS && i < process_outputs(p); i++) {
+		process_output(p, i, &o);
+		if (want[i] > o.end)
+			return executed_refuse(
+				why, 416, "The process has not printed so much.");
+	}
+	return p;
+}
+
+static void executed_put_process(struct executed *x, struct jw *w)
+{
+	jw_key(w, "process");
+	process_write(w, executed_process(x));
+}
+
+static struct executed *executed_new(void)
+{
+	return calloc(1, sizeof(struct executed));
+}
+
+static struct channel *executed_begin(struct stream *s, const struct stream_ask *ask,
+	struct jw *w, struct channel_refusal *why)
+{
+	struct executed *x = executed_new();
+	struct process_info info;
+	struct process *p = NULL;
+
+	if (!x)
+		executed_refuse(why, 503, "Out of memory.");
+	else if (json_type(ask->start) == JSON_OBJECT)
+		p = executed_start(s, ask, why);
+	else
+		p = executed_find(s, ask, why);
+	if (!p) {
+		free(x);
+		return NULL;
+	}
+	process_info(p, &info);
+	x->loop = stream_api(s)->box->loop;
+	x->starts = process_state(p) == PROCESS_STARTING;
+	x->owns = info.kill_on_disconnect;
+	x->follower.fn = executed_on_news;
+	x->follower.releases = info.wait_when_full;
+	if (!x->starts) {
+		x->sent[PROCESS_STDOUT] = ask->offset == UINT64_MAX ? 0 : ask->offset;
+		x->sent[PROCESS_STDERR] = ask->stderr_at;
+	}
+	buf_init(&x->in, STREAM_INPUT);
+	process_follow(p, &x->follower);
+	if (x->owns)
+		process_own(p);
+	if (!x->starts)
+		executed_put_process(x, w);
+	return &x->channel;
+}
+
+/* Sends that the program was executed. */
+static void executed_say_started(struct executed *x)
+{
+	struct jw w;
+
+	x->starts = false;
+	channel_say(&x->channel, &w, "started");
+	executed_put_process(x, &w);
+	channel_said(&x->channel, &w);
+}
+
+/* --- Outputs ------------------------------------------------------------------------ */
+
+static void executed_say_gap(struct executed *x, unsigned no, uint64_t to)
+{
+	struct jw w;
+
+	channel_say(&x->channel, &w, "gap");
+	jw_key(&w, "output");
+	jw_cstr(&w, no == PROCESS_STDERR ? "stderr" : "stdout");
+	jw_key(&w, "from");
+	jw_uint(&w, x->sent[no]);
+	jw_key(&w, "to");
+	jw_uint(&w, to);
+	channel_said(&x->channel, &w);
+	x->sent[no] = to;
+}
+
+/* Sends a frame of the output, up to offset end, or a gap. Returns 0 or an error. */
+static int executed_send(struct executed *x, unsigned no, uint64_t end, size_t max)
+{
+	struct buf bytes = BUF_INIT(STREAM_PIECE);
+	struct process_part part;
+	int r;
+
+	if (max > STREAM_PIECE)
+		max = STREAM_PIECE;
+	if (max > end - x->sent[no])
+		max = (size_t)(end - x->sent[no]);
+	r = process_output_read(executed_process(x), no, x->sent[no], max, &bytes, &part);
+	if (!r && part.from > x->sent[no]) {
+		executed_say_gap(x, no, part.from);
+	} else if (!r) {
+		channel_send(&x->channel,
+			no == PROCESS_STDERR ? CHANNEL_STDERR : CHANNEL_OUTPUT,
+			x->sent[no], bytes.n, buf_view(&bytes));
+		x->sent[no] += bytes.n;
+	}
+	x->no = no;
+	buf_free(&bytes);
+	return r;
+}
+
+/*
+ * Sends the next frame; the outputs take turns. Returns as channel_kind.more. *open: more
+ * output may follow.
+ */
+static int executed_send_next(struct executed *x, size_t max, bool *open)
+{
+	const struct process *p = executed_process(x);
+	unsigned n = process_outputs(p);
+	struct process_output o;
+
+	for (unsigned i = 0; i < n; i++) {
+		unsigned no = (x->no + 1 + i) % n;
+		uint64_t end;
+
+		process_output(p, no, &o);
+		end = o.at_exit < o.end ? o.at_exit : o.end;
+		if (x->sent[no] < end)
+			return executed_send(x, no, end, max);
+		*open = *open || (o.open && o.end < o.at_exit);
+	}
+	return 1;
+}
+
+/* Releases what was sent, except at most RELEASE_LAG unacknowledged bytes. */
+static void executed_release(struct executed *x)
+{
+	uint64_t lag = x->channel.sent - x->channel.acked;
+
+	if (lag > RELEASE_LAG)
+		lag = RELEASE_LAG;
+	for (unsigned i = 0; i < process_outputs(executed_process(x)); i++)
+		if (x->sent[i] > lag)
+			process_release(
+				executed_process(x), i, &x->follower, x->sent[i] - lag);
+}
+
+static int executed_close(struct executed *x, int exit_code, const char *why)
+{
+	channel_close(&x->channel, exit_code, why);
+	return -1;
+}
+
+/* Closes the channel with the exit code, which is 128 + signal as in a shell. */
+static int executed_say_exit(struct executed *x)
+{
+	int status = process_exit_of(executed_process(x))->status;
+
+	process_set_seen(executed_process(x));
+	return executed_close(x,
+		WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), NULL);
+}
+
+static int executed_say_failure(struct executed *x)
+{
+	const char *detail;
+	enum process_reason reason = process_failure(executed_process(x), &detail);
+
+	return executed_close(x,
+		reason == PROCESS_NOT_FOUND                ? 127
+			: reason == PROCESS_NOT_EXECUTABLE ? 126
+							   : -1,
+		detail);
+}
+
+static int executed_more(struct channel *c, size_t max)
+{
+	struct executed *x = executed_of(c);
+	const struct process *p = executed_process(x);
+	bool open = !process_exit_of(p);
+	int r;
+
+	if (process_state(p) == PROCESS_STARTING)
+		return 1;
+	if (process_state(p) == PROCESS_FAILED)
+		return executed_say_failure(x);
+	if (x->starts) {
+		executed_say_started(x);
+		return 0;
+	}
+	if (process_is_removed(p))
+		return executed_close(x, -1, "The process is not there any more.");
+	if (x->follower.releases)
+		executed_release(x);
+	r = executed_send_next(x, max, &open);
+	if (r < 0)
+		return executed_close(x, -1, "The output cannot be read.");
+	return r == 1 && !open ? executed_say_exit(x) : r;
+}
+
+static void executed_free_now(struct later *later)
+{
+	free(container_of(later, struct executed, later));
+}
+
+static void executed_free(struct channel *c)
+{
+	struct executed *x = executed_of(c);
+
+	if (x->owns)
+		process_disown(executed_process(x));
+	process_unfollow(&x->follower);
+	buf_free(&x->in);
+	loop_free_later(x->loop, &x->later, executed_free_now);
+}
+
+const struct channel_kind channel_process = {
+	.begin = executed_begin,
+	.more = executed_more,
+	.input = executed_input,
+	.end = executed_end,
+	.resize = executed_resize,
+	.cancel = executed_cancel,
+	.free = executed_free,
+};

@@ -1,0 +1,275 @@
+/*
+ * The channel of a session's live terminal. It carries the present screen, then the
+ * output as programs write it, and input for the command that runs.
+ */
+#include "server/stream/stream_private.h"
+
+#include "action/session.h"
+#include "base/utf8.h"
+#include "limits.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ID_MAX = 64 };
+
+struct live {
+	struct channel channel;
+	struct shell *shell; /* NULL: the shell is gone */
+	struct shell_follower follower;
+	uint64_t at;          /* offset in the output since this server process began */
+	uint64_t known;       /* offset that the peer has reached; marks are not sent */
+	char command[ID_MAX]; /* id of the command that the peer has */
+	const char *told;     /* the state that was sent last */
+	struct later later;
+};
+
+static struct live *live_of(struct channel *c)
+{
+	return container_of(c, struct live, channel);
+}
+
+static void on_news(struct shell_follower *f, bool gone)
+{
+	struct live *v = container_of(f, struct live, follower);
+
+	if (gone)
+		v->shell = NULL;
+	channel_wake(&v->channel);
+}
+
+static const char *state_name(enum shell_state state)
+{
+	switch (state) {
+	case SHELL_GONE:
+		return "none";
+	case SHELL_STARTING:
+		return "starting";
+	case SHELL_RUNNING:
+		return "running";
+	case SHELL_DONE:
+	case SHELL_IDLE:
+	case SHELL_TOLD:
+		return "idle";
+	}
+	return "none";
+}
+
+static uint64_t output_end(struct shell *s)
+{
+	return shell_forgotten(s) + shell_output_end(s);
+}
+
+static struct live *live_new(struct shell *shell)
+{
+	struct live *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return NULL;
+	v->shell = shell;
+	v->at = UINT64_MAX;
+	v->told = state_name(shell_state(shell));
+	v->follower.fn = on_news;
+	shell_follow(shell, &v->follower);
+	return v;
+}
+
+static struct channel *begin(struct stream *s, const struct stream_ask *ask, struct jw *w,
+	struct channel_refusal *why)
+{
+	struct str name = ask->session.n ? ask->session : STR(SESSION_DEFAULT);
+	struct session *session = session_find(stream_api(s)->box, name);
+	struct live *v;
+
+	if (ask->window < STREAM_LIVE) {
+		why->words = "The window is too small for a session.";
+		return NULL;
+	}
+	v = session ? live_new(session_shell(session)) : NULL;
+	if (!v) {
+		why->words =
+			session ? "Out of memory." : "There is no session of that name.";
+		return NULL;
+	}
+	/* An offset of another process of the server is meaningless here. */
+	if (ask->offset <= output_end(v->shell) &&
+		str_eq(ask->epoch, str_c(stream_epoch(s))))
+		v->at = ask->offset;
+	jw_key(w, "session");
+	jw_cstr(w, session_name(session));
+	jw_key(w, "state");
+	jw_cstr(w, v->told);
+	jw_key(w, "offset");
+	jw_uint(w, v->at == UINT64_MAX ? output_end(v->shell) : v->at);
+	return &v->channel;
+}
+
+/* Sends the last rows of the screen, as many as fit into a frame. */
+static void send_screen(struct live *v)
+{
+	struct buf screen = BUF_INIT(RUN_OUTPUT_MAX);
+	struct str text;
+
+	v->known = v->at = shell_forgotten(v->shell) + shell_screen_end(v->shell);
+	if (shell_screen(v->shell, &screen) < 0)
+		buf_reset(&screen);
+	text = buf_view(&screen);
+	if (text.n > STREAM_SNAPSHOT) {
+		text = str_skip(text, text.n - STREAM_SNAPSHOT);
+		text = str_skip(text, str_find_byte(text, '\n') + 1);
+	}
+	channel_send(&v->channel, CHANNEL_SNAPSHOT, v->at, 0, text);
+	buf_free(&screen);
+}
+
+static void opened(struct channel *c)
+{
+	struct live *v = live_of(c);
+
+	v->known = v->at;
+	if (v->at == UINT64_MAX && !shell_is_restoring(v->shell))
+		send_screen(v);
+}
+
+static void say_gap(struct live *v, uint64_t to)
+{
+	channel_say_gap(&v->channel, v->known, to);
+	v->known = to;
+}
+
+/* Sends the command if it is new to the peer. Returns whether it did. */
+static bool say_command(struct live *v)
+{
+	enum shell_state state = shell_state(v->shell);
+	struct str id = shell_command_id(v->shell);
+	struct jw w;
+
+	if ((state != SHELL_RUNNING && state != SHELL_DONE) ||
+		str_eq(id, str_c(v->command)))
+		return false;
+	snprintf(v->command, sizeof(v->command), "%.*s", STR_ARG(id));
+	channel_say(&v->channel, &w, "command");
+	jw_key(&w, "command_id");
+	jw_str(&w, id);
+	jw_key(&w, "command");
+	jw_str(&w, shell_command(v->shell));
+	jw_key(&w, "offset");
+	jw_uint(&w, v->known);
+	channel_said(&v->channel, &w);
+	return true;
+}
+
+static bool say_state(struct live *v)
+{
+	const char *state = state_name(shell_state(v->shell));
+	struct jw w;
+
+	if (state == v->told)
+		return false;
+	v->told = state;
+	channel_say(&v->channel, &w, "state");
+	jw_key(&w, "state");
+	jw_cstr(&w, state);
+	channel_said(&v->channel, &w);
+	return true;
+}
+
+/* Sends output or a gap in it. Returns whether the offset has moved. */
+static bool send_output(struct live *v)
+{
+	uint64_t base = shell_forgotten(v->shell), from = v->at;
+	struct buf bytes = BUF_INIT(STREAM_LIVE + MARK_BODY_MAX);
+	struct shell_part part = {0};
+	int r = 0;
+
+	if (v->at < base) {
+		v->at = base;
+		say_gap(v, base);
+		return true;
+	}
+	r = shell_raw(v->shell, v->at - base, STREAM_LIVE, &bytes, &part);
+	if (r == 0) {
+		if (part.from > part.asked)
+			say_gap(v, base + part.from);
+		v->at = base + part.next;
+		if (bytes.n) {
+			channel_send(&v->channel, CHANNEL_OUTPUT, v->known,
+				v->at - v->known, buf_view(&bytes));
+			v->known = v->at;
+		}
+	}
+	buf_free(&bytes);
+	return r == 0 && v->at != from;
+}
+
+static int more(struct channel *c, size_t max)
+{
+	struct live *v = live_of(c);
+
+	if (!v->shell) {
+		channel_close(c, -1, "The session has ended.");
+		return -1;
+	}
+	/* The first output waits until the id of its command is known. */
+	if (shell_state(v->shell) == SHELL_STARTING)
+		return !say_state(v);
+	if (max < STREAM_LIVE || (v->at == UINT64_MAX && shell_is_restoring(v->shell)))
+		return 1;
+	if (v->at == UINT64_MAX) {
+		send_screen(v);
+		return 0;
+	}
+	return !(say_command(v) || send_output(v) || say_state(v));
+}
+
+static bool is_key(struct str bytes)
+{
+	return bytes.n == 1 && memchr("\x03\x04\x1a\x1c", bytes.p[0], 4);
+}
+
+static void input(struct channel *c, struct str bytes)
+{
+	struct live *v = live_of(c);
+	int r = -ESRCH;
+
+	if (v->shell && shell_state(v->shell) == SHELL_RUNNING)
+		r = is_key(bytes) ? shell_key(v->shell, (char)(bytes.p[0] | 0x40))
+				  : shell_type(v->shell, bytes);
+	channel_took(c, bytes.n);
+	if (r == -ESRCH)
+		channel_complain(c, "No command is running that would take input.");
+	else if (r < 0)
+		channel_complain(c, "The terminal does not take the input.");
+}
+
+static void resize(struct channel *c, uint16_t rows, uint16_t columns)
+{
+	struct live *v = live_of(c);
+
+	if (!v->shell || shell_resize(v->shell, rows, columns) < 0)
+		channel_complain(c, "There is no terminal that has a size.");
+}
+
+static void free_now(struct later *later)
+{
+	free(container_of(later, struct live, later));
+}
+
+static void free_live(struct channel *c)
+{
+	struct live *v = live_of(c);
+
+	if (v->shell)
+		shell_unfollow(v->shell, &v->follower);
+	loop_free_later(stream_api(c->stream)->box->loop, &v->later, free_now);
+}
+
+const struct channel_kind channel_session = {
+	.begin = begin,
+	.opened = opened,
+	.more = more,
+	.input = input,
+	.resize = resize,
+	.free = free_live,
+};

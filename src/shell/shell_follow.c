@@ -1,0 +1,74 @@
+/* Observers of a session, and the functions that they read it with. */
+#include "shell/shell_private.h"
+
+#include "proc/pty.h"
+
+#include <errno.h>
+
+void shell_follow(struct shell *s, struct shell_follower *f)
+{
+	f->next = s->followers;
+	s->followers = f;
+}
+
+void shell_unfollow(struct shell *s, struct shell_follower *f)
+{
+	struct shell_follower **at = &s->followers;
+
+	while (*at && *at != f)
+		at = &(*at)->next;
+	if (*at)
+		*at = f->next;
+}
+
+void shell_tell(struct shell *s, bool gone)
+{
+	struct shell_follower *f = s->followers, *next;
+
+	if (gone)
+		s->followers = NULL;
+	for (; f; f = next) {
+		next = f->next;
+		f->fn(f, gone);
+	}
+}
+
+void shell_forget(struct shell *s, uint64_t from)
+{
+	uint64_t end = spool_end(&s->spool);
+
+	spool_keep(&s->spool, from);
+	end -= spool_end(&s->spool);
+	s->forgotten += end;
+	s->fed = s->fed > end ? s->fed - end : 0;
+}
+
+uint64_t shell_forgotten(const struct shell *s)
+{
+	return s->forgotten;
+}
+
+uint64_t shell_output_end(const struct shell *s)
+{
+	return spool_end(&s->spool);
+}
+
+uint64_t shell_screen_end(const struct shell *s)
+{
+	return s->fed;
+}
+
+int shell_screen(struct shell *s, struct buf *out)
+{
+	struct vt_mark all = {0};
+	size_t kept = 0;
+
+	return vt_report(s->vt, &all, out, &kept);
+}
+
+int shell_resize(struct shell *s, uint16_t rows, uint16_t columns)
+{
+	if (s->master < 0 || s->rec->no_tty)
+		return -ENOTTY;
+	return pty_resize(s->master, rows, columns);
+}

@@ -1,0 +1,271 @@
+#include "shell/shell_private.h"
+
+#include "base/env.h"
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "proc/pty.h"
+#include "shell/script.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char note_clean[] =
+	"The shell was started without the user's start-up files, because they ended "
+	"it or took more than 5 seconds.";
+
+static const char note_elsewhere[] =
+	"The shell was started in /, and without the user's start-up files, because its "
+	"directory could not be entered within 5 seconds.";
+
+static void start_failed(struct shell *s, int err, const char *why)
+{
+	shell_kill(s);
+	children_forget(&s->child);
+	shell_close_pty(s);
+	s->rec->pid = 0;
+	shell_enter(s, SHELL_GONE);
+	s->ops.ready(s->arg, err, why);
+}
+
+static void start_overdue(struct timer *t)
+{
+	shell_kill(container_of(t, struct shell, timer));
+}
+
+/* Sends SIGHUP and SIGTERM before SIGKILL: a start-up file may have to clean up. */
+static void start_slow(struct timer *t)
+{
+	struct shell *s = container_of(t, struct shell, timer);
+
+	kill(-s->rec->pid, SIGHUP);
+	kill(-s->rec->pid, SIGTERM);
+	shell_arm(s, SHELL_KILL_MS, start_overdue);
+}
+
+static int keep(struct shell *s)
+{
+	char name[STORE_NAME];
+	int r;
+
+	shell_store_name(s, "pty", name);
+	r = store_put(s->store, name, s->master, s->rec->pid);
+	if (r < 0)
+		return r;
+	shell_store_name(s, "spool", name);
+	return store_put(s->store, name, s->spool.fd, 0);
+}
+
+static int new_nonce(struct shell *s)
+{
+	uint8_t random[MARK_NONCE / 2];
+	int r = random_bytes(random, sizeof(random));
+
+	if (r < 0)
+		return r;
+	hex_encode(random, sizeof(random), s->rec->nonce);
+	mark_free(&s->marks);
+	mark_init(&s->marks, s->rec->nonce);
+	return shell_new_id(s->rec->id);
+}
+
+static int type_setup(struct shell *s)
+{
+	struct buf line = BUF_INIT(SPOOL_READ);
+	int r;
+
+	script_setup(&line, s->setup.kind, shell_reaches_tty(s), s->in_folder,
+		s->rec->nonce, s->rec->id);
+	r = line.err ? line.err : shell_type_line(s, buf_view(&line));
+	buf_free(&line);
+	return r;
+}
+
+static void child_ended(struct child *c, int status)
+{
+	shell_exited(container_of(c, struct shell, child), status);
+}
+
+/*
+ * The environment and the variable more. A clean environment has no ENV, which names a
+ * start-up file for most shells. mksh uses a default file if ENV is unset, so ENV names
+ * an empty file for it.
+ */
+static const char **shell_env_new(const struct shell *s, const char *more)
+{
+	const char *const *env = s->setup.env;
+	const char **out;
+	size_t n = 0, kept = 0;
+
+	while (env[n])
+		n++;
+	out = calloc(n + 3, sizeof(*out));
+	for (size_t i = 0; out && i < n; i++)
+		if (!s->clean || strncmp(env[i], "ENV=", 4) != 0)
+			out[kept++] = env[i];
+	if (out && s->clean && s->setup.kind == SHELLS_MKSH)
+		out[kept++] = "ENV=/dev/null";
+	if (out)
+		out[kept] = more;
+	return out;
+}
+
+/*
+ * Opens the terminal, or a socket instead, and gives the other end, *other, to the
+ * child. *why names the step that fails.
+ */
+static int open_terminal(struct shell *s, struct spawn *sp, int *other, const char **why)
+{
+	int r = pty_open(SHELL_ROWS, SHELL_COLUMNS, &s->master, other);
+
+	*why = "no pseudo-terminal can be opened";
+	/* A shortage is temporary, so the session must not go on without a terminal. */
+	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
+		return r;
+	if (r != s->rec->no_tty)
+		s->tty_told = false;
+	s->rec->no_tty = r;
+	vt_set_newline(s->vt, r < 0);
+	sp->tty = r < 0 ? -1 : *other;
+	if (r == 0)
+		return 0;
+	log_warn("shell %s: /dev/ptmx: %s: it has no terminal", s->setup.name,
+		err_text(r));
+	*why = "there is no pseudo-terminal (/dev/ptmx), and no socket instead";
+	r = pty_open_socket(&s->master, other);
+	for (size_t i = 0; i < ARRAY_LEN(sp->fds); i++)
+		sp->fds[i] = *other;
+	return r;
+}
+
+/*
+ * gVisor's /dev/tty fails for all processes. Linux reports ENXIO to this process, which
+ * has no terminal.
+ */
+static bool has_dev_tty(void)
+{
+	int fd = fd_open("/dev/tty", O_RDONLY | O_NOCTTY, 0);
+	bool has = fd != -EIO && fd != -ENOENT;
+
+	fd_close(&fd);
+	return has;
+}
+
+/*
+ * Makes the folder in which ash opens its terminal under the name of a shell. A shell
+ * with a start-up file has none, because the file would be executed in that folder.
+ */
+static bool shell_make_folder(const struct shell *s, char path[TTY_FOLDER_PATH])
+{
+	const char *file = s->clean ? NULL : env_value(s->setup.env, "ENV");
+
+	return s->setup.kind == SHELLS_ASH && shell_reaches_tty(s) && !file &&
+		s->rec->cwd[0] == '/' && tty_folder_make(tty_folder_places, path) == 0;
+}
+
+static int spawn_shell(struct shell *s, const char **why)
+{
+	char folder[TTY_FOLDER_PATH], back[sizeof("OLDPWD=") + SHELL_CWD_MAX];
+	const char *const named[] = {s->setup.arg0, "-i", TTY_FOLDER_NAME, NULL};
+	const char *argv[8] = {s->setup.arg0};
+	const char *const *more;
+	struct spawn sp = {
+		.path = s->setup.path,
+		.argv = argv,
+		.env = s->setup.env,
+		.cwd = s->rec->cwd,
+		.cwd_needed = s->setup.cwd_needed,
+		.user = s->setup.user,
+	};
+	const char **env = NULL;
+	int other = -1;
+	pid_t pid;
+	int r;
+
+	*why = s->setup.missing;
+	if (!s->setup.path)
+		return -ENOENT;
+	r = open_terminal(s, &sp, &other, why);
+	if (r < 0)
+		return r;
+	s->rec->poor_tty = !has_dev_tty();
+	more = script_argv(s->setup.kind, s->clean, !s->rec->no_tty, !s->rec->poor_tty);
+	for (size_t i = 0; more[i]; i++)
+		argv[i + 1] = more[i];
+	s->in_folder = shell_make_folder(s, folder);
+	if (s->in_folder) {
+		snprintf(back, sizeof(back), "OLDPWD=%s", s->rec->cwd);
+		sp.folder = folder;
+		sp.folder_argv = named;
+	}
+	if (s->clean || s->in_folder)
+		sp.env = env = shell_env_new(s, s->in_folder ? back : NULL);
+	s->report.step = "copying the environment";
+	r = sp.env ? spawn(&sp, &pid, &s->report) : -ENOMEM;
+	*why = s->report.step;
+	fd_close(&other);
+	free(env);
+	if (r < 0)
+		return r;
+	s->rec->pid = pid;
+	children_watch(&s->child, pid, child_ended);
+	*why = "the event loop takes no more descriptors";
+	return shell_watch(s);
+}
+
+static void start(struct shell *s, bool clean)
+{
+	const char *why = "no random numbers";
+	int r;
+
+	shell_enter(s, SHELL_STARTING);
+	s->clean = clean;
+	s->told = 0;
+	s->rec->ended = s->rec->exited = false;
+	shell_forget(s, spool_end(&s->spool));
+	vt_reset(s->vt);
+	s->shown = (struct vt_mark){0};
+	r = new_nonce(s);
+	if (r == 0)
+		r = spawn_shell(s, &why);
+	if (r == 0) {
+		why = "the terminal takes no input";
+		r = type_setup(s);
+		/* The shell has ended: its exit status follows and gives the reason. */
+		if (r == -EIO || r == -EPIPE)
+			r = 0;
+	}
+	if (r == 0 && keep(s) < 0)
+		log_warn("shell %s: init keeps nothing, a crash would end it",
+			s->setup.name);
+	if (r == 0)
+		shell_arm(s, SHELL_START_MS, start_slow);
+	else
+		start_failed(s, r, why);
+}
+
+void shell_start(struct shell *s)
+{
+	start(s, false);
+}
+
+/* Faulty start-up files of the user must not leave the session without a shell. */
+void shell_start_clean(struct shell *s)
+{
+	log_warn("shell %s: its start-up files end it or hang, starting without them",
+		s->setup.name);
+	s->note = note_clean;
+	start(s, true);
+}
+
+void shell_start_elsewhere(struct shell *s)
+{
+	log_warn("shell %s: %s takes too long, starting in /", s->setup.name,
+		s->report.step);
+	snprintf(s->rec->cwd, sizeof(s->rec->cwd), "/");
+	s->note = note_elsewhere;
+	start(s, true);
+}
