@@ -1,4 +1,4 @@
-/* Shared by the files of the MCP server; for src/plug only. */
+/* Shared by the files of the MCP server; for src/mcp only. */
 #ifndef MCP_MCP_PRIVATE_H
 #define MCP_MCP_PRIVATE_H
 

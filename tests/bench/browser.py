@@ -36,7 +36,7 @@ SETUP = (("Page.enable", {}), ("Page.setLifecycleEventsEnabled", {"enabled": Tru
 
 
 def script(name):
-    with open(os.path.join(TOP, "src/cdp", name), encoding="utf-8") as f:
+    with open(os.path.join(TOP, "src/browser", name), encoding="utf-8") as f:
         return f.read()
 
 
@@ -46,7 +46,7 @@ class Pipe:
     def __init__(self, argv):
         self.folder = tempfile.mkdtemp(prefix="od-bench-")
         argv = [f"--user-data-dir={self.folder}" if a.startswith("--user-data-dir=") else a for a in argv]
-        self.mark, self.element = script("mark.js"), script("element.js")
+        self.mark, self.element = script("observe/mark.js"), script("page/element.js")
         theirs, self.out = os.pipe()
         self.fd, ours = os.pipe()
         fcntl.fcntl(self.fd, fcntl.F_SETPIPE_SZ, 1 << 20)
