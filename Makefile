@@ -44,6 +44,7 @@ MAINS = src/main.c src/plugins_main.c inject/main.c
 LIB_SRC := $(filter-out $(MAINS),$(sort $(wildcard src/*.c src/*/*.c src/*/*/*.c)))
 INJECT_SRC := $(filter-out $(MAINS),$(sort $(wildcard inject/*/*.c inject/*/*/*.c)))
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c tests/patches/test_*.c))
+INTEGRATION_SRC := $(sort $(wildcard tests/integration/test_*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 
 # What goes into a sandbox, and what brings it there.
@@ -243,8 +244,7 @@ third_party: $(foreach k,release test,$(B)/$k/third_party.a)
 
 # --- Tests --------------------------------------------------------------------
 
-unit_of = $(patsubst tests/%.c,$(B)/$1/%,$(UNIT_SRC))
-SCRIPTS := $(sort $(wildcard tests/unit/*.t tests/patches/*.t))
+programs_of = $(patsubst tests/%.c,$(B)/$1/%,$2)
 # The longest first, so that none of them runs on alone at the end.
 E2E_LONG := $(addprefix tests/e2e/test_,$(addsuffix .py,shells hostile transfer_faults \
 	bare programs tls kill browser_pages kernels))
@@ -252,7 +252,7 @@ E2E := $(E2E_LONG) $(filter-out $(E2E_LONG), \
 	$(sort $(wildcard tests/e2e/*.t tests/e2e/test_*.py)))
 TEST_ENV = OD_BUILD=$(abspath $(B)) OD_SOURCE=$(CURDIR) \
 	UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=detect_stack_use_after_return=1
-PROVE = prove
+PROVE = prove -j$(shell expr 2 "*" $$(nproc))
 # One that hangs is ended, long after the slowest; those in Python end themselves before.
 LIMIT = timeout --foreground -k 10 900
 prove = $(TEST_ENV) $(PROVE) -e '$(LIMIT) $1' $2
@@ -260,10 +260,17 @@ prove = $(TEST_ENV) $(PROVE) -e '$(LIMIT) $1' $2
 named = $(filter $2 %/$2 %/$2.t %/$2.py %/test_$2 %/test_$2.py,$1)
 wanted = $(if $(strip $(ONLY)),$(foreach w,$(ONLY),$(or $(call named,$1,$w),$(error there is no test $w))),$1)
 
-test: unit e2e
+test: unit integration e2e
 
-UNIT = $(call unit_of,test) $(SCRIPTS)
-unit: $(if $(filter unit,$(MAKECMDGOALS)),$(call wanted,$(UNIT)),$(UNIT))
+# unit: code alone, in seconds. integration: what starts shells, kernels or other programs, and
+# what computes for long. wanted applies ONLY to the goal that is named.
+chosen = $(if $(filter $1,$(MAKECMDGOALS)),$(call wanted,$2),$2)
+UNIT = $(call programs_of,test,$(UNIT_SRC)) $(sort $(wildcard tests/unit/*.t))
+INTEGRATION = $(call programs_of,test,$(INTEGRATION_SRC)) \
+	$(sort $(wildcard tests/integration/*.t tests/patches/*.t))
+unit: $(call chosen,unit,$(UNIT))
+	$(call prove,,$^)
+integration: $(call chosen,integration,$(INTEGRATION))
 	$(call prove,,$^)
 
 # OD_CLIENT and OD_RUNTIME name the programs under test; they may be set.
@@ -282,7 +289,7 @@ e2e-run: export OD_RUNTIME := $(OD_RUNTIME)
 # pieces is cut so often that it takes minutes there.
 EMULATED_NOT = $(if $(RUN),$(addprefix %/test_,init store tree tree_end process owner split run_shell \
 	run_document run_hang run_adopt vt_report kernel server conn zip ledger jmsg shell_raw))
-test-release: $(filter-out $(EMULATED_NOT),$(call unit_of,release))
+test-release: $(filter-out $(EMULATED_NOT),$(call programs_of,release,$(UNIT_SRC) $(INTEGRATION_SRC)))
 	$(call prove,$(RUN),$(call wanted,$^))
 
 FUZZ_PROGRAMS := $(patsubst tests/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
@@ -372,5 +379,5 @@ docs: $(B)/od-runtime
 clean:
 	rm -rf $(BUILD) dist
 
-.PHONY: all both asan valgrind third_party test unit e2e e2e-run test-release fuzz fuzz-build bench check \
+.PHONY: all both asan valgrind third_party test unit integration e2e e2e-run test-release fuzz fuzz-build bench check \
 	linkgate layers lint subjects compdb hooks format repro dist install docs clean

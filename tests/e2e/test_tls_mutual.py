@@ -269,7 +269,7 @@ def test_dial():
 
 
 def test_dial_table():
-    """The rows of the client's table (tests/unit/tls_client.t) that matter most, on its way."""
+    """The rows of the client's table (tests/integration/tls_client.t) that matter most, on its way."""
     root = made()["root"]
     evil = Cert("root", ca=True)
     pinned = Cert("b", root, dns=["localhost"])

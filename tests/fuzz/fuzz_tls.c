@@ -4,7 +4,7 @@
  */
 #include "net/tls.h"
 #include "net/tls_credentials.h"
-#include "tests/unit/tls_pem.h"
+#include "tests/support/tls_pem.h"
 
 #include <sanitizer/lsan_interface.h>
 #include <stdlib.h>

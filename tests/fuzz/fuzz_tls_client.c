@@ -6,7 +6,7 @@
 #include "net/tls.h"
 #include "net/tls_credentials.h"
 #include "net/tls_trust.h"
-#include "tests/unit/tls_pem.h"
+#include "tests/support/tls_pem.h"
 
 #include <sanitizer/lsan_interface.h>
 #include <stdlib.h>

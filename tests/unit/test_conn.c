@@ -1,5 +1,5 @@
 /* One connection and what is said over it. */
-#include "tests/unit/http_peer.h"
+#include "tests/support/http_peer.h"
 
 static const struct server_conf usual = {0};
 

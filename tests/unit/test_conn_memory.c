@@ -1,5 +1,5 @@
 /* Bodies for which memory is, or is not, available. */
-#include "tests/unit/http_peer.h"
+#include "tests/support/http_peer.h"
 
 /* Sends n bytes of a body; the server reads between them. */
 static void say_many(struct peer *p, size_t n)

@@ -1,5 +1,5 @@
 /* Bodies and replies that come in pieces. */
-#include "tests/unit/http_peer.h"
+#include "tests/support/http_peer.h"
 
 static const struct server_conf usual = {0};
 

@@ -1,4 +1,4 @@
-#include "tests/unit/process_stage.h"
+#include "tests/support/process_stage.h"
 
 static void check_exits(void)
 {

@@ -1,5 +1,5 @@
 /* Processes that a server which was killed has left behind. */
-#include "tests/unit/process_stage.h"
+#include "tests/support/process_stage.h"
 
 static void keep(struct processes *to, const char *name, int fd, pid_t pid, int *status)
 {

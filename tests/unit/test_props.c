@@ -3,7 +3,7 @@
 
 #include "limits.h"
 #include "tests/tap.h"
-#include "tests/unit/snapshot_make.h"
+#include "tests/support/snapshot_make.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* Deadlines, caps, the end of file descriptors, and a graceful stop. */
 #include "net/conn.h"
-#include "tests/unit/http_peer.h"
+#include "tests/support/http_peer.h"
 
 #include <sys/resource.h>
 

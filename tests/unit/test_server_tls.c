@@ -2,8 +2,8 @@
 #include "base/clock.h"
 #include "net/conn.h"
 #include "net/tls_credentials.h"
-#include "tests/unit/http_peer.h"
-#include "tests/unit/tls_peer.h"
+#include "tests/support/http_peer.h"
+#include "tests/support/tls_peer.h"
 
 enum { SHORT_MS = 30 };
 

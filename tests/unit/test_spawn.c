@@ -3,7 +3,7 @@
 #include "proc/pty.h"
 #include "proc/spawn.h"
 #include "tests/tap.h"
-#include "tests/unit/spawn_run.h"
+#include "tests/support/spawn_run.h"
 
 #include <dirent.h>
 #include <errno.h>

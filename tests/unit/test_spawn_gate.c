@@ -2,7 +2,7 @@
 #include "base/fd.h"
 #include "proc/spawn.h"
 #include "tests/tap.h"
-#include "tests/unit/spawn_run.h"
+#include "tests/support/spawn_run.h"
 
 #include <errno.h>
 #include <linux/filter.h>

@@ -4,7 +4,7 @@
  */
 #include "codec/split.h"
 #include "tests/tap.h"
-#include "tests/unit/split_cases.h"
+#include "tests/support/split_cases.h"
 
 #include <spawn.h>
 #include <stdlib.h>

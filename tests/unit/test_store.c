@@ -1,4 +1,4 @@
-#include "tests/unit/init_stage.h"
+#include "tests/support/init_stage.h"
 
 /* --- Without init, and with one that is gone --- */
 

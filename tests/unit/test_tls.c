@@ -2,7 +2,7 @@
 #include "net/tls_credentials.h"
 #include "net/tls_private.h"
 #include "tests/tap.h"
-#include "tests/unit/tls_pem.h"
+#include "tests/support/tls_pem.h"
 
 #include <bearssl.h>
 #include <errno.h>

@@ -12,7 +12,7 @@
 #include "net/tls_private.h"
 #include "net/transport.h"
 #include "tests/tap.h"
-#include "tests/unit/tls_pem.h"
+#include "tests/support/tls_pem.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
 #include "net/tls_credentials.h"
 #include "net/transport.h"
 #include "tests/tap.h"
-#include "tests/unit/tls_peer.h"
+#include "tests/support/tls_peer.h"
 
 #include <sys/ioctl.h>
 

@@ -1,5 +1,5 @@
 /* The terminal model: bytes in, the text that a person would see out. */
-#include "tests/unit/vt_help.h"
+#include "tests/support/vt_help.h"
 
 struct example {
 	const char *name;

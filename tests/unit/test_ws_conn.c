@@ -2,8 +2,8 @@
  * WebSocket connections in both roles against a peer of bytes: the list of cases
  * follows the sections of the Autobahn test suite.
  */
-#include "tests/unit/ws_cases.h"
-#include "tests/unit/ws_peer.h"
+#include "tests/support/ws_cases.h"
+#include "tests/support/ws_peer.h"
 
 #include <poll.h>
 

@@ -2,7 +2,7 @@
  * The masking keys of a WebSocket client (RFC 6455, 5.3): each frame has a fresh random
  * key, so that earlier frames do not predict it.
  */
-#include "tests/unit/ws_peer.h"
+#include "tests/support/ws_peer.h"
 
 enum {
 	FRAMES = 20000,

@@ -1,5 +1,5 @@
 /* A here-document whose end is missing: the shell itself waits for its lines. */
-#include "tests/unit/run_driver.h"
+#include "tests/support/run_driver.h"
 
 static const char *name;
 

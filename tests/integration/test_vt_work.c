@@ -3,7 +3,7 @@
  * counted, a feed stops at its limit, and what follows a stop gives the same text.
  */
 #include "limits.h"
-#include "tests/unit/vt_help.h"
+#include "tests/support/vt_help.h"
 
 enum {
 	INPUT = 16384,

@@ -3,7 +3,7 @@
  * OD_PLAY in its environment it takes the lines that a bash would get, and shows the
  * marks that are wanted of it.
  */
-#include "tests/unit/run_driver.h"
+#include "tests/support/run_driver.h"
 
 #include "shell/shell.h"
 

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "net/tls.h"
-#include "tests/unit/tls_pem.h"
+#include "tests/support/tls_pem.h"
 
 #include <bearssl.h>
 #include <errno.h>

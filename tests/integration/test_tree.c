@@ -1,4 +1,4 @@
-#include "tests/unit/tree_stage.h"
+#include "tests/support/tree_stage.h"
 
 #include "base/clock.h"
 

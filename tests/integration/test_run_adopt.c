@@ -1,6 +1,6 @@
 /* A server that is killed, and the next one that goes on with its session. */
 #include "base/clock.h"
-#include "tests/unit/run_driver.h"
+#include "tests/support/run_driver.h"
 /* What a dead process leaves is the inside of its session. */
 #include "shell/shell_private.h"
 

@@ -1,5 +1,5 @@
 /* Values that a shell prints for $0 and for PS1. */
-#include "tests/unit/run_driver.h"
+#include "tests/support/run_driver.h"
 
 #include <sys/stat.h>
 

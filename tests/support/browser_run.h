@@ -2,8 +2,8 @@
  * A real browser for the tests of actions: started, asked, and done with. Include it in
  * one file of the program only.
  */
-#ifndef TESTS_UNIT_BROWSER_RUN_H
-#define TESTS_UNIT_BROWSER_RUN_H
+#ifndef TESTS_SUPPORT_BROWSER_RUN_H
+#define TESTS_SUPPORT_BROWSER_RUN_H
 
 #include "base/clock.h"
 #include "browser/action/action.h"

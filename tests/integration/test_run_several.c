@@ -1,5 +1,5 @@
 /* Several commands at once: refused by the run action, wherever it stands. */
-#include "tests/unit/run_driver.h"
+#include "tests/support/run_driver.h"
 
 #define REFUSAL \
 	"ERROR: Cannot execute multiple commands at once.\nPlease run each command " \

@@ -1,6 +1,6 @@
 /* The bad days of a shell: it ends, its start-up files are broken, it gets stuck. */
 #include "limits.h"
-#include "tests/unit/run_driver.h"
+#include "tests/support/run_driver.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "tests/unit/run_driver.h"
+#include "tests/support/run_driver.h"
 
 #include <signal.h>
 

@@ -1,6 +1,6 @@
 /* The terminal model: history, caps, reports, failures. */
 #include "limits.h"
-#include "tests/unit/vt_help.h"
+#include "tests/support/vt_help.h"
 
 #include <assert.h>
 #include <errno.h>

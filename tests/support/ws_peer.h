@@ -2,8 +2,8 @@
  * A WebSocket connection that sends every message back, in either role, and a peer of
  * bytes, on one loop. Waiting is done by running the loop until something is there.
  */
-#ifndef TESTS_UNIT_WS_PEER_H
-#define TESTS_UNIT_WS_PEER_H
+#ifndef TESTS_SUPPORT_WS_PEER_H
+#define TESTS_SUPPORT_WS_PEER_H
 
 #include "base/clock.h"
 #include "base/fd.h"

@@ -1,5 +1,5 @@
 /* The out-of-memory killer in observations; files stand for the cgroup. */
-#include "tests/unit/run_driver.h"
+#include "tests/support/run_driver.h"
 
 #define FINISHED(code) "\n[The command completed with exit code " #code ".]"
 #define KILLED(n) \

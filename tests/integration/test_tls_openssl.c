@@ -2,7 +2,7 @@
 #include "net/tls.h"
 #include "net/tls_credentials.h"
 #include "tests/tap.h"
-#include "tests/unit/tls_pem.h"
+#include "tests/support/tls_pem.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 /* Primitives of pages, tabs, places and keys, and whole actions, in a real browser. */
-#include "tests/unit/browser_run.h"
+#include "tests/support/browser_run.h"
 
 /* --- Scrolling, files -------------------------------------------------------------- */
 

@@ -2,8 +2,8 @@
  * A server with a few routes and the peers that talk to it, all on one loop and
  * over loopback. Waiting is done by running the loop until something is there.
  */
-#ifndef TESTS_UNIT_HTTP_PEER_H
-#define TESTS_UNIT_HTTP_PEER_H
+#ifndef TESTS_SUPPORT_HTTP_PEER_H
+#define TESTS_SUPPORT_HTTP_PEER_H
 
 #include "base/clock.h"
 #include "base/fd.h"

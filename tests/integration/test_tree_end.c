@@ -1,6 +1,6 @@
 /* The end of a program: the order of SIGTERM, SIGHUP and SIGKILL to its descendants. */
 #include "base/clock.h"
-#include "tests/unit/tree_stage.h"
+#include "tests/support/tree_stage.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* Primitives of single elements, done in a real browser. */
-#include "tests/unit/browser_run.h"
+#include "tests/support/browser_run.h"
 
 /* --- Clicks ------------------------------------------------------------------------ */
 

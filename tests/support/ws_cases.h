@@ -2,8 +2,8 @@
  * What a WebSocket is sent and what it answers, after the sections of the Autobahn test
  * suite: for one that sends every message back, in either role.
  */
-#ifndef TESTS_UNIT_WS_CASES_H
-#define TESTS_UNIT_WS_CASES_H
+#ifndef TESTS_SUPPORT_WS_CASES_H
+#define TESTS_SUPPORT_WS_CASES_H
 
 #include "base/str.h"
 
